@@ -1,20 +1,21 @@
 //! Turns hints and time into jobs: a pure state machine without clock, tree or thread.
 //!
 //! The problem: a file is written in many pieces, and reading it between two pieces costs a read
-//! and yields a content that never was meant to be. Waiting too long makes answers stale. So:
+//! and yields a content that nobody meant to make. Waiting too long makes answers stale. So:
 //!
 //! 1. A changed file is read [`Timing::settle`] after its last write or close, at the latest
 //!    [`Timing::cap`] after the first: a log that grows without pause is still read.
-//! 2. What needs no reading does not wait. A directory that appeared is listed at once (its watch
-//!    comes with the listing, and every moment without it is one in which changes are found only by
-//!    that listing); a name that went is removed at once; links, pipes and devices too.
-//! 3. A rename passes at once with its pair. A file that waited is read then and not later: whoever
-//!    renames a file has finished it, so the save dance "write a temporary file, rename it over the
-//!    old one" is one read of one file, and the waiting below a renamed directory moves along.
-//! 4. A change of nothing but attributes is looked at without waiting, and known as such.
+//! 2. What needs no reading does not wait. A directory that appeared is listed at once: its watch
+//!    comes with the listing, and what changes before that is found by the listing alone. A name
+//!    that is gone is removed at once; links, pipes and devices do not wait, either.
+//! 3. A rename does not wait, and both its ends are passed on together. A file that waited is read
+//!    with its rename: whoever renames a file has finished it, so the save dance "write a temporary
+//!    file, rename it over the old one" is one read of one file. What waits below a renamed
+//!    directory goes on waiting at its new path.
+//! 4. A change of attributes alone does not wait, and is passed on as such.
 //! 5. After an overflow nothing that waits is worth keeping: the rescan looks at everything.
 //!
-//! `drain_all` is for the barrier: whatever waits is due now.
+//! [`Coalescer::drain_all`] is for barriers: it makes everything due that waits.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -29,7 +30,7 @@ use crate::watch::{Hint, Marks, Rename};
 pub struct Timing {
     /// From the last write or close of a file to its reading.
     pub settle: Duration,
-    /// From the first of them to its reading at the latest.
+    /// From the first write or close of a file to its reading, at the latest.
     pub cap: Duration,
 }
 
@@ -58,14 +59,15 @@ pub enum Kind {
 /// What to do now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Jobs {
-    /// Everything is to be looked at; nothing else is set.
+    /// Everything is to be looked at. There are no other jobs then.
     pub rescan: bool,
-    /// Entries that moved with all below them, in the order of the moves; whether the entry was
-    /// written to before. To be done first.
+    /// Entries that moved with all below them, in the order of the moves, and whether each was
+    /// written to before. They are to be done first.
     pub renames: Vec<(Rename, bool)>,
-    /// Directories to list with all below them, and what is gone; none is inside another.
+    /// Paths to look at with all below them; most are new directories and names that are gone. None
+    /// lies inside another.
     pub subtrees: BTreeSet<PathBuf>,
-    /// Single entries to look at, and why; none is inside a subtree.
+    /// Single entries to look at, and why. Only files that were written may lie inside a subtree.
     pub entries: BTreeMap<PathBuf, Cause>,
 }
 
@@ -78,14 +80,14 @@ impl Jobs {
             && self.entries.is_empty()
     }
 
-    /// How many paths are named.
+    /// How many renames, subtrees and entries there are.
     pub fn len(&self) -> usize {
         self.renames.len() + self.subtrees.len() + self.entries.len()
     }
 
-    /// Keeps only renames that have nothing to do with each other or with a subtree. Of the others
-    /// the order would matter, and the tree may have gone on since: what is at their ends is
-    /// looked at instead, which finds a moved file by its inode and reads nothing either.
+    /// Keeps only renames that have nothing to do with each other or with a subtree. The order of
+    /// the others would matter, and the tree may have changed since. So their ends are looked at
+    /// instead, which recognizes a moved file by its inode and does not read it, either.
     fn untangle(&mut self) {
         let mut ends: BTreeMap<&Path, usize> = BTreeMap::new();
         for (rename, _) in &self.renames {
@@ -129,7 +131,7 @@ impl Jobs {
         }
     }
 
-    /// The stronger cause counts.
+    /// Adds an entry; of two causes the stronger one counts.
     fn look_at(&mut self, path: &Path, cause: Cause) {
         if let Some(known) = self.entries.get_mut(path) {
             *known = match (*known, cause) {
@@ -162,8 +164,8 @@ pub struct Coalescer {
     timing: Timing,
     /// Sorted by path, so that what is below a directory is one range.
     waiting: BTreeMap<PathBuf, QueuedPath>,
-    /// No waiting file is due before this; it may be too early, never too late. Saves looking at
-    /// all that wait after every event.
+    /// No waiting file is due before this time. It may be too early, but never too late, and saves
+    /// looking at all waiting files after every event.
     earliest: Option<Instant>,
     jobs: Jobs,
     /// Old names of the renames in `jobs`.
@@ -181,9 +183,9 @@ impl Coalescer {
         }
     }
 
-    /// An entry moved. To be told before the hints of the same batch.
+    /// An entry moved. The renames of a batch must be passed in before its hints.
     pub fn rename(&mut self, rename: Rename) {
-        // What stood at the new name is gone, and what waited there with it.
+        // What was at the new name is gone, so nothing there needs to wait any more.
         self.forget(&rename.to);
         let mut written = false;
         for (path, waiting) in take_below(&mut self.waiting, &rename.from) {
@@ -194,7 +196,7 @@ impl Coalescer {
                 _ => written |= waiting.cause == Cause::Modified,
             }
         }
-        // `a` to `b` to `c` is one move; where it passed is looked at.
+        // `a` to `b` and `b` to `c` is one move from `a` to `c`; `b` is looked at.
         let earlier = self
             .jobs
             .renames
@@ -211,8 +213,8 @@ impl Coalescer {
         let (first, modified) = &mut self.jobs.renames[earlier];
         *modified |= written;
         if first.from == rename.to {
-            // There and back is no move. The hints say what to look at: the watches went with
-            // the first step.
+            // There and back is no move. But the first step has ended the watches, so the hints of
+            // both ends are not skipped, and both are looked at.
             self.moved_from.remove(&rename.to);
             self.jobs.renames.remove(earlier);
         } else {
@@ -221,11 +223,11 @@ impl Coalescer {
         }
     }
 
-    /// Something was heard of a path, and this is what is there now.
+    /// Something was heard of a path; `kind` is what is there now.
     pub fn hint(&mut self, path: &Path, hint: Hint, kind: Kind) {
         let Hint { marks, first, last } = hint;
-        // The looks at both ends of a rename are part of it. Whoever was heard of in another way
-        // too, or twice, is looked at by itself.
+        // The hints that a rename leaves at its two ends say nothing new. A path of which anything
+        // else was heard is looked at by itself.
         let arrived = marks == Marks::APPEARED
             && self.moved_to.contains(path)
             && !self.moved_from.contains(path);
@@ -241,8 +243,8 @@ impl Coalescer {
             return;
         }
         match kind {
-            // Nothing to read: done at once. What is gone may be back before that, with other
-            // things below it.
+            // There is nothing to read, so nothing waits. The whole subtree is looked at: the name
+            // may be back by then, with other things below it.
             Kind::Absent => {
                 self.forget(path);
                 self.jobs.subtrees.insert(path.to_path_buf());
@@ -259,7 +261,7 @@ impl Coalescer {
                 }
             }
             Kind::File if marks.is_only_attributes() => {
-                // A file that waits to be read is looked at then.
+                // A file that waits to be read will be looked at anyway.
                 if !self.waiting.contains_key(path) {
                     self.jobs.look_at(path, Cause::AttributesOnly);
                 }
@@ -284,7 +286,7 @@ impl Coalescer {
         }
     }
 
-    /// Events were lost.
+    /// Events were lost: the rescan is the only job left.
     pub fn overflow(&mut self) {
         self.waiting.clear();
         self.earliest = None;
@@ -296,7 +298,7 @@ impl Coalescer {
         };
     }
 
-    /// The directory and all below are not watched any more.
+    /// Nothing at or below the path waits any more.
     pub fn forget(&mut self, path: &Path) {
         take_below(&mut self.waiting, path);
     }
@@ -306,8 +308,8 @@ impl Coalescer {
         self.waiting.len()
     }
 
-    /// When [`Self::due`] may have something to say next, never too late but perhaps too early; a
-    /// time in the past means at once.
+    /// When [`Self::due`] may have jobs next: never too late, but perhaps too early. A time in the
+    /// past means at once.
     pub fn deadline(&self, now: Instant) -> Option<Instant> {
         if !self.jobs.is_empty() {
             return Some(now);
@@ -335,7 +337,7 @@ impl Coalescer {
         self.finish()
     }
 
-    /// All jobs, however short their wait was.
+    /// All jobs, including those that are not due yet.
     pub fn drain_all(&mut self) -> Jobs {
         self.earliest = None;
         let waiting = std::mem::take(&mut self.waiting);
@@ -345,7 +347,7 @@ impl Coalescer {
         self.finish()
     }
 
-    /// Hands the jobs out, folded: nothing is named that a subtree covers.
+    /// Hands the jobs out. What a subtree covers is not named again, unless it was written.
     fn finish(&mut self) -> Jobs {
         let mut jobs = std::mem::take(&mut self.jobs);
         self.moved_from.clear();

@@ -1,8 +1,9 @@
 //! Command line and configuration file: what a daemon is to do, checked before it does anything.
 //!
 //! The keys of the file are the long options without the dashes; a root is a table `[[root]]` with
-//! its own rules. What both name, the command line decides. Everything that can be found wrong
-//! without an index is found here, as one sentence, and ends the program with status 2:
+//! its own rules. Where file and command line disagree, the command line decides. Every mistake
+//! that can be found without an index is found here; it ends the program with one sentence and
+//! status 2. A file may look like this:
 //!
 //! ```toml
 //! link = "~/Similar"
@@ -26,9 +27,10 @@
 //! command = ["antiword", "{}"]
 //! ```
 //!
-//! `[limits]` bounds what one document or archive may cost: `depth` of archives in archives,
-//! `ratio` of bytes out to bytes in, `bytes` out and `memory` in MiB, `parts`, `time` in seconds. A
-//! `[[converter]]` turns files with these endings into text, for formats that nothing else reads.
+//! `[limits]` bounds what one document or archive may cost: `depth` is that of archives in
+//! archives, `ratio` that of bytes out to bytes in, `bytes` (out) and `memory` are in MiB, `parts`
+//! is a number, `time` is in seconds. A `[[converter]]` turns files with these endings into text,
+//! for formats that nothing else reads.
 //!
 //! Relative paths of the command line start at the working directory, those of the file at the
 //! file's folder; `~/` at the start of a path of the file is the home folder (the shell expands it
@@ -50,7 +52,7 @@ use serde::Deserialize;
 
 /// How often the whole tree is compared with the index, changes or not.
 const RECONCILE: Duration = Duration::from_secs(3600);
-/// Contents that share a piece of text before it counts as boilerplate.
+/// The most contents that may have a chunk or sample before it counts as boilerplate.
 const BOILERPLATE: u32 = 1000;
 
 /// The command line.
@@ -88,7 +90,7 @@ pub struct Args {
     /// Where index, alerts and the list of kept roots live
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
-    /// The socket to answer at
+    /// The socket to listen at
     #[arg(long, value_name = "PATH")]
     pub socket: Option<PathBuf>,
     /// Read options and roots from a TOML file
@@ -107,7 +109,7 @@ pub struct Args {
     /// Average size of chunks in bytes [default: 1015]
     #[arg(long, value_name = "N")]
     pub chunk_size: Option<u32>,
-    /// What more contents than this have is boilerplate [default: 1000]
+    /// A chunk or sample that more contents than this have is boilerplate [default: 1000]
     #[arg(long, value_name = "N")]
     pub boilerplate: Option<u32>,
     /// Open the socket and mount the overlay only when the first scan is done
@@ -124,7 +126,7 @@ pub struct Args {
     pub quiet: bool,
 }
 
-/// `--view`.
+/// The values of `--view`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ViewArg {
@@ -134,26 +136,26 @@ pub enum ViewArg {
     Files,
 }
 
-/// `--show`.
+/// The values of `--show`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ShowArg {
-    /// Listed wherever it is.
+    /// Listed wherever it exists.
     Always,
-    /// Never listed; it answers all the same.
+    /// Never listed, but it can be opened wherever it exists.
     Never,
 }
 
-/// `--text`.
+/// The values of `--text`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TextArg {
     /// Documents are compared by their text, archives by what they hold.
     On,
-    /// Every file is its bytes.
+    /// Every file is compared by its bytes alone.
     Off,
 }
 
-/// The file.
+/// The configuration file.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct FileConfig {
@@ -245,23 +247,24 @@ pub struct Config {
     /// The roots of this start, in the order given: those of the file, then those of the command
     /// line.
     pub roots: Vec<RootOptions>,
-    /// So many of them are of the file: `watch remove` decides over it, for later starts too.
+    /// How many of them the file names. `watch remove` overrides the file, for later starts, too.
     pub roots_of_file: usize,
     /// Where to mount the overlay.
     pub mount: Option<PathBuf>,
     /// The symbolic link that is to lead to it.
     pub link: Option<PathBuf>,
-    /// Without overlay and link there is nothing to start: one of them was asked for.
+    /// An overlay or a link was asked for: without it the daemon does not start.
     pub must_mount: bool,
     /// The home folder, where an overlay is in the way of other programs.
     pub home: Option<PathBuf>,
-    /// Its view.
+    /// The view of the overlay.
     pub view: View,
-    /// Whether it lists `.similar`.
+    /// Whether the overlay lists `.similar`.
     pub show: Show,
     /// The state folder.
     pub state: PathBuf,
-    /// The folder of the command's cache, which every command writes to: left out like the state.
+    /// The cache folder of the command `resemble`, which every run writes to. It is left out like
+    /// the state folder.
     pub cache: Option<PathBuf>,
     /// The socket.
     pub socket: PathBuf,
@@ -269,13 +272,13 @@ pub struct Config {
     pub params: Params,
     /// See [`resemble_index::Options::boilerplate_limit`].
     pub boilerplate: u32,
-    /// Socket and overlay only after the first scan.
+    /// Open the socket and mount the overlay only after the first scan.
     pub wait: bool,
     /// The period of the full comparison; `None`: never.
     pub reconcile: Option<Duration>,
     /// What one document or archive may cost.
     pub limits: Limits,
-    /// Commands for formats without a library.
+    /// Commands for formats that nothing else reads.
     pub converters: Vec<Converter>,
 }
 
@@ -295,12 +298,12 @@ pub enum ConfigError {
     Parse {
         /// The file.
         path: PathBuf,
-        /// Where in it, counted from 1.
+        /// The line in it, counted from 1.
         line: usize,
         /// What is wrong there, in one line.
         message: String,
     },
-    /// A chunk size without parameters.
+    /// No chunks can be cut in this size.
     #[error(
         "--chunk-size {size}: the average must be from {} to {} bytes",
         ChunkParams::LEAST_AVERAGE,
@@ -313,7 +316,7 @@ pub enum ConfigError {
     /// A converter without extensions or without a command.
     #[error("a [[converter]] of the configuration needs extensions and a command")]
     Converter,
-    /// A folder or the socket has no place.
+    /// There is no place for a folder or the socket.
     #[error(transparent)]
     Place(#[from] PlaceError),
     /// The working directory is gone.
@@ -352,7 +355,7 @@ pub enum RootError {
         /// The outer one.
         outer: PathBuf,
     },
-    /// Its files are not on a disk.
+    /// It is on a file system that is never entered.
     #[error(
         "cannot watch {}: it is on a file system of type {kind}, which {}",
         .path.display(), .what
@@ -365,13 +368,13 @@ pub enum RootError {
         /// What that means.
         what: &'static str,
     },
-    /// It is an overlay of resemble.
+    /// It lies in an overlay of resemble.
     #[error("cannot watch {}: it lies in an overlay of resemble", .path.display())]
     Overlay {
         /// The root.
         path: PathBuf,
     },
-    /// It is our own state.
+    /// It lies in our own state folder.
     #[error("cannot watch {}: it is the state folder of this daemon", .path.display())]
     State {
         /// The root.
@@ -490,7 +493,7 @@ impl Config {
     }
 }
 
-/// The parser shows the line and points into it, in several lines; here it is one sentence.
+/// Makes one sentence of what the parser says in several lines, some of which quote the file.
 fn not_parsed(path: &Path, text: &str, error: &toml::de::Error) -> ConfigError {
     let at = error.span().map_or(0, |span| span.start.min(text.len()));
     let before = text.get(..at).unwrap_or(text);
@@ -502,10 +505,10 @@ fn not_parsed(path: &Path, text: &str, error: &toml::de::Error) -> ConfigError {
     }
 }
 
-/// A root as it can be watched: absolute, without symbolic links, a directory on a real file
-/// system and not our own.
+/// The root with its real path, if it can be watched: it must be a directory, on a file system that
+/// holds files, and lie neither in an overlay nor in our state folder.
 pub fn checked_root(root: RootOptions, state: &Path) -> Result<RootOptions, RootError> {
-    // Before anything is asked of the path itself: a dead overlay would hang or fail with a message
+    // Checked before the path itself is touched: a dead overlay would hang, or fail with a message
     // that helps nobody.
     if resemble_fs::is_inside_resemble_mount(&root.path) {
         return Err(RootError::Overlay { path: root.path });
@@ -528,7 +531,7 @@ pub fn checked_root(root: RootOptions, state: &Path) -> Result<RootOptions, Root
     Ok(RootOptions { path, ..root })
 }
 
-/// Refuses file systems that hold no files of their own.
+/// Refuses file systems that are never entered.
 fn file_system(path: &Path) -> Result<(), RootError> {
     use resemble_mounts::{FsClass, class_of};
     use std::os::fd::AsFd;
@@ -573,6 +576,7 @@ pub fn not_nested<'a>(
     Ok(())
 }
 
+/// A path of the configuration file: `~` is the home folder, and `folder` is that of the file.
 fn in_folder(folder: &Path, home: Option<&Path>, path: &Path) -> PathBuf {
     match (path.strip_prefix("~"), home) {
         (Ok(rest), Some(home)) if rest.as_os_str().is_empty() => home.to_path_buf(),

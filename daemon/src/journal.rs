@@ -1,9 +1,9 @@
 //! Messages on standard error: one line each, whatever names are in them.
 //!
 //! A file name may hold newlines and escape sequences; printed raw, it could forge a line of the
-//! journal or take over a terminal. Fields are printed in their `Debug` form, which escapes; texts
-//! of errors name paths as they are, so the last word has [`OneLine`]: whatever control byte is in
-//! a message leaves as `\xNN`.
+//! journal or take over a terminal. Fields are printed in their `Debug` form, which escapes. Texts
+//! of errors name paths as they are, so every message passes [`OneLine`] at the end, which writes
+//! each control byte as `\xNN`.
 
 use std::io::{self, Write};
 
@@ -22,8 +22,8 @@ pub struct Verbosity {
 /// What the names of all of our crates begin with.
 const OWN: &str = "resemble_";
 
-/// Sends messages to standard error from now on. `filter` (`RUST_LOG`) decides over `verbosity`;
-/// `times` are left out where the journal adds its own.
+/// Sends messages to standard error from now on. `filter` (`RUST_LOG`) overrides `verbosity`;
+/// `times` says whether lines begin with the time, which the journal adds by itself.
 pub fn start(verbosity: Verbosity, filter: Option<&str>, times: bool) {
     let level = match (verbosity.quiet, verbosity.verbose) {
         (true, _) => "warn",
@@ -33,7 +33,6 @@ pub fn start(verbosity: Verbosity, filter: Option<&str>, times: bool) {
     };
     let filter = match filter.map(EnvFilter::try_new) {
         Some(Ok(filter)) => filter,
-        // Of libraries only warnings and errors.
         _ => own_at(level),
     };
     let lines = tracing_subscriber::fmt()
@@ -51,6 +50,7 @@ pub fn start(verbosity: Verbosity, filter: Option<&str>, times: bool) {
     }
 }
 
+/// Shows our own messages from this level on, and of libraries only warnings and errors.
 fn own_at(level: &str) -> EnvFilter {
     EnvFilter::new(format!("{OWN}={level},warn"))
 }
@@ -109,7 +109,7 @@ impl<W: Write> Write for OneLine<W> {
 pub(crate) mod tests {
     use super::*;
 
-    /// What is said in the journal while `work` runs, on this thread.
+    /// What this thread writes to the journal while `work` runs.
     pub(crate) fn heard(work: impl FnOnce()) -> String {
         heard_by(EnvFilter::new("info"), work)
     }
@@ -139,7 +139,7 @@ pub(crate) mod tests {
         String::from_utf8(lines.0.lock().unwrap().clone()).unwrap()
     }
 
-    /// Crates come and go; what each of them says is heard.
+    /// The filter names no single crate, so that the messages of a new one are shown as well.
     #[test]
     fn every_crate_of_ours_is_heard_and_libraries_only_when_something_is_wrong() {
         let lines = heard_by(own_at("info"), || {

@@ -8,11 +8,13 @@
 //!                          server (socket) ◄──────────────┼───────► overlay    log, journal
 //! ```
 //!
-//! * [`watch`]: hints about changes; [`coalesce`]: hints and time into jobs; [`indexer`]: the
-//!   thread that owns both and the writer of the index;
-//! * [`state`]: what all threads know; [`server`]: the socket; [`neighbours`], [`overlays`] and
-//!   [`link`]: the overlay; [`alerts`]: what came to resemble what;
-//! * [`config`]: what to do; [`Daemon`]: the order in which all of it begins and ends.
+//! * [`watch`] gathers hints about changes, [`coalesce`] turns hints and time into jobs, and
+//!   [`indexer`] is the thread that owns both and the writer of the index.
+//! * [`state`] is what all threads share, [`server`] answers at the socket, [`neighbours`],
+//!   [`overlays`] and [`link`] make the overlay, [`alerts`] tells which files came to resemble
+//!   others.
+//! * [`config`] says what to do, [`journal`] writes the messages, [`service`] talks to the service
+//!   manager, and [`Daemon`] begins and ends all of it in the right order.
 //!
 //! The library prints nothing, reads no environment variable and never exits; `main` does.
 #![forbid(unsafe_code)]
@@ -67,24 +69,24 @@ use watch::notify::NotifySource;
 pub const INDEX_FILE: &str = "index.redb";
 /// The file of the alerts in the state folder.
 pub const ALERTS_FILE: &str = "alerts.jsonl";
-/// The folder of barriers in the state folder.
+/// The folder in the state folder that barriers make their files in.
 const COOKIES: &str = "cookies";
-/// How long the end waits for questions that are being computed.
+/// How long the ending daemon waits for questions that are being computed.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
-/// Why the daemon did not start. One sentence each, and exit status 2.
+/// Why the daemon did not start. Each is said in one sentence, and the exit status is 2.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// Nothing to watch.
     #[error(
-        "nothing to watch: name a folder, in the command line, the configuration or with \
+        "nothing to watch: name a folder on the command line, in the configuration or with \
          `resemble watch add`"
     )]
     NoRoots,
     /// The state folder cannot be used.
     #[error(transparent)]
     State(#[from] PlaceError),
-    /// Others may write there.
+    /// Other users may write to the state folder.
     #[error(
         "{} may be written by others (mode {mode:o}); make it yours: chmod 700",
         .path.display()
@@ -114,19 +116,19 @@ pub enum StartError {
     /// A root lies in another.
     #[error(transparent)]
     Root(#[from] RootError),
-    /// No events.
+    /// Nothing can be watched.
     #[error(transparent)]
     Watch(#[from] SourceError),
-    /// No socket.
+    /// The socket cannot be made.
     #[error(transparent)]
     Socket(#[from] socket::SocketError),
-    /// No overlay.
+    /// The overlay cannot be mounted.
     #[error("cannot mount the overlay: {0}")]
     Show(#[from] ShowError),
-    /// No threads.
+    /// A thread cannot be started, or what threads need cannot be set up.
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),
-    /// The indexer is gone while its first scan was waited for.
+    /// The indexer ended while the daemon waited for its first scan.
     #[error(
         "the indexer ended before the first scan was done; the messages before this one say why"
     )]
@@ -137,7 +139,8 @@ pub enum StartError {
 #[derive(Clone, Copy, Debug)]
 pub struct Daemon;
 
-/// A running daemon. Dropping it without [`Handle::stop`] ends it less orderly.
+/// A running daemon. [`Handle::stop`] ends it cleanly; dropping it ends it, too, but waits for
+/// nothing.
 #[derive(Debug)]
 pub struct Handle {
     shared: Arc<Shared>,
@@ -156,7 +159,7 @@ pub struct Handle {
 
 impl Daemon {
     /// Starts everything; when this returns, the socket answers and the overlay is mounted. With
-    /// `wait` that is after the first scan, or when a signal says that it is not wanted any more.
+    /// `wait` that is after the first scan, or as soon as a signal asks the daemon to end.
     pub fn start(config: &Config) -> Result<Handle, StartError> {
         prepare_state(&config.state)?;
         let path = config.state.join(INDEX_FILE);
@@ -179,7 +182,7 @@ impl Daemon {
             .enable_all()
             .build()
             .map_err(StartError::Thread)?;
-        // From here on a signal is an ordered end, also in the middle of starting.
+        // From here on a signal ends the daemon cleanly, even in the middle of its start.
         let ended = runtime
             .block_on(async { end_signals() })
             .map_err(StartError::Thread)?;
@@ -280,7 +283,7 @@ impl Daemon {
 }
 
 impl Handle {
-    /// Socket and overlay.
+    /// Opens the socket, mounts the overlay and starts to answer.
     fn open_doors(&mut self, config: &Config, context: Context) -> Result<(), StartError> {
         let (listener, socket) = socket::bind(&config.socket)?;
         self.socket = Some(socket);
@@ -292,7 +295,7 @@ impl Handle {
                 link: config.link.as_deref(),
             };
             match self.overlays.mount(&mount, neighbours) {
-                // The warning is in the journal.
+                // `mount` has written its warning to the journal.
                 Ok(_) => {}
                 Err(error) if config.must_mount => return Err(error.into()),
                 Err(error) => tracing::warn!(%error, "no view of the tree is mounted"),
@@ -316,7 +319,7 @@ impl Handle {
         Ok(())
     }
 
-    /// What all threads know.
+    /// What all threads share.
     pub const fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
@@ -344,7 +347,8 @@ impl Handle {
         })
     }
 
-    /// Ends everything in order: no more changes, the overlay, the answers, the index, the socket.
+    /// Ends everything, in this order: the indexer and the alerts, the overlays, the answers, the
+    /// index, the socket.
     pub fn stop(mut self) {
         let began = Instant::now();
         self.stop.set();
@@ -376,7 +380,8 @@ impl Handle {
     }
 }
 
-/// Becomes true with SIGTERM or SIGINT.
+/// Returns a flag that SIGTERM or SIGINT sets. From now on both do nothing else, however often they
+/// come.
 fn end_signals() -> io::Result<signal::Receiver<bool>> {
     use tokio::signal::unix::{SignalKind, signal as on};
     let (mut terminate, mut interrupt) =
@@ -400,13 +405,14 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
         .map_err(StartError::Thread)
 }
 
-/// Returns when the first scan is done, or when nobody is there any more to do or to want it.
+/// Returns when the first scan is done, or when `is_over` says that there is no more reason to
+/// wait.
 fn wait_for_first_scan(shared: &Shared, is_over: impl Fn() -> bool) {
     let patience = Duration::from_millis(100);
     while !shared.wait_first_scan(patience) && !is_over() {}
 }
 
-/// The state folder: there, ours, and nobody else's to write.
+/// Makes the state folder if it is missing. It must be ours, and nobody else may write to it.
 fn prepare_state(state: &Path) -> Result<(), StartError> {
     places::private_dir(state, rustix::process::geteuid().as_raw())?;
     let mode = fs::metadata(state)
@@ -448,7 +454,8 @@ fn opener(path: PathBuf, params: Params, options: IndexOptions) -> indexer::Open
     })
 }
 
-/// Closes the index when the last question has let go of it.
+/// Closes the index as soon as the last question has released it, and leaves it as it is if that
+/// takes too long.
 fn close(mut index: Arc<Index>) {
     let patience = Instant::now() + LAST_ANSWERS;
     let index = loop {
@@ -458,7 +465,7 @@ fn close(mut index: Arc<Index>) {
                 index = shared;
                 thread::sleep(Duration::from_millis(10));
             }
-            // Every commit is on disk; only compaction is skipped.
+            // Every commit is on the disk; only the compaction is skipped.
             Err(_) => {
                 return tracing::warn!("a question still holds the index; it is not compacted");
             }
@@ -469,7 +476,7 @@ fn close(mut index: Arc<Index>) {
     }
 }
 
-/// The roots of this start and those that are kept.
+/// The roots that the configuration and the command line name, and those that `watch add` keeps.
 fn all_roots(config: &Config, index: &Index) -> Result<Vec<Root>, StartError> {
     let scanning = |options: RootOptions, origin| Root {
         options,
@@ -487,7 +494,7 @@ fn all_roots(config: &Config, index: &Index) -> Result<Vec<Root>, StartError> {
     let mut all: Vec<Root> = of_file
         .chain(of_line)
         .map(|root| {
-            // Named here too, it stays kept.
+            // A kept root stays kept, even if it is named here, too.
             let origin = if is_kept(root) {
                 WatchOrigin::Kept
             } else {
@@ -531,7 +538,7 @@ mod tests {
 
     use super::*;
 
-    /// It once waited for a scan that nobody would ever do.
+    /// The daemon once waited for a scan although no indexer was left to do it.
     #[test]
     fn waiting_for_the_first_scan_ends_with_the_indexer() {
         let shared = Shared::new(Arc::new(Index::in_memory(&Params::default()).unwrap()));

@@ -1,14 +1,14 @@
 //! The symbolic link that leads to the view.
 //!
 //! The view of a tree must not lie where programs that walk through the tree meet it: a duplicate
-//! finder would take the view's files for copies and delete the originals. So it is mounted in the
-//! runtime folder, and what lies where people want to type it is a link, which such programs do not
-//! follow.
+//! finder would take the view's files for copies and delete the originals. So the view is mounted
+//! in the runtime folder, and a link, which such programs do not follow, leads to it from a path
+//! that people want to type.
 //!
 //! 1. **A link is ours if it leads to our mount point**, and nothing else is ever replaced or
 //!    removed: neither a file, nor a folder, nor a link that leads elsewhere.
-//! 2. It is made when the view answers and goes before the view does. The link of a killed daemon
-//!    leads to the same place as that of the next one, which takes it over.
+//! 2. It is made when the view answers and removed after the view is unmounted. The link of a
+//!    killed daemon leads to the same place as that of the next one, which takes it over.
 
 use std::fs;
 use std::io;
@@ -29,7 +29,7 @@ pub enum LinkError {
         /// What is there.
         what: String,
     },
-    /// The view itself would be there.
+    /// The link would lie in the view itself.
     #[error(
         "the link {} would lie in the view that it leads to; name another --link or --mount",
         .path.display()
@@ -65,7 +65,7 @@ impl ViewLink {
         match symlink(point, &path) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                // A mount is not asked what it is: it may not answer.
+                // A mount is not touched to see what it is: it may not answer.
                 let what = if resemble_fs::is_inside_resemble_mount(&path) {
                     "a view is mounted there; take it away with `fusermount3 -u`".to_owned()
                 } else {
@@ -86,7 +86,7 @@ impl ViewLink {
         Ok(Self { path, point })
     }
 
-    /// Where it is.
+    /// The path of the link itself.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -8,7 +8,7 @@ use resemble_daemon::config::{Args, Config};
 use resemble_daemon::{Daemon, journal, service};
 use resemble_proto::places::Env;
 
-/// The command line, the configuration or the surroundings are at fault.
+/// The command line, the configuration or the environment is at fault.
 const TROUBLE: u8 = 2;
 /// The daemon ended by itself, which it never should.
 const BROKEN: u8 = 1;
@@ -28,13 +28,13 @@ fn main() -> ExitCode {
         filter.as_deref(),
         std::env::var_os("JOURNAL_STREAM").is_none(),
     );
-    // Index, alerts and socket are nobody else's to read, whatever folder they are in.
+    // Nobody else may read the index, the alerts and the socket, whatever folder they are in.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     match run(&args) {
         Ok(code) => code,
         Err(error) => {
             let line = journal::one_line(&error.to_string());
-            // Nowhere to say that standard error is closed.
+            // If standard error is closed, there is nowhere to say so.
             let _said = writeln!(std::io::stderr(), "resembled: {line}");
             ExitCode::from(TROUBLE)
         }

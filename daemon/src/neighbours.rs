@@ -1,8 +1,8 @@
-//! What the overlay shows, asked of the index.
+//! Answers the questions of the overlay from the index.
 //!
-//! Every answer is from a fresh view of the last commit; none waits for a scan or touches the
-//! overlay. An index that cannot be read answers with nothing, and the reason is in the journal and
-//! in `status`: a listing has no place for it.
+//! Every answer comes from a fresh snapshot of the last commit; none waits for a scan or touches
+//! the overlay. When the index cannot be read, the answer is empty and the reason is in the journal
+//! and in `status`, because a listing has no place for it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ fn neighbour(similar: Similar) -> Neighbour {
     }
 }
 
-/// The other directory of a row.
+/// The other directory of a row, as a neighbour of the first.
 fn neighbouring(row: &DirRow) -> Neighbour {
     Neighbour {
         target: row.b.as_path().to_owned(),
@@ -117,7 +117,8 @@ impl Neighbours for IndexNeighbours {
             let name = PathText::from(file);
             let options = FindOptions {
                 text: true,
-                // No more than a listing names, or `shown` would speak of files that it does not.
+                // No more rows than a listing has links, or `shown` would count files that the
+                // listing leaves out.
                 top: Some(LISTED as u64),
                 ..FindOptions::default()
             };

@@ -1,8 +1,9 @@
 //! The overlays that are mounted, and the rule that none is ever indexed.
 //!
 //! A mount point is excluded by its path *before* anything is mounted there, so that no scan looks
-//! into it even for a moment, and stays so until the mount is gone. What is excluded is always made
-//! of all mounts, under their lock: two requests at a time cannot lose each other's.
+//! into it even for a moment, and stays so until the mount is gone. The list of what is excluded is
+//! always made from all mounts, under their lock, so that of two requests at a time neither loses
+//! the mount point of the other.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +26,7 @@ pub struct Overlays {
     shared: Arc<Shared>,
     commands: Sender<Command>,
     own: Vec<PathBuf>,
-    /// Where a view is in the way of other programs.
+    /// The home folder, where a view is in the way of other programs.
     home: Option<PathBuf>,
     show: Show,
     mounts: Mutex<Mounts>,
@@ -52,15 +53,15 @@ struct Mounted {
 pub struct Mount<'a> {
     /// The mount point.
     pub point: &'a Path,
-    /// The shape of the overlay.
+    /// How the overlay shows the tree.
     pub view: View,
-    /// A symbolic link that is to lead there.
+    /// A symbolic link that is to lead to the mount point.
     pub link: Option<&'a Path>,
 }
 
 /// Why there is no overlay, or no link to it.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // what failed says why
+#[allow(missing_docs)] // each is the error of what failed
 pub enum ShowError {
     #[error(transparent)]
     Mount(#[from] MountError),
@@ -103,17 +104,17 @@ impl Overlays {
         }
     }
 
-    /// A view in this home folder is worth a warning.
+    /// Makes a view in this home folder worth a warning.
     #[must_use]
     pub fn with_home(mut self, home: Option<&Path>) -> Self {
         let home = home.and_then(|home| fs::canonicalize(home).ok());
-        // Where the home is no folder of its own, everything lies in it.
+        // If the home folder is `/`, everything lies in it.
         self.home = home.filter(|home| home.parent().is_some());
         self
     }
 
-    /// Mounts an overlay of the roots of this moment; it answers when this returns. What is
-    /// returned is a warning, if the place deserves one.
+    /// Mounts an overlay of the present roots; it answers when this returns. Returns a warning if
+    /// the mount point is in the way of other programs.
     pub fn mount(
         &self,
         mount: &Mount<'_>,
@@ -133,7 +134,7 @@ impl Overlays {
             .and_then(|overlay| {
                 let link = mount.link.map(resolved);
                 let link = link.map(|link| ViewLink::make(&link, overlay.mount_point()));
-                // A failure here takes the overlay away again.
+                // If this fails, the overlay is dropped, which unmounts it.
                 Ok((link.transpose()?, overlay))
             });
         let mut mounts = self.mounts.lock();
@@ -149,7 +150,7 @@ impl Overlays {
         self.exclude(&mounts);
         drop(mounts);
         made?;
-        // A root may have come or gone while it was being mounted.
+        // A root may have come or gone while the overlay was being mounted.
         self.follow_roots();
         let warning = self.warning(&point);
         if let Some(warning) = &warning {
@@ -171,7 +172,7 @@ impl Overlays {
         Ok(())
     }
 
-    /// What to say of a mount point that other programs walk into.
+    /// The warning about a mount point that other programs walk into.
     fn warning(&self, point: &Path) -> Option<String> {
         let roots = self.shared.root_paths().into_iter();
         let mut around = roots
@@ -188,9 +189,10 @@ impl Overlays {
         })
     }
 
-    /// Shows the roots of this moment in every overlay.
+    /// Shows the present roots in every overlay.
     pub fn follow_roots(&self) {
-        // Asked for under the lock: of two calls the later one has the later roots.
+        // The roots are asked for under the lock, so that of two calls the later one has the later
+        // roots.
         let mounts = self.mounts.lock();
         let roots = self.shared.root_paths();
         for mounted in &mounts.mounted {
@@ -198,7 +200,7 @@ impl Overlays {
         }
     }
 
-    /// Takes an overlay away; without a mount point the only one.
+    /// Unmounts the overlay at a mount point or at the link to it; without either, the only one.
     pub fn unmount(&self, point: Option<&Path>) -> Result<(), UnmountError> {
         let point = point.map(resolved);
         let mounted = {
@@ -229,7 +231,7 @@ impl Overlays {
         Ok(unmounted?)
     }
 
-    /// Takes all away, as far as that is possible: the daemon ends.
+    /// Unmounts all overlays, as far as that is possible: the daemon ends.
     pub fn unmount_all(&self) {
         let all = std::mem::take(&mut self.mounts.lock().mounted);
         for mounted in all {
@@ -260,22 +262,23 @@ impl Overlays {
         status
     }
 
-    /// Tells the state at once and the indexer as soon as it listens: during a scan the state is
-    /// what the observer asks. Under the lock of the mounts, so that what is told last is right.
+    /// Tells the shared state at once and the indexer as soon as it listens: during a scan the
+    /// indexer hears nothing, but its observer asks the shared state. The caller holds the lock of
+    /// the mounts, so that what is told last is right.
     fn exclude(&self, mounts: &Mounts) {
         let mut paths = excluded_always(&self.own);
         paths.extend(mounts.points().map(Path::to_owned));
         self.shared.set_excluded(paths.clone());
         let (reply, done) = oneshot::channel();
         if self.commands.send(Command::Exclude(paths, reply)).is_ok() {
-            // Not asked for: a scan of minutes must not hold up a mount.
+            // The reply is not waited for: a scan of minutes must not hold up a mount.
             drop(done);
         }
     }
 }
 
 impl Mounts {
-    /// All that must not be looked into.
+    /// All mount points that must not be looked into.
     fn points(&self) -> impl Iterator<Item = &Path> {
         let mounted = self.mounted.iter().map(|mounted| &mounted.point);
         mounted.chain(&self.reserved).map(PathBuf::as_path)
@@ -283,7 +286,7 @@ impl Mounts {
 }
 
 impl Mounted {
-    /// Whether a path, resolved but for its last component, means this one.
+    /// Whether a path, as [`resolved`] makes it, is the mount point of this overlay or its link.
     fn is_at(&self, path: &Path) -> bool {
         let link = self.link.as_ref().map(ViewLink::path);
         self.point == path || link == Some(path)
@@ -301,13 +304,13 @@ impl Mounted {
     }
 }
 
-/// What is left out with or without overlays.
+/// The paths that are excluded with or without overlays.
 pub(crate) fn excluded_always(own: &[PathBuf]) -> Vec<PathBuf> {
     own.iter().map(|folder| resolved(folder)).collect()
 }
 
-/// The path without symbolic links, its last component aside: it may be a mount that does not
-/// answer.
+/// The path without symbolic links, except in its last component, which is not touched: it may be a
+/// mount that does not answer.
 pub(crate) fn resolved(path: &Path) -> PathBuf {
     let parent = path
         .parent()
@@ -357,8 +360,8 @@ mod tests {
         }
     }
 
-    /// The first of two mounts came to know its neighbours' points before the second had one, and
-    /// told the indexer after it.
+    /// Once the first of two mounts collected the mount points before the second had added its own,
+    /// told the indexer after the second had, and so undid the second exclusion.
     #[test]
     fn two_mounts_at_a_time_are_both_left_out() {
         let (overlays, orders) = overlays(&["/srv"]);
@@ -392,7 +395,7 @@ mod tests {
         for quiet in ["/run/user/1000/resemble/view", "/srv/docs2/view"] {
             assert_eq!(overlays.warning(Path::new(quiet)), None);
         }
-        // A home that is everything is no reason for a warning.
+        // Everything lies in the home folder `/`, so that is no reason for a warning.
         let overlays = overlays.with_home(Some(Path::new("/")));
         assert_eq!(overlays.warning(Path::new("/run/view")), None);
     }

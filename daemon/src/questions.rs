@@ -1,4 +1,4 @@
-//! What the overlay and the alerts ask of the index, in the words of `resemble-query`.
+//! The question that both the overlay and the alerts ask of the index.
 
 use std::path::Path;
 
@@ -7,8 +7,9 @@ use resemble_proto::catalogued::is_catalogued;
 use resemble_query::AskError;
 use resemble_query::find::{self, Similar, Subject};
 
-/// The files that resemble the one at `path` as the index has it, best first: those that the
-/// overlay lists: a link to what only a catalogue has leads nowhere. Nothing if it is not indexed.
+/// The files that resemble the file at `path` as the index knows it, best first, and how many there
+/// are in all. Files that only a catalogue has are left out: a link to them would lead nowhere.
+/// There are none if the file is not indexed.
 pub(crate) fn similar(snapshot: &Snapshot, path: &Path) -> Result<(Vec<Similar>, usize), AskError> {
     match Subject::remembered(snapshot, path)? {
         Some(subject) => {

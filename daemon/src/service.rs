@@ -1,6 +1,6 @@
-//! Messages to the service manager: ready, the current state in a line, ending.
+//! Messages to the service manager: that the daemon is ready, its state in one line, that it ends.
 //!
-//! Without one (no `NOTIFY_SOCKET`) nothing happens.
+//! Without a service manager (no `NOTIFY_SOCKET`) nothing happens.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use tokio::sync::watch;
 use crate::overlays::{LOOK, Overlays};
 use crate::state::Shared;
 
-/// Socket and overlay answer.
+/// Says that the socket and the overlay answer.
 pub fn ready() {
     tell(&[NotifyState::Ready]);
 }
 
-/// The end has begun.
+/// Says that the daemon is ending.
 pub fn stopping() {
     tell(&[NotifyState::Stopping]);
 }

@@ -1,8 +1,8 @@
 //! What all threads of the daemon share: the index to ask, the roots, and the current troubles.
 //!
-//! The indexer writes here, everyone else reads. Locks are held for copying, never for work (but
-//! that of the index while it is opened again: who asks waits instead of being refused), and never
-//! two at a time.
+//! It is mostly the indexer that writes here, and the others read. Locks are held for copying,
+//! never for work, and never two at a time. One exception: the lock of the index is held while the
+//! index is opened again, so that questions wait instead of being refused.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,14 +21,14 @@ use resemble_query::templates;
 use resemble_scan::ingest::RootOptions;
 use resemble_scan::parts::PartReader;
 
-/// A root and how it is.
+/// A root and its state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Root {
-    /// Where, and its rules.
+    /// Its path and its rules.
     pub options: RootOptions,
     /// Who asked for it.
     pub origin: WatchOrigin,
-    /// What goes on with it; never `Degraded`, which follows from the troubles below it.
+    /// Its state; never `Degraded`, which follows from the troubles that concern it.
     pub state: RootState,
 }
 
@@ -57,7 +57,7 @@ pub struct Shared {
     templates: Option<templates::Store>,
     part_reader: Option<Arc<dyn PartReader>>,
     roots: Mutex<Vec<Root>>,
-    /// Told when a root came or went.
+    /// Called when a root came or went.
     follower: OnceLock<RootsFollower>,
     /// The paths of the imported catalogues in the index.
     catalogues: Mutex<Vec<PathBuf>>,
@@ -93,7 +93,7 @@ enum Slot {
     Last(Option<Snapshot>),
 }
 
-/// The index, opened again; or why that cannot be, and its last commit if that can be read.
+/// The index, opened again; or why it cannot be opened, and its last commit if that can be read.
 pub type Reopened = Result<Arc<Index>, (OpenError, Option<Snapshot>)>;
 
 /// A gate that opens once.
@@ -107,7 +107,7 @@ struct Gate {
 /// Why a question has no answer now.
 #[derive(Debug, thiserror::Error)]
 pub enum NoSnapshot {
-    /// The index is closed and nothing of it is at hand.
+    /// The index is closed, and its last commit cannot be read.
     #[error("the index cannot be opened just now; `resemble status` says why")]
     Closed,
     /// The index cannot be read.
@@ -116,7 +116,7 @@ pub enum NoSnapshot {
 }
 
 impl Shared {
-    /// Starts with the index alone.
+    /// Starts with nothing but the index.
     pub fn new(index: Arc<Index>) -> Self {
         // Later starts begin with a greater number, so that equal clocks mean equal answers.
         let start = SystemTime::now()
@@ -149,14 +149,14 @@ impl Shared {
         self
     }
 
-    /// Reads the parts of documents and archives.
+    /// Reads the parts of documents and archives with this reader.
     #[must_use]
     pub fn with_part_reader(mut self, part_reader: Arc<dyn PartReader>) -> Self {
         self.part_reader = Some(part_reader);
         self
     }
 
-    /// See [`Self::with_part_reader`].
+    /// What reads the parts of documents and archives.
     pub fn part_reader(&self) -> Option<&Arc<dyn PartReader>> {
         self.part_reader.as_ref()
     }
@@ -166,8 +166,8 @@ impl Shared {
         self.templates.as_ref()
     }
 
-    /// A snapshot of the last commit, also while the index cannot be opened for writing. The
-    /// templates of this moment are left out of it.
+    /// A snapshot of the last commit, even while the index cannot be opened for writing. The
+    /// present templates are left out of it.
     pub fn snapshot(&self) -> Result<Snapshot, NoSnapshot> {
         let templates = self.templates();
         let index = match &*self.index.lock() {
@@ -181,7 +181,8 @@ impl Shared {
         Ok(snapshot.with_templates(templates))
     }
 
-    /// What is template at this moment. A change moves the clock: answers are not what they were.
+    /// The present templates. When they have changed, the clock moves, because answers change with
+    /// them.
     pub(crate) fn templates(&self) -> Arc<Templates> {
         let Some(store) = &self.templates else {
             return Arc::default();
@@ -197,7 +198,7 @@ impl Shared {
         current.templates
     }
 
-    /// The open index.
+    /// The index, if it is open.
     pub(crate) fn index(&self) -> Option<Arc<Index>> {
         match &*self.index.lock() {
             Slot::Open(index) => Some(Arc::clone(index)),
@@ -205,7 +206,7 @@ impl Shared {
         }
     }
 
-    /// Gives up the index for good.
+    /// Hands out the open index to be closed for good.
     pub(crate) fn close_index(&self) -> Option<Arc<Index>> {
         match std::mem::replace(&mut *self.index.lock(), Slot::Last(None)) {
             Slot::Open(index) => Some(index),
@@ -217,12 +218,13 @@ impl Shared {
     /// answered from its last commit.
     pub(crate) fn swap_index(&self, open: &dyn Fn() -> Reopened) -> bool {
         let mut slot = self.index.lock();
-        // What is still in memory of it, should there be no other way: somebody may hold the index.
+        // Answers from what is in memory, if the file cannot be opened in any way: a question may
+        // still hold the index, and with it the lock of the file.
         let cached = match &*slot {
             Slot::Open(index) => index.snapshot().ok(),
             Slot::Last(_) => None,
         };
-        // Both keep the file from being opened for writing.
+        // An open index and a snapshot both keep the file from being opened for writing.
         *slot = Slot::Last(None);
         match open() {
             Ok(index) => *slot = Slot::Open(index),
@@ -266,7 +268,7 @@ impl Shared {
         debug_assert!(follows.is_ok(), "roots are followed by one");
     }
 
-    /// The paths of the imported catalogues in the index, by label.
+    /// The paths of the imported catalogues in the index, sorted by label.
     pub fn catalogues(&self) -> Vec<PathBuf> {
         self.catalogues.lock().clone()
     }
@@ -288,14 +290,14 @@ impl Shared {
         self.catalogues().into_iter().map(root).collect()
     }
 
-    /// Returns the state until now; `None` if it is no root.
+    /// Sets the state of a root and returns the one that it had; `None` if the path is no root.
     pub(crate) fn set_root_state(&self, path: &Path, state: RootState) -> Option<RootState> {
         let mut roots = self.roots.lock();
         let root = roots.iter_mut().find(|root| root.options.path == path)?;
         Some(std::mem::replace(&mut root.state, state))
     }
 
-    /// The root or the catalogue that holds the path, if the path is not left out by rule.
+    /// The root or the catalogue that holds the path, unless the path is excluded.
     pub fn root_of(&self, path: &Path) -> Option<Root> {
         if is_catalogued(path) {
             let mut roots = self.catalogue_roots().into_iter();
@@ -311,7 +313,7 @@ impl Shared {
             .cloned()
     }
 
-    /// Whether the path is never looked at.
+    /// Whether the path is an excluded one or lies below one.
     pub(crate) fn is_excluded(&self, path: &Path) -> bool {
         self.excluded
             .lock()
@@ -319,7 +321,7 @@ impl Shared {
             .any(|excluded| path.starts_with(excluded))
     }
 
-    /// Paths that are never looked at: our own state and mounts.
+    /// Paths that are never looked at: our own folders and mounts.
     pub fn excluded(&self) -> Vec<PathBuf> {
         self.excluded.lock().clone()
     }
@@ -333,7 +335,7 @@ impl Shared {
         self.troubles.lock().values().cloned().collect()
     }
 
-    /// Records a trouble and writes it to the journal once.
+    /// Records a trouble, and writes it to the journal if it is new or has another reason now.
     pub(crate) fn trouble(&self, topic: Topic, path: &Path, reason: &str, remedy: Option<&str>) {
         let trouble = Degraded {
             path: path.into(),
@@ -377,7 +379,7 @@ impl Shared {
         self.scanning.store(files, Ordering::Relaxed);
     }
 
-    /// No scan under way and nothing known to be stale.
+    /// Whether no scan is under way and nothing is known to be stale.
     pub fn fresh(&self) -> bool {
         self.first_scan_done()
             && self.pending() == 0
@@ -393,7 +395,7 @@ impl Shared {
                 .all(|(topic, _)| !matches!(topic, Topic::Index | Topic::Events))
     }
 
-    /// Rises with every change that reached the index, and of the templates.
+    /// A number that rises with every change of the index and of the templates.
     pub fn clock(&self) -> u64 {
         drop(self.templates());
         self.clock.load(Ordering::Acquire)

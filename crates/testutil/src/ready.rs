@@ -14,7 +14,7 @@ pub fn start_ready(command: &mut Command, address: &Path) -> Result<Child, ExitS
     // Usually there is nothing to remove.
     drop(fs::remove_file(address));
     let notify = UnixDatagram::bind(address).expect("a notification socket");
-    // A program that has ended sends nothing, so now and then it is looked whether it has.
+    // A program that has ended sends nothing, so the wait ends now and then to check for that.
     notify
         .set_read_timeout(Some(Duration::from_millis(50)))
         .expect("a timeout");

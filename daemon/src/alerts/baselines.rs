@@ -1,13 +1,13 @@
 //! The past of a changed file: as much of it as the assessment needs, without a snapshot.
 //!
-//! A file is assessed some seconds after its change, against the index of before. A snapshot of
-//! that index would do, but while one lives, no page that it can see is used again: a file that is
+//! A file is assessed some seconds after its change, against the index as it was before. A snapshot
+//! of that would do, but while it lives, no page that it can see is used again: a file that is
 //! rewritten all the time would keep one for ever, and the index would grow with every commit. So
 //! what the assessment asks of the past is taken out of the snapshot soon after the change, as ids,
 //! and the snapshot is let go of.
 //!
 //! Neighbours are kept as contents, not as files: contents are never changed, and their ids are
-//! never given out again. [`Burst`] knows what a neighbour that changed as well had before.
+//! never given out again. If a neighbour changed as well, [`Burst`] knows its content from before.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
@@ -24,11 +24,12 @@ use super::partners::{self, content_at};
 /// What a path was before its change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Baseline {
-    /// The content that it had; `None`: no file that could be read.
+    /// The content that it had; `None` if there was no file, or none that could be read.
     pub was: Option<ContentId>,
-    /// The contents of the files that resembled it enough for an alert. None if it had no content.
+    /// The contents that it resembled enough for an alert, or held as members. There are none if it
+    /// had no content.
     pub neighbours: Arc<[ContentId]>,
-    /// How many components the deepest directory above it had that was there.
+    /// How many components the path of the deepest directory above it had that was there.
     pub depth: usize,
 }
 
@@ -48,7 +49,7 @@ pub struct Baselines {
 }
 
 impl Baselines {
-    /// Reads from this view.
+    /// Reads from this snapshot.
     pub fn new(before: Snapshot) -> Self {
         Self {
             before,
@@ -103,19 +104,19 @@ impl Baselines {
 
 /// How long files of a burst that does not end count as having come together.
 const TOGETHER: Duration = Duration::from_secs(600);
-/// Files of one burst that are remembered, in a few ten megabytes.
+/// The most files of one burst that are remembered; they take some tens of megabytes.
 const MOST_TOGETHER: usize = 1_000_000;
 
 /// The files that changed since the last quiet moment, but not longer than ten minutes ago, and
 /// what each had before.
 ///
-/// Paths are kept as hashes of 64 bits with a key of their own: two that are equal by chance are
-/// one alert too few, once in a very long time.
+/// Paths are kept as keyed hashes of 64 bits. If two of them are equal by chance, which is very
+/// rare, one alert may be missing.
 #[derive(Debug, Default)]
 pub struct Burst {
     hasher: RandomState,
     was: HashMap<u64, Option<ContentId>>,
-    /// The same in the order of the changes.
+    /// The same files in the order of their changes.
     order: VecDeque<(Instant, u64)>,
 }
 
@@ -143,7 +144,7 @@ impl Burst {
         self.was.contains_key(&self.hasher.hash_one(path))
     }
 
-    /// What the file at the path had before, if it has `now` at present.
+    /// The content that the file at the path had before; `now`, if it did not change.
     pub fn content_before(&self, path: &Path, now: Option<ContentId>) -> Option<ContentId> {
         let was = self.was.get(&self.hasher.hash_one(path));
         was.copied().unwrap_or(now)
@@ -154,12 +155,12 @@ impl Burst {
         self.was.len()
     }
 
-    /// Whether none did.
+    /// Whether no file changed.
     pub fn is_empty(&self) -> bool {
         self.was.is_empty()
     }
 
-    /// A quiet moment.
+    /// Forgets all changes: this is a quiet moment.
     pub fn clear(&mut self) {
         self.was.clear();
         self.order.clear();

@@ -9,14 +9,14 @@
 //!    still waiting to be assessed the tree may grow, so it is held back until [`HOLD_FILE`] after
 //!    its last member, at most [`HOLD_TREE`] after its first; a single file is held for the same
 //!    reason at most [`HOLD_FILE`]. A held file that is read again is assessed again, and is not
-//!    held longer for that. What arrives of a tree after its alert is counted with it and said
-//!    later in the summary.
-//! 3. At most [`RATE`] alerts in [`RATE_TIME`]. What is beyond is counted, and the count is an
-//!    alert of its own when the time is over. So is the rest when too many files wait at once:
-//!    nothing is lost silently.
+//!    held longer for that. Files of a tree that arrive after its alert are counted, and a later
+//!    summary tells how many they were.
+//! 3. There are at most [`RATE`] alerts in [`RATE_TIME`]. Further ones are counted, and the count
+//!    is an alert of its own when the time is over. Files are counted in the same way if too many
+//!    wait at once: nothing is lost silently.
 //!
-//! What a file was before its change goes where the file goes, so no more of that is kept than
-//! files wait and are held, and there is a bound to both.
+//! The baseline of a file is kept with the file while it waits or is held. Both are bounded, and so
+//! are the baselines.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -32,7 +32,7 @@ use super::trees;
 
 /// From the reading of a file to its assessment.
 pub const SETTLE: Duration = Duration::from_secs(2);
-/// From its first reading, if others follow.
+/// From the first reading of a file to its assessment at the latest, if it is read again.
 pub const CAP: Duration = Duration::from_secs(10);
 /// The longest a single file waits for a tree that it may belong to, and a tree for its next file.
 pub const HOLD_FILE: Duration = Duration::from_secs(10);
@@ -44,9 +44,9 @@ pub const RATE: u32 = 30;
 pub const RATE_TIME: Duration = Duration::from_secs(60);
 /// How often held findings are looked at.
 const LOOK: Duration = Duration::from_secs(1);
-/// With more held findings than this, `LOOK` is kept to strictly, …
+/// More held findings than this are never looked at more often than `LOOK` says.
 const MANY: usize = 500;
-/// … and it grows by itself for each so many of them.
+/// For each so many held findings, the pause between two looks is longer by another `LOOK`.
 const VERY_MANY: usize = 5000;
 /// How long a tree that was reported is not reported again.
 const REPORTED: Duration = Duration::from_secs(600);
@@ -55,18 +55,19 @@ pub const MOST_WAITING: usize = 200_000;
 /// With more findings than this nothing is held back.
 const MOST_HELD: usize = 50_000;
 
-/// What judging a changed file came to.
+/// The result of assessing a changed file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
     /// It resembles nothing new.
     Nothing,
-    /// It does, but for a reason that is not worth an alert: a check-out, a build.
+    /// It resembles something new, but because of a git operation, which is not worth an alert.
     Quiet,
-    /// It does. Best first, never empty.
+    /// It resembles something new.
     Resembles {
-        /// Whom.
+        /// What it resembles, best first; never empty.
         partners: Vec<Partner>,
-        /// Too small, or in a place of builds: counts in a tree, but is no alert by itself.
+        /// It counts in a copied tree, but is no alert by itself: it is too small, or builds or
+        /// version control make such files.
         only_in_tree: bool,
     },
 }
@@ -76,9 +77,9 @@ pub enum Verdict {
 pub enum Alert {
     /// A file came to resemble another.
     File {
-        /// Which.
+        /// The changed file.
         path: PathBuf,
-        /// Whom it resembles most.
+        /// The file that it resembles most.
         partner: Partner,
         /// How many more it resembles.
         others: usize,
@@ -91,10 +92,10 @@ pub enum Alert {
         original: PathBuf,
         /// How many of its files have their like in the other.
         files: usize,
-        /// How many of those are equal to it.
+        /// How many of those are identical to their like.
         identical: usize,
     },
-    /// More than can be reported one by one.
+    /// There were more alerts than may be reported one by one.
     Summary {
         /// How many alerts were left out.
         left_out: u64,
@@ -104,14 +105,14 @@ pub enum Alert {
 /// A file that is to be assessed now.
 #[derive(Clone, Debug)]
 pub struct Due {
-    /// Which.
+    /// Its path.
     pub path: Arc<Path>,
     /// What it was before its first reading.
     pub before: Baseline,
     history: History,
 }
 
-/// What a file went through.
+/// What has happened to a file that waits or is held.
 #[derive(Clone, Copy, Debug)]
 struct History {
     /// Its first reading.
@@ -139,8 +140,8 @@ struct Held {
 }
 
 impl Held {
-    /// Until when it waits for a tree that it may belong to: not so long if it was written all the
-    /// time, which no file of a copied tree is.
+    /// Until when it waits for a tree that it may belong to. That is sooner if it was written all
+    /// the time, which no file of a copied tree is.
     fn until(&self) -> Instant {
         let capped = self.history.again && self.since >= self.history.first + CAP;
         self.since + if capped { SETTLE } else { HOLD_FILE }
@@ -152,7 +153,7 @@ impl Held {
 pub struct Batching {
     /// Read but not assessed.
     waiting: BTreeMap<Arc<Path>, Unassessed>,
-    /// The same in the order in which they are due.
+    /// The same files in the order in which they are due.
     order: BTreeSet<(Instant, Arc<Path>)>,
     held: BTreeMap<Arc<Path>, Held>,
     /// When to look at `held` again, and when it was looked at last.
@@ -166,7 +167,8 @@ pub struct Batching {
 }
 
 impl Batching {
-    /// A changed file was read; whether its baseline is known: it waits or is held already.
+    /// A changed file was read. If it waits or is held, it waits anew with the baseline that it
+    /// has; if not, this returns `false` and the file is to be passed to [`Self::read`].
     pub fn read_again(&mut self, path: &Path, now: Instant) -> bool {
         let (path, before, history) = if let Some((path, waiting)) = self.waiting.remove_entry(path)
         {
@@ -186,7 +188,7 @@ impl Batching {
         true
     }
 
-    /// A changed file was read for the first time; `before` is what it was.
+    /// A changed file was read; `before` is its baseline, unless it has one already.
     pub fn read(&mut self, path: &Path, before: Baseline, now: Instant) {
         if self.read_again(path, now) {
             return;
@@ -235,7 +237,7 @@ impl Batching {
         self.waiting.len()
     }
 
-    /// The files to assess now, at most `most`; with `all` none of them waits longer.
+    /// The files to assess now, at most `most`; with `all` even those that are not due yet.
     pub fn due(&mut self, now: Instant, all: bool, most: usize) -> Vec<Due> {
         let mut due = Vec::new();
         while due.len() < most
@@ -253,7 +255,7 @@ impl Batching {
         due
     }
 
-    /// What a due file came to.
+    /// Takes the verdict on a due file.
     pub fn assessed(&mut self, due: Due, verdict: Verdict, now: Instant) {
         if let Verdict::Resembles {
             partners,
@@ -277,10 +279,10 @@ impl Batching {
         }
     }
 
-    /// The alerts of what was assessed; `all` holds nothing back.
+    /// The alerts about assessed files; with `all` nothing is held back.
     pub fn alerts(&mut self, now: Instant, all: bool) -> Vec<Alert> {
         let all = all || self.held.len() > MOST_HELD;
-        // Grouping takes time in proportion to the held findings.
+        // Grouping takes time in proportion to the number of held findings.
         let pause = LOOK * (1 + self.held.len() / VERY_MANY) as u32;
         if !all
             && self.held.len() > MANY

@@ -1,12 +1,13 @@
-//! The alerts that were raised: in memory for questions, in a JSON-lines file for keeps.
+//! The alerts that were raised: in memory for questions, in a JSON-lines file for later starts.
 //!
 //! `alerts.jsonl` in the state folder holds one [`AlertRow`] a line, oldest first, and is meant to
 //! be read by others too. It is bounded: beyond `MOST_LINES` it is written anew with the last
 //! [`KEPT`]. A full disk does not stop alerts: they stay in memory, the journal has them, and the
 //! file is written anew when there is room.
 //!
-//! A crash or a full disk may leave half a line. It is cut off when the file is opened, so that it
-//! swallows nothing, and its number is not given out again: somebody may have seen it.
+//! A crash or a full disk may leave half a line. It is cut off when the file is opened, so that the
+//! next alert does not end up in it, and its number is not given out again: somebody may have seen
+//! it.
 
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
@@ -17,7 +18,7 @@ use std::path::{Path, PathBuf};
 use resemble_proto::message::AlertRow;
 use tokio::sync::broadcast;
 
-/// Alerts that can be asked for.
+/// The most alerts that are kept for questions.
 pub const KEPT: usize = 1000;
 /// Lines of the file before it is cut to [`KEPT`].
 const MOST_LINES: usize = 4 * KEPT;
@@ -38,8 +39,8 @@ pub struct AlertLog {
 }
 
 impl AlertLog {
-    /// Reads what an earlier run left. Lines that are no alerts are left out, an unreadable file
-    /// is an empty one: alerts are worth keeping, not worth not starting for.
+    /// Reads what an earlier run left. Lines that are no alerts are left out, and an unreadable
+    /// file counts as empty: old alerts are worth keeping, but the daemon starts without them, too.
     pub fn open(path: &Path) -> Self {
         let mut log = Self {
             path: path.to_path_buf(),
@@ -115,7 +116,7 @@ impl AlertLog {
         let _followers = self.followers.send(row);
     }
 
-    /// The kept alerts, oldest first, and what comes after them.
+    /// The kept alerts, oldest first, and a receiver of those that come after them.
     pub fn follow(&self) -> (Vec<AlertRow>, broadcast::Receiver<AlertRow>) {
         (
             self.rows.iter().cloned().collect(),
@@ -173,8 +174,8 @@ impl AlertLog {
     }
 }
 
-/// The number of an alert of which only the beginning was written; of the one after `last` if it
-/// does not say. `None`: that was never an alert.
+/// The number of an alert of which only the beginning was written; the one after `last` if the
+/// beginning does not say it. `None` if the line was never an alert.
 fn number_of_half(line: &[u8], last: u64) -> Option<u64> {
     const BEGIN: &[u8] = b"{\"seq\":";
     let Some(rest) = line.strip_prefix(BEGIN) else {
@@ -183,7 +184,7 @@ fn number_of_half(line: &[u8], last: u64) -> Option<u64> {
     };
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let number = str::from_utf8(&rest[..digits]).ok()?.parse().unwrap_or(0);
-    // The digits may be some of more.
+    // If nothing follows the digits, some may be missing.
     let is_whole = digits < rest.len();
     Some(if is_whole { number } else { last + 1 }.max(last + 1))
 }
@@ -258,7 +259,8 @@ mod tests {
         assert_eq!(log.follow().0.len(), 1);
     }
 
-    /// A line that was cut short anywhere swallows nothing, and its number is not given out again.
+    /// Wherever a line was cut short, the next alert does not end up in it, and its number is not
+    /// given out again.
     #[test]
     fn half_an_alert_costs_no_other_alert_and_no_number() {
         let dir = tempfile::tempdir().unwrap();
@@ -279,7 +281,7 @@ mod tests {
             log.push(row("/r/after"));
             let numbers = |log: &AlertLog| log.rows.iter().map(|row| row.seq).collect::<Vec<_>>();
             let mut expected: Vec<u64> = (1..=10).collect();
-            // Without the newline only, it is whole.
+            // If only the newline is missing, the alert is whole.
             expected.extend((end == whole.len() - 1).then_some(11));
             expected.push(12);
             assert_eq!(numbers(&log), expected, "cut at {end}");

@@ -1,17 +1,17 @@
 //! Alerts: when a change makes a file resemble another.
 //!
 //! ```text
-//! indexer ──Read(paths, index before)──► baselines ──► batching ──alerts──► log, journal
-//!                                                      due │   ▲ verdict
-//!                                                          ▼   │
-//!                                                         novelty
+//! indexer ──Read(paths, snapshot before)──► baselines ──► batching ──alerts──► log, journal
+//!                                                         due │   ▲ verdict
+//!                                                             ▼   │
+//!                                                            novelty
 //! ```
 //!
 //! [`baselines`] remembers what a file was, [`batching`] decides when an alert is due and how many
 //! there are, [`novelty`] decides what resembles what and what is worth an alert, [`trees`] finds
 //! copied trees, [`log`] keeps the alerts. This module is the thread that joins them. It reads
-//! snapshots only and never holds up the indexer.
-//! The index of before is asked as soon as can be and let go of, at the latest after `MOST_LATE`.
+//! snapshots only and never holds up the indexer. What it needs of the snapshot before a change it
+//! reads as soon as it can, and it lets go of that snapshot after `MOST_LATE` at the latest.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -48,7 +48,7 @@ pub enum Message {
     Read {
         /// Which.
         paths: Vec<PathBuf>,
-        /// The index before the change.
+        /// The snapshot before the change.
         before: Snapshot,
     },
     /// Raise what is waiting, then answer.
@@ -59,12 +59,12 @@ pub enum Message {
 const AT_ONCE: usize = 64;
 /// How long a barrier waits for files to be assessed.
 const FLUSH: Duration = Duration::from_secs(2);
-/// With more files than this a barrier does not wait: they are in the queue.
+/// If more files than this wait, a barrier does not wait for them.
 const FLUSHED: usize = 2000;
-/// How long the index of before a change is kept for files whose baselines are not read yet: what
-/// it can see takes up room in the index.
+/// How long the snapshot before a change is kept for files whose baselines are not read yet. While
+/// it is kept, what it sees takes up room in the file of the index.
 const MOST_LATE: Duration = Duration::from_secs(60);
-/// How long what was learnt of ignore files and git holds.
+/// How long what was looked up about ignore files, git and copies is reused.
 const CACHED: Duration = Duration::from_secs(5);
 
 /// Raises alerts until the senders are gone.
@@ -115,7 +115,7 @@ struct Unread {
     at: Instant,
 }
 
-/// Batching with what it takes to assess a file.
+/// [`Batching`], and what it takes to assess a file.
 struct Raiser<'a> {
     unread: VecDeque<Unread>,
     batching: Batching,
@@ -158,7 +158,8 @@ impl<'a> Raiser<'a> {
         if paths.is_empty() {
             return;
         }
-        // Before any of them is assessed: what came together must be known to have.
+        // All are added before any of them is assessed, so that files that came together are known
+        // to have done so.
         let now = Instant::now();
         for path in &paths {
             match content_at(&before, path) {
@@ -166,7 +167,7 @@ impl<'a> Raiser<'a> {
                 Err(error) => tracing::debug!(path = ?path, %error, "its past is not known"),
             }
         }
-        // Both as the templates are now: marking or unmarking one is no change of any file.
+        // Both snapshots have the present templates: marking or unmarking one changes no file.
         let before = before.with_templates(self.shared.templates());
         self.unread.push_back(Unread {
             paths: paths.into_iter(),
@@ -175,7 +176,7 @@ impl<'a> Raiser<'a> {
         });
     }
 
-    /// Reads the next baselines.
+    /// Reads the baselines of the next files, of `most` at most.
     fn take_baselines(&mut self, most: usize) {
         for _ in 0..most {
             let Some(unread) = self.unread.front_mut() else {
@@ -204,7 +205,7 @@ impl<'a> Raiser<'a> {
         }
     }
 
-    /// Raises what waits, as far as the time allows.
+    /// Raises the alerts of all files that wait, as far as the time allows.
     fn flush(&mut self) {
         let began = Instant::now();
         while self.waiting() > 0 && began.elapsed() < FLUSH {
@@ -214,7 +215,7 @@ impl<'a> Raiser<'a> {
         self.publish(self.waiting() == 0);
     }
 
-    /// Raises what is due.
+    /// Raises the alerts that are due.
     fn raise(&mut self) {
         self.take_baselines(AT_ONCE);
         self.assess(false);
@@ -277,7 +278,7 @@ fn write_journal(alert: &Alert) {
             others,
         } => {
             let identical = partner.relation == Relation::Identical;
-            // What has no value has no field.
+            // A score without a value has no field.
             let percent =
                 |score: Option<resemble_core::Score>| score.map(|score| score.percent(identical));
             tracing::info!(
@@ -308,7 +309,7 @@ fn write_journal(alert: &Alert) {
         Alert::Summary { left_out } => {
             tracing::warn!(
                 left_out,
-                "alert: more files came to resemble others than are told one by one"
+                "alert: more files came to resemble others than are reported one by one"
             );
         }
     }

@@ -1,24 +1,24 @@
 //! Whether a changed file resembles another, and whether that is news.
 //!
 //! News is what the *change* brought about. So what the file resembles now is compared with what it
-//! resembled before, which a [`Baseline`] knows. Quiet stay, each with its reason:
+//! resembled before, which a [`Baseline`] knows. The following raises no alert by itself:
 //!
 //! 1. **What it resembled before.** A draft that is saved goes on resembling its older versions.
-//! 2. **What it was itself.** A backup that an editor makes of the old content (`report.txt~`) has
-//!    exactly what this path had.
+//! 2. **What it was itself.** The backup that an editor makes of a file (`report.txt~`) has exactly
+//!    the content that the file had before.
 //! 3. **A git operation.** If `.git/index` of the work tree around it has just been written, files
 //!    come and go as commits have them. (A copied work tree has a fresh `.git/index` too: only a
 //!    tree that was there before counts.)
-//! 4. **Builds.** What a `.gitignore` names, and what lies in `.git` itself, is no news alone; as a
-//!    part of a copied tree it counts.
+//! 4. **Builds and version control.** What a `.gitignore` names, and what lies in `.git` or its
+//!    like, is no news alone; as a part of a copied tree it counts.
 //! 5. **Files that came together in numbers.** An unpacked archive is full of files that resemble
 //!    each other; news is what they resemble that was there before.
-//! 6. **Unpacking.** That a file lies in an archive is no news of the file. A mail or an archive
-//!    that holds what lies here is news of that.
-//! 7. **Small files** (under 1 KiB) count in a copied tree, if they are identical.
+//! 6. **Unpacking.** It is no news about a file that it lies in an archive, too. It is news about a
+//!    mail or an archive that it holds a file of the tree.
+//! 7. **Small files** (under 1 KiB) only count in a copied tree, and only if they are identical.
 //!
-//! The work for a file does not grow with the number of its copies: where a content is, is looked
-//! up once for all of them, and each looks at a few.
+//! The work for a file does not grow with the number of its copies: the files that have a content
+//! are looked up once for all of them, and each is compared with only a few.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -37,21 +37,21 @@ use super::baselines::{Baseline, Burst};
 use super::batching::Verdict;
 use super::partners::{self, LEAST_SIZE, Partner, content_at};
 
-/// Partners that are told of each file.
+/// The most partners of a file that are reported.
 const MOST_PARTNERS: usize = 16;
-/// Files with an equal content that are looked at for each file.
+/// The most files with an equal content that are looked at for each file.
 const MOST_HOLDERS: usize = 64;
 /// With at least this many changes at once, files that came together are not compared with each
 /// other.
 const IN_NUMBERS: usize = 20;
-/// How fresh `.git/index` is during and after a git operation.
+/// How young `.git/index` or `.git/HEAD` is during a git operation and for a while after it.
 const GIT_FRESH: Duration = Duration::from_secs(15);
 
-/// Decides what is news about the files of some seconds.
+/// Decides what is news, and remembers what it has looked up. It is replaced every few seconds.
 #[derive(Debug)]
 pub struct Novelty {
     after: Snapshot,
-    /// Where contents are, so that each of many copies need not look for all the others.
+    /// The files that have a content, so that each of many copies need not look for all the others.
     holders: HashMap<ContentId, Arc<Holders>>,
     /// Ignore files by directory.
     ignores: HashMap<PathBuf, Option<Gitignore>>,
@@ -63,7 +63,7 @@ pub struct Novelty {
 }
 
 impl Novelty {
-    /// Goes by this view of the index.
+    /// Compares with what is in this snapshot.
     pub fn new(after: Snapshot) -> Self {
         Self {
             after,
@@ -75,13 +75,13 @@ impl Novelty {
         }
     }
 
-    /// Goes on with another view of the index.
+    /// Goes on with another snapshot.
     pub fn look_at(&mut self, after: Snapshot) {
         self.after = after;
     }
 
-    /// What is news of one file; `before` is what it was before it changed, `burst` are the files
-    /// that changed since the last quiet moment, this one among them.
+    /// What is news about one file; `before` is what it was before it changed, `burst` are the
+    /// files that changed since the last quiet moment, this one among them.
     pub fn assess(&mut self, path: &Path, before: &Baseline, burst: &Burst) -> Verdict {
         self.try_assess(path, before, burst)
             .unwrap_or_else(|error| {
@@ -143,7 +143,7 @@ impl Novelty {
         let is_fresh = !self.holders.contains_key(&content);
         let mut found = self.identical_known(file, content, path)?;
         if found.is_empty() && !is_fresh {
-            // All that was known of it is gone; what has come may not be known.
+            // All files that were known to have the content are gone; others may have it by now.
             self.holders.remove(&content);
             found = self.identical_known(file, content, path)?;
         }
@@ -192,7 +192,7 @@ impl Novelty {
         Ok(held)
     }
 
-    /// Where a content is; as of some seconds ago.
+    /// The files that have a content, perhaps as of some seconds ago.
     fn holders(&mut self, content: ContentId) -> Result<Arc<Holders>, ReadError> {
         if let Some(known) = self.holders.get(&content) {
             return Ok(Arc::clone(known));
@@ -211,7 +211,7 @@ impl Novelty {
         Ok(holders)
     }
 
-    /// Whether the resemblance was there before the change, or came with the change of the other.
+    /// Whether the two resembled each other before the change, or came together in numbers.
     fn is_known(
         &self,
         partner: &Partner,
@@ -259,14 +259,15 @@ impl Novelty {
 struct Holders {
     /// By name, then by path.
     by_name: Vec<(PathBuf, FileId)>,
-    /// The first by path.
+    /// The first ones by path.
     first: Vec<(PathBuf, FileId)>,
 }
 
 impl Holders {
     fn new(mut paths: Vec<(PathBuf, FileId)>) -> Self {
         paths.sort_unstable();
-        // Enough for whoever leaves out itself and as many as it has of its own name.
+        // Enough for `others`, which skips the file itself and those of its name: if these are more
+        // than `MOST_HOLDERS`, it needs no others.
         let first = paths.iter().take(2 * MOST_HOLDERS + 1).cloned().collect();
         paths.sort_by(|(a, _), (b, _)| a.file_name().cmp(&b.file_name()));
         Self {

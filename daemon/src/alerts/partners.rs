@@ -1,4 +1,4 @@
-//! What a file resembles, and what lies in it, as partners of an alert.
+//! The partners of an alert: what a file resembles, and what lies in it.
 
 use std::path::{Path, PathBuf};
 
@@ -8,19 +8,19 @@ use resemble_query::AskError;
 
 use crate::questions::similar;
 
-/// The least share of the smaller file that is an alert.
+/// The least share of the smaller file that is worth an alert.
 const LEAST_SHARE: f64 = 0.8;
-/// The least size of an alert.
+/// The least size of a file that is worth an alert.
 pub const LEAST_SIZE: ByteLen = ByteLen(1024);
-/// Members that are looked at for each archive or mail.
+/// The most members that are looked at in an archive or mail.
 const MOST_MEMBERS: usize = 64;
 
 /// A file that resembles the changed one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Partner {
-    /// Where.
+    /// Its path.
     pub path: PathBuf,
-    /// How they relate.
+    /// How the two relate.
     pub relation: Relation,
     /// Containment of the changed file in this one.
     pub a_in_b: Option<Score>,
@@ -38,8 +38,8 @@ impl Partner {
     }
 }
 
-/// The files that resemble the one at `path` enough for an alert, best first, but for the members
-/// of archives: that what was just unpacked lies in an archive is no news.
+/// The files that resemble the one at `path` enough for an alert, best first. Members of archives
+/// are left out: that a file lies in the archive from which it was just unpacked is no news.
 pub(super) fn alike(snapshot: &Snapshot, path: &Path) -> Result<Vec<Partner>, AskError> {
     let (similar, _) = similar(snapshot, path)?;
     let files = similar

@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// A tree is at least this many files; one file is a file.
+/// The least number of files that make a tree: a single file is not a tree.
 pub const LEAST_FILES: usize = 2;
 
 /// More trees than this at once are no longer looked for: their files count one by one, and the
@@ -24,10 +24,10 @@ pub struct Tree {
     pub copy: PathBuf,
     /// The one that was there before.
     pub original: PathBuf,
-    /// What was left of the paths' pairs; [`Self::copy`] or above it. While files appear anywhere
-    /// below it, the tree may grow.
+    /// What is left of the copies' paths without the common endings: [`Self::copy`] or a directory
+    /// above it. While files appear anywhere below it, the tree may grow.
     pub above: PathBuf,
-    /// Its files, as numbers of the input.
+    /// Its files, as positions in the input.
     pub members: Vec<usize>,
 }
 
@@ -81,7 +81,7 @@ fn split<'a>(a: &'a Path, b: &'a Path) -> Option<(&'a Path, &'a Path)> {
     (left != a).then_some((left, right))
 }
 
-/// Moves the pair down as far as all members go the same way.
+/// Moves the pair down to the deepest directory that all members lie in.
 fn named_deep(
     (copy, original): &(PathBuf, PathBuf),
     findings: &[(&Path, Vec<&Path>)],

@@ -118,7 +118,7 @@ fn the_save_dance_is_one_rename_and_one_read() {
 #[test]
 fn the_whole_dance_in_one_batch_is_one_read_too() {
     // The temporary file was made and renamed between two takes: its writing is heard of under the
-    // old name, where nothing is any more.
+    // old name, where nothing is left.
     let now = Instant::now();
     let mut state = Coalescer::new(Timing::default());
     let rename = Rename {
@@ -190,7 +190,7 @@ fn renames_that_touch_each_other_are_looked_at_instead() {
         jobs(&[("/r/a", "/r/b"), ("/r/ab", "/r/c")], None),
         (2, String::new())
     );
-    // An editor's backup: the old name is the end of both.
+    // An editor's backup: the name of the file is an end of both renames.
     assert_eq!(
         jobs(&[("/r/f", "/r/f~"), ("/r/t", "/r/f")], None),
         (0, "/r/f /r/f~ /r/t".into())

@@ -1,4 +1,4 @@
-//! The command line and the file, together and apart.
+//! The command line and the file, each alone and both together.
 
 use resemble_testutil::TempTree;
 

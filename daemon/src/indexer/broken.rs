@@ -1,4 +1,5 @@
-//! An index that cannot be written or read: closed, answered for by its last commit, opened again.
+//! An index that cannot be written or read is closed and opened again; until it can be opened, its
+//! last commit answers.
 
 use std::path::Path;
 use std::time::Instant;
@@ -25,8 +26,8 @@ impl Indexer {
             set_damaged_aside(path);
         }
         self.retry = Some(Retry::after(self.retry));
-        // Opened again at once if that can be, so that questions are answered; written to only
-        // after the pause.
+        // It is opened again at once if possible, so that questions are answered, but written to
+        // only after the pause.
         self.shared.swap_index(&*self.opener);
     }
 
@@ -44,8 +45,9 @@ impl Indexer {
         };
         self.start_ingest(index);
         self.attach_catalogues();
-        // What was heard meanwhile is scanned, and if that was too much to remember, the watches
-        // may be wrong too. The pause grows on until a scan succeeds.
+        // The scan finds what was heard meanwhile. If that was too much to remember, the watches
+        // may be wrong, too, and the source starts anew. The pause goes on growing until a scan
+        // succeeds.
         self.hear();
         if self.rescan_source {
             self.restart_source();
@@ -61,7 +63,7 @@ impl Indexer {
     }
 }
 
-/// A damaged index is derived data: it is put aside and built anew.
+/// Sets a damaged index aside, so that it is built anew: it is derived data.
 fn set_damaged_aside(path: &Path) {
     let aside = path.with_extension("redb.damaged");
     match std::fs::rename(path, &aside) {

@@ -1,8 +1,9 @@
 //! Imported catalogues: trees of the index that nothing watches.
 //!
-//! Their files lie in the state folder and are the truth; the index has what they say. A record in
-//! it remembers which it has, so that a start reads only what it has not. They are no roots: no
-//! scan, no event and no look at the file system ever concerns them.
+//! The truth is in their files, which lie in the state folder; the index holds a copy of what they
+//! say. A record in the index remembers which catalogues it holds, so that a start reads only the
+//! others. Catalogues are no roots: no scan, no event and no look at the file system ever concerns
+//! them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use super::Indexer;
 use super::orders::closed;
 use crate::state::Topic;
 
-/// The record of what the index has: labels and the digests of the catalogues.
+/// The record of the catalogues that the index holds: their labels and checksums.
 const RECORD: &str = "daemon/catalogues";
 
 type Known = BTreeMap<String, String>;
@@ -36,8 +37,8 @@ fn remember(index: &Index, known: &Known) -> Result<(), CatalogueError> {
 }
 
 impl Indexer {
-    /// Brings the index in line with the folder of the catalogues. One that cannot be used is said
-    /// in `status`.
+    /// Brings the index in line with the folder of the catalogues. `status` names those that cannot
+    /// be used.
     pub(super) fn attach_catalogues(&mut self) {
         let (Some(folder), Some(index)) = (self.options.catalogues.clone(), self.shared.index())
         else {
@@ -90,7 +91,7 @@ impl Indexer {
                 "this cannot be the label of a catalogue",
             ));
         }
-        // Before anything is replaced by it.
+        // Checked before it replaces anything.
         let catalogue = catalogue::open(file).map_err(refused)?;
         catalogue::fits(&catalogue, index.params()).map_err(refused)?;
         drop(catalogue);
@@ -99,7 +100,8 @@ impl Indexer {
         let root = catalogued::of_label(label);
         let attached = attach(&index, label, &root, received.path(), &mut known);
         if let Err(error) = attached.and_then(|()| received.keep()) {
-            // What cannot be used is not kept; the one before it is, and comes back from its file.
+            // A catalogue that cannot be used is not kept. The one before it is, and is loaded
+            // again from its file.
             self.attach_catalogues();
             return Err(refused(match error {
                 CatalogueError::Damaged { what, .. } => CatalogueError::Damaged {
@@ -137,7 +139,7 @@ impl Indexer {
     }
 }
 
-/// Puts a catalogue into the index unless it has just that.
+/// Puts a catalogue into the index, unless the index holds exactly this one already.
 fn attach(
     index: &Index,
     label: &str,
@@ -152,7 +154,7 @@ fn attach(
     }
     let catalogue = catalogue::open(file)?;
     let checksum = catalogue.checksum().to_string();
-    // Said before: half a catalogue is not taken for a whole one after a crash.
+    // Recorded before loading, so that half a catalogue is not taken for a whole one after a crash.
     known.remove(label);
     remember(index, known)?;
     catalogue::load(index, root, catalogue)?;

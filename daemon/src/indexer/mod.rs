@@ -10,23 +10,24 @@
 //! that what is known of the tree has one owner and no lock. It waits for a hint, a command or a
 //! deadline, and then does what is due. Choices and subtleties:
 //!
-//! 1. **Events are hints.** Each hinted path is looked at (`lstat`) before it is a job, and
-//!    reconciled with the tree when it is one. No event's word is taken for anything.
-//! 2. **Watch, then list.** `Ingest` tells before it lists a directory; the watch is made there.
-//!    What changes after that moment is heard, what was there before is listed: nothing is lost
-//!    between.
+//! 1. **Events are hints.** Each hinted path is looked at (`lstat`) before it becomes a job, and
+//!    the job reconciles the index with the tree. No event is taken at its word.
+//! 2. **Watch, then list.** `Ingest` announces a directory before it lists it, and the watch is
+//!    made at that moment. What changes later is heard, and what was there before is listed:
+//!    nothing is lost in between.
 //! 3. **A barrier** (`sync`) is a cookie in the source. When it comes back, every change before it
 //!    is in the coalescer or beyond; all that waits is read at once, polled directories are looked
-//!    at, and the answer goes through the thread of alerts, so that these are raised too.
-//! 4. **Lost events** (overflow): source and table start anew and everything is scanned. Old
-//!    answers stay meanwhile, marked not fresh. A source that cannot start anew is tried again with
-//!    growing pauses; every directory is polled until then.
-//! 5. **An index that cannot be written** (full disk) is closed and opened again; where that cannot
-//!    be, questions are answered from its last commit. It is written to again with growing pauses,
-//!    and then everything is scanned, because what was heard meanwhile is lost.
-//! 6. **A root that cannot be reached** keeps its content and is *unavailable*; its return is a
-//!    scan, which reads nothing that is as it was.
-//! 7. The slow comparison of everything goes directory by directory, between other work.
+//!    at, and the answer goes through the thread of alerts, so that these are raised, too.
+//! 4. **Lost events** (overflow): the source and the table of watches start anew and everything is
+//!    scanned. Old answers stay meanwhile, marked not fresh. If the source cannot start anew, that
+//!    is tried again with growing pauses, and every directory is polled until it succeeds.
+//! 5. **An index that cannot be written** (full disk) is closed and opened again; while it cannot
+//!    be opened, questions are answered from its last commit. Writing is tried again with growing
+//!    pauses and begins with a scan of everything, which finds what was missed.
+//! 6. **A root that cannot be reached** keeps its content and is *unavailable*. When it is back, it
+//!    is scanned, and files that are as they were are not read.
+//! 7. **The slow comparison** of everything with the index ([`Options::reconcile`]) is done
+//!    directory by directory, between other work.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -58,22 +59,23 @@ mod work;
 
 use watches::{Watches, look};
 
-/// Between two looks at the roots themselves: a mount over a root makes no event.
+/// The pause between two looks at the roots themselves: a mount over a root makes no event.
 const ROOTS: Duration = Duration::from_secs(10);
-/// Between two looks at a directory that cannot be watched, at least.
+/// The least pause between two looks at a directory that cannot be watched.
 const POLL: Duration = Duration::from_secs(10);
-/// Polling takes at most one part in this many of the time.
+/// The pause is also at least this many times as long as the last looks at them took.
 const POLL_SHARE: u32 = 20;
-/// Between two reconciles for events, so that a storm is a few large transactions.
+/// The pause between two reconciles for events, so that a storm of them becomes a few large
+/// transactions.
 const BREATH: Duration = Duration::from_millis(50);
-/// Before a file that was written to all the time while it was read is read again.
+/// How long to wait before a file is read again that went on changing while it was read.
 const MOVING: Duration = Duration::from_secs(5);
-/// Files to look at again are gathered for so long: each look is a transaction.
+/// Files to look at again are gathered for so long, because each look is a transaction.
 const GATHER: Duration = Duration::from_secs(2);
 /// The most of them that are looked at between two rounds of new changes.
 const RECHECKS: usize = 256;
-/// Before a broken index is opened again, or a source that failed is started: at first, and at
-/// most.
+/// The first and the longest pause before a broken index is opened again, or a source that failed
+/// is started again.
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
 /// What the thread is asked to do. Answers are dropped if nobody waits for them any more.
@@ -87,7 +89,7 @@ pub enum Command {
     RemoveRoot(PathBuf, oneshot::Sender<Result<(), Failure>>),
     /// Keep a catalogue under a label.
     Import(PathBuf, String, oneshot::Sender<Result<(), Failure>>),
-    /// Other excluded paths from now on.
+    /// Exclude these paths from now on, and no others.
     Exclude(Vec<PathBuf>, oneshot::Sender<()>),
     /// End.
     Stop,
@@ -125,7 +127,7 @@ struct Retry {
 }
 
 impl Retry {
-    /// The next attempt after one that failed, in twice the pause.
+    /// The next attempt after one that failed, after twice the pause.
     fn after(last: Option<Self>) -> Self {
         let pause = last.map_or(RETRY.0, |last| (last.pause * 2).min(RETRY.1));
         Self {
@@ -153,16 +155,17 @@ pub struct Indexer {
     /// The inode of each root at its last scan.
     identities: BTreeMap<PathBuf, watches::Identity>,
     syncs: Vec<PendingSync>,
-    /// Directories and files to look at again, because what was read was too young or in motion.
+    /// Directories and files to look at again, because they were read too soon after a change or
+    /// while they were changing.
     recheck: BTreeMap<PathBuf, (Instant, Cause)>,
     /// Directories of the slow comparison that are still to be done.
     slow: VecDeque<Target>,
-    /// Roots to scan, whole.
+    /// Roots that wait for a whole scan.
     scans: VecDeque<PathBuf>,
     rescan_source: bool,
-    /// The index is broken.
+    /// Set while the index is broken.
     retry: Option<Retry>,
-    /// The source could not be started anew: nothing is heard.
+    /// Set while the source could not be started anew: nothing is heard.
     deaf: Option<Retry>,
     again: Option<Instant>,
     next_roots: Instant,
@@ -221,7 +224,7 @@ impl Indexer {
         }
     }
 
-    /// Works until told to stop. The index is free when this returns.
+    /// Works until it is told to stop. When this returns, it holds the index no longer.
     pub fn run(mut self) {
         self.begin();
         while !self.stopping && !self.options.stop.is_set() {
@@ -324,7 +327,7 @@ impl Indexer {
             Some(rest) if !rest.is_zero() => after(rest),
             _ => after(Duration::ZERO),
         };
-        // While the index is broken, hints gather in the source: the scan afterwards needs none.
+        // While the index is broken, hints stay in the source: the scan that follows needs none.
         let bell = if self.retry.is_some() { never() } else { bell };
         let first = select! {
             recv(commands) -> command => Some(command.unwrap_or(Command::Stop)),
@@ -366,7 +369,7 @@ impl Indexer {
         }
         self.digest(batch);
         if self.coalescer.waiting() > MOST_HINTS {
-            tracing::warn!("more files change than can be told apart; everything is looked at");
+            tracing::warn!("more files change than can be remembered; everything is looked at");
             self.coalescer.overflow();
             self.scan_all();
         }
@@ -392,7 +395,7 @@ impl Indexer {
         }
         for (path, hint) in batch.hints {
             if roots.iter().any(|root| root.starts_with(&path)) {
-                // A root itself, or its parent: looked at with the roots.
+                // A root itself or a folder above it: the roots are looked at soon.
                 self.next_roots = Instant::now();
                 if hint.marks.has_any(Marks::GONE) {
                     self.watches.dropped(&path);

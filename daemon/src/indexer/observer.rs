@@ -12,7 +12,7 @@ use crate::alerts;
 use crate::state::Shared;
 use crate::watch::Source;
 
-/// Sees one reconcile through.
+/// The observer of one reconcile.
 pub(super) struct Watching<'a> {
     pub(super) source: &'a mut dyn Source,
     pub(super) watches: &'a mut Watches,
@@ -20,15 +20,15 @@ pub(super) struct Watching<'a> {
     pub(super) stop: &'a StopFlag,
     /// Every directory is listed with all below it.
     pub(super) deep: bool,
-    /// Where changed files are sent, and the snapshot before the next batch, which shows what is
-    /// new; `None`: nothing counts as new.
+    /// Where changed files are sent, and the snapshot before the next batch, which shows what they
+    /// were; `None`: no change is news.
     pub(super) alerts: Option<(&'a Sender<alerts::Message>, Snapshot)>,
 }
 
 impl Observer for Watching<'_> {
     fn before_listing(&mut self, dir: &Path) -> Listing {
-        // An overlay that was mounted while the scan is under way: its order waits for the end of
-        // the scan, its path is known already.
+        // An overlay may have been mounted since the scan began: the order to exclude it waits for
+        // the end of the scan, but the shared state has its path already.
         if self.shared.is_excluded(dir) {
             return Listing::Skip;
         }
@@ -60,7 +60,8 @@ impl Observer for Watching<'_> {
         {
             tracing::debug!("nobody raises alerts any more");
         }
-        // For the next batch: a snapshot of the beginning would be kept as long as the scan takes.
+        // The next batch gets a new one: the snapshot from the beginning of the scan would be kept
+        // as long as the scan takes.
         if let Ok(now) = self.shared.snapshot() {
             *before = now;
         }

@@ -42,7 +42,7 @@ impl Indexer {
         }
     }
 
-    /// Without a cookie a full scan is the barrier.
+    /// Makes the cookie that a barrier waits for. If that fails, a full scan is the barrier.
     pub(super) fn issue_cookie(&mut self, sync: &mut PendingSync) {
         match self.source.cookie() {
             Ok(cookie) => sync.cookie = Some(cookie),
@@ -131,7 +131,7 @@ impl Indexer {
         }
     }
 
-    /// What is not recorded is not done: it would be undone by the next start.
+    /// Changes the roots, but only if that can be recorded: the next start would undo it otherwise.
     fn change_roots(
         &mut self,
         roots: Vec<Root>,

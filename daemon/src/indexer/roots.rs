@@ -1,9 +1,9 @@
 //! The list of roots that outlives a run, and the questions about it.
 //!
-//! One record of the index holds every root of the last run: the kept ones are watched again, the
-//! others tell the next run what it need not keep any more. A root whose first scan was finished
-//! says so, because only then a changed file is news. One that `watch remove` took away says so
-//! too, so that the configuration does not bring it back; `watch add` does.
+//! One record of the index lists every root of the last run: the kept ones are watched again, the
+//! others tell the next run what it need not keep any more. The record says whether the first scan
+//! of a root was finished, because only then a changed file is news. It also lists the roots that
+//! `watch remove` took away, so that the configuration does not bring them back; `watch add` does.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ struct KeptRoot {
     /// Asked for by `watch add`.
     #[serde(default)]
     kept: bool,
-    /// Scanned once.
+    /// Its first scan was finished.
     #[serde(default)]
     complete: bool,
     /// No root any more, by `watch remove`.
@@ -40,7 +40,7 @@ struct KeptRoot {
     removed: bool,
 }
 
-/// What a record of an earlier version means.
+/// The value of a field that a record of an earlier version lacks.
 const fn yes() -> bool {
     true
 }
@@ -103,7 +103,7 @@ pub(super) fn former(shared: &Shared) -> Vec<PathBuf> {
     };
     let mut former = Vec::new();
     for root in read(&snapshot) {
-        // Of what was removed nothing is left, unless the index could not be written then.
+        // Nothing is left of a removed root, unless the index could not be written at that time.
         let is_left = || matches!(snapshot.entry(root.path.as_path()), Ok(Some(_)));
         if !root.removed || is_left() {
             outside(&snapshot, root.path.into(), &roots, &mut former);
@@ -121,7 +121,7 @@ fn outside(snapshot: &Snapshot, path: PathBuf, roots: &[PathBuf], found: &mut Ve
         found.push(path);
         return;
     }
-    // A present root lies deeper: its siblings go.
+    // A present root lies deeper: what lies beside it goes.
     for (name, _) in snapshot.list(&path).unwrap_or_default() {
         outside(snapshot, path.join(name), roots, found);
     }

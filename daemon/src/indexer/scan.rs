@@ -13,7 +13,8 @@ use crate::coalesce::Kind;
 use crate::state::Topic;
 
 impl Indexer {
-    /// Scans the roots that wait for a whole scan; returns whether the index is still usable.
+    /// Scans the roots that wait for a whole scan. Returns `false` if the index is broken or the
+    /// scan was stopped.
     pub(super) fn run_scans(&mut self) -> bool {
         while let Some(root) = self.scans.pop_front() {
             let state = self.shared.set_root_state(&root, RootState::Scanning);
@@ -82,7 +83,7 @@ impl Indexer {
                 Some("sysctl fs.inotify.max_user_instances=1024"),
             );
             if last.is_some() {
-                // Scanned when the first attempt failed, and polled since.
+                // Everything was scanned when the first attempt failed, and is polled since.
                 return;
             }
         } else {
@@ -93,8 +94,9 @@ impl Indexer {
             self.watches.guard(self.source.as_mut(), &root);
         }
         self.scan_all();
-        // Their cookies went with the old source. The scan that follows sees what they ask for,
-        // but it may be split by another overflow, so they wait for an event of the new source.
+        // The cookies of waiting barriers went with the old source. The scan that follows sees what
+        // the barriers wait for, but another overflow may split it, so they get cookies of the new
+        // source.
         let mut syncs = std::mem::take(&mut self.syncs);
         for sync in &mut syncs {
             self.issue_cookie(sync);
@@ -162,11 +164,11 @@ impl Indexer {
             tracing::debug!(path = ?error.path, errno = error.errno, "unreadable");
         }
         for mount in &report.mounts_skipped {
-            tracing::debug!(path = ?mount, "not entered: what is mounted there holds no files");
+            tracing::debug!(path = ?mount, "not entered: its file system is left out");
         }
     }
 
-    /// Looks at the roots themselves: gone, back, or another directory.
+    /// Looks whether a root is gone, is back or is another directory now.
     pub(super) fn check_roots(&mut self) {
         self.next_roots = Instant::now() + ROOTS;
         for root in self.shared.roots() {

@@ -1,4 +1,4 @@
-//! The indexer on real trees with a source that hears what the test says.
+//! The indexer on real trees, with a source that hears what the test tells it.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -28,7 +28,7 @@ struct Running {
     shared: Arc<Shared>,
     script: Script,
     commands: Sender<Command>,
-    /// Files told to the alerts.
+    /// The changed files that the thread of alerts was told of.
     news: Arc<Mutex<Vec<PathBuf>>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -41,7 +41,7 @@ fn start_on(index: Arc<Index>, roots: &[&Path], limit: usize) -> Running {
     start_with(index, roots, limit, never(), None)
 }
 
-/// An index that cannot be opened again.
+/// An opener that always fails.
 fn never() -> Opener {
     Box::new(|| {
         let path = PathBuf::new();
@@ -347,7 +347,7 @@ fn lost_events_start_the_source_anew_and_nothing_stays_lost() {
     let running = start(&root);
     running.sync();
     let read = running.files_read();
-    // Nothing of this is told but the loss.
+    // None of these changes is told, only that events were lost.
     text(&root.join("new"), "a new file");
     fs::rename(root.join("d"), root.join("e")).unwrap();
     fs::remove_file(root.join("a")).unwrap();
@@ -364,7 +364,7 @@ fn lost_events_start_the_source_anew_and_nothing_stays_lost() {
     assert!(running.shared.fresh());
 }
 
-/// At the limit of inotify instances: it was once deaf from then on.
+/// That happens at the limit of inotify instances. The daemon once heard nothing from then on.
 #[test]
 fn a_source_that_cannot_start_anew_is_tried_again_and_everything_polled_meanwhile() {
     let (_dir, root) = tree();
@@ -398,7 +398,7 @@ fn a_source_that_cannot_start_anew_is_tried_again_and_everything_polled_meanwhil
 fn without_watches_changes_are_found_by_polling_and_status_says_so() {
     let (_dir, root) = tree();
     let index = Arc::new(Index::in_memory(&Params::default()).unwrap());
-    // One for the parent, one for the root, none for the rest.
+    // One watch is for the parent and one for the root; none is left for the rest.
     let running = start_on(index, &[&root], 2);
     running.sync();
     let troubles = running.shared.troubles();
@@ -449,7 +449,7 @@ fn a_replaced_root_is_scanned() {
     fs::rename(&root, root.with_file_name("away")).unwrap();
     fs::create_dir(&root).unwrap();
     text(&root.join("other"), "quite another file");
-    // Told by nobody: found by looking at the root.
+    // No event tells of that; a look at the root finds it.
     running.assert_converged();
     assert!(running.script.watched().contains(&root));
 }

@@ -3,16 +3,16 @@
 //! The table says what the source was told; it is keyed by path and remembers the inode behind it,
 //! because a path that leads to another directory needs another watch. Three rules keep it true:
 //!
-//! 1. A name that went takes the watches at and below it out of the table, so whatever is found
-//!    there later is watched anew.
-//! 2. Whether notify has forgotten them too depends on what it knew when it heard of that name, and
-//!    a path that it remembers wrongly it would not watch again ("already done"). So a path that
-//!    was told once and dropped is *suspect*: it is unwatched before it is watched again. So is a
-//!    directory found with another inode than in the table.
+//! 1. When a name is gone, the watches at and below it are taken out of the table, so whatever is
+//!    found there later is watched anew.
+//! 2. Whether notify has forgotten them, too, depends on what it knew when it heard of that name.
+//!    It would not watch a path again that it wrongly remembers ("already done"). So a path that
+//!    was taken out of the table is *suspect*: it is unwatched before it is watched again. So is a
+//!    directory that is found with another inode than in the table.
 //! 3. After an overflow the table is emptied together with the source.
 //!
 //! A directory that is in the table was listed after its watch was made, or will be before the
-//! reconcile that put it there ends; whether with all below it is remembered.
+//! reconcile that put it there ends. The table remembers whether all below it was listed, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
@@ -23,7 +23,7 @@ use resemble_mounts::kinds;
 use crate::coalesce::{Kind, take_below};
 use crate::watch::{Source, WatchError};
 
-/// Suspect paths that are kept in any case.
+/// This many suspect paths are kept in any case.
 const MOST_SUSPECT: usize = 50_000;
 
 /// An inode of this boot.
@@ -50,7 +50,7 @@ pub(crate) enum Polled {
     Limit,
     /// The kernel refused this one.
     Refused,
-    /// Others change it without our kernel knowing.
+    /// Other machines may change it without our kernel noticing.
     Remote,
 }
 
@@ -63,15 +63,15 @@ pub(crate) struct Watches {
     polled: BTreeMap<PathBuf, Polled>,
     /// Parents of roots: watched for the roots' own names, not for their entries.
     guards: BTreeSet<PathBuf>,
-    /// Whether a file system is one that others change; by `st_dev`, asked once.
+    /// Whether other machines may change a file system, by its `st_dev`; asked once for each.
     remote: BTreeMap<u64, bool>,
 }
 
 impl Watches {
-    /// Makes sure that the directory is watched, or polled, before it is listed; `deep`: with all
-    /// below it.
+    /// Makes sure that the directory is watched, or polled, before it is listed. `deep` says that
+    /// all below it is listed, too.
     pub(crate) fn arm(&mut self, source: &mut dyn Source, dir: &Path, deep: bool) {
-        // Gone meanwhile: the listing will find that out.
+        // If it is gone meanwhile, the listing will find that out.
         let Some((Kind::Directory, identity)) = look(dir) else {
             return;
         };
@@ -104,7 +104,8 @@ impl Watches {
                 tracing::debug!(dir = ?dir, %error, "polled");
                 self.polled.insert(dir.to_path_buf(), Polled::Limit);
             }
-            // Nobody lists what he may not read, and its mode is heard of in its parent.
+            // What we may not read is not listed, and the watch of the parent hears when that
+            // changes.
             Err(WatchError::Refused { .. }) if !is_readable(dir) => {}
             Err(error @ WatchError::Refused { .. }) => {
                 tracing::debug!(dir = ?dir, %error, "polled");
@@ -120,12 +121,13 @@ impl Watches {
             Ok(()) => {
                 self.guards.insert(parent.to_path_buf());
             }
-            // The root is looked at now and then all the same.
+            // Without the watch the root is still looked at from time to time.
             Err(error) => tracing::debug!(root = ?root, %error, "its parent is not watched"),
         }
     }
 
-    /// The name at the path went, and the source forgot its watches at and below it.
+    /// The name at the path is gone, and the source has perhaps forgotten its watches at and below
+    /// it.
     pub(crate) fn dropped(&mut self, path: &Path) {
         self.suspect.extend(
             take_below(&mut self.watched, path)
@@ -141,7 +143,7 @@ impl Watches {
         self.suspect.len() > MOST_SUSPECT.max(4 * self.watched.len())
     }
 
-    /// What is at and below the path is not to be watched any more.
+    /// Ends the watches and the polling at and below the path.
     pub(crate) fn disarm(&mut self, source: &mut dyn Source, path: &Path) {
         for (dir, _) in take_below(&mut self.watched, path) {
             source.unwatch(&dir);
@@ -163,7 +165,7 @@ impl Watches {
             })
     }
 
-    /// Whether changes in the directory are found one way or the other.
+    /// Whether changes in the directory are found, by a watch or by polling.
     pub(crate) fn covers(&self, dir: &Path) -> bool {
         self.watched.contains_key(dir) || self.polled.contains_key(dir)
     }
@@ -173,7 +175,7 @@ impl Watches {
         self.watched.len()
     }
 
-    /// The directories to look at now and then.
+    /// The directories to look at from time to time, each with the reason.
     pub(crate) fn polled(&self) -> impl Iterator<Item = (&Path, Polled)> {
         self.polled.iter().map(|(path, why)| (path.as_path(), *why))
     }

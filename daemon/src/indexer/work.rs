@@ -43,9 +43,10 @@ impl Indexer {
             mut entries,
             ..
         } = jobs;
-        // Two rounds. A file that is named is read before a listing above it that would set its
-        // directory's watch, and what is written in between would be heard by nobody: so whole
-        // directories come first, and single entries when everything is watched.
+        // There are two rounds. In a single one, a file that is named would be read before the
+        // listing above it that sets the watch of its directory, and nobody would hear of a write
+        // in between. So whole directories come first, and single entries when everything is
+        // watched.
         self.drop_listed(&subtrees, &mut entries);
         let mut targets: Vec<Target> = Vec::new();
         for (rename, modified) in renames {
@@ -65,8 +66,8 @@ impl Indexer {
                 path,
                 scope: Scope::Entry,
                 cause,
-                // Events tell of every write that a barrier is for; files that are looked at once
-                // more because they are young can wait.
+                // A barrier is for writes, and events tell of them all. Files that are read once
+                // more only because they had just changed can wait.
                 read_now: false,
             });
         }
@@ -103,7 +104,7 @@ impl Indexer {
         });
     }
 
-    /// One round; says whether the index is still usable.
+    /// Reconciles the targets of one round; says whether the index is still usable.
     fn look_at(&mut self, targets: &[Target]) -> bool {
         if targets.is_empty() {
             return true;

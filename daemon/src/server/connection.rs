@@ -1,7 +1,8 @@
 //! One connection: hello, one request, its answer.
 //!
-//! Whatever is waited for, the client's end is waited for as well ([`hang_up`]), and a question
-//! whose client is gone is cancelled ([`Cancel`]): its thread ends at its next look at the index.
+//! Whatever a connection waits for, it also looks whether the client goes away ([`hang_up`]). A
+//! question whose client is gone is cancelled ([`Cancel`]): its thread ends at its next look at the
+//! index.
 
 use std::io;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ use super::out::{channel, failed_line};
 use super::{Limits, handlers, question};
 use crate::indexer::Command;
 
-/// Tells one too many so.
+/// Tells a client that there are too many connections.
 pub(super) async fn turn_away(mut stream: UnixStream, limits: Limits) {
     let text = format!(
         "{} questions are being answered; ask again in a moment",
@@ -34,7 +35,7 @@ pub(super) async fn turn_away(mut stream: UnixStream, limits: Limits) {
     );
     let line = failed_line(Failure::new(FailureKind::Busy, text));
     if let Ok(Err(error)) = timeout(Duration::from_secs(1), stream.write_all(&line)).await {
-        tracing::debug!(%error, "one too many is gone already");
+        tracing::debug!(%error, "a client that was turned away is gone already");
     }
 }
 
@@ -65,9 +66,9 @@ pub(super) async fn converse(
 /// Why a connection ends before its answer.
 #[derive(Debug)]
 enum Trouble {
-    /// To be told to the client.
+    /// This is told to the client.
     Failed(Failure),
-    /// The client went or does not read.
+    /// The client is gone or does not read.
     Gone(io::Error),
 }
 
@@ -229,7 +230,8 @@ impl Connection {
             if answered.is_err() {
                 tracing::debug!("an answer was not wanted any more");
             }
-            // Not before: a question whose client is gone takes a place until it has ended.
+            // Not released before: a question whose client is gone takes a place until it has
+            // ended.
             drop(turn);
         });
         loop {
@@ -336,11 +338,11 @@ impl Drop for Cancel {
     }
 }
 
-/// How often a client that has nothing more to say is looked at.
+/// The pause between two looks at a client that has said everything.
 const HALF_CLOSED: Duration = Duration::from_millis(100);
 
-/// Returns when the client is gone. That it will say no more (`nc -N`) is no sign of that: it may
-/// still be reading.
+/// Returns when the client is gone. A client that has closed its side for writing (`nc -N`) is not
+/// gone: it may still be reading.
 async fn hang_up(stream: &UnixStream) {
     let mut rest = [0; 1024];
     loop {
@@ -349,7 +351,7 @@ async fn hang_up(stream: &UnixStream) {
         }
         match stream.try_read(&mut rest) {
             Ok(0) => break,
-            // One connection, one request: what follows it has no meaning.
+            // A connection has one request: what follows it has no meaning.
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(_) => return,
@@ -360,7 +362,7 @@ async fn hang_up(stream: &UnixStream) {
     }
 }
 
-/// Whether the other end is closed in both directions, which is reported without being asked for.
+/// Whether the other end is closed in both directions. `poll` reports that without being asked.
 fn is_hung_up(stream: &UnixStream) -> bool {
     let at_once = Timespec {
         tv_sec: 0,
@@ -370,7 +372,7 @@ fn is_hung_up(stream: &UnixStream) -> bool {
     poll(&mut fds, Some(&at_once)).is_ok_and(|ready| ready > 0)
 }
 
-/// Looks something up where it may take its time: a path may lead to a disk that does not answer.
+/// Looks something up on a thread that may block: a path may lead to a disk that does not answer.
 async fn aside<T: Send + 'static>(
     context: &Arc<Context>,
     look: impl FnOnce(&Context) -> Result<T, Failure> + Send + 'static,

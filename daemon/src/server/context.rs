@@ -19,7 +19,7 @@ use crate::state::Shared;
 /// ([`crate::server::THREADS`]): the others are for what must never wait for a question.
 const QUESTIONS: usize = super::THREADS / 2;
 
-/// What was counted in the roots at a generation of the index.
+/// What was counted in the roots, with the clock that it belongs to.
 type Counted = (u64, Vec<Figures>, Vec<Unopened>);
 
 /// Shared by all connections.
@@ -39,7 +39,7 @@ pub struct Context {
     pub(super) questions: Arc<Semaphore>,
     /// What the last comparisons found out.
     pub(super) compared: MemoryCache,
-    /// The figures of the last `status`, with the clock they belong to.
+    /// What the last `status` counted.
     pub(super) figures: Mutex<Option<Counted>>,
 }
 

@@ -1,5 +1,5 @@
-//! Looks at the state of the daemon, and what is checked before an order. They run on threads of
-//! their own and may block.
+//! Requests that need neither a computed answer nor the indexer, and what is checked before the
+//! indexer gets an order. Both run on threads of their own and may block.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -52,9 +52,9 @@ pub(super) fn answer(context: &Context, request: Request, out: &mut Out) -> Resu
         Request::Mount { path, view } => out.answer(mount(context, &path, view)),
         Request::Unmount { path } => out.answer(unmount(context, path.as_ref())),
         Request::Covers { paths } => out.answer(Ok(covers(context, paths))),
-        // Questions are computed; orders and followers are served where they can wait.
+        // Questions go to `question::answer`; orders and alerts are served by `connection`.
         _ => {
-            let text = "a question or an order came the way of a look";
+            let text = "this request is not answered here";
             out.answer::<()>(Err(Failure::new(FailureKind::Internal, text)))
         }
     }
@@ -100,7 +100,7 @@ fn covers(context: &Context, paths: Vec<PathText>) -> Answer<CoverRow> {
 
 // ---- orders: what is checked before the indexer is asked ---------------------------------------
 
-/// A root to add, as it can be watched.
+/// The root to add, checked and with its real path.
 pub(super) fn new_root(context: &Context, root: RootOptions) -> Result<RootOptions, Failure> {
     let refused =
         |error: crate::config::RootError| Failure::new(FailureKind::Refused, error.to_string());
@@ -115,7 +115,7 @@ pub(super) fn new_root(context: &Context, root: RootOptions) -> Result<RootOptio
     Ok(root)
 }
 
-/// The root that is meant: as named, or where the name leads.
+/// The root that a path means: that of this name, or the one that the path leads to.
 pub(super) fn known_root(context: &Context, path: PathBuf) -> Result<PathBuf, Failure> {
     let roots = context.shared.roots();
     if is_catalogued(&path) {

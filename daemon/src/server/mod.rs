@@ -5,10 +5,11 @@
 //! 2. **A slow client blocks only itself.** Each connection is a task; reading its request and
 //!    writing each piece of its answer have time limits, its request has a size limit, and there is
 //!    a limit to connections, beyond which a connection is told so and closed.
-//! 3. **Questions compute on threads of their own** ([`tokio::task::spawn_blocking`]), through a
-//!    channel that holds little: an answer is never in memory whole because its reader is slow.
-//! 4. **A client that goes away ends its question**, and only so many are computed at a time. What
-//!    asks for no computing (`status`, `sync`, orders) waits behind none of them.
+//! 3. **Questions are computed on threads of their own** ([`tokio::task::spawn_blocking`]). Their
+//!    answers pass a channel that holds little: however slow the reader is, an answer does not pile
+//!    up in memory.
+//! 4. **A client that goes away ends its question**, and only so many questions are computed at a
+//!    time. Requests that need no computing (`status`, `sync`, orders) never wait for questions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +32,7 @@ pub use context::Context;
 /// Threads for what may block: questions, and looking up paths.
 pub const THREADS: usize = 32;
 
-/// What one client may take.
+/// How many clients there may be, and what each may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Connections at once.
@@ -59,7 +60,7 @@ impl Limits {
     }
 }
 
-/// Answers until `ending` says so; then open connections are told, and closed.
+/// Answers until `ending` becomes true; then open connections are told so, and closed.
 pub async fn serve(
     listener: UnixListener,
     context: Arc<Context>,
@@ -77,7 +78,7 @@ pub async fn serve(
         let stream = match accepted {
             Ok((stream, _)) => stream,
             Err(error) => {
-                // Out of descriptors, most likely; those of ended connections come back.
+                // Most likely there are no descriptors left; connections that end give theirs back.
                 tracing::warn!(%error, "cannot accept a connection");
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
@@ -94,7 +95,8 @@ pub async fn serve(
         });
     }
     drop(listener);
-    // They hear of the end by themselves; a client that does not read does not hold it up.
+    // The connections hear of the end by themselves; one whose client does not read is not waited
+    // for any longer.
     let patience = Duration::from_secs(2);
     let all = async { while connections.join_next().await.is_some() {} };
     if tokio::time::timeout(patience, all).await.is_err() {

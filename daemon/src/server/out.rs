@@ -1,4 +1,4 @@
-//! The way of an answer from the thread that computes it to the task that writes it.
+//! Carries an answer from the thread that computes it to the task that writes it.
 
 use resemble_proto::frame::{FrameError, MAX_ANSWER, encode};
 use resemble_proto::message::{Answer, Failure, FailureKind, Reply};
@@ -7,14 +7,14 @@ use tokio::sync::mpsc;
 
 /// Bytes gathered before they are handed over.
 const PIECE: usize = 64 * 1024;
-/// Pieces on the way at once.
+/// The most pieces that are on the way at once.
 const ON_THE_WAY: usize = 4;
 
-/// The client is gone, nobody wants the answer any more.
+/// The client is gone, or the answer cannot go on: nothing more is wanted of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ClientGone;
 
-/// The computing end.
+/// The end of the thread that computes.
 #[derive(Debug)]
 pub(super) struct Out {
     pieces: mpsc::Sender<Vec<u8>>,
@@ -84,7 +84,7 @@ impl Out {
     }
 }
 
-/// The line of a failure.
+/// The line that tells a client of a failure.
 pub(super) fn failed_line(failure: Failure) -> Vec<u8> {
     // A kind and a sentence are always JSON and never too long.
     encode(&Reply::<()>::Failed(failure), MAX_ANSWER).unwrap_or_default()

@@ -71,8 +71,8 @@ fn failure(error: &AskError) -> Failure {
 
 // ---- the scope ---------------------------------------------------------------------------------
 
-/// The request, about paths that are watched. Every path that a question names must be: the daemon
-/// cannot answer for part of it.
+/// The request with its whole scope, if every path that it names is watched: the daemon cannot
+/// answer about a part of them.
 fn in_scope(context: &Context, mut request: Request) -> Result<Request, Failure> {
     match &mut request {
         Request::Find(find) => {
@@ -118,7 +118,7 @@ fn in_scope(context: &Context, mut request: Request) -> Result<Request, Failure>
 }
 
 /// A scope that names nothing is about the whole index, which needs no list of its files. Patterns
-/// and a least size do need one, and are judged below the roots and the catalogues.
+/// and a least size do need one: they select among the files of the roots and the catalogues.
 fn in_index(context: &Context, scope: &mut Scope) -> Result<(), Failure> {
     watched(context, &scope.within)?;
     let is_plain = scope.include.is_empty() && scope.exclude.is_empty() && scope.min_size == 0;
@@ -140,7 +140,7 @@ fn fill(scope: &mut Scope, roots: Vec<Root>) {
     }
 }
 
-/// The roots, and where catalogues stand.
+/// The roots and the catalogues.
 fn all_roots(context: &Context) -> Vec<Root> {
     let mut roots = context.shared.roots();
     roots.extend(context.shared.catalogue_roots());
@@ -179,9 +179,9 @@ struct Lines<'a> {
     context: &'a Context,
     out: &'a mut Out,
     sent: End,
-    /// The dump is text, and rows carry it as it is; any other as base64.
+    /// Whether a dump is text: rows carry text as it is, and other bytes as base64.
     is_text: bool,
-    /// What of a dump was not sent yet.
+    /// The part of a dump that was not sent yet.
     waiting: Vec<u8>,
     is_gone: bool,
 }
@@ -222,7 +222,7 @@ impl<'a> Lines<'a> {
         for piece in waiting.chunks(self.piece_size()) {
             self.sent.rows += 1;
             self.line(&Line::Row(if self.is_text {
-                // The text is ASCII, so any place is a place to cut.
+                // The text is ASCII, so it may be cut anywhere.
                 DumpRow {
                     text: String::from_utf8_lossy(piece).into_owned(),
                 }
@@ -233,7 +233,7 @@ impl<'a> Lines<'a> {
         ControlFlow::Continue(())
     }
 
-    /// What is left, and the last line.
+    /// Sends what is left, and the last line.
     fn end(mut self) -> Result<(), ClientGone> {
         if self.send_waiting().is_break() {
             return Err(ClientGone);

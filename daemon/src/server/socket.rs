@@ -1,9 +1,9 @@
 //! The socket file: made, guarded, removed.
 //!
-//! Whoever can connect can ask, so the folder is 0700, the socket 0600, and each connection's user
-//! is checked again (`server::connection`). A socket file outlives a killed process: it is replaced
-//! only if it is ours and nobody answers. Two daemons cannot race here, because the index is locked
-//! before.
+//! Whoever can connect can ask, so a folder that is made here is 0700, the socket is 0600, and the
+//! user of each connection is checked again (`server::connection`). A socket file outlives a killed
+//! process: it is replaced only if it is ours and nobody answers. Two daemons on one state folder
+//! cannot race here, because the index is locked before.
 
 use std::fs;
 use std::io;

@@ -30,8 +30,8 @@ pub(super) struct Figures {
     unopened: u64,
 }
 
-/// The state of the daemon now. It is asked for most when the index cannot be read: what is counted
-/// there is what it was the last time then, or 0, and the reason is among what is degraded.
+/// The state of the daemon now. It is asked for above all when the index cannot be read: then what
+/// is counted there is as it was the last time, or 0, and the reason is listed among the troubles.
 pub(super) fn status(context: &Context) -> StatusAnswer {
     let shared = &context.shared;
     let clock = shared.clock();
@@ -43,7 +43,7 @@ pub(super) fn status(context: &Context) -> StatusAnswer {
         Ok((figures, unopened, snapshot.totals()?))
     });
     let (figures, unopened, totals) = counted.unwrap_or_else(|error| {
-        // Of an index that is closed the indexer has told.
+        // That the index is closed is among the troubles already: the indexer has told it.
         if let NoSnapshot::Read(error) = error {
             troubles.push(Degraded {
                 path: Path::new("/").into(),
@@ -75,8 +75,8 @@ pub(super) fn status(context: &Context) -> StatusAnswer {
             unopened: figures.unopened,
         })
         .collect();
-    // Which root a waiting file belongs to is known to the indexer alone; with one root, or one
-    // being scanned, there is no question.
+    // Only the indexer knows which root a waiting file belongs to. All waiting files are counted
+    // with the root that is being scanned, or else with the first one.
     let scanning = rows.iter().position(|row| row.state == RootState::Scanning);
     if let Some(row) = rows.get_mut(scanning.unwrap_or(0)) {
         row.pending = pending;
@@ -136,7 +136,7 @@ fn figures(
     Ok((counted, unopened))
 }
 
-/// The figures of a root; what could not be looked into is added to `unopened`.
+/// The figures of a root. The parts that could not be looked into are added to `unopened`.
 fn count(
     snapshot: &Snapshot,
     root: &RootOptions,
@@ -187,7 +187,8 @@ fn count(
     failed.map_or(Ok(figures), Err)
 }
 
-/// Whether something of a file's content could not be looked into; what, as far as there is room.
+/// Whether something of a file's content could not be looked into. It is added to `unopened`, as
+/// far as there is room.
 fn skipped_parts(
     snapshot: &Snapshot,
     content: ContentId,

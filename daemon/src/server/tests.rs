@@ -24,7 +24,7 @@ use crate::indexer::Command;
 use crate::overlays::Overlays;
 use crate::state::{Root, Shared};
 
-/// A server without an indexer: the test has the other end of its orders.
+/// A server without an indexer: the test receives its orders.
 struct Running {
     dir: tempfile::TempDir,
     orders: crossbeam_channel::Receiver<Command>,
@@ -218,7 +218,7 @@ fn a_client_that_does_not_read_holds_up_nobody_else() {
     for _ in 0..10 {
         running.client().unwrap().status().unwrap();
     }
-    // And in the end it is let go in the middle of its answer.
+    // In the end it is let go in the middle of its answer.
     let hang_up = &mut [PollFd::new(&slow, PollFlags::empty())];
     let patience = Timespec {
         tv_sec: 30,
@@ -286,7 +286,7 @@ fn what_is_not_watched_is_said_to_be_so() {
     assert!(matches!(failed, ClientError::Failed(failure) if failure.kind == FailureKind::Refused));
 }
 
-/// Paths were looked up on the threads that serve all connections.
+/// Paths were once looked up on the threads that serve all connections.
 #[test]
 fn a_path_that_does_not_answer_holds_up_nobody_else() {
     let running = start(|_| {});
@@ -311,7 +311,7 @@ fn a_path_that_does_not_answer_holds_up_nobody_else() {
             done.send(()).unwrap();
         });
         let answered = in_time.recv_timeout(Duration::from_secs(30));
-        // Also where the test fails: the server must be able to end.
+        // Even if the test fails, the server must be able to end.
         drop(hung);
         answered.unwrap();
     });

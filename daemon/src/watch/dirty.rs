@@ -1,7 +1,7 @@
-//! The set that gathers hints: pure, but for the bell.
+//! The set that gathers hints: pure, without a clock or a thread.
 //!
-//! The thread that reads the kernel's queue does nothing else than call the methods of [`Dirty`]
-//! under a lock that is only ever held for an insertion or a swap, so that the queue stays short.
+//! The thread that reads the kernel's queue calls the methods of [`Dirty`] under a lock that is
+//! only ever held for an insertion or a swap, so that the queue stays short.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -9,9 +9,9 @@ use std::time::Instant;
 
 use super::{Batch, Cookie, Hint, Marks, RENAME_WAIT, Rename};
 
-/// With more hints and renames than this between two takes they are dropped, as the kernel does
-/// when its queue is full: to look at everything costs less than to remember every name of a large
-/// tree.
+/// If more hints and renames than this gather between two takes, they are dropped, as the kernel
+/// drops events when its queue is full: looking at everything costs less than remembering every
+/// name of a large tree.
 pub const MOST_HINTS: usize = 200_000;
 
 /// Hints since the last take, and half renames.
@@ -35,7 +35,7 @@ impl Dirty {
             return;
         }
         if let Some((older, at)) = self.halves.insert(cookie, (path, now)) {
-            // The kernel's cookie counter came round: the older half was a move out.
+            // The kernel's counter of cookies has wrapped around: the older half was a move out.
             note(&mut self.batch.hints, &older, Marks::GONE, at);
         }
     }
@@ -55,7 +55,7 @@ impl Dirty {
         note(&mut self.batch.hints, path, Marks::APPEARED, now);
     }
 
-    /// Whether one more is remembered. When everything is to be looked at, none is.
+    /// Whether one more change is remembered. None is when everything is to be looked at anyway.
     fn has_room(&mut self) -> bool {
         let known = self.batch.hints.len() + self.batch.renames.len() + self.halves.len();
         if known >= MOST_HINTS {
@@ -64,14 +64,14 @@ impl Dirty {
         !self.batch.overflow
     }
 
-    /// A barrier was reached. Half renames from before it are complete: both halves of a rename
-    /// that was made before the barrier are queued before it.
+    /// A barrier was reached. No second half will come for the half renames before it: both halves
+    /// of a rename that was made before the barrier are queued before it.
     pub fn cookie(&mut self, cookie: Cookie) {
         self.end_halves(None);
         self.batch.cookies.push(cookie);
     }
 
-    /// Events were lost: what was heard before says nothing that the look at everything does not.
+    /// Events were lost. What was heard before is dropped, too: everything will be looked at.
     pub fn overflow(&mut self) {
         self.batch.overflow = true;
         self.batch.hints.clear();
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(batch.hints[Path::new("/r/out")].marks, Marks::GONE);
     }
 
-    /// While nobody takes, because the index is broken or a first scan runs.
+    /// Nobody takes hints while the index is broken or a first scan runs.
     #[test]
     fn beyond_the_limit_hints_and_renames_are_dropped_and_the_loss_is_told() {
         let now = Instant::now();
@@ -223,7 +223,7 @@ mod tests {
         let batch = dirty.take(now, false);
         assert!(batch.overflow && batch.hints.is_empty());
         assert_eq!(batch.cookies, [Cookie(1)]);
-        // Two names that change places for ever are two hints, and ever more renames.
+        // Two names that change places again and again are two hints, but ever more renames.
         for n in 0..MOST_HINTS {
             let (from, to) = if n % 2 == 0 {
                 ("/r/a", "/r/b")

@@ -3,15 +3,15 @@
 //! Events are hints, the tree is the truth: nothing here says what is *in* the tree, only where to
 //! look again. So the whole interface is small: [`Source::watch`] a directory, [`Source::take`]
 //! what was heard since the last time, and [`Source::cookie`] for a barrier. One implementation is
-//! made of notify ([`notify`], the only place that names that crate), one for tests says what it is
-//! told.
+//! made of the crate notify ([`notify`], the only place that names it); another one, for tests,
+//! hears what a test tells it.
 //!
 //! Choices:
 //!
 //! 1. **Hints are a set, not a queue.** A file written a million times is one [`Hint`] with the
 //!    time of the first and of the last event. The set grows with the number of changed paths and
-//!    not with the number of events. Beyond [`dirty::MOST_HINTS`], while nobody takes them, they
-//!    are dropped and the loss is told, as when the kernel's own queue was full.
+//!    not with the number of events. If more than [`dirty::MOST_HINTS`] gather before anybody takes
+//!    them, they are dropped and the loss is told, as when the kernel's own queue is full.
 //! 2. **Renames are paired here**, by the kernel's cookie, because both halves pass through one
 //!    thread in order. A lone first half waits [`RENAME_WAIT`] for the second before it counts as a
 //!    removal.
@@ -41,7 +41,7 @@ pub struct Marks(u8);
 impl Marks {
     /// The name appeared: created, linked or moved here.
     pub const APPEARED: Self = Self(1);
-    /// The name went: removed or moved away.
+    /// The name is gone: removed or moved away.
     pub const GONE: Self = Self(2);
     /// Bytes were written or cut off.
     pub const WRITTEN: Self = Self(4);
@@ -52,7 +52,7 @@ impl Marks {
     /// Nobody knows what happened: look at it and at all below it.
     pub const UNKNOWN: Self = Self(32);
 
-    /// Both.
+    /// The marks of both.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -74,9 +74,9 @@ impl Marks {
 pub struct Hint {
     /// What was heard.
     pub marks: Marks,
-    /// When first since the last [`Source::take`].
+    /// When the first of it was heard since the last [`Source::take`].
     pub first: Instant,
-    /// When last.
+    /// When the last of it was heard.
     pub last: Instant,
 }
 
@@ -93,7 +93,7 @@ pub struct Rename {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cookie(pub u64);
 
-/// Everything heard since the last time.
+/// Everything heard since the last [`Source::take`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
     /// The changed paths. Both halves of a rename are here too: the tree says what they are now.
@@ -102,8 +102,9 @@ pub struct Batch {
     pub renames: Vec<Rename>,
     /// Barriers that were reached.
     pub cookies: Vec<Cookie>,
-    /// Events were lost: nothing that was not looked at anew is known to be right, and the source's
-    /// own idea of its watches may be wrong. Answer with [`Source::reset`] and a full scan.
+    /// Events were lost. Nothing is known to be right before it is looked at again, and what the
+    /// source knows of its own watches may be wrong, too: [`Source::reset`] and a full scan must
+    /// follow.
     pub overflow: bool,
     /// Half renames are held back: call [`Source::take`] again at this time.
     pub again: Option<Instant>,
@@ -132,7 +133,7 @@ pub enum WatchError {
         /// The directory that got no watch.
         path: PathBuf,
     },
-    /// It is not there (any more).
+    /// It is not there, or no longer there.
     #[error("{} is gone", .path.display())]
     Gone {
         /// The directory.
@@ -170,7 +171,7 @@ pub enum SourceError {
     },
 }
 
-/// Gathers hints. Owned by one thread; gathering goes on behind its back.
+/// Gathers hints. One thread owns it, and the gathering goes on in another.
 pub trait Source: Send {
     /// Watches the entries of one directory (not those below its sub-directories). A symbolic link
     /// is not followed. A directory that is watched already stays watched.

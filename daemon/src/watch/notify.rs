@@ -1,14 +1,14 @@
 //! Hints from inotify through the crate notify, which no other module names.
 //!
-//! What was learnt about version 9.0.0-rc.7, and the shape it gives this module:
+//! These facts about its version 9.0.0-rc.7 give this module its shape:
 //!
 //! 1. Recursive watches lose files that are made in fresh sub-directories, silently. So every
 //!    directory gets its own non-recursive watch *before* it is listed (`indexer::watches`).
 //! 2. The event mask leaves out opening and read-only closing: our own reading would otherwise fill
 //!    the kernel's queue with events about ourselves.
 //! 3. The handler runs on the one thread that reads the queue, and a watch is added by asking that
-//!    thread: a handler that blocks loses events and one that watches never returns. It only
-//!    inserts into [`Dirty`].
+//!    thread: a handler that blocks loses events, and one that adds a watch never returns. So ours
+//!    only inserts into [`Dirty`] and rings the bell.
 //! 4. Its own pairing of renames remembers one first half at a time; renames of two processes may
 //!    interleave, so [`Dirty`] pairs by cookie and the event `Both` is left unused. A first half
 //!    without cookie (`MOVE_SELF`) says that a watched directory itself moved; the same is said by
@@ -16,9 +16,9 @@
 //! 5. Overflow is one event *without paths* and with a flag. After it the crate's map from watch to
 //!    path may be wrong for good (a lost move leaves the old path on the watch, and watching that
 //!    path again is answered "already done"). [`Source::reset`] therefore makes a new instance
-//!    instead of repairing the old one. The old one goes first, and is waited for: the kernel
-//!    counts instances, and at its limit there is room for the new one only when the old one is
-//!    closed.
+//!    instead of repairing the old one. The old one is closed first, and that is waited for: the
+//!    kernel counts instances, and at its limit there is room for the new one only when the old one
+//!    is closed.
 //! 6. When a watched path is moved or removed the crate forgets the watches of the path and of all
 //!    below, after it has told us. So whoever hears `GONE` of a directory may watch the path anew.
 
@@ -38,10 +38,10 @@ use parking_lot::Mutex;
 use super::dirty::Dirty;
 use super::{Batch, Cookie, Marks, Source, SourceError, WatchError};
 
-/// How long the end of an instance is waited for: it takes its watches away one by one.
+/// How long to wait for the end of an instance, which takes its watches away one by one.
 const CLOSING: Duration = Duration::from_secs(5);
 
-/// inotify.
+/// Hints from inotify.
 #[derive(Debug)]
 pub struct NotifySource {
     /// `None` after a reset that failed.
@@ -173,10 +173,10 @@ fn instance(
     let handler = {
         let (heard, ring, cookies) = (Arc::clone(heard), ring.clone(), cookies.to_path_buf());
         move |event: notify::Result<Event>| {
-            // It goes with the handler, which goes with the thread.
+            // The handler owns this end of the channel: it is dropped when the thread ends.
             let _open = &open;
             hear(&mut heard.lock(), &cookies, event, Instant::now());
-            // Full means that it has rung already.
+            // If the channel is full, the bell has rung already.
             let _rung = ring.try_send(());
         }
     };
@@ -208,7 +208,7 @@ fn add(watcher: &mut INotifyWatcher, dir: &Path) -> Result<(), WatchError> {
         })
 }
 
-/// What one event of notify means to us.
+/// Notes what one event of notify means to us.
 fn hear(dirty: &mut Dirty, cookies: &Path, event: notify::Result<Event>, now: Instant) {
     let event = match event {
         Ok(event) => event,
@@ -219,7 +219,7 @@ fn hear(dirty: &mut Dirty, cookies: &Path, event: notify::Result<Event>, now: In
             return;
         }
     };
-    // Before any path is looked at: this event has none.
+    // Asked before any path is looked at: this event has none.
     if event.need_rescan() {
         dirty.overflow();
         return;
@@ -233,8 +233,8 @@ fn hear(dirty: &mut Dirty, cookies: &Path, event: notify::Result<Event>, now: In
             event.kind,
             EventKind::Create(_) | EventKind::Modify(ModifyKind::Name(_))
         ) {
-            // A cookie's file is named once: the first half of the rename to the next name tells
-            // an old cookie again, which nobody waits for.
+            // The rename to the name of the next cookie tells the old name again, but nobody waits
+            // for that cookie any more.
             dirty.cookie(cookie);
         }
         return;
@@ -244,7 +244,7 @@ fn hear(dirty: &mut Dirty, cookies: &Path, event: notify::Result<Event>, now: In
     }
     match event.kind {
         EventKind::Create(_) => dirty.mark(path, Marks::APPEARED, now),
-        // A directory that a file system was unmounted from says so by this too.
+        // It is also how a watch says that the file system of its directory was unmounted.
         EventKind::Remove(_) => dirty.mark(path, Marks::GONE, now),
         EventKind::Modify(ModifyKind::Name(RenameMode::From)) => match tracker {
             Some(tracker) => dirty.renamed_from(path.clone(), tracker, now),
@@ -259,7 +259,7 @@ fn hear(dirty: &mut Dirty, cookies: &Path, event: notify::Result<Event>, now: In
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => {
             dirty.mark(path, Marks::CLOSED, now);
         }
-        // Told by both halves already; and what only reads changes nothing.
+        // Both halves have told of the rename already, and what only reads changes nothing.
         EventKind::Modify(ModifyKind::Name(RenameMode::Both)) | EventKind::Access(_) => {}
         EventKind::Modify(_) | EventKind::Any | EventKind::Other => {
             for path in &event.paths {
@@ -382,7 +382,7 @@ mod tests {
         assert!(batch.hints.is_empty());
     }
 
-    /// The real thing: watch, change, cookie; the batch with the cookie has the change.
+    /// With a real inotify instance: once a cookie was heard, the change before it was heard, too.
     #[test]
     fn a_cookie_is_heard_after_the_changes_before_it() {
         let dir = tempfile::tempdir().unwrap();

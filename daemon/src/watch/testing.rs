@@ -1,4 +1,4 @@
-//! A source that hears only what a test says, so that lost, late and wrong events can be told.
+//! A source that hears only what a test tells it, so that events can be lost, late or wrong.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -30,9 +30,9 @@ struct Scene {
     watched: BTreeSet<PathBuf>,
     limit: usize,
     resets: usize,
-    /// So many resets fail.
+    /// How many of the next resets fail.
     refusals: usize,
-    /// The last reset failed.
+    /// The last reset failed, so nothing is heard.
     is_deaf: bool,
     cookies: u64,
     ring: Sender<()>,
@@ -77,7 +77,7 @@ impl Script {
     /// Tells of a rename.
     pub(crate) fn tell_rename(&self, from: &Path, to: &Path) {
         let mut shared = self.shared.lock().unwrap();
-        // As notify does with the watches of what moves.
+        // The crate notify forgets the watches of what moves, too.
         shared.watched.retain(|dir| !dir.starts_with(from));
         shared
             .dirty
@@ -92,7 +92,7 @@ impl Script {
         self.ring.try_send(()).ok();
     }
 
-    /// From now on so many watches and no more.
+    /// Allows so many watches from now on, and no more.
     pub(crate) fn limit(&self, watches: usize) {
         self.shared.lock().unwrap().limit = watches;
     }
@@ -102,7 +102,7 @@ impl Script {
         self.shared.lock().unwrap().watched.clone()
     }
 
-    /// The next so many resets fail, as at the limit of inotify instances.
+    /// Makes so many of the next resets fail, as they do at the limit of inotify instances.
     pub(crate) fn refuse_resets(&self, times: usize) {
         self.shared.lock().unwrap().refusals = times;
     }

@@ -138,7 +138,7 @@ fn what_moves_in_and_out_populated_is_found_and_gone() {
     daemon.assert_converged();
     fs::rename(place.in_tree("inside"), &outside).unwrap();
     daemon.assert_converged();
-    // And what happens there now is none of our business.
+    // What happens outside now is none of our business.
     fs::write(outside.join("x/late"), text(4)).unwrap();
     daemon.assert_converged();
 }
@@ -196,7 +196,8 @@ fn a_barrier_reads_what_was_just_written() {
     }
 }
 
-/// Threads that do everything at once, barriers in between, and at the end the oracle.
+/// Threads do everything at once, with barriers in between; then the index must be as a fresh scan
+/// makes it.
 #[test]
 fn a_storm_leaves_the_index_as_a_fresh_scan_does() {
     const THREADS: u32 = 4;
@@ -273,7 +274,7 @@ fn a_change_that_makes_a_file_like_another_is_one_alert() {
     assert_eq!(alerts[0].kind, AlertKind::File);
     assert_eq!(alerts[0].a.as_path(), place.in_tree("copy"));
     assert_eq!(alerts[0].b.as_path(), place.in_tree("report"));
-    // Saved again, with and without a dance, renamed, touched: no news.
+    // Saving it again, with and without a temporary file, and renaming it is no news.
     place.write_text("copy", &(text(1) + "and another end\n"));
     daemon.sync();
     place.write_text(".tmp", &(text(1) + "and a third end\n"));

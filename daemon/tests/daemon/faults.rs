@@ -10,8 +10,8 @@ use rustix::process::Signal;
 
 use crate::support::{Daemon, PATIENCE, Place};
 
-/// A file that was read sooner after its last change is read once more when this is over, so on a
-/// very slow machine a count of readings says nothing.
+/// A file that was read within this time after its last change is read once more later. So on a
+/// very slow machine the number of files read says nothing.
 const UNSETTLED: Duration = Duration::from_secs(30);
 
 /// Asks for the state of the daemon until it is as it should be.
@@ -67,7 +67,7 @@ fn kills_at_any_moment_leave_an_index_that_converges() {
                 1000 + round * 20 + n,
             );
         }
-        // After the first event, after the first commit, or after the last.
+        // The kill comes after the first event, after the first commit or after the last.
         status_when(&daemon, |status| match round % 3 {
             0 => status.clock > before || status.roots.iter().any(|root| root.pending > 0),
             1 => status.clock > before,
@@ -95,7 +95,8 @@ fn lost_events_are_made_good() {
     fs::rename(place.in_tree("new3"), place.in_tree("new3-renamed")).unwrap();
     daemon.signal(Signal::CONT);
     daemon.assert_converged();
-    // Six thousand files in twenty fresh directories are few events; a flood in known ones is more.
+    // Six thousand files in twenty fresh directories make few events. A flood of writes in watched
+    // ones makes more.
     daemon.signal(Signal::STOP);
     for round in 0..4 {
         for n in 0..6000u32 {
@@ -114,7 +115,7 @@ fn lost_events_are_made_good() {
     let status = daemon.status();
     assert!(status.watch.overflows >= 1, "{status:?}");
     assert!(status.fresh);
-    // And the watches are whole again.
+    // The watches are whole again.
     place.write("new9/new8/late", 5);
     place.write("new3-renamed/late", 6);
     daemon.assert_converged();
@@ -200,7 +201,8 @@ fn a_damaged_index_is_set_aside_and_built_anew() {
     assert!(place.log().contains("set aside"), "{}", place.log());
 }
 
-/// State on a small tmpfs: the index cannot grow, the old answers stay, and it goes on by itself.
+/// The state folder is on a small tmpfs: the index cannot grow, the old answers stay, and the
+/// daemon goes on by itself when there is room.
 #[test]
 fn a_full_disk_degrades_and_mends_itself() {
     let place = Place::new();
@@ -213,7 +215,7 @@ fn a_full_disk_degrades_and_mends_itself() {
     let daemon = place.start();
     daemon.assert_converged();
     let before = daemon.dump();
-    // Fill it up, then let the index want more than is there.
+    // Fill the disk up, then let the index need more room than there is.
     let filler = disk.path("filler");
     fill(&filler);
     for n in 0..2000 {

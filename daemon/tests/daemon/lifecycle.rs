@@ -1,4 +1,4 @@
-//! Starting, ending, being two.
+//! Starts, ends, and two daemons at once.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -19,7 +19,7 @@ fn an_ordered_end_leaves_no_socket_and_status_0() {
         daemon.sync();
         assert_eq!(daemon.terminate(signal).code(), Some(0), "{}", place.log());
         assert!(!place.path("socket").exists());
-        // And it can begin again.
+        // It can start again.
         let daemon = place.start();
         daemon.assert_converged();
     }
@@ -95,7 +95,7 @@ fn trouble_at_the_start_is_one_sentence_and_status_2() {
     assert_eq!(status.code(), Some(2));
 }
 
-/// It once came back with the next start.
+/// The root once came back with the next start.
 #[test]
 fn a_root_of_the_configuration_that_was_removed_stays_removed() {
     let place = Place::new();
@@ -132,7 +132,7 @@ fn a_root_of_the_configuration_that_was_removed_stays_removed() {
             place.log()
         );
     }
-    // Until somebody wants it again.
+    // It stays removed until it is added again.
     let daemon = place.start_with(&from_file);
     daemon
         .client()
@@ -154,7 +154,7 @@ fn a_second_daemon_is_refused_and_the_first_goes_on() {
         said.contains("another resembled uses the state folder"),
         "{said}"
     );
-    // Another state, the same socket.
+    // This one has a state folder of its own, but the same socket.
     let (status, said) = place.fails(&["--state", "state2", "tree"]);
     assert_eq!(status.code(), Some(2));
     assert!(said.contains("another"), "{said}");

@@ -1,4 +1,5 @@
-//! The overlay as the daemon runs it: with the daemon, in a watched root, after a kill, by request.
+//! The overlay as the daemon runs it: from start to end, in a watched root, after a kill, by
+//! request.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -58,7 +59,7 @@ fn the_overlay_lives_and_dies_with_the_daemon() {
     let why = fs::read_to_string(similar.join(".why/099%_report-1.txt")).unwrap();
     assert!(why.contains("near"), "{why}");
     assert_eq!(listing(&point.join("unlike.txt/.similar")), [] as [&str; 0]);
-    // Right after the barrier, whatever happened.
+    // Right after the barrier it shows whatever happened before.
     fs::rename(
         place.in_tree("old/report-1.txt"),
         place.in_tree("old/final.txt"),
@@ -197,7 +198,7 @@ fn overlays_come_and_go_by_request() {
     daemon.assert_converged();
 }
 
-/// It once took a restart.
+/// Once they showed only after a restart.
 #[test]
 fn added_and_removed_roots_show_in_the_mount_at_once() {
     if !fuse_works() {
@@ -225,12 +226,12 @@ fn added_and_removed_roots_show_in_the_mount_at_once() {
         listing(&point.join("other/copy.txt/.similar")),
         ["099%_report-1.txt", "100%_report.txt"]
     );
-    // What was there has the path that it had.
+    // What was there before has the same path as before.
     assert_eq!(
         fs::read_to_string(point.join("report.txt/report.txt")).unwrap(),
         text(1)
     );
-    // A new mount names all of them.
+    // A new mount shows all roots.
     let second = place.path("Second");
     let _unmount_second = Mounted(second.clone());
     daemon

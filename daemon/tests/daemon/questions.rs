@@ -35,7 +35,7 @@ fn ask(place: &Place, request: &Value) -> UnixStream {
     stream
 }
 
-/// Questions that take minutes of the processor together.
+/// Questions that together take minutes of processor time.
 fn ask_much(place: &Place) -> Vec<UnixStream> {
     let questions = [
         json!({"request": "pairs", "within": [place.root], "exact": true}),
@@ -56,13 +56,13 @@ fn busy(place: &Place) -> Daemon<'_> {
     daemon
 }
 
-/// 40 abandoned `groups` left 32 of them computing, and `status` waited behind them.
+/// Of 40 abandoned `groups`, 32 once went on computing, and `status` waited behind them.
 #[test]
 fn a_question_ends_when_its_client_goes_and_status_never_waits() {
     let place = Place::new();
     let daemon = busy(&place);
     let clients = ask_much(&place);
-    // As many as there may be are at work before anybody goes.
+    // Many questions are being computed before any client goes.
     let began = Instant::now();
     let most = std::iter::repeat_with(|| status(&place).questions)
         .take_while(|_| began.elapsed() < SOON)
@@ -100,7 +100,7 @@ fn a_client_that_has_said_everything_gets_its_answer() {
     }
 }
 
-/// An ordered end does not wait for questions, either.
+/// A clean end does not wait for questions, either.
 #[test]
 fn the_end_comes_in_the_middle_of_questions() {
     let place = Place::new();

@@ -225,7 +225,7 @@ impl Daemon<'_> {
         kill_process(self.pid(), signal).unwrap();
     }
 
-    /// Ends it in order and returns how it went.
+    /// Ends it by a signal that it handles and returns its exit status.
     pub(crate) fn terminate(mut self, signal: Signal) -> ExitStatus {
         self.signal(signal);
         self.child.take().unwrap().wait().unwrap()

@@ -171,8 +171,8 @@ fn what_builds_make_counts_in_a_tree_only() {
     );
 }
 
-/// Whoever may write into a watched tree could otherwise have the daemon read any file of any
-/// size, and hear by what is news what stands in it.
+/// Otherwise whoever may write into a watched tree could make the daemon read any file of any size,
+/// and learn from the alerts what is in it.
 #[test]
 fn ignore_files_are_not_read_through_links() {
     let mut tree = Scene::new();
@@ -192,7 +192,8 @@ fn ignore_files_are_not_read_through_links() {
         )
     };
     assert!(is_news(&verdict), "{verdict:?}");
-    // The line that a bound cuts could be another rule.
+    // No rule of a file that is too large counts: its last line, cut by the bound, could be another
+    // rule.
     fs::remove_file(tree.path("p/.gitignore")).unwrap();
     tree.write("p/.gitignore", 7, 0, &"target/\n".repeat(200_000));
     let verdict = tree.assess("p/target/a.o", &before, 1);

@@ -11,7 +11,7 @@ const OPTIONS: IndexOptions = IndexOptions {
     boilerplate_limit: 1000,
 };
 
-/// Once the last view of the index was kept, and could read nothing: its file was closed.
+/// Once a snapshot of the closed index was kept, which could read nothing.
 #[test]
 fn the_last_commit_answers_while_the_index_cannot_be_opened_for_writing() {
     let (dir, root) = tree();
@@ -24,7 +24,8 @@ fn the_last_commit_answers_while_the_index_cannot_be_opened_for_writing() {
     running.assert_converged();
     let before = running.dump();
     fill(&disk.path("filler"));
-    // Over itself: what is open stays as it is, what is opened is on the new mount.
+    // The folder is mounted over itself: what is open stays writable, what is opened from now on
+    // is on the new mount.
     rustix::mount::mount_bind(&disk.0, &disk.0).unwrap();
     let upper = Mounted(disk.0.clone());
     upper.remount("bind,ro");
@@ -44,7 +45,7 @@ fn the_last_commit_answers_while_the_index_cannot_be_opened_for_writing() {
         "{trouble:?}"
     );
     assert!(!running.shared.fresh());
-    // And on, as soon as it can be written.
+    // It goes on as soon as the index can be written.
     drop(upper);
     fs::remove_file(disk.path("filler")).unwrap();
     while !running.shared.fresh() {

@@ -6,7 +6,7 @@ use resemble_proto::catalogued;
 
 use super::*;
 
-/// What a tree with these files says of itself.
+/// The catalogue of a tree with these files.
 fn catalogue(files: &[&str]) -> Vec<u8> {
     let dir = TempTree::new();
     let root = dir.root().to_owned();
@@ -30,7 +30,7 @@ fn catalogue(files: &[&str]) -> Vec<u8> {
     bytes
 }
 
-/// The same catalogue with other totals at its end: its digest is right, and it cannot be loaded.
+/// The same catalogue with other totals at its end: its checksum is right, but it cannot be loaded.
 fn forged(bytes: &[u8], folder: &Path) -> Vec<u8> {
     const CHECKSUM: usize = 32;
     let records = bytes.len() - CHECKSUM;
@@ -51,13 +51,13 @@ fn forged(bytes: &[u8], folder: &Path) -> Vec<u8> {
     refused.next().unwrap()
 }
 
-/// What the index has of the catalogue.
+/// What the index holds of the catalogue.
 fn known(running: &Running) -> String {
     let root = RootOptions::new(catalogued::of_label("disk"));
     dump_of(&running.shared.snapshot().unwrap(), &[root])
 }
 
-/// The old one was destroyed once, in the index and on the disk.
+/// The old one was once destroyed, in the index and on the disk.
 #[test]
 fn what_cannot_be_loaded_leaves_the_catalogue_before_it() {
     let (dir, root) = tree();
@@ -82,7 +82,7 @@ fn what_cannot_be_loaded_leaves_the_catalogue_before_it() {
     assert_eq!(running.shared.troubles(), []);
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
     drop(running);
-    // And the next start has it, whatever the index has.
+    // The next start has it, too, although its index is empty.
     let index = Arc::new(Index::in_memory(&Params::default()).unwrap());
     let running = start(index);
     running.sync();
