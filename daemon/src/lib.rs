@@ -319,11 +319,6 @@ impl Handle {
         Ok(())
     }
 
-    /// What all threads share.
-    pub const fn shared(&self) -> &Arc<Shared> {
-        &self.shared
-    }
-
     /// Returns `true` when SIGTERM or SIGINT comes, and `false` if the indexer ended by itself
     /// instead, which it never should.
     pub fn wait_for_signal(&mut self) -> bool {

@@ -251,7 +251,7 @@ impl Indexer {
         self.forget_former_roots();
         self.attach_catalogues();
         for root in self.shared.roots() {
-            self.watches.guard(self.source.as_mut(), &root.options.path);
+            watches::guard(self.source.as_mut(), &root.options.path);
             self.scans.push_back(root.options.path);
         }
         self.run_scans();

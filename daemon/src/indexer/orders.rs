@@ -7,7 +7,7 @@ use resemble_proto::catalogued::is_catalogued;
 use resemble_proto::message::{Failure, FailureKind, RootState, WatchOrigin};
 use resemble_scan::ingest::RootOptions;
 
-use super::{Command, Indexer, PendingSync, internal, reply, roots};
+use super::{Command, Indexer, PendingSync, internal, reply, roots, watches};
 use crate::alerts;
 use crate::config::{RootError, not_nested};
 use crate::state::Root;
@@ -77,7 +77,7 @@ impl Indexer {
         if let Some(ingest) = &mut self.ingest {
             ingest.set_roots(options);
         }
-        self.watches.guard(self.source.as_mut(), &path);
+        watches::guard(self.source.as_mut(), &path);
         tracing::info!(root = ?path, "watched from now on");
         self.scans.push_back(path);
         Ok(())

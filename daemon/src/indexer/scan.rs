@@ -7,7 +7,7 @@ use resemble_proto::message::RootState;
 use resemble_scan::ingest::{Cause, Report, Scope, Target};
 
 use super::observer::Watching;
-use super::watches::look;
+use super::watches::{guard, look};
 use super::{Indexer, MOVING, ROOTS, Retry, roots};
 use crate::coalesce::Kind;
 use crate::state::Topic;
@@ -91,7 +91,7 @@ impl Indexer {
         }
         self.watches.clear();
         for root in self.shared.root_paths() {
-            self.watches.guard(self.source.as_mut(), &root);
+            guard(self.source.as_mut(), &root);
         }
         self.scan_all();
         // The cookies of waiting barriers went with the old source. The scan that follows sees what
@@ -187,7 +187,7 @@ impl Indexer {
             if identity.is_some() || known.is_some() {
                 tracing::info!(root = ?path, "went, came back or was replaced");
                 self.watches.disarm(self.source.as_mut(), &path);
-                self.watches.guard(self.source.as_mut(), &path);
+                guard(self.source.as_mut(), &path);
                 self.scans.push_back(path);
             }
         }

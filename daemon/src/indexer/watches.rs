@@ -61,8 +61,6 @@ pub(crate) struct Watches {
     /// Dropped, but perhaps still in the source's own table.
     suspect: BTreeSet<PathBuf>,
     polled: BTreeMap<PathBuf, Polled>,
-    /// Parents of roots: watched for the roots' own names, not for their entries.
-    guards: BTreeSet<PathBuf>,
     /// Whether other machines may change a file system, by its `st_dev`; asked once for each.
     remote: BTreeMap<u64, bool>,
 }
@@ -114,18 +112,6 @@ impl Watches {
         }
     }
 
-    /// Watches the parent of a root, to hear of the root itself.
-    pub(crate) fn guard(&mut self, source: &mut dyn Source, root: &Path) {
-        let Some(parent) = root.parent() else { return };
-        match source.watch(parent) {
-            Ok(()) => {
-                self.guards.insert(parent.to_path_buf());
-            }
-            // Without the watch the root is still looked at from time to time.
-            Err(error) => tracing::debug!(root = ?root, %error, "its parent is not watched"),
-        }
-    }
-
     /// The name at the path is gone, and the source has perhaps forgotten its watches at and below
     /// it.
     pub(crate) fn dropped(&mut self, path: &Path) {
@@ -135,7 +121,6 @@ impl Watches {
                 .map(|(dir, _)| dir),
         );
         take_below(&mut self.polled, path);
-        self.guards.retain(|guard| !guard.starts_with(path));
     }
 
     /// Whether so much is suspect that it is better to start anew.
@@ -178,6 +163,17 @@ impl Watches {
     /// The directories to look at from time to time, each with the reason.
     pub(crate) fn polled(&self) -> impl Iterator<Item = (&Path, Polled)> {
         self.polled.iter().map(|(path, why)| (path.as_path(), *why))
+    }
+}
+
+/// Watches the parent of a root, to hear of the root itself. The parent is not in the table: its
+/// other entries are not listed.
+pub(crate) fn guard(source: &mut dyn Source, root: &Path) {
+    if let Some(parent) = root.parent()
+        && let Err(error) = source.watch(parent)
+    {
+        // Without the watch the root is still looked at from time to time.
+        tracing::debug!(root = ?root, %error, "its parent is not watched");
     }
 }
 
