@@ -69,6 +69,21 @@ impl Instance {
             tracing::debug!("the old watches are still being taken away");
         }
     }
+
+    /// Makes the file of a cookie for the first time, or after somebody removed it. If the
+    /// directory was removed, too, its watch went with it.
+    fn cookie_anew(&mut self, cookies: &Path, file: &Path) -> io::Result<()> {
+        if prepare(cookies)? {
+            // The crate may still believe that it watches the old directory.
+            let _forgotten = self.watcher.unwatch(cookies);
+            if let Err(error) = add(&mut self.watcher, cookies) {
+                // The next attempt must find it missing again.
+                fs::remove_dir(cookies)?;
+                return Err(io::Error::other(error));
+            }
+        }
+        fs::File::create_new(file).map(drop)
+    }
 }
 
 impl NotifySource {
@@ -124,11 +139,11 @@ impl Source for NotifySource {
     /// The event is a rename within the private directory and not a creation: it needs no space
     /// and works when the disk is full.
     fn cookie(&mut self) -> Result<Cookie, SourceError> {
-        if self.instance.is_none() {
+        let Some(instance) = &mut self.instance else {
             return Err(SourceError::Start {
                 message: "the last attempt failed".to_owned(),
             });
-        }
+        };
         self.next += 1;
         let to = self.cookies.join(format!("cookie-{}", self.next));
         let moved = match &self.last {
@@ -137,7 +152,7 @@ impl Source for NotifySource {
         };
         match moved {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                prepare(&self.cookies).and_then(|()| fs::File::create_new(&to).map(drop))
+                instance.cookie_anew(&self.cookies, &to)
             }
             other => other,
         }
@@ -153,6 +168,10 @@ impl Source for NotifySource {
         if let Some(old) = self.instance.take() {
             old.close();
         }
+        make(&self.cookies).map_err(|source| SourceError::Cookies {
+            path: self.cookies.clone(),
+            source,
+        })?;
         // The old instance keeps its own set: what it still says is heard by nobody.
         self.heard = Arc::new(Mutex::new(Dirty::default()));
         self.instance = Some(instance(&self.heard, &self.ring, &self.cookies)?);
@@ -281,16 +300,22 @@ fn cookie_of(path: &Path, cookies: &Path) -> Option<Cookie> {
         .map(Cookie)
 }
 
-/// Makes the directory of cookies, private and empty.
-fn prepare(cookies: &Path) -> io::Result<()> {
+/// Makes the directory of cookies for us alone, if it is missing. Returns whether it was.
+fn make(cookies: &Path) -> io::Result<bool> {
     match fs::DirBuilder::new().mode(0o700).create(cookies) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error),
     }
+}
+
+/// Makes the directory of cookies, and empties it. Returns whether it was missing.
+fn prepare(cookies: &Path) -> io::Result<bool> {
+    let was_missing = make(cookies)?;
     for entry in fs::read_dir(cookies)? {
         fs::remove_file(entry?.path())?;
     }
-    Ok(())
+    Ok(was_missing)
 }
 
 #[cfg(test)]
@@ -410,6 +435,26 @@ mod tests {
             source.watch(&dir.path().join("none")),
             Err(WatchError::Gone { .. })
         ));
+    }
+
+    /// Cookies were once made in a directory that nobody watched, and a reset never succeeded.
+    #[test]
+    fn a_cookie_is_heard_after_its_directory_was_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let cookies = dir.path().join("cookies");
+        let mut source = NotifySource::start(&cookies).unwrap();
+        for is_reset in [false, true, false, false] {
+            if is_reset {
+                source.reset().unwrap();
+            }
+            let cookie = source.cookie().unwrap();
+            let mut heard = Vec::new();
+            while !heard.contains(&cookie) {
+                source.bell().recv_timeout(Duration::from_secs(20)).unwrap();
+                heard.extend(source.take(Instant::now(), false).cookies);
+            }
+            fs::remove_dir_all(&cookies).unwrap();
+        }
     }
 
     /// Point 2 of the header: reading a watched file says nothing.
