@@ -354,7 +354,7 @@ impl Handle {
             .flatten()
         {
             if thread.join().is_err() {
-                tracing::error!("a thread had panicked");
+                tracing::error!("a thread panicked");
             }
         }
         self.overlays.unmount_all();

@@ -265,7 +265,7 @@ impl Shared {
     /// Sets the one follower that is told when a root comes or goes, on the thread of the indexer.
     pub(crate) fn follow_roots(&self, follower: RootsFollower) {
         let follows = self.follower.set(follower);
-        debug_assert!(follows.is_ok(), "roots are followed by one");
+        debug_assert!(follows.is_ok(), "roots have one follower");
     }
 
     /// The paths of the imported catalogues in the index, sorted by label.

@@ -16,7 +16,9 @@ impl Indexer {
         self.shared.trouble(
             Topic::Index,
             Path::new("/"),
-            &format!("{error}; answers are those of before, and it is tried again"),
+            &format!(
+                "{error}; answers come from the last commit until the index can be used again"
+            ),
             None,
         );
         self.ingest = None;

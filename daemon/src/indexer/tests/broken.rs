@@ -41,7 +41,7 @@ fn the_last_commit_answers_while_the_index_cannot_be_opened_for_writing() {
     assert_eq!(running.dump(), before);
     let trouble = &running.shared.troubles()[0];
     assert!(
-        trouble.reason.contains("answers are those of before"),
+        trouble.reason.contains("answers come from the last commit"),
         "{trouble:?}"
     );
     assert!(!running.shared.fresh());
