@@ -53,7 +53,7 @@ fn a_cache_that_has_outgrown_its_limit_is_begun_anew_and_says_so() {
 fn without_a_place_for_a_cache_there_is_none() {
     let env = collection();
     let ran = finish(
-        env.command(["pairs", "docs", "--min", "100", "--exclude", "edited.txt"])
+        env.command(["pairs", "docs", "--min", "100"])
             .env_remove("HOME"),
         b"",
     );
