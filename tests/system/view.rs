@@ -131,8 +131,8 @@ fn the_link_replaces_nothing_but_itself() {
     assert!(names(view_of(&sandbox)).is_empty(), "nothing stays mounted");
 }
 
-/// A mount point below the home folder or in a watched root works when it is asked for, and is
-/// worth one warning.
+/// A mount point below the home folder or in a watched root works when it is asked for, and gives
+/// one warning.
 #[test]
 fn a_view_among_the_files_is_worth_a_warning() {
     if !fuse_works() {

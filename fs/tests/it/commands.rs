@@ -292,8 +292,8 @@ fn changes_show_within_a_second() {
     }
 }
 
-/// `stat` through the mount shows the inode number that `readdir` shows, and after a restart the
-/// same again.
+/// `stat` through the mount shows the inode number that `readdir` shows, and shows the same number
+/// after a restart.
 #[test]
 fn inode_numbers_survive_a_remount() {
     if !fuse_works() {

@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// Any name the tree has survives in the overlay, byte by byte: newlines, invalid UTF-8, 255 bytes.
+/// Any name in the tree is the same in the overlay, byte by byte: with newlines, invalid UTF-8, 255
+/// bytes.
 #[test]
 fn hostile_names_survive() {
     let fixture = Fixture::new();
@@ -56,7 +57,7 @@ fn hostile_names_survive() {
     }
 }
 
-/// An entry is found by its name without a listing before.
+/// An entry can be looked up by its name without listing the directory first.
 #[test]
 fn look_up_without_a_listing() {
     let fixture = Fixture::new();
@@ -90,7 +91,7 @@ fn look_up_without_a_listing() {
     );
 }
 
-/// A listing has at most 100 entries, best first when cut, and never the file itself.
+/// A listing has at most 100 entries, the best ones, and never the file itself.
 #[test]
 fn a_listing_has_at_most_a_hundred_entries() {
     let fixture = Fixture::new();

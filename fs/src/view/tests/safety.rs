@@ -37,7 +37,7 @@ fn inode_numbers_are_stable() {
     assert_ne!(as_dir.ino(), as_file.ino());
 }
 
-/// A file that is open goes on being readable and its attributes go on being shown when its name is
+/// A file that is open can still be read, and its attributes are still shown, when its name is
 /// gone.
 #[test]
 fn an_open_file_outlives_its_name() {
@@ -53,8 +53,8 @@ fn an_open_file_outlives_its_name() {
     assert_eq!(space.getattr(file.ino()).unwrap_err(), Refusal::NotFound);
 }
 
-/// What is left out is left out by its path, before any system call on it: it is neither listed nor
-/// found, nor is anything below it.
+/// What is excluded is recognised by its path, before any system call on it: it is neither listed
+/// nor found, nor is anything below it.
 #[test]
 fn excluded_paths_are_not_there() {
     let fixture = Fixture::new();

@@ -208,8 +208,9 @@ fn several_roots_are_folders() {
     assert!(Walk::to(&space, &format!("/root{}", fixture.path("docs").display())).is_ok());
 }
 
-/// Roots come and go while mounted: where one root is the mount itself it stays so, and a further
-/// one is a folder beside its entries, with a name that none of them has.
+/// Roots come and go while mounted. If there was one root and the mount shows its entries, it
+/// continues to do so, and a further root is a folder beside them, with a name that none of them
+/// has.
 #[test]
 fn roots_come_and_go_while_mounted() {
     let fixture = Fixture::new();
@@ -253,8 +254,8 @@ fn roots_come_and_go_while_mounted() {
     assert_eq!(cat(&space, "/sub/only-b").unwrap(), b"b");
 }
 
-/// A root whose directory vanishes is empty, the others go on, and it comes back when the directory
-/// does.
+/// A root whose directory vanishes is empty, the other roots stay as they are, and it comes back
+/// when the directory does.
 #[test]
 fn a_vanished_root_is_empty_and_comes_back() {
     let fixture = Fixture::new();

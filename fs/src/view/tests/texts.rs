@@ -210,7 +210,7 @@ fn attributes_mirror_the_real_file() {
     }
 }
 
-/// What mirrors the tree may be cached for one second, what answers for none.
+/// The kernel may cache what mirrors the tree for one second, and caches no answers.
 #[test]
 fn times_to_live() {
     let fixture = Fixture::new();
