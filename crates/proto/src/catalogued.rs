@@ -1,9 +1,9 @@
 //! Names of files that only a catalogue knows.
 //!
-//! What a catalogue says of a tree takes part in questions as if it were a tree: under a path of
-//! its own. Such a path must never lead to a file, whatever a file system holds and whoever opens
-//! it by mistake, so it begins with what no name can hold: `/` and a NUL. The kernel refuses it
-//! before it looks at any directory.
+//! What a catalogue knows of a tree takes part in questions like a tree, under a path of its own.
+//! Such a path must never lead to a file, whatever a file system holds and whoever opens it by
+//! mistake, so it begins with what no name can hold: `/` and a NUL. The kernel refuses it before it
+//! looks at any directory.
 //!
 //! ```text
 //! "/\0disk"                    an imported catalogue, by its label
@@ -16,10 +16,10 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// What all of them begin with.
+/// What all these paths begin with.
 const PREFIX: &[u8] = b"/\0";
 
-/// Bytes of a label, at most.
+/// The most bytes of a label.
 pub const LABEL: usize = 64;
 
 /// Whether only a catalogue can know this path.
@@ -27,8 +27,8 @@ pub fn is_catalogued(path: &Path) -> bool {
     path.as_os_str().as_bytes().starts_with(PREFIX)
 }
 
-/// Whether this can be the label of a catalogue: 1 to [`LABEL`] letters, digits, `.`, `_`, `-` and
-/// what is not ASCII, the first no dot and no dash.
+/// Whether this can be the label of a catalogue: 1 to [`LABEL`] bytes of letters and digits of any
+/// script, `.`, `_` and `-`, and the first is no dot and no dash.
 pub fn is_label(label: &str) -> bool {
     let allowed = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-');
     !label.is_empty()
@@ -42,8 +42,8 @@ pub fn of_label(label: &str) -> PathBuf {
     path_of(&[PREFIX, label.as_bytes()].concat())
 }
 
-/// The path under which the files of a catalogue are that is not imported, by the absolute path of
-/// its file.
+/// The path under which the files of a catalogue are that was not imported. `file` is the absolute
+/// path of the catalogue.
 pub fn of_file(file: &Path) -> PathBuf {
     let mut bytes = PREFIX.to_vec();
     let slash = |byte: &u8| if *byte == b'/' { 0 } else { *byte };
@@ -56,12 +56,12 @@ pub fn of_file(file: &Path) -> PathBuf {
 pub enum Source {
     /// One that was imported, by its label.
     Label(String),
-    /// One that is read where it lies.
+    /// One that was not imported, by the path of its file.
     File(PathBuf),
 }
 
-/// The catalogue of a path, the path of its tree, and the path below that; `None` for any other
-/// path.
+/// The catalogue of a path, the path of its tree, and the path below that; `None` for a path that
+/// is not a catalogue's.
 pub fn source_of(path: &Path) -> Option<(Source, PathBuf, &Path)> {
     let bytes = path.as_os_str().as_bytes();
     let name = bytes.strip_prefix(PREFIX)?;
@@ -77,7 +77,7 @@ pub fn source_of(path: &Path) -> Option<(Source, PathBuf, &Path)> {
     Some((source, root, below))
 }
 
-/// A path as people write it: `disk:/letters/a.txt`; `None` for any that no catalogue knows.
+/// A path as people write it: `disk:/letters/a.txt`; `None` for a path that is not a catalogue's.
 pub fn shown(path: &Path) -> Option<PathBuf> {
     let (source, _, below) = source_of(path)?;
     let mut shown = match source {
@@ -94,8 +94,8 @@ pub fn shown(path: &Path) -> Option<PathBuf> {
     })
 }
 
-/// `disk:/letters` as the text before the colon and what follows it; `None` where no colon ends a
-/// name or comes before a slash.
+/// Splits `disk:/letters` into what is before the colon and what is below the slash. The colon is
+/// the first, after some text, that a slash or nothing follows; `None` if there is no such colon.
 pub fn split_shown(shown: &Path) -> Option<(&Path, &Path)> {
     let bytes = shown.as_os_str().as_bytes();
     let ends_name =

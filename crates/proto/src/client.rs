@@ -7,7 +7,7 @@
 //!
 //! Nothing waits for ever that need not: connecting, the hello line and short requests have time
 //! limits. Requests that compute (`pairs`) or wait by nature (`sync` without a time-out, `alerts`
-//! with `follow`) have none; a daemon that dies closes the connection, which ends them.
+//! with `follow`) have none; if the daemon dies, the connection closes and ends them.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -57,7 +57,7 @@ pub enum ClientError {
     NoDaemon {
         /// The socket.
         socket: PathBuf,
-        /// What connecting said.
+        /// Why the connection failed.
         reason: String,
     },
     /// The daemon speaks another version of the protocol.
@@ -69,9 +69,9 @@ pub enum ClientError {
     Protocol {
         /// The socket.
         socket: PathBuf,
-        /// Its protocol number.
+        /// The daemon's protocol number.
         theirs: u32,
-        /// Its version.
+        /// The daemon's version.
         version: String,
     },
     /// The daemon refused to answer, and said why.
@@ -133,8 +133,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ClientError::NoDaemon`] if there is none: no socket, nobody behind it, or nobody who says
-    /// hello. [`ClientError::Protocol`] if it is of another kind.
+    /// [`ClientError::NoDaemon`] if there is none: no socket, nobody who listens, or nobody who
+    /// says hello. [`ClientError::Protocol`] if the daemon speaks another version of the protocol.
     pub fn connect(socket: &Path, timeouts: Timeouts) -> Result<Self, ClientError> {
         let (ready, hello) = greet(socket, timeouts)?;
         Ok(Self {
@@ -150,7 +150,7 @@ impl Client {
         &self.hello
     }
 
-    /// What the daemon's index is built with, to digest bytes for it.
+    /// The parameters of the daemon's index: bytes that are sent to it must be digested with these.
     pub fn params(&self) -> Result<Params, BadParams> {
         Params::try_from(&self.hello.params)
     }
@@ -163,13 +163,13 @@ impl Client {
         Ok(Whole::from_answer(answer))
     }
 
-    /// The templates.
+    /// Lists the templates.
     pub fn templates_list(&self) -> Result<Vec<TemplateRow>, ClientError> {
         self.short(&Request::TemplatesList)
             .map(|answer| answer.rows)
     }
 
-    /// Unmarks a template.
+    /// Unmarks the template with this id or name, and returns its row.
     pub fn templates_unmark(&self, which: String) -> Result<TemplateRow, ClientError> {
         self.one(&Request::TemplatesUnmark { which })
     }
@@ -193,12 +193,12 @@ impl Client {
             .map(drop)
     }
 
-    /// The canonical dump of these roots, or of all.
+    /// The canonical dump of these roots, or of all roots if none is named.
     pub fn dump(&self, roots: Vec<PathText>) -> Result<Rows<DumpRow>, ClientError> {
         self.stream(&Request::Dump { roots }, None)
     }
 
-    /// A dump of any form of these roots, or of all.
+    /// A dump of any form of these roots, or of all roots if none is named.
     pub fn dump_as(
         &self,
         roots: Vec<PathText>,
@@ -226,17 +226,17 @@ impl Client {
         })
     }
 
-    /// Keeps a catalogue.
+    /// Imports the catalogue in the file `path` under this label.
     pub fn import(&self, path: PathText, label: String) -> Result<WatchRow, ClientError> {
         self.one(&Request::Import { path, label })
     }
 
-    /// Removes a root and forgets its content.
+    /// Removes a root or a catalogue, and forgets its content.
     pub fn watch_remove(&self, path: PathText) -> Result<(), ClientError> {
         self.order(&Request::WatchRemove { path })
     }
 
-    /// The roots.
+    /// The roots and the catalogues.
     pub fn watch_list(&self) -> Result<Vec<WatchRow>, ClientError> {
         self.short(&Request::WatchList).map(|answer| answer.rows)
     }
@@ -301,7 +301,7 @@ impl Client {
         stream.set_read_timeout(limit).map_err(io)?;
         match stream.write_all(&line) {
             Ok(()) => {}
-            // The daemon may have refused before it read all: what it said is what counts.
+            // The daemon may have refused before it read everything: its answer is what counts.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
             Err(error) => return Err(io(error)),
         }
@@ -353,7 +353,7 @@ fn connect(socket: &Path, limit: Duration) -> io::Result<UnixStream> {
 /// The rows of an answer as they arrive.
 ///
 /// An iterator that ends after the last row; a failure or a cut-off answer is its last item. Soft
-/// errors are kept aside for [`Self::errors`].
+/// errors are collected for [`Self::errors`].
 #[derive(Debug)]
 pub struct Rows<R> {
     lines: LineReader<UnixStream>,
@@ -397,7 +397,7 @@ impl<R: DeserializeOwned> Rows<R> {
         &self.errors
     }
 
-    /// Everything at once.
+    /// All rows and errors at once.
     pub fn collect_answer(mut self) -> Result<Answer<R>, ClientError> {
         let rows = self.by_ref().collect::<Result<_, _>>()?;
         Ok(Answer {

@@ -6,7 +6,8 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::net::UnixListener;
 use std::thread::JoinHandle;
 
-/// A daemon that says its piece on each connection: one script a connection. `<` waits for a line.
+/// A daemon that plays one script on each connection: it sends the lines of the script, and at `<`
+/// it waits for a line of the client. The thread returns the lines that it read.
 fn daemon(scripts: Vec<Vec<String>>) -> (tempfile::TempDir, PathBuf, JoinHandle<Vec<String>>) {
     let temp = tempfile::tempdir().unwrap();
     let socket = temp.path().join("socket");

@@ -3,15 +3,15 @@
 //!
 //! A [`Document`] is the whole of a report: what was asked, how far the answer holds, the answer,
 //! and what could not be looked at. It is written as JSON and read back from it, and what is read
-//! back is equal to what was written; so a report can be saved, filtered and printed in any other
+//! back is equal to what was written. So a report can be saved, filtered and printed in any other
 //! format weeks later, when the files are long gone, and every printer works on one type whether
 //! the answer is a minute or a year old.
 //!
-//! 1. Documents are written by hand, not by a derived `Serialize`: each row stands on a line of its
-//!    own (see [`crate::report`]), totals come before the lists, errors last. The same walk over
-//!    the lists ([`Body::lists`]) serves `json` and `jsonl`.
-//! 2. A line of `jsonl` must say which list it is of: `covered` has rows with the same fields in
-//!    two of them. In documents of more than one list the first field of a line is therefore
+//! 1. Documents are written by hand, not by a derived `Serialize`: each row has a line of its own
+//!    (see [`crate::report`]), totals come before the lists, errors last. The same walk over the
+//!    lists ([`Body::lists`]) serves `json` and `jsonl`.
+//! 2. A line of `jsonl` must say which list it belongs to: `covered` has several lists of rows with
+//!    the same fields. In documents of more than one list the first field of a line is therefore
 //!    `"row"`.
 //! 3. Reading is derived, tolerant of unknown fields and of absent ones that have a default, so
 //!    that an older program reads a newer report of the same schema.
@@ -68,7 +68,7 @@ pub trait Body {
 
 /// The body of a document that is one list.
 pub trait ListBody: Body {
-    /// A row of it.
+    /// The type of its rows.
     type Row;
 
     /// The list.
@@ -125,9 +125,9 @@ impl<B: Body<Parameters: DeserializeOwned> + PartialEq + DeserializeOwned> Saved
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(bound(deserialize = "B: SavedBody"))]
 pub struct Document<B: Body> {
-    /// The layout: [`crate::SCHEMA`] of who wrote it.
+    /// The layout: [`crate::SCHEMA`] of the program that wrote it.
     pub schema: u32,
-    /// The version of who wrote it.
+    /// The version of the program that wrote it.
     pub version: String,
     /// The verb.
     pub command: String,
@@ -144,7 +144,7 @@ pub struct Document<B: Body> {
 }
 
 impl<B: Body> Document<B> {
-    /// The report of this program about an answer.
+    /// The report of this program on an answer.
     pub fn new(parameters: B::Parameters, header: Header, body: B, errors: Vec<SoftError>) -> Self {
         Self {
             schema: crate::SCHEMA,
@@ -170,7 +170,7 @@ impl<B: Body> Document<B> {
         }
     }
 
-    /// Writes one object, a row a line.
+    /// Writes one object, with each row on a line of its own.
     pub fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut writer = Writer::open(out, &self.head())?;
         self.body.lists(&mut writer)?;
@@ -231,26 +231,26 @@ struct Tagged<'a, R> {
     fields: &'a R,
 }
 
-/// No totals.
+/// The totals of a body that has none.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct NoTotals {}
 
 /// The `parameters` of a compare document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CompareParameters {
-    /// One directory or file, as named.
+    /// One directory or file, as the user named it.
     pub a: PathText,
     /// The other.
     pub b: PathText,
-    /// The least ratio of sizes of partners of unequal content, `null` without.
+    /// The least ratio of sizes of partners of unequal content; `null`: any.
     pub size_ratio: Fraction,
-    /// Partners of unequal content have the same suffix.
+    /// Whether partners of unequal content must have the same suffix.
     pub same_suffix: bool,
-    /// Equal names decide among partners of equal score.
+    /// Whether equal names decide among partners of equal score.
     pub names: bool,
-    /// Rows of these classes; empty: all.
+    /// Only rows of these classes; empty: all.
     pub classes: Vec<CompareClass>,
-    /// The rest.
+    /// The parameters that all questions about similar files have.
     #[serde(flatten)]
     pub common: CommonParameters,
 }
@@ -258,11 +258,11 @@ pub struct CompareParameters {
 /// The `parameters` of a covered document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CoveredParameters {
-    /// The directory that is to go, as named.
+    /// The directory that is to go, as the user named it.
     pub dir: PathText,
-    /// Where its files must have equals, as named.
+    /// Where its files must have equals, as the user named it.
     pub by: Vec<PathText>,
-    /// The id of chunking and sampling.
+    /// The id of the parameters of chunking and sampling.
     pub params: String,
     /// What a saved report was filtered by.
     #[serde(flatten)]
@@ -276,7 +276,7 @@ pub struct CoveredFilter {
     /// Globs of files that are listed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub include: Vec<String>,
-    /// Globs of files that are not.
+    /// Globs of files that are not listed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclude: Vec<String>,
     /// The least size of a listed file.
@@ -297,11 +297,11 @@ impl CoveredFilter {
 /// The `parameters` of a dirs document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DirsParameters {
-    /// The directories, as named; empty: the daemon's roots.
+    /// The directories, as the user named them; empty: the daemon's roots.
     pub roots: Vec<PathText>,
-    /// Only pairs with this one.
+    /// Only pairs with this directory.
     pub of: Option<PathText>,
-    /// The rest.
+    /// The parameters that all questions about similar files have.
     #[serde(flatten)]
     pub common: CommonParameters,
 }
@@ -309,17 +309,17 @@ pub struct DirsParameters {
 /// The `parameters` of a groups document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GroupsParameters {
-    /// The directories, as named; empty: the daemon's roots.
+    /// The directories, as the user named them; empty: the daemon's roots.
     pub roots: Vec<PathText>,
     /// Only the cluster of this file.
     pub of: Option<PathText>,
-    /// Chains are followed.
+    /// Whether chains are followed to all earlier and later versions.
     pub family: bool,
-    /// From which degree on a chunk is ignored.
+    /// How many contents may have a chunk before it is ignored.
     pub degree: Degree,
-    /// The limit of memory in bytes, `null` without.
+    /// The most memory to use, in bytes; `null`: no limit.
     pub memory: Option<u64>,
-    /// The rest.
+    /// The parameters that all questions about similar files have.
     #[serde(flatten)]
     pub common: CommonParameters,
 }
@@ -337,7 +337,7 @@ list_body! {
     /// The body of a find document.
     #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
     pub struct SimilarFiles {
-        /// The files, those of each subject best first.
+        /// The files found, grouped by the file that was asked about, best first.
         pub results: Vec<FindRow>,
     } of "find", FindParameters
 }
@@ -407,7 +407,7 @@ impl Body for Coverage {
         to.list("near", "near", &self.near)?;
         to.list("linked", "linked", &self.linked)?;
         to.list("copies", "copy", &self.copies)?;
-        // Only where a catalogue was named.
+        // Only a catalogue fills this list; without one the document does not name it.
         if self.recorded.is_empty() {
             return Ok(());
         }
@@ -452,7 +452,7 @@ impl Body for Explanation {
     }
 }
 
-/// The wire has the rows alone.
+/// On the wire, a body of one list is its rows and nothing else.
 macro_rules! one_list {
     ($($body:ident.$rows:ident: $row:ty;)*) => {$(
         impl Parts for $body {

@@ -1,4 +1,4 @@
-//! What is written is what is read back.
+//! A document that is read back equals the one that was written.
 
 use super::*;
 use crate::message::{
@@ -275,7 +275,7 @@ fn empty_documents_are_whole() {
     }
 }
 
-/// Fields in the contract's order, a row a line.
+/// The fields are in the contract's order, and each row has a line of its own.
 #[test]
 fn the_order_of_a_comparison() {
     let text = json(&comparison());

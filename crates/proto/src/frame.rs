@@ -56,14 +56,14 @@ pub fn decode<T: DeserializeOwned>(line: &[u8]) -> Result<T, FrameError> {
 }
 
 /// Cuts a stream into lines. Bytes go in with [`Self::push`], lines come out of
-/// [`Self::next_line`]; it holds at most one unfinished line of at most the limit, plus what one
-/// `push` brought.
+/// [`Self::next_line`]. The buffer holds at most one unfinished line, which is not longer than the
+/// limit, and what one `push` brought.
 #[derive(Debug)]
 pub struct LineBuffer {
     bytes: Vec<u8>,
     /// Start of the bytes not yet handed out.
     start: usize,
-    /// No newline before this.
+    /// There is no newline before this.
     searched: usize,
     limit: usize,
 }
@@ -113,7 +113,8 @@ impl LineBuffer {
         Ok(Some(&self.bytes[line]))
     }
 
-    /// Whether an unfinished line is left: at the end of a stream, it was cut off.
+    /// Whether every byte was handed out. What is left at the end of a stream is a line that was
+    /// cut off.
     pub fn is_empty(&self) -> bool {
         self.start == self.bytes.len()
     }
@@ -135,7 +136,7 @@ impl<S: Read> LineReader<S> {
         }
     }
 
-    /// The stream below.
+    /// The stream that the lines are read from.
     pub const fn get_ref(&self) -> &S {
         &self.stream
     }

@@ -1,14 +1,15 @@
 //! `resemble-proto`: what the daemon and the command line say to each other.
 //!
-//! One question may be answered by the daemon over its socket or by the command itself from its
-//! own cache; scripts must not be able to tell. So the *answers* are types of this crate, both ways
-//! build the same ones, and only one piece of code prints them. From the bottom up:
+//! One question may be answered by the daemon over its socket or by the command itself from its own
+//! cache; scripts must not be able to tell which. So the *answers* are types of this crate, both
+//! ways build the same ones, and only one piece of code prints them. The modules:
 //!
 //! * [`number`] and [`path`]: the two values that JSON does not carry by itself, a share with six
 //!   decimals and a name of any bytes;
 //! * [`message`]: requests and answers as plain data;
-//! * [`report`]: the JSON documents that `--format json` and the overlay's `.report.json` share;
-//! * [`documents`]: the documents of several lists, which are read back too;
+//! * [`report`]: how JSON documents are written, for `--format json` and for the overlay's
+//!   `.report.json`;
+//! * [`documents`]: the document of each report, which can be read back too;
 //! * [`question`]: which answer belongs to which request;
 //! * [`frame`]: lines with a hard size limit and a total decoder;
 //! * [`client`]: the blocking client;
@@ -16,8 +17,8 @@
 //! * [`pattern`]: what the globs of a request mean;
 //! * [`places`]: where socket, state and cache are, from an explicit environment.
 //!
-//! The crate does I/O in `client` and `places` only, reads no environment variable and prints
-//! nothing. The conversation itself is described with a session in `docs/protocol.md`.
+//! The crate opens files and sockets in `client` and `places` only, reads no environment variable
+//! and prints nothing. `docs/protocol.md` describes the conversation itself, with an example.
 #![forbid(unsafe_code)]
 
 pub mod catalogued;

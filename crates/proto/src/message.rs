@@ -14,14 +14,15 @@
 //!
 //! and then the server closes. Why it is so:
 //!
-//! 1. **One question a connection.** A Unix socket costs microseconds; in return no answer can be
-//!    taken for another's, and closing the connection cancels a question.
+//! 1. **One question for each connection.** A Unix socket costs microseconds; in return no answer
+//!    can be mistaken for that of another question, and closing the connection cancels the
+//!    question.
 //! 2. **The end is a line.** A stream that stops without it was cut off, and the client says so
 //!    instead of passing off half an answer.
 //! 3. **Soft errors follow the rows.** A file that could not be read does not spoil the answer, and
 //!    the client still learns that the answer is incomplete.
-//! 4. **Every path on the wire is absolute and free of symbolic links.** How the arguments of a
-//!    command line lead to a file is known, and put back, by the command line alone.
+//! 4. **Every path on the wire is absolute and free of symbolic links.** Only the command line
+//!    knows how its arguments lead to files, and it prints the names as they were typed.
 //! 5. **Unknown fields are ignored, absent ones have defaults**, so both sides may grow.
 
 mod answer;

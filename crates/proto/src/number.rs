@@ -2,9 +2,9 @@
 //!
 //! A [`Fraction`] is a whole number of millionths, not a float, for three reasons. It is `Eq`,
 //! `Ord` and `Hash`, so rows can be compared exactly. It survives any number of trips through JSON,
-//! so the daemon's answer and the command's own are the same bytes. And it is cut *down* once, at
-//! the border, by the rule of [`Score::percent`]: a share that prints as `0.699999` is below
-//! `--min 70%` and shows 69 %, in every format and in the overlay.
+//! so the daemon's answer and the command's own are the same bytes. And it is rounded *down* once,
+//! when it is made from a score, by the rule of [`Score::percent`]: a share that prints as
+//! `0.699999` is below `--min 70%` and shows 69 %, in every format and in the overlay.
 
 use std::fmt;
 
@@ -15,8 +15,8 @@ use serde_json::value::RawValue;
 
 /// A share between 0 and 1 in millionths, or "too small to judge".
 ///
-/// In JSON a number with exactly six decimals (`0.970000`), or `null`. Serialising to anything but
-/// JSON text is not supported.
+/// In JSON it is a number with exactly six decimals (`0.970000`), or `null`. Serialising to
+/// anything but JSON text is not supported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fraction(Option<u32>);
 
@@ -67,7 +67,8 @@ impl Fraction {
 
 impl From<Score> for Fraction {
     fn from(score: Score) -> Self {
-        // The lift is the one of `Score::percent`, in millionths.
+        // `Score::percent` adds the same small amount before it rounds down; here it is in
+        // millionths.
         Self::from_millionths((score.get() * f64::from(Self::MILLION) + 1e-3).floor() as u32)
     }
 }
@@ -109,7 +110,8 @@ impl<'de> Deserialize<'de> for Fraction {
                 "{value} is not a share between 0 and 1"
             )));
         }
-        // Six decimals are far apart for a float: rounding finds the number that was written.
+        // Neighbouring millionths are far apart for a float, so rounding finds the number that was
+        // written.
         Ok(Self::from_millionths(
             (value * f64::from(Self::MILLION)).round() as u32,
         ))

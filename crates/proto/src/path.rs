@@ -1,14 +1,13 @@
-//! Names of any bytes in JSON, which knows only Unicode.
+//! Names that are arbitrary bytes, in JSON, which knows only Unicode.
 //!
-//! A Unix name is bytes. A row has it as two fields: `path`, the text with U+FFFD where the
-//! bytes are no UTF-8, for people and for the nearly all scripts that meet only UTF-8; and
-//! `path_b64`, base64 of the true bytes, present only when the text is not faithful. Together they
-//! are lossless, so the wire uses the same form as the documents and nothing is translated in
-//! between. Rows with other names for their paths (`a`, `b`, `file`) follow the same rule; see
-//! [`fields`].
+//! A Unix name is bytes. A row has it as two fields: `path`, the text with U+FFFD where the bytes
+//! are no UTF-8, for people and for nearly all scripts, which meet only UTF-8; and `path_b64`,
+//! base64 of the true bytes, present only when the text is not faithful. Together they are
+//! lossless, so the wire uses the same form as the documents and nothing is translated in between.
+//! Rows with other names for their paths (`a`, `b`, `file`) follow the same rule; see [`fields`].
 //!
-//! Where a path is no field of a row (a list of directories in a request), it is a string, or an
-//! object `{"b64": …}`.
+//! A path that is not a field of a row (in a request's list of directories, for instance) is a
+//! string, or an object `{"b64": …}` if it is not UTF-8.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -40,12 +39,12 @@ impl PathText {
         &self.0
     }
 
-    /// The path.
+    /// The bytes as a path of the file system.
     pub fn as_path(&self) -> &Path {
         Path::new(OsStr::from_bytes(&self.0))
     }
 
-    /// The text if the bytes are UTF-8.
+    /// The text; `None` if the bytes are not UTF-8.
     pub fn as_utf8(&self) -> Option<&str> {
         std::str::from_utf8(&self.0).ok()
     }
@@ -172,7 +171,7 @@ pub mod fields {
                     super::path_entries(path, $text, $b64, serializer)
                 }
 
-                /// Reads them; the base64 wins.
+                /// Reads the fields. The base64 counts where there is one.
                 pub fn deserialize<'de, D: Deserializer<'de>>(
                     deserializer: D,
                 ) -> Result<PathText, D::Error> {
@@ -217,7 +216,7 @@ pub mod fields {
                     super::path_entries(path, $text, $b64, serializer)
                 }
 
-                /// Reads them; the base64 wins.
+                /// Reads the fields. The base64 counts where there is one.
                 pub fn deserialize<'de, D: Deserializer<'de>>(
                     deserializer: D,
                 ) -> Result<Option<PathText>, D::Error> {

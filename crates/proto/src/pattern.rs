@@ -1,10 +1,10 @@
 //! The patterns of `--include` and `--exclude`: what they mean, in one place.
 //!
 //! They are those of ignore files: `vendor/` anywhere below, `/vendor` at the top only, `*.c` by
-//! the name. Two things differ, because a person or a script gave the pattern now and waits for the
-//! answer: a pattern that is not valid is refused, where an ignore file takes `[a` for a name with
-//! a bracket in it; and so is one that can name no file (an empty one, a comment), where an ignore
-//! file skips the line. Either would be answered by silence.
+//! the name. Two things differ, because whoever gave the pattern is waiting for the answer. A
+//! pattern that is not valid is refused, where an ignore file reads `[a` as a name with a bracket
+//! in it. So is a pattern that can match no file (an empty one, or a comment), where an ignore file
+//! skips the line. If these were accepted, they would match nothing, and nobody would be told.
 
 use std::path::Path;
 
@@ -23,16 +23,16 @@ pub struct Patterns {
 pub struct BadPattern {
     /// As it was given.
     pub pattern: String,
-    /// What is wrong with it, and how it is mended.
+    /// What is wrong with it, and how to mend it.
     pub reason: String,
 }
 
 impl Patterns {
-    /// Of the globs of `--include` (none: all names take part) and of `--exclude`.
+    /// Compiles the globs of `--include` (without any, all names take part) and of `--exclude`.
     ///
     /// # Errors
     ///
-    /// The first glob that is not valid.
+    /// Names the first glob that is not valid.
     pub fn new(include: &[String], exclude: &[String]) -> Result<Self, BadPattern> {
         Ok(Self {
             include: set(include)?,
@@ -40,23 +40,24 @@ impl Patterns {
         })
     }
 
-    /// Whether the file at `below`, a path without a root, takes part.
+    /// Whether a file takes part; `below` is its path below the root or directory that is asked
+    /// about.
     pub fn admit(&self, below: &Path) -> bool {
         let names = |set: &Gitignore| set.matched_path_or_any_parents(below, false).is_ignore();
         self.include.as_ref().is_none_or(names) && !self.exclude.as_ref().is_some_and(names)
     }
 
-    /// Whether names must match something to take part.
+    /// Whether only names that match a glob of `--include` take part.
     pub const fn includes_some(&self) -> bool {
         self.include.is_some()
     }
 }
 
-/// One pattern that will be a part of a question.
+/// Checks one pattern before it becomes part of a question.
 ///
 /// # Errors
 ///
-/// The pattern is not valid.
+/// Says why the pattern is not valid.
 pub fn check(pattern: &str) -> Result<(), BadPattern> {
     set(std::slice::from_ref(&pattern.to_owned())).map(drop)
 }
@@ -91,7 +92,7 @@ fn set(globs: &[String]) -> Result<Option<Gitignore>, BadPattern> {
     Ok(Some(built))
 }
 
-/// What is wrong, without the pattern.
+/// The error in words, without the pattern.
 fn reason(error: ignore::Error) -> String {
     let wrong = match error {
         ignore::Error::Glob { err, .. } => err,

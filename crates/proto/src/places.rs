@@ -30,7 +30,8 @@ pub struct Env {
     pub resemble_state: Option<PathBuf>,
     /// The effective user id.
     pub uid: u32,
-    /// Where the system keeps users' runtime folders: `/run/user`, elsewhere only in tests.
+    /// Where the system keeps users' runtime folders: `/run/user`, and another folder only in
+    /// tests.
     pub run_user: PathBuf,
 }
 
@@ -57,15 +58,15 @@ impl Env {
     }
 }
 
-/// Why a place cannot be had.
+/// Why a place cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
     /// No variable says where.
     #[error("no place for {what}: neither {variable} nor HOME is set to an absolute path")]
     Nowhere {
-        /// What was to be placed.
+        /// What the place is for.
         what: &'static str,
-        /// The variable that would say so.
+        /// The variable that would name the place.
         variable: &'static str,
     },
     /// The folder belongs to somebody else.
@@ -78,10 +79,10 @@ pub enum PlaceError {
         path: PathBuf,
         /// Its owner.
         owner: u32,
-        /// Who asks.
+        /// The user who asks.
         uid: u32,
     },
-    /// There is something else at the place.
+    /// There is something at the place that is no folder.
     #[error("{} is not a folder", path.display())]
     NotAFolder {
         /// The place.
@@ -120,8 +121,8 @@ pub fn catalogues_dir(state: &Path) -> PathBuf {
 }
 
 /// The socket: `explicit` (`--socket`), `RESEMBLE_SOCKET`, `$XDG_RUNTIME_DIR/resemble/socket`,
-/// `/run/user/UID/resemble/socket` if that runtime folder is ours, else `socket` in the state
-/// folder (where `state` is what `--state` said).
+/// `/run/user/UID/resemble/socket` if that runtime folder is the user's, else `socket` in the state
+/// folder (`state` is what `--state` said).
 pub fn socket_path(
     env: &Env,
     explicit: Option<&Path>,
@@ -152,13 +153,13 @@ pub fn view_dir(env: &Env) -> Option<PathBuf> {
 }
 
 /// Where the view is mounted if it is asked for and there is no runtime folder: `view` in
-/// `resemble-UID` among the temporary files (`TMPDIR`, `/tmp`). Makes that folder, which must be
-/// nobody else's.
+/// `resemble-UID` among the temporary files (`TMPDIR`, `/tmp`). Makes the folder `resemble-UID`,
+/// which must belong to nobody else.
 pub fn temporary_view_dir(env: &Env) -> Result<PathBuf, PlaceError> {
     let temporary = env.tmpdir.as_deref().unwrap_or(Path::new("/tmp"));
     let folder = temporary.join(format!("resemble-{}", env.uid));
     private_dir(&folder, env.uid)?;
-    // Others may write among the temporary files: a link of theirs is no folder of ours.
+    // Others may write among the temporary files, so a link there may be somebody else's.
     if fs::symlink_metadata(&folder).is_ok_and(|m| m.is_dir()) {
         Ok(folder.join("view"))
     } else {
@@ -166,8 +167,8 @@ pub fn temporary_view_dir(env: &Env) -> Result<PathBuf, PlaceError> {
     }
 }
 
-/// The folder of the command's own cache: `$XDG_CACHE_HOME/resemble`, in `~/.cache` without the
-/// variable.
+/// The folder of the command's own cache: `$XDG_CACHE_HOME/resemble`, or `~/.cache/resemble`
+/// without the variable.
 pub fn cache_dir(env: &Env) -> Result<PathBuf, PlaceError> {
     base(env.xdg_cache_home.as_deref(), env.home.as_deref(), ".cache").ok_or(PlaceError::Nowhere {
         what: "the cache",
@@ -175,9 +176,9 @@ pub fn cache_dir(env: &Env) -> Result<PathBuf, PlaceError> {
     })
 }
 
-/// The command's own cache for these parameters: `cache.redb` in [`cache_dir`]. Other parameters
-/// than the default have a file of their own, `cache-ID.redb`: one file would be rebuilt at each
-/// change of mind.
+/// The command's own cache for these parameters: `cache.redb` in [`cache_dir`]. Parameters other
+/// than the default have a file of their own, `cache-ID.redb`: a single file would have to be
+/// rebuilt whenever the parameters change.
 pub fn cache_file(env: &Env, params: &resemble_core::Params) -> Result<PathBuf, PlaceError> {
     let folder = cache_dir(env)?;
     Ok(if *params == resemble_core::Params::default() {
@@ -194,8 +195,8 @@ fn base(xdg: Option<&Path>, home: Option<&Path>, below_home: &str) -> Option<Pat
     Some(base.join("resemble"))
 }
 
-/// Makes a folder and those above it, with mode 0700. One that is there already must be ours and
-/// keeps its mode: it may have been made for a purpose.
+/// Makes a folder and those above it, with mode 0700. A folder that exists already must belong to
+/// the user, and it keeps its mode, which somebody may have chosen.
 pub fn private_dir(path: &Path, uid: u32) -> Result<(), PlaceError> {
     let io = |source| PlaceError::Io {
         path: path.to_owned(),

@@ -1,10 +1,10 @@
 //! Which answer belongs to which request.
 //!
 //! A question is a request that is answered from files: whoever answers it, the daemon or the
-//! process that asks, gives a [`Whole`](crate::message::Whole) of the same body, row by row. What
-//! the daemon does besides (its state, its roots, its mounts) are orders and have methods of their
-//! own in [`crate::client`]. A dump is larger than the memory it should take: it is no list of
-//! rows, and is handed on in pieces as it comes.
+//! process that asks, gives a [`Whole`](crate::message::Whole) of the same body, row by row. All
+//! other requests to the daemon (about its state, its roots, its mounts) are orders and have
+//! methods of their own in [`crate::client`]. A dump may be larger than the memory that it may
+//! take, so it is not collected into a body: its pieces are handed on as they come.
 
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ use crate::message::{
     TemplateRow,
 };
 
-/// A request and what it is answered with.
+/// A request, with the type of its answer.
 pub trait Question: Sized {
     /// Totals and lists of the answer.
     type Body: Parts;
@@ -23,11 +23,11 @@ pub trait Question: Sized {
     /// The request on the wire.
     fn into_request(self) -> Request;
 
-    /// A row of an answer as one of this question's; `None`: it answers another one.
+    /// The row as a row of this question; `None` if it answers another one.
     fn part(row: AnyRow) -> Option<<Self::Body as Parts>::Part>;
 }
 
-/// `groups --order`: all paths, similar files side by side. It asks with what `groups` asks.
+/// `groups --order`: all paths, similar files side by side. It carries what `groups` asks with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OrderRequest(pub GroupsRequest);
 
@@ -39,16 +39,16 @@ impl From<OrderRequest> for GroupsRequest {
 
 macro_rules! questions {
     ($($request:ty => $word:ident, $body:ty;)*) => {
-        /// A row of the answer to any question, as it stands on the wire.
+        /// A row of the answer to any question, as it is on the wire.
         #[derive(Clone, Debug, Serialize)]
         #[serde(untagged)]
         pub enum AnyRow {
-            $(#[doc = concat!("Of a [`", stringify!($request), "`].")]
+            $(#[doc = concat!("A row of the answer to a [`", stringify!($request), "`].")]
             $word(<$body as Parts>::Part),)*
         }
 
         impl Request {
-            /// Whether it is answered from files, which may take its time.
+            /// Whether it is answered from files, which may take a long time.
             pub const fn is_question(&self) -> bool {
                 matches!(self, $(Self::$word(_) |)* Self::Dump { .. } | Self::DumpAs { .. })
             }

@@ -4,10 +4,10 @@
 //! (`parameters`), how far the answer holds (`fresh`, `pending`, `total`, `shown`), the rows and,
 //! last, the errors. It is written row by row, each on a line of its own: `grep` and `diff` work on
 //! it, and a million pairs need no million rows in memory. `jsonl` is the same without the
-//! brackets: the header object, a row a line, then `{"error":…}` lines.
+//! brackets: the header object, then each row on a line, then `{"error":…}` lines.
 //!
-//! It is in this crate and not in the command line because the daemon must print the very
-//! bytes of `resemble find FILE --format json` when somebody reads `.similar/.report.json`.
+//! This module is here and not in the command line because the daemon must print the very bytes of
+//! `resemble find FILE --format json` when somebody reads `.similar/.report.json`.
 
 use std::io::{self, Write};
 
@@ -64,15 +64,15 @@ impl<'a, P: Serialize> Head<'a, P> {
 /// The `parameters` of a find document: everything that changes the answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FindParameters {
-    /// The files, as named.
+    /// The files, as the user named them.
     pub files: Vec<PathText>,
-    /// `--in`, as named; empty: the daemon's roots.
+    /// `--in`, as the user named it; empty: the daemon's roots.
     #[serde(rename = "in")]
     pub within: Vec<PathText>,
     /// What the measures are about.
     #[serde(default)]
     pub unit: MeasureUnit,
-    /// The rest.
+    /// The parameters that all questions about similar files have.
     #[serde(flatten)]
     pub common: CommonParameters,
 }
@@ -80,14 +80,14 @@ pub struct FindParameters {
 /// The `parameters` of a pairs document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairsParameters {
-    /// The directories, as named.
+    /// The directories, as the user named them.
     pub dirs: Vec<PathText>,
-    /// What sorts.
+    /// The score that rows are sorted by.
     pub score: PairScore,
     /// What the measures are about.
     #[serde(default)]
     pub unit: MeasureUnit,
-    /// The rest.
+    /// The parameters that all questions about similar files have.
     #[serde(flatten)]
     pub common: CommonParameters,
 }
@@ -95,7 +95,7 @@ pub struct PairsParameters {
 /// Parameters of all questions about similar files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CommonParameters {
-    /// The least score, `null` without.
+    /// The least score; `null`: none was asked for.
     pub min: Fraction,
     /// The least number of shared bytes.
     pub min_shared: u64,
@@ -103,21 +103,21 @@ pub struct CommonParameters {
     pub min_size: u64,
     /// Globs of files that take part.
     pub include: Vec<String>,
-    /// Globs of files that do not.
+    /// Globs of files that do not take part.
     pub exclude: Vec<String>,
-    /// The most rows, `null` without a limit.
+    /// The most rows; `null`: no limit.
     pub top: Option<u64>,
-    /// Whether the measures are those of the bytes and no estimates.
+    /// Whether the measures were computed on the bytes and not estimated.
     pub exact: bool,
-    /// The id of chunking and sampling.
+    /// The id of the parameters of chunking and sampling.
     pub params: String,
 }
 
 impl CommonParameters {
-    /// The least number of shared bytes of a relation, unless another is asked for.
+    /// The least number of shared bytes of a relation, unless another number is asked for.
     pub const MIN_SHARED: u64 = 256;
 
-    /// What holds when nothing is asked for.
+    /// The parameters of a question that asks for nothing in particular.
     pub fn plain(params: &resemble_core::Params) -> Self {
         Self {
             min: Fraction::NONE,
@@ -164,7 +164,7 @@ pub fn write_error_line(out: &mut dyn Write, error: &SoftError) -> io::Result<()
     json_line(out, &ErrorLine { error })
 }
 
-/// A document being written: its head, its lists, a row a line, its errors.
+/// A document being written: its head, its lists with each row on a line, its errors.
 pub(crate) struct Writer<'a> {
     out: &'a mut dyn Write,
     rows: bool,
@@ -203,9 +203,9 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Takes the lists of a body one after the other.
+/// Receives the lists of a body one after the other.
 pub trait Lists {
-    /// A list: its name in the document, the word for one of its rows, and the rows.
+    /// Receives a list: its name in the document, the word for one of its rows, and the rows.
     fn list<R: Serialize>(&mut self, name: &str, word: &'static str, rows: &[R]) -> io::Result<()>;
 }
 
@@ -218,7 +218,7 @@ impl Lists for Writer<'_> {
 }
 
 /// What `resemble find FILE --format json` prints for one file and its answer from the whole index:
-/// the bytes of the overlay's `.report.json`. Of an answer that is cut, what `--top` prints.
+/// the bytes of the overlay's `.report.json`. If the answer is cut, it is what `--top` prints.
 pub fn find_json(
     file: &PathText,
     answer: &Answer<FindRow>,

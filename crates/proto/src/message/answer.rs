@@ -19,7 +19,7 @@ pub struct Hello {
     pub resemble: u32,
     /// Its version, for people.
     pub version: String,
-    /// What its index was built with: a client that sends a digest must use the same.
+    /// The parameters of its index: a client that sends a digest must use the same.
     pub params: WireParams,
     /// Its process id.
     pub pid: u32,
@@ -56,22 +56,23 @@ pub enum Reply<R> {
 /// What holds for the answer as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
-    /// The answer is that of the files as they are: no scan under way, nothing known to be stale.
+    /// Whether the answer is that of the files as they are: no scan under way, nothing known to be
+    /// stale.
     pub fresh: bool,
     /// Files known to be changed and not read yet.
     pub pending: u64,
-    /// Rows that the question has, before `top`.
+    /// Rows of the whole answer, before `top` cuts it.
     pub total: u64,
     /// Rows that follow.
     pub shown: u64,
-    /// What was looked at, so that an answer without rows says something.
+    /// What the question looked at, so that an answer without rows says something.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub looked: Option<Looked>,
 }
 
 impl Header {
-    /// What holds for two answers together: rows of both, and what the first looked at, since both
-    /// looked there.
+    /// What holds for two answers together. Rows are added up; `looked` is that of the first
+    /// answer, since both looked at the same files.
     #[must_use]
     pub fn and(self, next: Self) -> Self {
         Self {
@@ -97,7 +98,7 @@ pub struct Looked {
     pub skipped: u64,
     /// Files of fewer than 256 bytes, too small to be judged unless identical.
     pub small: u64,
-    /// The length in bytes from which a common run is found for certain, unless too many files have
+    /// From this length in bytes on, a common run is found for certain, unless too many files have
     /// it.
     pub least_run: u64,
 }
@@ -167,7 +168,7 @@ impl<R> Answer<R> {
 /// A file that could not be looked at. The rest of the answer is valid.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SoftError {
-    /// Which path.
+    /// The path of the file.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
     /// What kind of trouble, for scripts.
@@ -209,9 +210,9 @@ pub enum SoftErrorKind {
     NotFound,
     /// It could not be opened or read.
     Unreadable,
-    /// It changed all the time while it was read.
+    /// It kept changing while it was read.
     Changing,
-    /// Anything else, and what a newer server may say.
+    /// Anything else, and any kind that only a newer server knows.
     #[serde(other)]
     Other,
 }
@@ -241,9 +242,9 @@ impl Failure {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum FailureKind {
-    /// The request is no valid one.
+    /// The request is not valid.
     BadRequest,
-    /// The asker may not ask.
+    /// The client has no permission to ask.
     Denied,
     /// Too many questions at once; ask again later.
     Busy,
@@ -251,7 +252,7 @@ pub enum FailureKind {
     NotWatched,
     /// The subject of a find is not in the index.
     NotIndexed,
-    /// The time given was not enough (sync).
+    /// The time limit of a `sync` has passed.
     Timeout,
     /// An order that cannot be followed as things are: a root inside a root, a mount point that is
     /// not empty, nothing mounted.
@@ -260,7 +261,7 @@ pub enum FailureKind {
     ShuttingDown,
     /// Trouble inside: the index cannot be read, the disk is full.
     Internal,
-    /// What a newer server may say.
+    /// Any kind that only a newer server knows.
     #[serde(other)]
     Other,
 }
@@ -280,7 +281,7 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// Whether it is the bytes. By reference, as what leaves out fields asks.
+    /// Whether it is the bytes. It takes a reference because `skip_serializing_if` passes one.
     #[allow(clippy::trivially_copy_pass_by_ref)]
     pub fn is_bytes(&self) -> bool {
         *self == Self::Bytes
@@ -294,8 +295,8 @@ impl Layer {
 
 /// What is left of a row's score when text that many contents have counts for less.
 ///
-/// The figures of a row, its place and its relation are those of the raw score. Where nothing
-/// shared is common, the discounted score is the raw one and both fields are absent.
+/// The figures of a row, its place and its relation are those of the raw score. Where the two files
+/// share no common text, the discounted score is the raw one and both fields are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Discount {
     /// The discounted score.
@@ -329,13 +330,14 @@ pub struct FindRow {
     pub resemblance: Fraction,
     /// Proven common bytes, a lower bound.
     pub shared_bytes: u64,
-    /// Where the larger containment lies in 19 cases of 20; absent: it is known.
+    /// The interval in which the larger containment lies in 19 cases of 20; absent: the containment
+    /// is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<[Fraction; 2]>,
-    /// How two texts differ that differ in numbers alone, where both were read.
+    /// `only in numbers`, if both texts were read and differ in nothing else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub differs: Option<Differs>,
-    /// In how many.
+    /// In how many numbers they differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numbers: Option<u64>,
     /// The score after the discount for common text, where that makes a difference.
@@ -364,7 +366,7 @@ pub struct PairRow {
     /// The other.
     #[serde(flatten, with = "fields::b")]
     pub b: PathText,
-    /// The score asked for; what sorts.
+    /// The score asked for, by which rows are sorted.
     pub score: Fraction,
     /// How much of a is in b.
     pub a_in_b: Fraction,
@@ -374,7 +376,7 @@ pub struct PairRow {
     pub resemblance: Fraction,
     /// Proven common bytes, a lower bound.
     pub shared_bytes: u64,
-    /// Both have equal bytes: the only pairs that text shows as 100 %. In JSON only if true.
+    /// Whether both have equal bytes: only such pairs are 100 % in text. In JSON only if true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub identical: bool,
     /// Which layer the figures are from. In JSON only if it is not the bytes.
@@ -391,23 +393,23 @@ pub struct CoverRow {
     /// The path asked about.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// It lies under a root that is there, and is not left out by rule.
+    /// Whether it lies under a root that is there, and is not left out by rule.
     pub covered: bool,
 }
 
-/// A piece of the canonical dump. The pieces, one after the other, are the dump's text: a file of
-/// many chunks has a line of any length, a line of the protocol has not.
+/// A piece of a dump. The pieces, one after the other, are the dump. A piece is not a line: a file
+/// of many chunks has a line of any length in the dump, and a line of the protocol has a limit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DumpRow {
-    /// ASCII, with the dump's own newlines.
+    /// ASCII with the dump's own newlines, or base64 if the dump is no text.
     pub text: String,
 }
 
 impl DumpRow {
-    /// Bytes of text in a row, at most.
+    /// The most bytes of a piece.
     pub const PIECE: usize = 64 * 1024;
 
-    /// A piece that is no text, as base64.
+    /// A row for a piece that is no text, as base64.
     pub fn of_bytes(bytes: &[u8]) -> Self {
         Self {
             text: BASE64.encode(bytes),
@@ -420,7 +422,7 @@ impl DumpRow {
     }
 }
 
-/// A relation as its word of the contract, or `null`.
+/// A relation as the word that the contract has for it, or `null`.
 pub(super) mod relation_word {
     use resemble_core::Relation;
     use serde::de::{Deserialize, Deserializer, Error};

@@ -1,4 +1,4 @@
-//! The wire's bytes: what is written here is the protocol.
+//! Messages byte for byte: what these tests say is the protocol.
 
 use super::*;
 use crate::message::{

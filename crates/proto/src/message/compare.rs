@@ -26,19 +26,20 @@ pub struct CompareOptions {
     /// Globs and least size; `within` is empty: the two directories are the scope.
     #[serde(flatten)]
     pub scope: Scope,
-    /// Partners of unequal content only if the smaller file has at least this share of the larger
-    /// one's size (sif, section 4); none: any sizes.
+    /// Files of unequal content are partners only if the smaller one has at least this share of the
+    /// larger one's size (sif, section 4); none: any sizes.
     pub size_ratio: Fraction,
-    /// Partners of unequal content only with the same suffix (sif, section 4).
+    /// Files of unequal content are partners only if they have the same suffix (sif, section 4).
     pub same_suffix: bool,
-    /// Among partners of equal score the one with the same file name comes first (sif, section 6).
+    /// Whether, among partners of equal score, the one with the same file name comes first (sif,
+    /// section 6).
     pub names: bool,
-    /// Partners of unequal content only if the larger containment is at least this; none: those
-    /// with a relation.
+    /// Files of unequal content are partners only if the larger containment is at least this; none:
+    /// if they have a relation.
     pub min: Fraction,
-    /// The least number of shared bytes of partners of unequal content; absent: 256.
+    /// The least number of shared bytes of partners with unequal content; absent: 256.
     pub min_shared: Option<u64>,
-    /// Measure partners on the bytes of both files.
+    /// Whether partners are measured on the bytes of both files.
     pub exact: bool,
     /// Only rows of these classes are sent (the summary counts all); empty: all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -115,7 +116,7 @@ pub struct CompareRow {
     /// Size of b.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_b: Option<u64>,
-    /// A surplus copy: its equal already has a row of its own. In JSON only if true.
+    /// Whether it is a surplus copy: its equal has a row of its own already. In JSON only if true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub copy: bool,
     /// Further partners (a split or merged file), best first.
@@ -143,23 +144,23 @@ pub struct Partner {
 /// Counts of rows by class, and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompareSummary {
-    /// Rows.
+    /// Rows of the class `same`.
     pub same: u64,
-    /// Rows.
+    /// Rows of the class `moved`.
     pub moved: u64,
-    /// Rows.
+    /// Rows of the class `edited`.
     pub edited: u64,
-    /// Rows.
+    /// Rows of the class `moved-edited`.
     #[serde(rename = "moved-edited")]
     pub moved_edited: u64,
-    /// Rows.
+    /// Rows of the class `contained`.
     pub contained: u64,
-    /// Rows.
+    /// Rows of the class `contains`.
     pub contains: u64,
-    /// Rows.
+    /// Rows of the class `only-a`.
     #[serde(rename = "only-a")]
     pub only_a: u64,
-    /// Rows.
+    /// Rows of the class `only-b`.
     #[serde(rename = "only-b")]
     pub only_b: u64,
     /// Regular files of A.
@@ -178,7 +179,7 @@ pub struct CompareSummary {
     pub files_a_not_in_b: u64,
     /// Files of B with no equal and no resembling file in A.
     pub files_b_not_in_a: u64,
-    /// What is no regular file.
+    /// Links, special files and unreadable ones.
     pub other: OtherSummary,
 }
 
@@ -206,7 +207,7 @@ impl CompareSummary {
     }
 }
 
-/// Symbolic links (by target), other types (by type), unreadable files.
+/// Counts of links (compared by target), special files (compared by type) and unreadable files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OtherSummary {
     /// Equal on both sides.
@@ -242,7 +243,7 @@ pub struct TreeRow {
     pub b: PathText,
     /// The share of the bytes of a's files that is in files below b.
     pub a_in_b: Fraction,
-    /// The other way round.
+    /// The share of the bytes of b's files that is in files below a.
     pub b_in_a: Fraction,
     /// Files below a.
     pub files_a: u64,
@@ -259,12 +260,12 @@ pub struct TreeRow {
 pub struct Comparison {
     /// Totals.
     pub summary: CompareSummary,
-    /// The roll-up of moved sub-trees, most bytes first.
+    /// The sub-trees that moved as a whole, most bytes first.
     #[serde(default)]
     pub trees: Vec<TreeRow>,
     /// The rows, by path of a, then of b.
     pub entries: Vec<CompareRow>,
-    /// What is no regular file and differs.
+    /// Links, special files and unreadable ones that are not the same on both sides.
     #[serde(default)]
     pub others: Vec<OtherRow>,
 }
@@ -279,7 +280,7 @@ pub enum ComparePart {
     Tree(TreeRow),
     /// A row.
     Entry(CompareRow),
-    /// Something that is no regular file.
+    /// A link, a special file or an unreadable one.
     Other(OtherRow),
 }
 

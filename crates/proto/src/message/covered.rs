@@ -13,7 +13,7 @@ pub struct CoveredRequest {
     pub dir: PathText,
     /// Where its files must have equals, absolute; what lies inside `dir` does not count.
     pub by: Vec<PathText>,
-    /// An equal that only a catalogue has, known by its digest, covers too.
+    /// Whether an equal that only a catalogue has, known by its digest, covers too.
     #[serde(default)]
     pub by_digest: bool,
 }
@@ -26,9 +26,8 @@ pub struct MissingRow {
     pub path: PathText,
     /// Its size in bytes; 0 if it is not a regular file.
     pub size: u64,
-    /// Why it is not covered: `no equal file`, `symbolic link`, `fifo`, `cannot be read: …`,
-    /// `its equal changed`,
-    /// `only a catalogue has its equal`.
+    /// Why it is not covered: `no equal file`, `its equal changed`, `only a catalogue has its
+    /// equal`, `symbolic link`, `fifo` or another type, `cannot be read: …`.
     pub reason: String,
 }
 
@@ -41,9 +40,9 @@ pub struct NearRow {
     /// The file that resembles it most.
     #[serde(flatten, with = "fields::by")]
     pub by: PathText,
-    /// How much of the file is in that one.
+    /// How much of the file is in the other.
     pub a_in_b: Fraction,
-    /// How much of that one is in the file.
+    /// How much of the other is in the file.
     pub b_in_a: Fraction,
     /// Proven common bytes.
     pub shared_bytes: u64,
@@ -55,7 +54,7 @@ pub struct CoverPair {
     /// The file.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// Its equal under one of the roots.
+    /// Its equal in one of the directories of `by`.
     #[serde(flatten, with = "fields::by")]
     pub by: PathText,
     /// Their size.
@@ -65,7 +64,7 @@ pub struct CoverPair {
 /// The answer of `covered`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Coverage {
-    /// Everything is covered: exit code 0.
+    /// Whether everything is covered: exit code 0.
     pub covered: bool,
     /// Entries of the directory that had to be covered: files, links, special files.
     pub files: u64,
@@ -73,14 +72,14 @@ pub struct Coverage {
     pub bytes: u64,
     /// Files without an equal, by path. Near copies are among them.
     pub missing: Vec<MissingRow>,
-    /// Those of `missing` that resemble a file under a root: not safe.
+    /// Those of `missing` that resemble a file in a directory of `by`: not safe.
     pub near: Vec<NearRow>,
-    /// Covered only by a hard link of the same inode.
+    /// Files that are covered only by a hard link of the same inode.
     pub linked: Vec<CoverPair>,
-    /// Covered by another file with equal bytes.
+    /// Files that are covered by another file with equal bytes.
     #[serde(default)]
     pub copies: Vec<CoverPair>,
-    /// Equal by digest to a file that only a catalogue has: no bytes were compared.
+    /// Files that are equal by digest to one that only a catalogue has: no bytes were compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recorded: Vec<CoverPair>,
 }
@@ -98,15 +97,15 @@ pub enum CoveredPart {
         /// See [`Coverage`].
         bytes: u64,
     },
-    /// Not covered.
+    /// A file that is not covered.
     Missing(MissingRow),
-    /// Not safe.
+    /// A near copy.
     Near(NearRow),
-    /// Covered by a hard link.
+    /// A file that is covered by a hard link.
     Linked(CoverPair),
-    /// Covered.
+    /// A file that is covered by another file.
     Copy(CoverPair),
-    /// Equal by digest to what only a catalogue has.
+    /// A file that is equal by digest to one that only a catalogue has.
     Recorded(CoverPair),
 }
 

@@ -1,10 +1,10 @@
 //! A digest and its parameters on the wire.
 //!
 //! Standard input can be gigabytes, so a digest may have millions of chunks: runs and fingerprints
-//! travel packed, base64 of fixed-width little-endian records, about 40 characters a run. The
-//! decoder is total and believes nothing: what it returns satisfies the invariants of
+//! travel packed, as base64 of little-endian records of fixed width, about 40 characters for each
+//! run. The decoder is total and believes nothing: what it returns satisfies the invariants of
 //! [`resemble_core::Digest`] (lengths that add up to the size, distinct fingerprints of the level
-//! claimed), so that no question need check again.
+//! claimed), so no question needs to check again.
 
 use std::collections::HashSet;
 
@@ -31,9 +31,9 @@ pub struct WireParams {
     pub id: String,
     /// Tmin, Tmax, D and D' of TTTD.
     pub chunk: [u32; 4],
-    /// The least level of the sample of windows, and the greatest number of fingerprints a file.
+    /// The least level of the sample of windows, and the most fingerprints of a file.
     pub windows: (u8, u32),
-    /// The same of the sample of word shingles.
+    /// The same for the sample of word shingles.
     pub shingles: (u8, u32),
 }
 
@@ -85,7 +85,7 @@ impl TryFrom<&WireParams> for Params {
             sampling: sampling(wire.windows),
             shingles: sampling(wire.shingles),
         };
-        // The id also names what the figures do not: window, hash tables, formats.
+        // The id also stands for what the figures do not say: window, hash tables, formats.
         if params.to_string() == wire.id && main_divisor > 0 && backup_divisor > 0 && min <= max {
             Ok(params)
         } else {
@@ -99,7 +99,7 @@ impl TryFrom<&WireParams> for Params {
 pub struct WireDigest {
     /// The content digest, 64 hex digits.
     pub content: String,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
     /// `empty`, `text` or `binary`.
     #[serde(with = "WireKind")]
@@ -110,7 +110,7 @@ pub struct WireDigest {
     pub level: u8,
     /// Base64 of the fingerprints, 5 bytes each.
     pub fingerprints: String,
-    /// What names its words, 32 hex digits, if it is a text of enough of them.
+    /// The digest of its words, 32 hex digits, if it is a text of enough words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
 }
@@ -127,13 +127,13 @@ enum WireKind {
 /// Why a digest on the wire is not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadDigest {
-    /// Not 64 hex digits, or no base64 of whole records.
+    /// The wrong number of hex digits, or base64 that is not of whole records.
     #[error("the {0} of the digest are malformed")]
     Malformed(&'static str),
     /// The chunks do not add up to the size, or a chunk or count is zero.
     #[error("the chunks of the digest do not add up to its size")]
     Size,
-    /// A fingerprint is repeated or of a lower level than claimed.
+    /// A fingerprint is repeated, or its level is lower than claimed.
     #[error("the fingerprints of the digest do not fit its level")]
     Level,
 }
@@ -166,7 +166,7 @@ impl From<&Digest> for WireDigest {
 }
 
 impl WireDigest {
-    /// A content of which only the sample is kept.
+    /// The digest of a content that was sent without chunks. Fails if there are any.
     pub fn sample(&self) -> Result<Digest, BadDigest> {
         if self.chunks.is_empty() {
             self.digest_with(Vec::new())
@@ -260,7 +260,8 @@ fn fingerprints(text: &str, level: u8) -> Result<Vec<Fingerprint>, BadDigest> {
     Ok(list)
 }
 
-/// The next `N` bytes of a record. `N` and the record's width are constants of this file.
+/// The next `N` bytes of a record. `N` and the width of a record are constants of this file, so the
+/// index is always inside.
 fn take<const N: usize>(record: &[u8; RUN], at: &mut usize) -> [u8; N] {
     let from = *at;
     *at += N;

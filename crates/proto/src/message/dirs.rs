@@ -15,7 +15,7 @@ pub struct DirsRequest {
     pub scope: Scope,
     /// Only pairs with this directory.
     pub of: Option<PathText>,
-    /// The least larger containment of a pair; without a value, one half.
+    /// Only pairs whose larger containment is at least this; none: one half.
     pub min: Fraction,
     /// The least number of shared bytes; absent: 256.
     pub min_shared: Option<u64>,
@@ -34,9 +34,9 @@ pub struct DirRow {
     pub b: PathText,
     /// The share of the bytes of a's files that is in files of b.
     pub a_in_b: Fraction,
-    /// The other way round.
+    /// The share of the bytes of b's files that is in files of a.
     pub b_in_a: Fraction,
-    /// Bytes that both have, never more than either has: of copies within one of them one counts.
+    /// Bytes that both have. Further copies inside one of the directories add nothing.
     pub shared_bytes: u64,
     /// Files below a.
     pub files_a: u64,
@@ -46,7 +46,7 @@ pub struct DirRow {
     pub bytes_a: u64,
     /// Bytes below b.
     pub bytes_b: u64,
-    /// Every file of each has an equal in the other. In JSON only if true.
+    /// Whether every file of each has an equal in the other. In JSON only if true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub identical: bool,
 }

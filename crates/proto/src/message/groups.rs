@@ -18,11 +18,11 @@ pub struct GroupsRequest {
     pub of: Option<PathText>,
     /// With `of`: follow chains to all earlier and later versions.
     pub family: bool,
-    /// Links only from this larger containment on; none: those with a relation.
+    /// Only links whose larger containment is at least this; none: all links with a relation.
     pub min: Fraction,
     /// The least number of shared bytes of a link; absent: 256.
     pub min_shared: Option<u64>,
-    /// A chunk or fingerprint of more contents is ignored.
+    /// How many contents may have a chunk or fingerprint before it is ignored.
     pub degree: Degree,
     /// The most memory to use, in bytes; where it is not enough, the disk is used.
     pub memory: Option<u64>,
@@ -37,16 +37,16 @@ pub struct GroupsRequest {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Degree {
-    /// In more than 1,000 contents, as everywhere.
+    /// If more than 1,000 contents have it, as everywhere.
     #[default]
     Usual,
-    /// In more than half of the files: the paper's.
+    /// If more than half of the files have it, as in the paper.
     Half,
-    /// In more contents than this.
+    /// If more contents than this have it.
     Over(u32),
 }
 
-/// Totals.
+/// The totals of `groups`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupsSummary {
     /// Files that took part.
@@ -55,35 +55,34 @@ pub struct GroupsSummary {
     pub bytes: u64,
     /// Identical sets.
     pub sets: u64,
-    /// Files in them.
+    /// Files in these sets.
     pub set_files: u64,
     /// Bytes of all but one file of each set.
     pub overhead: u64,
     /// Clusters of similar files.
     pub clusters: u64,
-    /// Files in them, identical ones once.
+    /// Files in these clusters, identical ones once.
     pub cluster_files: u64,
-    /// Bytes of these.
+    /// Bytes of these files.
     pub cluster_bytes: u64,
-    /// Links between similar files, those from one cluster to another counted too.
+    /// Links between similar files, including those from one cluster to another.
     pub links: u64,
-    /// Files that resemble members of clusters, but none of their centres: in no cluster
-    /// themselves.
+    /// Files that resemble members of clusters, but none of the centres, and so are in no cluster.
     #[serde(default)]
     pub loose: u64,
     /// Connected components of more than one content.
     pub components: u64,
     /// Chunks and fingerprints that were ignored because too many contents have them.
     pub ignored: u64,
-    /// What was done otherwise than asked, in a sentence each: a component solved on disk, or split
-    /// at a higher threshold.
+    /// What was not done as asked, with one sentence for each case: a component was solved on disk,
+    /// or split at a higher threshold.
     pub notes: Vec<String>,
 }
 
 /// Files of equal bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdenticalSet {
-    /// Size of one.
+    /// The size of one file.
     pub size: u64,
     /// Their paths; hard links of one inode once.
     pub paths: Vec<PathText>,
@@ -105,7 +104,7 @@ pub enum ClusterKind {
     Versions,
     /// One file holds most of several others.
     Archive,
-    /// Anything else that hangs together.
+    /// Any other group that links connect.
     Family,
 }
 
@@ -132,7 +131,7 @@ pub struct Cluster {
     pub worst: Fraction,
     /// Bytes of all members.
     pub bytes: u64,
-    /// The id of the connected component; clusters of one component hang together.
+    /// The id of the connected component. Clusters of one component are connected by links.
     pub component: String,
     /// The centre first, then best first; `versions`: by time, newest last.
     pub members: Vec<Member>,
@@ -222,7 +221,7 @@ pub enum GroupsPart {
     Links(Vec<Link>),
 }
 
-/// Paths, members or links in one row of the wire: a path has at most 4,096 bytes.
+/// The most paths, members or links in one row of the wire: a path has at most 4,096 bytes.
 const PIECE: usize = 500;
 
 impl Parts for Groups {

@@ -1,4 +1,4 @@
-//! `find --holders`: every file that holds a part of one.
+//! `find --holders`: every file that holds a piece of a given one.
 
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
@@ -18,21 +18,21 @@ pub struct HoldersRequest {
     /// The file that the bytes came from: it is left out.
     #[serde(default)]
     pub inode: Option<Inode>,
-    /// Every file of the scope is a candidate.
+    /// Whether every file of the scope is a candidate, even without a common chunk or sample.
     #[serde(default)]
     pub all: bool,
 }
 
-/// What shows that a file holds a part.
+/// What shows that a file holds a piece of another.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr,
 )]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Proof {
-    /// Both were read: equal runs of at least 64 bytes.
+    /// Both files were read: they have equal runs of at least 64 bytes.
     Bytes,
-    /// Common chunks: a lower bound, and the ranges end at cut points.
+    /// The files have common chunks: a lower bound, and the ranges end at cut points.
     #[default]
     Chunks,
 }
@@ -44,31 +44,31 @@ impl Proof {
     }
 }
 
-/// A path that holds a part. On the wire it is a candidate, and the ranges are those of common
-/// chunks, if any.
+/// A file that holds a piece of the file asked about. On the wire it is a candidate, and its ranges
+/// are those of common chunks, if any.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HolderRow {
     /// The file that was asked about.
     #[serde(flatten, with = "fields::file")]
     pub file: PathText,
-    /// The file that holds it, or the member in it.
+    /// The file that holds the piece, or a member of an archive.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// Bytes of the file asked about that it holds.
+    /// How many bytes of the file asked about it holds.
     pub bytes: u64,
-    /// Which: from and behind, in order.
+    /// Which bytes these are, as ranges in order: the first byte, and the one after the last.
     pub ranges: Vec<[u64; 2]>,
     /// Whether the ranges are of the file's bytes or of its text.
     pub layer: Layer,
-    /// What shows it.
+    /// What shows that it holds them.
     pub proof: Proof,
-    /// Who owns the file: the name, or the number of one who has none; `null` where only a
-    /// catalogue has it.
+    /// The name of the file's owner, or the owner's number if it has no name; `null` if only a
+    /// catalogue has the file.
     #[serde(default)]
     pub owner: Option<String>,
-    /// The root or catalogue that it lies under.
+    /// The root or catalogue that the file lies under.
     pub root: PathText,
-    /// The file on the disk.
+    /// The file on disk: `path` without the names inside an archive.
     #[serde(default)]
     pub container: PathText,
 }

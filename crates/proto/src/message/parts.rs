@@ -21,7 +21,7 @@ pub trait Parts: Default {
     fn into_parts(self) -> Vec<Self::Part>;
 }
 
-/// One list is its own rows.
+/// A list by itself has no totals: its items are the rows.
 impl<R: Serialize + DeserializeOwned> Parts for Vec<R> {
     type Part = R;
 
@@ -81,7 +81,8 @@ impl<P: Default> Whole<P> {
 }
 
 impl<P: Parts> Whole<P> {
-    /// As rows for the wire. The header keeps the counts of the question's own rows.
+    /// The answer as rows for the wire. The header still counts the rows of the question, not the
+    /// parts.
     pub fn into_answer(self) -> Answer<P::Part> {
         Answer {
             header: self.header,
@@ -90,7 +91,7 @@ impl<P: Parts> Whole<P> {
         }
     }
 
-    /// Put together again from the rows of the wire.
+    /// Puts the answer together again from the rows of the wire.
     pub fn from_answer(answer: Answer<P::Part>) -> Self {
         let mut body = P::default();
         for part in answer.rows {

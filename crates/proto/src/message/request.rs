@@ -18,7 +18,7 @@ use crate::path::PathText;
 pub enum Request {
     /// Files similar to one. Rows: [`crate::message::FindRow`], best first.
     Find(FindRequest),
-    /// Every file that holds a part of one. Rows: [`crate::message::HolderRow`], candidates.
+    /// Every file that holds a piece of one. Rows: [`crate::message::HolderRow`], candidates.
     Holders(HoldersRequest),
     /// All pairs among files. Rows: [`crate::message::PairRow`], best first.
     Pairs(PairsRequest),
@@ -36,7 +36,7 @@ pub enum Request {
     TemplatesMark(MarkRequest),
     /// The templates. Rows: [`crate::message::TemplateRow`].
     TemplatesList,
-    /// Takes a template back. One row: [`crate::message::TemplateRow`].
+    /// Unmarks a template. One row: [`crate::message::TemplateRow`].
     TemplatesUnmark {
         /// Its id or name.
         which: String,
@@ -46,7 +46,7 @@ pub enum Request {
     /// Answered when every change made before the question is in the index, the overlay and the
     /// alert queue; no rows. Fails with [`crate::message::FailureKind::Timeout`].
     Sync {
-        /// Give up after so many milliseconds; `None`: never.
+        /// Give up after this many milliseconds; `None`: never.
         #[serde(default)]
         timeout_ms: Option<u64>,
     },
@@ -61,7 +61,7 @@ pub enum Request {
         /// Only what lies under these; empty: all roots.
         #[serde(default)]
         roots: Vec<PathText>,
-        /// Which.
+        /// The form.
         form: DumpForm,
     },
     /// Adds a root, and keeps it over restarts. One row: [`crate::message::WatchRow`].
@@ -78,7 +78,8 @@ pub enum Request {
         #[serde(default = "yes")]
         text: bool,
     },
-    /// Keeps a catalogue, instead of any of its label. One row: [`crate::message::WatchRow`].
+    /// Imports a catalogue in the place of any with the same label. One row:
+    /// [`crate::message::WatchRow`].
     Import {
         /// The file, absolute.
         path: PathText,
@@ -87,14 +88,14 @@ pub enum Request {
     },
     /// Stops watching a root, or forgets a catalogue, and forgets its content; no rows.
     WatchRemove {
-        /// The root, absolute; or where the catalogue stands ([`crate::catalogued::of_label`]).
+        /// The root, absolute; or the path of the catalogue ([`crate::catalogued::of_label`]).
         path: PathText,
     },
     /// The roots and the catalogues. Rows: [`crate::message::WatchRow`].
     WatchList,
     /// The alerts that are kept, oldest first. Rows: [`crate::message::AlertRow`].
     Alerts {
-        /// Go on with new ones until the connection is closed.
+        /// Go on with new alerts until the connection is closed.
         #[serde(default)]
         follow: bool,
     },
@@ -103,18 +104,18 @@ pub enum Request {
     Mount {
         /// The mount point, absolute.
         path: PathText,
-        /// Which view.
+        /// The view.
         #[serde(default)]
         view: MountView,
     },
-    /// Takes the overlay away; no rows.
+    /// Unmounts the overlay; no rows.
     Unmount {
         /// The mount point; `None`: the only one.
         #[serde(default)]
         path: Option<PathText>,
     },
-    /// Which of the paths lie under a root and outside what is left out. One
-    /// [`crate::message::CoverRow`] for each, in the order asked.
+    /// Which of the paths lie under a root and are not left out. One [`crate::message::CoverRow`]
+    /// for each path, in the order asked.
     Covers {
         /// Absolute paths.
         paths: Vec<PathText>,
@@ -132,32 +133,32 @@ impl Request {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DumpForm {
-    /// One line a path, with nothing but the state of the tree.
+    /// One line for each path, with nothing but the state of the tree.
     #[default]
     Canonical,
-    /// One line a chunk: length, MD5, number of the file.
+    /// One line for each chunk: length, MD5, number of the file.
     Chunks,
-    /// One line a file: its number among the chunks, and its path.
+    /// One line for each file: its number among the chunks, and its path.
     Files,
-    /// A catalogue. It is no text: rows carry it as base64, each by itself.
+    /// A catalogue. It is no text: each row carries a piece of it as base64.
     Catalogue(CatalogueForm),
 }
 
-/// What a catalogue is to say besides the tree.
+/// What a catalogue contains, and how large it may be.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CatalogueForm {
     /// What people call it: see [`crate::catalogued::is_label`].
     pub label: String,
     /// When it was made, in seconds since 1970.
     pub created: i64,
-    /// Names, times of change, directories and links are in it.
+    /// Whether names, times of change, directories and links are in it.
     pub names: bool,
-    /// What documents say and archives hold is in it.
+    /// Whether the texts of documents and the members of archives are in it.
     pub text: bool,
-    /// The part of the content's bytes that it may take: samples are thinned until it does, see
-    /// `resemble_catalogue`. 1: nothing is thinned.
+    /// The most bytes that it may take, as a share of the bytes of the contents: samples are
+    /// thinned until it is small enough, see `resemble_catalogue`. 1: nothing is thinned.
     pub within: Fraction,
-    /// A catalogue of at most so many bytes is never thinned.
+    /// A catalogue of at most this many bytes is never thinned.
     #[serde(default)]
     pub small: u64,
 }
@@ -166,17 +167,18 @@ pub struct CatalogueForm {
 /// so that the daemon, which knows more, and the command, which reads just these, agree.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scope {
-    /// Files at or below these paths, absolute. Empty (in find only): all roots of the daemon.
+    /// Files at or below these paths, absolute. Empty: all roots of the daemon, unless the request
+    /// says otherwise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub within: Vec<PathText>,
     /// Only files whose path matches one of these globs; empty: all. Globs are those of ignore
     /// files, matched below the path of `within` (or root) that holds the file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub include: Vec<String>,
-    /// No file whose path matches one of these globs, included or not.
+    /// Leaves out files whose path matches one of these globs, included or not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclude: Vec<String>,
-    /// Only files of at least so many bytes.
+    /// Only files of at least this many bytes.
     #[serde(default)]
     pub min_size: u64,
 }
@@ -184,7 +186,7 @@ pub struct Scope {
 /// `find`: one subject and the files it is compared with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FindRequest {
-    /// What to find similar files of.
+    /// The file or content to find similar files of.
     pub subject: Subject,
     /// Among which files, and which rows.
     #[serde(flatten)]
@@ -200,10 +202,10 @@ pub struct FindOptions {
     /// Only rows whose larger containment is at least this; absent: those with a relation.
     #[serde(default)]
     pub min: Fraction,
-    /// Only rows with at least so many shared bytes, identical files aside; absent: 256.
+    /// Only rows with at least this many shared bytes, identical files aside; absent: 256.
     #[serde(default)]
     pub min_shared: Option<u64>,
-    /// Only the first so many rows; the header still counts all.
+    /// Only this many rows, the first ones; the header still counts all.
     #[serde(default)]
     pub top: Option<u64>,
     /// Compute the measures on the bytes of both files, where they can be read.
@@ -212,17 +214,18 @@ pub struct FindOptions {
     /// What the measures are about.
     #[serde(default)]
     pub unit: MeasureUnit,
-    /// Compare by texts and by what is in archives, too, as far as the roots have them.
+    /// Compare by the texts of documents and by what archives hold, too, as far as the roots have
+    /// them.
     #[serde(default = "yes")]
     pub text: bool,
 }
 
-/// What a request means that says nothing.
+/// What a request without the field `text` means.
 pub(crate) const fn yes() -> bool {
     true
 }
 
-/// The one that others are compared with.
+/// The file or content that others are compared with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Subject {
@@ -238,7 +241,7 @@ pub enum Subject {
         /// itself and are left out.
         #[serde(default)]
         inode: Option<Inode>,
-        /// What stands for them besides: the text of a document, what an archive holds.
+        /// The other renditions: the text of a document, what an archive holds.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         others: Vec<WireRendition>,
         /// Where the bytes can be read again, for exact measures; absolute.
@@ -247,12 +250,12 @@ pub enum Subject {
     },
 }
 
-/// A content that stands for a file besides its bytes.
+/// A rendition of a file besides its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WireRendition {
-    /// What it is to the file.
+    /// What the content is to the file.
     pub stands: StandsAs,
-    /// The content. Of a whole there are no chunks.
+    /// The digest of the content. That of a whole has no chunks.
     pub digest: WireDigest,
 }
 
@@ -260,13 +263,13 @@ pub struct WireRendition {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StandsAs {
-    /// The only thing in it.
+    /// The only content packed in the file.
     Unpacked,
-    /// Its text.
+    /// The text of the file.
     Text,
-    /// All texts in it.
+    /// All texts in the archive, as one whole.
     WholeText,
-    /// All else in it.
+    /// All that is no text in the archive, as one whole.
     WholeBytes,
 }
 
@@ -285,16 +288,16 @@ pub struct PairsRequest {
     /// The files; `within` is not empty.
     #[serde(flatten)]
     pub scope: Scope,
-    /// What sorts, and what `min` bounds.
+    /// The score that sorts, and that `min` bounds.
     #[serde(default)]
     pub score: PairScore,
     /// Only pairs whose score is at least this; absent: every pair with enough evidence.
     #[serde(default)]
     pub min: Fraction,
-    /// Only pairs with at least so many shared bytes, identical files aside; absent: 256.
+    /// Only pairs with at least this many shared bytes, identical files aside; absent: 256.
     #[serde(default)]
     pub min_shared: Option<u64>,
-    /// Only the first so many rows; the header still counts all.
+    /// Only this many rows, the first ones; the header still counts all.
     #[serde(default)]
     pub top: Option<u64>,
     /// Compute the measures on the bytes of both files.
@@ -303,12 +306,13 @@ pub struct PairsRequest {
     /// What the measures are about.
     #[serde(default)]
     pub unit: MeasureUnit,
-    /// Compare by texts and by what is in archives, too, as far as the roots have them.
+    /// Compare by the texts of documents and by what archives hold, too, as far as the roots have
+    /// them.
     #[serde(default = "yes")]
     pub text: bool,
 }
 
-/// What containments and resemblance are about.
+/// What containments and resemblance measure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]

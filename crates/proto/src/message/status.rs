@@ -16,9 +16,9 @@ pub struct StatusAnswer {
     pub roots: Vec<RootStatus>,
     /// The index.
     pub index: IndexStatus,
-    /// Rises with every change that reached the index; equal clocks, equal answers.
+    /// Rises with every change that reached the index; with equal clocks, answers are equal.
     pub clock: u64,
-    /// No scan under way and nothing known to be stale.
+    /// Whether no scan is under way and nothing is known to be stale.
     pub fresh: bool,
     /// What keeps answers from being as quick or as certain as promised; empty is good.
     pub degraded: Vec<Degraded>,
@@ -47,7 +47,7 @@ fn is_zero(count: &u64) -> bool {
 /// A document or archive, or something in one, that could not be looked into.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unopened {
-    /// The file, and the names that lead on, joined by `!`.
+    /// The file, and the names that lead to the part in it, joined by `!`.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
     /// Why.
@@ -55,10 +55,10 @@ pub struct Unopened {
 }
 
 impl StatusAnswer {
-    /// So many of what could not be looked into are named.
+    /// The most entries that [`Self::unopened`] names.
     pub const MOST_UNOPENED: usize = 100;
 
-    /// Whether everything is as it should be: `resemble status` ends with 0.
+    /// Whether everything is as it should be: then `resemble status` ends with exit code 0.
     pub fn is_live(&self) -> bool {
         let is_well = |state| matches!(state, RootState::Live | RootState::Catalogue);
         self.degraded.is_empty() && self.roots.iter().all(|root| is_well(root.state))
@@ -75,7 +75,7 @@ pub struct RootStatus {
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// What is going on.
+    /// What is going on with it.
     pub state: RootState,
     /// Files known to be changed and not read yet.
     pub pending: u64,
@@ -86,10 +86,10 @@ pub struct RootStatus {
     /// Real entries called `.similar`, which the overlay hides.
     #[serde(default)]
     pub hidden: u64,
-    /// Ignore files are honoured and `.git` is skipped.
+    /// Whether ignore files are honoured and `.git` is skipped.
     #[serde(default)]
     pub ignore: bool,
-    /// Documents and archives are looked into.
+    /// Whether documents and archives are looked into.
     #[serde(default = "crate::message::request::yes")]
     pub text: bool,
     /// Documents and archives of which something could not be looked into.
@@ -97,7 +97,7 @@ pub struct RootStatus {
     pub unopened: u64,
 }
 
-/// What goes on with a root.
+/// What is going on with a root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -157,7 +157,7 @@ pub struct Degraded {
     pub path: PathText,
     /// One sentence: what is wrong and what it means.
     pub reason: String,
-    /// What to type to mend it, if there is such a thing.
+    /// The command that mends it, if there is one.
     #[serde(default)]
     pub remedy: Option<String>,
 }
@@ -191,10 +191,10 @@ pub struct AlertRow {
     pub time: u64,
     /// One file, or a tree as a whole.
     pub kind: AlertKind,
-    /// Who changed.
+    /// The file or directory that changed.
     #[serde(flatten, with = "fields::a")]
     pub a: PathText,
-    /// Whom it resembles.
+    /// What it resembles.
     #[serde(flatten, with = "fields::b")]
     pub b: PathText,
     /// How they relate.
@@ -226,15 +226,15 @@ pub struct WatchRow {
     /// The root.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// Who asked for it.
+    /// Where it comes from.
     pub origin: WatchOrigin,
-    /// Ignore files are honoured and `.git` is skipped.
+    /// Whether ignore files are honoured and `.git` is skipped.
     #[serde(default)]
     pub ignore: bool,
-    /// Other file systems below are not entered.
+    /// Whether other file systems below it are left out.
     #[serde(default)]
     pub one_file_system: bool,
-    /// Documents and archives are looked into.
+    /// Whether documents and archives are looked into.
     #[serde(default = "crate::message::request::yes")]
     pub text: bool,
 }

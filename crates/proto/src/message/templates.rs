@@ -12,36 +12,37 @@ use crate::path::PathText;
 pub struct MarkRequest {
     /// The files, absolute; empty if a cluster is named.
     pub files: Vec<PathText>,
-    /// The id of a cluster that `groups` tells of the files of `scope`.
+    /// The id of a cluster that `groups` reports for the files of `scope`.
     pub cluster: Option<String>,
     /// Where the cluster is; `within` empty: all roots of the daemon.
     #[serde(flatten)]
     pub scope: Scope,
-    /// Text is template if this share of the files have it; without a share, all of them.
+    /// A piece is part of the template if this share of the files have it; without a share, if all
+    /// have it.
     pub share: Fraction,
     /// Its name for people.
     pub name: Option<String>,
 }
 
-/// A template. Also the answer of `mark` and `unmark`: the one that is new, or gone.
+/// A template. It is also the answer of `mark` and `unmark`: the template that is new, or gone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TemplateRow {
-    /// Made of its pieces: the same pieces have the same id.
+    /// Made from the pieces: the same pieces have the same id.
     pub id: String,
     /// Its name for people. In JSON only if it has a name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Distinct contents that it was made of.
+    /// How many distinct contents it was made of.
     pub files: u64,
     /// The share of these that had to have a piece.
     pub share: Fraction,
-    /// How much of their bytes it takes out.
+    /// The share of their bytes that it takes out.
     pub template: Fraction,
-    /// Its chunks.
+    /// How many chunks it has.
     pub chunks: u64,
     /// Bytes of its chunks, each once.
     pub bytes: u64,
-    /// Its window fingerprints.
+    /// How many fingerprints it has.
     pub fingerprints: u64,
     /// It was made with other parameters of chunking and has no effect. In JSON only if true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

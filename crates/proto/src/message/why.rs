@@ -18,7 +18,7 @@ pub struct WhyParameters {
     pub a: PathText,
     /// The other.
     pub b: PathText,
-    /// What differs is left out.
+    /// Whether the ranges that differ are left out.
     pub matches_only: bool,
     /// The id of chunking and sampling, which decides the ranges of files too large to compare to
     /// the byte.
@@ -28,7 +28,7 @@ pub struct WhyParameters {
 /// The fields before the lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhyTotals {
-    /// How the files relate; `null` for not at all, or too little.
+    /// How the files relate; `null`: not at all, or too little.
     #[serde(with = "relation_word")]
     pub relation: Option<Relation>,
     /// How much of a is in b.
@@ -37,28 +37,28 @@ pub struct WhyTotals {
     pub b_in_a: Fraction,
     /// Shared over union.
     pub resemblance: Fraction,
-    /// Bytes in shared runs, of the file with fewer of them.
+    /// Bytes in shared runs, counted in the file that has fewer of them.
     pub shared_bytes: u64,
     /// Bytes of a.
     pub size_a: u64,
     /// Bytes of b.
     pub size_b: u64,
-    /// Both were compared to the byte; otherwise the ranges are those of common chunks.
+    /// Whether both were compared byte by byte; otherwise the ranges are those of common chunks.
     pub exact: bool,
-    /// Both are text: ranges have lines.
+    /// Whether both are text: then ranges have lines.
     pub text: bool,
-    /// What all figures and ranges are of: the bytes of the files, or the texts that stand for
+    /// What all figures and ranges are about: the bytes of the files, or the texts that stand for
     /// them.
     #[serde(default)]
     pub layer: Layer,
-    /// `only in numbers`, where that is so.
+    /// `only in numbers`, if the texts differ in nothing else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub differs: Option<Differs>,
     /// How many numbers differ, if they differ only in those.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numbers: Option<u64>,
-    /// What the two share as words, where that makes a stronger relation than the bytes: a in b, b
-    /// in a.
+    /// The containments in words, a in b and b in a, where they make a stronger relation than the
+    /// bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<[Fraction; 2]>,
     /// Bytes of a that b has nowhere.
@@ -84,8 +84,9 @@ pub struct ChangedNumber {
     pub b: String,
 }
 
-/// A range of both files with the same bytes. Offsets are from 0, the end is not part of it; lines
-/// are from 1, first and last, `null` where there are none.
+/// A range of both files with the same bytes. Offsets count from 0, and the end is not part of the
+/// range; lines count from 1, and are the first and the last one; `null` if the files have no
+/// lines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhyRange {
     /// Bytes of a.
@@ -96,7 +97,8 @@ pub struct WhyRange {
     pub lines_a: Option<[u64; 2]>,
     /// Lines of b.
     pub lines_b: Option<[u64; 2]>,
-    /// `in-order`, `moved`, or `again`: one file has it more often.
+    /// `in-order`, `moved`, or `again`, which is a range that one file has more often than the
+    /// other.
     #[serde(default)]
     pub placing: String,
 }
@@ -116,15 +118,15 @@ pub struct Explanation {
     /// Relation, measures, sizes.
     #[serde(flatten)]
     pub totals: WhyTotals,
-    /// Shared, in the order of a; no byte of a twice.
+    /// Shared ranges in the order of a; no byte of a is in two of them.
     pub ranges: Vec<WhyRange>,
     /// Further ranges of b that a has too, in the order of b.
     #[serde(default)]
     pub repeats: Vec<WhyRange>,
-    /// What of a no range names.
+    /// The stretches of a that lie in no range.
     #[serde(default)]
     pub differs_a: Vec<WhyStretch>,
-    /// What of b neither a range nor a repeat names.
+    /// The stretches of b that lie in no range and in no repeat.
     #[serde(default)]
     pub differs_b: Vec<WhyStretch>,
     /// The first of the numbers in which the texts differ, if they differ only in those.
