@@ -31,7 +31,7 @@ pub struct Evidence {
     pub shared_bytes: u64,
     /// The rows are lines of text; otherwise they are rows of bytes with their offsets.
     pub text: bool,
-    /// What stands on the left and on the right of each row.
+    /// What is on the left and on the right of each row.
     pub rows: Vec<(Option<Half>, Option<Half>)>,
     /// A sentence about what the rows do not show.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,7 +46,7 @@ pub enum Half {
     Line {
         /// The number of the line, counted from 1, or the offset of the bytes.
         n: u64,
-        /// Its parts: the number of the shared run (0 for what only this side has) and the text.
+        /// Its pieces: the number of the shared run (0 for what only this side has) and the text.
         s: Vec<(u32, String)>,
     },
     /// A stretch that is left out.
@@ -80,7 +80,7 @@ struct Pair<'a> {
     shared_bytes: u64,
 }
 
-/// The best `count` links of a report of `groups`, of each cluster at most three.
+/// The best `count` links of a report of `groups`, at most three of each cluster.
 pub fn of_groups(document: &GroupsDocument, count: usize, show: Show<'_>) -> Vec<Evidence> {
     let links = document.body.clusters.iter().flat_map(|cluster| {
         // A few links show what a large cluster is about.
@@ -114,7 +114,7 @@ pub fn of_compare(document: &CompareDocument, count: usize, show: Show<'_>) -> V
     side_by_side(&pairs, show)
 }
 
-/// The pairs that share most bytes, each once.
+/// The pairs that share the most bytes, each once.
 fn best(mut pairs: Vec<Pair<'_>>, count: usize) -> Vec<Pair<'_>> {
     pairs.sort_by(|x, y| {
         let by = |p: &Pair<'_>| (p.shared_bytes, p.a_in_b.max(p.b_in_a));

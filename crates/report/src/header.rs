@@ -31,7 +31,7 @@ pub(crate) struct ReportHeader {
     pub figures: Vec<(String, String)>,
     /// What a reader must heed because it limits the report, one sentence each.
     pub warnings: Vec<String>,
-    /// What a reader may want to know of how the answer came about, one sentence each.
+    /// What a reader may want to know about how the answer came about, one sentence each.
     pub notes: Vec<String>,
     /// Who made the report, when and from what: keys and values.
     pub made: Vec<(String, String)>,
@@ -89,7 +89,7 @@ fn sentence(note: &str) -> String {
     sentence
 }
 
-/// A share of bytes in percent with one decimal, rounded down; 100 % only if all of it.
+/// A share of bytes in percent with one decimal, rounded down; 100 % only if it is all of them.
 fn part(part: u64, whole: u64) -> String {
     if whole == 0 || part >= whole {
         return "100 %".to_owned();

@@ -4,8 +4,8 @@
 //! `sections.js`), a style sheet (`page.css`) and, for readers without scripts, the first rows as
 //! plain tables. It asks the network for nothing, and its policy forbids it to.
 //!
-//! 1. **Three walls stand against hostile names.** JSON is in data blocks that no byte of a name
-//!    can end (`Shielded`); the program puts names into the page as text nodes only; and the
+//! 1. **Three things protect the page from hostile names.** JSON is in data blocks that no byte of
+//!    a name can end (`Shielded`); the program puts names into the page as text nodes only; and the
 //!    policy lets nothing run but the one script whose hash it names.
 //! 2. **The document in the page is the document.** Its bytes are those of `--format json`, with
 //!    some characters written as `\u003c`, so a page can be read back ([`crate::saved`]).
@@ -120,7 +120,7 @@ fn write_page(
     out.write_all(rest.as_bytes())
 }
 
-/// The name of this text in a policy.
+/// The hash by which a policy names this text.
 fn source_hash(source: &str) -> String {
     format!(
         "sha256-{}",

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! 1. **A report is a function of its document** ([`resemble_proto::documents::Document`]), the one
-//!    that `--format json` prints. Nothing in it comes from anywhere else, except for what is in
+//!    that `--format json` prints. It is made of nothing else, except for what is in
 //!    [`document::Extras`] (folders and evidence that the verb asked for as well, the directory
 //!    that names start from) and the time at which it is made.
 //! 2. **No file is opened here**, the environment is not read and no terminal is asked. A printer

@@ -8,21 +8,21 @@ mod table;
 pub use plot::{Curve, Marks, Plot};
 pub use table::Table;
 
-/// A part of a report.
+/// A section of a page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Section {
     /// Its heading.
     pub heading: String,
     /// Its words, as Markdown.
     pub text: String,
-    /// Shown on the page.
+    /// The tables, which follow the plots.
     pub tables: Vec<Table>,
-    /// Shown on the page.
+    /// The plots, which follow the words.
     pub plots: Vec<Plot>,
 }
 
 impl Section {
-    /// With these words alone.
+    /// A section of these words, without tables and plots.
     pub fn new(heading: &str, text: impl Into<String>) -> Self {
         Self {
             heading: heading.to_owned(),
@@ -31,14 +31,14 @@ impl Section {
         }
     }
 
-    /// With a table.
+    /// The section with one more table.
     #[must_use]
     pub fn table(mut self, table: Table) -> Self {
         self.tables.push(table);
         self
     }
 
-    /// With a plot.
+    /// The section with one more plot.
     #[must_use]
     pub fn plot(mut self, plot: Plot) -> Self {
         self.plots.push(plot);
@@ -46,22 +46,23 @@ impl Section {
     }
 }
 
-/// What an experiment came to.
+/// A report of several sections: what became of files from sweep to sweep, or the result of an
+/// experiment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Page {
-    /// The name of its page, without the suffix.
+    /// The name of its Markdown file, without the suffix.
     pub name: String,
     /// The title of the page.
     pub title: String,
-    /// The paper, and what the experiment was made on.
+    /// The paragraph below the title: what the report is about, and what it was made from.
     pub about: String,
-    /// The parts.
+    /// The sections, in order.
     pub sections: Vec<Section>,
     /// Further files: name and content.
     pub files: Vec<(String, Vec<u8>)>,
 }
 
-/// Rows of a table on the page; the CSV file has all.
+/// The most rows of a table on the page; the CSV file has all.
 const SHOWN: usize = 60;
 
 impl Page {
@@ -84,8 +85,8 @@ impl Page {
         files
     }
 
-    /// The page as Markdown, its title a heading of this level; `folder`: where the other files
-    /// are, seen from the page, with a slash at its end.
+    /// The page as Markdown. Its title is a heading of this level; `folder` is the way from the
+    /// page to the other files, with a slash at its end.
     pub fn page(&self, level: usize, folder: &str) -> String {
         let mark = "#".repeat(level);
         let mut page = format!("{mark} {}\n\n{}\n", self.title, self.about);

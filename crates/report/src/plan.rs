@@ -4,7 +4,7 @@
 //! may be run minutes or weeks later, as root, on files that have changed in the meantime and among
 //! names that were made to do harm. Therefore:
 //!
-//! 1. **Dry by default.** The script only says what it would do; it acts with `--do-it`.
+//! 1. **Dry by default.** The script only prints what it would do; it acts with `--do-it`.
 //! 2. **Nothing is trusted.** Before each step the script looks at both files again. They must be
 //!    regular files (a link that stands there now is not followed) with the same device, inode,
 //!    size and time of last change to the nanosecond, and their bytes are compared. Whatever does
@@ -113,7 +113,7 @@ impl FileState {
 
 impl Plan {
     /// The plan for the identical sets of a collection. One file of each set stays: the one with
-    /// most hard links, of several such the oldest, and of several such the one with the least
+    /// the most hard links; of several such, the oldest; of several such, the one with the least
     /// path.
     pub fn of_groups(document: &GroupsDocument, kind: Replacement, look: Look<'_>) -> Self {
         let roots: Vec<String> = document
@@ -147,7 +147,7 @@ impl Plan {
         plan
     }
 
-    /// The plan for what is covered of a directory: files in it are replaced, and their equals
+    /// The plan for the covered files of a directory: files in it are replaced, and their equals
     /// elsewhere stay. `dir` is the real path of the directory, if it has one.
     pub fn of_covered(
         document: &CoveredDocument,

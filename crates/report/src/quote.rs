@@ -78,7 +78,7 @@ fn needs_quotes(text: &str) -> bool {
         || text.contains(|c: char| c == '\u{a0}' || " !\"$&'()*;<=>?[\\^`|{}".contains(c))
 }
 
-/// `'plain'$'\n''plain'`: what is printable stands in single quotes, escapes in `$'…'`.
+/// `'plain'$'\n''plain'`: printable text is in single quotes, escapes are in `$'…'`.
 fn with_escapes(pieces: &[Piece]) -> String {
     let mut word = String::new();
     let mut open = None;
@@ -146,7 +146,7 @@ mod tests {
         }
     }
 
-    /// What the shell makes of a quoted name is the name.
+    /// A shell reads a quoted name as the name itself.
     #[test]
     fn the_shell_reads_it_back() {
         let names: [&[u8]; 8] = [

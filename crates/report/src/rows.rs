@@ -26,7 +26,7 @@ pub use fold::FoldRow;
 pub use sweeps::{Became, LostRow, VersionRow};
 
 /// The columns of a row, each with its name and its value: [`Row::COLUMNS`] and [`Row::fields`].
-/// Behind `later` come those of [`Row::LATER_COLUMNS`].
+/// Those after `later` are [`Row::LATER_COLUMNS`].
 macro_rules! columns {
     (
         $row:ident;
@@ -50,7 +50,7 @@ pub trait Row: Serialize {
     /// TSV has no header row, so scripts count on the number of its columns: it never changes.
     const COLUMNS: &'static [&'static str];
 
-    /// The names of the columns that were added later. They are in CSV alone, behind the others,
+    /// The names of the columns that were added later. They are in CSV alone, after the others,
     /// because readers take columns by their place.
     const LATER_COLUMNS: &'static [&'static str] = &[];
 
@@ -65,14 +65,14 @@ pub trait Row: Serialize {
     /// The cells of its line of text.
     fn cells(&self, style: TextStyle) -> Vec<Cell>;
 
-    /// The heading that the line stands under, if lines are grouped.
+    /// The heading above the line, if lines are grouped.
     fn heading(&self, style: TextStyle) -> Option<Cell> {
         let _ = style;
         None
     }
 }
 
-/// Writes one line for each row. If `grouped`, a line with the heading stands before each run of
+/// Writes one line for each row. If `grouped`, a line with the heading comes before each run of
 /// rows that have the same one.
 pub fn write_text<R: Row>(
     out: &mut TextWriter<'_>,
@@ -139,7 +139,7 @@ pub(crate) fn percent_text(share: Fraction, identical: bool) -> String {
     percent.map_or("?".to_owned(), |percent| format!("{percent}%"))
 }
 
-/// The same flush right.
+/// The same as a cell, flush right.
 pub(crate) fn percent(share: Fraction, identical: bool, tint: Tint) -> Cell {
     Cell::right(percent_text(share, identical), tint)
 }

@@ -60,7 +60,7 @@ pub struct Picked {
     pub min_shared: Option<u64>,
     /// The least size of a file.
     pub min_size: Option<u64>,
-    /// Only so many rows, the first ones.
+    /// Only this many rows, the first ones.
     pub top: Option<u64>,
     /// Only these classes of a comparison.
     pub classes: Vec<CompareClass>,
@@ -96,7 +96,7 @@ struct PageExtra {
     evidence: Vec<Evidence>,
 }
 
-/// Why a file is not taken for a saved report. The text goes on a sentence that begins with the
+/// Why a file cannot be read as a saved report. The text continues a sentence that begins with the
 /// name of the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SavedError {
@@ -168,7 +168,7 @@ impl<B: SavedBody> Saved<B> {
     }
 }
 
-/// The data block of a page. It ends at the next tag, because no `<` can stand in it.
+/// The data block of a page. It ends at the next tag, because it cannot contain a `<`.
 fn block<'a>(page: &'a [u8], id: &str) -> Option<&'a [u8]> {
     let open = format!("<script type=\"application/json\" id=\"{id}\">");
     let at = find(page, open.as_bytes())? + open.len();
@@ -200,7 +200,7 @@ fn known<B: SavedBody>(bytes: &[u8]) -> Result<Document<B>, SavedError> {
         Err(error) if error.is_syntax() && error.line() == 2 && error.column() == 1 => {
             return Err(SavedError::Lines);
         }
-        // It begins with a brace, and nothing in it says that it is a document of resemble.
+        // The file begins with a brace, but nothing says that it is a document of resemble.
         Err(error) if error.is_syntax() && find(bytes, b"\"schema\"").is_none() => {
             return Err(not_saved::<B>());
         }
@@ -294,7 +294,7 @@ fn pick_errors(errors: &mut Vec<SoftError>, names: &Names) {
 ///
 /// # Errors
 ///
-/// One of the patterns cannot be one.
+/// One of the patterns is not valid.
 pub fn pick_groups(saved: &mut Saved<Groups>, picked: &Picked) -> Result<(), BadPattern> {
     let Saved {
         document,
@@ -361,7 +361,7 @@ fn filter_groups(body: &mut Groups, picked: &Picked, names: &Names) {
 ///
 /// # Errors
 ///
-/// One of the patterns cannot be one.
+/// One of the patterns is not valid.
 pub fn pick_compare(saved: &mut Saved<Comparison>, picked: &Picked) -> Result<(), BadPattern> {
     let Saved {
         document, evidence, ..
@@ -411,7 +411,7 @@ pub fn pick_compare(saved: &mut Saved<Comparison>, picked: &Picked) -> Result<()
 ///
 /// # Errors
 ///
-/// One of the patterns cannot be one.
+/// One of the patterns is not valid.
 pub fn pick_covered(saved: &mut Saved<Coverage>, picked: &Picked) -> Result<(), BadPattern> {
     let document = &mut saved.document;
     let parameters = &mut document.parameters;
@@ -465,7 +465,7 @@ fn pairs_of(lists: &[&Vec<CoverPair>]) -> u64 {
 ///
 /// # Errors
 ///
-/// One of the patterns cannot be one.
+/// One of the patterns is not valid.
 pub fn pick_dirs(saved: &mut Saved<SimilarDirs>, picked: &Picked) -> Result<(), BadPattern> {
     let names = Names::new(picked, &saved.document.parameters.roots)?;
     pick_pairs(&mut saved.document, picked, &names);

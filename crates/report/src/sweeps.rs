@@ -1,7 +1,7 @@
 //! How files change from sweep to sweep: `resemble history --summary`.
 //!
 //! Broder et al. 1997 (section 6) name it as a use of their clusters: how often and how much
-//! documents change, how they move, how long they live. Each sweep is compared with the next; a
+//! documents change, how they move, how long they live. Each sweep is compared with the next. A
 //! file is followed through edits and moves, so its life goes on under another name.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -15,10 +15,10 @@ use crate::page::{Curve, Page, Plot, Section, Table};
 /// Seconds of a day.
 const DAY: f64 = 86_400.0;
 
-/// A sweep, as far as a summary says something of it.
+/// What a summary says about a sweep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SweepName {
-    /// As it was named.
+    /// Its name, as the user gave it.
     pub name: String,
     /// Seconds since 1970.
     pub date: i64,
@@ -26,7 +26,7 @@ pub struct SweepName {
     pub shown: String,
 }
 
-/// A file from sweep to sweep.
+/// The life of a file from sweep to sweep.
 #[derive(Clone, Debug, Default)]
 struct Life {
     /// The sweep that saw it first.
@@ -61,21 +61,22 @@ enum Move {
 #[derive(Clone, Debug)]
 pub struct Summary {
     sweeps: Vec<SweepName>,
-    /// Those that are there, by path.
+    /// The files of the last sweep, by path.
     alive: HashMap<PathBuf, Life>,
     steps: Vec<Step>,
-    /// First and last sweep of those that died.
+    /// The lives of the files that died.
     died: Vec<Life>,
-    /// The sweep that each of [`Self::died`] was seen in last.
+    /// For each of [`Self::died`], the last sweep that saw it.
     last: Vec<usize>,
-    /// How much of an edited file is in its next version, in tenths.
+    /// Counts edits by how much of the old version is in the new one: a step for each tenth, and
+    /// the last for all of it.
     kept: [u64; 11],
     moves: BTreeMap<Move, u64>,
     first: (u64, u64),
 }
 
 impl Summary {
-    /// Of sweeps in the order of their dates.
+    /// A summary of these sweeps, which are in the order of their dates.
     pub fn new(sweeps: Vec<SweepName>) -> Self {
         Self {
             sweeps,
@@ -89,7 +90,7 @@ impl Summary {
         }
     }
 
-    /// Takes the comparison of the next two sweeps, all rows of it.
+    /// Adds the comparison of the next two sweeps, which must have all its rows.
     pub fn take(&mut self, comparison: &Comparison) {
         let at = self.steps.len();
         let summary = &comparison.summary;
@@ -106,7 +107,7 @@ impl Summary {
         let mut living: HashSet<PathBuf> = HashSet::new();
         let mut gone: BTreeSet<PathBuf> = BTreeSet::new();
         let mut ends = Vec::new();
-        // Files that live on come first: a copy of one is another file.
+        // Files that live on come first, so that a copy of one counts as another file.
         let (copies, rows): (Vec<_>, Vec<_>) = comparison.entries.iter().partition(|row| row.copy);
         for row in &rows {
             let (a, b) = sides(row);
@@ -142,7 +143,8 @@ impl Summary {
             ends.push((a, b));
         }
         let copied = copies.into_iter().map(sides);
-        // A split or merged file has rows with several others, and a copy with one that lives on.
+        // A path may come more than once: a split or merged file has several rows, and a copy has a
+        // row beside that of a file that lives on.
         for (a, b) in ends.into_iter().chain(copied) {
             gone.extend(a.filter(|a| !living.contains(a)));
             if let Some(b) = b {
@@ -167,7 +169,7 @@ impl Summary {
         (date(to) - date(from)) as f64 / DAY
     }
 
-    /// The page.
+    /// The summary as a report.
     pub fn report(&self) -> Page {
         let about = format!(
             "{} sweeps, {:.1} days from the first to the last. A file is followed through edits \
@@ -361,7 +363,7 @@ impl Summary {
     }
 }
 
-/// The paths of a row.
+/// The paths of a row on both sides.
 fn sides(row: &CompareRow) -> (Option<PathBuf>, Option<PathBuf>) {
     let owned = |path: &Option<PathText>| path.as_ref().map(|path| path.as_path().to_owned());
     (owned(&row.a), owned(&row.b))
@@ -427,8 +429,8 @@ mod tests {
         table.expect("a table").to_csv()
     }
 
-    /// A file that moves and is edited is one file; a copy of it is another, and what dies has the
-    /// age of its first day.
+    /// A file that moves and is edited is one file, and a copy of it is another. The age of what
+    /// dies counts from its first day.
     #[test]
     fn lives_go_on_under_other_names() {
         use CompareClass::{Contained, Edited, Moved, MovedEdited, OnlyA, OnlyB, Same};
@@ -468,7 +470,8 @@ mod tests {
                 "35,day 35,35.0,0,0,1,1,1,0,0,1,0",
             ]
         );
-        // a, its copy, old and new were never edited; b three times. a and old never moved.
+        // Files a, its copy, old and new were never edited; b was, three times. Files a and old
+        // never moved.
         assert_eq!(lines("often")[1..], ["0,4,2", "1,0,3", "3,1,0"]);
         assert_eq!(
             lines("moves")[1..],

@@ -3,7 +3,7 @@
 //! A person wants an answer first, then the reasons in the order of their weight, and never 100,000
 //! lines. So totals come first, lists begin with what is biggest, and long lists are folded by
 //! folder unless everything is asked for. Percents are whole numbers, rounded down, and only equal
-//! bytes have 100 %.
+//! bytes are 100 %.
 
 pub mod compare;
 pub mod covered;
@@ -15,10 +15,10 @@ use crate::human::{counted, human_size, tenths_of_percent};
 use crate::lines::{Cell, Tint};
 use crate::rows::percent;
 
-/// The lines of a list that is not asked for in full: about a screen.
+/// The most lines of a list that is not asked for in full: about a screen.
 const SCREENFUL: usize = 40;
 
-/// `97.3%`, rounded down. Only if nothing is missing it is `100%`.
+/// `97.3%`, rounded down; `100%` only if nothing is missing.
 fn share_of(part: u64, whole: u64) -> String {
     if part >= whole {
         return "100%".to_owned();

@@ -1,7 +1,7 @@
 //! The worksheets of a report, for the workbook and for the plain tables of the page.
 //!
 //! A report is a few sheets, and a sheet has columns and rows. A row has an outline level: files
-//! stand below their set, their cluster or their folder, as in Forman et al. 2005, figures 5 and 6.
+//! are below their set, their cluster or their folder, as in Forman et al. 2005, figures 5 and 6.
 //! The rows are handed out one by one, so that a million of them are never held twice.
 
 mod layout;
@@ -40,7 +40,7 @@ pub(crate) enum SheetCell<'a> {
     Name(&'a PathText),
     /// A whole number.
     Count(u64),
-    /// A share, and whether the two files are identical. Only then it is 100 %.
+    /// A share, and whether the two files are identical: only then can it be 100 %.
     Share(Fraction, bool),
     /// Seconds since 1970.
     Time(i64),
@@ -51,8 +51,8 @@ pub(crate) trait SheetSink {
     /// Begins a sheet: the rows that follow are its rows.
     fn sheet(&mut self, sheet: &Sheet) -> io::Result<()>;
 
-    /// Takes a row with one cell for each column. A row of level 1 stands below the last one of
-    /// level 0, and so on.
+    /// Takes a row with one cell for each column. A row of level 1 is below the last one of level
+    /// 0, and so on.
     fn row(&mut self, level: u8, cells: &[SheetCell<'_>]) -> io::Result<()>;
 }
 

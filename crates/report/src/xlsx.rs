@@ -1,11 +1,11 @@
 //! A workbook with outline groups, as in Forman et al. 2005, figures 5 and 6.
 //!
 //! 1. **Numbers are numbers**: sizes, counts, shares in percent format, times as dates in UTC. A
-//!    share is cut to tenths of a percent, and only identical files have 100 %, as everywhere.
+//!    share is cut to tenths of a percent, and only identical files are 100 %, as everywhere.
 //! 2. **Names are strings**, written as such whatever they begin with. No cell is a formula or a
 //!    link. What would not be seen is escaped (`crate::escaping`).
-//! 3. **A sheet has 1,048,576 rows.** What does not fit goes on in a further sheet, `Clusters 2`,
-//!    with its own header. A group is not torn as long as it fits into one sheet.
+//! 3. **A sheet has 1,048,576 rows.** What does not fit continues in a further sheet, `Clusters 2`,
+//!    with its own header. A group is not split if it fits into one sheet.
 //! 4. **Flat sheets have filters.** Sheets with groups have none: a filter would separate files
 //!    from their group, and `LibreOffice` takes a folded row within the range of a filter for a
 //!    filtered one.
@@ -28,7 +28,7 @@ use crate::worksheets::{self, Align, Sheet, SheetCell, SheetSink};
 /// The rows of a sheet, including the header.
 const SHEET_ROWS: u32 = 1_048_576;
 
-/// How many characters of a cell every spreadsheet program takes.
+/// The most characters of a cell that every spreadsheet program takes.
 const CELL_CHARS: usize = 32_000;
 
 /// The rows above the first row of data: how to read the sheet, and the titles of the columns.
@@ -160,7 +160,7 @@ struct Current {
 struct Book {
     workbook: Workbook,
     formats: Formats,
-    /// The group being collected: a row of level 0 and what stands below it.
+    /// The group being collected: a row of level 0 and the rows below it.
     group: Vec<Waiting>,
     sheet: Option<Current>,
     sheet_rows: u32,
@@ -173,7 +173,7 @@ impl SheetSink for Book {
     }
 
     fn row(&mut self, level: u8, cells: &[SheetCell<'_>]) -> io::Result<()> {
-        // A group that does not fit into a sheet anyway is not held back.
+        // A group that is too long for one sheet is not held back.
         let long = self.group.len() as u32 >= self.sheet_rows.min(100_000) / 2;
         if level == 0 || long {
             self.write_group().map_err(failed)?;
@@ -201,7 +201,7 @@ fn value(cell: &SheetCell<'_>) -> Value {
     }
 }
 
-/// A share cut to tenths of a percent. Only of identical files it is 1.
+/// A share cut to tenths of a percent. It is 1 only for identical files.
 fn tenths(share: Fraction, identical: bool) -> Option<f64> {
     let tenths = share.millionths()? / 1000;
     Some(f64::from(if identical { 1000 } else { tenths.min(999) }) / 1000.0)

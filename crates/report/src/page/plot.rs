@@ -31,15 +31,15 @@ pub struct Plot {
     pub name: String,
     /// The title above it.
     pub title: String,
-    /// What x is.
+    /// The name of the x axis.
     pub x: String,
-    /// What y is.
+    /// The name of the y axis.
     pub y: String,
     /// How values are drawn.
     pub marks: Marks,
-    /// Whether y is in powers of ten.
+    /// Whether the y axis is logarithmic.
     pub log_y: bool,
-    /// The curves, at most ten colours.
+    /// The curves; there are ten colours, which are used again after that.
     pub curves: Vec<Curve>,
 }
 
@@ -71,8 +71,8 @@ impl Axis {
         if low > high {
             (low, high) = (0.0, 1.0);
         }
-        // From zero on, unless that leaves most of it empty. One value alone is held against zero:
-        // a range of its own says nothing about it.
+        // The axis starts at zero, unless most of it would be empty then. A single value is always
+        // shown from zero on: an axis around this value alone would say nothing about it.
         if low > 0.0 && (low < 0.5 * high || high <= low) {
             low = 0.0;
         }
@@ -93,7 +93,7 @@ impl Axis {
         }
     }
 
-    /// Of logarithms: a step for each power of ten, or half of one.
+    /// The axis for logarithms: a step for each power of ten, or for half of one.
     fn in_powers(self) -> Self {
         let step = if self.high - self.low > 2.0 { 1.0 } else { 0.5 };
         Self {
@@ -134,7 +134,7 @@ fn escaped(text: &str) -> String {
 }
 
 impl Plot {
-    /// Without curves.
+    /// A plot without curves.
     pub fn new(name: &str, title: &str, x: &str, y: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -157,7 +157,7 @@ impl Plot {
         });
     }
 
-    /// With points instead of lines.
+    /// The plot with points instead of lines.
     #[must_use]
     pub fn points(self) -> Self {
         Self {
@@ -237,7 +237,7 @@ impl Plot {
         for (place, curve) in self.curves.iter().enumerate() {
             let colour = COLOURS[place % COLOURS.len()];
             match self.marks {
-                // A line through one point would be nothing.
+                // A line through one point would not be seen.
                 Marks::Line if curve.points.len() > 1 => {
                     let points: Vec<String> = curve
                         .points

@@ -9,12 +9,12 @@ pub struct Table {
     pub name: String,
     /// The names of its columns.
     pub columns: Vec<String>,
-    /// Its rows, as many values each.
+    /// Its rows, with one value for each column.
     pub rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// Without rows.
+    /// A table without rows.
     pub fn new(name: &str, columns: &[&str]) -> Self {
         Self {
             name: name.to_owned(),
@@ -29,7 +29,7 @@ impl Table {
         self.rows.push(values.collect());
     }
 
-    /// With a header row; fields as RFC 4180 has them.
+    /// The table as CSV: a header row, and fields quoted as RFC 4180 says.
     pub fn to_csv(&self) -> String {
         let field = |text: &String| {
             if text.contains([',', '"', '\n']) {

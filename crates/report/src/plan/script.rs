@@ -34,7 +34,7 @@ fn push_octal(text: &mut String, bytes: &[u8]) {
     }
 }
 
-/// What is done with a copy: once in words for the reader, and once as the function `make` of the
+/// What is done with a copy: first in words for the reader, then as the function `make` of the
 /// script, which makes "$tmp" from "$keep" and "$copy".
 fn action(kind: Replacement) -> (&'static str, &'static str) {
     match kind {

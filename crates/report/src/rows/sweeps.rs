@@ -16,13 +16,13 @@ use crate::table::Field;
 pub struct LostRow {
     /// When a sweep saw it, in seconds since 1970; `null` if it is there now.
     pub date: Option<i64>,
-    /// Where.
+    /// The path.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
     /// How it relates to what was lost; `null` if only others of the cluster resemble it.
     #[serde(serialize_with = "relation_word")]
     pub relation: Option<Relation>,
-    /// Its resemblance with what was lost; `null` in the same case.
+    /// Its resemblance with what was lost; `null` if only others of the cluster resemble it.
     pub resemblance: Fraction,
 }
 
@@ -39,7 +39,7 @@ fn relation_word<S: Serializer>(
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Became {
-    /// No sweep before knows it.
+    /// No earlier sweep has it.
     First,
     /// Same path, equal bytes.
     Same,
@@ -67,7 +67,7 @@ pub struct VersionRow {
     pub date: Option<i64>,
     /// What became of it since the version before.
     pub became: Became,
-    /// Where it is; `null` if gone.
+    /// Its path; `null` if it is gone.
     #[serde(flatten, with = "fields::opt_path")]
     pub path: Option<PathText>,
     /// How much of this version was in the one before it.

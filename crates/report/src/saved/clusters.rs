@@ -1,4 +1,4 @@
-//! What is left of a cluster without some of its members or links: a cluster, several, or none.
+//! What remains of a cluster without some of its members or links: a cluster, several, or none.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use resemble_proto::path::PathText;
 use super::{Picked, has_enough};
 
 /// What is kept of the cluster: clusters in which every member is linked to the centre. The first
-/// is the one around the old centre, if that stays.
+/// is the one around the old centre, if that is kept.
 pub(super) fn pick(
     mut cluster: Cluster,
     picked: &Picked,
@@ -38,8 +38,8 @@ pub(super) fn pick(
     parts
 }
 
-/// The old centre if it still has a link, otherwise the member with most links, the first of
-/// several.
+/// The old centre if it still has a link, otherwise the member with the most links (of several
+/// such, the first).
 fn center(cluster: &Cluster) -> Option<PathText> {
     let mut degrees: HashMap<&PathText, usize> = HashMap::new();
     for link in &cluster.links {
@@ -122,8 +122,8 @@ fn split(rest: &mut Cluster, center: &PathText, part: usize) -> Cluster {
     }
 }
 
-/// The least score of any two members. It is known if all pairs have links; otherwise it is taken
-/// to be what it was before.
+/// The least score of any two members. It is known if all pairs have links; otherwise the old one
+/// is kept.
 fn worst(members: &[Member], links: &[Link], before: Fraction) -> Fraction {
     let pairs = members.len() * (members.len() - 1) / 2;
     if links.len() < pairs {

@@ -86,7 +86,7 @@ fn nothing_picked_changes_nothing() {
     let before = saved.document.clone();
     pick_groups(&mut saved, &picked()).unwrap();
     let mut after = saved.document;
-    // Rows are counted again; the rest is as it was.
+    // The rows are counted again; everything else is as it was.
     after.header.shown = before.header.shown;
     assert_eq!(after, before);
 }
@@ -213,14 +213,15 @@ fn without_its_centre_a_cluster_finds_another() {
     assert_eq!(cluster.members.len(), 2);
     assert_eq!(cluster.kind, ClusterKind::Pair);
     assert_eq!((cluster.average, cluster.worst), (share(40), share(40)));
-    // b in the centre a, and a in b.
+    // How much of b is in the centre a, and of a in b.
     assert_eq!(
         (cluster.members[1].a_in_b, cluster.members[1].b_in_a),
         (share(20), share(40))
     );
 }
 
-/// Whatever is taken away: every member is linked to its centre, no member or link stands twice.
+/// Whatever is taken away: every member is linked to its centre, and no member or link is there
+/// twice.
 #[test]
 fn clusters_stay_clusters() {
     let names: Vec<String> = (0..9).map(|n| format!("docs/{n}")).collect();

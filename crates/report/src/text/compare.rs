@@ -4,8 +4,8 @@
 //!    that the signs of the rows need no legend.
 //! 2. Directories that moved as a whole, one on each line. The rows that they explain are not
 //!    listed.
-//! 3. The rows by class, folded by folder. Classes without a partner come first, and in each class
-//!    what is biggest.
+//! 3. The rows by class, folded by folder. Classes without a partner come first, and within each
+//!    class the biggest.
 
 use std::collections::HashSet;
 use std::io;
@@ -351,8 +351,8 @@ fn place(row: &CompareRow) -> &PathText {
     row.a.as_ref().or(row.b.as_ref()).unwrap_or(NOWHERE)
 }
 
-/// The size of the file that the row is about. Of a file that lies in a larger one, that is its own
-/// size.
+/// The size of the file that the row is about: of two files, one of which lies in the other, the
+/// inner one.
 fn weight(row: &CompareRow) -> u64 {
     let (a, b) = (row.size_a.unwrap_or(0), row.size_b.unwrap_or(0));
     match row.class {

@@ -1,4 +1,4 @@
-//! Whether a directory can go, for people: yes or no, and then what stands against it.
+//! Whether a directory can go, for people: yes or no, and then the reasons against it.
 
 use std::collections::HashSet;
 use std::io;
@@ -34,7 +34,7 @@ pub fn print(out: &mut TextWriter<'_>, document: &CoveredDocument, all: bool) ->
     ];
     out.lines(&[line], b'\n')?;
 
-    // A near copy stands in a list of its own; it is one of the missing, but listed once.
+    // Near copies are among the missing, but have a list of their own: each is listed once.
     let near: HashSet<&PathText> = body.near.iter().map(|row| &row.path).collect();
     let missing: Vec<&MissingRow> = body
         .missing

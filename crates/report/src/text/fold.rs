@@ -1,10 +1,10 @@
 //! A long list of files as a screenful, in which folders stand for what lies below them.
 //!
-//! The list is a tree of folders. It is unfolded like a map: first the folder with most bytes, as
-//! long as there is room for what it holds. A folder that stays closed is one line with its number
-//! of files and bytes. So a short list is shown whole, a deep change in one corner is shown in its
-//! corner, and of a flat folder of 10,000 files the biggest are shown and the others counted. A
-//! folder that holds nothing but one folder never has a line of its own.
+//! The list is a tree of folders. It is unfolded like a map: the folder with the most bytes first,
+//! as long as there is room for what it holds. A folder that stays closed is one line with its
+//! number of files and bytes. So a short list is shown whole, a deep change in one corner is shown
+//! where it is, and of a flat folder of 10,000 files the biggest are shown and the others counted.
+//! A folder that holds nothing but one folder never has a line of its own.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -59,8 +59,7 @@ impl Folded<'_> {
     }
 }
 
-/// Leaves that share a prefix. They stand together, because the leaves are in the order of raw
-/// bytes.
+/// Leaves that share a prefix. They are neighbours, because leaves are sorted by their raw bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Node {
     /// The length of a folder's path with its `/`, or of a file's whole path.
@@ -269,7 +268,7 @@ mod tests {
         );
     }
 
-    /// Names that sort between a folder and its files do not tear it apart.
+    /// Names that sort between a folder and its files do not split it.
     #[test]
     fn names_around_the_slash() {
         let files = [("a/x", 1), ("a-b", 1), ("a0", 1), ("a/y", 1), ("a", 1)];

@@ -152,8 +152,8 @@ fn print_cluster(out: &mut TextWriter<'_>, cluster: &Cluster) -> io::Result<()> 
     Ok(())
 }
 
-/// Prints the steps from version to version. Each has the score to the earlier member that it
-/// resembles most; this one is named unless it is on the line before.
+/// Prints the steps from version to version. Each has the score with the earlier member that it
+/// resembles most; this member is named unless it is on the line before.
 fn print_family(out: &mut TextWriter<'_>, family: &Cluster) -> io::Result<()> {
     print_head(out, family, true)?;
     // The b of a link is the member whose step it is.

@@ -366,15 +366,15 @@ fn collection(body: Groups) -> GroupsDocument {
     GroupsDocument::new(parameters, Header::default(), body, Vec::new())
 }
 
-/// Each version has the score of its step. Where the step leads from is named unless it is the line
-/// before.
+/// Each version has the score of its step. The version that the step starts from is named unless it
+/// is on the line before.
 #[test]
 fn the_steps_of_a_family() {
     let member = |path: &str, time: i64, newest| Member {
         path: path.into(),
         size: 2048,
         mtime: 1_700_000_000 + time * 86_400,
-        // To the file that was asked for: next to nothing, and no step.
+        // The shares with the file that was asked about: almost nothing, and not those of the step.
         a_in_b: share(3),
         b_in_a: share(2),
         newest,

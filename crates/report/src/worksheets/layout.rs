@@ -1,4 +1,4 @@
-//! Name, sentence and columns of every worksheet.
+//! The name of every worksheet, its columns, and the sentence above them.
 
 use Align::{Left, Right};
 

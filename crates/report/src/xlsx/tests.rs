@@ -20,7 +20,7 @@ fn document(sets: usize, files: usize) -> GroupsDocument {
     serde_json::from_value(head).unwrap()
 }
 
-/// Sheets of a workbook: their files stand with their names in the archive's directory.
+/// How many sheets a workbook has: the archive's directory names a file for each.
 fn sheets(bytes: &[u8]) -> usize {
     let directory = bytes.windows(4).position(|w| w == b"PK\x01\x02").unwrap();
     let names = String::from_utf8_lossy(&bytes[directory..]).into_owned();
@@ -38,10 +38,10 @@ fn written(document: &GroupsDocument, rows: u32) -> Vec<u8> {
 fn what_does_not_fit_goes_on_in_a_further_sheet() {
     // Clusters, identical files, links, about.
     assert_eq!(sheets(&written(&document(4, 2), 100)), 4);
-    // Two header rows, one spare: five rows of data, so two sets of two files a sheet.
+    // Two header rows, one spare: five rows of data, so each sheet has two sets of two files.
     assert_eq!(sheets(&written(&document(4, 2), 8)), 5);
     assert_eq!(sheets(&written(&document(5, 2), 8)), 6);
-    // A set that alone is larger than a sheet is torn.
+    // A set that is larger than a sheet is split.
     assert!(sheets(&written(&document(1, 30), 12)) > 5);
 }
 
