@@ -1,17 +1,19 @@
-//! The only file that names `fuser`: translate a request, ask the view, translate the answer.
+//! The only file that names `fuser`. It translates a request, asks the view, and translates the
+//! answer.
 //!
 //! 1. **Who waits for whom.** Requests that only look at the watched tree are answered on the
-//!    thread that read them. What asks the index, and what may read whole files, is handed to two
+//!    thread that read them. Those that ask the index and those that may read whole files go to two
 //!    pools of worker threads ([`Lanes`]), so that however slow an answer is, every other path goes
 //!    on being served. `PARALLEL_DIROPS` keeps the kernel from queueing look-ups per directory.
 //! 2. **A panic is one EIO.** fuser's event loop would lose a thread for good. Each handler runs
 //!    under `catch_unwind`; unwinding drops the reply, and a dropped reply answers EIO.
-//! 3. **Nothing is left to the defaults**, which answer ENOSYS: for many operations the kernel
-//!    remembers that for the life of the mount, and an ENOSYS from `opendir` would even switch on
-//!    the caching of listings. What writes is EROFS; what is harmless succeeds; where "the kernel
-//!    shall do it itself" is meant, ENOSYS stands there with its reason.
-//! 4. **No caching that outlives its second**: no `FOPEN_KEEP_CACHE`, no `FOPEN_CACHE_DIR`, no
-//!    `CACHE_SYMLINKS`, no readdirplus (which would prime attributes that are asked for seldom).
+//! 3. **No answer that the kernel may ask for is left to a default.** The defaults answer ENOSYS:
+//!    for many operations the kernel remembers that for the life of the mount, and an ENOSYS from
+//!    `opendir` would even switch on the caching of listings. What writes is EROFS; what is
+//!    harmless succeeds; where the kernel is to do the work itself, the answer is ENOSYS and the
+//!    reason stands beside it.
+//! 4. **Nothing is cached beyond its time to live**: no `FOPEN_KEEP_CACHE`, no `FOPEN_CACHE_DIR`,
+//!    no `CACHE_SYMLINKS`, no readdirplus (which would fetch attributes that are seldom asked for).
 //!    `AUTO_INVAL_DATA` makes a long-open reader notice that the file behind it changed.
 
 use std::ffi::{OsStr, OsString};
@@ -36,11 +38,11 @@ use crate::view::{Attr, Effort, Kind, Namespace, Refusal, Sink, Time};
 
 /// Threads that read requests from the kernel.
 const SERVERS: usize = 4;
-/// One name, one object: numbers are never reused for another path while the kernel knows them.
+/// Always the same: a number never stands for another path while the kernel knows it.
 const GENERATION: Generation = Generation(0);
 
-/// Serves `space` on a mounted `/dev/fuse` descriptor until the mount is gone. Returns after the
-/// first handshake with the kernel; `serve` of the result blocks.
+/// Connects `space` to a mounted `/dev/fuse` descriptor. Returns after the first handshake with the
+/// kernel; [`Connection::serve`] then answers its requests.
 pub(crate) fn connect(
     device: OwnedFd,
     space: Arc<Namespace>,
@@ -72,14 +74,14 @@ pub(crate) struct Adapter {
 }
 
 impl Adapter {
-    /// Runs `work` where `effort` says.
+    /// Runs `work` on the thread that `effort` asks for.
     fn run(&self, effort: Effort, work: impl FnOnce(&Namespace) + Send + 'static) {
         let space = Arc::clone(&self.space);
         self.lanes.run(effort, Box::new(move || work(&space)));
     }
 }
 
-/// Answers a request from a `Result`: the value by the closure, a refusal by its number.
+/// Answers a request from a `Result`: a value through the closure, a refusal by its error number.
 macro_rules! answer {
     ($reply:expr, $result:expr, |$value:pat_param| $then:expr) => {
         match $result {
@@ -89,7 +91,7 @@ macro_rules! answer {
     };
 }
 
-/// Everything that would write. The kernel refuses most of it before us (`MS_RDONLY`).
+/// Refuses what would write. The kernel refuses most of it before we are asked (`MS_RDONLY`).
 macro_rules! read_only {
     ($reply:expr) => {
         $reply.error(errno(Refusal::ReadOnly))
@@ -308,7 +310,7 @@ impl Filesystem for Adapter {
     }
 
     fn access(&self, _: &Request, _: INodeNo, mask: AccessFlags, reply: ReplyEmpty) {
-        // Not asked: default_permissions lets the kernel judge by mode and owner.
+        // The kernel does not ask: with default_permissions it judges by mode and owner itself.
         if mask.contains(AccessFlags::W_OK) {
             read_only!(reply);
         } else {
@@ -340,16 +342,17 @@ impl Filesystem for Adapter {
         _: fuser::PollFlags,
         reply: ReplyPoll,
     ) {
-        // Meant to stick: everything is always readable, and the kernel says so without asking.
+        // The kernel is to remember this: everything is always readable, and it says so without
+        // asking.
         reply.error(Errno::ENOSYS);
     }
 
     fn bmap(&self, _: &Request, _: INodeNo, _: u32, _: u64, reply: ReplyBmap) {
-        // Meant to stick: there are no blocks (FIBMAP is then EINVAL).
+        // The kernel is to remember this: there are no blocks (FIBMAP is then EINVAL).
         reply.error(Errno::ENOSYS);
     }
 
-    // getlk and setlk stay with their defaults: locks are not negotiated, the kernel keeps them.
+    // getlk and setlk keep their defaults: locks are not negotiated, so the kernel handles them.
 
     fn setattr(
         &self,
@@ -538,7 +541,7 @@ fn file_attr(attr: &Attr) -> FileAttr {
     }
 }
 
-/// Times no clock shows (a broken file system) become 1970.
+/// A time that `SystemTime` cannot hold (from a broken file system) becomes 1970.
 fn system_time(time: Time) -> SystemTime {
     let seconds = Duration::from_secs(time.seconds.unsigned_abs());
     let whole = if time.seconds < 0 {

@@ -1,8 +1,8 @@
 //! Worker threads, so that a slow answer holds up nobody but its asker.
 //!
-//! Two pools, apart by how long a job may take: answers of the index (milliseconds) and texts that
-//! read whole files (seconds). Four texts being computed therefore delay the fifth text, and
-//! nothing else.
+//! There are two pools, divided by how long a job may take: answers of the index (milliseconds) and
+//! texts that read whole files (seconds). Four texts being computed therefore delay the fifth text,
+//! and nothing else.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,7 +17,7 @@ use crate::view::Effort;
 const WORKERS: usize = 4;
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
-/// The worker threads, apart by how long a job may take.
+/// The worker threads, divided by how long a job may take.
 pub(crate) struct Lanes {
     answers: Pool,
     texts: Pool,
@@ -40,7 +40,8 @@ impl Lanes {
         })
     }
 
-    /// Drops what waits, ends the threads, and waits for them at most so long. `true`: all ended.
+    /// Drops the jobs that wait, ends the threads, and waits for them for at most `patience`.
+    /// Returns whether all have ended.
     pub(crate) fn close(&self, patience: Duration) -> bool {
         let deadline = Instant::now() + patience;
         let pools = [&self.answers, &self.texts];
@@ -78,10 +79,10 @@ impl Pool {
         })
     }
 
-    /// A job that comes too late is dropped, and its reply with it.
+    /// A job that comes after the end is dropped, and its reply with it.
     fn push(&self, job: Job) {
         if let Some(jobs) = &*self.jobs.lock() {
-            // It cannot fail: a receiver is here.
+            // This cannot fail: `waiting` is a receiver.
             jobs.send(job).unwrap_or_default();
         }
     }
@@ -97,7 +98,7 @@ impl Pool {
 }
 
 /// Runs a handler; a panic in it ends nothing but the request. All state behind the view is
-/// consistent at each of its lock releases, so going on after an unwind is sound.
+/// consistent whenever one of its locks is released, so it is sound to go on after an unwind.
 fn guarded(job: Job) {
     if catch_unwind(AssertUnwindSafe(job)).is_err() {
         tracing::error!("a request of the overlay panicked and was answered with EIO");

@@ -2,11 +2,10 @@
 //!
 //! 1. **Roots are opened first, the mount comes after**, so nothing is ever resolved through it.
 //! 2. **A mount point of a killed daemon is repaired**: a mount of our type that answers ENOTCONN
-//!    is taken away. One that answers is somebody's, and refused.
+//!    is taken away. One that answers belongs to a live daemon, and is refused.
 //! 3. **Ending is idempotent and lazy.** Whatever is inside the mount, the path is free afterwards,
 //!    the threads have ended and the directory is gone if we made it. We only ever unmount the
-//!    mount that is ours by its id: if somebody unmounted it and mounted something else, that
-//!    stays.
+//!    mount that has our id: if somebody unmounted it and mounted something else, that stays.
 //! 4. **Another may end it**: `umount M` by hand is noticed ([`MountedOverlay::is_alive`]).
 
 use std::io;
@@ -36,13 +35,13 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub struct OverlayConfig {
     /// Created if absent (and then removed at the end); refused if not empty.
     pub mount_point: PathBuf,
-    /// The shape.
+    /// Which of the two shapes it has.
     pub view: View,
     /// Where `.similar` is listed.
     pub show: Show,
-    /// The watched directories, by the paths the index knows them by. One is mirrored by the
-    /// mount itself; several are folders in it. One that is not there now is empty until it is.
-    /// [`MountedOverlay::set_roots`] changes them.
+    /// The watched directories, by the paths that the index has for them. If there is one, the
+    /// mount itself mirrors it; if there are several, each is a folder in the mount. A directory
+    /// that is not there is empty until it is back. [`MountedOverlay::set_roots`] changes them.
     pub roots: Vec<PathBuf>,
     /// Paths that are not shown, with everything below them. The mount point need not be named.
     pub exclude: Vec<PathBuf>,
@@ -108,12 +107,12 @@ impl MountError {
     }
 }
 
-/// Makes overlays.
+/// The entry to the crate: makes overlays.
 #[derive(Clone, Copy, Debug)]
 pub struct Overlay;
 
 impl Overlay {
-    /// Mounts; when this returns, the mount answers.
+    /// Mounts an overlay. When this returns, the mount answers.
     pub fn mount(
         config: OverlayConfig,
         neighbours: Arc<dyn Neighbours>,
@@ -130,8 +129,8 @@ impl Overlay {
         let failed = MountError::at(&path);
 
         let mut left_out = vec![path.clone()];
-        // Both as given and without symbolic links; the last component stays untouched, it may be
-        // a mount (of ours, or dead).
+        // Each path is left out as given and also without symbolic links. Its last component is not
+        // touched: it may be a mount (one of ours, or a dead one).
         for given in exclude {
             left_out.extend(std::path::absolute(&given).ok());
             left_out.extend(point::resolve(&given).ok());
@@ -168,7 +167,7 @@ impl Overlay {
     }
 }
 
-/// Absolute, none in another, none in an overlay, none where the mount will be.
+/// Roots must be absolute, and none may lie in another, in an overlay, or where the mount will be.
 fn check_roots(roots: &[PathBuf], point: &Path) -> Result<(), MountError> {
     if roots.is_empty() {
         return Err(MountError::NoRoots);
@@ -228,7 +227,7 @@ impl MountedOverlay {
         &self.path
     }
 
-    /// From now on these are the watched directories: absolute, none in another or in an overlay.
+    /// Replaces the watched directories: all absolute, none in another or in an overlay.
     pub fn set_roots(&self, roots: &[PathBuf]) {
         self.space.set_roots(roots);
     }
@@ -243,13 +242,13 @@ impl MountedOverlay {
         !state.running.ended.is_set() && matches!(state.running.current(), Ok(Some(_)))
     }
 
-    /// How many real entries called `.similar` were met so far; ours hide them.
+    /// How many real entries called `.similar` are known; ours hide them.
     pub fn hidden_similar_entries(&self) -> usize {
         self.space.hidden_similar_entries()
     }
 
-    /// Takes the mount away, ends the threads, removes the mount point if it was made. Calling it
-    /// again does nothing. If this fails, it may be called again.
+    /// Unmounts, ends the threads, and removes the mount point if it was made for this mount.
+    /// Calling it again does nothing. If this fails, it may be called again.
     pub fn unmount(&self) -> Result<(), MountError> {
         let mut guard = self.state.lock();
         let Some(state) = guard.as_mut() else {
@@ -275,9 +274,9 @@ impl Drop for MountedOverlay {
     }
 }
 
-/// A mount being served.
+/// A mount that is being served.
 struct Running {
-    /// Which mount is ours; its path may change (`mount --move`), its id does not.
+    /// The id of our mount. Its path may change (`mount --move`), its id does not.
     id: u64,
     device: String,
     server: Option<JoinHandle<()>>,
@@ -360,7 +359,7 @@ impl Running {
                 "somebody is still inside the mount; its threads end with the last of them"
             );
         } else if let Some(server) = self.server.take() {
-            // It cannot panic: what it runs is caught, and its end was just seen.
+            // This does not wait: the end of the thread was just seen.
             let _ended = server.join();
         }
         Ok(())
@@ -390,7 +389,7 @@ impl Ended {
         *self.set.lock()
     }
 
-    /// Waits at most so long; whether it is set.
+    /// Waits for at most `patience`, and returns whether it is set.
     fn wait(&self, patience: Duration) -> bool {
         let mut set = self.set.lock();
         self.changed.wait_while_for(&mut set, |set| !*set, patience);
@@ -407,9 +406,9 @@ impl Drop for SetAtEnd {
     }
 }
 
-/// Whether a path is or lies in a mounted overlay of any user, by the kernel's list of mounts:
-/// the path itself is not touched, so this neither hangs nor wakes anything. Symbolic links are
-/// not followed; give a canonical path where they matter.
+/// Whether a path is a mounted overlay of any user or lies in one. The kernel's list of mounts
+/// tells: the path itself is not touched, so this neither hangs nor wakes anything. Symbolic links
+/// are not followed; give a canonical path where they matter.
 pub fn is_inside_resemble_mount(path: &Path) -> bool {
     mounts::at_or_enclosing(path).is_ok_and(|mount| mount.is_some())
 }

@@ -1,23 +1,24 @@
 //! How an answer is spelt in a listing: `NNN%_NAME`.
 //!
-//! Pure: neighbours in, named entries out. NNN is how much of the asked file is in that one, in
-//! whole percents with leading zeros, so a plain `ls` sorts by score and the best stands last,
-//! next to the prompt. 100 is kept for identical files. NAME is the last component of the target,
-//! as bytes: any byte but `/` and NUL, valid UTF-8 or not. A member of an archive has its names
-//! after that of the archive, `mail.eml!report.zip!docs!a.txt`; the link leads to the archive.
+//! Pure: neighbours in, named entries out. NNN is how much of the file asked about is in the
+//! neighbour, in whole percents with leading zeros, so a plain `ls` sorts by score and the best
+//! comes last, next to the prompt. 100 is kept for identical files. NAME is the last component of
+//! the target, as bytes: any byte but `/` and NUL, valid UTF-8 or not. A member of an archive has
+//! its names after that of the archive, `mail.eml!report.zip!docs!a.txt`; the link leads to the
+//! archive.
 //!
 //! 1. **Length.** A name has at most 255 bytes. What is too long is cut *before the extension*,
-//!    because tools and people go by it. A cut never falls inside a UTF-8 character: the shell
-//!    would show a valid name as broken.
+//!    because tools and people go by the extension. A cut never falls inside a UTF-8 character: the
+//!    shell would show a valid name as broken.
 //! 2. **What is an extension.** From the last dot to the end, unless the name begins with that
 //!    dot (`.bashrc` has none). An extension so long that nothing of the stem would stay is not
 //!    treated as one: such a name is cut at its end.
 //! 3. **Equal names.** If two entries would be equal, the one with the least path keeps the plain
-//!    name; each other gets `~` and 6 hex digits of its path's hash before the extension, and is
-//!    cut anew so that the digits fit. A name depends on nothing but the listing it stands in, so a
-//!    look-up without a prior `readdir` finds the same entry.
+//!    name; every other one gets `~` and 6 hex digits of its path's hash before the extension, and
+//!    is cut again so that the digits fit. A name depends only on the listing that it is in, so a
+//!    look-up without a `readdir` before it finds the same entry.
 //! 4. **Equal digits.** 24 bits can collide, and a real file may be called `a~1b2c3d.txt`. Plain
-//!    names are given out first; then, in path order, each other entry takes the first of its
+//!    names are given out first; then, in path order, every other entry takes the first of its
 //!    hashes (of the path and a round number) whose name is free.
 
 use std::collections::HashSet;
@@ -59,7 +60,7 @@ pub fn name_all(mut neighbours: Vec<Neighbour>) -> Vec<Named> {
     neighbours.dedup_by(|next, kept| path_bytes(next) == path_bytes(kept));
 
     let mut taken = HashSet::with_capacity(neighbours.len());
-    // In path order the first to ask for a name is the least path that wants it.
+    // In path order, the first neighbour that asks for a name is the one with the least path.
     let plain: Vec<Option<Vec<u8>>> = neighbours
         .iter()
         .map(|neighbour| {
@@ -90,7 +91,7 @@ pub fn find<'a>(listing: &'a [Named], name: &OsStr) -> Option<&'a Named> {
         .and_then(|at| listing.get(at))
 }
 
-/// The first free name with hash digits, and takes it.
+/// Takes the first free name with hash digits.
 fn marked(neighbour: &Neighbour, taken: &mut HashSet<Vec<u8>>) -> Vec<u8> {
     let mut round = 0_u64;
     loop {
@@ -137,13 +138,13 @@ fn spell(neighbour: &Neighbour, mark: Option<&str>) -> Vec<u8> {
     spelt
 }
 
-/// The name of an archive and of a member in it as one name.
+/// The name of an archive and the names of a member in it, as one name.
 fn with_member(name: &[u8], member: &[u8]) -> Vec<u8> {
     let mut name = name.to_vec();
     if !member.is_empty() {
         name.push(b'!');
-        // Characters that a name cannot have: the slash between folders, and NUL, which an archive
-        // may have.
+        // Two characters cannot be in a name: the slash between folders, and NUL, which an archive
+        // may have in its names.
         name.extend(member.iter().map(|&byte| match byte {
             b'/' => b'!',
             0 => b'_',
@@ -161,7 +162,7 @@ fn split(name: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// At most the first `limit` bytes, a few less if the cut would fall inside a UTF-8 character.
+/// At most the first `limit` bytes; a few less if the cut would fall inside a UTF-8 character.
 fn cut(bytes: &[u8], limit: usize) -> &[u8] {
     if bytes.len() <= limit {
         return bytes;
@@ -219,7 +220,7 @@ mod tests {
             .collect()
     }
 
-    /// The 6 digits as the rule defines them, from the definition and not from the code above.
+    /// The 6 digits by the rule, computed here and not by the code above.
     fn digits(path: &[u8]) -> String {
         format!("~{:06x}", hash64(0, &[path]) >> 40)
     }
@@ -292,7 +293,7 @@ mod tests {
         ];
         want.sort();
         assert_eq!(got, want);
-        // Another percent is another name: no digits.
+        // With another percent the names differ: no digits.
         let got = names(vec![neighbour(a, 0.5), neighbour(b, 0.6)]);
         assert_eq!(got, [b"050%_x.txt", b"060%_x.txt"]);
         // A dot file has no extension.
@@ -329,7 +330,7 @@ mod tests {
         let got = &names(vec![neighbour(&long, 0.5)])[0];
         assert_eq!(got.len(), MAX_NAME);
         assert!(got.starts_with(b"050%_nnn") && got.ends_with(b"nnn.txt"));
-        // 'ä' has two bytes: 246 bytes of room hold 123 of them, 245 hold 122.
+        // 'ä' has two bytes: in 246 bytes there is room for 123 of them, in 245 for 122.
         for (extension, want) in [(".txt", 255), (".text", 254)] {
             let long = format!("/d/{}{extension}", "ä".repeat(125)).into_bytes();
             let got = &names(vec![neighbour(&long, 0.5)])[0];

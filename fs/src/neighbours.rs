@@ -1,4 +1,4 @@
-//! What the overlay asks of whoever knows the index.
+//! What the overlay asks about similarity, and whoever knows the index answers.
 //!
 //! The overlay knows the shape of the namespace (names, modes, handles) and nothing about
 //! similarity; whoever implements [`Neighbours`] knows similarity and nothing about the namespace.
@@ -17,12 +17,12 @@ use resemble_core::Score;
 pub struct Neighbour {
     /// Absolute path of the real file (or directory) that the link leads to.
     pub target: PathBuf,
-    /// The names of a member of the archive, joined by `!`; empty: the file
+    /// The path of a member inside the archive `target`, its names joined by `!`; empty: the file
     /// itself.
     pub member: Vec<u8>,
-    /// How much of the asked file is in this one: the `NNN%` of the name.
+    /// How much of the file asked about is in this one: the `NNN%` of the name.
     pub a_in_b: Score,
-    /// Equal bytes: the only ones that show 100 %.
+    /// Whether both have equal bytes: only then does the name show 100 %.
     pub identical: bool,
     /// The relation's word.
     pub relation: &'static str,
@@ -56,40 +56,41 @@ pub trait Neighbours: Send + Sync + 'static {
     /// The neighbours of the file at this absolute path; empty if it has none or is not indexed.
     fn similar(&self, file: &Path) -> Listing;
 
-    /// The directories that resemble this one; empty if it has none, or is too large for an answer
-    /// while somebody waits.
+    /// The directories that resemble this one; empty if there are none, or if the directory is too
+    /// large to be answered for while somebody waits.
     fn similar_dirs(&self, dir: &Path) -> Listing;
 
-    /// The text of `.similar/.why/NAME` for (file, [`Neighbour::path`]). May read both files;
-    /// called on a worker thread, not on a thread that serves the mount.
+    /// The text of `.similar/.why/NAME` for a file and the [`Neighbour::path`] of its neighbour.
+    /// This may read both files, so it is called on a worker thread and not on a thread that serves
+    /// the mount.
     fn why(&self, file: &Path, neighbour: &Path) -> Vec<u8>;
 
-    /// The bytes of `.similar/.report.json`: what `resemble find FILE --format json` prints, of as
-    /// many files as a listing names at most.
+    /// The bytes of `.similar/.report.json`: what `resemble find FILE --format json` prints, for at
+    /// most as many files as a listing names.
     fn report(&self, file: &Path) -> Vec<u8>;
 
-    /// Whether [`Self::similar`] would name anybody. The files view asks this for each file of a
+    /// Whether [`Self::similar`] would name any file. The files view asks this for each file of a
     /// directory whose `.similar` is listed; implement it if it can be cheaper than the answer.
     fn has_similar(&self, file: &Path) -> bool {
         !self.similar(file).neighbours.is_empty()
     }
 
-    /// A number that differs whenever any answer may have changed, or `None` if no such number is
-    /// known. `ls -l F/.similar` looks up each link it has just listed; with a generation the
-    /// overlay answers these from the listing, without it each look-up asks again.
+    /// A number that changes whenever an answer may have changed, or `None` if no such number is
+    /// known. `ls -l F/.similar` looks up each link that it has just listed: with this number the
+    /// overlay answers from the listing, without it each look-up asks again.
     fn generation(&self) -> Option<u64> {
         None
     }
 }
 
-/// Answers from a table: for tests and demonstrations, where no index is wanted.
+/// Answers from a table, for tests and demonstrations, which need no index.
 #[derive(Debug, Default)]
 pub struct MapNeighbours {
     table: Mutex<BTreeMap<PathBuf, Listing>>,
 }
 
 impl MapNeighbours {
-    /// Nobody resembles anybody yet.
+    /// A table in which no file resembles another.
     pub fn new() -> Self {
         Self::default()
     }

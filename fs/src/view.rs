@@ -1,4 +1,5 @@
-//! The namespace of the overlay: which names there are and what stands behind them. No kernel.
+//! The namespace of the overlay: which names there are and what each of them stands for. It needs
+//! no kernel.
 //!
 //! Linux decides that a path through a regular file is an error (ENOTDIR) before any file system
 //! is asked, so `ls report.txt/.similar` cannot work on a file shown as a file. Hence two views:
@@ -14,15 +15,15 @@
 //!
 //! Below a file's `.similar` there are also `.why/NAME` and `.report.json`. Choices:
 //!
-//! 1. **Our names are reachable, not listed**: `.similar` (but in a file's folder), `.why`,
-//!    `.report.json`, `.dirs`. `find`, `rsync` and backups are not led astray, an answer without
+//! 1. **Our names are reachable, not listed**: `.similar` (except in a file's folder), `.why`,
+//!    `.report.json`, `.dirs`. So `find`, `rsync` and backups are not led astray, an answer without
 //!    neighbours is an empty directory, and copying a `.similar` computes no explanations.
 //! 2. **Our names win.** A real entry called `.similar` is hidden and counted; a real file called
 //!    `.dirs` has no answer in the files view.
 //! 3. **A listing is a snapshot** made when the directory is opened and again on rewind: entries
 //!    that come and go meanwhile are neither skipped nor shown twice.
-//! 4. **Times to live.** What mirrors the tree: one second. What answers: zero. There is nothing to
-//!    invalidate, so nobody ever notifies the kernel.
+//! 4. **Times to live.** Entries that mirror the tree live for one second, answers for none. There
+//!    is nothing to invalidate, so nobody ever notifies the kernel.
 //! 5. **Sizes.** `.why/NAME` and `.report.json` say 0 bytes, as files of `/proc` do: a true size
 //!    would mean computing the text for each `ls -l`. They are opened for direct reading, so every
 //!    reader that reads to the end (`cat`, `cp`, `grep`, `less`, `wc`) sees all of it, and one
@@ -32,8 +33,8 @@
 //! 7. **A node is a path**, looked up anew in each request. What vanished is ENOENT at the next
 //!    request; what changed its type is another node (ESTALE makes the kernel look again). An open
 //!    file goes on being readable, as everywhere.
-//! 8. **Roots come and go while mounted**, and no path in use changes its meaning by that: what a
-//!    mount of one root shows stays at its top when a second root comes.
+//! 8. **Roots come and go while mounted**, and this never changes the meaning of a path in use:
+//!    what a mount of one root shows stays at its top when a second root comes.
 
 mod answers;
 mod attr;

@@ -9,7 +9,7 @@ use resemble_mounts as mounts;
 
 use super::{MountError, transport};
 
-/// How long a mount of our kind may take to answer.
+/// How long an overlay may take to answer.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(2);
 
 /// A directory that is ready to be mounted on.
@@ -21,8 +21,8 @@ pub(super) struct MountPoint {
     created: Vec<PathBuf>,
 }
 
-/// The path a mount point will have: absolute and without symbolic links, found without touching
-/// the last component (which may be a dead mount) unless it is a symbolic link.
+/// The path that a mount point will have: absolute and without symbolic links. It is found without
+/// touching the last component (which may be a dead mount) unless that is a symbolic link.
 pub(super) fn resolve(given: &Path) -> Result<PathBuf, MountError> {
     let failed = MountError::at(given);
     let mut path = plain(given).map_err(failed)?;
@@ -44,7 +44,7 @@ pub(super) fn resolve(given: &Path) -> Result<PathBuf, MountError> {
         match std::fs::read_link(&candidate) {
             Ok(target) => path = plain(&parent.join(target)).map_err(failed)?,
             Err(_) => {
-                // Once more with the path that is really meant.
+                // Checked again, now that the path has no symbolic links.
                 return match mounts::enclosing(&candidate).map_err(failed)? {
                     Some(mount) => Err(MountError::InsideOverlay {
                         path: given.to_owned(),
@@ -58,7 +58,7 @@ pub(super) fn resolve(given: &Path) -> Result<PathBuf, MountError> {
     Err(failed(io::Error::other("too many symbolic links")))
 }
 
-/// Absolute and without `.`; `..` is taken by the names, as a shell's `cd` does.
+/// The path, absolute and without `.`; a `..` removes the name before it, as in a shell's `cd`.
 fn plain(path: &Path) -> io::Result<PathBuf> {
     let mut plain = PathBuf::new();
     for component in std::path::absolute(path)?.components() {
@@ -95,10 +95,11 @@ fn is_our_mount(path: &Path) -> io::Result<bool> {
 
 impl MountPoint {
     /// Makes a resolved path ready: a dead mount of ours is taken away, an absent directory is
-    /// created; one that lives, one that is not empty and what is no directory are refused.
+    /// created. A mount that is alive, a directory that is not empty, and anything that is no
+    /// directory are refused.
     pub(super) fn prepare(path: PathBuf) -> Result<Self, MountError> {
         let failed = MountError::at(&path);
-        // Dead mounts may lie on each other, one for each kill.
+        // Dead mounts may lie on top of each other, one for each kill.
         for _ in 0..64 {
             if !is_our_mount(&path).map_err(failed)? {
                 break;
@@ -162,15 +163,16 @@ fn is_not_found(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
 }
 
-/// Whether any process serves this mount of our kind. Asked from a thread of its own: if the
-/// server hangs, so does the question, and then the mount counts as alive.
+/// Whether any process serves this overlay. A thread of its own asks: if the server hangs, so does
+/// the thread, and then the mount counts as alive.
 fn is_alive(path: &Path) -> bool {
     let (answer, answered) = channel();
     let path = path.to_owned();
     let asked = std::thread::Builder::new()
         .name("overlay-probe".to_owned())
         .spawn(move || {
-            // Not `stat`: for a second the kernel answers that for a dead mount from its cache.
+            // `stat` would not do: for a second the kernel answers it from its cache, even for a
+            // dead mount.
             let dead = matches!(rustix::fs::statfs(&path), Err(rustix::io::Errno::NOTCONN));
             // Nobody may be waiting any more.
             let _too_late = answer.send(dead);

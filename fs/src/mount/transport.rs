@@ -6,10 +6,11 @@
 //!
 //! * The kernel is asked first and the helper only if it says EPERM; who is privileged is not
 //!   guessed from a user id.
-//! * The helper passes the descriptor back over a socket whose number stands in `_FUSE_COMMFD`. The
-//!   socket is the helper's standard input: inherited by nobody else, and no code runs between fork
-//!   and exec.
-//! * The options are constants. Nothing of the user's (a comma in a path) can become an option.
+//! * The helper passes the descriptor back over a socket whose number is in `_FUSE_COMMFD`. The
+//!   socket is the helper's standard input: no other process inherits it, and no code runs between
+//!   fork and exec.
+//! * The options are constants. Nothing that the user names (a comma in a path) can become an
+//!   option.
 
 use std::ffi::CString;
 use std::io::{self, IoSliceMut, Read};
@@ -38,7 +39,7 @@ const HELPERS: [&str; 4] = [
     "/usr/local/bin/fusermount3",
 ];
 
-/// Mounts on an existing directory; the result is the connection's descriptor, on which the
+/// Mounts on an existing directory. The result is the descriptor of the connection, on which the
 /// kernel's first message waits.
 pub(super) fn mount(point: &Path) -> Result<OwnedFd, MountError> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
@@ -101,7 +102,7 @@ fn by_helper(point: &Path) -> Result<OwnedFd, MountError> {
             Err(error) => return Err(broken(error)),
         }
     }
-    drop(theirs); // from here on the helper alone holds its end, so its death is an end of file
+    drop(theirs); // now only the helper holds its end, so its death is an end of file
     let Some(mut child) = child else {
         return Err(MountError::NoHelper);
     };
@@ -110,7 +111,7 @@ fn by_helper(point: &Path) -> Result<OwnedFd, MountError> {
     drop(ours);
     let mut message = String::new();
     if let Some(stderr) = child.stderr.take() {
-        // A message that is not UTF-8 is lost; the exit status tells all the same.
+        // A message that is not UTF-8 is lost; the exit status is shown in any case.
         let _unreadable = stderr.take(4096).read_to_string(&mut message);
     }
     let status = child.wait().map_err(broken)?;
@@ -146,7 +147,7 @@ fn receive(socket: &UnixStream) -> io::Result<Option<OwnedFd>> {
 /// directory. With privilege the connection is ended too.
 pub(super) fn detach(point: &Path) -> io::Result<()> {
     // FORCE aborts the connection, so that servers end even while somebody's working directory
-    // keeps the file system alive; DETACH is what makes a busy mount go.
+    // keeps the file system alive; DETACH makes a busy mount go.
     let flags = UnmountFlags::FORCE | UnmountFlags::DETACH | UnmountFlags::NOFOLLOW;
     match rustix::mount::unmount(point, flags) {
         // EINVAL: not a mount point any more, which is what is wanted.

@@ -10,7 +10,7 @@ use super::node::{At, Node, Subject};
 use crate::names::{self, Named};
 use crate::neighbours::Neighbour;
 
-/// At most so many entries stand in one listing (the contract), best first when cut.
+/// The most entries of one listing (the contract); the best stay when it is cut.
 const LISTED: usize = 100;
 /// Answers kept for look-ups after a listing; only used while the generation stands still.
 const KEPT_ANSWERS: usize = 64;
@@ -30,7 +30,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// The neighbour that says most: identical, then the highest share, then the least path.
+    /// The best neighbour: identical, then the highest share, then the least path.
     fn best(&self) -> Option<&Neighbour> {
         self.named
             .iter()
@@ -47,7 +47,7 @@ fn rank(a: &Neighbour, b: &Neighbour) -> std::cmp::Ordering {
 }
 
 impl Namespace {
-    /// An extended attribute.
+    /// The value of an extended attribute.
     pub fn attribute(&self, ino: u64, name: &OsStr) -> Result<Vec<u8>> {
         let node = self.node(ino)?;
         let (Node::File(at) | Node::Folder(at) | Node::Dir(at)) = node.as_ref() else {
@@ -81,8 +81,9 @@ impl Namespace {
         })
     }
 
-    /// The names of the extended attributes. Ours are always all of them: whether there is a best
-    /// neighbour would have to be asked of the index, for each file of every `cp -a` and `ls -l`.
+    /// The names of the extended attributes. Ours are always named, all of them: to know whether a
+    /// file has a best neighbour, the index would have to be asked for each file of every `cp -a`
+    /// and `ls -l`.
     pub fn attributes(&self, ino: u64) -> Result<Vec<OsString>> {
         let node = self.node(ino)?;
         let (Node::File(at) | Node::Folder(at) | Node::Dir(at)) = node.as_ref() else {
@@ -119,7 +120,8 @@ impl Namespace {
 
     /// Asks the index.
     pub(super) fn answer(&self, of: &Subject) -> Arc<Answer> {
-        // Read before asking: an answer made meanwhile is at worst kept for too short a time.
+        // The generation is read before the index is asked: if the answer changes in between, it is
+        // at worst kept for too short a time.
         let generation = self.neighbours.generation();
         let path = self.tree.path(of.at());
         let mut listing = match of {
@@ -149,7 +151,7 @@ impl Namespace {
     }
 }
 
-/// File systems differ in how they say "none": they have no such attributes at all, or not here.
+/// File systems differ in how they refuse: they have no attributes at all, or not this one.
 fn no_attribute(errno: rustix::io::Errno) -> Refusal {
     match errno {
         rustix::io::Errno::NODATA | rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::PERM => {

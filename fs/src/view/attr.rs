@@ -77,8 +77,8 @@ impl Attr {
         }
     }
 
-    /// A directory of ours about this real file or directory: owner and times of that, and
-    /// whoever may read that may read and enter this. Nobody may write.
+    /// A directory of ours about this real file or directory. It has the owner and the times of the
+    /// real one, and whoever may read the real one may read and enter it. Nobody may write.
     pub(crate) fn folder(ino: u64, stat: &Stat) -> Self {
         let read = (stat.st_mode & 0o444) as u16;
         let enter = (stat.st_mode & 0o111) as u16;
@@ -90,8 +90,8 @@ impl Attr {
         }
     }
 
-    /// A file of ours about this real file. Its size is not known until it is opened: 0, as in
-    /// `/proc`, so that `ls -l` costs nothing.
+    /// A file of ours about this real file. Its size is not known until it is opened, so it shows 0
+    /// as in `/proc`, and `ls -l` costs nothing.
     pub(crate) fn text(ino: u64, stat: &Stat) -> Self {
         Self {
             perm: (stat.st_mode & 0o444) as u16,
@@ -111,8 +111,8 @@ impl Attr {
         }
     }
 
-    /// A directory that nothing real stands behind: the folder of several roots, a root that is
-    /// not there now.
+    /// A directory without a real one behind it: the folder of several roots, or a root that is not
+    /// there now.
     pub(crate) fn nowhere(ino: u64) -> Self {
         Self {
             ino,
@@ -135,20 +135,21 @@ impl Attr {
 pub struct Entry {
     /// Number, type and the rest.
     pub attr: Attr,
-    /// How long name and attributes may be trusted without asking again.
+    /// How long the kernel may trust name and attributes without asking again.
     pub ttl: Duration,
 }
 
 /// An opened file or directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened {
-    /// Named in reads and in the release.
+    /// The number that names it in reads and in the release.
     pub handle: u64,
-    /// Reads go to the overlay and not to the page cache: the length is not known beforehand.
+    /// Whether reads go to the overlay and not to the page cache, because the length is not known
+    /// beforehand.
     pub direct: bool,
 }
 
-/// The figures of a file system, as `statvfs`.
+/// The figures of a file system, as `statvfs` has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)] // the names are those of statvfs(3)
 pub struct Space {
@@ -171,31 +172,32 @@ pub trait Sink {
 /// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Nothing of this name, or no longer.
+    /// There is nothing of this name, or no longer.
     NotFound,
-    /// The path is now something of another type than the number the kernel holds: it shall look
+    /// What is at the path has another type now than the number that the kernel holds: it must look
     /// the name up again.
     Stale,
-    /// Asked for entries of something that has none.
+    /// Entries were asked for, and this is no directory.
     NotADirectory,
-    /// Asked for bytes of a directory.
+    /// Bytes were asked for, and this is a directory.
     IsADirectory,
-    /// Everything that would write.
+    /// The request would write.
     ReadOnly,
-    /// No such attribute.
+    /// There is no such attribute.
     NoAttribute,
     /// A handle or number that was not given out.
     BadHandle,
-    /// Not a thing this kind of node can do.
+    /// A node of this kind cannot do this.
     Invalid,
-    /// No data or hole after this offset.
+    /// There is no data or no hole after this offset.
     NoData,
     /// What the watched tree's file system said.
     Real(Errno),
 }
 
 impl Refusal {
-    /// The number for the kernel. Exhaustive on purpose: a new refusal needs a choice here.
+    /// The error number for the kernel. The match is exhaustive on purpose: a new refusal needs a
+    /// choice here.
     pub fn errno(self) -> i32 {
         let errno = match self {
             Self::NotFound => Errno::NOENT,

@@ -1,4 +1,4 @@
-//! Bytes: of the watched files, and of the texts of ours.
+//! Reading: the bytes of the watched files, and our own texts.
 
 use std::io;
 use std::os::fd::AsFd;

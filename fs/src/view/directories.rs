@@ -16,7 +16,7 @@ use super::tree::{RealEntry, RealKind};
 use crate::names::{DIRS, SIMILAR};
 
 impl Namespace {
-    /// Opens a directory: takes the snapshot that is read from this handle.
+    /// Opens a directory and takes the snapshot that is read from this handle.
     pub fn open_dir(&self, ino: u64) -> Result<Opened> {
         let node = self.node(ino)?;
         let entries = self.entries(ino, &node)?;
@@ -46,7 +46,7 @@ impl Namespace {
 
         let mut snapshot = lock().clone();
         if offset == 0 && snapshot.read {
-            // Not under the lock: asking may take its time.
+            // The lock is not held: to ask may take its time.
             snapshot.entries = self.entries(dir.ino, &dir.node)?;
         }
         snapshot.read = true;
@@ -62,7 +62,8 @@ impl Namespace {
         Ok(())
     }
 
-    /// The effort of [`Self::read_dir`]: that of opening if it will take a new snapshot.
+    /// The effort of [`Self::read_dir`]: that of opening the directory if a new snapshot may be
+    /// taken.
     pub fn read_dir_effort(&self, handle: u64, offset: u64) -> Effort {
         match self.handles.get(handle).as_deref() {
             Ok(Handle::Dir(dir)) if offset == 0 => self.list_effort(dir.ino),

@@ -1,4 +1,4 @@
-//! What is open: directory snapshots, files of the tree, texts of ours.
+//! What is open: directory snapshots, files of the tree, our own texts.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -30,7 +30,7 @@ pub(crate) struct OpenDir {
 #[derive(Clone, Debug)]
 pub(crate) struct Snapshot {
     pub(crate) entries: Arc<[Listed]>,
-    /// Whether anything was read from it: then reading from the start again is a rewind.
+    /// Whether anything was read from it: if so, reading from the start again is a rewind.
     pub(crate) read: bool,
 }
 

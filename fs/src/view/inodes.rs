@@ -1,12 +1,13 @@
 //! Inode numbers and how long they live.
 //!
-//! The number of a node is a hash of what it stands for ([`Node::hash`]), so it is the same after
-//! a restart. The table holds the nodes the kernel knows: a successful look-up counts one up, a
-//! `forget` counts down, at zero the node leaves. Two nodes with one hash are told apart by
-//! probing; as long as the kernel knows a node its number stays, whatever comes and goes beside it.
+//! The number of a node is a hash of what it stands for ([`Node::hash`]), so it is the same after a
+//! restart. The table holds the nodes that the kernel knows: each successful look-up adds one to
+//! the count of a node, a `forget` takes some away, and at zero the node leaves the table. Two
+//! nodes with one hash are told apart by probing; as long as the kernel knows a node its number
+//! stays, whatever comes and goes beside it.
 //!
-//! Numbers 0 (no entry), 1 (the root) and `0xffff_ffff` (the kernel's "unknown") are never given
-//! out; nor are those below 2^32, so that no tool that cuts to 32 bits meets them by accident.
+//! Numbers below 2^32 are never given out. Among them are those with a meaning of their own: 0 (no
+//! entry), 1 (the root) and `0xffff_ffff` (the kernel's "unknown").
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -74,7 +75,7 @@ impl Inodes {
         number
     }
 
-    /// The number a look-up of this node would give now, for a directory listing.
+    /// The number that a look-up of this node would give now, for a directory listing.
     pub(crate) fn peek(&self, node: &Node, hash: u64) -> u64 {
         if *node == *self.root {
             ROOT

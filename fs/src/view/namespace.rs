@@ -1,4 +1,4 @@
-//! The requests of a read-only file system, answered.
+//! Answers the requests of a read-only file system.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -43,7 +43,8 @@ pub struct Namespace {
     pub(super) show: Show,
     view_key: u64,
     pub(super) tree: Tree,
-    /// What the mount itself is: the directory of the roots, or the only root there was at first.
+    /// What the top of the mount is: the directory of the roots, or the root that was the only one
+    /// at first.
     top: Node,
     pub(super) neighbours: Arc<dyn Neighbours>,
     pub(super) inodes: Inodes,
@@ -98,9 +99,9 @@ impl Namespace {
         Ok(space)
     }
 
-    /// From now on these are the roots. A mount that mirrors the only root goes on doing so, lest
-    /// paths in use change: a further root is a folder beside that one's entries, with a name that
-    /// none of them has. When the mirrored root goes, its entries go.
+    /// Replaces the roots. A mount that mirrors its only root goes on doing so, because paths in
+    /// use must not change: a further root is a folder beside the entries of the first, with a name
+    /// that none of them has. When the mirrored root goes, its entries go.
     pub fn set_roots(&self, roots: &[PathBuf]) {
         let is_free = |name: &OsStr| match &self.top {
             Node::Dir(at) => name != SIMILAR && self.tree.stat(&at.join(name)).is_err(),
@@ -119,7 +120,7 @@ impl Namespace {
         roots
     }
 
-    /// How many real entries called `.similar` were met and are hidden by ours.
+    /// How many real entries called `.similar` are known and hidden by ours.
     pub fn hidden_similar_entries(&self) -> usize {
         self.hidden.lock().len()
     }
@@ -166,7 +167,7 @@ impl Namespace {
     pub fn lookup(&self, parent: u64, name: &OsStr) -> Result<Entry> {
         let parent = self.node(parent)?;
         let (node, stat) = self.resolve(&parent, name)?;
-        // Attributes first: a number is only given out with an answer.
+        // The attributes come first: a number is only given out with an answer.
         let mut attr = self.attr_of(0, &node, stat)?;
         let ttl = ttl(&node);
         let hash = self.hash(&node);
@@ -183,7 +184,7 @@ impl Namespace {
     pub fn getattr(&self, ino: u64) -> Result<Entry> {
         let node = self.node(ino)?;
         let attr = self.attr_of(ino, &node, None).or_else(|refusal| {
-            // The path is gone, but somebody reads the file still.
+            // The path is gone, but somebody still reads the file.
             let Some(handle) = self.handles.open_file(ino) else {
                 return Err(refusal);
             };
@@ -211,7 +212,8 @@ impl Namespace {
         self.inodes.node(ino).ok_or(Refusal::Stale)
     }
 
-    /// The node of a name in a directory, with the `stat` of a real entry, which is known by then.
+    /// The node of a name in a directory. For a real entry also its `stat`, which had to be made to
+    /// find it.
     fn resolve(&self, parent: &Node, name: &OsStr) -> Result<(Node, Option<Stat>)> {
         if name.is_empty() || name == "." || name == ".." {
             return Err(Refusal::NotFound);

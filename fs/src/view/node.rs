@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::ident::hash64;
 
-/// A place of the watched tree: which root, and the path below it (empty: the root itself).
+/// A place in the watched tree: which root, and the path below it (empty: the root itself).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct At {
     pub(crate) root: usize,
@@ -62,7 +62,7 @@ impl Subject {
     }
 }
 
-/// What an inode stands for: everything a request needs, so that no state but this is kept.
+/// What an inode stands for. It has everything that a request needs, so no other state is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Node {
     /// The directory of the roots, if there are several.
@@ -90,8 +90,8 @@ pub(crate) enum Node {
 }
 
 impl Node {
-    /// What the hash of the inode number is made of. A file that becomes a directory, or a file
-    /// that is a folder in one place and a file in another, are different nodes with different
+    /// Tells the kinds apart in the hash of the inode number. A file that becomes a directory, or a
+    /// file that is a folder in one place and a file in another, are different nodes with different
     /// numbers: the kernel takes a type change under one number for a broken file system.
     fn kind_key(&self) -> u64 {
         match self {
@@ -117,7 +117,7 @@ impl Node {
         }
     }
 
-    /// The place of the tree it is about.
+    /// The place in the tree that it is about.
     pub(crate) fn at(&self) -> Option<&At> {
         match self {
             Self::Top => None,
@@ -133,8 +133,8 @@ impl Node {
         }
     }
 
-    /// The number this node has unless another has it already: the same after a restart, because
-    /// it is made of the path and of nothing that is counted.
+    /// The number that this node has unless another node has it already. It is the same after a
+    /// restart, because it is made of paths and of nothing that is counted.
     pub(crate) fn hash(&self, view_key: u64, path: &Path) -> u64 {
         let target = match self {
             Self::Link { target, .. } | Self::Why { target, .. } => target.as_os_str().as_bytes(),

@@ -28,7 +28,7 @@ struct Fixture {
 }
 
 impl Fixture {
-    /// `docs/{report.txt,sub/old.txt,link}` and what resembles what.
+    /// The tree `docs/{report.txt,sub/old.txt,link}`, in which report.txt resembles old.txt.
     fn new() -> Self {
         let this = Self {
             dir: TempTree::new(),
@@ -70,7 +70,7 @@ fn near(target: &Path, score: f64) -> Neighbour {
     }
 }
 
-/// Walks names as the kernel would, and gives back what it looked up.
+/// Looks up names one after the other as the kernel would, and forgets them again at the end.
 struct Walk<'a> {
     space: &'a Namespace,
     looked_up: Vec<u64>,

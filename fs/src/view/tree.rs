@@ -4,18 +4,18 @@
 //!    `openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)`. No rename and no
 //!    symbolic link in the tree can lead a request elsewhere.
 //! 2. **Never through ourselves.** What is left out (our mount points, the mounts of others of our
-//!    kind, `exclude`) is left out by path, before any system call on it. What a path cannot tell
-//!    (a bind mount of our mount) the mount id can: the first attempt may not cross a mount
-//!    (`RESOLVE_NO_XDEV`), and only if that fails is the descriptor of a second one placed by its
-//!    id.
+//!    kind, `exclude`) is left out by path, before any system call on it. A bind mount of one of
+//!    our mounts has another path, so its mount id must tell: the first attempt may not cross a
+//!    mount (`RESOLVE_NO_XDEV`), and only if it fails, a second one is made and the mount id of its
+//!    descriptor is checked.
 //! 3. **Never a special file.** A file is found with `O_PATH`, which opens nothing; only when the
 //!    descriptor says *regular* is that very file opened for reading, through `/proc/self/fd`.
-//! 4. **No trace.** `O_NOATIME` where we may; reading is not a change.
-//! 5. **A root may vanish** (a disk is unplugged, a directory replaced). The handle is taken anew
-//!    by path when it is used and older than a second, so a root comes back as it went.
-//! 6. **Roots come and go** while the tree is in use. A root keeps its place in the list when it is
-//!    dismissed, so that a place of the tree never means another; it is not there for anybody then,
-//!    and nothing of it is held open.
+//! 4. **No trace.** Files are opened with `O_NOATIME` where we may; reading is not a change.
+//! 5. **A root may vanish** (a disk is unplugged, a directory replaced). A handle that is older
+//!    than a second is taken again by path when it is used, so a root that is back is seen again.
+//! 6. **Roots come and go** while the tree is in use. A root that is dismissed keeps its place in
+//!    the list, so that a place in the tree never comes to mean another. Until it is a root again,
+//!    nothing is found in it, and its handle is closed.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -33,7 +33,7 @@ use rustix::io::Errno;
 
 use super::node::At;
 
-/// How long a root's handle is used before it is taken anew.
+/// How long a root's handle is used before it is taken again.
 const HANDLE_AGE: Duration = Duration::from_secs(1);
 
 /// The type of a name of the tree.
@@ -70,16 +70,16 @@ pub(crate) struct RealEntry {
 
 #[derive(Debug)]
 struct Root {
-    /// As it was given: the path that the index knows and that links show.
+    /// The path as it was given: the one that the index knows and that links show.
     path: PathBuf,
-    /// Without symbolic links: the path that mount points are compared with.
+    /// The path without symbolic links: the one that mount points are compared with.
     real: PathBuf,
-    /// The folder that it is, where it is not the mount itself.
+    /// The name of its folder, unless the mount itself mirrors it.
     name: OsString,
     handle: Mutex<RootHandle>,
 }
 
-/// A root, and whether it is one still.
+/// A root, and whether it still is one.
 type Slot = (Arc<Root>, bool);
 
 #[derive(Debug)]
@@ -131,14 +131,15 @@ fn take(real: &Path, mounts: &MountTable) -> Option<Arc<OwnedFd>> {
 /// All roots.
 #[derive(Debug)]
 pub(crate) struct Tree {
-    /// Those that were dismissed keep their numbers. Held for copying, never for a system call.
+    /// Dismissed roots keep their numbers. The lock is held to copy the list, never during a system
+    /// call.
     roots: RwLock<Vec<Slot>>,
     exclude: HashSet<PathBuf>,
     mounts: LiveTable,
 }
 
 impl Tree {
-    /// Without roots. `exclude` are absolute paths without symbolic links, which together with
+    /// A tree without roots. `exclude` are absolute paths without symbolic links; they and
     /// everything below them are not part of the tree.
     pub(crate) fn new(exclude: impl IntoIterator<Item = PathBuf>) -> std::io::Result<Self> {
         Ok(Self {
@@ -148,8 +149,8 @@ impl Tree {
         })
     }
 
-    /// From now on these are the roots. A new one is opened if it is there, and gets the first name
-    /// that is free: its last component, `root` for `/`, then `~2`, `~3`.
+    /// Replaces the roots. A new root is opened if it is there, and gets the first name that is
+    /// free: its last component (`root` for `/`), then with `~2`, `~3` after it.
     pub(crate) fn set_roots(&self, paths: &[PathBuf], is_free: &dyn Fn(&OsStr) -> bool) {
         let mounts = self.mounts.current();
         let mut roots = self.slots();
@@ -206,7 +207,7 @@ impl Tree {
             .map_or_else(PathBuf::new, |(root, _)| below(&root.path, &at.rel))
     }
 
-    /// The place itself with everything an answer needs: an `O_PATH` descriptor and its `stat`.
+    /// Opens a place with everything that an answer needs: an `O_PATH` descriptor and its `stat`.
     pub(crate) fn stat(&self, at: &At) -> Result<(OwnedFd, Stat), Errno> {
         let fd = self.open(at, OFlags::PATH | OFlags::NOFOLLOW)?;
         let stat = rustix::fs::fstat(&fd)?;
@@ -236,7 +237,7 @@ impl Tree {
                 continue;
             }
             let kind = match entry.file_type() {
-                // Some file systems do not say; the path is not left out, so it may be asked.
+                // Some file systems do not say. The path is not left out, so it may be looked at.
                 FileType::Unknown => match self.stat(&at.join(name)) {
                     Ok((_, stat)) => RealKind::of_stat(&stat),
                     Err(_) => continue,
@@ -251,7 +252,7 @@ impl Tree {
         Ok(entries)
     }
 
-    /// The target of a symbolic link, as its bytes are.
+    /// The bytes of a symbolic link's target.
     pub(crate) fn read_link(&self, at: &At) -> Result<Vec<u8>, Errno> {
         let fd = self.open(at, OFlags::PATH | OFlags::NOFOLLOW)?;
         rustix::fs::readlinkat(&fd, "", Vec::new()).map(std::ffi::CString::into_bytes)
@@ -274,7 +275,7 @@ impl Tree {
         Ok(Some(File::from(file)))
     }
 
-    /// The figures of the file system this place is on.
+    /// The figures of the file system that this place is on.
     pub(crate) fn space(&self, at: &At) -> Result<StatVfs, Errno> {
         let fd = self.open(at, OFlags::PATH | OFlags::NOFOLLOW)?;
         rustix::fs::fstatvfs(&fd)
@@ -350,7 +351,7 @@ impl Tree {
     }
 }
 
-/// `openat2`, again if a rename or a signal came between (the kernel asks for that).
+/// `openat2`, repeated if a rename or a signal came in between (the kernel asks for that).
 fn resolved(
     top: &OwnedFd,
     rel: &Path,

@@ -39,7 +39,7 @@ fn everyday_commands_in_the_folders_view() {
         long.contains("062%_old.txt -> /") && long.contains("report.txt"),
         "{long}"
     );
-    // Texts of unknown length: every way of reading sees all of them.
+    // The length of these texts is not known before: every way of reading sees all of them.
     let why = shell("cat $1/report.txt/.similar/.why/062%_old.txt", m);
     assert!(
         why.contains("report.txt resembles ") && why.ends_with("old.txt\n"),

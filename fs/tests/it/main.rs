@@ -1,4 +1,4 @@
-//! The overlay without a kernel and as a real mount: one binary, one module a theme.
+//! The overlay without a kernel and as a real mount: one binary, with one module for each theme.
 
 #![allow(clippy::unwrap_used, missing_docs)] // a test program
 

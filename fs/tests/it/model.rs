@@ -15,7 +15,7 @@ use resemble_fs::view::{Kind, Namespace, ROOT, Sink};
 use resemble_fs::{Show, View};
 use resemble_testutil::TempTree;
 
-/// A change of the tree. Paths are drawn from few names, so that changes meet each other.
+/// A change of the tree. There are few names, so that changes often concern the same path.
 #[derive(Clone, Debug)]
 enum Change {
     Write(PathBuf, Vec<u8>),
@@ -51,7 +51,7 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// Makes a change; one that the file system refuses is no change.
+/// Makes a change. If the file system refuses it, nothing changes.
 fn apply(top: &Path, change: &Change) {
     let at = |path: &PathBuf| top.join(path);
     let _refused = match change {
@@ -203,7 +203,7 @@ proptest! {
             let (want, got) = (real(&top), overlay(&space));
             prop_assert_eq!(&got, &want, "after {:?}", change);
         }
-        // And by name, without a listing: what is not there is not found.
+        // Look-ups by name, without a listing: what is not there is not found.
         for name in [b"a".as_slice(), b"b.txt", b"\xff\n", b".hidden", b"c"] {
             let name = OsStr::from_bytes(name);
             prop_assert_eq!(

@@ -151,7 +151,7 @@ fn a_mount_point_inside_a_watched_root_is_skipped() {
     let first = Overlay::mount(inside("M", View::Files), Arc::clone(&site.map) as _).unwrap();
     let second =
         Overlay::mount(inside("sub/N", View::Folders), Arc::clone(&site.map) as _).unwrap();
-    // A bind mount of the first: no path tells that it is one of ours.
+    // A bind mount of the first: its path does not tell that it is one of ours.
     fs::create_dir(site.path("docs/bound")).unwrap();
     rustix::mount::mount_bind(first.mount_point(), site.path("docs/bound")).unwrap();
     for overlay in [&first, &second] {
@@ -196,8 +196,8 @@ fn an_overlay_is_known_by_its_id_when_its_path_changed() {
     };
     let outer = Overlay::mount(config("M", "p/docs"), Arc::clone(&site.map) as _).unwrap();
     let inner = Overlay::mount(config("p/docs/N", "other"), Arc::clone(&site.map) as _).unwrap();
-    // For up to a second the root's handle is good while its path, and that of the inner mount,
-    // are other ones: then only the id tells. Afterwards the root is not there.
+    // For up to a second the root's handle is still used, although its path and that of the inner
+    // mount have changed: only the id tells then. Afterwards the root is not there.
     fs::rename(site.path("p"), site.path("q")).unwrap();
     let out = run("stat", [outer.mount_point().join("N")]);
     assert!(

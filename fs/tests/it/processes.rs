@@ -11,7 +11,8 @@ use std::sync::Arc;
 use crate::site::{Site, client, fuse_works, mounts, near, shell};
 use resemble_fs::{Overlay, OverlayConfig, View, is_inside_resemble_mount};
 
-/// What a child process of these tests does, told by its environment; nothing in the parent.
+/// Started as a child process by other tests, it does what its environment says; as a test of its
+/// own it does nothing.
 #[test]
 fn child_process() {
     let Some(docs) = std::env::var_os("RESEMBLE_TEST_DOCS") else {
@@ -135,8 +136,8 @@ fn an_unprivileged_user_can_mount() {
     let site = Site::new();
     let dir = site.path("");
     fs::copy(std::env::current_exe().unwrap(), site.path("test")).unwrap();
-    // `daemon` has a passwd entry, which fusermount3 wants. Nothing leaves the namespace.
-    // With fusectl the busy connection is ended at once; without, it ends with the last client.
+    // `daemon` has a passwd entry, which fusermount3 wants. No mount leaves the namespace. With
+    // fusectl the busy connection is ended at once; without it, it ends with the last client.
     for fusectl in ["mount -t fusectl none /sys/fs/fuse/connections", "true"] {
         let script = format!(
             "rm -f fuse; mknod fuse c 10 229; chmod 666 fuse; mount --bind fuse /dev/fuse; {fusectl}

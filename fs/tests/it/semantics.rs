@@ -36,7 +36,7 @@ fn tests_below(dir: &Path, found: &mut BTreeMap<String, String>) {
     }
 }
 
-/// The items of the page's lists that end with a test's name: (sentence, name).
+/// The items of the page's lists as (sentence, name); each ends with the name of a test.
 fn promises_in(page: &str) -> Vec<(String, String)> {
     let page = page.split("## What is not promised").next().unwrap();
     let items = page
@@ -60,7 +60,7 @@ fn every_promise_names_a_test_that_repeats_it() {
     let mut tests = BTreeMap::new();
     tests_below(&here.join("src"), &mut tests);
     tests_below(&here.join("tests"), &mut tests);
-    // Where the view lies, and what it answers with, is the daemon's affair.
+    // The daemon decides where the view lies and what it answers, so it has tests of promises too.
     tests_below(&here.join("../tests/system"), &mut tests);
     tests_below(&here.join("../daemon/tests"), &mut tests);
     let page = fs::read_to_string(here.join("../docs/semantics.md")).unwrap();

@@ -1,4 +1,4 @@
-//! Real mounts for tests: a tree, an overlay on it, clients that can never hang the test.
+//! Real mounts for tests: a tree, an overlay on it, and clients that can never hang the test.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,7 +13,7 @@ use resemble_fs::{
 };
 use resemble_testutil::{TempTree, skipped};
 
-/// Whether root can mount here; if not, that is said loudly, or is a failure.
+/// Whether root can mount here. If not, the test says so loudly, or fails.
 pub(crate) fn fuse_works() -> bool {
     if !rustix::process::geteuid().is_root() {
         skipped("these tests run as root");
@@ -29,7 +29,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// `docs/{report.txt,copy.txt,sub/old.txt,link}`; report.txt resembles the other two.
+    /// The tree `docs/{report.txt,copy.txt,sub/old.txt,link}`; report.txt resembles the next two.
     pub(crate) fn new() -> Self {
         let this = Self {
             dir: TempTree::new(),
@@ -74,7 +74,8 @@ impl Site {
 }
 
 impl Drop for Site {
-    /// A failed test leaves no mount behind that the removal of the folder would walk into.
+    /// Unmounts what a failed test has left mounted: the removal of the folder must not walk into a
+    /// mount.
     fn drop(&mut self) {
         for mount in mounts() {
             if !mount.starts_with(self.dir.root()) {
@@ -108,8 +109,8 @@ pub(crate) fn near(target: &Path, score: f64) -> Neighbour {
     }
 }
 
-/// A client command that is killed, not asked, after 30 s: a process stuck in a file system does
-/// not hear anything else.
+/// A client command that is killed after 30 s: a process that is stuck in a file system obeys no
+/// other signal.
 pub(crate) fn client(program: &str) -> Command {
     let mut command = Command::new("timeout");
     command
@@ -123,7 +124,7 @@ pub(crate) fn run<S: AsRef<OsStr>>(program: &str, args: impl IntoIterator<Item =
     client(program).args(args).output().unwrap()
 }
 
-/// Standard output of a command that must succeed without a word on standard error.
+/// The standard output of a command, which must succeed and leave standard error empty.
 pub(crate) fn output<S: AsRef<OsStr>>(program: &str, args: impl IntoIterator<Item = S>) -> String {
     let out = run(program, args);
     let said = String::from_utf8_lossy(&out.stderr);
@@ -135,7 +136,7 @@ pub(crate) fn output<S: AsRef<OsStr>>(program: &str, args: impl IntoIterator<Ite
     String::from_utf8(out.stdout).unwrap()
 }
 
-/// Runs a shell line with `$1` the mount point, as [`output`].
+/// Runs a shell line in which `$1` is the mount point, as [`output`] does.
 pub(crate) fn shell(line: &str, mount: &Path) -> String {
     output(
         "sh",

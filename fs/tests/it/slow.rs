@@ -19,7 +19,7 @@ struct Blocking {
 
 impl Blocking {
     fn block(&self) {
-        // Only the first are counted, and only the test's end releases.
+        // The test receives only the first of these, and may have stopped receiving by now.
         let _uncounted = self.entered.lock().unwrap().send(());
         // Ends when the test drops its sender.
         let _released = self.release.lock().unwrap().recv();
@@ -77,14 +77,14 @@ fn readers_never_block_each_other() {
             .spawn();
         waiting.push(child.unwrap());
     };
-    // Two are inside the index at once: each of the two pools has one that waits.
+    // Two requests are inside the index at once, one in each pool.
     start("ls $1/slow/.similar");
     start("cat $1/report.txt/.similar/.why/050%_other");
     for _ in 0..2 {
         seen.recv_timeout(Duration::from_secs(20))
             .expect("both are inside");
     }
-    // More of the same kind: the servers have four threads, the pools four each.
+    // More requests for texts: four threads serve the mount, and each pool has four.
     for _ in 0..8 {
         start("cat $1/report.txt/.similar/.why/050%_other");
     }

@@ -236,7 +236,7 @@ fn roots_come_and_go_while_mounted() {
     assert_eq!(refusal(&space, "/sub~2"), Refusal::NotFound);
     assert!(space.getattr(inside.ino()).is_err());
     assert!(space.open(file.ino()).is_err());
-    // The mirrored one goes, and comes back to its place.
+    // The mirrored root goes, and comes back to its place.
     set(&["b/sub"]);
     assert_eq!(ls(&space, "/"), ["sub~2"]);
     assert_eq!(refusal(&space, "/report.txt"), Refusal::NotFound);
@@ -276,7 +276,8 @@ fn a_vanished_root_is_empty_and_comes_back() {
         }
         fs::create_dir(fixture.path("docs")).unwrap();
         fs::write(fixture.path("docs/again"), "back").unwrap();
-        // At most a second behind: a handle's age is what is waited for, not a thread.
+        // The handle of a root is replaced when it is a second old, so this ends without another
+        // thread.
         let deadline = std::time::Instant::now() + Duration::from_secs(20);
         while ls(&space, docs).is_empty() {
             assert!(std::time::Instant::now() < deadline);
