@@ -221,7 +221,8 @@ pub enum GroupsPart {
     Links(Vec<Link>),
 }
 
-/// The most paths, members or links in one row of the wire: a path has at most 4,096 bytes.
+/// The most paths in one row of the wire. A path has at most 4,096 bytes, and one in JSON, escaped
+/// and as base64, at most eight times as many: so a row stays below [`crate::frame::MAX_ANSWER`].
 const PIECE: usize = 500;
 
 impl Parts for Groups {
@@ -278,8 +279,71 @@ impl Parts for Groups {
                     .chunks(PIECE)
                     .map(|m| GroupsPart::Members(m.to_vec())),
             );
-            parts.extend(links.chunks(PIECE).map(|l| GroupsPart::Links(l.to_vec())));
+            // A link has two paths.
+            let links = links.chunks(PIECE / 2);
+            parts.extend(links.map(|l| GroupsPart::Links(l.to_vec())));
         }
         parts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::{MAX_ANSWER, encode};
+    use crate::message::Reply;
+
+    #[test]
+    fn the_longest_paths_fit_into_the_rows() {
+        // Controls are escaped, and the last byte is not UTF-8: a path cannot be longer in JSON.
+        let path = PathText::from_bytes([&[1; 4095][..], b"\xff"].concat());
+        let member = Member {
+            path: path.clone(),
+            size: u64::MAX,
+            mtime: i64::MIN,
+            a_in_b: Fraction::ONE,
+            b_in_a: Fraction::ONE,
+            newest: true,
+            copies: u64::MAX,
+        };
+        let link = Link {
+            a: path.clone(),
+            b: path.clone(),
+            a_in_b: Fraction::ONE,
+            b_in_a: Fraction::ONE,
+            shared_bytes: u64::MAX,
+            layer: Layer::Text,
+            discount: Discount::default(),
+        };
+        let groups = Groups {
+            summary: GroupsSummary::default(),
+            identical: vec![IdenticalSet {
+                size: u64::MAX,
+                paths: vec![path.clone(); PIECE + 1],
+                mtimes: vec![i64::MIN; PIECE + 1],
+            }],
+            clusters: vec![Cluster {
+                id: "id".to_owned(),
+                kind: ClusterKind::Family,
+                center: path,
+                average: Fraction::ONE,
+                worst: Fraction::ONE,
+                bytes: u64::MAX,
+                component: "id".to_owned(),
+                members: vec![member; PIECE + 1],
+                links: vec![link; PIECE + 1],
+            }],
+        };
+        let parts = groups.clone().into_parts();
+        assert!(
+            parts
+                .iter()
+                .all(|part| encode(&Reply::Row(part), MAX_ANSWER).is_ok())
+        );
+        let mut together = Groups::default();
+        for part in parts {
+            together.add(part);
+        }
+        assert_eq!(together, groups);
     }
 }
