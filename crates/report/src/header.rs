@@ -216,7 +216,14 @@ fn covered(document: &CoveredDocument) -> ReportHeader {
     let dir = named(&document.parameters.dir);
     let missing = body.missing.len() as u64;
     let is_whole = document.parameters.filter.is_none();
-    let verdict = if body.covered {
+    let recorded = body.recorded.len() as u64;
+    let verdict = if body.covered && recorded > 0 {
+        format!(
+            "{dir} can go: every entry has an equal elsewhere, {} of them only by the digest in a \
+             catalogue.",
+            human_count(recorded)
+        )
+    } else if body.covered {
         format!("{dir} can go: every entry has an equal elsewhere, compared byte by byte.")
     } else if !is_whole {
         format!(

@@ -1,6 +1,8 @@
 use super::*;
-use resemble_proto::documents::{DirsDocument, DirsParameters, SimilarDirs};
-use resemble_proto::message::{DirRow, Header};
+use resemble_proto::documents::{
+    CoveredDocument, CoveredFilter, CoveredParameters, DirsDocument, DirsParameters, SimilarDirs,
+};
+use resemble_proto::message::{CoverPair, Coverage, DirRow, Header};
 use resemble_proto::number::Fraction;
 use resemble_proto::report::CommonParameters;
 
@@ -99,6 +101,40 @@ fn a_page_asks_for_nothing_and_lets_nothing_in() {
         1,
         "when it was made"
     );
+}
+
+/// A catalogue proves nothing: no bytes were compared, and the page must not claim it.
+#[test]
+fn a_page_says_what_only_a_catalogue_covers() {
+    let pair = CoverPair {
+        path: "/d/a".into(),
+        by: "/\0disk/a".into(),
+        size: 3,
+    };
+    let body = Coverage {
+        covered: true,
+        files: 1,
+        bytes: 3,
+        recorded: vec![pair],
+        ..Coverage::default()
+    };
+    let parameters = CoveredParameters {
+        dir: "/d".into(),
+        by: vec!["/\0disk".into()],
+        params: String::new(),
+        filter: CoveredFilter::default(),
+    };
+    let mut document = CoveredDocument::new(parameters, Header::default(), body, Vec::new());
+    let page = |document: &CoveredDocument| {
+        let mut out = Vec::new();
+        write(&mut out, Report::Covered(document), &Extras::default(), 0).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let recorded = page(&document);
+    assert!(recorded.contains("1 of them only by the digest in a catalogue."));
+    assert!(!recorded.contains("compared byte by byte."));
+    document.body.copies = std::mem::take(&mut document.body.recorded);
+    assert!(page(&document).contains("elsewhere, compared byte by byte."));
 }
 
 #[test]
