@@ -569,15 +569,17 @@ mod tests {
             UNIX_EPOCH.duration_since(time).unwrap(),
             Duration::from_millis(1200)
         );
-        assert_eq!(
-            system_time(Time {
-                seconds: i64::MIN,
-                nanos: 0
-            }),
-            system_time(Time {
-                seconds: i64::MIN,
-                nanos: 0
-            })
-        );
+    }
+
+    #[test]
+    fn a_time_that_cannot_be_is_1970() {
+        for seconds in [i64::MIN, i64::MAX] {
+            assert_ne!(system_time(Time { seconds, nanos: 0 }), UNIX_EPOCH);
+        }
+        let time = Time {
+            seconds: i64::MAX,
+            nanos: u32::MAX,
+        };
+        assert_eq!(system_time(time), UNIX_EPOCH);
     }
 }

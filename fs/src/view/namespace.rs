@@ -330,23 +330,23 @@ impl Namespace {
         let Some(at) = node.at() else {
             return Ok(Attr::nowhere(ino));
         };
-        let (wanted, other) = match node {
+        let wanted = match node {
             Node::Dir(_)
             | Node::Index(_)
             | Node::Similar(Subject::Dir(_))
             | Node::Link {
                 of: Subject::Dir(_),
                 ..
-            } => (RealKind::Directory, Refusal::Stale),
-            Node::Symlink(_) => (RealKind::Symlink, Refusal::Stale),
-            _ => (RealKind::Regular, Refusal::Stale),
+            } => RealKind::Directory,
+            Node::Symlink(_) => RealKind::Symlink,
+            _ => RealKind::Regular,
         };
         let stat = match known.map_or_else(|| self.tree.stat(at).map(|(_, stat)| stat), Ok) {
             Ok(stat) if RealKind::of_stat(&stat) == wanted => stat,
             _ if *node != self.top && !self.tree.has_root(at) => return Err(Refusal::Stale),
             // A root that is not there now (or is no directory) is an empty directory.
             _ if at.is_root() && wanted == RealKind::Directory => return Ok(Attr::nowhere(ino)),
-            Ok(_) => return Err(other),
+            Ok(_) => return Err(Refusal::Stale),
             Err(errno) => return Err(errno.into()),
         };
         Ok(match node {
