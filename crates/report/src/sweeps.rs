@@ -173,7 +173,7 @@ impl Summary {
     pub fn report(&self) -> Page {
         let about = format!(
             "{} sweeps, {:.1} days from the first to the last. A file is followed through edits \
-             and moves; what came and went between two sweeps nobody knew.",
+             and moves. A file that came and went between two sweeps is not known.",
             self.sweeps.len(),
             self.days(0, self.sweeps.len().saturating_sub(1))
         );
@@ -254,9 +254,9 @@ impl Summary {
                 points,
             });
         }
-        let text = "Each row says what became of the files of the sweep before. What lies in \
-                    another file now has died, what was a part of another is created; a copy is \
-                    created, too.";
+        let text = "Each row says what became of the files of the sweep before. A file that now \
+                    lies in another counts as died, and one that was part of another as created; \
+                    a copy counts as created, too.";
         Section::new("From sweep to sweep", text)
             .table(table)
             .plot(plot)
@@ -323,8 +323,8 @@ impl Summary {
         }
         Section::new(
             "Moves",
-            "A root is a folder at the top of the catalogue; files beside these folders are of one \
-             root, too.",
+            "A root is a folder at the top of the catalogue; the files beside these folders count \
+             as one root, too.",
         )
         .table(table)
     }
