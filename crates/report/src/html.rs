@@ -257,7 +257,7 @@ impl SheetSink for Tables<'_> {
 /// `<`, `>` and `&` are written as `\u003c` and so on, so that no name can end the block or begin a
 /// comment. So are the characters U+2000 to U+207F, among which are the line ends of old scripts
 /// and everything that turns the direction of a line: whoever reads the source of the page sees
-/// what is there. In JSON all of these stand in strings only, so the parsed document is the same.
+/// what is there. In JSON all of these are in strings only, so the parsed document is the same.
 struct Shielded<'a> {
     out: &'a mut dyn Write,
     /// The first bytes of a character U+2000 to U+207F: a write may end in the middle of one.

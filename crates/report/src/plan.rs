@@ -6,9 +6,9 @@
 //!
 //! 1. **Dry by default.** The script only prints what it would do; it acts with `--do-it`.
 //! 2. **Nothing is trusted.** Before each step the script looks at both files again. They must be
-//!    regular files (a link that stands there now is not followed) with the same device, inode,
-//!    size and time of last change to the nanosecond, and their bytes are compared. Whatever does
-//!    not fit is skipped and counted.
+//!    regular files (if there is a link now, it is not followed) with the same device, inode, size
+//!    and time of last change to the nanosecond, and their bytes are compared. Whatever does not
+//!    fit is skipped and counted.
 //! 3. **One copy always stays.** No step of the plan replaces the file that stays, and a step that
 //!    does not find it unchanged does nothing.
 //! 4. **All or nothing.** The new entry is made under a temporary name in the same folder and

@@ -46,7 +46,7 @@ impl Namespace {
 
         let mut snapshot = lock().clone();
         if offset == 0 && snapshot.read {
-            // The lock is not held: to ask may take its time.
+            // The lock is not held here: the index may take its time.
             snapshot.entries = self.entries(dir.ino, &dir.node)?;
         }
         snapshot.read = true;

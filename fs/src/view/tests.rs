@@ -1,4 +1,5 @@
-//! The namespace without a kernel. Doc comments that are promises stand in `docs/semantics.md`.
+//! The namespace without a kernel. Doc comments that are promises are repeated in
+//! `docs/semantics.md`.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;

@@ -1,4 +1,5 @@
-//! What users do on a real mount. Doc comments that are promises stand in `docs/semantics.md`.
+//! What users do on a real mount. Doc comments that are promises are repeated in
+//! `docs/semantics.md`.
 
 use std::fs;
 use std::os::unix::fs::symlink;

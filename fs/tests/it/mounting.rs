@@ -1,4 +1,4 @@
-//! Mounting and unmounting. Doc comments that are promises stand in `docs/semantics.md`.
+//! Mounting and unmounting. Doc comments that are promises are repeated in `docs/semantics.md`.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,5 +1,5 @@
-//! Mounts of other processes and users, and for many at once. Doc comments that are promises stand
-//! in `docs/semantics.md`.
+//! Mounts of other processes and users, and for many at once. Doc comments that are promises are
+//! repeated in `docs/semantics.md`.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

@@ -1,4 +1,4 @@
-//! Slow answers and panics behind a real mount. Doc comments that are promises stand in
+//! Slow answers and panics behind a real mount. Doc comments that are promises are repeated in
 //! `docs/semantics.md`.
 
 use std::fs;
