@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-use crate::PATIENCE;
+/// How long anything may take before the test gives up on it.
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Starts a program and waits until it says `READY=1` on a notification socket, which is made at
 /// `address`. `Err` is how the program ended instead; one that takes too long is killed.

@@ -9,15 +9,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
-use std::time::Duration;
 
 use rustix::mount::UnmountFlags;
 use rustix::process::{Pid, Signal};
 
 use crate::{Ran, TempTree, start_ready};
-
-/// How long anything may take before the test gives up on it.
-pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The folder of the freshly built programs.
 ///
