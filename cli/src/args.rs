@@ -220,8 +220,8 @@ pub enum Command {
     Lost(LostArgs),
     /// Show how each version of a file resembles the one before
     ///
-    /// One line per sweep, from dated catalogues and what is here now. With --summary: how everything
-    /// changed from sweep to sweep.
+    /// One line per sweep, from dated catalogues and what is here now. With --summary: how
+    /// everything changed from sweep to sweep.
     #[command(after_help = sweeps::HISTORY_EXAMPLES)]
     History(HistoryArgs),
     /// Ask by a published method, or repeat the papers' experiments

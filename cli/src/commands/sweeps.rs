@@ -240,7 +240,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The catalogues that were imported, and what the daemon watches if there is one that may be asked.
+/// The catalogues that were imported, and what the daemon watches if there is one that may be
+/// asked.
 fn everywhere(env: &Env, global: &Global) -> Vec<Named> {
     let watched = || {
         backend::daemon(env, global)?

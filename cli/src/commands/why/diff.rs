@@ -1,9 +1,9 @@
 //! Handing two files over to the program of `$DIFF`.
 //!
 //! The value is split at blanks and run without a shell: a name of a file is never a command, and
-//! `DIFF='diff -u --color'` works. The program has the terminal to itself. Its exit code is ignored,
-//! because every program means something else by it (`diff` itself ends with 2 for binary files
-//! that differ).
+//! `DIFF='diff -u --color'` works. The program has the terminal to itself. Its exit code is
+//! ignored, because every program means something else by it (`diff` itself ends with 2 for binary
+//! files that differ).
 
 use std::ffi::{OsStr, OsString};
 use std::io;
