@@ -12,9 +12,9 @@ use resemble_core::Params;
 use resemble_fs::Show;
 use resemble_index::Index;
 use resemble_proto::client::{Client, ClientError, Timeouts};
-use resemble_proto::message::{FailureKind, RootState, WatchOrigin};
-use resemble_scan::ingest::RootOptions;
-use resemble_testutil::hung;
+use resemble_proto::message::{FailureKind, RootState, StatusAnswer, WatchOrigin};
+use resemble_scan::ingest::{Ingest, IngestOptions, RootOptions, Target, Unobserved};
+use resemble_testutil::{PATIENCE, hung, prose};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::sync::watch;
 
@@ -27,6 +27,7 @@ use crate::state::{Root, Shared};
 /// A server without an indexer: the test receives its orders.
 struct Running {
     dir: tempfile::TempDir,
+    shared: Arc<Shared>,
     orders: crossbeam_channel::Receiver<Command>,
     ending: watch::Sender<bool>,
     thread: Option<JoinHandle<()>>,
@@ -51,7 +52,13 @@ fn start(change: impl FnOnce(&mut Limits)) -> Running {
         Show::default(),
     );
     let log = Arc::new(Mutex::new(AlertLog::open(&state.join("alerts.jsonl"))));
-    let context = Context::new(shared, commands, log, Arc::new(overlays), state);
+    let context = Context::new(
+        Arc::clone(&shared),
+        commands,
+        log,
+        Arc::new(overlays),
+        state,
+    );
     let (listener, socket) = socket::bind(&dir.path().join("socket")).unwrap();
     listener.set_nonblocking(true).unwrap();
     let mut limits = Limits::of_user(rustix::process::geteuid().as_raw());
@@ -70,6 +77,7 @@ fn start(change: impl FnOnce(&mut Limits)) -> Running {
     });
     Running {
         dir,
+        shared,
         orders,
         ending,
         thread: Some(thread),
@@ -91,6 +99,31 @@ impl Running {
 
     fn client(&self) -> Result<Client, ClientError> {
         Client::connect(&self.socket(), Timeouts::default())
+    }
+
+    /// A connection that was let in and has asked nothing yet.
+    fn let_in(&self) -> UnixStream {
+        let began = Instant::now();
+        loop {
+            let mut stream = self.connect();
+            let mut hello = [0; 4096];
+            let read = stream.read(&mut hello).unwrap();
+            if !String::from_utf8_lossy(&hello[..read]).contains("\"busy\"") {
+                return stream;
+            }
+            assert!(began.elapsed() < PATIENCE);
+        }
+    }
+
+    /// Waits until a client is let in, and then asks it for the status.
+    fn status_when_let_in(&self) -> StatusAnswer {
+        let began = Instant::now();
+        loop {
+            match self.client().and_then(|client| client.status()) {
+                Ok(status) => return status,
+                Err(error) => assert!(began.elapsed() < PATIENCE, "{error}"),
+            }
+        }
     }
 
     /// Sends bytes and returns all that is answered after the hello line.
@@ -150,6 +183,19 @@ fn questions_are_answered() {
     );
 }
 
+/// `status` is what the answer to every other question says to run then.
+#[test]
+fn status_is_answered_without_an_index() {
+    let running = start(|_| {});
+    running.shared.close_index();
+    let inside = vec![running.dir.path().into()];
+    let failed = running.client().unwrap().dump(inside).map(|_| ());
+    let failed = failed.unwrap_err().to_string();
+    assert!(failed.contains("`resemble status` says why"), "{failed}");
+    let status = running.client().unwrap().status().unwrap();
+    assert_eq!(status.roots.len(), 1);
+}
+
 #[test]
 fn nonsense_is_a_bad_request_and_half_a_request_is_one_too() {
     let running = start(|limits| limits.request_bytes = 1000);
@@ -188,9 +234,47 @@ fn one_connection_too_many_is_told_so() {
     assert!(refused.contains("\"busy\""), "{refused}");
     drop(waiting);
     // Their places are free again as soon as the server has seen them go.
+    running.status_when_let_in();
+}
+
+/// The place was once free as soon as the client had gone, so that any number of questions of
+/// nobody could be computed.
+#[test]
+fn a_question_takes_its_place_until_it_ends() {
+    let running = start(|limits| limits.connections = 2);
+    let at = running.dir.path().join("hung");
+    std::fs::create_dir(&at).unwrap();
+    for (name, end) in [("a", "one end"), ("b", "another end")] {
+        std::fs::write(at.join(name), prose::lines(1, 200) + end).unwrap();
+    }
+    let options = IngestOptions {
+        roots: vec![RootOptions::new(running.dir.path())],
+        ..IngestOptions::default()
+    };
+    Ingest::new(running.shared.index().unwrap(), options)
+        .reconcile(&[Target::subtree(running.dir.path())], &mut Unobserved)
+        .unwrap();
+    // The file system that covers the files does not answer: the question does not end.
+    let Some(hung) = hung(&at) else {
+        return;
+    };
+    let mut asked = running.connect();
+    let within = running.dir.path().display();
+    let line = format!("{{\"request\":\"pairs\",\"within\":[\"{within}\"],\"exact\":true}}\n");
+    asked.write_all(line.as_bytes()).unwrap();
     let began = Instant::now();
-    while running.client().and_then(|client| client.status()).is_err() {
-        assert!(began.elapsed() < Duration::from_secs(30));
+    while running.status_when_let_in().questions == 0 {
+        assert!(began.elapsed() < PATIENCE);
+    }
+    // The only other connection is taken, so that the next one is let in when the server has seen
+    // that the client of the question is gone.
+    let other = running.let_in();
+    drop(asked);
+    assert_eq!(running.status_when_let_in().questions, 1);
+    drop(other);
+    drop(hung);
+    while running.status_when_let_in().questions > 0 {
+        assert!(began.elapsed() < PATIENCE);
     }
 }
 
