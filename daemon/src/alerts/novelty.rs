@@ -60,6 +60,9 @@ pub struct Novelty {
     /// Paths of holders that were looked up.
     #[cfg(test)]
     looked_up: usize,
+    /// Holders that were compared with a file.
+    #[cfg(test)]
+    compared: usize,
 }
 
 impl Novelty {
@@ -72,6 +75,8 @@ impl Novelty {
             git: HashMap::new(),
             #[cfg(test)]
             looked_up: 0,
+            #[cfg(test)]
+            compared: 0,
         }
     }
 
@@ -159,6 +164,10 @@ impl Novelty {
         let holders = self.holders(content)?;
         let mut found = Vec::new();
         for other in holders.others(path.file_name(), file.id) {
+            #[cfg(test)]
+            {
+                self.compared += 1;
+            }
             if content_at(&self.after, other)? == Some(content) {
                 found.push(Partner {
                     path: other.to_path_buf(),

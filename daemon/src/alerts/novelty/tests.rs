@@ -239,7 +239,8 @@ fn files_that_came_together_in_numbers_are_not_compared_with_each_other() {
     );
 }
 
-/// Each copy once looked up all others: five hundred copies were 250,000 paths.
+/// Each copy once looked up all others and was compared with them: five hundred copies were 250,000
+/// paths.
 #[test]
 fn many_copies_of_a_file_are_looked_up_once() {
     const COPIES: usize = 500;
@@ -254,6 +255,22 @@ fn many_copies_of_a_file_are_looked_up_once() {
         assert_eq!(partners(&verdict).len(), MOST_PARTNERS);
     }
     assert_eq!(novelty.looked_up, COPIES);
+    assert_eq!(novelty.compared, COPIES * MOST_HOLDERS);
+}
+
+#[test]
+fn copies_of_a_file_had_the_same_neighbours() {
+    let mut tree = Scene::new();
+    for (name, ending) in [("a", ""), ("copy", ""), ("near", "another end")] {
+        tree.write(name, 1, 200, ending);
+    }
+    let mut baselines = Baselines::new(tree.scan());
+    let [one, other] = ["a", "copy"].map(|name| baselines.of(&tree.path(name)).unwrap());
+    assert!(!one.neighbours.is_empty());
+    assert!(
+        Arc::ptr_eq(&one.neighbours, &other.neighbours),
+        "they are looked up once"
+    );
 }
 
 #[test]
