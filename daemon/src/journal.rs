@@ -107,7 +107,14 @@ impl<W: Write> Write for OneLine<W> {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use resemble_core::Params;
+    use resemble_index::Index;
+
     use super::*;
+    use crate::state::{Shared, Topic};
 
     /// What this thread writes to the journal while `work` runs.
     pub(crate) fn heard(work: impl FnOnce()) -> String {
@@ -115,7 +122,7 @@ pub(crate) mod tests {
     }
 
     fn heard_by(filter: EnvFilter, work: impl FnOnce()) -> String {
-        use std::sync::{Arc, Mutex};
+        use std::sync::Mutex;
 
         #[derive(Clone)]
         struct Lines(Arc<Mutex<Vec<u8>>>);
@@ -153,6 +160,23 @@ pub(crate) mod tests {
             "{lines}"
         );
         assert!(!lines.contains("of no use"), "{lines}");
+    }
+
+    /// A remedy was once shown as `Some("…")`.
+    #[test]
+    fn a_remedy_is_shown_as_it_is_or_not_at_all() {
+        let index = Index::in_memory(&Params::default()).unwrap();
+        let shared = Shared::new(Arc::new(index));
+        let told = |reason: &str, remedy| {
+            heard(|| shared.trouble(Topic::Index, Path::new("/r"), reason, remedy))
+        };
+        let with = told("the disk is full", Some("make room"));
+        assert!(with.contains("remedy=\"make room\""), "{with}");
+        let without = told("the disk is gone", None);
+        assert!(
+            without.contains("the disk is gone") && !without.contains("remedy"),
+            "{without}"
+        );
     }
 
     #[test]

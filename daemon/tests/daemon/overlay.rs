@@ -48,6 +48,8 @@ fn the_overlay_lives_and_dies_with_the_daemon() {
     let _unmount = Mounted(point.clone());
     let daemon = place.start_with(&["--mount", "Similar", "tree"]);
     daemon.sync();
+    let mount = format!("mount={point:?}");
+    assert!(place.log().contains(&mount), "{}", place.log());
     let similar = point.join("report.txt/.similar");
     assert_eq!(listing(&similar), ["099%_report-1.txt"]);
     assert_eq!(
