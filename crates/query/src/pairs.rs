@@ -45,8 +45,8 @@ pub fn pairs(snapshot: &Snapshot, request: &PairsRequest) -> Result<Answer<PairR
         RenditionOwners::default()
     };
     let kept = keep(snapshot, &scoped, &renditions)?;
-    let (block, counts) = PostingBlock::counting(kept, snapshot.boilerplate_limit());
-    let block = block.with_stop(snapshot.stop());
+    let (block, counts) =
+        PostingBlock::counting(kept, snapshot.boilerplate_limit(), snapshot.stop());
     let texts = Texts::read(snapshot, &scoped, &block.kept)?;
     let question = Question {
         snapshot,

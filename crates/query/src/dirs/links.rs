@@ -69,8 +69,8 @@ pub(super) fn between(
         .map(|(_, row)| Kept::of(snapshot, row))
         .collect();
     let kept = kept?;
-    let (block, counts) = PostingBlock::counting(kept, snapshot.boilerplate_limit());
-    let mut block = block.with_stop(snapshot.stop());
+    let (mut block, counts) =
+        PostingBlock::counting(kept, snapshot.boilerplate_limit(), snapshot.stop());
     let mut bounds: Vec<Bound> = Vec::with_capacity(block.kept.len());
     let mut prepared: Vec<Prepared> = Vec::with_capacity(block.kept.len());
     for content in &mut block.kept {

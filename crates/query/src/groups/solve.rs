@@ -322,7 +322,7 @@ impl Solver<'_> {
     }
 
     fn block_of(&self, kept: Vec<Kept>) -> PostingBlock {
-        PostingBlock::of(kept, self.counts).with_stop(self.snapshot.stop())
+        PostingBlock::of(kept, self.counts, self.snapshot.stop())
     }
 
     /// Compares the contents of a block with each other.

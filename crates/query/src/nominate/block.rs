@@ -65,8 +65,9 @@ pub(crate) struct PostingBlock {
 
 impl PostingBlock {
     /// A block of all contents that are in question: what is common is counted among them, and what
-    /// more than `limit` have is left out of the lists.
-    pub(crate) fn counting(kept: Vec<Kept>, limit: u32) -> (Self, Counts) {
+    /// more than `limit` have is left out of the lists. When `stop` is set, looking for candidates
+    /// ends early.
+    pub(crate) fn counting(kept: Vec<Kept>, limit: u32, stop: &StopFlag) -> (Self, Counts) {
         let mut counts = Counts::new(limit);
         let samples = |content: &Kept| fingerprint_keys(&content.sketch());
         let fingerprints = Lists::new(&kept, limit as usize, samples, |key, contents| {
@@ -86,13 +87,14 @@ impl PostingBlock {
             kept,
             fingerprints,
             chunks,
-            stop: StopFlag::default(),
+            stop: stop.clone(),
         };
         (block, counts)
     }
 
-    /// A block of some of the contents in question, of which `counts` knows what is common.
-    pub(crate) fn of(kept: Vec<Kept>, counts: &Counts) -> Self {
+    /// A block of some of the contents in question, of which `counts` knows what is common. When
+    /// `stop` is set, looking for candidates ends early.
+    pub(crate) fn of(kept: Vec<Kept>, counts: &Counts, stop: &StopFlag) -> Self {
         let fingerprints = Lists::new(
             &kept,
             usize::MAX,
@@ -115,14 +117,8 @@ impl PostingBlock {
             kept,
             fingerprints,
             chunks,
-            stop: StopFlag::default(),
+            stop: stop.clone(),
         }
-    }
-
-    /// What follows ends early when `stop` is set.
-    pub(crate) fn with_stop(self, stop: &StopFlag) -> Self {
-        let stop = stop.clone();
-        Self { stop, ..self }
     }
 
     /// Calls `found` with each pair of places (the lesser first) that are candidates, on so many
@@ -360,5 +356,49 @@ impl Tally {
             }
         }
         result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use resemble_core::{ByteLen, ChunkList, ContentId, ContentKind, Signature};
+
+    use super::*;
+
+    /// Nothing but the block itself looks whether anybody still waits: reading has ended when pairs
+    /// are looked for.
+    #[test]
+    fn looking_for_pairs_ends_in_the_middle() {
+        let alike = |id| Kept {
+            id: ContentId(id),
+            whole: ByteLen(1000),
+            size: ByteLen(1000),
+            kind: ContentKind::Text,
+            chunks: ChunkList::default(),
+            signature: Signature {
+                fingerprints: vec![Fingerprint(1), Fingerprint(2)],
+                ..Signature::default()
+            },
+            words: None,
+        };
+        let all: Vec<Kept> = (0..100).map(alike).collect();
+        let pairs = |stop: &StopFlag, stops: bool| {
+            let (block, _) = PostingBlock::counting(all.clone(), 1000, stop);
+            let found = AtomicUsize::new(0);
+            let looked = block.nominees(
+                1,
+                || (),
+                |(), _, _, _| {
+                    found.fetch_add(1, Ordering::Relaxed);
+                    if stops {
+                        stop.set();
+                    }
+                    Ok::<(), Stopped>(())
+                },
+            );
+            (looked.map(drop), found.into_inner())
+        };
+        assert_eq!(pairs(&StopFlag::default(), false), (Ok(()), 100 * 99 / 2));
+        assert_eq!(pairs(&StopFlag::default(), true), (Err(Stopped), 1));
     }
 }
