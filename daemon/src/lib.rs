@@ -530,15 +530,24 @@ fn all_roots(config: &Config, index: &Index) -> Result<Vec<Root>, StartError> {
 #[cfg(test)]
 mod tests {
     use resemble_core::Params;
+    use resemble_testutil::PATIENCE;
 
     use super::*;
 
     /// The daemon once waited for a scan although no indexer was left to do it.
     #[test]
     fn waiting_for_the_first_scan_ends_with_the_indexer() {
-        let shared = Shared::new(Arc::new(Index::in_memory(&Params::default()).unwrap()));
+        let index = Index::in_memory(&Params::default()).unwrap();
+        let shared = Arc::new(Shared::new(Arc::new(index)));
         let indexer = spawn("ends", || ()).unwrap();
-        wait_for_first_scan(&shared, || indexer.is_finished());
+        let (done, ends) = crossbeam_channel::bounded(1);
+        let waiting = Arc::clone(&shared);
+        // On a thread of its own, so that this test fails if it does not end.
+        thread::spawn(move || {
+            wait_for_first_scan(&waiting, || indexer.is_finished());
+            done.send(()).unwrap();
+        });
+        ends.recv_timeout(PATIENCE).unwrap();
         assert!(!shared.first_scan_done());
     }
 }
