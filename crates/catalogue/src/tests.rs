@@ -435,28 +435,38 @@ fn limited_loader() {
     );
 }
 
-/// What could not be loaded is taken out of the index again, which fails as well if the index
-/// cannot be written; that once hid the reason.
+/// The part of a catalogue that was loaded before a failure is taken out of the index again, which
+/// fails as well if the index cannot be written; that once hid the reason.
 #[test]
 fn a_failure_of_the_index_is_told_and_not_what_follows_from_it() {
     let temp = tempfile::tempdir().expect("a folder");
     let mut records = vec![head(), entry("", EntryKind::Dir)];
-    for number in 0..2000u32 {
-        let bytes: Vec<u8> = (0..2000u32)
-            .flat_map(|at| (at.wrapping_mul(2_654_435_761) ^ number).to_le_bytes())
-            .collect();
-        records.push(boxed(content(&bytes)));
-        records.push(entry(&number.to_string(), file(number, number)));
+    let mut path = String::new();
+    for _ in 0..15 {
+        path += &"d".repeat(250);
+        records.push(entry(&path, EntryKind::Dir));
+        path.push('/');
     }
-    records.push(end(2000, 2000, 2000 * 8000));
-    fs::write(temp.path().join("a.cat"), bytes_of(&records)).expect("a file");
-    let (params, options) = (Params::default(), resemble_index::Options::default());
-    drop(Index::open(&temp.path().join("index"), &params, &options).expect("an index"));
-    let size = fs::metadata(temp.path().join("index"))
-        .expect("a file")
-        .len();
+    // With paths as long as these they are several times what is applied at once.
+    for number in 0..20_000 {
+        let link = format!("{path}{number}");
+        records.push(entry(&link, EntryKind::Symlink(vec![b'x'; 200])));
+    }
+    records.push(end(0, 0, 0));
+    let file = temp.path().join("a.cat");
+    fs::write(&file, bytes_of(&records)).expect("a file");
+    let open_index = |name: &str| {
+        let (params, options) = (Params::default(), resemble_index::Options::default());
+        let opened = Index::open(&temp.path().join(name), &params, &options);
+        opened.expect("an index").0
+    };
+    let root = catalogued::of_label("disk");
+    load(&open_index("whole"), &root, open(&file).expect("sound")).expect("loaded");
+    drop(open_index("index"));
     // The signal that comes with the limit is ignored, so that writing fails instead.
-    let script = format!("trap '' XFSZ; ulimit -f {}; exec \"$@\"", size / 512);
+    let whole = fs::metadata(temp.path().join("whole")).expect("a file");
+    let half = whole.len() / 2 / 512;
+    let script = format!("trap '' XFSZ; ulimit -f {half}; exec \"$@\"");
     let done = std::process::Command::new("sh")
         .args(["-c", &script, "sh"])
         .arg(std::env::current_exe().expect("this program"))
@@ -466,4 +476,9 @@ fn a_failure_of_the_index_is_told_and_not_what_follows_from_it() {
         .expect("sh");
     let told = String::from_utf8_lossy(&done.stdout);
     assert!(done.status.success() && told.contains("1 passed"), "{told}");
+    let snapshot = open_index("index").snapshot().expect("a snapshot");
+    assert!(
+        snapshot.entry(&root).expect("read").is_some(),
+        "nothing was loaded before the failure"
+    );
 }
