@@ -458,7 +458,7 @@ pub struct Measuring {
     #[arg(
         long,
         value_name = "UNIT",
-        default_value = "bytes",
+        default_value = "words",
         help_heading = "Selection"
     )]
     pub unit: MeasureUnit,

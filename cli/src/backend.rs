@@ -25,7 +25,7 @@ use resemble_proto::client::{Client, ClientError, Timeouts};
 use resemble_proto::documents::SimilarFiles;
 use resemble_proto::message::{
     CompareRequest, Comparison, DumpForm, FailureKind, FindOptions, FindRequest, HolderRow,
-    HoldersRequest, Inode, Scope, SoftError, Subject, Whole, WireDigest, WireRendition,
+    HoldersRequest, Inode, Scope, SoftError, Subject, Whole, WireBytes, WireDigest, WireRendition,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
@@ -384,6 +384,7 @@ fn content(sought: &Sought, read: &Incoming, name: &PathText) -> Subject {
         inode: file.and_then(|file| inode_of(file)),
         others: read.others.iter().filter_map(rendition_of).collect(),
         path: file.map(|file| PathText::from(file.as_path())),
+        bytes: read.bytes.clone().map(|bytes| Box::new(WireBytes(bytes))),
     }
 }
 

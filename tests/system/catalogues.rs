@@ -39,6 +39,34 @@ fn export(sandbox: &Sandbox, words: &[&str]) -> Ran {
 }
 
 /// The disk is gone, and everything that is asked is answered as if it were there.
+/// Leaves out what is estimated of a catalogue and proven on a disk that is there.
+fn without_figures(value: &mut serde_json::Value) {
+    const FIGURES: [&str; 14] = [
+        "a_in_b",
+        "average",
+        "b_in_a",
+        "bytes_a_in_b",
+        "bytes_b_in_a",
+        "discounted",
+        "estimate",
+        "interval",
+        "layer",
+        "reason",
+        "resemblance",
+        "score",
+        "shared_bytes",
+        "worst",
+    ];
+    match value {
+        serde_json::Value::Object(fields) => {
+            fields.retain(|name, _| !FIGURES.contains(&&name[..]));
+            fields.values_mut().for_each(without_figures);
+        }
+        serde_json::Value::Array(values) => values.iter_mut().for_each(without_figures),
+        _ => {}
+    }
+}
+
 #[test]
 fn a_disk_that_is_gone_is_asked_about() {
     let sandbox = Sandbox::new();
@@ -73,12 +101,14 @@ fn a_disk_that_is_gone_is_asked_about() {
                 question.extend(args(&["--format", "json", "--local"]));
                 let answer = sandbox.resemble(&question);
                 assert_eq!(answer.err, "", "{question:?}");
-                // What names the disk, and the times: a catalogue has whole seconds.
+                // What names the disk.
                 let text = answer
                     .text()
                     .replace("disk.cat:", "disk")
                     .replace("disk.cat", "disk");
-                (text, answer.code)
+                let mut document = serde_json::from_str(&text).expect("JSON");
+                without_figures(&mut document);
+                (document.to_string(), answer.code)
             })
             .collect()
     };

@@ -265,7 +265,8 @@ fn templates_count_in_dirs_and_compare() {
     let row = page(&compare_after);
     // The same path on both sides is edited, whatever the score.
     assert_eq!(row["class"], "edited");
-    assert!(share(&row) < 0.1, "{row}");
+    // Left of the frame is what stands in chunks with something else.
+    assert!(share(&row) < 0.4, "{row}");
     let bytes = |answer: &serde_json::Value| answer["summary"]["bytes_a_in_b"].as_u64();
     assert!(
         bytes(&compare_after) < bytes(&compare_before),

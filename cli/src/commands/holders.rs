@@ -172,7 +172,7 @@ fn check(args: &FindArgs, files: &[PathBuf], print_as: ListAs) -> CliResult<RowO
     if files.iter().any(|file| file == Path::new("-")) {
         return refuse("--holders needs files: standard input cannot be read again");
     }
-    if args.measuring.unit != MeasureUnit::Bytes || args.selection.min.is_some() {
+    if args.measuring.unit != MeasureUnit::default() || args.selection.min.is_some() {
         return refuse(
             "--holders counts bytes: --unit and --min are for scores; --min-shared bounds the rows",
         );

@@ -246,13 +246,15 @@ fn document(args: &WhyArgs, comparison: &Comparison) -> Document<Explanation> {
         b: b.clone(),
     });
     let (differing_bytes_a, differing_bytes_b) = shared.differing_bytes();
+    let (measures, unit) = shared.told();
     let body = Explanation {
         totals: WhyTotals {
             relation: shared.relation,
-            a_in_b: Fraction::from(shared.measures.a_in_b),
-            b_in_a: Fraction::from(shared.measures.b_in_a),
-            resemblance: Fraction::from(shared.measures.resemblance),
-            shared_bytes: shared.measures.shared_bytes.get(),
+            unit: unit.into(),
+            a_in_b: Fraction::from(measures.a_in_b),
+            b_in_a: Fraction::from(measures.b_in_a),
+            resemblance: Fraction::from(measures.resemblance),
+            shared_bytes: measures.shared_bytes.get(),
             size_a: shared.sizes.0.get(),
             size_b: shared.sizes.1.get(),
             exact: shared.exact,
@@ -260,9 +262,6 @@ fn document(args: &WhyArgs, comparison: &Comparison) -> Document<Explanation> {
             layer: shared.layer,
             differs: shared.numbers.as_ref().map(|_| Differs::OnlyInNumbers),
             numbers: shared.numbers.as_ref().map(|numbers| numbers.count),
-            words: shared
-                .words
-                .map(|words| [Fraction::from(words.a_in_b), Fraction::from(words.b_in_a)]),
             differing_bytes_a,
             differing_bytes_b,
         },

@@ -4,7 +4,7 @@ use super::*;
 use crate::ui::tests::ui;
 use resemble_core::Relation;
 use resemble_proto::message::{AlertKind, AlertRow, Discount, FindRow, PairRow, WatchRow};
-use resemble_proto::message::{Layer, SoftErrorKind, WatchOrigin};
+use resemble_proto::message::{Layer, MeasureUnit, SoftErrorKind, WatchOrigin};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
@@ -13,7 +13,9 @@ fn find_rows() -> Vec<FindRow> {
         file: file.into(),
         path: PathText::from_bytes(path),
         relation,
+        unit: MeasureUnit::Words,
         layer: Layer::Bytes,
+        estimate: false,
         a_in_b: Fraction::from_millionths(a),
         b_in_a: Fraction::from_millionths(b),
         resemblance: Fraction::from_millionths(500_000),
@@ -150,9 +152,10 @@ fn text_in_a_pipe() {
 fn tsv() {
     assert_eq!(
         printed(&find_rows(), RowFormat::Tsv, false, false, false),
-        "a.txt\tsame.txt\tidentical\tbytes\t1.000000\t1.000000\t0.500000\t4096\n\
-         a.txt\tnew\\nline, \"x\"\u{fffd}\tcontained\tbytes\t1.000000\t0.090000\t0.500000\t4096\n\
-         ./#b\ttab\\there\\\\\t\tbytes\t0.129999\t\t0.500000\t4096\n"
+        "a.txt\tsame.txt\tidentical\twords\tbytes\tfalse\t1.000000\t1.000000\t0.500000\t4096\n\
+         a.txt\tnew\\nline, \"x\"\u{fffd}\tcontained\twords\tbytes\tfalse\t1.000000\t0.090000\t\
+         0.500000\t4096\n\
+         ./#b\ttab\\there\\\\\t\twords\tbytes\tfalse\t0.129999\t\t0.500000\t4096\n"
     );
     assert_eq!(
         printed(&[pair()], RowFormat::Tsv, true, false, false),
@@ -164,10 +167,12 @@ fn tsv() {
 fn csv() {
     assert_eq!(
         printed(&find_rows(), RowFormat::Csv, false, false, false),
-        "file,path,relation,layer,a_in_b,b_in_a,resemblance,shared_bytes,discounted,reason\n\
-         a.txt,same.txt,identical,bytes,1.000000,1.000000,0.500000,4096,,\n\
-         a.txt,\"new\nline, \"\"x\"\"\u{fffd}\",contained,bytes,1.000000,0.090000,0.500000,4096,,\n\
-         #b,tab\there\\,,bytes,0.129999,,0.500000,4096,,\n"
+        "file,path,relation,unit,layer,estimate,a_in_b,b_in_a,resemblance,shared_bytes,\
+         discounted,reason\n\
+         a.txt,same.txt,identical,words,bytes,false,1.000000,1.000000,0.500000,4096,,\n\
+         a.txt,\"new\nline, \"\"x\"\"\u{fffd}\",contained,words,bytes,false,1.000000,0.090000,\
+         0.500000,4096,,\n\
+         #b,tab\there\\,,words,bytes,false,0.129999,,0.500000,4096,,\n"
     );
     assert_eq!(
         printed::<PairRow>(&[], RowFormat::Csv, false, false, false),
@@ -211,14 +216,17 @@ fn jsonl() {
         r#"{"schema":1,"version":"VERSION","command":"find","parameters":{"top":3},"fresh":true,"#,
         r#""pending":0,"total":4,"shown":3}"#,
         "\n",
-        r#"{"file":"a.txt","path":"same.txt","relation":"identical","layer":"bytes","#,
+        r#"{"file":"a.txt","path":"same.txt","relation":"identical","unit":"words","#,
+        r#""layer":"bytes","estimate":false,"#,
         r#""a_in_b":1.000000,"b_in_a":1.000000,"resemblance":0.500000,"shared_bytes":4096}"#,
         "\n",
         "{\"file\":\"a.txt\",\"path\":\"new\\nline, \\\"x\\\"\u{fffd}\",",
-        r#""path_b64":"bmV3CmxpbmUsICJ4Iv8=","relation":"contained","layer":"bytes","#,
+        r#""path_b64":"bmV3CmxpbmUsICJ4Iv8=","relation":"contained","unit":"words","#,
+        r#""layer":"bytes","estimate":false,"#,
         r#""a_in_b":1.000000,"b_in_a":0.090000,"resemblance":0.500000,"shared_bytes":4096}"#,
         "\n",
-        r##"{"file":"#b","path":"tab\there\\","relation":null,"layer":"bytes","##,
+        r##"{"file":"#b","path":"tab\there\\","relation":null,"unit":"words","##,
+        r#""layer":"bytes","estimate":false,"#,
         r#""a_in_b":0.129999,"b_in_a":null,"resemblance":0.500000,"shared_bytes":4096}"#,
         "\n",
         r#"{"error":{"path":"/x","kind":"unreadable","message":"Permission denied"}}"#,

@@ -114,7 +114,7 @@ fn find_asks_the_daemon_and_prints_names_as_given() {
     env.run(["find", "a.txt", "--in", "docs", "--format", "tsv"])
         .is(
             0,
-            "a.txt\tdocs/b.txt\tnear\tbytes\t0.970000\t0.880000\t0.850000\t4096\n",
+            "a.txt\tdocs/b.txt\tnear\twords\tbytes\tfalse\t0.970000\t0.880000\t0.850000\t4096\n",
             "",
         );
     let asked = daemon.stop();
@@ -122,7 +122,7 @@ fn find_asks_the_daemon_and_prints_names_as_given() {
     let expected = format!(
         concat!(
             r#"{{"request":"find","subject":{{"file":"{}"}},"within":["{}"],"min_size":0,"#,
-            r#""min":null,"min_shared":null,"top":null,"exact":false,"unit":"bytes","text":true}}"#
+            r#""min":null,"min_shared":null,"top":null,"exact":false,"unit":"words","text":true}}"#
         ),
         file.display(),
         env.path("docs").display()

@@ -86,7 +86,9 @@ fn find_in_every_format_says_the_same() {
         "file",
         "path",
         "relation",
+        "unit",
         "layer",
+        "estimate",
         "a_in_b",
         "b_in_a",
         "resemblance",
@@ -100,7 +102,7 @@ fn find_in_every_format_says_the_same() {
     assert_eq!(
         csv.lines()
             .skip(1)
-            .map(|line| line.split(',').take(8).collect::<Vec<_>>().join("\t"))
+            .map(|line| line.split(',').take(10).collect::<Vec<_>>().join("\t"))
             .collect::<Vec<_>>(),
         tsv.lines().collect::<Vec<_>>()
     );
@@ -110,6 +112,7 @@ fn find_in_every_format_says_the_same() {
                 serde_json::Value::String(text) => assert_eq!(field, text),
                 // JSON has `discounted` and `reason` only where there is a discount.
                 serde_json::Value::Null => assert_eq!(field, "", "{column}"),
+                serde_json::Value::Bool(yes) => assert_eq!(field, yes.to_string()),
                 number => assert_eq!(
                     field.parse::<serde_json::Number>().ok(),
                     number.as_number().cloned()

@@ -43,8 +43,8 @@ const SUMMARY: &str = "\
 a          old.txt  (732 bytes)
 b          new.txt  (736 bytes)
 relation   near
-a in b     93%
-b in a     92%
+a in b     93% of its words
+b in a     93% of its words
 alike      75%
 shared     682 of 732 bytes of a in 3 ranges (compared to the byte)
 differs    50 bytes of a in 1 place, 53 bytes of b in 2 places
@@ -342,7 +342,7 @@ fn the_exit_code_says_whether_they_are_similar() {
     assert!(
         identical
             .text()
-            .contains("relation   identical\na in b     100%\n")
+            .contains("relation   identical\na in b     100% of its bytes\n")
     );
     assert!(!identical.text().contains("differs"));
     let other = why(&env, &["a", "other"]);

@@ -10,7 +10,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use resemble_core::similarity::{NoBoilerplate, estimate_texts, runs};
+use resemble_core::similarity::proof::Provable;
+use resemble_core::similarity::{NoBoilerplate, Unit, estimate_texts};
 use resemble_core::{ContentKind, Digest, Params, Score};
 use resemble_testutil::random::Random;
 
@@ -188,7 +189,11 @@ fn main() {
         let a = Digest::of(&data, &params);
         for (order, (kind, other)) in edits(&data, &mut random).into_iter().enumerate() {
             let b = Digest::of(&other, &params);
-            let exact = runs::exact(&data, &other, (a.kind, b.kind));
+            let (one, two) = (
+                Provable::new(a.kind, data.clone()),
+                Provable::new(b.kind, other.clone()),
+            );
+            let exact = one.measure(&two, Unit::Words).measures;
             let found = estimate_texts(&a.sketch(), &b.sketch(), &NoBoilerplate);
             let level = a.signature.level.max(b.signature.level);
             let bound = found.shared_bytes.0 as f64;

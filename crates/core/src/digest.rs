@@ -9,6 +9,7 @@ pub use digester::Digester;
 use crate::ids::{ByteLen, ChunkHash, ContentDigest, WordsDigest};
 use crate::params::Params;
 use crate::sample::Signature;
+use crate::words;
 
 /// A run of equal consecutive chunks: almost always one, but a hole of a sparse file is millions
 /// of equal chunks and must cost one entry.
@@ -81,13 +82,17 @@ impl ChunkList {
     }
 }
 
-/// Text or not, as the contract defines it: no NUL in the first 8 KiB.
+/// Text or not, as the contract defines it: no NUL in the first 8 KiB; and whether it is measured
+/// in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContentKind {
     /// No bytes at all.
     Empty,
-    /// No NUL byte in the first 8 KiB.
+    /// No NUL byte in the first 8 KiB, and words are enough of it to measure it in words.
     Text,
+    /// No NUL byte in the first 8 KiB, but words are a small part of it: encoded data, templates
+    /// full of attributes, drawings. It is measured in bytes.
+    Data,
     /// Anything else.
     Binary,
 }
@@ -105,8 +110,7 @@ pub struct Digest {
     pub chunks: ChunkList,
     /// Its sampled window fingerprints.
     pub signature: Signature,
-    /// Its words, if it is a text of enough of them: see
-    /// [`Shingler::finish`](crate::words::Shingler::finish).
+    /// Its words, if it is a text of enough of them: [`Shingled::words`](crate::words::Shingled).
     pub words: Option<WordsDigest>,
 }
 
@@ -139,12 +143,13 @@ impl Digest {
 }
 
 impl ContentKind {
-    /// How a kind is written: 0 empty, 1 text, 2 binary.
+    /// How a kind is written: 0 empty, 1 text, 2 binary, 3 data.
     pub const fn number(self) -> u8 {
         match self {
             Self::Empty => 0,
             Self::Text => 1,
             Self::Binary => 2,
+            Self::Data => 3,
         }
     }
 
@@ -154,15 +159,29 @@ impl ContentKind {
             0 => Some(Self::Empty),
             1 => Some(Self::Text),
             2 => Some(Self::Binary),
+            3 => Some(Self::Data),
             _ => None,
+        }
+    }
+
+    /// Whether it has no NUL byte in its first 8 KiB, and some other byte: it has lines.
+    pub const fn has_lines(self) -> bool {
+        matches!(self, Self::Text | Self::Data)
+    }
+
+    /// The kind of a whole content.
+    pub fn of_whole(bytes: &[u8]) -> Self {
+        match Self::of(bytes) {
+            Self::Text if !words::is_text(bytes) => Self::Data,
+            kind => kind,
         }
     }
 
     /// How many bytes tell text from binary.
     pub const LOOKED_AT: usize = 8 << 10;
 
-    /// The kind of a content that starts with these bytes: the first [`Self::LOOKED_AT`], or all
-    /// there are.
+    /// The kind of a content that starts with these bytes, the first [`Self::LOOKED_AT`] or all
+    /// there are; never [`Self::Data`], which they do not tell from text.
     pub fn of(head: &[u8]) -> Self {
         let head = &head[..head.len().min(Self::LOOKED_AT)];
         if head.is_empty() {

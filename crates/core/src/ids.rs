@@ -151,6 +151,8 @@ impl Score {
     pub const ONE: Self = Self(1.0);
     /// None of it.
     pub const ZERO: Self = Self(0.0);
+    /// All of it, of contents that are not identical: only those say 1.
+    pub const ALL_BUT_IDENTICAL: Self = Self(0.999_999);
 
     /// Clamps to 0..=1; not-a-number becomes 0.
     pub fn new(value: f64) -> Self {

@@ -111,9 +111,9 @@ impl Params {
     pub const SHINGLE: usize = 5;
 }
 
-/// Prints the params id, e.g. `tttd-460-2800-540-270.w64-l5-c128.s5-l3-c128.v3`: stable, and
-/// different whenever any byte of a digest could differ. `v3` names the hash tables and the file
-/// formats of the pieces.
+/// Prints the params id, e.g. `tttd-460-2800-540-270.w64-l5-c128.s5-l3-c128.v4`: stable, and
+/// different whenever any byte of a digest could differ. `v4` names the words, the hash tables and
+/// the file formats of the pieces.
 impl fmt::Display for Params {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ChunkParams {
@@ -126,7 +126,7 @@ impl fmt::Display for Params {
         write!(
             f,
             "tttd-{min}-{max}-{main_divisor}-{backup_divisor}\
-             .w{}-l{least_level}-c{cap}.s{}-l{}-c{}.v3",
+             .w{}-l{least_level}-c{cap}.s{}-l{}-c{}.v4",
             Self::WINDOW,
             Self::SHINGLE,
             self.shingles.least_level,

@@ -19,6 +19,7 @@ mod interval;
 pub mod passages;
 mod pattern;
 mod prepared;
+pub mod proof;
 pub mod runs;
 mod templates;
 mod text;
@@ -33,14 +34,15 @@ pub use text::{Proof, RARE, ShingleCounts, Table, Text};
 /// What is known of a pair (a, b).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measures {
-    /// Containment of a in b: the share of a's bytes in runs of at least 64 bytes that b has too.
-    /// `None`: too small to judge.
+    /// Containment of a in b: the share of a's words in runs of at least five that b has too, or of
+    /// a's bytes in runs of at least 64 ([`Unit`]). `None`: too small to judge.
     pub a_in_b: Option<Score>,
     /// Containment of b in a.
     pub b_in_a: Option<Score>,
-    /// Shared windows over all windows of both.
+    /// Shared over all five-word shingles, or 64-byte windows, of both.
     pub resemblance: Option<Score>,
-    /// Proven lower bound: bytes of common chunks, each the smaller number of times it occurs.
+    /// Bytes of the smaller file in those runs. Of an estimate a proven lower bound: bytes of
+    /// common chunks, each the smaller number of times it occurs.
     pub shared_bytes: ByteLen,
 }
 
@@ -72,15 +74,14 @@ impl Measures {
     }
 }
 
-/// What containments and resemblance are about.
+/// What the measures of a pair are shares of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unit {
-    /// Containments are shares of bytes in runs of at least 64; the resemblance is that of
-    /// word-5-shingles for two texts, of 64-byte windows for anything else.
+    /// Words in runs of at least five, and word-5-shingles (Broder 1997): of two texts.
     #[default]
-    Bytes,
-    /// All three are shares of word-5-shingles (Broder 1997).
     Words,
+    /// Bytes in runs of at least 64, and 64-byte windows.
+    Bytes,
 }
 
 /// Knows the pieces that so many contents have that they are no evidence of anything.

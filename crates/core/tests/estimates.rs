@@ -8,7 +8,8 @@
 
 #![allow(clippy::print_stdout)]
 
-use resemble_core::similarity::{NoBoilerplate, estimate_texts, runs};
+use resemble_core::similarity::proof::Provable;
+use resemble_core::similarity::{NoBoilerplate, Unit, estimate_texts};
 use resemble_core::{ContentKind, Digest, Params, Score};
 use resemble_testutil::random::Random;
 
@@ -105,7 +106,8 @@ fn check(size: usize, kinds: &[Kind]) {
             let len = size / 2 + random.below(size);
             let a = text(&mut random, len);
             let b = edit(&a, &mut random);
-            let exact = runs::exact(&a, &b, (ContentKind::Text, ContentKind::Text));
+            let of = |bytes: &[u8]| Provable::new(ContentKind::Text, bytes.to_vec());
+            let exact = of(&a).measure(&of(&b), Unit::Words).measures;
             let (of_a, of_b) = (Digest::of(&a, &params), Digest::of(&b, &params));
             let found = estimate_texts(&of_a.sketch(), &of_b.sketch(), &NoBoilerplate);
             bytes.add(found.a_in_b, exact.a_in_b);

@@ -57,7 +57,7 @@ pub use holders::{HolderRow, HoldersRequest, Proof};
 pub use parts::{Parts, Whole};
 pub use request::{
     CatalogueForm, DumpForm, FindOptions, FindRequest, Inode, MeasureUnit, MountView, PairScore,
-    PairsRequest, Request, Scope, StandsAs, Subject, WireRendition,
+    PairsRequest, Request, Scope, StandsAs, Subject, WireBytes, WireRendition,
 };
 pub use status::{
     AlertKind, AlertRow, Degraded, IndexStatus, MountRow, MountStatus, RootState, RootStatus,

@@ -223,7 +223,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 continue;
             };
             let (left, right) = (body(&snapshot, content)?, body(&snapshot, other)?);
-            let rest = runs::exact(&left, &right, (ContentKind::Text, ContentKind::Text));
+            let rest = runs::exact(&left, &right);
             match rest.containment() {
                 Some(share) if share.get() >= 0.25 => texts.push(pair),
                 Some(share) if share.get() >= 0.05 => {}

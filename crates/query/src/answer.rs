@@ -14,6 +14,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use resemble_core::hash::content;
 use resemble_core::{Digest, FileId};
 use resemble_index::Snapshot;
 use resemble_proto::catalogued::{is_catalogued, is_label};
@@ -161,9 +162,18 @@ fn subject(context: &Context<'_>, subject: Subject) -> Result<(find::Subject, Pa
             inode,
             others,
             path,
+            bytes,
         } => {
-            let mut subject = find::Subject::of_digest(Digest::try_from(&digest)?)
-                .with_others(renditions(&others)?);
+            let digest = Digest::try_from(&digest)?;
+            let bytes = bytes.map(|bytes| bytes.0);
+            let is_of = |bytes: &Vec<u8>| content::digest(bytes) == digest.content;
+            if !bytes.as_ref().is_none_or(is_of) {
+                let text = "the bytes are not those of the digest".to_owned();
+                return Err(AskError::BadRequest(text));
+            }
+            let mut subject = find::Subject::of_digest(digest)
+                .with_others(renditions(&others)?)
+                .with_bytes(bytes);
             if let Some(path) = path {
                 subject = subject.at(path.into());
             }

@@ -7,15 +7,18 @@
 //! 3. **A cheap bound.** A nominee whose common pieces could not reach the threshold under any
 //!    distribution of edits is dropped before its signature is fetched: thousands share a phrase,
 //!    few share a file.
-//! 4. **Measures** from both full signatures, then the relation, then a row for each file that
-//!    holds the content. No file is opened for this (unless exact measures are asked for).
+//! 4. **Estimates** from both full signatures say in which order nominees are looked at.
+//! 5. **Proof** (`prover`): the measures are those of the contents themselves, read now. What is
+//!    beyond the budget of the question keeps its estimate.
+//! 6. **A row** for each file that holds the content, if the relation or the threshold says so.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use resemble_core::StopFlag;
-use resemble_core::similarity::Sketch;
+use resemble_core::similarity::discount::Rarity;
+use resemble_core::similarity::{Sketch, Unit};
 use resemble_core::{
     ByteLen, ChunkList, ContentId, Digest, FileId, Measures, Params, Relation, Score, Signature,
 };
@@ -35,8 +38,8 @@ use crate::prove::read::{anchor_of, bytes_of, unreadable};
 use crate::renditions::{self, Located, Place, Rendition};
 use crate::scope::ScopedFiles;
 
-mod exact;
 pub mod holders;
+mod prover;
 mod read;
 mod search;
 
@@ -53,6 +56,8 @@ pub struct Subject {
     digest: Arc<Digest>,
     file: Option<FileId>,
     path: Option<PathBuf>,
+    /// Its bytes, if they are no file's.
+    bytes: Option<Arc<[u8]>>,
     /// Where the index has it as it is now.
     place: Option<Place>,
     /// It is a member of `path`: the names that lead to it.
@@ -71,6 +76,7 @@ impl Subject {
             digest: Arc::new(digest),
             file: None,
             path: None,
+            bytes: None,
             place: None,
             member: None,
             others: Vec::new(),
@@ -88,6 +94,15 @@ impl Subject {
     pub fn at(self, path: PathBuf) -> Self {
         Self {
             path: Some(path),
+            ..self
+        }
+    }
+
+    /// Its bytes, which are no file's.
+    #[must_use]
+    pub fn with_bytes(self, bytes: Option<Vec<u8>>) -> Self {
+        Self {
+            bytes: bytes.map(Arc::from),
             ..self
         }
     }
@@ -260,10 +275,16 @@ pub struct Similar {
     pub relation: Option<Relation>,
     /// Which layer says so.
     pub layer: Layer,
+    /// What the measures are shares of.
+    pub unit: Unit,
+    /// The measures are estimates; else they are those of the contents.
+    pub is_estimate: bool,
     /// a is the subject.
     pub measures: Measures,
     /// What is left of its score without common text; of listings nothing is said.
     pub discount: Discount,
+    /// How rare what they share is; `None`: nothing of it is common.
+    pub rarity: Option<Rarity>,
     /// Where the larger containment lies in 19 cases of 20, if it is an estimate.
     pub interval: Option<(Score, Score)>,
     /// Both are texts that differ in so many numbers and in nothing else, as far as that was looked
@@ -287,7 +308,7 @@ impl Similar {
 
     /// Whether the overlay lists it.
     pub fn is_listed(&self) -> bool {
-        listing::is_listed(self.relation, &self.measures)
+        listing::is_listed(self.relation, &self.measures, self.rarity)
     }
 }
 
@@ -316,7 +337,9 @@ pub fn find(
         file: name.clone(),
         path: PathText::from(similar.shown),
         relation: similar.relation,
+        unit: similar.unit.into(),
         layer: similar.layer,
+        estimate: similar.is_estimate,
         a_in_b: Fraction::from(similar.measures.a_in_b),
         b_in_a: Fraction::from(similar.measures.b_in_a),
         resemblance: Fraction::from(similar.measures.resemblance),
@@ -495,6 +518,9 @@ struct NomineeBound {
 /// 8 leaves room for the error of small samples.
 const MOST_PER_WINDOW: f64 = 8.0;
 
+/// Fingerprints of a content so small that one of them in common is worth a look at both.
+const FEW: f64 = 4.0;
+
 impl NomineeBound {
     fn new(sketch: &Sketch<'_>, options: &FindOptions, template: usize) -> Self {
         let mut at_least = [0; 64];
@@ -527,13 +553,16 @@ impl NomineeBound {
         if nominee.chunks > 0 && (chunks / smaller >= self.least || self.template > 0) {
             return true;
         }
-        if nominee.fingerprints < 2 {
+        if nominee.fingerprints == 0 {
             return nominee.chunks > 0 && self.least <= 0.0;
         }
         let level = self.level.max(row.level);
         let a = f64::from(self.at_least[usize::from(level).min(63)]);
         let fingerprints = row.fingerprints.saturating_sub(self.template);
         let b = f64::from(fingerprints) / 2f64.powi(i32::from(level - row.level));
-        f64::from(nominee.fingerprints) / a.min(b).max(1.0) >= self.least
+        let fewer = a.min(b).max(1.0);
+        // One fingerprint is a phrase, unless the smaller of both has few: then it is a quotation.
+        let is_enough = nominee.fingerprints >= 2 || fewer <= FEW;
+        is_enough && f64::from(nominee.fingerprints) / fewer >= self.least
     }
 }

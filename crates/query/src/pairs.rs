@@ -15,7 +15,7 @@
 use std::path::Path;
 
 use resemble_core::similarity::{LEAST_JUDGED, Proof, Sketch, Unit, shared_chunk_bytes};
-use resemble_core::{ByteLen, ContentId, Measures, Relation, Score, rank, similarity};
+use resemble_core::{ByteLen, ContentId, ContentKind, Measures, Relation, Score, rank, similarity};
 use resemble_index::{ReadError, Snapshot};
 use resemble_proto::message::{
     Answer, Discount, Layer, PairRow, PairScore, PairsRequest, SoftError,
@@ -29,7 +29,7 @@ use crate::judge::matched::{Match, match_of_wholes};
 use crate::nominate::block::{Common, PostingBlock};
 use crate::nominate::evidence::{Counts, Kept};
 use crate::parallel::threads;
-use crate::prove::exact::exact_payload;
+use crate::prove::exact::prove_once;
 use crate::prove::read::{LARGEST_READ, bytes_of};
 use crate::prove::texts::{Compared, Texts};
 use crate::renditions::owners::RenditionOwners;
@@ -55,8 +55,7 @@ pub fn pairs(snapshot: &Snapshot, request: &PairsRequest) -> Result<Answer<PairR
         request,
         counts: &counts,
     };
-    let unit = request.unit.into();
-    let table = || texts.table(snapshot.boilerplate_limit(), unit);
+    let table = || texts.table(snapshot.boilerplate_limit());
     let start = || (WorkerPairs::default(), table());
     let found = block.nominees(threads(), start, |(found, table), a, b, common| {
         let pair = (&block.kept[a], &block.kept[b]);
@@ -71,7 +70,7 @@ pub fn pairs(snapshot: &Snapshot, request: &PairsRequest) -> Result<Answer<PairR
     })?;
     let mut found: Vec<WorkerPairs> = found.into_iter().map(|(found, _)| found).collect();
     let limit = snapshot.boilerplate_limit();
-    let missed = texts.of_small_ones(unit, limit, snapshot.stop())?;
+    let missed = texts.of_small_ones(limit, snapshot.stop())?;
     let (mut further, mut table) = start();
     for of_one in missed.chunk_by(|x, y| x.0 == y.0) {
         snapshot.stop().go_on()?;
@@ -219,6 +218,20 @@ impl<'a> Question<'a> {
         own.chain(self.renditions.owners(content).iter().copied())
     }
 
+    /// Whether two files are compared by these renditions of theirs, which are of these kinds.
+    fn are_compared(
+        &self,
+        (one, kind): ((ContentId, Rendition), ContentKind),
+        (other, other_kind): ((ContentId, Rendition), ContentKind),
+    ) -> bool {
+        if one.1.is_whole() || other.1.is_whole() {
+            return one.1 == other.1;
+        }
+        // What has renditions besides its own bytes is known by these.
+        let faces = |owner, kind| self.renditions.faces(owner, kind);
+        faces(one.0, kind).meeting(faces(other.0, other_kind)) == (one.1, other.1)
+    }
+
     /// What sorts, if anything is known of it.
     fn score(&self, matched: &Match) -> Option<Score> {
         let measures = &matched.measures;
@@ -317,29 +330,16 @@ impl<'a> Question<'a> {
     }
 }
 
-/// The measures of two texts that were read: what they share is known; what chunks prove is shared
-/// as well.
-fn proven(
-    proof: &Proof,
-    unit: Unit,
-    (a, b): (&Sketch<'_>, &Sketch<'_>),
-    counts: &Counts,
-) -> Measures {
-    let shared_bytes = shared_chunk_bytes(a.chunks, b.chunks, counts);
+/// The measures of two texts that were read: what they share is known. Of bytes no more is than
+/// what chunks prove.
+fn proven(proof: &Proof, (a, b): (&Sketch<'_>, &Sketch<'_>), counts: &Counts) -> Measures {
     let judged = a.size >= LEAST_JUDGED && b.size >= LEAST_JUDGED;
-    let share = |of: ByteLen, share: f64| {
-        let chunks = match unit {
-            Unit::Bytes => shared_bytes.0 as f64 / of.0.max(1) as f64,
-            Unit::Words => 0.0,
-        };
-        judged.then(|| Score::new(share.max(chunks)))
-    };
-    let (a_in_b, b_in_a) = proof.containments(unit);
+    let share = |share: f64| judged.then(|| Score::new(share).min(Score::ALL_BUT_IDENTICAL));
     Measures {
-        a_in_b: share(a.size, a_in_b),
-        b_in_a: share(b.size, b_in_a),
-        resemblance: judged.then(|| Score::new(proof.resemblance)),
-        shared_bytes,
+        a_in_b: share(proof.a_in_b),
+        b_in_a: share(proof.b_in_a),
+        resemblance: share(proof.resemblance),
+        shared_bytes: shared_chunk_bytes(a.chunks, b.chunks, counts),
     }
 }
 
@@ -357,14 +357,13 @@ impl WorkerPairs {
         let counts = question.counts;
         let unit = question.request.unit.into();
         let measures = match &proof {
-            Some(proof) => proven(proof, unit, (&a.sketch(), &b.sketch()), counts),
+            Some(proof) => proven(proof, (&a.sketch(), &b.sketch()), counts),
             None => estimate_in(unit, (&a.sketch(), a.kind), (&b.sketch(), b.kind), counts),
         };
         let read = proof.map(|proof| {
-            let (a_in_b, b_in_a) = proof.containments(unit);
             (
-                Score::new(a_in_b.max(b_in_a)),
-                Score::new(proof.resemblance),
+                Score::new(proof.a_in_b.max(proof.b_in_a)).min(Score::ALL_BUT_IDENTICAL),
+                Score::new(proof.resemblance).min(Score::ALL_BUT_IDENTICAL),
             )
         });
         let rare = match (question.request.score, &proof) {
@@ -379,18 +378,21 @@ impl WorkerPairs {
         let mut discount = None;
         for one in question.owners(a.id) {
             for other in question.owners(b.id) {
-                if one.0 == other.0 || !one.1.meets(other.1) {
+                if one.0 == other.0 || !question.are_compared((one, a.kind), (other, b.kind)) {
                     continue;
                 }
                 let (mut measures, mut sizes) = (measures, sizes);
                 let own = (one.1, other.1) == (Rendition::Own, Rendition::Own);
                 let small = a.whole <= LARGEST_READ && b.whole <= LARGEST_READ;
-                if own && question.request.exact && small {
+                let is_asked = question.request.exact || unit == Unit::Bytes;
+                if own && is_asked && small {
                     let Some((one, other)) = self.read_both(question.scoped, a, b) else {
                         continue;
                     };
                     let templates = question.snapshot.templates();
-                    (measures, sizes) = exact_payload(templates, &one, &other, unit);
+                    let least = question.min_shared();
+                    let found = prove_once(templates, (one, other), unit, least);
+                    (measures, sizes) = (found.measures, found.sizes);
                     // Files that share nothing to the byte may still be one text.
                     if proof.is_none() && measures.shared_bytes == ByteLen::ZERO {
                         continue;

@@ -35,8 +35,8 @@ use std::ops::Range;
 use std::path::Path;
 
 use resemble_core::numbers::{OnlyNumbers, only_numbers};
-use resemble_core::similarity::Unit;
 use resemble_core::similarity::runs::{self, CommonRun};
+use resemble_core::similarity::{Templates, Unit};
 use resemble_core::{
     ByteLen, ChunkHash, ChunkList, ContentKind, Measures, Params, Relation, Score, similarity,
 };
@@ -48,10 +48,9 @@ use crate::ask::AskError;
 use crate::find::read_now;
 use crate::judge::estimate::estimate;
 use crate::parallel::both;
-use crate::prove::exact::exact_measures;
+use crate::prove::exact::prove_once;
 use crate::prove::extracted::{extract, way};
 use crate::prove::read::{LARGEST_READ, bytes_of};
-use crate::prove::words::as_words;
 
 pub use explain::explain;
 pub use layout::{Block, BlockKind};
@@ -121,10 +120,10 @@ pub struct Shared {
     pub layer: Layer,
     /// How two texts differ that differ only in numbers.
     pub numbers: Option<OnlyNumbers>,
-    /// What the two share as words, whatever their markup, capitals and line ends, if that comes to
-    /// a stronger relation than the bytes: then [`Self::relation`] is that one.
+    /// The measures in words, if both are texts that were read: those of every other question.
     pub words: Option<Measures>,
-    /// The relation, `None` if they have none worth a word.
+    /// The relation by the measures in words, or else in bytes; `None` if they have none worth a
+    /// word.
     pub relation: Option<Relation>,
     /// Sizes of a and b.
     pub sizes: (ByteLen, ByteLen),
@@ -142,6 +141,15 @@ impl Shared {
                 .sum()
         };
         (sum(&self.differs_a), sum(&self.differs_b))
+    }
+
+    /// The measures of the pair and their unit, as every question tells them: in words if both are
+    /// texts.
+    pub fn told(&self) -> (&Measures, Unit) {
+        match &self.words {
+            Some(words) => (words, Unit::Words),
+            None => (&self.measures, Unit::Bytes),
+        }
     }
 
     /// Bytes of a in ranges.
@@ -166,9 +174,11 @@ impl Comparison {
         if shared.text && !shared.identical {
             shared.numbers = only_numbers(&a, &b, MOST_NUMBERS);
             let least = Relation::MIN_SHARED;
-            if let Some(words) = as_words(&a, &b, Unit::Bytes, shared.relation, least) {
-                shared.relation = Some(words.relation);
-                shared.words = Some(words.measures);
+            let files = (a.clone(), b.clone());
+            let found = prove_once(&Templates::default(), files, Unit::Words, least);
+            if found.unit == Unit::Words {
+                shared.relation = found.relation;
+                shared.words = Some(found.measures);
             }
         }
         Self {
@@ -320,7 +330,7 @@ pub fn compare(a: &Path, b: &Path, params: &Params) -> Result<Comparison, AskErr
         of_b,
         exact: false,
         identical,
-        text: (a.kind, b.kind) == (ContentKind::Text, ContentKind::Text),
+        text: a.kind.has_lines() && b.kind.has_lines(),
         sizes,
         measures,
     };
@@ -339,7 +349,7 @@ fn by_bytes(a: &[u8], b: &[u8]) -> Shared {
         // Three passes over both that need nothing of each other.
         let (of_a, (of_b, measures)) = both(
             || runs::common_runs(a, b),
-            || both(|| runs::common_runs(b, a), || exact_measures(a, b)),
+            || both(|| runs::common_runs(b, a), || runs::exact(a, b)),
         );
         (of_a, of_b, measures)
     };
@@ -348,7 +358,7 @@ fn by_bytes(a: &[u8], b: &[u8]) -> Shared {
         of_b,
         exact: true,
         identical,
-        text: (ContentKind::of(a), ContentKind::of(b)) == (ContentKind::Text, ContentKind::Text),
+        text: ContentKind::of(a).has_lines() && ContentKind::of(b).has_lines(),
         sizes,
         measures,
     }

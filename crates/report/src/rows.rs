@@ -194,7 +194,9 @@ impl Row for FindRow {
         "file": Field::Name(row.file.as_bytes()),
         "path": Field::Name(row.path.as_bytes()),
         "relation": Field::Word(row.relation.map_or("", Relation::word)),
+        "unit": Field::Word(row.unit.word()),
         "layer": Field::Word(row.layer.word()),
+        "estimate": Field::Word(if row.estimate { "true" } else { "false" }),
         "a_in_b": Field::Share(row.a_in_b),
         "b_in_a": Field::Share(row.b_in_a),
         "resemblance": Field::Share(row.resemblance),
@@ -208,7 +210,14 @@ impl Row for FindRow {
         let tint = tint(self.relation);
         let identical = self.is_identical();
         let mut cells = vec![
-            percent(self.score(), identical, tint),
+            Cell::right(
+                format!(
+                    "{}{}",
+                    if self.estimate { "~" } else { "" },
+                    percent_text(self.score(), identical)
+                ),
+                tint,
+            ),
             Cell::left(word(self.relation), tint),
         ];
         if style.verbose {

@@ -293,7 +293,9 @@ fn add_wholes(pieces: &mut Vec<DigestedPart>, params: &Params) {
         ] {
             let leaves = leaves.iter().flatten();
             let digests = leaves.filter_map(|&leaf| pieces[leaf].digest.as_deref());
-            let of_kind: Vec<&Digest> = digests.filter(|digest| digest.kind == kind).collect();
+            let is_text = kind == ContentKind::Text;
+            let of_kind = digests.filter(|digest| (digest.kind == ContentKind::Text) == is_text);
+            let of_kind: Vec<&Digest> = of_kind.collect();
             if !of_kind.is_empty() {
                 wholes.push(DigestedPart {
                     role,

@@ -10,7 +10,7 @@ use crate::hash::md5_many;
 use crate::ids::{ByteLen, ChunkHash, WordsDigest};
 use crate::params::Params;
 use crate::sample::{Sampler, Signature};
-use crate::words::Shingler;
+use crate::words::{Shingled, Shingler};
 
 /// Makes the [`Digest`] of bytes handed over in pieces of any size.
 ///
@@ -32,6 +32,8 @@ pub struct Digester {
     chunker: Chunker,
     sampler: Sampler,
     shingler: Shingler,
+    /// What the shingler knows of a content that came at once.
+    shingled: Option<Shingled>,
     /// Samples of shingles: the signature, if it is a text.
     texts: Sampler,
     code: CodeSampler,
@@ -104,6 +106,7 @@ impl Digester {
             chunker: Chunker::sampling(params),
             sampler: Sampler::new(&params.sampling),
             shingler: Shingler::new(),
+            shingled: None,
             texts: Sampler::new(&params.shingles),
             code: CodeSampler::new(params),
             codes: Sampler::new(&params.sampling),
@@ -196,6 +199,7 @@ impl Digester {
         self.chunker.reset();
         self.sampler.reset();
         self.shingler.reset();
+        self.shingled = None;
         self.texts.reset();
         self.code.reset();
         self.codes.reset();
@@ -216,7 +220,13 @@ impl Digester {
             let Self { code, codes, .. } = self;
             code.update(block, &mut |sample| codes.push(sample));
         }
-        let windows = self.sampler.samples() && !self.kind.is_text(self.whole);
+        if self.whole && self.samples_words() {
+            let Self {
+                shingler, texts, ..
+            } = self;
+            self.shingled = Some(shingler.finish(&mut |sample| texts.push(sample)));
+        }
+        let windows = self.sampler.samples() && !self.is_text();
         let Self {
             chunker,
             sampler,
@@ -230,9 +240,21 @@ impl Digester {
         });
     }
 
+    /// Whether it is known to be text that is measured in words.
+    fn is_text(&self) -> bool {
+        let shingled = self.shingled.map(|shingled| shingled.is_text);
+        self.kind.is_text(self.whole)
+            && (!self.texts.samples() || shingled.or(self.shingler.is_text()) == Some(true))
+    }
+
+    /// Whether shingles are sampled.
+    const fn samples_words(&self) -> bool {
+        !self.kind.nul && self.texts.samples()
+    }
+
     /// Samples the shingles of a text. Zeros separate words, one as well as a thousand.
     fn words(&mut self, bytes: &[u8]) {
-        if !self.kind.nul && self.texts.samples() {
+        if self.samples_words() {
             let Self {
                 shingler, texts, ..
             } = self;
@@ -240,10 +262,11 @@ impl Digester {
         }
     }
 
-    /// The samples of what the content is: shingles of a text, windows of anything else, of code
-    /// without its distances. And what names its words.
-    fn signature(&mut self) -> (Signature, Option<WordsDigest>) {
-        if self.kind.finish() != ContentKind::Text {
+    /// What the content is and the samples of that: shingles of a text, windows of anything else,
+    /// of code without its distances. And what names its words.
+    fn signature(&mut self) -> (ContentKind, Signature, Option<WordsDigest>) {
+        let kind = self.kind.finish();
+        if kind != ContentKind::Text {
             let Self { code, codes, .. } = self;
             code.finish(&mut |sample| codes.push(sample));
             let signature = if code.is_code() {
@@ -251,13 +274,18 @@ impl Digester {
             } else {
                 self.sampler.take()
             };
-            return (signature, None);
+            return (kind, signature, None);
         }
         let Self {
             shingler, texts, ..
         } = self;
-        let words = shingler.finish(&mut |sample| texts.push(sample));
-        (texts.take(), words)
+        let end = || shingler.finish(&mut |sample| texts.push(sample));
+        let Shingled { words, is_text } = self.shingled.take().unwrap_or_else(end);
+        if is_text || !self.texts.samples() {
+            (kind, self.texts.take(), words)
+        } else {
+            (ContentKind::Data, self.sampler.take(), None)
+        }
     }
 
     /// Bytes of the pending chunks.
@@ -349,11 +377,11 @@ impl Digester {
         } = self;
         chunker.finish(&mut |cut| pending.push(cut));
         self.flush(block);
-        let (signature, words) = self.signature();
+        let (kind, signature, words) = self.signature();
         let digest = Digest {
             content: mem::take(&mut self.content).finish(),
             size,
-            kind: self.kind.finish(),
+            kind,
             chunks: ChunkList(self.chunks.0.as_slice().into()),
             signature,
             words,

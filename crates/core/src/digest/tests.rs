@@ -37,15 +37,20 @@ fn plainly(bytes: &[u8], params: &Params) -> Digest {
             sampler.push(fingerprint);
         }
     }
-    let kind = ContentKind::of(bytes);
+    let mut kind = ContentKind::of(bytes);
     let mut words = None;
-    if kind == ContentKind::Text {
+    // Who samples nothing looks for no words.
+    if kind == ContentKind::Text && params.shingles.cap == 0 {
         sampler = Sampler::new(&params.shingles);
-        // Who samples nothing looks for no words.
-        if params.shingles.cap > 0 {
-            let mut shingler = Shingler::new();
-            shingler.update(bytes, &mut |sample| sampler.push(sample));
-            words = shingler.finish(&mut |sample| sampler.push(sample));
+    } else if kind == ContentKind::Text {
+        let mut texts = Sampler::new(&params.shingles);
+        let mut shingler = Shingler::new();
+        shingler.update(bytes, &mut |sample| texts.push(sample));
+        let shingled = shingler.finish(&mut |sample| texts.push(sample));
+        if shingled.is_text {
+            (sampler, words) = (texts, shingled.words);
+        } else {
+            kind = ContentKind::Data;
         }
     }
     Digest {
@@ -172,16 +177,16 @@ fn an_enormous_hole_is_a_few_entries() {
 #[test]
 fn kinds() {
     let kind = |bytes: &[u8]| {
-        assert_eq!(
-            Digest::of(bytes, &Params::default()).kind,
-            ContentKind::of(bytes)
-        );
-        ContentKind::of(bytes)
+        let kind = ContentKind::of_whole(bytes);
+        assert_eq!(Digest::of(bytes, &Params::default()).kind, kind);
+        kind
     };
     assert_eq!(kind(b""), ContentKind::Empty);
     assert_eq!(kind(b"text"), ContentKind::Text);
     assert_eq!(kind(b"te\0t"), ContentKind::Binary);
-    let mut late = vec![b'x'; 8192];
+    assert_eq!(kind(&[b'x'; 8192]), ContentKind::Data);
+    let mut late = b"text ".repeat(1639);
+    late.truncate(8192);
     late.push(0);
     assert_eq!(kind(&late), ContentKind::Text);
     late[8191] = 0;

@@ -91,10 +91,27 @@ pub struct Rarity {
     pub contents: u32,
 }
 
-/// The rarity of what two contents share. Pieces of more contents than `limit` are boilerplate:
-/// they are not in the raw score either and are left aside.
+/// The rarity of what two contents share by an estimate. Pieces of more contents than `limit` are
+/// boilerplate: they are not in the raw score either and are left aside.
 pub fn rarity(a: &Sketch<'_>, b: &Sketch<'_>, frequency: &dyn Frequency, limit: u32) -> Rarity {
-    // (contents, bytes that it speaks for)
+    let mut pieces = shared_pieces(a, b, frequency);
+    pieces.retain(|&(contents, _)| contents <= limit);
+    rarity_of(pieces, limit)
+}
+
+/// The rarity of all that two contents share: boilerplate is in a score that was measured on the
+/// contents, and counts nothing.
+pub fn rarity_of_all(
+    a: &Sketch<'_>,
+    b: &Sketch<'_>,
+    frequency: &dyn Frequency,
+    limit: u32,
+) -> Rarity {
+    rarity_of(shared_pieces(a, b, frequency), limit)
+}
+
+/// For each piece in common how many contents have it, and the bytes that it speaks for.
+fn shared_pieces(a: &Sketch<'_>, b: &Sketch<'_>, frequency: &dyn Frequency) -> Vec<(u32, f64)> {
     let mut pieces: Vec<(u32, f64)> = Vec::new();
     let level = a.signature.level.max(b.signature.level);
     let spacing = 2f64.powi(i32::from(level));
@@ -110,7 +127,10 @@ pub fn rarity(a: &Sketch<'_>, b: &Sketch<'_>, frequency: &dyn Frequency, limit: 
         let contents = frequency.chunk(hash.posting_key());
         (contents, f64::from(len))
     }));
-    pieces.retain(|&(contents, _)| contents <= limit);
+    pieces
+}
+
+fn rarity_of(mut pieces: Vec<(u32, f64)>, limit: u32) -> Rarity {
     pieces.sort_unstable_by_key(|&(contents, _)| contents);
     let all: f64 = pieces.iter().map(|&(_, bytes)| bytes).sum();
     let lost = |&(contents, bytes): &(u32, f64)| bytes * (1.0 - weight(contents, limit));

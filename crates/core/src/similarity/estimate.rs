@@ -2,9 +2,9 @@
 //!
 //! 1. **A common level.** Samples of files of different sizes are compared at the greater of both
 //!    levels, where both are complete. Boilerplate leaves numerator and denominator alike.
-//! 2. **Containment** is meant of bytes in runs of at least 64, and estimated so: [`super::gaps`]
-//!    has the derivation. It is never less than what common chunks prove,
-//!    `shared_bytes / size`.
+//! 2. **Containment** is meant of words in runs of at least five, or of bytes in runs of at least
+//!    64, and estimated so: [`super::gaps`] has the derivation. In bytes it is never less than what
+//!    common chunks prove, `shared_bytes / size`.
 //! 3. **Resemblance** is shared / union. For sets of windows that is the plain (unbiased) ratio of
 //!    the samples. For the word-5-shingles of two texts ([`estimate_texts`]) it follows from the
 //!    same fit: a gap of g windows spoils the shingles of about g - 63 + 27 bytes, the bytes edited
@@ -40,7 +40,7 @@ pub fn estimate(a: &Sketch<'_>, b: &Sketch<'_>, boilerplate: &dyn Boilerplate) -
 /// As [`estimate`], of two texts: the resemblance is that of the sets of word-5-shingles.
 pub fn estimate_texts(a: &Sketch<'_>, b: &Sketch<'_>, boilerplate: &dyn Boilerplate) -> Measures {
     let (a, b) = (Prepared::of(a, boilerplate), Prepared::of(b, boilerplate));
-    estimate_prepared(&a, &b, Some(Unit::Bytes), boilerplate)
+    estimate_prepared(&a, &b, Some(Unit::Words), boilerplate)
 }
 
 /// The measures of contents that were made ready with the same boilerplate. `texts`: both are
@@ -87,8 +87,10 @@ struct Side {
 struct Shares {
     /// Bytes in shared runs of at least 64 bytes.
     bytes: f64,
-    /// Word-5-shingles.
+    /// Words in shared runs of at least five.
     words: f64,
+    /// Word-5-shingles.
+    shingles: f64,
 }
 
 impl PreparedPair {
@@ -135,7 +137,7 @@ impl PreparedPair {
             _ if unrelated => Some(0.0),
             (Some(of_a), Some(of_b)) if unit == ResemblanceUnit::Words => {
                 let sizes = [a.size.0 as f64, b.size.0 as f64];
-                let shared = 0.5 * (of_a.words * sizes[0] + of_b.words * sizes[1]);
+                let shared = 0.5 * (of_a.shingles * sizes[0] + of_b.shingles * sizes[1]);
                 let shared = shared.min(sizes[0]).min(sizes[1]);
                 Some(shared / (sizes[0] + sizes[1] - shared))
             }
@@ -182,6 +184,7 @@ impl Side {
         }
         .fit();
         let uncovered = windows * (missing - gaps * free) * bytes;
+        let of_words = 1.0 - uncovered / size;
         // Of texts what lies between two edits counts from 64 bytes on: with gaps at random, d to a
         // shared byte, the share of the bytes in runs of at least l is (1 + d·l)·e^(-d·l).
         let uncovered = if unit == ResemblanceUnit::Words {
@@ -194,7 +197,8 @@ impl Side {
         let proven = (proven.0 as f64 / size).min(1.0);
         Shares {
             bytes: (1.0 - uncovered / size).clamp(proven, 1.0),
-            words: (1.0 - missing).clamp(0.0, 1.0),
+            words: of_words.clamp(0.0, 1.0),
+            shingles: (1.0 - missing).clamp(0.0, 1.0),
         }
     }
 }

@@ -32,9 +32,9 @@
 //!    found; in stretches of b that repeat more often than [`PLACES`] times a run may be reported
 //!    in part.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
-use crate::digest::ContentKind;
 use crate::ids::{ByteLen, Score};
 use crate::params::Params;
 use crate::similarity::{Measures, too_small};
@@ -190,19 +190,23 @@ fn common_suffix(a: &[u8], b: &[u8]) -> usize {
     8 * a.len() + first.take_while(|(x, y)| x == y).count()
 }
 
-/// The measures of `docs/design.md`, computed and not estimated: containments by [`cover`]; the
-/// resemblance of two texts on their sets of word-5-shingles (Broder 1997), of anything else on
-/// their sets of 64-byte windows. `shared_bytes` is the number of bytes in runs of at least 64 that
-/// the other file has too, of the file with fewer of them.
+/// The measures in bytes, computed and not estimated: containments by [`cover`], the resemblance on
+/// the sets of 64-byte windows. `shared_bytes` is the number of bytes of the smaller file in runs
+/// of at least 64 that the other file has too.
 ///
 /// Like estimates, the shares are `None` if a file is too small to judge.
-pub fn exact(a: &[u8], b: &[u8], kinds: (ContentKind, ContentKind)) -> Measures {
+pub fn exact(a: &[u8], b: &[u8]) -> Measures {
     let of_b = Blocks::new(b);
     let of_a = Blocks::new(a);
     let shared = marked(a, &of_b, Among::All);
     let in_a = cover::bytes_of(&shared);
     let in_b = cover::bytes_of(&marked(b, &of_a, Among::All));
-    let shared_bytes = ByteLen(in_a.min(in_b) as u64);
+    let in_smaller = match a.len().cmp(&b.len()) {
+        Ordering::Less => in_a,
+        Ordering::Equal => in_a.min(in_b),
+        Ordering::Greater => in_b,
+    };
+    let shared_bytes = ByteLen(in_smaller as u64);
     if too_small(ByteLen(a.len() as u64)) || too_small(ByteLen(b.len() as u64)) {
         return Measures {
             a_in_b: None,
@@ -211,31 +215,10 @@ pub fn exact(a: &[u8], b: &[u8], kinds: (ContentKind, ContentKind)) -> Measures 
             shared_bytes,
         };
     }
-    let resemblance = if kinds == (ContentKind::Text, ContentKind::Text) {
-        sets::resemblance_of_words(a, b)
-    } else {
-        sets::resemblance_of_windows(&of_a, &of_b, shared)
-    };
     Measures {
         a_in_b: Some(cover::share(in_a, a)),
         b_in_a: Some(cover::share(in_b, b)),
-        resemblance: Some(Score::new(resemblance)),
-        shared_bytes,
-    }
-}
-
-/// As [`exact`], with all shares on the sets of word-5-shingles, whatever the files are
-/// (`shared_bytes` is as there).
-pub fn exact_words(a: &[u8], b: &[u8]) -> Measures {
-    let (in_a, in_b) = cover::covered(a, b);
-    let shared_bytes = ByteLen(in_a.min(in_b) as u64);
-    let words = sets::ShingleSets::of(a, b);
-    let judged = !too_small(ByteLen(a.len() as u64)) && !too_small(ByteLen(b.len() as u64));
-    let share = |of: usize| judged.then(|| Score::new(words.shared as f64 / of.max(1) as f64));
-    Measures {
-        a_in_b: share(words.in_a),
-        b_in_a: share(words.in_b),
-        resemblance: judged.then(|| Score::new(words.resemblance())),
+        resemblance: Some(Score::new(sets::resemblance(&of_a, &of_b, shared))),
         shared_bytes,
     }
 }

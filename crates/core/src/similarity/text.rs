@@ -17,8 +17,8 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::params::Params;
-use crate::similarity::{Unit, discount, wilson};
-use crate::words::{Folding, Short, Sink, Tokenizer};
+use crate::similarity::{discount, wilson};
+use crate::words::{Folding, Short, Sink, tokenize};
 
 mod slots;
 
@@ -28,7 +28,8 @@ use slots::Slots;
 /// have its shingle ([`discount::weight`]).
 pub const RARE: f64 = 32.0;
 
-/// A pair that shares so much of either's shingles needs no rare run.
+/// A pair of which one has so much of its words in the other needs no rare run, and one that
+/// resembles each other so much no run.
 const ALIKE: f64 = 0.25;
 
 /// How many places of a repeated shingle are tried.
@@ -46,33 +47,24 @@ pub struct Text {
     distinct: u32,
     /// The sum of 1/(texts that have it) over the distinct shingles.
     rare: f64,
-    /// The distinct shingles of the words on the raw bytes; `None`: they are the same.
-    raw: Option<Vec<u64>>,
 }
 
 impl Text {
     /// The text of a file, from all its bytes.
     pub fn of(bytes: &[u8]) -> Self {
         let mut words = WordCollector::default();
-        let mut tokens = Tokenizer::default();
-        tokens.update(bytes, &mut words);
-        let plain = tokens.is_plain() && bytes.is_ascii();
-        tokens.finish(&mut words);
-        let raw = (!plain || words.cut).then(|| raw_shingles(bytes));
-        words.finish(raw)
-    }
-
-    /// The shingles that the resemblance is defined on, and how many distinct ones there are.
-    fn raw(&self) -> (&[u64], u32) {
-        match &self.raw {
-            Some(raw) => (raw, raw.len() as u32),
-            None => (&self.shingles, self.distinct),
-        }
+        tokenize(bytes, &mut words);
+        words.finish()
     }
 
     /// Characters of its canonical form: its words, each followed by a blank.
     pub fn len(&self) -> u32 {
         self.starts.last().copied().unwrap_or(0)
+    }
+
+    /// How many words it has.
+    fn words(&self) -> u32 {
+        self.starts.len().saturating_sub(1) as u32
     }
 
     /// How many shingles it has, each repetition counted, and how many distinct ones.
@@ -130,33 +122,28 @@ struct WordCollector {
     of_word: u32,
     shingles: Vec<u64>,
     starts: Vec<u32>,
-    /// A word without end was cut.
-    cut: bool,
 }
 
 impl Sink for WordCollector {
     fn letter(&mut self, letter: u32) {
         self.of_word += 1;
-        if self.folding.letter(letter) {
-            self.cut = true;
-            self.word(0);
-        }
+        self.folding.letter(letter);
     }
 
     fn end_word(&mut self) {
         self.word(1);
-        self.folding.end_word();
     }
 
-    fn piece(&mut self, letters: &[u8], last: bool) {
-        self.cut |= !last;
-        if !letters.is_empty() {
-            let shingle = self.folding.piece(letters);
-            self.starts.push(self.characters);
-            let length = letters.len() as u32 + u32::from(last);
-            self.characters = self.characters.saturating_add(length);
-            self.shingles.extend(shingle);
-        }
+    fn break_word(&mut self) {
+        self.word(0);
+    }
+
+    fn ascii_word(&mut self, letters: &[u8]) {
+        let shingle = self.folding.ascii_word(letters);
+        self.starts.push(self.characters);
+        let length = letters.len() as u32 + 1;
+        self.characters = self.characters.saturating_add(length);
+        self.shingles.extend(shingle);
     }
 
     fn short_word(&mut self, word: Short) {
@@ -178,7 +165,7 @@ impl WordCollector {
         }
     }
 
-    fn finish(mut self, raw: Option<Vec<u64>>) -> Text {
+    fn finish(mut self) -> Text {
         self.shingles.extend(self.folding.short());
         self.starts.push(self.characters);
         let mut sorted = self.shingles.clone();
@@ -190,27 +177,8 @@ impl WordCollector {
             starts: self.starts,
             contents: Vec::new(),
             rare: 0.0,
-            raw,
         }
     }
-}
-
-/// The distinct shingles of the words on the bytes as they are: `[A-Za-z0-9_]+` in ASCII lower
-/// case.
-fn raw_shingles(bytes: &[u8]) -> Vec<u64> {
-    let mut folding = Folding::default();
-    let mut shingles = Vec::new();
-    for &byte in bytes.iter().chain(b" ") {
-        if byte.is_ascii_alphanumeric() || byte == b'_' {
-            folding.letter(u32::from(byte.to_ascii_lowercase()));
-        } else {
-            shingles.extend(folding.word());
-        }
-    }
-    shingles.extend(folding.short());
-    shingles.sort_unstable();
-    shingles.dedup();
-    shingles
 }
 
 /// How many texts of a collection have each shingle, or those of one part of all shingles.
@@ -285,18 +253,12 @@ fn part_of(shingle: u64, parts: usize) -> usize {
 /// What two texts have in common, a the one that was laid out.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Proof {
-    /// The share of a's characters in common runs of at least 64.
+    /// The share of a's words in runs of at least five that b has too.
     pub a_in_b: f64,
-    /// The share of b's characters in common runs of at least 64.
+    /// The share of b's words in runs of at least five that a has too.
     pub b_in_a: f64,
-    /// Shared over all shingles of both, of the words on the raw bytes: the resemblance of two
-    /// texts.
+    /// Shared over all shingles of both.
     pub resemblance: f64,
-    /// The shares of either's shingles of the words on the raw bytes that the other has too:
-    /// containments in words.
-    pub words: (f64, f64),
-    /// Shared over all shingles of the canonical texts.
-    pub alike: f64,
     /// Characters of the longest common run.
     pub longest: u32,
     /// The most characters of rare text in one run.
@@ -307,20 +269,11 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// Whether it is more than strangers have in common. Who asks for shares of words wants all of
-    /// them that are a relation, however short the runs.
-    pub fn is_evidence(&self, unit: Unit) -> bool {
-        let alike = self.alike.max(self.words.0).max(self.words.1) >= ALIKE;
+    /// Whether it is more than strangers have in common.
+    pub fn is_evidence(&self) -> bool {
         let run = f64::from(self.longest) >= Params::WINDOW as f64;
-        run && (alike || self.rare >= RARE) || alike && unit == Unit::Words
-    }
-
-    /// The containments of a in b and of b in a, on characters or on words.
-    pub fn containments(&self, unit: Unit) -> (f64, f64) {
-        match unit {
-            Unit::Bytes => (self.a_in_b, self.b_in_a),
-            Unit::Words => self.words,
-        }
+        let alike = self.a_in_b.max(self.b_in_a) >= ALIKE;
+        self.resemblance >= ALIKE || run && (alike || self.rare >= RARE)
     }
 }
 
@@ -336,7 +289,6 @@ pub struct Table {
     of: Vec<u32>,
     round: u32,
     limit: u32,
-    raw: Set,
 }
 
 /// A distinct shingle.
@@ -347,9 +299,8 @@ struct TableEntry {
     /// What a character of it counts in a run.
     weight: f32,
     rarity: f32,
-    /// The last comparison that met it, and the longest run it was in then.
+    /// The last comparison that met it.
     round: u32,
-    run: u32,
 }
 
 const NONE: u32 = u32::MAX;
@@ -371,7 +322,6 @@ impl Table {
         self.next.resize(a.shingles.len(), NONE);
         self.of.clear();
         self.round = 0;
-        self.raw.laid = false;
         for (place, &shingle) in a.shingles.iter().enumerate() {
             let Some(entry) = self.entry(shingle) else {
                 let contents = a.contents(place);
@@ -383,7 +333,6 @@ impl Table {
                     weight: discount::weight(u32::from(contents), self.limit) as f32,
                     rarity: rarity(contents) as f32,
                     round: 0,
-                    run: 0,
                 });
                 continue;
             };
@@ -400,14 +349,13 @@ impl Table {
         self.slots.get(shingle).checked_sub(1)
     }
 
-    /// Runs `b` along the text that was laid out, which is `a`. Of what is no evidence in this unit
-    /// whatever the words on the raw bytes are, these are not looked at.
-    pub fn compare(&mut self, a: &Text, b: &Text, unit: Unit) -> Proof {
+    /// Runs `b` along the text that was laid out, which is `a`.
+    pub fn compare(&mut self, a: &Text, b: &Text) -> Proof {
         self.round += 1;
         let least = Params::WINDOW as u32;
         let mut found = Proof::default();
         let (mut shared, mut rare) = (0u32, 0.0);
-        let mut in_b = Covered::default();
+        let mut in_b = CoveredWords::default();
         let mut at = 0;
         while at < b.shingles.len() {
             let shingle = b.shingles[at];
@@ -427,45 +375,31 @@ impl Table {
                 let known = &mut self.entries[entry as usize];
                 of_run += f64::from(known.weight);
                 if known.round != self.round {
-                    (known.round, known.run) = (self.round, 0);
+                    known.round = self.round;
                     shared += 1;
                     rare += f64::from(known.rarity);
                 }
-                known.run = known.run.max(length);
             }
             found.longest = found.longest.max(length);
             if length >= least {
-                in_b.add(from, to);
                 found.rare = found.rare.max(of_run * f64::from(length) / run as f64);
             }
+            in_b.add(at, at + run);
             at += run;
         }
-        let mut in_a = Covered::default();
-        if found.longest >= least {
+        let mut in_a = CoveredWords::default();
+        if shared > 0 {
             for (place, &entry) in self.of.iter().enumerate() {
-                let known = &self.entries[entry as usize];
-                if known.round == self.round && known.run >= least {
-                    let (from, to) = a.span(place, 1);
-                    in_a.add(from, to);
+                if self.entries[entry as usize].round == self.round {
+                    in_a.add(place, place + 1);
                 }
             }
         }
         let share = |part: u32, of: u32| f64::from(part) / f64::from(of.max(1));
-        found.a_in_b = share(in_a.sum, a.len());
-        found.b_in_a = share(in_b.sum, b.len());
-        found.alike = share(shared, a.distinct + b.distinct - shared);
+        found.a_in_b = share(in_a.of(a.words()), a.words());
+        found.b_in_a = share(in_b.of(b.words()), b.words());
+        found.resemblance = share(shared, a.distinct + b.distinct - shared);
         found.kinship = lower_end(rare, a.rare.min(b.rare));
-        if found.longest < least && unit == Unit::Bytes {
-            return found;
-        }
-        let ((of_a, in_a), (of_b, in_b)) = (a.raw(), b.raw());
-        let shared = if a.raw.is_none() && b.raw.is_none() {
-            shared
-        } else {
-            self.raw.common(of_a, of_b)
-        };
-        found.words = (share(shared, in_a), share(shared, in_b));
-        found.resemblance = share(shared, in_a + in_b - shared);
         found
     }
 
@@ -487,54 +421,25 @@ impl Table {
     }
 }
 
-/// The raw shingles of the text that was laid out, laid out when they are first needed.
-#[derive(Clone, Debug, Default)]
-struct Set {
-    laid: bool,
-    /// Shingles and the last comparison that met them.
-    slots: Slots,
-    round: u32,
-}
-
-impl Set {
-    /// How many distinct shingles two texts have in common; `a` is the same until the next one is
-    /// laid out.
-    fn common(&mut self, a: &[u64], b: &[u64]) -> u32 {
-        if !self.laid {
-            self.laid = true;
-            self.slots.clear(a.len());
-            self.round = 1;
-            for &shingle in a {
-                self.slots.put(shingle, 1);
-            }
-        }
-        self.round += 1;
-        let mut shared = 0;
-        for &shingle in b {
-            if !self.slots.may_have(shingle) {
-                continue;
-            }
-            let round = self.slots.get_mut(shingle);
-            if *round != 0 && *round != self.round {
-                *round = self.round;
-                shared += 1;
-            }
-        }
-        shared
-    }
-}
-
-/// Characters in intervals that begin in order.
+/// The words under shingles, which come in order.
 #[derive(Default)]
-struct Covered {
-    sum: u32,
-    end: u32,
+struct CoveredWords {
+    sum: usize,
+    end: usize,
 }
 
-impl Covered {
-    fn add(&mut self, from: u32, to: u32) {
-        self.sum += to.saturating_sub(from.max(self.end));
-        self.end = self.end.max(to);
+impl CoveredWords {
+    /// The words under the shingles from one place up to another.
+    fn add(&mut self, from: usize, to: usize) {
+        let to = to + Params::SHINGLE - 1;
+        self.sum += to - from.max(self.end);
+        self.end = to;
+    }
+
+    /// How many there are in a text of so many words: the shingle of one to four words is over more
+    /// than there are.
+    fn of(&self, words: u32) -> u32 {
+        (self.sum as u32).min(words)
     }
 }
 

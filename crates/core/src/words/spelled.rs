@@ -2,34 +2,21 @@
 //! their stems.
 
 use crate::words::tokenizer::{Sink, Tokenizer};
-use crate::words::{LONG, is_cut};
 
 /// A word of more bytes is several: no word of any text needs more memory.
 const LONGEST: usize = 256;
 
-/// Where letters begin that Unicode leaves to everybody.
-const PRIVATE: u32 = 0xe000;
-
 /// Spells the words of a text that is handed over in pieces of any size. What a word is:
-/// [`crate::words`]. Words are UTF-8; a byte that is none is the letter of this number, so that
-/// texts in other encodings agree with themselves.
+/// [`crate::words`]. Words are UTF-8.
 #[derive(Clone, Debug, Default)]
 pub struct WordTexts {
     tokens: Tokenizer,
-    word: SpelledWord,
-}
-
-/// The word under way.
-#[derive(Clone, Debug, Default)]
-struct SpelledWord {
-    text: Vec<u8>,
-    /// Letters since the last separator, and the last four of them.
-    letters: u32,
-    window: u32,
+    /// The word under way.
+    word: Vec<u8>,
 }
 
 struct WordSpeller<'a, F> {
-    word: &'a mut SpelledWord,
+    word: &'a mut Vec<u8>,
     sink: &'a mut F,
 }
 
@@ -44,67 +31,32 @@ impl WordTexts {
     pub fn finish(&mut self, sink: &mut impl FnMut(&[u8])) {
         let word = &mut self.word;
         self.tokens.finish(&mut WordSpeller { word, sink });
-        self.word = SpelledWord::default();
+        self.word.clear();
     }
 }
 
 impl<F: FnMut(&[u8])> WordSpeller<'_, F> {
     #[inline]
     fn end(&mut self) {
-        if !self.word.text.is_empty() {
-            (self.sink)(&self.word.text);
-            self.word.text.clear();
-        }
-    }
-
-    /// Adds a letter, without checking whether a word without end is cut behind it.
-    #[inline]
-    fn push(&mut self, letter: u32) {
-        let word = &mut self.word.text;
-        if letter < 128 && (letter as u8 == b'_' || (letter as u8).is_ascii_alphanumeric()) {
-            word.push((letter as u8).to_ascii_lowercase());
-        } else {
-            // Only some bits are left of a character that broke off. They become a character for
-            // private use.
-            let number = if letter < 128 {
-                PRIVATE + letter
-            } else {
-                letter
-            };
-            let letter = char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER);
-            word.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
-        }
-        if word.len() >= LONGEST {
-            self.end();
+        if !self.word.is_empty() {
+            (self.sink)(self.word);
+            self.word.clear();
         }
     }
 }
 
 impl<F: FnMut(&[u8])> Sink for WordSpeller<'_, F> {
     fn letter(&mut self, letter: u32) {
-        self.push(letter);
-        let word = &mut *self.word;
-        word.letters += 1;
-        word.window = word.window << 8 | (letter | 0x20) & 0xff;
-        if word.letters > LONG && is_cut(word.window) {
+        let letter = char::from_u32(letter).unwrap_or(char::REPLACEMENT_CHARACTER);
+        self.word
+            .extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
+        if self.word.len() >= LONGEST {
             self.end();
         }
     }
 
     fn end_word(&mut self) {
         self.end();
-        self.word.letters = 0;
-    }
-
-    /// A cut has been found already: but for its length this is one word.
-    fn piece(&mut self, letters: &[u8], last: bool) {
-        for &letter in letters {
-            self.push(letter.into());
-        }
-        self.end();
-        if last {
-            self.word.letters = 0;
-        }
     }
 }
 
@@ -140,7 +92,7 @@ mod tests {
             "字",
         ];
         assert_eq!(words(&[text.as_bytes()]), expected);
-        assert_eq!(words(&[b"caf\xe9 \xff"]), ["caf\u{e009}", "ÿ"]);
+        assert_eq!(words(&[b"CAF\xc9 \xff"]), ["café", "ÿ"]);
         assert!(
             words(&[&vec![b'a'; 10_000]])
                 .iter()

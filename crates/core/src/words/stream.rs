@@ -50,28 +50,12 @@ impl<F: FnMut(u64)> WordHasher<'_, F> {
 impl<F: FnMut(u64)> Sink for WordHasher<'_, F> {
     #[inline]
     fn letter(&mut self, letter: u32) {
-        if self.folding.letter(letter) {
-            self.word();
-        }
+        self.folding.letter(letter);
     }
 
     #[inline]
     fn end_word(&mut self) {
         self.word();
-        self.folding.end_word();
-    }
-
-    /// By the letter: `piece` and `short_word` of the trait come down to [`Self::letter`], but a
-    /// piece that is no last one must end here too.
-    fn piece(&mut self, letters: &[u8], last: bool) {
-        for &byte in letters {
-            // A cut has been found already: this is one word.
-            self.folding.letter(u32::from(byte));
-        }
-        self.word();
-        if last {
-            self.folding.end_word();
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::hash::letters::{BLOCK, Classes, classify};
 use crate::hash::shingles::{MOST_LETTERS, Runs, WINDOW, letters};
-use crate::words::{LONG, is_cut};
+use crate::words::classes::{Role, TWO_IN_LOWER_CASE, class_of};
 
 /// So many bytes at the beginning tell markup from plain text.
 const HEAD: usize = 1024;
@@ -38,12 +38,8 @@ enum Markup {
     },
     /// In a tag whose content is no text.
     HiddenTag,
-    /// In a tag.
+    /// In a tag, a declaration or an end tag.
     Tag,
-    /// In the value of an attribute that says something, up to this quote.
-    Value(u8),
-    /// In a declaration or an end tag.
-    Quiet,
     /// After `<!`, `<!-`.
     Bang(u8),
     /// In a comment, after so many `-`.
@@ -56,27 +52,29 @@ enum Markup {
 
 /// Takes the words of a text, letter by letter.
 pub(crate) trait Sink {
-    /// The next letter of a word, in lower case: a code point, or a byte of another encoding.
+    /// The next letter of a word, in lower case: its code point.
     fn letter(&mut self, letter: u32);
 
-    /// The word, if one was begun, is over.
+    /// The word, if one was begun, is over: something separates it from the next.
     fn end_word(&mut self);
 
-    /// Letters of ASCII, as in the file, that are a word by themselves: what lies between two cuts
-    /// of a word without end, or its last letters. No word is under way.
-    fn piece(&mut self, letters: &[u8], last: bool) {
+    /// The word, if one was begun, is over, and the next begins at once.
+    fn break_word(&mut self) {
+        self.end_word();
+    }
+
+    /// A whole word of letters of ASCII, as in the file. No word is under way.
+    fn ascii_word(&mut self, letters: &[u8]) {
         for &byte in letters {
             self.letter(u32::from(FOLDED[usize::from(byte & 0x7f)]));
         }
-        if last {
-            self.end_word();
-        }
+        self.end_word();
     }
 
     /// A whole word of 1 to 16 letters of ASCII, from one separator to the next. No word is under
     /// way.
     fn short_word(&mut self, word: Short) {
-        self.piece(&word.letters.to_le_bytes()[..word.length], true);
+        self.ascii_word(&word.letters.to_le_bytes()[..word.length]);
     }
 
     /// Whole words of 1 to 16 letters of ASCII: the runs of ones in `words`, a bit for each byte of
@@ -117,17 +115,34 @@ pub(crate) struct Tokenizer {
     head: Vec<u8>,
     /// `None`: the beginning is not known yet.
     markup: Option<Markup>,
-    /// The values of attributes are text: those of XML hold data (the paths of an SVG), those of
-    /// HTML layout.
-    values: bool,
     /// The last byte separated words; of text without markup.
     between: bool,
-    /// A character of several bytes under way: its bits, and bytes still to come.
-    wide: u32,
-    left: u8,
+    /// The word under way is a letter of a script without blanks.
+    alone: bool,
+    /// Each byte beyond ASCII is a character (ISO 8859-1).
+    by_byte: bool,
+    /// The bytes of a character of UTF-8 under way, how many there are, and how many there will be.
+    wide: [u8; 4],
+    have: u8,
+    need: u8,
+    /// Bytes that were a part of a character and not its first.
+    continued: u64,
 }
 
 impl Tokenizer {
+    /// For a text of which each byte is a character: ISO 8859-1.
+    pub(crate) fn by_byte() -> Self {
+        Self {
+            by_byte: true,
+            ..Self::default()
+        }
+    }
+
+    /// How many bytes so far were a part of a character and not its first.
+    pub(crate) const fn continued(&self) -> u64 {
+        self.continued
+    }
+
     pub(crate) fn reset(&mut self) {
         let mut head = std::mem::take(&mut self.head);
         head.clear();
@@ -135,14 +150,6 @@ impl Tokenizer {
             head,
             ..Self::default()
         };
-    }
-
-    /// Whether what was taken is no markup, as far as is known.
-    pub(crate) fn is_plain(&self) -> bool {
-        match self.markup {
-            None => kind_of(&self.head) == MarkupKind::Plain,
-            Some(markup) => markup == Markup::None,
-        }
     }
 
     pub(crate) fn update(&mut self, bytes: &[u8], sink: &mut impl Sink) {
@@ -171,12 +178,11 @@ impl Tokenizer {
     /// The beginning is known.
     fn begin(&mut self, sink: &mut impl Sink) {
         let head = std::mem::take(&mut self.head);
-        let kind = kind_of(&head);
-        self.markup = Some(match kind {
-            MarkupKind::Plain => Markup::None,
-            MarkupKind::Html | MarkupKind::Xml => Markup::Text,
+        self.markup = Some(if is_markup(&head) {
+            Markup::Text
+        } else {
+            Markup::None
         });
-        self.values = kind == MarkupKind::Xml;
         self.take(&head, sink);
         self.head = head;
     }
@@ -216,7 +222,7 @@ impl Tokenizer {
             if open == length
                 && let Some(end) = end_of_letters(bytes, at + length)
             {
-                long_word(&bytes[at..end], sink);
+                sink.ascii_word(&bytes[at..end]);
                 at = end;
                 continue;
             }
@@ -230,7 +236,7 @@ impl Tokenizer {
                 sink.short_words(window, before);
                 whole &= !before;
                 let to = from + (whole >> from).trailing_ones() as usize;
-                long_word(&bytes[at + from..at + to], sink);
+                sink.ascii_word(&bytes[at + from..at + to]);
                 whole &= u64::MAX << to;
             }
             sink.short_words(window, whole);
@@ -272,7 +278,7 @@ impl Tokenizer {
                     },
                     blank,
                 ),
-                b'/' | b'?' => (Markup::Quiet, blank),
+                b'/' | b'?' => (Markup::Tag, blank),
                 b'<' => (Markup::Open, blank),
                 // No tag: less than.
                 _ => (Markup::Text, Some(byte)),
@@ -307,20 +313,13 @@ impl Tokenizer {
             },
             Markup::Tag => match byte {
                 b'>' => (Markup::Text, None),
-                b'"' | b'\'' if self.values => (Markup::Value(byte), None),
                 _ => (Markup::Tag, None),
-            },
-            Markup::Value(quote) if byte == quote => (Markup::Tag, blank),
-            Markup::Value(quote) => (Markup::Value(quote), Some(byte)),
-            Markup::Quiet => match byte {
-                b'>' => (Markup::Text, None),
-                _ => (Markup::Quiet, None),
             },
             Markup::Bang(dashes) => match byte {
                 b'-' if dashes == 1 => (Markup::Comment(0), None),
                 b'-' => (Markup::Bang(1), None),
                 b'>' => (Markup::Text, None),
-                _ => (Markup::Quiet, None),
+                _ => (Markup::Tag, None),
             },
             Markup::Comment(dashes) => match byte {
                 b'-' => (Markup::Comment((dashes + 1).min(2)), None),
@@ -329,7 +328,7 @@ impl Tokenizer {
             },
             Markup::Hidden(open) => match byte {
                 b'<' => (Markup::Hidden(true), None),
-                b'/' if open => (Markup::Quiet, None),
+                b'/' if open => (Markup::Tag, None),
                 _ => (Markup::Hidden(false), None),
             },
             Markup::Entity(length) => match byte {
@@ -349,43 +348,95 @@ impl Tokenizer {
     #[inline]
     fn text(&mut self, byte: u8, sink: &mut impl Sink) {
         if byte < 128 {
-            if self.left > 0 {
-                self.end_wide(sink);
-            }
+            self.end_wide(sink);
             match FOLDED[usize::from(byte)] {
-                0 => sink.end_word(),
-                folded => sink.letter(u32::from(folded)),
+                0 => {
+                    self.alone = false;
+                    sink.end_word();
+                }
+                folded => self.letter(u32::from(folded), sink),
             }
         } else {
             self.wide(byte, sink);
         }
     }
 
+    /// A letter that goes on with a word.
+    #[inline]
+    fn letter(&mut self, letter: u32, sink: &mut impl Sink) {
+        if self.alone {
+            self.alone = false;
+            sink.break_word();
+        }
+        sink.letter(letter);
+    }
+
     /// A byte beyond ASCII.
     fn wide(&mut self, byte: u8, sink: &mut impl Sink) {
-        if byte & 0xc0 == 0x80 && self.left > 0 {
-            self.wide = self.wide << 6 | u32::from(byte & 0x3f);
-            self.left -= 1;
-            if self.left == 0 {
-                character(self.wide, sink);
+        if self.by_byte {
+            return self.character(char::from(byte), sink);
+        }
+        if self.need > 0 && byte & 0xc0 == 0x80 {
+            self.wide[usize::from(self.have)] = byte;
+            self.have += 1;
+            if self.have == self.need {
+                let bytes = &self.wide[..usize::from(self.have)];
+                match std::str::from_utf8(bytes)
+                    .ok()
+                    .and_then(|text| text.chars().next())
+                {
+                    Some(character) => {
+                        self.continued += u64::from(self.have) - 1;
+                        self.need = 0;
+                        self.character(character, sink);
+                    }
+                    None => self.end_wide(sink),
+                }
             }
             return;
         }
         self.end_wide(sink);
-        (self.wide, self.left) = match byte {
-            0xc2..=0xdf => (u32::from(byte & 0x1f), 1),
-            0xe0..=0xef => (u32::from(byte & 0x0f), 2),
-            0xf0..=0xf4 => (u32::from(byte & 0x07), 3),
-            // No UTF-8: a letter of another encoding.
-            _ => return sink.letter(u32::from(byte)),
+        self.need = match byte {
+            0xc2..=0xdf => 2,
+            0xe0..=0xef => 3,
+            0xf0..=0xf4 => 4,
+            _ => return self.character(char::from(byte), sink),
         };
+        (self.wide[0], self.have) = (byte, 1);
     }
 
-    /// A character that broke off was none: its bytes are a letter.
+    /// Bytes that are no character of UTF-8 are one each of ISO 8859-1.
+    #[inline]
     fn end_wide(&mut self, sink: &mut impl Sink) {
-        if self.left > 0 {
-            self.left = 0;
-            sink.letter(self.wide);
+        if self.need > 0 {
+            self.need = 0;
+            for at in 0..usize::from(self.have) {
+                self.character(char::from(self.wide[at]), sink);
+            }
+        }
+    }
+
+    /// A character beyond ASCII.
+    fn character(&mut self, character: char, sink: &mut impl Sink) {
+        let (role, lower) = class_of(character);
+        match role {
+            Role::Separator => {
+                self.alone = false;
+                sink.end_word();
+            }
+            Role::Letter => {
+                self.letter(lower, sink);
+                let (letter, [_, dot]) = TWO_IN_LOWER_CASE;
+                if character == letter {
+                    sink.letter(dot as u32);
+                }
+            }
+            Role::Mark => sink.letter(lower),
+            Role::Alone => {
+                sink.break_word();
+                sink.letter(lower);
+                self.alone = true;
+            }
         }
     }
 }
@@ -411,69 +462,19 @@ fn end_of_letters(bytes: &[u8], from: usize) -> Option<usize> {
     (bytes[from + end] < 128).then_some(from + end)
 }
 
-/// A word of ASCII of any number of letters, from one separator to the next.
-fn long_word(word: &[u8], sink: &mut impl Sink) {
-    let mut from = 0;
-    for (at, four) in word.windows(4).enumerate().skip(LONG as usize - 3) {
-        let &[a, b, c, d] = four else { continue };
-        if is_cut(u32::from_be_bytes([a, b, c, d]) | 0x2020_2020) {
-            sink.piece(&word[from..at + 4], false);
-            from = at + 4;
-        }
-    }
-    sink.piece(&word[from..], true);
-}
-
-/// A character beyond ASCII.
-fn character(code: u32, sink: &mut impl Sink) {
-    let Some(character) = char::from_u32(code) else {
-        return sink.letter(code);
-    };
-    let alone = matches!(
-        code,
-        0x2e80..=0x2fdf | 0x3040..=0xa4cf | 0xac00..=0xd7af | 0xf900..=0xfaff | 0x2_0000..
-    );
-    if alone {
-        sink.end_word();
-        sink.letter(code);
-        sink.end_word();
-    } else if character.is_alphanumeric() {
-        let lower = character.to_lowercase().next().unwrap_or(character);
-        sink.letter(lower as u32);
-    } else if !matches!(code, 0x300..=0x36f | 0xad) {
-        // Accents that follow their letter, and soft hyphens, end no word.
-        sink.end_word();
-    }
-}
-
-/// What kind of text it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum MarkupKind {
-    Plain,
-    Html,
-    Xml,
-}
-
 /// So many bytes may stand before a declaration: a stray word, a shebang.
 const STRAY: usize = 64;
 
-/// The kind of a text that begins like this.
-fn kind_of(head: &[u8]) -> MarkupKind {
+/// Whether a text that begins like this is HTML or XML.
+fn is_markup(head: &[u8]) -> bool {
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     let lower = head.trim_ascii_start().to_ascii_lowercase();
     let Some(begin) = lower.iter().take(STRAY).position(|&byte| byte == b'<') else {
-        return MarkupKind::Plain;
+        return false;
     };
     let from = &lower[begin..];
     let starts = |with: &[&[u8]]| with.iter().any(|with| from.starts_with(with));
     let has = |what: &[u8]| lower.windows(what.len()).any(|part| part == what);
-    let declared = starts(&[b"<?xml", b"<!doctype", b"<html", b"<svg"]);
-    let tagged = begin == 0 && (starts(&[b"<head", b"<body", b"<!--"]) || has(b"</"));
-    if !declared && !tagged {
-        MarkupKind::Plain
-    } else if starts(&[b"<?xml", b"<svg"]) && !has(b"<html") && !has(b"<!doctype html") {
-        MarkupKind::Xml
-    } else {
-        MarkupKind::Html
-    }
+    let is_declared = starts(&[b"<?xml", b"<!doctype", b"<html", b"<svg"]);
+    is_declared || begin == 0 && (starts(&[b"<head", b"<body", b"<!--"]) || has(b"</"))
 }

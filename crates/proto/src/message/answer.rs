@@ -8,7 +8,7 @@ use resemble_core::Relation;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
-use crate::message::{Differs, WireParams};
+use crate::message::{Differs, MeasureUnit, WireParams};
 use crate::number::Fraction;
 use crate::path::{PathText, fields};
 
@@ -319,9 +319,15 @@ pub struct FindRow {
     /// How they relate; `null` below every threshold (with a low `min` only).
     #[serde(with = "relation_word")]
     pub relation: Option<Relation>,
+    /// What the shares are of.
+    #[serde(default)]
+    pub unit: MeasureUnit,
     /// Which layer the figures are from.
     #[serde(default)]
     pub layer: Layer,
+    /// The figures are estimates; else they are those of the contents.
+    #[serde(default)]
+    pub estimate: bool,
     /// How much of the subject is in this file.
     pub a_in_b: Fraction,
     /// How much of this file is in the subject.

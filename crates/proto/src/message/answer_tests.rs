@@ -21,7 +21,9 @@ fn rows_read_as_the_contract_says() {
         file: "report.txt".into(),
         path: PathText::from_bytes(*b"/srv/\xff"),
         relation: Some(Relation::SameText),
+        unit: MeasureUnit::Words,
         layer: Layer::Text,
+        estimate: true,
         a_in_b: Fraction::ONE,
         b_in_a: Fraction::from_millionths(970_001),
         resemblance: Fraction::ZERO,
@@ -32,7 +34,8 @@ fn rows_read_as_the_contract_says() {
         discount: Discount::default(),
     };
     let expected = "{\"row\":{\"file\":\"report.txt\",\"path\":\"/srv/\u{fffd}\",\
-        \"path_b64\":\"L3Nydi//\",\"relation\":\"same-text\",\"layer\":\"text\",\
+        \"path_b64\":\"L3Nydi//\",\"relation\":\"same-text\",\"unit\":\"words\",\
+        \"layer\":\"text\",\"estimate\":true,\
         \"a_in_b\":1.000000,\"b_in_a\":0.970001,\"resemblance\":0.000000,\"shared_bytes\":0}}";
     assert_eq!(json(&Reply::Row(&find)), expected);
     assert_eq!(

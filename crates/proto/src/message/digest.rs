@@ -101,7 +101,7 @@ pub struct WireDigest {
     pub content: String,
     /// The size in bytes.
     pub size: u64,
-    /// `empty`, `text` or `binary`.
+    /// `empty`, `text`, `data` or `binary`.
     #[serde(with = "WireKind")]
     pub kind: ContentKind,
     /// Base64 of the runs of chunks, 29 bytes each: MD5, length u32, count u64, flags.
@@ -121,6 +121,7 @@ pub struct WireDigest {
 enum WireKind {
     Empty,
     Text,
+    Data,
     Binary,
 }
 
@@ -369,7 +370,7 @@ mod tests {
         };
         let mut wire = WireParams::from(&params);
         assert_eq!(Params::try_from(&wire), Ok(params));
-        wire.id = wire.id.replace(".v3", ".v9");
+        wire.id = wire.id.replace(".v4", ".v9");
         assert_eq!(Params::try_from(&wire), Err(BadParams(wire.id.clone())));
     }
 

@@ -1,7 +1,9 @@
 //! What a client asks.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use resemble_core::similarity::Unit;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use strum::IntoStaticStr;
 
 use crate::message::{
@@ -247,7 +249,27 @@ pub enum Subject {
         /// Where the bytes can be read again, for exact measures; absolute.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         path: Option<PathText>,
+        /// The bytes, if they cannot be read again and are not many.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        bytes: Option<Box<WireBytes>>,
     },
+}
+
+/// Bytes; base64 on the wire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WireBytes(pub Vec<u8>);
+
+impl Serialize for WireBytes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&BASE64.encode(&self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for WireBytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        BASE64.decode(text).map(Self).map_err(de::Error::custom)
+    }
 }
 
 /// A rendition of a file besides its bytes.
@@ -312,16 +334,35 @@ pub struct PairsRequest {
     pub text: bool,
 }
 
-/// What containments and resemblance measure.
+/// What containments and resemblance are shares of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum MeasureUnit {
-    /// Bytes in common runs of at least 64.
+    /// Words in common runs of at least five, of two texts; bytes of anything else.
     #[default]
-    Bytes,
-    /// Runs of five words.
     Words,
+    /// Bytes in common runs of at least 64.
+    Bytes,
+}
+
+impl MeasureUnit {
+    /// The word for it: `words`, `bytes`.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Words => "words",
+            Self::Bytes => "bytes",
+        }
+    }
+}
+
+impl From<Unit> for MeasureUnit {
+    fn from(unit: Unit) -> Self {
+        match unit {
+            Unit::Bytes => Self::Bytes,
+            Unit::Words => Self::Words,
+        }
+    }
 }
 
 impl From<MeasureUnit> for Unit {

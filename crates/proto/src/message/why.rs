@@ -6,8 +6,8 @@
 use resemble_core::Relation;
 use serde::{Deserialize, Serialize};
 
-use crate::message::Layer;
 use crate::message::answer::relation_word;
+use crate::message::{Layer, MeasureUnit};
 use crate::number::Fraction;
 use crate::path::PathText;
 
@@ -31,13 +31,16 @@ pub struct WhyTotals {
     /// How the files relate; `null`: not at all, or too little.
     #[serde(with = "relation_word")]
     pub relation: Option<Relation>,
+    /// What the shares are of.
+    #[serde(default)]
+    pub unit: MeasureUnit,
     /// How much of a is in b.
     pub a_in_b: Fraction,
     /// How much of b is in a.
     pub b_in_a: Fraction,
     /// Shared over union.
     pub resemblance: Fraction,
-    /// Bytes in shared runs, counted in the file that has fewer of them.
+    /// Bytes of the smaller file in shared runs.
     pub shared_bytes: u64,
     /// Bytes of a.
     pub size_a: u64,
@@ -57,10 +60,6 @@ pub struct WhyTotals {
     /// How many numbers differ, if they differ only in those.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numbers: Option<u64>,
-    /// The containments in words, a in b and b in a, where they make a stronger relation than the
-    /// bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub words: Option<[Fraction; 2]>,
     /// Bytes of a that b has nowhere.
     pub differing_bytes_a: u64,
     /// Bytes of b that a has nowhere.

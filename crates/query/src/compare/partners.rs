@@ -18,10 +18,12 @@
 mod candidates;
 mod cover;
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use resemble_core::similarity::{self, Prepared, Templates, Unit};
+use resemble_core::similarity::proof::Provable;
+use resemble_core::similarity::{self, Prepared, Templates, Unit, interval};
 use resemble_core::{ByteLen, ContentId, Measures, Relation, Score};
 use resemble_proto::message::{CompareOptions, SoftError};
 
@@ -34,7 +36,7 @@ use crate::ask::{AskError, soft_error};
 use crate::judge::estimate::{enough_shared, estimate_prepared};
 use crate::nominate::evidence::{Counts, Kept};
 use crate::parallel::{in_parallel, ordered};
-use crate::prove::exact::exact_payload;
+use crate::prove::exact::{provable, prove};
 use crate::prove::read::{LARGEST_READ, bytes_of};
 
 /// At most so many subjects are looked up in one scan.
@@ -241,7 +243,8 @@ impl PartnerQuestion<'_> {
         Ok(())
     }
 
-    /// The measures of a pair, by the bytes if that is asked for and both can be read.
+    /// The measures of a pair: by the contents if what is kept of them says that they may be
+    /// partners and both can be read.
     fn measure(
         &self,
         a: &Ready,
@@ -249,25 +252,55 @@ impl PartnerQuestion<'_> {
         common: &CommonKeys,
         errors: &mut Vec<SoftError>,
     ) -> Measures {
-        let largest = a.kept.whole.max(b.kept.whole);
-        if self.options.exact && largest <= LARGEST_READ {
-            let mut read = |side: usize, content: &Ready| {
-                let held = self.holders[side].of_content(content.kept.id.0).first()?;
-                let side = [&self.sides.a, &self.sides.b][side];
-                let path = side.path(&side.entries[*held as usize]);
-                bytes_of(&path)
-                    .map_err(|error| errors.push(soft_error(&path, &error)))
-                    .ok()
-            };
-            if let (Some(a), Some(b)) = (read(0, a), read(1, b)) {
-                return exact_payload(self.templates, &a, &b, Unit::Bytes).0;
-            }
-        }
-        estimate_prepared(
+        let estimate = estimate_prepared(
             (&a.prepared, a.kept.kind),
             (&b.prepared, b.kept.kind),
             common,
-        )
+        );
+        if !self.options.exact && !self.could_pass(&estimate, a, b) {
+            return estimate;
+        }
+        let mut content = |side: usize, ready: &'_ Ready| {
+            let _ = ready.content.get_or_init(|| self.read(side, ready, errors));
+        };
+        content(0, a);
+        content(1, b);
+        match (a.content(), b.content()) {
+            (Some(a), Some(b)) => prove(a, b, Unit::Words, self.min_shared()).measures,
+            _ => estimate,
+        }
+    }
+
+    /// A content of one side, if it can be read and is not too large.
+    fn read(&self, side: usize, content: &Ready, errors: &mut Vec<SoftError>) -> Option<Provable> {
+        if content.kept.whole > LARGEST_READ {
+            return None;
+        }
+        let held = self.holders[side].of_content(content.kept.id.0).first()?;
+        let side = [&self.sides.a, &self.sides.b][side];
+        let path = side.path(&side.entries[*held as usize]);
+        match bytes_of(&path) {
+            Ok(bytes) => Some(provable(self.templates, bytes)),
+            Err(error) => {
+                // Who asks for exact measures is told why these are not.
+                if self.options.exact {
+                    errors.push(soft_error(&path, &error));
+                }
+                None
+            }
+        }
+    }
+
+    /// Whether the true share of an estimated pair may be enough for partners.
+    fn could_pass(&self, estimate: &Measures, a: &Ready, b: &Ready) -> bool {
+        let level = a.kept.signature.level.max(b.kept.signature.level);
+        let least = self.options.min.score();
+        let least = least.map_or(Relation::PARTLY, Score::get);
+        let could = |share: Option<Score>, of: &Ready| {
+            let samples = of.kept.signature.at_level(level).count() as u64;
+            share.is_some_and(|share| interval(share, samples).1.get() >= least)
+        };
+        could(estimate.a_in_b, a) || could(estimate.b_in_a, b)
     }
 
     fn min_shared(&self) -> ByteLen {
@@ -314,18 +347,28 @@ impl PartnerQuestion<'_> {
 struct Ready {
     kept: Kept,
     prepared: Prepared,
+    /// What is in it, once it was needed; `None`: it cannot be read.
+    content: OnceCell<Option<Provable>>,
 }
 
 impl Ready {
     fn of(kept: Kept, common: &CommonKeys) -> Self {
         let prepared = Prepared::of(&kept.sketch(), common);
-        Self { kept, prepared }
+        Self {
+            kept,
+            prepared,
+            content: OnceCell::new(),
+        }
+    }
+
+    fn content(&self) -> Option<&Provable> {
+        self.content.get()?.as_ref()
     }
 }
 
 /// A thread keeps so many contents of B ready, because those of a family come up again and again.
-/// Each takes some 4 KB.
-const READY: usize = 2048;
+/// Each takes some 4 KB, and 25 bytes a word if it was read.
+const READY: usize = 512;
 
 /// What one thread has measured.
 #[derive(Default)]

@@ -23,6 +23,8 @@ pub struct Incoming {
     pub digest: Digest,
     /// What stands for it besides.
     pub others: Vec<(Rendition, Digest)>,
+    /// The bytes themselves, of a pipe that held few.
+    pub bytes: Option<Vec<u8>>,
 }
 
 impl Incoming {
@@ -31,6 +33,7 @@ impl Incoming {
         Self {
             digest,
             others: Vec::new(),
+            bytes: None,
         }
     }
 
@@ -46,6 +49,7 @@ impl Incoming {
                 .filter_map(|(rendition, number)| Some((rendition, take(number)?)))
                 .collect(),
             digest,
+            bytes: None,
         }
     }
 }
@@ -122,6 +126,8 @@ pub struct Stream<'a> {
     digester: Digester,
     part_reader: Option<&'a dyn PartReader>,
     head: Vec<u8>,
+    /// All of it, as long as it is no more than [`Self::FEW`].
+    few: Option<Vec<u8>>,
     /// All of it, if it can be taken apart and is not too long.
     kept: Option<OwnedFd>,
     bytes: usize,
@@ -130,6 +136,8 @@ pub struct Stream<'a> {
 impl<'a> Stream<'a> {
     /// More than this of a pipe is not kept: it is its bytes then. 256 MiB, in memory.
     const MOST: usize = 256 << 20;
+    /// So many bytes of a pipe are kept as they are: what is compared with files can be proven.
+    const FEW: usize = 4 << 20;
 
     /// Nothing yet.
     pub fn new(params: &Params, part_reader: Option<&'a dyn PartReader>) -> Self {
@@ -138,6 +146,7 @@ impl<'a> Stream<'a> {
             digester: Digester::new(params),
             part_reader,
             head: Vec::new(),
+            few: Some(Vec::new()),
             kept: None,
             bytes: 0,
         }
@@ -146,6 +155,13 @@ impl<'a> Stream<'a> {
     /// The next bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.digester.update(bytes);
+        self.few = self
+            .few
+            .take()
+            .filter(|few| few.len() + bytes.len() <= Self::FEW);
+        if let Some(few) = &mut self.few {
+            few.extend_from_slice(bytes);
+        }
         let Some(part_reader) = self.part_reader else {
             return;
         };
@@ -203,6 +219,14 @@ impl<'a> Stream<'a> {
 
     /// What it was.
     pub fn finish(mut self) -> Incoming {
+        let bytes = self.few.take();
+        Incoming {
+            bytes,
+            ..self.finish_digest()
+        }
+    }
+
+    fn finish_digest(mut self) -> Incoming {
         let digest = self.digester.finish();
         if let (Some(part_reader), None) = (self.part_reader, &self.kept)
             && (!part_reader.applies(b"", &self.head) || self.begin().is_err())

@@ -8,19 +8,23 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use resemble_core::similarity::proof::unit_of;
 use resemble_core::similarity::{Boilerplate, Sketch, interval};
-use resemble_core::{ByteLen, Digest, Fingerprint, Measures, Relation, Score, rank};
+use resemble_core::{
+    ByteLen, ContentDigest, ContentKind, Digest, Fingerprint, Measures, Relation, Score, rank,
+};
 use resemble_index::{ContentRow, Snapshot};
 use resemble_proto::message::{Discount, FindOptions, SoftError};
 
-use super::exact::Exact;
+use super::prover::{Budget, Prover};
 use super::{NomineeBound, Payload, Similar, Subject, Wanted, holders, nominated};
 use crate::ask::AskError;
 use crate::judge::estimate::{enough_shared, estimate_in};
 use crate::judge::matched::{Match, match_of_wholes, relate};
 use crate::nominate::evidence::{Counts, Kept, KnownBoilerplate};
+use crate::renditions::faces::Faces;
 use crate::renditions::{
-    self, Named, Occurrence, Place, Rendition, WholeDigest, lies_in, names, occurrences,
+    self, Named, Occurrence, Place, Rendition, WholeDigest, faces_of, lies_in, names, occurrences,
     same_words, shown,
 };
 use crate::scope::ScopedFiles;
@@ -38,6 +42,11 @@ pub(super) fn search_in(
         return Ok((Vec::new(), Vec::new()));
     }
     let min_shared = options.min_shared.map_or(Relation::MIN_SHARED, ByteLen);
+    let budget = match wanted {
+        _ if options.exact => Budget::NONE,
+        Wanted::Everything => Budget::QUESTION,
+        Wanted::Scores => Budget::LISTING,
+    };
     let mut search = Search {
         snapshot,
         subject,
@@ -45,19 +54,28 @@ pub(super) fn search_in(
         options,
         wanted,
         min_shared,
-        exact: Exact::of(snapshot, scoped, subject, options, min_shared)?,
+        prover: Prover::of((snapshot, scoped), subject, options, min_shared, budget),
         own_place: own_place(snapshot, subject)?,
+        faces: Faces::of(ContentKind::Empty, []),
+        drafts: Vec::new(),
         rows: HashMap::new(),
         wholes: HashMap::new(),
     };
+    let others = if options.text {
+        subject.others(snapshot)?
+    } else {
+        Vec::new()
+    };
+    let kinds = others
+        .iter()
+        .map(|(rendition, digest)| (*rendition, digest.kind));
+    search.faces = Faces::of(subject.digest.kind, kinds);
     search.rendition(Rendition::Own, &subject.digest)?;
-    if options.text {
-        let others = subject.others(snapshot)?;
-        for (rendition, digest) in &others {
-            search.rendition(*rendition, digest)?;
-        }
-        search.combine(&others)?;
+    for (rendition, digest) in &others {
+        search.rendition(*rendition, digest)?;
     }
+    search.combine(&others)?;
+    search.prove()?;
     search.finish()
 }
 
@@ -86,9 +104,12 @@ struct Search<'a> {
     options: &'a FindOptions,
     wanted: Wanted,
     min_shared: ByteLen,
-    /// If measures are to be exact.
-    exact: Option<Exact<'a>>,
+    prover: Prover<'a>,
     own_place: Option<Place>,
+    /// What the subject is compared by.
+    faces: Faces,
+    /// What is to be measured on the contents.
+    drafts: Vec<Draft>,
     rows: HashMap<Place, Match>,
     wholes: HashMap<Place, Wholes>,
 }
@@ -97,6 +118,7 @@ impl Search<'_> {
     /// Compares one rendition of the subject with all that it meets.
     fn rendition(&mut self, rendition: Rendition, digest: &Digest) -> Result<(), AskError> {
         let snapshot = self.snapshot;
+        self.prover.know(rendition, digest.size);
         let known = KnownBoilerplate::new(snapshot, self.scoped);
         let payload = Payload::of(digest, snapshot);
         let sketch = payload.sketch();
@@ -112,7 +134,7 @@ impl Search<'_> {
             if !same && !rendition.is_whole() && !bound.could_pass(&nominee, &row) {
                 continue;
             }
-            let occurrences = self.occurrences(rendition, &row)?;
+            let occurrences = self.occurrences(rendition, &row, equal)?;
             if occurrences.is_empty() {
                 continue;
             }
@@ -143,7 +165,7 @@ impl Search<'_> {
                 measures,
                 counts: &counts,
             };
-            self.pair(&pair, &occurrences)?;
+            self.pair(&pair, &occurrences);
         }
         Ok(known.failure()?)
     }
@@ -153,6 +175,7 @@ impl Search<'_> {
         &self,
         rendition: Rendition,
         row: &ContentRow,
+        is_equal: bool,
     ) -> Result<Vec<Occurrence>, AskError> {
         let mut occurrences = occurrences(self.snapshot, row, self.options.text)?;
         occurrences.retain(|occurrence| rendition.meets(occurrence.rendition));
@@ -162,11 +185,25 @@ impl Search<'_> {
             let is_here = self
                 .scoped
                 .is_none_or(|scoped| scoped.has_file_of(place.content));
-            if is_here && !self.is_of_subject(place)? {
+            if is_here
+                && !self.is_of_subject(place)?
+                && (is_equal || self.meets(rendition, &occurrence)?)
+            {
                 kept.push(occurrence);
             }
         }
         Ok(kept)
+    }
+
+    /// Whether this rendition of the subject is the one that is compared with this one of the
+    /// place.
+    fn meets(&self, rendition: Rendition, occurrence: &Occurrence) -> Result<bool, AskError> {
+        let met = (rendition, occurrence.rendition);
+        if rendition.is_whole() {
+            return Ok(true);
+        }
+        let other = faces_of(self.snapshot, occurrence.place, self.options.text)?;
+        Ok(other.is_some_and(|other| self.faces.meeting(other) == met))
     }
 
     /// Whether a place is a part of the subject or of a copy of it, or the subject one of it.
@@ -181,7 +218,7 @@ impl Search<'_> {
         Ok(lies_in(self.snapshot, place, own)? || lies_in(self.snapshot, own, place)?)
     }
 
-    fn pair(&mut self, pair: &ContentPair<'_>, occurrences: &[Occurrence]) -> Result<(), AskError> {
+    fn pair(&mut self, pair: &ContentPair<'_>, occurrences: &[Occurrence]) {
         if pair.rendition.is_whole() {
             let side = WholeDigest {
                 digest: pair.row.digest,
@@ -193,28 +230,79 @@ impl Search<'_> {
                     Some((pair.measures, side));
                 wholes.number = occurrence.number.unwrap_or(0);
             }
-            return Ok(());
+            return;
         }
         for occurrence in occurrences {
-            let exactly = match &mut self.exact {
-                Some(exact) if pair.other.is_some() => exact.measure(
-                    (pair.rendition, &pair.digest.content),
-                    (occurrence, pair.row),
-                )?,
-                _ => None,
-            };
-            let Some(found) = exactly.or_else(|| self.estimated(pair, occurrence)) else {
+            let Some(found) = self.estimated(pair, occurrence) else {
                 continue;
             };
-            let discount = match pair.other {
-                Some(other) if self.wanted == Wanted::Everything => {
-                    let (a, b) = (pair.sketch, other.sketch());
-                    let raw = found.measures.containment();
-                    pair.counts.discount(a, &b, raw)
+            let Some(other) = pair.other else {
+                self.offer(
+                    occurrence.place,
+                    Match {
+                        is_estimate: false,
+                        ..found
+                    },
+                );
+                continue;
+            };
+            if !self.could_pass(pair.sketch, &other.sketch(), &found.measures) {
+                continue;
+            }
+            let rarity = pair.counts.rarity_of_all(pair.sketch, &other.sketch());
+            self.drafts.push(Draft {
+                rendition: pair.rendition,
+                digest: pair.digest.content,
+                row: *pair.row,
+                occurrence: *occurrence,
+                estimate: Match { rarity, ..found },
+            });
+        }
+    }
+
+    /// Whether the true share of an estimated pair may be enough for a row.
+    fn could_pass(&self, a: &Sketch<'_>, b: &Sketch<'_>, estimate: &Measures) -> bool {
+        let least = self.options.min.score();
+        let least = least.map_or(Relation::PARTLY, Score::get);
+        let level = a.signature.level.max(b.signature.level);
+        let could = |share: Option<Score>, of: &Sketch<'_>| {
+            let samples = of.signature.at_level(level).count() as u64;
+            share.is_none_or(|share| interval(share, samples).1.get() >= least)
+        };
+        self.options.exact || could(estimate.a_in_b, a) || could(estimate.b_in_a, b)
+    }
+
+    /// Measures what was nominated on the contents, the best by their estimates first.
+    fn prove(&mut self) -> Result<(), AskError> {
+        let mut drafts = std::mem::take(&mut self.drafts);
+        let place = |draft: &Draft| (draft.occurrence.place, draft.rendition);
+        drafts.sort_by(|a, b| {
+            let score = |draft: &Draft| draft.estimate.measures.containment();
+            score(b)
+                .cmp(&score(a))
+                .then_with(|| place(a).cmp(&place(b)))
+        });
+        for draft in drafts {
+            self.snapshot.stop().go_on()?;
+            let proven = self.prover.measure(
+                (draft.rendition, &draft.digest),
+                (&draft.occurrence, &draft.row),
+            )?;
+            let rarity = draft.estimate.rarity;
+            let found = Match {
+                rarity,
+                ..proven.unwrap_or(draft.estimate)
+            };
+            let raw = found.measures.containment();
+            let discount = match (rarity, raw) {
+                (Some(rarity), Some(raw)) if self.wanted == Wanted::Everything => {
+                    let left = rarity.discounted(raw);
+                    Counts::in_words(raw.into(), left.into(), rarity.contents)
                 }
                 _ => Discount::default(),
             };
-            self.offer(occurrence.place, Match { discount, ..found });
+            let found = Match { discount, ..found };
+            self.offer(draft.occurrence.place, found);
         }
         Ok(())
     }
@@ -234,7 +322,11 @@ impl Search<'_> {
         );
         let related = relate(a, b, sizes, pair.measures, self.min_shared)?;
         let (relation, layer, measures) = related;
-        let mut matched = Match::new(relation, layer, measures, sizes);
+        let unit = unit_of(pair.digest.kind, pair.row.kind, self.options.unit.into());
+        let mut matched = Match {
+            unit,
+            ..Match::new(relation, layer, measures, sizes)
+        };
         if let Some(other) = sketch
             && matched.relation != Some(Relation::SameText)
         {
@@ -350,8 +442,11 @@ impl Search<'_> {
                 names: names.clone(),
                 relation: found.relation,
                 layer: found.layer,
+                unit: found.unit,
+                is_estimate: found.is_estimate,
                 measures: found.measures,
                 discount: found.discount.clone(),
+                rarity: found.rarity,
                 interval: found.interval,
                 numbers: found.numbers,
             }));
@@ -360,8 +455,7 @@ impl Search<'_> {
         // An archive may have several members of one name.
         let mut seen = HashSet::new();
         similar.retain(|row| row.names.is_empty() || seen.insert(row.shown.clone()));
-        let errors = self.exact.map_or_else(Vec::new, |exact| exact.errors);
-        Ok((similar, errors))
+        Ok((similar, self.prover.errors))
     }
 }
 
@@ -389,6 +483,15 @@ impl Boilerplate for Either<'_> {
     fn fingerprint(&self, fingerprint: Fingerprint) -> bool {
         self.0.fingerprint(fingerprint)
     }
+}
+
+/// A pair that is to be measured on the contents.
+struct Draft {
+    rendition: Rendition,
+    digest: ContentDigest,
+    row: ContentRow,
+    occurrence: Occurrence,
+    estimate: Match,
 }
 
 /// A pair of contents.

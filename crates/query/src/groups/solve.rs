@@ -257,8 +257,13 @@ impl Solver<'_> {
                 }
                 for &other in &owners[at + 1..] {
                     let measures = Measures::identical(size);
+                    // What is packed in two files may be equal whatever text is in it.
+                    let is_equal = is_same_text(one.1, other.1, size);
+                    if one.0 == other.0 || !(is_equal || self.table.is_compared(one, other)) {
+                        continue;
+                    }
                     self.keep((sinks, &mut sink), (one, other), |ends| {
-                        is_same_text(one.1, other.1, size)
+                        is_equal
                             .then(|| {
                                 self.terms
                                     .link_of(ends, (size, size), &measures, true, || None)
@@ -273,8 +278,8 @@ impl Solver<'_> {
         Ok(())
     }
 
-    /// Keeps the link that a pair of renditions makes between two files, if these are compared by
-    /// them. `link` makes it from the two ends and returns it with the measures.
+    /// Keeps the link that a pair of renditions makes between two files. `link` makes it from the
+    /// two ends and returns it with the measures.
     fn keep(
         &self,
         (sinks, sink): (&Sinks, &mut Option<Sink>),
@@ -282,9 +287,6 @@ impl Solver<'_> {
         link: impl FnOnce((u32, u32)) -> Option<(HalfLink, Measures)>,
     ) -> Result<(), AskError> {
         let ends = (one.0, other.0);
-        if !self.table.is_compared(one, other) {
-            return Ok(());
-        }
         let Some((link, measures)) = link(ends) else {
             return Ok(());
         };
@@ -379,7 +381,7 @@ impl Solver<'_> {
         for one in self.table.owners(a) {
             for other in self.table.owners(b) {
                 let is_whole = one.1.is_whole() && one.1 == other.1;
-                if !could_be && !is_whole {
+                if !(could_be || is_whole) || !self.table.is_compared(one, other) {
                     continue;
                 }
                 self.keep((sinks, &mut *sink), (one, other), |ends| {

@@ -6,13 +6,13 @@
 //! everywhere. Of each content a few words are in memory whatever the bound is, as of each file its
 //! path.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::Path;
 
-use resemble_core::similarity::too_small;
 use resemble_core::{ByteLen, ContentDigest, ContentId};
 use resemble_index::{ReadError, Snapshot};
 
+use crate::renditions::faces::Faces;
 use crate::renditions::owners::RenditionOwners;
 use crate::renditions::{Rendition, WholeDigest};
 use crate::scope::{ScopedFile, ScopedFiles};
@@ -29,8 +29,6 @@ pub(super) struct Table {
     owners: u32,
     /// The files, by their contents' places, that a content stands for besides its own.
     stand_ins: HashMap<u32, Vec<(u32, Rendition)>>,
-    /// The contents of files, by place, that enough text stands for.
-    speaking: HashSet<u32>,
     /// By owner: all texts and all else that it holds.
     wholes: HashMap<u32, [Option<WholeDigest>; 2]>,
 }
@@ -44,6 +42,8 @@ struct TableRow {
     files: u32,
     /// Bytes of memory that comparing it needs, roughly.
     weight: u32,
+    /// What its files are compared by.
+    faces: Faces,
 }
 
 impl Table {
@@ -78,6 +78,7 @@ impl Table {
                     first,
                     files: files.len() as u32,
                     weight: weight(row.fingerprints, row.chunk_runs),
+                    faces: renditions.faces(id, row.kind),
                 },
             ));
         }
@@ -111,6 +112,7 @@ impl Table {
                     first: u32::MAX,
                     files: 0,
                     weight: weight(row.fingerprints, row.chunk_runs),
+                    faces: Faces::of(row.kind, []),
                 };
                 rows.push((row.digest, stand_in));
             }
@@ -127,10 +129,6 @@ impl Table {
                 owners.filter_map(|&(owner, rendition)| Some((self.place(owner)?, rendition)));
             let mut owners: Vec<(u32, Rendition)> = owners.collect();
             owners.sort_unstable();
-            if !too_small(ByteLen(self.size(place))) {
-                let texts = owners.iter().filter(|(_, rendition)| rendition.is_text());
-                self.speaking.extend(texts.map(|&(owner, _)| owner));
-            }
             if !owners.is_empty() {
                 self.stand_ins.insert(place, owners);
             }
@@ -158,13 +156,16 @@ impl Table {
         place < self.owners && !self.stand_ins.contains_key(&place)
     }
 
-    /// Whether two files are compared by these renditions. Of two that have texts the bytes around
-    /// those say nothing: headers of two mails on one list, fonts of two PDFs, styles of
-    /// two documents are alike whatever these say.
+    /// Whether two files are compared by these renditions: see [`Faces`].
     pub(super) fn is_compared(&self, one: (u32, Rendition), other: (u32, Rendition)) -> bool {
-        let wrapped =
-            |end: (u32, Rendition)| end.1 == Rendition::Own && self.speaking.contains(&end.0);
-        one.0 != other.0 && one.1.meets(other.1) && !(wrapped(one) && wrapped(other))
+        if one.0 == other.0 {
+            return false;
+        }
+        if one.1.is_whole() || other.1.is_whole() {
+            return one.1 == other.1;
+        }
+        let faces = |end: (u32, Rendition)| self.rows[end.0 as usize].faces;
+        faces(one).meeting(faces(other)) == (one.1, other.1)
     }
 
     /// The files that have a content as a rendition: its own file, if there is one, and others.

@@ -9,10 +9,10 @@ pub(crate) fn estimate(
     b: (&Sketch<'_>, ContentKind),
     boilerplate: &dyn Boilerplate,
 ) -> Measures {
-    estimate_in(Unit::Bytes, a, b, boilerplate)
+    estimate_in(Unit::Words, a, b, boilerplate)
 }
 
-/// [`estimate`], with containments in this unit if both are texts.
+/// [`estimate`], of two texts in this unit.
 pub(crate) fn estimate_in(
     unit: Unit,
     (a, a_kind): (&Sketch<'_>, ContentKind),
@@ -29,7 +29,7 @@ pub(crate) fn estimate_prepared(
     b: (&Prepared, ContentKind),
     boilerplate: &dyn Boilerplate,
 ) -> Measures {
-    prepared_in(Unit::Bytes, a, b, boilerplate)
+    prepared_in(Unit::Words, a, b, boilerplate)
 }
 
 fn prepared_in(

@@ -4,7 +4,8 @@
 //! that they hold. What is said of them is what says most: equal bytes, then equal texts, then the
 //! larger share; of equal figures those of the bytes.
 
-use resemble_core::similarity::{self, LEAST_JUDGED, too_small};
+use resemble_core::similarity::discount::Rarity;
+use resemble_core::similarity::{self, LEAST_JUDGED, Unit, too_small};
 use resemble_core::{ByteLen, Measures, Relation, Score, rank};
 use resemble_proto::message::{Discount, Layer};
 
@@ -15,6 +16,10 @@ use crate::renditions::{Named, Rendition, WholeDigest, layer, same_text};
 pub(crate) struct Match {
     pub(crate) relation: Option<Relation>,
     pub(crate) layer: Layer,
+    /// What the measures are shares of.
+    pub(crate) unit: Unit,
+    /// The measures are estimates; else they are those of the contents.
+    pub(crate) is_estimate: bool,
     /// a is the first of the two.
     pub(crate) measures: Measures,
     pub(crate) sizes: (ByteLen, ByteLen),
@@ -29,10 +34,12 @@ pub(crate) struct Match {
     pub(crate) numbers: Option<u64>,
     /// The larger share of what is rare, if that was asked for.
     pub(crate) rare: Option<Score>,
+    /// How rare what they share is; `None`: nothing of it is common.
+    pub(crate) rarity: Option<Rarity>,
 }
 
 impl Match {
-    /// A pair of which no more is known.
+    /// An estimate in bytes, of which no more is known.
     pub(crate) fn new(
         relation: Option<Relation>,
         layer: Layer,
@@ -42,6 +49,8 @@ impl Match {
         Self {
             relation,
             layer,
+            unit: Unit::Bytes,
+            is_estimate: true,
             measures,
             sizes,
             discount: Discount::default(),
@@ -49,6 +58,7 @@ impl Match {
             interval: None,
             numbers: None,
             rare: None,
+            rarity: None,
         }
     }
 
@@ -128,7 +138,7 @@ pub(crate) fn match_of_wholes(
 /// The measures of two texts that have all words in common and not all bytes: just below 1, so that
 /// equal bytes come first.
 pub(crate) fn all_words(measures: &Measures) -> Measures {
-    let all = Some(Score::new(0.999_999));
+    let all = Some(Score::ALL_BUT_IDENTICAL);
     Measures {
         a_in_b: all,
         b_in_a: all,

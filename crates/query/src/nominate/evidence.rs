@@ -195,6 +195,16 @@ impl Counts {
         Some(discount::rarity(a, b, self, self.limit)).filter(|rarity| rarity.weight < 1.0)
     }
 
+    /// How rare all is that a pair shares, boilerplate included; `None` where nothing of it is
+    /// common.
+    pub(crate) fn rarity_of_all(&self, a: &Sketch<'_>, b: &Sketch<'_>) -> Option<Rarity> {
+        if self.chunks.is_empty() && self.fingerprints.is_empty() {
+            return None;
+        }
+        let rarity = discount::rarity_of_all(a, b, self, self.limit);
+        Some(rarity).filter(|rarity| rarity.weight < 1.0)
+    }
+
     /// A discount in words.
     pub(crate) fn in_words(raw: Fraction, left: Fraction, contents: u32) -> Discount {
         if raw == left {

@@ -1,27 +1,118 @@
-//! The measures of two files by their bytes.
+//! The measures of two contents by what is in them.
+//!
+//! They are a function of the two contents alone (and of what the user marked as template): the
+//! same two have the same figures, unit and relation in every question.
 
+use resemble_core::similarity::proof::{self, Provable};
 use resemble_core::similarity::{self, Templates, Unit};
-use resemble_core::{ByteLen, ContentKind, Measures};
+use resemble_core::{ByteLen, ContentKind, Measures, Relation};
 
-/// The measures of two files by the bytes of their payloads, and the sizes of these.
-pub(crate) fn exact_payload(
-    templates: &Templates,
-    a: &[u8],
-    b: &[u8],
-    unit: Unit,
-) -> (Measures, (ByteLen, ByteLen)) {
-    let (left, right) = (templates.payload(a), templates.payload(b));
-    // Of the whole: a payload may begin anywhere.
-    let kinds = (ContentKind::of(a), ContentKind::of(b));
-    let measures = match unit {
-        Unit::Bytes => similarity::runs::exact(&left, &right, kinds),
-        Unit::Words => similarity::runs::exact_words(&left, &right),
-    };
-    let size = |bytes: &[u8]| ByteLen(bytes.len() as u64);
-    (measures, (size(&left), size(&right)))
+/// What two contents that are not identical turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Proven {
+    pub(crate) relation: Option<Relation>,
+    pub(crate) measures: Measures,
+    /// What the measures are shares of.
+    pub(crate) unit: Unit,
+    /// The sizes of both without their templates.
+    pub(crate) sizes: (ByteLen, ByteLen),
 }
 
-/// The measures of two files by their bytes, both of at most [`super::read::LARGEST_READ`].
-pub(crate) fn exact_measures(a: &[u8], b: &[u8]) -> Measures {
-    similarity::runs::exact(a, b, (ContentKind::of(a), ContentKind::of(b)))
+/// A content ready to be measured against others, without what is template.
+pub(crate) fn provable(templates: &Templates, bytes: Vec<u8>) -> Provable {
+    // Of the whole: a payload may begin anywhere.
+    let kind = ContentKind::of_whole(&bytes);
+    let bytes = if templates.is_empty() {
+        bytes
+    } else {
+        templates.payload(&bytes).into_owned()
+    };
+    Provable::new(kind, bytes)
+}
+
+/// Measures two contents that are not identical: in words if both are texts, unless bytes are asked
+/// for.
+pub(crate) fn prove(a: &Provable, b: &Provable, asked: Unit, min_shared: ByteLen) -> Proven {
+    judged(a.measure(b, asked), (a.size(), b.size()), min_shared)
+}
+
+/// What these measures of contents of these sizes are.
+pub(crate) fn judged(
+    proven: proof::Proven,
+    sizes: (ByteLen, ByteLen),
+    min_shared: ByteLen,
+) -> Proven {
+    let proof::Proven {
+        measures,
+        unit,
+        is_same_text,
+    } = proven;
+    let relation = if is_same_text {
+        Some(Relation::SameText)
+    } else {
+        similarity::relation(false, sizes.0, sizes.1, &measures, min_shared)
+    };
+    Proven {
+        relation,
+        measures,
+        unit,
+        sizes,
+    }
+}
+
+/// [`prove`] of two contents that are compared with no other.
+pub(crate) fn prove_once(
+    templates: &Templates,
+    (a, b): (Vec<u8>, Vec<u8>),
+    asked: Unit,
+    min_shared: ByteLen,
+) -> Proven {
+    let (a, b) = (provable(templates, a), provable(templates, b));
+    prove(&a, &b, asked, min_shared)
+}
+
+#[cfg(test)]
+mod tests {
+    use resemble_testutil::prose::words;
+
+    use super::*;
+
+    fn of(a: &str, b: &str) -> Proven {
+        let files = (a.as_bytes().to_vec(), b.as_bytes().to_vec());
+        prove_once(
+            &Templates::default(),
+            files,
+            Unit::Words,
+            Relation::MIN_SHARED,
+        )
+    }
+
+    #[test]
+    fn layout_is_no_difference() {
+        let text = words(0, 200);
+        let wrapped = text.to_uppercase().replace(' ', "\n");
+        let found = of(&text, &wrapped);
+        assert_eq!(
+            (found.relation, found.unit),
+            (Some(Relation::SameText), Unit::Words)
+        );
+        let half = format!("{}{}", wrapped, words(9000, 200));
+        assert_eq!(of(&text, &half).relation, Some(Relation::Contained));
+        assert_eq!(of(&half, &text).relation, Some(Relation::Contains));
+    }
+
+    #[test]
+    fn few_words_and_strangers_have_no_relation() {
+        let few = words(0, 10);
+        assert_eq!(of(&few, &few.to_uppercase()).relation, None);
+        assert_eq!(of(&words(0, 200), &words(900, 200)).relation, None);
+    }
+
+    #[test]
+    fn what_is_no_text_is_measured_in_bytes() {
+        let nul = format!("{}\0", words(0, 200));
+        let found = of(&nul, &words(0, 200));
+        assert_eq!(found.unit, Unit::Bytes);
+        assert_eq!(found.relation, Some(Relation::Near));
+    }
 }

@@ -29,7 +29,7 @@ pub(crate) struct Extracted {
 impl Extracted {
     /// What it says to somebody: its text, or its bytes if they are one.
     pub(crate) fn text(&self) -> Option<&[u8]> {
-        let own = (ContentKind::of(&self.own) == ContentKind::Text).then_some(&self.own[..]);
+        let own = (ContentKind::of_whole(&self.own) == ContentKind::Text).then_some(&self.own[..]);
         self.text.as_deref().or(own)
     }
 

@@ -2,6 +2,6 @@
 
 pub(crate) mod exact;
 pub(crate) mod extracted;
+pub(crate) mod kept;
 pub(crate) mod read;
 pub(crate) mod texts;
-pub(crate) mod words;

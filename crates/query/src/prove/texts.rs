@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 
 use resemble_core::similarity::discount::FREE;
-use resemble_core::similarity::{Proof, ShingleCounts, Table, Text, Unit};
+use resemble_core::similarity::{Proof, ShingleCounts, Table, Text};
 use resemble_core::{ByteLen, ContentKind, StopFlag, Stopped};
 use resemble_index::Snapshot;
 
@@ -37,8 +37,12 @@ pub(crate) struct Texts(Vec<Option<Text>>);
 /// Texts of fewer shingles have fewer than 32 sampled ones, and what they share may have none.
 const SMALL: usize = 256;
 
-/// So many rare shingles of a small text must be in another for a look.
+/// So many rare shingles of a small text must be in another for a look, or else one in
+/// [`LEAST_SHARE`] of all that it has.
 const LEAST_RARE: u32 = 4;
+
+/// See [`LEAST_RARE`].
+const LEAST_SHARE: u32 = 5;
 
 /// What a look at two texts gave.
 #[derive(Clone, Copy, Debug)]
@@ -108,27 +112,19 @@ impl Texts {
     /// small one first; some were nominated all the same.
     pub(crate) fn of_small_ones(
         &self,
-        unit: Unit,
         limit: u32,
         stop: &StopFlag,
     ) -> Result<Vec<(usize, usize)>, Stopped> {
-        let usual = match unit {
-            Unit::Bytes => FREE,
-            Unit::Words => limit,
-        };
-        let is_rare = |contents: u16| (2..=usual).contains(&u32::from(contents));
+        let is_evidence = |contents: u16| (2..=limit).contains(&u32::from(contents));
         let mut holders: HashMap<u64, Vec<u32>> = HashMap::new();
         let mut enough = vec![0; self.0.len()];
         for (place, text) in (0u32..).zip(&self.0) {
             let Some(text) = text.as_ref().filter(|text| text.shingle_counts().0 < SMALL) else {
                 continue;
             };
-            enough[place as usize] = match unit {
-                Unit::Bytes => LEAST_RARE,
-                Unit::Words => text.shingle_counts().1.div_ceil(5).max(1),
-            };
+            enough[place as usize] = text.shingle_counts().1.div_ceil(LEAST_SHARE).max(1);
             for (shingle, contents) in text.shingles() {
-                if is_rare(contents) {
+                if is_evidence(contents) {
                     let holders = holders.entry(shingle).or_default();
                     if holders.last() != Some(&place) {
                         holders.push(place);
@@ -136,18 +132,20 @@ impl Texts {
                 }
             }
         }
-        let find = |place: usize, shared: &mut HashMap<usize, u32>| {
+        let find = |place: usize, shared: &mut HashMap<usize, SharedShingles>| {
             stop.go_on()?;
             shared.clear();
             for (shingle, contents) in self.0[place].iter().flat_map(Text::shingles) {
-                let small_ones = holders.get(&shingle).filter(|_| is_rare(contents));
+                let small_ones = holders.get(&shingle).filter(|_| is_evidence(contents));
                 for &small in small_ones.into_iter().flatten() {
-                    *shared.entry(small as usize).or_insert(0) += 1;
+                    let shared = shared.entry(small as usize).or_default();
+                    shared.all += 1;
+                    shared.rare += u32::from(u32::from(contents) <= FREE);
                 }
             }
-            let related = shared
-                .iter()
-                .filter(|&(&small, &count)| small != place && count >= enough[small]);
+            let related = shared.iter().filter(|&(&small, shared)| {
+                small != place && (shared.all >= enough[small] || shared.rare >= LEAST_RARE)
+            });
             // Two small ones may be found from both.
             let both_small = enough[place] > 0;
             let pairs = related.map(|(&small, _)| {
@@ -166,22 +164,28 @@ impl Texts {
     }
 
     /// A table for one thread to compare with. What more than `limit` texts have is no evidence.
-    pub(crate) fn table(&self, limit: u32, unit: Unit) -> Laid<'_> {
+    pub(crate) fn table(&self, limit: u32) -> Laid<'_> {
         Laid {
             texts: self,
-            unit,
             table: Table::new(limit),
             place: None,
         }
     }
 }
 
+/// What a text has of a small one's shingles, each repetition counted.
+#[derive(Clone, Copy, Debug, Default)]
+struct SharedShingles {
+    /// Those that are no boilerplate.
+    all: u32,
+    /// Those that few texts have.
+    rare: u32,
+}
+
 /// One of the texts, laid out to be compared with others.
 #[derive(Debug)]
 pub(crate) struct Laid<'a> {
     texts: &'a Texts,
-    /// The unit of the shares that are asked for.
-    unit: Unit,
     table: Table,
     /// The text that is laid out.
     place: Option<usize>,
@@ -194,16 +198,15 @@ impl Laid<'_> {
         let (Some(one), Some(other)) = (&self.texts.0[a], &self.texts.0[b]) else {
             return Compared::Unknown;
         };
-        // Shares of words count common words as well.
-        if common.chunks == 0 && common.rare < WORTH_A_LOOK && self.unit == Unit::Bytes {
+        if common.chunks == 0 && common.rare < WORTH_A_LOOK {
             return Compared::Strangers;
         }
         if self.place != Some(a) {
             self.table.lay(one);
             self.place = Some(a);
         }
-        let proof = self.table.compare(one, other, self.unit);
-        if proof.is_evidence(self.unit) {
+        let proof = self.table.compare(one, other);
+        if proof.is_evidence() {
             Compared::Proven(proof)
         } else {
             Compared::Strangers

@@ -20,6 +20,9 @@ use resemble_core::{ByteLen, ContentDigest, ContentId, Digest, WordsDigest};
 use resemble_index::{ContentRow, FileRow, PartRole, ReadError, Snapshot};
 use resemble_proto::message::{Layer, StandsAs};
 
+use crate::renditions::faces::Faces;
+
+pub(crate) mod faces;
 pub(crate) mod owners;
 
 /// What separates the names on the way to a member, and a file from the members in it.
@@ -250,6 +253,36 @@ pub(crate) fn renditions(
     Ok(contents
         .filter_map(|(rendition, number)| Some((rendition, parts[number].content?)))
         .collect())
+}
+
+/// What a file or member is compared by; without `parts` its own bytes alone. `None`: the index
+/// knows no such place.
+pub(crate) fn faces_of(
+    snapshot: &Snapshot,
+    place: Place,
+    parts: bool,
+) -> Result<Option<Faces>, ReadError> {
+    let Some(file) = snapshot.content(place.content)? else {
+        return Ok(None);
+    };
+    let own = match place.member {
+        None => Some(file.kind),
+        Some(number) => {
+            let part = snapshot.part(place.content, number)?;
+            let content = part.and_then(|part| part.content);
+            let row = content.map(|content| snapshot.content(content));
+            row.transpose()?.flatten().map(|row| row.kind)
+        }
+    };
+    let mut others = Vec::new();
+    if parts && file.parts > 0 {
+        for (rendition, content) in renditions(snapshot, place)? {
+            if let Some(row) = snapshot.content(content)? {
+                others.push((rendition, row.kind));
+            }
+        }
+    }
+    Ok(own.map(|own| Faces::of(own, others)))
 }
 
 /// Which parts are renditions of a member, or of the file: what they are to it, and their numbers.

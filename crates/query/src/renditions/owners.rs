@@ -6,9 +6,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use resemble_core::ContentId;
+use resemble_core::{ContentId, ContentKind};
 use resemble_index::{ReadError, Snapshot};
 
+use crate::renditions::faces::Faces;
 use crate::renditions::{Place, Rendition, WholeDigest, renditions};
 use crate::scope::ScopedFiles;
 
@@ -19,6 +20,8 @@ pub(crate) struct RenditionOwners {
     owners: HashMap<ContentId, Vec<(ContentId, Rendition)>>,
     /// For each owner its two wholes.
     wholes: HashMap<ContentId, [Option<WholeDigest>; 2]>,
+    /// What each owner is compared by.
+    faces: HashMap<ContentId, Faces>,
 }
 
 impl RenditionOwners {
@@ -26,20 +29,20 @@ impl RenditionOwners {
     pub(crate) fn of(snapshot: &Snapshot, scoped: &ScopedFiles) -> Result<Self, ReadError> {
         let mut found = Self::default();
         for owner in scoped.contents() {
-            let row = snapshot.content(owner)?;
-            if row.is_none_or(|row| row.parts == 0) {
+            let Some(own) = snapshot.content(owner)?.filter(|row| row.parts > 0) else {
                 continue;
-            }
+            };
+            let mut kinds = Vec::new();
             for (rendition, content) in renditions(snapshot, Place::file(owner))? {
+                let row = snapshot.content(content)?;
+                kinds.extend(row.map(|row| (rendition, row.kind)));
                 let owners = found.owners.entry(content).or_default();
                 // One text may be in two places of a file.
                 if owners.contains(&(owner, rendition)) {
                     continue;
                 }
                 owners.push((owner, rendition));
-                if rendition.is_whole()
-                    && let Some(row) = snapshot.content(content)?
-                {
+                if let Some(row) = row.filter(|_| rendition.is_whole()) {
                     let side = WholeDigest {
                         digest: row.digest,
                         size: row.size,
@@ -48,6 +51,7 @@ impl RenditionOwners {
                         [usize::from(rendition == Rendition::WholeBytes)] = Some(side);
                 }
             }
+            found.faces.insert(owner, Faces::of(own.kind, kinds));
         }
         Ok(found)
     }
@@ -60,6 +64,12 @@ impl RenditionOwners {
     /// The owners of a content, itself not counted.
     pub(crate) fn owners(&self, content: ContentId) -> &[(ContentId, Rendition)] {
         self.owners.get(&content).map_or(&[], Vec::as_slice)
+    }
+
+    /// What a file whose own bytes are of this kind is compared by.
+    pub(crate) fn faces(&self, owner: ContentId, own: ContentKind) -> Faces {
+        let known = self.faces.get(&owner).copied();
+        known.unwrap_or_else(|| Faces::of(own, []))
     }
 
     /// The two wholes of an owner.

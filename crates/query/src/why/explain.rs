@@ -8,7 +8,7 @@ use resemble_core::printable::is_printable;
 use resemble_core::similarity::Boilerplate;
 use resemble_core::{Params, Relation, Score};
 use resemble_index::{PostingKind, Snapshot};
-use resemble_proto::message::Layer;
+use resemble_proto::message::{Layer, MeasureUnit};
 use resemble_scan::parts::PartReader;
 
 use crate::ask::AskError;
@@ -59,8 +59,10 @@ impl Shared {
     /// What there is to say of the whole, as pairs of a name and a sentence; `a` and `b` have the
     /// sizes.
     pub fn summary(&self) -> Vec<(&'static str, String)> {
-        let percent = |score: Option<Score>| match score {
-            Some(score) => format!("{}%", score.percent(self.identical)),
+        let (measures, unit) = self.told();
+        let unit = MeasureUnit::from(unit).word();
+        let percent = |score: Option<Score>, of: &str| match score {
+            Some(score) => format!("{}%{of}", score.percent(self.identical)),
             None => "too small to judge".to_owned(),
         };
         let (only_a, only_b) = self.differing_bytes();
@@ -98,22 +100,17 @@ impl Shared {
                         Layer::Text => ", by text: what follows is of the texts",
                     },
             ),
-            ("a in b", percent(self.measures.a_in_b)),
-            ("b in a", percent(self.measures.b_in_a)),
-            ("alike", percent(self.measures.resemblance)),
+            (
+                "a in b",
+                percent(measures.a_in_b, &format!(" of its {unit}")),
+            ),
+            (
+                "b in a",
+                percent(measures.b_in_a, &format!(" of its {unit}")),
+            ),
+            ("alike", percent(measures.resemblance, "")),
             ("shared", shared),
         ];
-        if let Some(words) = &self.words {
-            pairs.push((
-                "words",
-                format!(
-                    "{} of a in b, {} of b in a: the rest is markup, capitals, blanks and line \
-                     ends",
-                    percent(words.a_in_b),
-                    percent(words.b_in_a),
-                ),
-            ));
-        }
         if let Some(numbers) = &self.numbers {
             let named: Vec<String> = numbers
                 .first

@@ -93,7 +93,8 @@ impl Asked {
             name: "asked".into(),
             inode,
             others: Vec::new(),
-            path: None,
+            path: Some(PathText::from(path)),
+            bytes: None,
         }
     }
 

@@ -319,11 +319,11 @@ fn one_file_has_the_cluster_it_has_in_the_whole_answer() {
 #[test]
 fn what_no_centre_takes_is_counted_and_found_by_name() {
     let scene = Scene::new();
-    let (base, extra) = (text(1, 12_000), text(2, 3000));
+    let (base, extra) = (text(1, 12_000), text(2, 2000));
     scene.write("a", edited(&base, 6000));
     scene.write("b", [edited(&base, 400), extra.clone()].concat());
     scene.write("c", edited(&base, 5000));
-    scene.write("d", [extra, text(3, 7000)].concat());
+    scene.write("d", [extra, text(3, 5000)].concat());
     let asked = Asked::of(scene);
     let all = asked.groups(&asked.request());
     let [versions] = &all.clusters[..] else {

@@ -6,7 +6,7 @@
 use crate::figure::Figure;
 use crate::question::{MethodFindRow, MethodPairRow};
 use resemble_core::Relation;
-use resemble_proto::message::{FindRow, PairRow};
+use resemble_proto::message::PairRow;
 use resemble_proto::number::Fraction;
 use resemble_report::lines::{Cell, TextStyle, Tint};
 use resemble_report::rows::{Row, tint, word};
@@ -43,7 +43,16 @@ impl FoundFile {
 }
 
 impl Row for FoundFile {
-    const COLUMNS: &'static [&'static str] = FindRow::COLUMNS;
+    const COLUMNS: &'static [&'static str] = &[
+        "file",
+        "path",
+        "relation",
+        "layer",
+        "a_in_b",
+        "b_in_a",
+        "resemblance",
+        "shared_bytes",
+    ];
     const LATER_COLUMNS: &'static [&'static str] = &["score", "size"];
 
     fn fields(&self) -> Vec<Field<'_>> {

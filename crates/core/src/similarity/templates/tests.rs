@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use resemble_testutil::random::letters as noise;
 
 use super::*;
+use crate::Digest;
 use crate::similarity::{Measures, NoBoilerplate, estimate, runs};
-use crate::{ContentKind, Digest};
 
 fn digest(bytes: &[u8]) -> Digest {
     Digest::of(bytes, &Params::default())
@@ -118,11 +118,10 @@ fn nothing_is_taken_out_by_no_template() {
 fn bytes_lose_the_frame_too() {
     let files = framed(5, &noise(1, 9_000), 6_000);
     let templates = templates(&common(&files, 1.0));
-    let kinds = (ContentKind::Text, ContentKind::Text);
     let (a, b) = (templates.payload(&files[0]), templates.payload(&files[1]));
     assert!((5_900..7_200).contains(&a.len()), "{}", a.len());
-    let exact = runs::exact(&a, &b, kinds);
-    let whole = runs::exact(&files[0], &files[1], kinds);
+    let exact = runs::exact(&a, &b);
+    let whole = runs::exact(&files[0], &files[1]);
     assert!(whole.a_in_b.expect("judged").get() > 0.59);
     assert!(exact.a_in_b.expect("judged").get() < 0.15, "{exact:?}");
 }

@@ -29,13 +29,6 @@ impl Slots {
         self.slots[self.place(shingle)].1
     }
 
-    /// The number of a shingle, to be changed.
-    #[inline]
-    pub(super) fn get_mut(&mut self, shingle: u64) -> &mut u32 {
-        let place = self.place(shingle);
-        &mut self.slots[place].1
-    }
-
     /// Puts a shingle here, or gives it another number.
     #[inline]
     pub(super) fn put(&mut self, shingle: u64, number: u32) {

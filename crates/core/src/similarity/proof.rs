@@ -1,0 +1,371 @@
+//! Proof: the measures of two contents, computed on the contents themselves.
+//!
+//! # The definitions
+//!
+//! Two texts are measured in words. A word of a is *covered* if it lies in a run of at least five
+//! words that b has too, and the containment of a in b is the share of a's words that are. Their
+//! resemblance is that of their sets of five-word shingles (Broder 1997, section 2). Of anything
+//! else the containments are shares of bytes in runs of at least 64 that the other has too, and the
+//! resemblance is that of the sets of 64-byte windows ([`runs`]).
+//!
+//! # How words are compared
+//!
+//! 1. **No position is guessed.** A word lies in a run of five words that b has if and only if one
+//!    of the five shingles over it is one of b's *set* of shingles. So the sets say all: those in
+//!    common are marked in both, and each text is walked once along its marks. No run is extended,
+//!    none is preferred to another, and what is said of (a, b) is said of (b, a) with the sides
+//!    exchanged.
+//! 2. **Each text is cut into words once** ([`ShingledText`]), whatever it is compared with. Its
+//!    distinct shingles are numbered in the order of their first occurrence; a table of open
+//!    addressing finds a number, and the walk sees numbers alone.
+//! 3. **Shingles are compared by 64-bit hashes**: among a million of them a false equality has a
+//!    chance of 10^-7, and then moves a figure by 10^-6.
+
+use std::cell::OnceCell;
+use std::cmp::Ordering;
+
+use crate::bits::BitSet;
+use crate::ids::{ByteLen, Score};
+use crate::params::Params;
+use crate::similarity::{Measures, Unit, runs, too_small};
+use crate::words::{Folding, Short, Sink, tokenize};
+use crate::{ContentKind, WordsDigest};
+
+/// Words in a shingle, the least length of a run that covers.
+const SHINGLE: usize = Params::SHINGLE;
+
+/// A text as its shingles.
+#[derive(Clone, Debug, Default)]
+pub struct ShingledText {
+    /// The distinct shingles, by number: in the order of their first occurrence.
+    distinct: Vec<u64>,
+    /// The numbers plus one by their shingles, by open addressing; 0 is free.
+    table: Vec<u32>,
+    /// The number of the shingle that begins with each word. A text of one to four words has one.
+    order: Vec<u32>,
+    /// For each word the bytes of all words up to its end, with what separates it from the next.
+    ends: Vec<u32>,
+    /// Names all words in order.
+    digest: Option<WordsDigest>,
+}
+
+impl ShingledText {
+    /// The text of a content, from all its bytes.
+    ///
+    /// # Memory
+    ///
+    /// Some 25 bytes a word.
+    pub fn of(bytes: &[u8]) -> Self {
+        let mut words = TextBuilder::default();
+        tokenize(bytes, &mut words);
+        words.finish()
+    }
+
+    /// How many words it has.
+    pub fn words(&self) -> u64 {
+        self.ends.len() as u64
+    }
+
+    /// How many distinct shingles it has.
+    pub fn distinct(&self) -> u64 {
+        self.distinct.len() as u64
+    }
+
+    /// What names its words, if they are enough to judge it.
+    pub const fn digest(&self) -> Option<WordsDigest> {
+        self.digest
+    }
+
+    /// Its distinct shingles.
+    pub fn shingles(&self) -> &[u64] {
+        &self.distinct
+    }
+
+    /// The number of a shingle.
+    #[inline]
+    fn number(&self, shingle: u64) -> Option<u32> {
+        let mask = self.table.len() - 1;
+        let mut at = shingle as usize & mask;
+        loop {
+            let number = self.table[at].checked_sub(1)?;
+            if self.distinct[number as usize] == shingle {
+                return Some(number);
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    /// What is covered if the shingles of these numbers are the other's, too.
+    fn covered(&self, common: &BitSet) -> Covered {
+        let words = self.ends.len();
+        let start = |word: usize| word.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let mut covered = Covered::default();
+        let mut end = 0;
+        for (place, &number) in self.order.iter().enumerate() {
+            if common.has(number) {
+                let from = place.max(end);
+                end = (place + SHINGLE).min(words);
+                covered.words += (end - from) as u64;
+                covered.bytes += u64::from(self.ends[end - 1] - start(from));
+            }
+        }
+        covered
+    }
+}
+
+/// What lies in common runs of one of two texts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Covered {
+    words: u64,
+    bytes: u64,
+}
+
+/// What two texts have in common: counts, so that nothing is rounded before it is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommonText {
+    /// Words of a and of b in runs of at least five that the other has too.
+    pub covered: (u64, u64),
+    /// All words of a and of b.
+    pub words: (u64, u64),
+    /// Bytes of a and of b in those runs, with one for what separates a word from the next.
+    pub bytes: (u64, u64),
+    /// Distinct shingles in common.
+    pub shared: u64,
+    /// Distinct shingles of a and of b.
+    pub distinct: (u64, u64),
+    /// Both are the same words in the same order, and enough of them to judge.
+    pub is_same: bool,
+}
+
+impl CommonText {
+    /// What two texts have in common.
+    pub fn of(a: &ShingledText, b: &ShingledText) -> Self {
+        // The one with fewer shingles asks the other for each.
+        let swap = a.distinct.len() > b.distinct.len();
+        let (few, many) = if swap { (b, a) } else { (a, b) };
+        let (mut in_few, mut in_many) = (BitSet::default(), BitSet::default());
+        let mut shared = 0;
+        if !many.table.is_empty() {
+            for (number, &shingle) in (0..).zip(&few.distinct) {
+                if let Some(other) = many.number(shingle) {
+                    in_few.insert(number);
+                    in_many.insert(other);
+                    shared += 1;
+                }
+            }
+        }
+        let (in_a, in_b) = if swap {
+            (in_many, in_few)
+        } else {
+            (in_few, in_many)
+        };
+        let (of_a, of_b) = if shared == 0 {
+            (Covered::default(), Covered::default())
+        } else {
+            (a.covered(&in_a), b.covered(&in_b))
+        };
+        Self {
+            covered: (of_a.words, of_b.words),
+            words: (a.words(), b.words()),
+            bytes: (of_a.bytes, of_b.bytes),
+            shared,
+            distinct: (a.distinct(), b.distinct()),
+            is_same: a.digest.is_some() && a.digest == b.digest,
+        }
+    }
+
+    /// The measures of two texts that are not identical, of contents of these sizes.
+    pub fn measures(&self, sizes: (ByteLen, ByteLen)) -> Measures {
+        let judged = !too_small(sizes.0) && !too_small(sizes.1);
+        let union = self.distinct.0 + self.distinct.1 - self.shared;
+        let share = |part, of| judged.then(|| share(part, of));
+        // Bytes of words in UTF-8 may be more than the file has in its own encoding.
+        let bytes = |bytes: u64, size: ByteLen| bytes.min(size.0);
+        let (in_a, in_b) = (bytes(self.bytes.0, sizes.0), bytes(self.bytes.1, sizes.1));
+        let in_smaller = match sizes.0.cmp(&sizes.1) {
+            Ordering::Less => in_a,
+            Ordering::Equal => in_a.min(in_b),
+            Ordering::Greater => in_b,
+        };
+        Measures {
+            a_in_b: share(self.covered.0, self.words.0),
+            b_in_a: share(self.covered.1, self.words.1),
+            resemblance: share(self.shared, union),
+            shared_bytes: ByteLen(in_smaller),
+        }
+    }
+}
+
+/// A share of contents that are not identical.
+fn share(part: u64, of: u64) -> Score {
+    Score::new(part as f64 / of.max(1) as f64).min(Score::ALL_BUT_IDENTICAL)
+}
+
+/// The measures of two contents in bytes; shares as in [`CommonText::measures`].
+fn common_bytes(a: &[u8], b: &[u8]) -> Measures {
+    let found = runs::exact(a, b);
+    let below = |score: Option<Score>| score.map(|score| score.min(Score::ALL_BUT_IDENTICAL));
+    Measures {
+        a_in_b: below(found.a_in_b),
+        b_in_a: below(found.b_in_a),
+        resemblance: below(found.resemblance),
+        ..found
+    }
+}
+
+/// The unit of a pair: words if both have a text to compare, unless bytes are asked for.
+pub const fn unit_of(a: ContentKind, b: ContentKind, asked: Unit) -> Unit {
+    match (a, b, asked) {
+        (ContentKind::Text, ContentKind::Text, Unit::Words) => Unit::Words,
+        _ => Unit::Bytes,
+    }
+}
+
+/// A content that is measured against others: cut into words when that is first needed.
+#[derive(Debug)]
+pub struct Provable {
+    kind: ContentKind,
+    bytes: Vec<u8>,
+    text: OnceCell<ShingledText>,
+}
+
+/// What two contents that are not identical turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Proven {
+    /// Their measures.
+    pub measures: Measures,
+    /// What these are shares of.
+    pub unit: Unit,
+    /// They are the same text.
+    pub is_same_text: bool,
+}
+
+impl Provable {
+    /// The content of a file of this kind. `bytes` may be less than the file: what is left without
+    /// templates.
+    pub const fn new(kind: ContentKind, bytes: Vec<u8>) -> Self {
+        Self {
+            kind,
+            bytes,
+            text: OnceCell::new(),
+        }
+    }
+
+    /// The bytes that are measured.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// How many there are.
+    pub const fn size(&self) -> ByteLen {
+        ByteLen(self.bytes.len() as u64)
+    }
+
+    fn text(&self) -> &ShingledText {
+        self.text.get_or_init(|| ShingledText::of(&self.bytes))
+    }
+
+    /// Measures this content, a, and another, b, in words if both are texts, unless bytes are asked
+    /// for.
+    pub fn measure(&self, other: &Self, asked: Unit) -> Proven {
+        let unit = unit_of(self.kind, other.kind, asked);
+        let (measures, is_same_text) = match unit {
+            Unit::Words => {
+                let common = CommonText::of(self.text(), other.text());
+                (common.measures((self.size(), other.size())), common.is_same)
+            }
+            Unit::Bytes => (common_bytes(&self.bytes, &other.bytes), false),
+        };
+        Proven {
+            measures,
+            unit,
+            is_same_text,
+        }
+    }
+}
+
+/// Numbers the shingles of a text as its words come.
+#[derive(Default)]
+struct TextBuilder {
+    folding: Folding,
+    /// Bytes of the word under way.
+    of_word: u32,
+    /// Bytes of all words before.
+    bytes: u32,
+    shingles: Vec<u64>,
+    ends: Vec<u32>,
+}
+
+impl TextBuilder {
+    fn word(&mut self, shingle: Option<u64>, bytes: u32) {
+        self.shingles.extend(shingle);
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.ends.push(self.bytes);
+    }
+
+    fn end(&mut self, separator: u32) {
+        if self.folding.in_word() {
+            let shingle = self.folding.word();
+            let bytes = std::mem::take(&mut self.of_word) + separator;
+            self.word(shingle, bytes);
+        }
+    }
+
+    fn finish(mut self) -> ShingledText {
+        self.shingles.extend(self.folding.short());
+        let room = (2 * self.shingles.len()).next_power_of_two().max(16);
+        let mut text = ShingledText {
+            distinct: Vec::with_capacity(self.shingles.len()),
+            table: vec![0; room],
+            order: Vec::with_capacity(self.shingles.len()),
+            ends: self.ends,
+            digest: self.folding.digest(),
+        };
+        let mask = room - 1;
+        for shingle in self.shingles {
+            let mut at = shingle as usize & mask;
+            let number = loop {
+                match text.table[at].checked_sub(1) {
+                    None => {
+                        text.distinct.push(shingle);
+                        text.table[at] = text.distinct.len() as u32;
+                        break text.table[at] - 1;
+                    }
+                    Some(number) if text.distinct[number as usize] == shingle => break number,
+                    Some(_) => at = (at + 1) & mask,
+                }
+            };
+            text.order.push(number);
+        }
+        text
+    }
+}
+
+impl Sink for TextBuilder {
+    fn letter(&mut self, letter: u32) {
+        self.folding.letter(letter);
+        let bytes = char::from_u32(letter).map_or(1, char::len_utf8);
+        self.of_word = self.of_word.saturating_add(bytes as u32);
+    }
+
+    fn end_word(&mut self) {
+        self.end(1);
+    }
+
+    fn break_word(&mut self) {
+        self.end(0);
+    }
+
+    fn ascii_word(&mut self, letters: &[u8]) {
+        let shingle = self.folding.ascii_word(letters);
+        self.word(shingle, letters.len() as u32 + 1);
+    }
+
+    fn short_word(&mut self, word: Short) {
+        let shingle = self.folding.short_word(word);
+        self.word(shingle, word.length as u32 + 1);
+    }
+}
+
+#[cfg(test)]
+mod tests;
