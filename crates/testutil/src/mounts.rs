@@ -6,10 +6,11 @@ use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 use rustix::mount::{MountFlags, UnmountFlags};
 
-use crate::{TempTree, is_installed, skipped};
+use crate::{PATIENCE, TempTree, is_installed, skipped};
 
 /// Takes away what is mounted at a path, in use or not, when it is dropped.
 #[derive(Debug)]
@@ -71,6 +72,30 @@ pub struct Hung {
     _device: File,
     /// Where it is.
     pub mounted: Mounted,
+}
+
+impl Hung {
+    /// Waits until a thread of this process waits for it: of a process that has no other such file
+    /// system.
+    pub fn wait_until_asked(&self) {
+        let began = Instant::now();
+        let waits = || {
+            let threads = fs::read_dir("/proc/self/task").expect("threads");
+            threads.flatten().any(|thread| {
+                let of = |file| fs::read_to_string(thread.path().join(file)).unwrap_or_default();
+                // Where the kernel does not say in which function a thread waits, it says that one
+                // waits for a device.
+                match &*of("wchan") {
+                    "" | "0" => of("stat").contains(") D "),
+                    function => function.contains("fuse"),
+                }
+            })
+        };
+        while !waits() {
+            assert!(began.elapsed() < PATIENCE, "nobody asked");
+            std::thread::yield_now();
+        }
+    }
 }
 
 /// Mounts a file system that answers nothing; where that cannot be done the test is [`skipped`].

@@ -14,7 +14,7 @@ use resemble_index::Index;
 use resemble_proto::client::{Client, ClientError, Timeouts};
 use resemble_proto::message::{FailureKind, RootState, StatusAnswer, WatchOrigin};
 use resemble_scan::ingest::{Ingest, IngestOptions, RootOptions, Target, Unobserved};
-use resemble_testutil::{PATIENCE, hung, prose};
+use resemble_testutil::{PATIENCE, hung, in_a_process_of_its_own, prose};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::sync::watch;
 
@@ -241,6 +241,12 @@ fn one_connection_too_many_is_told_so() {
 /// nobody could be computed.
 #[test]
 fn a_question_takes_its_place_until_it_ends() {
+    if in_a_process_of_its_own(
+        "server::tests::a_question_takes_its_place_until_it_ends",
+        false,
+    ) {
+        return;
+    }
     let running = start(|limits| limits.connections = 2);
     let at = running.dir.path().join("hung");
     std::fs::create_dir(&at).unwrap();
@@ -266,6 +272,8 @@ fn a_question_takes_its_place_until_it_ends() {
     while running.status_when_let_in().questions == 0 {
         assert!(began.elapsed() < PATIENCE);
     }
+    // Before it reads the files it would end with its client.
+    hung.wait_until_asked();
     // The only other connection is taken, so that the next one is let in when the server has seen
     // that the client of the question is gone.
     let other = running.let_in();
