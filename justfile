@@ -21,7 +21,7 @@ test:
 
 # Reports in a browser and in a spreadsheet program, which must be there.
 pages:
-    RESEMBLE_REQUIRE_BROWSER=1 cargo test -p resemble-cli --test pages
+    RESEMBLE_REQUIRE_BROWSER=1 cargo test --test pages
 
 # The laboratory: no default member of the workspace.
 lab:
