@@ -75,7 +75,7 @@ fn neighbouring(row: &DirRow) -> Neighbour {
 impl Neighbours for IndexNeighbours {
     fn similar(&self, file: &Path) -> Listing {
         self.ask(file, |snapshot| {
-            let (similar, total) = questions::similar(snapshot, file)?;
+            let (similar, total) = questions::similar(snapshot, file, self.shared.part_reader())?;
             Ok(Listing {
                 neighbours: similar.into_iter().map(neighbour).collect(),
                 total,
@@ -123,7 +123,11 @@ impl Neighbours for IndexNeighbours {
                 ..FindOptions::default()
             };
             let mut answer = match Subject::indexed(snapshot, file, &self.shared.params)? {
-                Some(subject) => find::find(snapshot, &subject, &name, &options)?,
+                Some(subject) => {
+                    let part_reader = self.shared.part_reader().cloned();
+                    let subject = subject.with_part_reader(part_reader);
+                    find::find(snapshot, &subject, &name, &options)?
+                }
                 None => Answer::fresh(Vec::new(), Vec::new()),
             };
             for row in &mut answer.rows {

@@ -26,7 +26,7 @@ pub struct Partner {
     pub a_in_b: Option<Score>,
     /// Containment of this one in the changed file.
     pub b_in_a: Option<Score>,
-    /// What common chunks prove.
+    /// Bytes of the smaller file that both share.
     pub shared_bytes: ByteLen,
 }
 
@@ -41,7 +41,8 @@ impl Partner {
 /// The files that resemble the one at `path` enough for an alert, best first. Members of archives
 /// are left out: that a file lies in the archive from which it was just unpacked is no news.
 pub(super) fn alike(snapshot: &Snapshot, path: &Path) -> Result<Vec<Partner>, AskError> {
-    let (similar, _) = similar(snapshot, path)?;
+    // Documents are not taken apart for an alert: what their texts share is estimated.
+    let (similar, _) = similar(snapshot, path, None)?;
     let files = similar
         .into_iter()
         .filter(|similar| similar.names.is_empty());

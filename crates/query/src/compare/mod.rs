@@ -37,6 +37,8 @@ pub(crate) mod sides;
 mod trees;
 pub(crate) mod wanted;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use resemble_core::Params;
 use resemble_core::similarity::Templates;
 use resemble_index::{Options, Snapshot};
@@ -129,6 +131,7 @@ pub(crate) fn of_sides(
         options: terms.options,
         holders,
         limit: terms.limit,
+        has_unread: AtomicBool::new(false),
     };
     let subjects = [&subjects[0][..], &subjects[1][..]];
     let answer = |rows, known: &Known<'_>, partners: &Partners, discounts: &Discounts| {
@@ -158,7 +161,9 @@ pub(crate) fn of_sides(
         Classes::new(sides, holders, terms.options, &partners).rows(&joined, &partners);
     let discounts = Discounts::of(&question, &counts, &rows)?;
     std::thread::scope(|threads| {
-        if let Some((cache, name)) = &cache {
+        // What could not be read now may be there the next time.
+        let is_final = !question.has_unread.load(Ordering::Relaxed);
+        if let Some((cache, name)) = cache.as_ref().filter(|_| is_final) {
             threads.spawn(|| cache.put(name, &findings::encode(&partners, &discounts)));
         }
         answer(rows, &known, &partners, &discounts)

@@ -21,7 +21,9 @@ mod cover;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use resemble_core::hash::content::digest;
 use resemble_core::similarity::proof::Provable;
 use resemble_core::similarity::{self, Prepared, Templates, Unit, interval};
 use resemble_core::{ByteLen, ContentId, Measures, Relation, Score};
@@ -68,6 +70,8 @@ pub(super) struct PartnerQuestion<'a> {
     pub(super) holders: [&'a Holders; 2],
     /// A piece that more contents have is boilerplate.
     pub(super) limit: u32,
+    /// A content that had to be measured could not be read, so that an estimate stands.
+    pub(super) has_unread: AtomicBool,
 }
 
 /// What was found out.
@@ -164,7 +168,9 @@ impl PartnerQuestion<'_> {
             let ready = |content| Ok::<_, AskError>(Ready::of(self.load(content)?, &common));
             let (a, b) = (ready(a)?, ready(b)?);
             let mut errors = Vec::new();
-            let measures = self.measure(&a, &b, &common, &mut errors);
+            // They stand in rows, whatever they have in common.
+            let always = true;
+            let measures = self.measure((&a, &b), always, &common, &mut errors);
             Ok::<_, AskError>((self.link(&a.kept, &b.kept, measures), errors))
         };
         for (twin, errors) in ordered(twins.len(), || (), measure)? {
@@ -206,7 +212,8 @@ impl PartnerQuestion<'_> {
                     Entry::Occupied(known) => known.into_mut(),
                     Entry::Vacant(new) => new.insert(Ready::of(self.load(b)?, common)),
                 };
-                let measures = self.measure(&a, b, common, errors);
+                let could_pass = self.options.exact;
+                let measures = self.measure((&a, b), could_pass, common, errors);
                 let link = self.link(&a.kept, &b.kept, measures);
                 if !self.passes(&link, &a.kept, &b.kept) {
                     continue;
@@ -243,12 +250,12 @@ impl PartnerQuestion<'_> {
         Ok(())
     }
 
-    /// The measures of a pair: by the contents if what is kept of them says that they may be
-    /// partners and both can be read.
+    /// The measures of a pair: by the contents if both can be read, `always` or if what is kept of
+    /// them says that they may be partners.
     fn measure(
         &self,
-        a: &Ready,
-        b: &Ready,
+        (a, b): (&Ready, &Ready),
+        always: bool,
         common: &CommonKeys,
         errors: &mut Vec<SoftError>,
     ) -> Measures {
@@ -257,7 +264,7 @@ impl PartnerQuestion<'_> {
             (&b.prepared, b.kept.kind),
             common,
         );
-        if !self.options.exact && !self.could_pass(&estimate, a, b) {
+        if !always && !self.could_pass(&estimate, a, b) {
             return estimate;
         }
         let mut content = |side: usize, ready: &'_ Ready| {
@@ -265,13 +272,15 @@ impl PartnerQuestion<'_> {
         };
         content(0, a);
         content(1, b);
-        match (a.content(), b.content()) {
-            (Some(a), Some(b)) => prove(a, b, Unit::Words, self.min_shared()).measures,
-            _ => estimate,
+        if let (Some(a), Some(b)) = (a.content(), b.content()) {
+            prove(a, b, Unit::Words, self.min_shared()).measures
+        } else {
+            self.has_unread.store(true, Ordering::Relaxed);
+            estimate
         }
     }
 
-    /// A content of one side, if it can be read and is not too large.
+    /// A content of one side, if it is still there and not too large.
     fn read(&self, side: usize, content: &Ready, errors: &mut Vec<SoftError>) -> Option<Provable> {
         if content.kept.whole > LARGEST_READ {
             return None;
@@ -280,7 +289,10 @@ impl PartnerQuestion<'_> {
         let side = [&self.sides.a, &self.sides.b][side];
         let path = side.path(&side.entries[*held as usize]);
         match bytes_of(&path) {
-            Ok(bytes) => Some(provable(self.templates, bytes)),
+            Ok(bytes) => {
+                let is_still_it = digest(&bytes) == self.content(content.kept.id.0).digest;
+                is_still_it.then(|| provable(self.templates, bytes))
+            }
             Err(error) => {
                 // Who asks for exact measures is told why these are not.
                 if self.options.exact {

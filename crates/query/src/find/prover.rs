@@ -46,6 +46,9 @@ impl Budget {
     }
 }
 
+/// Taking a byte of a file apart takes as long as reading and measuring so many.
+const TAKEN_APART: u64 = 4;
+
 /// Reads and measures.
 pub(super) struct Prover<'a> {
     snapshot: &'a Snapshot,
@@ -111,7 +114,8 @@ impl<'a> Prover<'a> {
             let proven = judged(found, (size, row.size), self.min_shared);
             return Ok(Some(matched(proven, layer)));
         }
-        if !self.budget.take(row.size) {
+        let cost = self.cost(occurrence, row)?;
+        if !self.budget.take(cost) {
             return Ok(None);
         }
         if !self.subjects.contains_key(&rendition) {
@@ -145,6 +149,18 @@ impl<'a> Prover<'a> {
             numbers: numbers.map(|numbers| numbers.count),
             ..matched(proven, layer)
         }))
+    }
+
+    /// What reading a content costs, in bytes of a file that is only read: what stands for a file,
+    /// or lies in one, is taken out of it again, and the file taken apart from its beginning.
+    fn cost(&self, occurrence: &Occurrence, row: &ContentRow) -> Result<ByteLen, AskError> {
+        let place = occurrence.place;
+        if occurrence.rendition == Rendition::Own && place.member.is_none() {
+            return Ok(row.size);
+        }
+        let file = self.snapshot.content(place.content)?;
+        let size = file.map_or(row.size, |file| file.size.max(row.size));
+        Ok(ByteLen(size.0.saturating_mul(TAKEN_APART)))
     }
 
     /// What the subject says as this rendition of it.
