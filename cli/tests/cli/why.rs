@@ -342,7 +342,7 @@ fn the_exit_code_says_whether_they_are_similar() {
     assert!(
         identical
             .text()
-            .contains("relation   identical\na in b     100% of its bytes\n")
+            .contains("relation   identical\na in b     100% of its words\n")
     );
     assert!(!identical.text().contains("differs"));
     let other = why(&env, &["a", "other"]);

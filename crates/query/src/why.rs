@@ -47,6 +47,7 @@ use resemble_scan::parts::PartReader;
 use crate::ask::AskError;
 use crate::find::read_now;
 use crate::judge::estimate::estimate;
+use crate::judge::matched::all_words;
 use crate::parallel::both;
 use crate::prove::exact::prove_once;
 use crate::prove::extracted::{extract, way};
@@ -171,6 +172,9 @@ impl Comparison {
     /// Two contents in memory.
     pub fn of_bytes(a: Vec<u8>, b: Vec<u8>) -> Self {
         let mut shared = by_bytes(&a, &b);
+        if shared.identical && ContentKind::of_whole(&a) == ContentKind::Text {
+            shared.words = Some(shared.measures);
+        }
         if shared.text && !shared.identical {
             shared.numbers = only_numbers(&a, &b, MOST_NUMBERS);
             let least = Relation::MIN_SHARED;
@@ -208,6 +212,7 @@ impl Comparison {
         shared.layer = Layer::Text;
         if std::mem::take(&mut shared.identical) {
             shared.relation = Some(Relation::SameText);
+            shared.words = Some(all_words(&shared.measures));
         }
         comparison
     }
