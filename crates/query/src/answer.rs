@@ -82,7 +82,11 @@ pub fn answer(
     match request {
         Request::Find(request) => send(reply, find(context, request)?, AnyRow::Find),
         Request::Holders(request) => send(reply, holders(context, &request)?, AnyRow::Holders),
-        Request::Pairs(request) => send(reply, pairs::pairs(snapshot, &request)?, AnyRow::Pairs),
+        Request::Pairs(request) => {
+            let part_reader = context.part_reader.as_deref();
+            let pairs = pairs::pairs_with_parts(snapshot, &request, part_reader)?;
+            send(reply, pairs, AnyRow::Pairs)
+        }
         Request::Compare(request) => {
             let compared = compare::compare(snapshot, &request, context.findings)?;
             send(reply, compared.into_answer(), AnyRow::Compare)

@@ -22,6 +22,7 @@ use resemble_proto::message::{
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
+use resemble_scan::parts::PartReader;
 
 use crate::ask::{AskError, soft_error};
 use crate::judge::estimate::{enough_shared, estimate_in};
@@ -36,8 +37,18 @@ use crate::renditions::owners::RenditionOwners;
 use crate::renditions::{Rendition, is_same_text, layer, same_words};
 use crate::scope::{ScopedFile, ScopedFiles};
 
-/// The pairs of the files in the request's scope, best first.
+/// [`pairs_with_parts`], without a reader of documents.
 pub fn pairs(snapshot: &Snapshot, request: &PairsRequest) -> Result<Answer<PairRow>, AskError> {
+    pairs_with_parts(snapshot, request, None)
+}
+
+/// The pairs of the files in the request's scope, best first. `part_reader` takes documents apart
+/// again, so that what their texts share is measured; without one it is estimated.
+pub fn pairs_with_parts(
+    snapshot: &Snapshot,
+    request: &PairsRequest,
+    part_reader: Option<&dyn PartReader>,
+) -> Result<Answer<PairRow>, AskError> {
     let scoped = ScopedFiles::of(snapshot, &request.scope)?;
     let renditions = if request.text {
         RenditionOwners::of(snapshot, &scoped)?
@@ -47,7 +58,8 @@ pub fn pairs(snapshot: &Snapshot, request: &PairsRequest) -> Result<Answer<PairR
     let kept = keep(snapshot, &scoped, &renditions)?;
     let (block, counts) =
         PostingBlock::counting(kept, snapshot.boilerplate_limit(), snapshot.stop());
-    let texts = Texts::read(snapshot, &scoped, &block.kept)?;
+    let files = (snapshot, &scoped);
+    let texts = Texts::read(files, &renditions, part_reader, &block.kept)?;
     let question = Question {
         snapshot,
         scoped: &scoped,

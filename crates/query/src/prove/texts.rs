@@ -10,16 +10,20 @@
 
 use std::collections::HashMap;
 
+use resemble_core::hash::content::digest;
 use resemble_core::similarity::discount::FREE;
 use resemble_core::similarity::{Proof, ShingleCounts, Table, Text};
-use resemble_core::{ByteLen, ContentKind, StopFlag, Stopped};
+use resemble_core::{ByteLen, ContentId, ContentKind, StopFlag, Stopped};
 use resemble_index::Snapshot;
+use resemble_scan::parts::PartReader;
 
 use crate::ask::AskError;
 use crate::nominate::block::Common;
 use crate::nominate::evidence::Kept;
 use crate::parallel::{ordered, threads};
+use crate::prove::extracted::extract;
 use crate::prove::read::{LARGEST_READ, bytes_of};
+use crate::renditions::owners::RenditionOwners;
 use crate::scope::ScopedFiles;
 
 /// The most bytes of text that are read for one question; they take some three times that in
@@ -56,10 +60,12 @@ pub(crate) enum Compared {
 }
 
 impl Texts {
-    /// The texts among these contents.
+    /// The texts among these contents. `part_reader` makes those again that stand for documents;
+    /// without one these keep their estimates.
     pub(crate) fn read(
-        snapshot: &Snapshot,
-        scoped: &ScopedFiles,
+        (snapshot, scoped): (&Snapshot, &ScopedFiles),
+        renditions: &RenditionOwners,
+        part_reader: Option<&dyn PartReader>,
         kept: &[Kept],
     ) -> Result<Self, AskError> {
         let is_text =
@@ -75,9 +81,16 @@ impl Texts {
         let read = |place: usize, (): &mut ()| {
             snapshot.stop().go_on()?;
             let content = &kept[place];
-            let holder = scoped.holders(content.id).next();
-            let bytes = holder.filter(|_| is_text(content));
-            let bytes = bytes.and_then(|holder| bytes_of(&holder.path).ok());
+            let bytes = if !is_text(content) {
+                None
+            } else if let Some(holder) = scoped.holders(content.id).next() {
+                bytes_of(&holder.path).ok()
+            } else {
+                let of_document = part_reader.map(|part_reader| {
+                    text_of_document((snapshot, scoped), renditions, part_reader, content.id)
+                });
+                of_document.transpose()?.flatten()
+            };
             let text = bytes.map(|bytes| Text::of(&snapshot.templates().payload(&bytes)));
             Ok::<_, AskError>(text)
         };
@@ -171,6 +184,27 @@ impl Texts {
             place: None,
         }
     }
+}
+
+/// The text of a document, made of it again, if it still is this content.
+fn text_of_document(
+    (snapshot, scoped): (&Snapshot, &ScopedFiles),
+    renditions: &RenditionOwners,
+    part_reader: &dyn PartReader,
+    content: ContentId,
+) -> Result<Option<Vec<u8>>, AskError> {
+    let owners = renditions.owners(content).iter();
+    let mut owners = owners.filter(|(_, rendition)| !rendition.is_whole());
+    let holder = owners
+        .next()
+        .and_then(|&(owner, _)| scoped.holders(owner).next());
+    let (Some(holder), Some(row)) = (holder, snapshot.content(content)?) else {
+        return Ok(None);
+    };
+    // What cannot be read now keeps its estimate.
+    let extracted = extract(&holder.path, part_reader).ok().flatten();
+    let text = extracted.and_then(|extracted| extracted.text);
+    Ok(text.filter(|text| digest(text) == row.digest))
 }
 
 /// What a text has of a small one's shingles, each repetition counted.
