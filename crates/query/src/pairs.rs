@@ -26,7 +26,7 @@ use resemble_scan::parts::PartReader;
 
 use crate::ask::{AskError, soft_error};
 use crate::judge::estimate::{enough_shared, estimate_in};
-use crate::judge::matched::{Match, match_of_wholes};
+use crate::judge::matched::{Match, all_words, match_of_wholes};
 use crate::nominate::block::{Common, PostingBlock};
 use crate::nominate::evidence::{Counts, Kept};
 use crate::parallel::threads;
@@ -473,7 +473,10 @@ impl WorkerPairs {
                 let way = if one.1.is_whole() {
                     Way::Part(usize::from(one.1 == Rendition::WholeBytes), measures)
                 } else if is_same_text(one.1, other.1, content.whole) {
-                    Way::Whole(matched(Relation::SameText, layer(one.1, other.1)))
+                    // Equal is what they hold, and not the files.
+                    let measures = all_words(&measures);
+                    let same = matched(Relation::SameText, layer(one.1, other.1));
+                    Way::Whole(Match { measures, ..same })
                 } else {
                     continue;
                 };

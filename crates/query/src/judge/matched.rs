@@ -97,7 +97,7 @@ pub(crate) fn match_of_wholes(
     let size = |sides: [Option<WholeDigest>; 2]| sides.iter().flatten().map(|side| side.size).sum();
     let sizes: (ByteLen, ByteLen) = (size(ours), size(theirs));
     if digests(ours) == digests(theirs) {
-        let measures = Measures::identical(sizes.0);
+        let measures = all_words(&Measures::identical(sizes.0));
         let same = Some(Relation::SameText);
         return (!too_small(sizes.0)).then(|| Match::new(same, Layer::Text, measures, sizes));
     }
@@ -162,11 +162,7 @@ pub(crate) fn relate(
         return Some((Some(Relation::Identical), layer, measures));
     }
     if same_text(a, b, sizes.0) {
-        let all = if equal {
-            Measures::identical(sizes.0)
-        } else {
-            all_words(&measures)
-        };
+        let all = all_words(&measures);
         return Some((Some(Relation::SameText), Layer::Text, all));
     }
     let relation = similarity::relation(false, sizes.0, sizes.1, &measures, min_shared);
