@@ -23,9 +23,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use resemble_core::hash::content::digest;
 use resemble_core::similarity::proof::Provable;
-use resemble_core::similarity::{self, Prepared, Templates, Unit, interval};
+use resemble_core::similarity::{self, Prepared, Templates, Unit};
 use resemble_core::{ByteLen, ContentId, Measures, Relation, Score};
 use resemble_proto::message::{CompareOptions, SoftError};
 
@@ -35,11 +34,11 @@ use super::common::CommonKeys;
 use super::sides::{Content, Holders, Pieces, Sides};
 use super::wanted::evidence_keys;
 use crate::ask::{AskError, soft_error};
-use crate::judge::estimate::{enough_shared, estimate_prepared};
+use crate::judge::estimate::{enough_shared, estimate_prepared, interval_at};
 use crate::nominate::evidence::{Counts, Kept};
 use crate::parallel::{in_parallel, ordered};
 use crate::prove::exact::{provable, prove};
-use crate::prove::read::{LARGEST_READ, bytes_of};
+use crate::prove::read::{LARGEST_READ, bytes_if};
 
 /// At most so many subjects are looked up in one scan.
 const BATCH: usize = 1 << 16;
@@ -288,11 +287,8 @@ impl PartnerQuestion<'_> {
         let held = self.holders[side].of_content(content.kept.id.0).first()?;
         let side = [&self.sides.a, &self.sides.b][side];
         let path = side.path(&side.entries[*held as usize]);
-        match bytes_of(&path) {
-            Ok(bytes) => {
-                let is_still_it = digest(&bytes) == self.content(content.kept.id.0).digest;
-                is_still_it.then(|| provable(self.templates, bytes))
-            }
+        match bytes_if(&path, &self.content(content.kept.id.0).digest) {
+            Ok(bytes) => bytes.map(|bytes| provable(self.templates, content.kept.kind, bytes)),
             Err(error) => {
                 // Who asks for exact measures is told why these are not.
                 if self.options.exact {
@@ -305,12 +301,12 @@ impl PartnerQuestion<'_> {
 
     /// Whether the true share of an estimated pair may be enough for partners.
     fn could_pass(&self, estimate: &Measures, a: &Ready, b: &Ready) -> bool {
-        let level = a.kept.signature.level.max(b.kept.signature.level);
         let least = self.options.min.score();
         let least = least.map_or(Relation::PARTLY, Score::get);
+        let level = a.kept.signature.level.max(b.kept.signature.level);
         let could = |share: Option<Score>, of: &Ready| {
-            let samples = of.kept.signature.at_level(level).count() as u64;
-            share.is_some_and(|share| interval(share, samples).1.get() >= least)
+            let interval = interval_at(share, &of.kept.sketch(), level);
+            interval.is_some_and(|(_, most)| most.get() >= least)
         };
         could(estimate.a_in_b, a) || could(estimate.b_in_a, b)
     }

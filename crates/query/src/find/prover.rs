@@ -10,7 +10,7 @@ use std::path::Path;
 use resemble_core::hash::content;
 use resemble_core::numbers::only_numbers;
 use resemble_core::similarity::proof::Provable;
-use resemble_core::{ByteLen, ContentDigest, ContentKind, Relation};
+use resemble_core::{ByteLen, ContentDigest, ContentKind, Digest, Relation};
 use resemble_index::{ContentRow, Snapshot};
 use resemble_proto::message::{FindOptions, Layer, SoftError};
 
@@ -20,7 +20,7 @@ use crate::judge::matched::Match;
 use crate::prove::exact::{Proven, judged, provable};
 use crate::prove::extracted::extract;
 use crate::prove::kept::kept_measures;
-use crate::prove::read::{LARGEST_READ, bytes_of};
+use crate::prove::read::{LARGEST_READ, bytes_if};
 use crate::renditions::{Occurrence, Rendition, layer, names, shown};
 use crate::scope::ScopedFiles;
 
@@ -49,6 +49,26 @@ impl Budget {
 /// Taking a byte of a file apart takes as long as reading and measuring so many.
 const TAKEN_APART: u64 = 4;
 
+/// A rendition of the subject, and its content.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SubjectSide {
+    pub(super) rendition: Rendition,
+    content: ContentDigest,
+    size: ByteLen,
+    kind: ContentKind,
+}
+
+impl SubjectSide {
+    pub(super) const fn of(rendition: Rendition, digest: &Digest) -> Self {
+        Self {
+            rendition,
+            content: digest.content,
+            size: digest.size,
+            kind: digest.kind,
+        }
+    }
+}
+
 /// Reads and measures.
 pub(super) struct Prover<'a> {
     snapshot: &'a Snapshot,
@@ -57,8 +77,6 @@ pub(super) struct Prover<'a> {
     options: &'a FindOptions,
     min_shared: ByteLen,
     budget: Budget,
-    /// The sizes of the subject's renditions.
-    sizes: HashMap<Rendition, ByteLen>,
     /// What was read of the subject; `None`: it cannot be.
     subjects: HashMap<Rendition, Option<Provable>>,
     pub(super) errors: Vec<SoftError>,
@@ -80,24 +98,24 @@ impl<'a> Prover<'a> {
             options,
             min_shared,
             budget,
-            sizes: HashMap::new(),
             subjects: HashMap::new(),
             errors: Vec::new(),
         }
-    }
-
-    /// Takes note of a rendition of the subject.
-    pub(super) fn know(&mut self, rendition: Rendition, size: ByteLen) {
-        self.sizes.insert(rendition, size);
     }
 
     /// Measures a rendition of the subject against a content that stands for another place; `None`:
     /// one of them cannot be read, and their estimate stands.
     pub(super) fn measure(
         &mut self,
-        (rendition, digest): (Rendition, &ContentDigest),
+        subject: &SubjectSide,
         (occurrence, row): (&Occurrence, &ContentRow),
     ) -> Result<Option<Match>, AskError> {
+        let &SubjectSide {
+            rendition,
+            ref content,
+            size,
+            kind,
+        } = subject;
         if row.size > LARGEST_READ {
             return Ok(None);
         }
@@ -106,11 +124,7 @@ impl<'a> Prover<'a> {
         // What templates leave of a content depends on what is marked. And exact questions look at
         // the contents for more than their measures.
         let is_kept = self.snapshot.templates().is_empty() && !self.options.exact;
-        let size = self.sizes.get(&rendition).copied();
-        if is_kept
-            && let Some(size) = size
-            && let Some(found) = kept_measures().get(digest, &row.digest, asked)
-        {
+        if is_kept && let Some(found) = kept_measures().get(content, &row.digest, asked) {
             let proven = judged(found, (size, row.size), self.min_shared);
             return Ok(Some(matched(proven, layer)));
         }
@@ -119,8 +133,8 @@ impl<'a> Prover<'a> {
             return Ok(None);
         }
         if !self.subjects.contains_key(&rendition) {
-            let read = self.read_subject(rendition, digest)?;
-            let read = read.map(|bytes| provable(self.snapshot.templates(), bytes));
+            let read = self.read_subject(rendition, content)?;
+            let read = read.map(|bytes| provable(self.snapshot.templates(), kind, bytes));
             self.subjects.insert(rendition, read);
         }
         // Nothing of the other file is read for a subject that is not here.
@@ -139,10 +153,10 @@ impl<'a> Prover<'a> {
         } else {
             None
         };
-        let other = provable(self.snapshot.templates(), other);
+        let other = provable(self.snapshot.templates(), row.kind, other);
         let found = own.measure(&other, asked);
         if is_kept {
-            kept_measures().put(digest, &row.digest, asked, &found);
+            kept_measures().put(content, &row.digest, asked, &found);
         }
         let proven = judged(found, (own.size(), other.size()), self.min_shared);
         Ok(Some(Match {
@@ -192,8 +206,8 @@ impl<'a> Prover<'a> {
 
     /// The bytes of a file, if they still are this content.
     fn read(&mut self, path: &Path, digest: &ContentDigest) -> Result<Option<Vec<u8>>, AskError> {
-        match bytes_of(path) {
-            Ok(bytes) => Ok(Some(bytes).filter(|bytes| content::digest(bytes) == *digest)),
+        match bytes_if(path, digest) {
+            Ok(bytes) => Ok(bytes),
             Err(AskError::Cancelled) => Err(AskError::Cancelled),
             Err(error) => {
                 self.note(path, &error);

@@ -9,17 +9,15 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use resemble_core::similarity::proof::unit_of;
-use resemble_core::similarity::{Boilerplate, Sketch, interval};
-use resemble_core::{
-    ByteLen, ContentDigest, ContentKind, Digest, Fingerprint, Measures, Relation, Score, rank,
-};
+use resemble_core::similarity::{Boilerplate, Sketch};
+use resemble_core::{ByteLen, ContentKind, Digest, Fingerprint, Measures, Relation, Score, rank};
 use resemble_index::{ContentRow, Snapshot};
 use resemble_proto::message::{Discount, FindOptions, SoftError};
 
-use super::prover::{Budget, Prover};
+use super::prover::{Budget, Prover, SubjectSide};
 use super::{NomineeBound, Payload, Similar, Subject, Wanted, holders, nominated};
 use crate::ask::AskError;
-use crate::judge::estimate::{enough_shared, estimate_in};
+use crate::judge::estimate::{enough_shared, estimate_in, interval_at};
 use crate::judge::matched::{Match, match_of_wholes, relate};
 use crate::nominate::evidence::{Counts, Kept, KnownBoilerplate};
 use crate::renditions::faces::Faces;
@@ -118,7 +116,6 @@ impl Search<'_> {
     /// Compares one rendition of the subject with all that it meets.
     fn rendition(&mut self, rendition: Rendition, digest: &Digest) -> Result<(), AskError> {
         let snapshot = self.snapshot;
-        self.prover.know(rendition, digest.size);
         let known = KnownBoilerplate::new(snapshot, self.scoped);
         let payload = Payload::of(digest, snapshot);
         let sketch = payload.sketch();
@@ -187,7 +184,7 @@ impl Search<'_> {
                 .is_none_or(|scoped| scoped.has_file_of(place.content));
             if is_here
                 && !self.is_of_subject(place)?
-                && (is_equal || self.meets(rendition, &occurrence)?)
+                && (is_equal || self.meets(rendition, &occurrence, row)?)
             {
                 kept.push(occurrence);
             }
@@ -197,12 +194,23 @@ impl Search<'_> {
 
     /// Whether this rendition of the subject is the one that is compared with this one of the
     /// place.
-    fn meets(&self, rendition: Rendition, occurrence: &Occurrence) -> Result<bool, AskError> {
+    /// `row` is that of the content.
+    fn meets(
+        &self,
+        rendition: Rendition,
+        occurrence: &Occurrence,
+        row: &ContentRow,
+    ) -> Result<bool, AskError> {
         let met = (rendition, occurrence.rendition);
         if rendition.is_whole() {
             return Ok(true);
         }
-        let other = faces_of(self.snapshot, occurrence.place, self.options.text)?;
+        // Nearly every nominee is a file that nothing else stands for: no look into the index.
+        let other = if occurrence.number.is_none() && row.parts == 0 {
+            Some(Faces::of(row.kind, []))
+        } else {
+            faces_of(self.snapshot, occurrence.place, self.options.text)?
+        };
         Ok(other.is_some_and(|other| self.faces.meeting(other) == met))
     }
 
@@ -251,8 +259,7 @@ impl Search<'_> {
             }
             let rarity = pair.counts.rarity_of_all(pair.sketch, &other.sketch());
             self.drafts.push(Draft {
-                rendition: pair.rendition,
-                digest: pair.digest.content,
+                subject: SubjectSide::of(pair.rendition, pair.digest),
                 row: *pair.row,
                 occurrence: *occurrence,
                 estimate: Match { rarity, ..found },
@@ -266,8 +273,7 @@ impl Search<'_> {
         let least = least.map_or(Relation::PARTLY, Score::get);
         let level = a.signature.level.max(b.signature.level);
         let could = |share: Option<Score>, of: &Sketch<'_>| {
-            let samples = of.signature.at_level(level).count() as u64;
-            share.is_none_or(|share| interval(share, samples).1.get() >= least)
+            interval_at(share, of, level).is_none_or(|(_, most)| most.get() >= least)
         };
         self.options.exact || could(estimate.a_in_b, a) || could(estimate.b_in_a, b)
     }
@@ -275,7 +281,7 @@ impl Search<'_> {
     /// Measures what was nominated on the contents, the best by their estimates first.
     fn prove(&mut self) -> Result<(), AskError> {
         let mut drafts = std::mem::take(&mut self.drafts);
-        let place = |draft: &Draft| (draft.occurrence.place, draft.rendition);
+        let place = |draft: &Draft| (draft.occurrence.place, draft.subject.rendition);
         drafts.sort_by(|a, b| {
             let score = |draft: &Draft| draft.estimate.measures.containment();
             score(b)
@@ -284,10 +290,8 @@ impl Search<'_> {
         });
         for draft in drafts {
             self.snapshot.stop().go_on()?;
-            let proven = self.prover.measure(
-                (draft.rendition, &draft.digest),
-                (&draft.occurrence, &draft.row),
-            )?;
+            let other = (&draft.occurrence, &draft.row);
+            let proven = self.prover.measure(&draft.subject, other)?;
             let rarity = draft.estimate.rarity;
             let found = Match {
                 rarity,
@@ -468,8 +472,7 @@ fn interval_of(a: &Sketch<'_>, b: &Sketch<'_>, measures: &Measures) -> Option<(S
     } else {
         b
     };
-    let samples = of.signature.at_level(level).count() as u64;
-    measures.containment().map(|share| interval(share, samples))
+    interval_at(measures.containment(), of, level)
 }
 
 /// What is boilerplate to the index, and what has turned out to be in the subject.
@@ -487,8 +490,7 @@ impl Boilerplate for Either<'_> {
 
 /// A pair that is to be measured on the contents.
 struct Draft {
-    rendition: Rendition,
-    digest: ContentDigest,
+    subject: SubjectSide,
     row: ContentRow,
     occurrence: Occurrence,
     estimate: Match,

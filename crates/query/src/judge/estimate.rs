@@ -42,6 +42,16 @@ fn prepared_in(
     similarity::estimate_prepared(a, b, texts.then_some(unit), boilerplate)
 }
 
+/// How far an estimated share of a content can be trusted, by its samples at this level.
+pub(crate) fn interval_at(
+    share: Option<Score>,
+    of: &Sketch<'_>,
+    level: u8,
+) -> Option<(Score, Score)> {
+    let samples = of.signature.at_level(level).count() as u64;
+    share.map(|share| similarity::interval(share, samples))
+}
+
 /// Whether a pair shares at least so many bytes, proven or estimated.
 pub(crate) fn enough_shared(
     (a, b): (ByteLen, ByteLen),

@@ -18,10 +18,8 @@ pub(crate) struct Proven {
     pub(crate) sizes: (ByteLen, ByteLen),
 }
 
-/// A content ready to be measured against others, without what is template.
-pub(crate) fn provable(templates: &Templates, bytes: Vec<u8>) -> Provable {
-    // Of the whole: a payload may begin anywhere.
-    let kind = ContentKind::of_whole(&bytes);
+/// A content of this kind ready to be measured against others, without what is template.
+pub(crate) fn provable(templates: &Templates, kind: ContentKind, bytes: Vec<u8>) -> Provable {
     let bytes = if templates.is_empty() {
         bytes
     } else {
@@ -67,8 +65,9 @@ pub(crate) fn prove_once(
     asked: Unit,
     min_shared: ByteLen,
 ) -> Proven {
-    let (a, b) = (provable(templates, a), provable(templates, b));
-    prove(&a, &b, asked, min_shared)
+    // Of the whole: a payload may begin anywhere.
+    let ready = |bytes: Vec<u8>| provable(templates, ContentKind::of_whole(&bytes), bytes);
+    prove(&ready(a), &ready(b), asked, min_shared)
 }
 
 #[cfg(test)]

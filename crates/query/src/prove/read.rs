@@ -3,7 +3,8 @@
 use std::io;
 use std::path::Path;
 
-use resemble_core::ByteLen;
+use resemble_core::hash::content::digest;
+use resemble_core::{ByteLen, ContentDigest};
 use resemble_proto::catalogued;
 use resemble_scan::read::{ReadFailure, open_regular, read_fully_at};
 use resemble_scan::walk::Anchor;
@@ -28,6 +29,11 @@ pub fn bytes_of(path: &Path) -> Result<Vec<u8>, AskError> {
     })?;
     bytes.truncate(filled);
     Ok(bytes)
+}
+
+/// The bytes of a file, if they still are this content.
+pub(crate) fn bytes_if(path: &Path, content: &ContentDigest) -> Result<Option<Vec<u8>>, AskError> {
+    Ok(Some(bytes_of(path)?).filter(|bytes| digest(bytes) == *content))
 }
 
 /// The folder of a file, opened.
