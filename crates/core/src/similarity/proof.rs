@@ -28,7 +28,7 @@ use crate::bits::BitSet;
 use crate::ids::{ByteLen, Score};
 use crate::params::Params;
 use crate::similarity::{Measures, Unit, runs, too_small};
-use crate::words::{Folding, Short, Sink, tokenize};
+use crate::words::{CollectedWords, collect_words};
 use crate::{ContentKind, WordsDigest};
 
 /// Words in a shingle, the least length of a run that covers.
@@ -56,9 +56,37 @@ impl ShingledText {
     ///
     /// Some 25 bytes a word.
     pub fn of(bytes: &[u8]) -> Self {
-        let mut words = TextBuilder::default();
-        tokenize(bytes, &mut words);
-        words.finish()
+        let bytes_of = |letter| char::from_u32(letter).map_or(1, char::len_utf8) as u32;
+        let CollectedWords {
+            shingles,
+            ends,
+            digest,
+        } = collect_words(bytes, bytes_of);
+        let room = (2 * shingles.len()).next_power_of_two().max(16);
+        let mut text = Self {
+            distinct: Vec::with_capacity(shingles.len()),
+            table: vec![0; room],
+            order: Vec::with_capacity(shingles.len()),
+            ends,
+            digest,
+        };
+        let mask = room - 1;
+        for shingle in shingles {
+            let mut at = shingle as usize & mask;
+            let number = loop {
+                match text.table[at].checked_sub(1) {
+                    None => {
+                        text.distinct.push(shingle);
+                        text.table[at] = text.distinct.len() as u32;
+                        break text.table[at] - 1;
+                    }
+                    Some(number) if text.distinct[number as usize] == shingle => break number,
+                    Some(_) => at = (at + 1) & mask,
+                }
+            };
+            text.order.push(number);
+        }
+        text
     }
 
     /// How many words it has.
@@ -281,89 +309,6 @@ impl Provable {
             unit,
             is_same_text,
         }
-    }
-}
-
-/// Numbers the shingles of a text as its words come.
-#[derive(Default)]
-struct TextBuilder {
-    folding: Folding,
-    /// Bytes of the word under way.
-    of_word: u32,
-    /// Bytes of all words before.
-    bytes: u32,
-    shingles: Vec<u64>,
-    ends: Vec<u32>,
-}
-
-impl TextBuilder {
-    fn word(&mut self, shingle: Option<u64>, bytes: u32) {
-        self.shingles.extend(shingle);
-        self.bytes = self.bytes.saturating_add(bytes);
-        self.ends.push(self.bytes);
-    }
-
-    fn end(&mut self, separator: u32) {
-        if self.folding.in_word() {
-            let shingle = self.folding.word();
-            let bytes = std::mem::take(&mut self.of_word) + separator;
-            self.word(shingle, bytes);
-        }
-    }
-
-    fn finish(mut self) -> ShingledText {
-        self.shingles.extend(self.folding.short());
-        let room = (2 * self.shingles.len()).next_power_of_two().max(16);
-        let mut text = ShingledText {
-            distinct: Vec::with_capacity(self.shingles.len()),
-            table: vec![0; room],
-            order: Vec::with_capacity(self.shingles.len()),
-            ends: self.ends,
-            digest: self.folding.digest(),
-        };
-        let mask = room - 1;
-        for shingle in self.shingles {
-            let mut at = shingle as usize & mask;
-            let number = loop {
-                match text.table[at].checked_sub(1) {
-                    None => {
-                        text.distinct.push(shingle);
-                        text.table[at] = text.distinct.len() as u32;
-                        break text.table[at] - 1;
-                    }
-                    Some(number) if text.distinct[number as usize] == shingle => break number,
-                    Some(_) => at = (at + 1) & mask,
-                }
-            };
-            text.order.push(number);
-        }
-        text
-    }
-}
-
-impl Sink for TextBuilder {
-    fn letter(&mut self, letter: u32) {
-        self.folding.letter(letter);
-        let bytes = char::from_u32(letter).map_or(1, char::len_utf8);
-        self.of_word = self.of_word.saturating_add(bytes as u32);
-    }
-
-    fn end_word(&mut self) {
-        self.end(1);
-    }
-
-    fn break_word(&mut self) {
-        self.end(0);
-    }
-
-    fn ascii_word(&mut self, letters: &[u8]) {
-        let shingle = self.folding.ascii_word(letters);
-        self.word(shingle, letters.len() as u32 + 1);
-    }
-
-    fn short_word(&mut self, word: Short) {
-        let shingle = self.folding.short_word(word);
-        self.word(shingle, word.length as u32 + 1);
     }
 }
 

@@ -18,7 +18,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::params::Params;
 use crate::similarity::{discount, wilson};
-use crate::words::{Folding, Short, Sink, tokenize};
+use crate::words::{CollectedWords, collect_words};
 
 mod slots;
 
@@ -52,9 +52,18 @@ pub struct Text {
 impl Text {
     /// The text of a file, from all its bytes.
     pub fn of(bytes: &[u8]) -> Self {
-        let mut words = WordCollector::default();
-        tokenize(bytes, &mut words);
-        words.finish()
+        // In characters: what a run of text is long.
+        let CollectedWords { shingles, ends, .. } = collect_words(bytes, |_| 1);
+        let mut sorted = shingles.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        Self {
+            distinct: sorted.len() as u32,
+            shingles,
+            starts: std::iter::once(0).chain(ends).collect(),
+            contents: Vec::new(),
+            rare: 0.0,
+        }
     }
 
     /// Characters of its canonical form: its words, each followed by a blank.
@@ -112,73 +121,6 @@ impl Text {
 /// What a shingle that so many texts have counts as evidence of kinship.
 fn rarity(contents: u16) -> f64 {
     1.0 / f64::from(contents.max(1))
-}
-
-/// Collects words.
-#[derive(Default)]
-struct WordCollector {
-    folding: Folding,
-    characters: u32,
-    of_word: u32,
-    shingles: Vec<u64>,
-    starts: Vec<u32>,
-}
-
-impl Sink for WordCollector {
-    fn letter(&mut self, letter: u32) {
-        self.of_word += 1;
-        self.folding.letter(letter);
-    }
-
-    fn end_word(&mut self) {
-        self.word(1);
-    }
-
-    fn break_word(&mut self) {
-        self.word(0);
-    }
-
-    fn ascii_word(&mut self, letters: &[u8]) {
-        let shingle = self.folding.ascii_word(letters);
-        self.starts.push(self.characters);
-        let length = letters.len() as u32 + 1;
-        self.characters = self.characters.saturating_add(length);
-        self.shingles.extend(shingle);
-    }
-
-    fn short_word(&mut self, word: Short) {
-        let shingle = self.folding.short_word(word);
-        self.starts.push(self.characters);
-        self.characters = self.characters.saturating_add(word.length as u32 + 1);
-        self.shingles.extend(shingle);
-    }
-}
-
-impl WordCollector {
-    fn word(&mut self, blank: u32) {
-        if self.folding.in_word() {
-            let shingle = self.folding.word();
-            self.starts.push(self.characters);
-            self.characters = self.characters.saturating_add(self.of_word + blank);
-            self.of_word = 0;
-            self.shingles.extend(shingle);
-        }
-    }
-
-    fn finish(mut self) -> Text {
-        self.shingles.extend(self.folding.short());
-        self.starts.push(self.characters);
-        let mut sorted = self.shingles.clone();
-        sorted.sort_unstable();
-        sorted.dedup();
-        Text {
-            distinct: sorted.len() as u32,
-            shingles: self.shingles,
-            starts: self.starts,
-            contents: Vec::new(),
-            rare: 0.0,
-        }
-    }
 }
 
 /// How many texts of a collection have each shingle, or those of one part of all shingles.

@@ -28,10 +28,12 @@ use crate::ids::{Fingerprint, WordsDigest};
 use crate::params::LEAST_JUDGED;
 
 mod classes;
+mod collect;
 mod spelled;
 mod stream;
 mod tokenizer;
 
+pub(crate) use collect::{CollectedWords, collect_words};
 pub use spelled::WordTexts;
 pub use stream::WordHashes;
 pub(crate) use tokenizer::{Short, Sink, Tokenizer};
