@@ -23,24 +23,21 @@
 //! 4. **Streaming.** Pieces of any size give the same shingles; a word longer than memory costs
 //!    nothing, because only its hash is kept.
 
-use crate::hash::shingles::{Chosen, SHINGLE, ShingleChain, WINDOW, fold, hash, join, small};
+use crate::hash::shingles::{Chosen, WINDOW, join};
 use crate::ids::{Fingerprint, WordsDigest};
-use crate::params::LEAST_JUDGED;
 
 mod classes;
 mod collect;
+mod folding;
 mod spelled;
 mod stream;
 mod tokenizer;
 
 pub(crate) use collect::{CollectedWords, collect_words};
+pub(crate) use folding::Folding;
 pub use spelled::WordTexts;
 pub use stream::WordHashes;
 pub(crate) use tokenizer::{Short, Sink, Tokenizer};
-
-/// So many letters of a word count for how much of a file is text: a longer run is a hash, a line
-/// of encoded data or an identifier made by a program.
-const COUNTED: u64 = 16;
 
 /// A file is text if its words, each with a separator, are at least one in so many of its
 /// characters. Else it is data or a template, and words are a small part of it: 95 % of 530
@@ -64,140 +61,11 @@ pub struct Shingler {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shingled {
     /// What names all words, of a text whose words (each with a blank) are at least
-    /// [`LEAST_JUDGED`]: of pages that are all script and of forms without entries there are few
-    /// words, and those are the same.
+    /// [`LEAST_JUDGED`](crate::params::LEAST_JUDGED): of pages that are all script and of forms
+    /// without entries there are few words, and those are the same.
     pub words: Option<WordsDigest>,
     /// Whether it is text, and not data or a template of which words are a small part.
     pub is_text: bool,
-}
-
-/// Hashes letters to words and words to shingles.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Folding {
-    /// The hash of the letters before the last up to 16, these, and how many bytes they are.
-    word: u64,
-    sixteen: u128,
-    bytes: usize,
-    /// Letters of the word under way.
-    letters: u64,
-    chain: ShingleChain,
-    /// The letters of all words so far, of each at most [`COUNTED`].
-    length: u64,
-}
-
-impl Folding {
-    /// Takes a letter.
-    #[inline]
-    pub(crate) fn letter(&mut self, letter: u32) {
-        if letter < 128 {
-            self.byte(letter as u8 | 0x20);
-        } else {
-            let bytes = letter.to_le_bytes();
-            let length = 4 - letter.leading_zeros() as usize / 8;
-            for &byte in &bytes[..length] {
-                self.byte(byte);
-            }
-            // Apart from letters of ASCII that have these bytes.
-            self.byte(0xff);
-        }
-        self.letters += 1;
-    }
-
-    #[inline]
-    fn byte(&mut self, byte: u8) {
-        if self.bytes == 16 {
-            self.word = fold(self.word, self.sixteen);
-            (self.sixteen, self.bytes) = (0, 0);
-        }
-        self.sixteen |= u128::from(byte) << (8 * self.bytes);
-        self.bytes += 1;
-    }
-
-    /// Whether a word is under way.
-    #[inline]
-    pub(crate) const fn in_word(&self) -> bool {
-        self.bytes > 0
-    }
-
-    /// Ends the word, if there is one: the shingle that it completes, if it does.
-    #[inline]
-    pub(crate) fn word(&mut self) -> Option<u64> {
-        let word = self.take_word()?;
-        self.add(word)
-    }
-
-    /// Ends the word, if there is one: its hash.
-    #[inline]
-    fn take_word(&mut self) -> Option<u64> {
-        if !self.in_word() {
-            return None;
-        }
-        let word = fold(self.word, self.sixteen);
-        self.length += self.letters.min(COUNTED);
-        (self.word, self.sixteen, self.bytes) = (0, 0, 0);
-        self.letters = 0;
-        Some(word)
-    }
-
-    /// A whole word at once.
-    #[inline]
-    pub(crate) fn short_word(&mut self, word: Short) -> Option<u64> {
-        self.length += word.length as u64;
-        self.add(fold(0, small(word.letters)))
-    }
-
-    /// A word of any number of letters of ASCII.
-    pub(crate) fn ascii_word(&mut self, letters: &[u8]) -> Option<u64> {
-        let (sixteens, rest) = letters.as_chunks::<{ Short::MOST }>();
-        let mut hash = sixteens.iter().fold(0, |before, part| {
-            fold(before, small(u128::from_le_bytes(*part)))
-        });
-        if !rest.is_empty() {
-            let last = match letters.last_chunk() {
-                // Together with letters before them, which are shifted out: no copy of so many
-                // bytes.
-                Some(last) => u128::from_le_bytes(*last) >> (8 * (Short::MOST - rest.len())),
-                None => rest
-                    .iter()
-                    .rev()
-                    .fold(0, |all, &letter| all << 8 | u128::from(letter)),
-            };
-            hash = fold(hash, small(last));
-        }
-        if letters.is_empty() {
-            None
-        } else {
-            self.length += (letters.len() as u64).min(COUNTED);
-            self.add(hash)
-        }
-    }
-
-    /// The next word.
-    #[inline]
-    fn add(&mut self, word: u64) -> Option<u64> {
-        self.chain.push(word);
-        (self.chain.words >= SHINGLE as u64).then(|| hash(self.chain.shingle))
-    }
-
-    /// The digest that names the words, if they have enough bytes to be judged.
-    pub(crate) fn digest(&self) -> Option<WordsDigest> {
-        let length = self.length + self.chain.words;
-        (length >= LEAST_JUDGED.0).then(|| {
-            let mut digest = [0; 16];
-            digest[..8].copy_from_slice(&hash(self.chain.all[0] ^ length).to_le_bytes());
-            digest[8..].copy_from_slice(
-                &hash(self.chain.all[1].wrapping_add(self.chain.words)).to_le_bytes(),
-            );
-            WordsDigest(digest)
-        })
-    }
-
-    /// The one shingle of a text of one to four words.
-    pub(crate) fn short(&self) -> Option<u64> {
-        (1..SHINGLE as u64)
-            .contains(&self.chain.words)
-            .then(|| hash(self.chain.shingle))
-    }
 }
 
 /// Gives away the samples of what it hashes.
@@ -374,7 +242,7 @@ mod tests {
     use resemble_testutil::prose::words;
 
     use super::*;
-    use crate::hash::shingles::OF_WORD;
+    use crate::hash::shingles::{OF_WORD, SHINGLE, fold, hash};
 
     fn shingles(pieces: &[&[u8]]) -> Vec<Fingerprint> {
         let mut all = Vec::new();

@@ -64,9 +64,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::hash::shingles::{OF_WORD, SHINGLE};
+    use crate::hash::shingles::{OF_WORD, SHINGLE, hash};
     use crate::ids::Fingerprint;
-    use crate::words::{Shingler, hash};
+    use crate::words::Shingler;
 
     fn words(pieces: &[&[u8]]) -> Vec<u64> {
         let (mut all, mut words) = (Vec::new(), WordHashes::default());
