@@ -2,10 +2,15 @@
 """How right the answers are: the tasks of docs/accuracy.md, resemble beside its peers.
 
     accuracy.py TOOLS CORPORA [--resemble BIN] [--peers ssdeep,minhash,...] [--write docs/accuracy.md]
+    accuracy.py TOOLS CORPORA --verbs [--resemble BIN] [--only T9-1,T13-1] [--write docs/accuracy.md]
 
 TOOLS has the scoring programs (score.py, detect.py, run_peers.py), CORPORA the folders T1, T2, T4, T6-*, T8, each with
 files/ and truth.tsv; a missing one is left out and said so. Peers' pairs are kept in CORPORA/pairs, with the
 seconds they took, and not made again. Prints Markdown; --write replaces what stands between the two marks of a page.
+
+--verbs asks find, .similar, groups, compare, pairs and alerts about every corpus T* of CORPORA instead, and prints a table
+for each. The daemon beside BIN must be able to mount. The makers of the corpora T9 to T14 are the programs make_*.py
+beside this one; each says what it makes, from any seed.
 """
 
 import argparse
@@ -18,6 +23,7 @@ import time
 from pathlib import Path
 
 MARKS = ("<!-- figures -->", "<!-- end of figures -->")
+VERB_MARKS = ("<!-- figures of every verb -->", "<!-- end of the figures of every verb -->")
 
 
 def run(command, **more):
@@ -182,7 +188,12 @@ def main():
     parser.add_argument("--peers", default="")
     parser.add_argument("--write")
     parser.add_argument("--only", help="a task, as the folder is called")
+    parser.add_argument("--verbs", action="store_true", help="a table over every verb for each corpus")
     options = parser.parse_args()
+    if options.verbs:
+        import verbs
+        end(options, VERB_MARKS, "\n".join(verbs.report(options.tools, options.corpora, options.resemble, options.only)))
+        return
     harness = Harness(options)
     peers = [peer for peer in options.peers.split(",") if peer]
     out = []
@@ -195,14 +206,17 @@ def main():
         else:
             out += ["Not measured: the corpus is not there.", ""]
         print("\n".join(out[-40:]) if not options.write else title, file=sys.stderr, flush=True)
-    text = "\n".join(out)
+    end(options, MARKS, "\n".join(out))
+
+
+def end(options, marks, text):
     if not options.write:
         print(text)
         return
     page = Path(options.write)
-    before, rest = page.read_text().split(MARKS[0])
-    _, after = rest.split(MARKS[1])
-    page.write_text(f"{before}{MARKS[0]}\n\n{text}\n{MARKS[1]}{after}")
+    before, rest = page.read_text().split(marks[0])
+    _, after = rest.split(marks[1])
+    page.write_text(f"{before}{marks[0]}\n\n{text}\n{marks[1]}{after}")
 
 
 main()
