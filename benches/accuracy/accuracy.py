@@ -141,7 +141,7 @@ def natural(task, files):
         top = harness.corpora / task / "files"
         yield "| | average precision | best F1 | precision and recall at .5 | MAE | seconds |"
         yield "|---|---|---|---|---|---|"
-        runs = [("resemble", harness.resemble, ()), ("resemble --exact", harness.resemble, ("--exact",))]
+        runs = [("resemble", harness.resemble, ("--all",)), ("resemble --exact", harness.resemble, ("--all", "--exact"))]
         runs += [(peer, None, ()) for peer in peers]
         for name, ours, options in runs:
             path, seconds = ours(top, "--score", "resemblance", *options) if ours else harness.peer(name, top)

@@ -428,6 +428,9 @@ pub struct PairsArgs {
     /// The score that sorts the pairs, and that --min is about
     #[arg(long, value_name = "SCORE", default_value = "containment")]
     pub score: PairScore,
+    /// A row for each two of several identical files, instead of one for all of them
+    #[arg(long)]
+    pub all: bool,
     /// Read more names from LIST, one per line; - is standard input
     #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
     pub files_from: Option<PathBuf>,

@@ -66,6 +66,7 @@ impl Verb for Pairs<'_> {
             exact: measuring.exact,
             unit: measuring.unit,
             text: self.args.layer.text,
+            all: self.args.all,
         };
         backend.ask(ui, "comparing", request)
     }
@@ -83,6 +84,7 @@ impl Verb for Pairs<'_> {
             dirs: names::as_given(&self.dirs),
             score: self.args.score,
             unit: measuring.unit,
+            all: self.args.all,
             common: common_parameters(&self.args.selection, measuring.exact, params),
         }
     }

@@ -57,7 +57,11 @@ fn pair() -> PairRow {
         b_in_a: Fraction::from_millionths(123_456),
         resemblance: Fraction::ZERO,
         shared_bytes: 7,
+        relation: Some(Relation::Contains),
+        unit: MeasureUnit::Words,
+        estimate: false,
         identical: false,
+        copies: None,
         discount: Discount::default(),
     }
 }
@@ -129,9 +133,21 @@ fn text_on_a_terminal() {
         identical: true,
         ..pair()
     };
+    let of_a_set = PairRow {
+        copies: Some(3),
+        ..identical.clone()
+    };
     assert_eq!(
-        printed(&[identical], RowFormat::Text, false, false, false),
-        "100%  x  y z\n"
+        printed(&[identical, of_a_set], RowFormat::Text, false, false, false),
+        "100%  x  y z\n100%  x  y z  (3 identical files)\n"
+    );
+    let estimated = PairRow {
+        estimate: true,
+        ..pair()
+    };
+    assert_eq!(
+        printed(&[estimated], RowFormat::Text, false, false, false),
+        "~99%  x  y z\n"
     );
 }
 
@@ -176,7 +192,8 @@ fn csv() {
     );
     assert_eq!(
         printed::<PairRow>(&[], RowFormat::Csv, false, false, false),
-        "a,b,score,a_in_b,b_in_a,resemblance,shared_bytes,discounted,reason\n"
+        "a,b,score,a_in_b,b_in_a,resemblance,shared_bytes,discounted,reason,relation,unit,\
+         estimate,copies\n"
     );
     let discounted = PairRow {
         discount: Discount {
@@ -187,7 +204,8 @@ fn csv() {
     };
     assert!(
         printed(&[discounted], RowFormat::Csv, false, false, false).ends_with(
-            "\nx,y z,1.000000,1.000000,0.123456,0.000000,7,0.090000,\"common, by far\"\n"
+            "\nx,y z,1.000000,1.000000,0.123456,0.000000,7,0.090000,\"common, by far\",\
+             contains,words,false,\n"
         )
     );
 }
@@ -199,7 +217,8 @@ fn json() {
         r#""pending":0,"total":2,"shown":1,"results":["#,
         "\n",
         r#"{"a":"x","b":"y z","score":1.000000,"a_in_b":1.000000,"b_in_a":0.123456,"#,
-        r#""resemblance":0.000000,"shared_bytes":7}"#,
+        r#""resemblance":0.000000,"shared_bytes":7,"relation":"contains","unit":"words","#,
+        r#""estimate":false}"#,
         "\n",
         r#"],"errors":[{"path":"/x","kind":"unreadable","message":"Permission denied"}]}"#,
         "\n",

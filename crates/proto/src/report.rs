@@ -87,6 +87,9 @@ pub struct PairsParameters {
     /// What the measures are about.
     #[serde(default)]
     pub unit: MeasureUnit,
+    /// Whether each two of several identical files have a row.
+    #[serde(default)]
+    pub all: bool,
     /// The parameters that all questions about similar files have.
     #[serde(flatten)]
     pub common: CommonParameters,

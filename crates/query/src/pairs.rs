@@ -14,12 +14,11 @@
 
 use std::path::Path;
 
+use resemble_core::similarity::proof::unit_of;
 use resemble_core::similarity::{LEAST_JUDGED, Proof, Sketch, Unit, shared_chunk_bytes};
 use resemble_core::{ByteLen, ContentId, ContentKind, Measures, Relation, Score, rank, similarity};
 use resemble_index::{ReadError, Snapshot};
-use resemble_proto::message::{
-    Answer, Discount, Layer, PairRow, PairScore, PairsRequest, SoftError,
-};
+use resemble_proto::message::{Answer, Layer, PairRow, PairScore, PairsRequest, SoftError};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_scan::parts::PartReader;
@@ -151,11 +150,11 @@ fn keep(
 struct PairDraft<'a> {
     a: &'a Path,
     b: &'a Path,
-    identical: bool,
-    layer: Layer,
+    matched: &'a Match,
     score: Score,
     measures: Measures,
-    discount: &'a Discount,
+    /// So many files have the bytes of both, if the row is that of all of them.
+    copies: Option<u64>,
 }
 
 impl PairDraft<'_> {
@@ -184,14 +183,18 @@ impl PairDraft<'_> {
         PairRow {
             a: PathText::from(self.a),
             b: PathText::from(self.b),
-            identical: self.identical,
-            layer: self.layer,
+            relation: self.matched.relation,
+            unit: self.matched.unit.into(),
+            estimate: self.matched.is_estimate,
+            identical: self.matched.relation == Some(Relation::Identical),
+            layer: self.matched.layer,
+            copies: self.copies,
             score: Fraction::from(self.score),
             a_in_b: Fraction::from(self.measures.a_in_b),
             b_in_a: Fraction::from(self.measures.b_in_a),
             resemblance: Fraction::from(self.measures.resemblance),
             shared_bytes: self.measures.shared_bytes.0,
-            discount: self.discount.clone(),
+            discount: self.matched.discount.clone(),
         }
     }
 }
@@ -318,7 +321,7 @@ impl<'a> Question<'a> {
         best
     }
 
-    /// A row for each two files.
+    /// A row for each two files; of several identical ones one for all, unless all are asked for.
     fn rows<'m>(
         &self,
         (a, b): (ContentId, ContentId),
@@ -333,6 +336,12 @@ impl<'a> Question<'a> {
         let scoped: &'m ScopedFiles = self.scoped;
         let holders = |content| scoped.holders(content).collect::<Vec<&'m ScopedFile>>();
         let (ones, others) = (holders(a), holders(b));
+        if a == b && ones.len() > 2 && !self.request.all {
+            let copies = Some(ones.len() as u64);
+            let of_all = row((ones[0], ones[1]), score, matched);
+            rows.push(PairDraft { copies, ..of_all });
+            return;
+        }
         for (at, &one) in ones.iter().enumerate() {
             let others = if a == b { &ones[at + 1..] } else { &others[..] };
             for &other in others {
@@ -394,6 +403,7 @@ impl WorkerPairs {
                     continue;
                 }
                 let (mut measures, mut sizes) = (measures, sizes);
+                let mut is_estimate = proof.is_none();
                 let own = (one.1, other.1) == (Rendition::Own, Rendition::Own);
                 let small = a.whole <= LARGEST_READ && b.whole <= LARGEST_READ;
                 let is_asked = question.request.exact || unit == Unit::Bytes;
@@ -405,6 +415,7 @@ impl WorkerPairs {
                     let least = question.min_shared();
                     let found = prove_once(templates, (one, other), unit, least);
                     (measures, sizes) = (found.measures, found.sizes);
+                    is_estimate = false;
                     // Files that share nothing to the byte may still be one text.
                     if proof.is_none() && measures.shared_bytes == ByteLen::ZERO {
                         continue;
@@ -424,6 +435,8 @@ impl WorkerPairs {
                 let matched = Match {
                     read,
                     rare,
+                    unit: unit_of(a.kind, b.kind, unit),
+                    is_estimate,
                     ..Match::new(relation, layer(one.1, other.1), measures, sizes)
                 };
                 // What is shown nowhere needs no memory.
@@ -460,7 +473,12 @@ impl WorkerPairs {
         let owners: Vec<(ContentId, Rendition)> = question.owners(content.id).collect();
         let measures = Measures::identical(content.whole);
         let sizes = (content.whole, content.whole);
-        let matched = |relation, layer| Match::new(Some(relation), layer, measures, sizes);
+        let unit = unit_of(content.kind, content.kind, question.request.unit.into());
+        let matched = |relation, layer| Match {
+            unit,
+            is_estimate: false,
+            ..Match::new(Some(relation), layer, measures, sizes)
+        };
         for (at, one) in owners.iter().enumerate() {
             if one.1 == Rendition::Own {
                 let identical = matched(Relation::Identical, Layer::Bytes);
@@ -527,14 +545,13 @@ fn row<'a>(
     PairDraft {
         a: &one.path,
         b: &other.path,
-        identical: matched.relation == Some(Relation::Identical),
-        layer: matched.layer,
+        matched,
+        copies: None,
         score,
         measures: if swapped {
             matched.measures.swapped()
         } else {
             matched.measures
         },
-        discount: &matched.discount,
     }
 }

@@ -256,6 +256,10 @@ impl Row for PairRow {
         later
         "discounted": Field::Share(row.discount.discounted),
         "reason": reason(&row.discount),
+        "relation": Field::Word(row.relation.map_or("", Relation::word)),
+        "unit": Field::Word(row.unit.word()),
+        "estimate": yes(row.estimate),
+        "copies": row.copies.map_or(Field::Nothing, Field::Count),
     }
 
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
@@ -264,7 +268,14 @@ impl Row for PairRow {
         } else {
             Tint::Plain
         };
-        let mut cells = vec![percent(self.score, self.identical, tint)];
+        let mut cells = vec![Cell::right(
+            format!(
+                "{}{}",
+                if self.estimate { "~" } else { "" },
+                percent_text(self.score, self.identical)
+            ),
+            tint,
+        )];
         if style.verbose {
             cells.extend(details(
                 self.a_in_b,
@@ -275,6 +286,12 @@ impl Row for PairRow {
         }
         cells.push(style.name(&self.a, Tint::Plain));
         cells.push(style.name(&self.b, Tint::Plain));
+        if let Some(copies) = self.copies {
+            cells.push(Cell::left(
+                format!("({copies} identical files)"),
+                Tint::Faint,
+            ));
+        }
         cells.extend(much_discounted(self.score, &self.discount));
         cells
     }

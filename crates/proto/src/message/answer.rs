@@ -380,11 +380,24 @@ pub struct PairRow {
     pub b_in_a: Fraction,
     /// Shared over union.
     pub resemblance: Fraction,
-    /// Proven common bytes, a lower bound.
+    /// Bytes of the smaller file that the other has too; of an estimate those that are proven.
     pub shared_bytes: u64,
+    /// How they relate; `null` below every threshold.
+    #[serde(default, with = "relation_word")]
+    pub relation: Option<Relation>,
+    /// What the shares are of.
+    #[serde(default)]
+    pub unit: MeasureUnit,
+    /// The figures are estimates; else they are those of the contents.
+    #[serde(default)]
+    pub estimate: bool,
     /// Whether both have equal bytes: only such pairs are 100 % in text. In JSON only if true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub identical: bool,
+    /// How many files have the bytes of both, if this row stands for more than two. In JSON only
+    /// then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copies: Option<u64>,
     /// Which layer the figures are from. In JSON only if it is not the bytes.
     #[serde(default, skip_serializing_if = "Layer::is_bytes")]
     pub layer: Layer,

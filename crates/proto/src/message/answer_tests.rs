@@ -52,12 +52,17 @@ fn rows_read_as_the_contract_says() {
         b_in_a: Fraction::NONE,
         resemblance: Fraction::NONE,
         shared_bytes: 9,
+        relation: Some(Relation::Contained),
+        unit: MeasureUnit::Words,
+        estimate: false,
         identical: false,
+        copies: None,
         discount: Discount::default(),
     };
     let expected = concat!(
         r#"{"a":"x","b":"y","score":1.000000,"a_in_b":1.000000,"b_in_a":null,"#,
-        r#""resemblance":null,"shared_bytes":9}"#,
+        r#""resemblance":null,"shared_bytes":9,"relation":"contained","unit":"words","#,
+        r#""estimate":false}"#,
     );
     assert_eq!(json(&pair), expected);
     assert_eq!(serde_json::from_str::<PairRow>(expected).unwrap(), pair);
@@ -71,7 +76,8 @@ fn rows_read_as_the_contract_says() {
     };
     let expected = concat!(
         r#"{"a":"x","b":"y","score":1.000000,"a_in_b":1.000000,"b_in_a":null,"#,
-        r#""resemblance":null,"shared_bytes":9,"discounted":0.090000,"#,
+        r#""resemblance":null,"shared_bytes":9,"relation":"contained","unit":"words","#,
+        r#""estimate":false,"discounted":0.090000,"#,
         r#""reason":"61 % raw, 9 % after text found in 400 files"}"#,
     );
     assert_eq!(json(&discounted), expected);
@@ -79,6 +85,14 @@ fn rows_read_as_the_contract_says() {
         serde_json::from_str::<PairRow>(expected).unwrap(),
         discounted
     );
+    let of_a_set = PairRow {
+        copies: Some(4),
+        discount: Discount::default(),
+        ..discounted
+    };
+    let written = json(&of_a_set);
+    assert!(written.contains(r#""copies":4"#), "{written}");
+    assert_eq!(serde_json::from_str::<PairRow>(&written).unwrap(), of_a_set);
 }
 
 #[test]
@@ -181,6 +195,7 @@ fn requests_as_a_newcomer_would_type_them() {
             min_shared: None,
             top: None,
             exact: false,
+            all: false,
         })
     );
     for bad in [
@@ -210,6 +225,7 @@ fn a_request_survives_the_wire() {
             min_shared: Some(1),
             top: Some(2),
             exact: true,
+            all: true,
         }),
         Request::Alerts { follow: true },
         Request::Mount {

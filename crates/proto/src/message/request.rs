@@ -332,6 +332,9 @@ pub struct PairsRequest {
     /// them.
     #[serde(default = "yes")]
     pub text: bool,
+    /// A row for each two of several identical files; else one for all of them.
+    #[serde(default)]
+    pub all: bool,
 }
 
 /// What containments and resemblance are shares of.

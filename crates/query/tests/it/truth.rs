@@ -8,6 +8,7 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
+use resemble_core::Relation;
 use resemble_proto::message::{Answer, MeasureUnit, PairRow, PairScore, PairsRequest, Scope};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
@@ -323,6 +324,49 @@ fn related_texts_are_found_and_strangers_are_not() {
         value(scrap.score).is_some_and(|score| score > 0.9),
         "{scrap:?}"
     );
+}
+
+/// However many files are identical, they say one thing; what resembles them has a row with each.
+#[test]
+fn identical_files_are_one_row_unless_all_are_asked_for() {
+    let mut scene = Scene::new();
+    for name in ["d", "b", "c", "a"] {
+        scene.write(name, prose(1, 0, 300));
+    }
+    for name in ["two-a", "two-b"] {
+        scene.write(name, prose(2, 0, 300));
+    }
+    scene.write("part", prose(1, 0, 200));
+    scene.scan();
+    let asked = Asked {
+        scene,
+        files: Vec::new(),
+    };
+    let rows = |all| {
+        let answer = asked.pairs(|options| options.all = all);
+        let name = |path: &PathText| {
+            let path = path.as_path().file_name().expect("a name").to_owned();
+            path.into_string().expect("a name")
+        };
+        let pair = |row: &PairRow| (name(&row.a), name(&row.b), row.copies);
+        let is_identical = |row: &&PairRow| row.relation == Some(Relation::Identical);
+        let identical: Vec<_> = answer.rows.iter().filter(is_identical).map(pair).collect();
+        assert!(answer.rows.iter().all(|row| !row.estimate));
+        (identical, answer.rows.len())
+    };
+    let (identical, all) = rows(false);
+    let name = |name: &str| name.to_owned();
+    assert_eq!(
+        identical,
+        [
+            (name("a"), name("b"), Some(4)),
+            (name("two-a"), name("two-b"), None),
+        ]
+    );
+    assert_eq!(all, 2 + 4);
+    let (identical, all) = rows(true);
+    assert!(identical.iter().all(|row| row.2.is_none()));
+    assert_eq!((identical.len(), all), (6 + 1, 7 + 4));
 }
 
 #[test]
