@@ -20,6 +20,7 @@ use crate::batch::{Refusal, Writing, postings};
 use crate::change::{Applied, Change};
 use crate::error::{ApplyError, ReadError};
 use crate::fault::{Fault, guarded};
+use crate::measures::{self, NewMeasures};
 use crate::place::Place;
 use crate::schema;
 use crate::snapshot::Snapshot;
@@ -68,6 +69,8 @@ pub struct Index {
     /// The sets of the last commit and, while one is under way, of the coming one, each with its
     /// generation.
     pub(crate) published: Mutex<Vec<(u64, Sets)>>,
+    /// What was measured since measures were last written.
+    pub(crate) new_measures: Arc<NewMeasures>,
 }
 
 impl Index {
@@ -100,6 +103,7 @@ impl Index {
             sets,
             (self.boilerplate_limit, self.params),
             Arc::clone(&self.place),
+            Arc::clone(&self.new_measures),
             None,
         )
     }
@@ -192,9 +196,23 @@ impl Index {
         })
     }
 
-    /// Closes the index and gives unused pages back to the file system. Everything applied was
-    /// durable before. While a [`Snapshot`] lives, nothing can be given back.
+    /// Writes the measures that were kept since the last call, in one transaction; says whether
+    /// there were any. Nobody who asks waits for it.
+    pub fn write_measures(&self) -> Result<bool, ApplyError> {
+        let new = self.new_measures.sorted();
+        if new.is_empty() {
+            return Ok(false);
+        }
+        self.transact(|writing| Ok(measures::write(writing.txn, &new, measures::GENERATION)?))?;
+        self.new_measures.remove(&new);
+        Ok(true)
+    }
+
+    /// Writes the measures that were not written yet, closes the index and gives unused pages back
+    /// to the file system. Everything applied was durable before. While a [`Snapshot`] lives,
+    /// nothing can be given back.
     pub fn close(mut self) -> Result<(), ApplyError> {
+        self.write_measures()?;
         let path = self.place.path().to_path_buf();
         let compacted =
             guarded(|| self.store.compact()).map_err(|fault| fault.into_apply(&path))?;

@@ -38,6 +38,7 @@ mod codec;
 pub mod error;
 mod fault;
 pub mod index;
+mod measures;
 pub mod open;
 pub mod packed;
 mod place;

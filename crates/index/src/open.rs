@@ -22,6 +22,7 @@ use crate::batch::postings;
 use crate::error::OpenError;
 use crate::fault::{Fault, guarded, open_error};
 use crate::index::{Index, Options};
+use crate::measures::NewMeasures;
 use crate::place::Place;
 use crate::rows::SetAside;
 use crate::schema::{self, FORMAT_VERSION};
@@ -97,6 +98,7 @@ impl Index {
                 Sets::load(&txn)?,
                 (boilerplate_limit, *params),
                 Arc::new(Place::File(path.to_path_buf())),
+                Arc::new(NewMeasures::default()),
                 Some(store),
             )
         })
@@ -157,6 +159,7 @@ impl Index {
             place: Arc::new(place),
             turn: Mutex::new(()),
             published: Mutex::new(published),
+            new_measures: Arc::new(NewMeasures::default()),
         };
         if counted_with != limit {
             let path = index.place.path().to_path_buf();

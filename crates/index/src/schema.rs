@@ -6,7 +6,7 @@ pub(crate) use crate::store::BlockKey;
 use crate::store::{ReadOnlyTable, TableDefinition, WriteTransaction};
 
 /// The version of everything this crate writes. Another one in a file means: rebuild.
-pub const FORMAT_VERSION: u32 = 3;
+pub const FORMAT_VERSION: u32 = 4;
 
 /// `dir, name` → entry.
 pub(crate) type EntryKey = (u32, &'static [u8]);
@@ -16,6 +16,8 @@ pub(crate) type DirValue = (u32, &'static [u8]);
 pub(crate) type NameKey = (u32, u32, &'static [u8]);
 /// First and last content, chunk postings, fingerprint postings.
 pub(crate) type SegmentValue = (u32, u32, u64, u64);
+/// Flags, containment of a in b and of b in a, resemblance, shared bytes.
+pub(crate) type MeasuresValue = (u8, u64, u64, u64, u64);
 
 pub(crate) const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
 pub(crate) const FILE_SYSTEMS: TableDefinition<u16, &str> = TableDefinition::new("file_systems");
@@ -40,9 +42,12 @@ pub(crate) const SEGMENTS: TableDefinition<u32, SegmentValue> = TableDefinition:
 pub(crate) const DEAD_CONTENTS: TableDefinition<u32, ()> = TableDefinition::new("dead_contents");
 pub(crate) const BOILERPLATE: TableDefinition<(u8, u64), u32> = TableDefinition::new("boilerplate");
 pub(crate) const RECORDS: TableDefinition<&str, &[u8]> = TableDefinition::new("records");
+pub(crate) const MEASURES: TableDefinition<u128, MeasuresValue> = TableDefinition::new("measures");
+pub(crate) const OLDER_MEASURES: TableDefinition<u128, MeasuresValue> =
+    TableDefinition::new("older_measures");
 
 /// The names of all tables but those of the segments.
-pub const TABLES: [&str; 19] = [
+pub const TABLES: [&str; 21] = [
     "meta",
     "file_systems",
     "directories",
@@ -62,6 +67,8 @@ pub const TABLES: [&str; 19] = [
     "dead_contents",
     "boilerplate",
     "records",
+    "measures",
+    "older_measures",
 ];
 
 /// The two kinds of evidence that have posting lists, with their numbers in keys of `boilerplate`.
@@ -128,6 +135,8 @@ pub(crate) fn create(txn: &WriteTransaction) -> Result<(), Fault> {
     txn.open_table(DEAD_CONTENTS)?;
     txn.open_table(BOILERPLATE)?;
     txn.open_table(RECORDS)?;
+    txn.open_table(MEASURES)?;
+    txn.open_table(OLDER_MEASURES)?;
     Ok(())
 }
 

@@ -10,6 +10,7 @@
 //! [`ReadError::Damaged`]. Callbacks run outside of that protection, their panics are their own.
 
 mod lists;
+mod measures;
 pub(crate) mod paths;
 pub(crate) mod rows;
 
@@ -22,6 +23,7 @@ use resemble_core::{ChunkList, ContentId, Params, Signature, StopFlag};
 
 use crate::error::ReadError;
 use crate::fault::{Fault, guarded};
+use crate::measures::{MeasuresTable, NewMeasures};
 use crate::place::Place;
 use crate::schema::{self, DirValue, EntryKey, NameKey, PostingKind, PostingTable};
 use crate::segments::Segment;
@@ -58,6 +60,9 @@ pub(crate) struct Inner {
     pub(crate) chunk_lists: ReadOnlyTable<(u32, u32), &'static [u8]>,
     pub(crate) signatures: ReadOnlyTable<(u32, u32), &'static [u8]>,
     pub(crate) records: ReadOnlyTable<&'static str, &'static [u8]>,
+    /// The newer generation and the older one.
+    pub(crate) measures: [MeasuresTable; 2],
+    pub(crate) new_measures: Arc<NewMeasures>,
     pub(crate) segments: Vec<OpenSegment>,
     /// The only owner. It stands below the tables, which must be dropped first.
     _store: Option<Store>,
@@ -88,6 +93,7 @@ impl Snapshot {
         sets: Sets,
         (boilerplate_limit, params): (u32, Params),
         place: Arc<Place>,
+        new_measures: Arc<NewMeasures>,
         store: Option<Store>,
     ) -> Result<Self, Fault> {
         let mut segments = Vec::new();
@@ -136,6 +142,11 @@ impl Snapshot {
             chunk_lists: txn.open_table(schema::CHUNK_LISTS)?,
             signatures: txn.open_table(schema::SIGNATURES)?,
             records: txn.open_table(schema::RECORDS)?,
+            measures: [
+                txn.open_table(schema::MEASURES)?,
+                txn.open_table(schema::OLDER_MEASURES)?,
+            ],
+            new_measures,
             segments,
             _store: store,
         };

@@ -21,8 +21,8 @@
 //! 3. **Shingles are compared by 64-bit hashes**: among a million of them a false equality has a
 //!    chance of 10^-7, and then moves a figure by 10^-6.
 
-use std::cell::OnceCell;
 use std::cmp::Ordering;
+use std::sync::OnceLock;
 
 use crate::bits::BitSet;
 use crate::ids::{ByteLen, Score};
@@ -254,7 +254,7 @@ pub const fn unit_of(a: ContentKind, b: ContentKind, asked: Unit) -> Unit {
 pub struct Provable {
     kind: ContentKind,
     bytes: Vec<u8>,
-    text: OnceCell<ShingledText>,
+    text: OnceLock<ShingledText>,
 }
 
 /// What two contents that are not identical turned out to be.
@@ -268,6 +268,17 @@ pub struct Proven {
     pub is_same_text: bool,
 }
 
+impl Proven {
+    /// The same pair seen from b.
+    #[must_use]
+    pub fn swapped(self) -> Self {
+        Self {
+            measures: self.measures.swapped(),
+            ..self
+        }
+    }
+}
+
 impl Provable {
     /// The content of a file of this kind. `bytes` may be less than the file: what is left without
     /// templates.
@@ -275,7 +286,7 @@ impl Provable {
         Self {
             kind,
             bytes,
-            text: OnceCell::new(),
+            text: OnceLock::new(),
         }
     }
 
