@@ -341,10 +341,11 @@ impl LocalIndex {
         self.ingest.index().snapshot()
     }
 
-    /// Takes catalogues out of the cache and closes it; compacts it if much was written to it. No
-    /// snapshot may be alive.
+    /// Takes catalogues out of the cache, keeps in it what was measured, and closes it; compacts it
+    /// if much was written to it. No snapshot may be alive.
     ///
-    /// Everything is durable before this; a failure only leaves the file larger than it could be.
+    /// Everything else is durable before this; a failure costs time at the next question, and
+    /// nothing else.
     pub fn close(self) {
         /// Fewer changes than this are not worth compacting for.
         const MANY: u64 = 1000;
@@ -353,7 +354,13 @@ impl LocalIndex {
                 tracing::debug!("a catalogue stays in the cache until the next command: {e}");
             }
         }
-        if self.cache.is_none() || self.changes < MANY {
+        if self.cache.is_none() {
+            return;
+        }
+        if self.changes < MANY {
+            if let Err(e) = self.index().write_measures() {
+                tracing::debug!("what was measured is not kept: {e}");
+            }
             return;
         }
         let index = Arc::clone(self.ingest.index());

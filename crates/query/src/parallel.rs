@@ -62,7 +62,7 @@ pub fn in_parallel<S: Send, E: Send>(
     state: impl Fn() -> S + Sync,
     work: impl Fn(usize, &mut S) -> Result<(), E> + Sync,
 ) -> Result<Vec<S>, E> {
-    in_blocks(BLOCK, count, state, work)
+    in_blocks(threads(), BLOCK, count, state, work)
 }
 
 /// What `work` returns for each of `0..count`, in their order. Numbers are handed out one by one,
@@ -72,7 +72,18 @@ pub(crate) fn ordered<S: Send, T: Send, E: Send>(
     state: impl Fn() -> S + Sync,
     work: impl Fn(usize, &mut S) -> Result<T, E> + Sync,
 ) -> Result<Vec<T>, E> {
+    ordered_on(threads(), count, state, work)
+}
+
+/// The same on at most so many threads.
+pub(crate) fn ordered_on<S: Send, T: Send, E: Send>(
+    threads: usize,
+    count: usize,
+    state: impl Fn() -> S + Sync,
+    work: impl Fn(usize, &mut S) -> Result<T, E> + Sync,
+) -> Result<Vec<T>, E> {
     let parts = in_blocks(
+        threads,
         1,
         count,
         || (state(), Vec::new()),
@@ -87,6 +98,7 @@ pub(crate) fn ordered<S: Send, T: Send, E: Send>(
 }
 
 fn in_blocks<S: Send, E: Send>(
+    threads: usize,
     block: usize,
     count: usize,
     state: impl Fn() -> S + Sync,
@@ -110,5 +122,5 @@ fn in_blocks<S: Send, E: Send>(
         }
         Ok(state)
     };
-    on_threads(threads().min(count.div_ceil(block)), worker)
+    on_threads(threads.min(count.div_ceil(block)), worker)
 }

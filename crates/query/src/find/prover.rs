@@ -2,14 +2,16 @@
 //!
 //! Every pair of renditions but wholes can be measured: what stands for a file is made of it anew,
 //! and counts only if it still is what the index has. A question reads so many bytes ([`Budget`]);
-//! what is beyond that keeps its estimate, and says so.
+//! what is beyond that keeps its estimate, and says so. What was once measured is kept by the index
+//! and not read again.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::Path;
 
 use resemble_core::hash::content;
 use resemble_core::numbers::only_numbers;
-use resemble_core::similarity::proof::Provable;
+use resemble_core::similarity::proof::{Provable, unit_of};
 use resemble_core::{ByteLen, ContentDigest, ContentKind, Digest, Relation};
 use resemble_index::{ContentRow, Snapshot};
 use resemble_proto::message::{FindOptions, Layer, SoftError};
@@ -17,9 +19,9 @@ use resemble_proto::message::{FindOptions, Layer, SoftError};
 use super::{Subject, holders};
 use crate::ask::{AskError, soft_error};
 use crate::judge::matched::Match;
+use crate::parallel::{ordered_on, threads};
 use crate::prove::exact::{Proven, judged, provable};
 use crate::prove::extracted::extract;
-use crate::prove::kept::kept_measures;
 use crate::prove::read::{LARGEST_READ, bytes_if};
 use crate::renditions::{Occurrence, Rendition, layer, names, shown};
 use crate::scope::ScopedFiles;
@@ -46,6 +48,15 @@ impl Budget {
     }
 }
 
+/// Threads that measure for one question: others wait for an answer, too.
+const THREADS: usize = 2;
+
+/// Whether reading so many files of so many bytes together takes long enough for a second thread:
+/// several times the 50 µs that it takes to start one. Opening a file costs as much as 16 KiB.
+const fn is_worth_a_thread(files: usize, bytes: ByteLen) -> bool {
+    files > 1 && files as u64 * (16 << 10) + bytes.0 >= 256 << 10
+}
+
 /// Taking a byte of a file apart takes as long as reading and measuring so many.
 const TAKEN_APART: u64 = 4;
 
@@ -69,6 +80,9 @@ impl SubjectSide {
     }
 }
 
+/// What is to be measured: a rendition of the subject and a content that stands for another place.
+pub(super) type UnmeasuredPair<'p> = (&'p SubjectSide, &'p Occurrence, &'p ContentRow);
+
 /// Reads and measures.
 pub(super) struct Prover<'a> {
     snapshot: &'a Snapshot,
@@ -77,14 +91,15 @@ pub(super) struct Prover<'a> {
     options: &'a FindOptions,
     min_shared: ByteLen,
     budget: Budget,
-    /// What was read of the subject; `None`: it cannot be.
-    subjects: HashMap<Rendition, Option<Provable>>,
     pub(super) errors: Vec<SoftError>,
 }
 
+/// What was read of the subject; `None`: it cannot be.
+type ReadSubjects = HashMap<Rendition, Option<Provable>>;
+
 impl<'a> Prover<'a> {
     /// For the rows of a subject.
-    pub(super) fn of(
+    pub(super) const fn of(
         (snapshot, scoped): (&'a Snapshot, Option<&'a ScopedFiles>),
         subject: &'a Subject,
         options: &'a FindOptions,
@@ -98,55 +113,91 @@ impl<'a> Prover<'a> {
             options,
             min_shared,
             budget,
-            subjects: HashMap::new(),
             errors: Vec::new(),
         }
     }
 
-    /// Measures a rendition of the subject against a content that stands for another place; `None`:
-    /// one of them cannot be read, and their estimate stands.
-    pub(super) fn measure(
+    /// Measures these pairs, the most important first; `None`: one of the two cannot be read, or it
+    /// is beyond the budget, and the estimate stands.
+    ///
+    /// The budget is given out before anything is read, in the order of the pairs, and a pair whose
+    /// measures are kept takes its part all the same. So which rows are estimates depends neither
+    /// on threads nor on how often a question is asked, and asking again costs nothing.
+    pub(super) fn measure_all(
         &mut self,
-        subject: &SubjectSide,
-        (occurrence, row): (&Occurrence, &ContentRow),
-    ) -> Result<Option<Match>, AskError> {
-        let &SubjectSide {
-            rendition,
-            ref content,
-            size,
-            kind,
-        } = subject;
-        if row.size > LARGEST_READ {
-            return Ok(None);
+        pairs: &[UnmeasuredPair<'_>],
+    ) -> Result<Vec<Option<Match>>, AskError> {
+        let mut found = Vec::with_capacity(pairs.len());
+        let mut unread = Vec::new();
+        let mut bytes = ByteLen::ZERO;
+        for (at, &(subject, occurrence, row)) in pairs.iter().enumerate() {
+            self.snapshot.stop().go_on()?;
+            let mut matched = None;
+            if row.size <= LARGEST_READ {
+                let cost = self.cost(occurrence, row)?;
+                let is_affordable = self.budget.take(cost);
+                matched = self.kept(subject, occurrence, row);
+                if matched.is_none() && is_affordable {
+                    unread.push(at);
+                    bytes += cost;
+                }
+            }
+            found.push(matched);
         }
-        let layer = layer(rendition, occurrence.rendition);
-        let asked = self.options.unit.into();
-        // What templates leave of a content depends on what is marked. And exact questions look at
-        // the contents for more than their measures.
-        let is_kept = self.snapshot.templates().is_empty() && !self.options.exact;
-        if is_kept && let Some(found) = kept_measures().get(content, &row.digest, asked) {
-            let proven = judged(found, (size, row.size), self.min_shared);
-            return Ok(Some(matched(proven, layer)));
-        }
-        let cost = self.cost(occurrence, row)?;
-        if !self.budget.take(cost) {
-            return Ok(None);
-        }
-        if !self.subjects.contains_key(&rendition) {
-            let read = self.read_subject(rendition, content)?;
-            let read = read.map(|bytes| provable(self.snapshot.templates(), kind, bytes));
-            self.subjects.insert(rendition, read);
-        }
+        let subjects = self.read_subjects(unread.iter().map(|&at| pairs[at].0))?;
         // Nothing of the other file is read for a subject that is not here.
-        if self.subjects.get(&rendition).is_none_or(Option::is_none) {
-            return Ok(None);
+        unread.retain(|&at| subjects[&pairs[at].0.rendition].is_some());
+        let threads = if is_worth_a_thread(unread.len(), bytes) {
+            THREADS.min(threads())
+        } else {
+            1
+        };
+        let this = &*self;
+        let measure = |at: usize, (): &mut ()| {
+            this.snapshot.stop().go_on()?;
+            let mut errors = Vec::new();
+            let (subject, occurrence, row) = pairs[unread[at]];
+            let own = subjects[&subject.rendition].as_ref();
+            let read = this.other(occurrence, row, &mut errors)?;
+            let matched = own
+                .zip(read)
+                .map(|(own, other)| this.measure((subject, own), (occurrence, row, other)));
+            Ok::<_, AskError>((matched, errors))
+        };
+        let measured = ordered_on(threads, unread.len(), || (), measure)?;
+        for (&at, (matched, errors)) in unread.iter().zip(measured) {
+            found[at] = matched;
+            self.errors.extend(errors);
         }
-        let Some(other) = self.other(occurrence, row)? else {
-            return Ok(None);
-        };
-        let Some(Some(own)) = self.subjects.get(&rendition) else {
-            return Ok(None);
-        };
+        Ok(found)
+    }
+
+    /// What was measured before. Exact questions look at the contents for more than that.
+    fn kept(
+        &self,
+        subject: &SubjectSide,
+        occurrence: &Occurrence,
+        row: &ContentRow,
+    ) -> Option<Match> {
+        if self.options.exact {
+            return None;
+        }
+        let unit = unit_of(subject.kind, row.kind, self.options.unit.into());
+        let snapshot = self.snapshot;
+        let found = snapshot.kept_measures(&subject.content, &row.digest, unit)?;
+        let proven = judged(found, (subject.size, row.size), self.min_shared);
+        Some(matched(
+            proven,
+            layer(subject.rendition, occurrence.rendition),
+        ))
+    }
+
+    /// Measures a rendition of the subject and what was read of another place.
+    fn measure(
+        &self,
+        (subject, own): (&SubjectSide, &Provable),
+        (occurrence, row, other): (&Occurrence, &ContentRow, Vec<u8>),
+    ) -> Match {
         let have_lines = |bytes: &[u8]| ContentKind::of(bytes).has_lines();
         let numbers = if self.options.exact && have_lines(own.bytes()) && have_lines(&other) {
             only_numbers(own.bytes(), &other, 0)
@@ -154,15 +205,32 @@ impl<'a> Prover<'a> {
             None
         };
         let other = provable(self.snapshot.templates(), row.kind, other);
-        let found = own.measure(&other, asked);
-        if is_kept {
-            kept_measures().put(content, &row.digest, asked, &found);
-        }
+        let found = own.measure(&other, self.options.unit.into());
+        self.snapshot
+            .keep_measures(&subject.content, &row.digest, &found);
         let proven = judged(found, (own.size(), other.size()), self.min_shared);
-        Ok(Some(Match {
+        Match {
             numbers: numbers.map(|numbers| numbers.count),
-            ..matched(proven, layer)
-        }))
+            ..matched(proven, layer(subject.rendition, occurrence.rendition))
+        }
+    }
+
+    /// Reads these renditions of the subject.
+    fn read_subjects<'s>(
+        &mut self,
+        sides: impl Iterator<Item = &'s SubjectSide>,
+    ) -> Result<ReadSubjects, AskError> {
+        let mut subjects = ReadSubjects::new();
+        for side in sides {
+            if let Entry::Vacant(unread) = subjects.entry(side.rendition) {
+                let mut errors = Vec::new();
+                let read = self.read_subject(side.rendition, &side.content, &mut errors)?;
+                self.errors.extend(errors);
+                let templates = self.snapshot.templates();
+                unread.insert(read.map(|bytes| provable(templates, side.kind, bytes)));
+            }
+        }
+        Ok(subjects)
     }
 
     /// What reading a content costs, in bytes of a file that is only read: what stands for a file,
@@ -179,9 +247,10 @@ impl<'a> Prover<'a> {
 
     /// What the subject says as this rendition of it.
     fn read_subject(
-        &mut self,
+        &self,
         rendition: Rendition,
         digest: &ContentDigest,
+        errors: &mut Vec<SoftError>,
     ) -> Result<Option<Vec<u8>>, AskError> {
         if let Some(bytes) = self
             .subject
@@ -198,36 +267,42 @@ impl<'a> Prover<'a> {
             if self.subject.digest.size > LARGEST_READ {
                 return Ok(None);
             }
-            return self.read(path, digest);
+            return self.read(path, digest, errors);
         }
         let names = self.subject.member.as_deref().unwrap_or_default();
-        Ok(self.say(&shown(path, names), rendition, digest))
+        Ok(self.say(&shown(path, names), rendition, digest, errors))
     }
 
     /// The bytes of a file, if they still are this content.
-    fn read(&mut self, path: &Path, digest: &ContentDigest) -> Result<Option<Vec<u8>>, AskError> {
+    fn read(
+        &self,
+        path: &Path,
+        digest: &ContentDigest,
+        errors: &mut Vec<SoftError>,
+    ) -> Result<Option<Vec<u8>>, AskError> {
         match bytes_if(path, digest) {
             Ok(bytes) => Ok(bytes),
             Err(AskError::Cancelled) => Err(AskError::Cancelled),
             Err(error) => {
-                self.note(path, &error);
+                self.note(path, &error, errors);
                 Ok(None)
             }
         }
     }
 
     /// Takes note of what cannot be read, if all had to be.
-    fn note(&mut self, path: &Path, error: &AskError) {
+    fn note(&self, path: &Path, error: &AskError, errors: &mut Vec<SoftError>) {
         if self.options.exact {
-            self.errors.push(soft_error(path, error));
+            errors.push(soft_error(path, error));
         }
     }
 
     /// The bytes of a content where it stands.
     fn other(
-        &mut self,
+        &self,
         occurrence: &Occurrence,
         row: &ContentRow,
+        errors: &mut Vec<SoftError>,
     ) -> Result<Option<Vec<u8>>, AskError> {
         let place = occurrence.place;
         let holders = holders(self.snapshot, place.content, self.scoped, self.subject.file)?;
@@ -235,22 +310,23 @@ impl<'a> Prover<'a> {
             return Ok(None);
         };
         if occurrence.rendition == Rendition::Own && place.member.is_none() {
-            return self.read(first, &row.digest);
+            return self.read(first, &row.digest, errors);
         }
         let path = shown(first, &names(self.snapshot, place)?);
-        Ok(self.say(&path, occurrence.rendition, &row.digest))
+        Ok(self.say(&path, occurrence.rendition, &row.digest, errors))
     }
 
     /// What stands for the file or member at a path, if it is this content.
     fn say(
-        &mut self,
+        &self,
         path: &Path,
         rendition: Rendition,
         digest: &ContentDigest,
+        errors: &mut Vec<SoftError>,
     ) -> Option<Vec<u8>> {
         let part_reader = self.subject.part_reader.as_deref()?;
         let extracted = extract(path, part_reader)
-            .map_err(|error| self.note(path, &error))
+            .map_err(|error| self.note(path, &error, errors))
             .ok()??;
         let bytes = match rendition {
             Rendition::Own => Some(extracted.own),

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use resemble_core::similarity::proof::unit_of;
-use resemble_core::similarity::{Boilerplate, Sketch};
+use resemble_core::similarity::{Boilerplate, Prepared, Sketch};
 use resemble_core::{ByteLen, ContentKind, Digest, Fingerprint, Measures, Relation, Score, rank};
 use resemble_index::{ContentRow, Snapshot};
 use resemble_proto::message::{Discount, FindOptions, SoftError};
@@ -17,7 +17,7 @@ use resemble_proto::message::{Discount, FindOptions, SoftError};
 use super::prover::{Budget, Prover, SubjectSide};
 use super::{NomineeBound, Payload, Similar, Subject, Wanted, holders, nominated};
 use crate::ask::AskError;
-use crate::judge::estimate::{enough_shared, estimate_in, interval_at};
+use crate::judge::estimate::{enough_shared, interval_at, prepared_in};
 use crate::judge::matched::{Match, match_of_wholes, relate};
 use crate::nominate::evidence::{Counts, Kept, KnownBoilerplate};
 use crate::renditions::faces::Faces;
@@ -121,6 +121,8 @@ impl Search<'_> {
         let sketch = payload.sketch();
         let bound = NomineeBound::new(&sketch, self.options, snapshot.templates().fingerprints());
         let (nominees, counts) = nominated(snapshot, &sketch, digest, self.scoped)?;
+        let common = Either(&known, &counts);
+        let own = Prepared::of(&sketch, &common);
         for nominee in nominees {
             let Some(row) = snapshot.content(nominee.content)? else {
                 continue;
@@ -146,11 +148,11 @@ impl Search<'_> {
             };
             let measures = match &other {
                 None => Measures::identical(row.size),
-                Some(other) => estimate_in(
+                Some(other) => prepared_in(
                     self.options.unit.into(),
-                    (&sketch, digest.kind),
-                    (&other.sketch(), row.kind),
-                    &Either(&known, &counts),
+                    (&own, digest.kind),
+                    (&Prepared::of(&other.sketch(), &common), row.kind),
+                    &common,
                 ),
             };
             let pair = ContentPair {
@@ -288,10 +290,12 @@ impl Search<'_> {
                 .cmp(&score(a))
                 .then_with(|| place(a).cmp(&place(b)))
         });
-        for draft in drafts {
-            self.snapshot.stop().go_on()?;
-            let other = (&draft.occurrence, &draft.row);
-            let proven = self.prover.measure(&draft.subject, other)?;
+        let pairs: Vec<_> = drafts
+            .iter()
+            .map(|draft| (&draft.subject, &draft.occurrence, &draft.row))
+            .collect();
+        let proven = self.prover.measure_all(&pairs)?;
+        for (draft, proven) in drafts.into_iter().zip(proven) {
             let rarity = draft.estimate.rarity;
             let found = Match {
                 rarity,

@@ -32,7 +32,8 @@ pub(crate) fn estimate_prepared(
     prepared_in(Unit::Words, a, b, boilerplate)
 }
 
-fn prepared_in(
+/// [`estimate_in`] of contents that were made ready with the same boilerplate.
+pub(crate) fn prepared_in(
     unit: Unit,
     (a, a_kind): (&Prepared, ContentKind),
     (b, b_kind): (&Prepared, ContentKind),

@@ -2,6 +2,5 @@
 
 pub(crate) mod exact;
 pub(crate) mod extracted;
-pub(crate) mod kept;
 pub(crate) mod read;
 pub(crate) mod texts;

@@ -10,6 +10,7 @@ mod dirs;
 mod groups;
 mod hostile;
 mod ingest;
+mod kept;
 mod local;
 mod parts;
 mod questions;

@@ -1,0 +1,176 @@
+//! What was measured is kept, and a question that was asked before reads no file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use resemble_core::Params;
+use resemble_index::Snapshot;
+use resemble_proto::message::{FindOptions, FindRow};
+use resemble_proto::path::PathText;
+use resemble_query::find::{Similar, Subject, find, listing};
+use resemble_query::local::{LocalIndex, LocalOptions};
+use resemble_scan::ingest::Unobserved;
+use resemble_testutil::prose::{edited, overwritten, prose};
+use resemble_testutil::random::noise;
+
+use crate::scene::Scene;
+
+/// A subject, and twenty versions of it: enough for a second thread. Half of them have no text.
+fn versions(bytes: usize) -> Vec<(String, Vec<u8>)> {
+    let (text, other) = (prose(1, bytes), noise(2, bytes));
+    let mut files = vec![
+        ("text".to_owned(), text.clone()),
+        ("other".into(), other.clone()),
+    ];
+    for n in 1..=10 {
+        files.push((format!("text{n:02}"), edited(&text, n as u64, 3 * n)));
+        files.push((format!("other{n:02}"), overwritten(&other, bytes / n)));
+    }
+    files
+}
+
+fn scene(files: &[(String, Vec<u8>)]) -> Scene {
+    let mut scene = Scene::new();
+    for (name, bytes) in files {
+        scene.write(name, bytes);
+    }
+    scene.scan();
+    scene
+}
+
+fn subject(snapshot: &Snapshot, path: &Path) -> Subject {
+    let subject = Subject::remembered(snapshot, path).expect("readable");
+    subject.expect("indexed")
+}
+
+fn found(snapshot: &Snapshot, path: &Path) -> Vec<FindRow> {
+    let subject = subject(snapshot, path);
+    let options = FindOptions::default();
+    let answer = find(snapshot, &subject, &PathText::from(path), &options);
+    answer.expect("an answer").rows
+}
+
+fn listed(snapshot: &Snapshot, path: &Path) -> Vec<Similar> {
+    let listed = listing(snapshot, &subject(snapshot, path), true);
+    listed.expect("an answer").0
+}
+
+/// Rows without the folder that they are in.
+fn named(rows: Vec<Similar>) -> Vec<Similar> {
+    let name = |path: &Path| path.file_name().map(PathBuf::from).unwrap_or_default();
+    let named = rows.into_iter().map(|row| Similar {
+        path: name(&row.path),
+        shown: name(&row.shown),
+        ..row
+    });
+    named.collect()
+}
+
+#[test]
+fn a_second_question_reads_no_file() {
+    let scene = scene(&versions(20_000));
+    let snapshot = || scene.index.snapshot().expect("a snapshot");
+    for name in ["text", "other"] {
+        let path = scene.path(name);
+        let rows = found(&snapshot(), &path);
+        assert_eq!(rows.len(), 10, "{name}");
+        assert!(rows.iter().all(|row| !row.estimate), "{rows:?}");
+    }
+    let rows = ["text", "other"].map(|name| found(&snapshot(), &scene.path(name)));
+    // Asked the other way round, it is the same pair.
+    let back = found(&snapshot(), &scene.path("text01"));
+    fs::remove_dir_all(scene.root()).expect("no tree any more");
+    let again = ["text", "other"].map(|name| found(&snapshot(), &scene.path(name)));
+    assert_eq!(again, rows);
+    let pair = |rows: &[FindRow], name: &str| {
+        let path = PathText::from(scene.path(name));
+        let row = rows.iter().find(|row| row.path == path);
+        row.cloned().expect("a row")
+    };
+    let (there, back) = (pair(&rows[0], "text01"), pair(&back, "text"));
+    assert_eq!((there.a_in_b, there.b_in_a), (back.b_in_a, back.a_in_b));
+    // What was not measured before is an estimate now: the first question did read the files.
+    let unknown = found(&snapshot(), &scene.path("text02"));
+    let known = PathText::from(scene.path("text"));
+    for row in unknown {
+        let is_known = row.path == known || row.path == PathText::from(scene.path("text01"));
+        assert_eq!(row.estimate, !is_known, "{row:?}");
+    }
+}
+
+#[test]
+fn threads_change_nothing() {
+    let files = versions(60_000);
+    let mut answers = Vec::new();
+    for _ in 0..4 {
+        let scene = scene(&files);
+        let snapshot = scene.index.snapshot().expect("a snapshot");
+        answers.push(["text", "other"].map(|name| named(listed(&snapshot, &scene.path(name)))));
+    }
+    assert!(answers[0].iter().all(|rows| rows.len() == 10));
+    assert!(answers.iter().all(|answer| *answer == answers[0]));
+}
+
+/// Once each listing measured another 16 MiB, until all was measured: it took as long as the first
+/// one, and had other figures.
+#[test]
+fn which_rows_are_estimates_does_not_depend_on_how_often_one_asks() {
+    let text = prose(3, 4 << 20);
+    let mut files = vec![("text".to_owned(), text.clone())];
+    files.extend((1..=5).map(|n| (format!("text{n}"), edited(&text, n, 40))));
+    let scene = scene(&files);
+    let snapshot = || scene.index.snapshot().expect("a snapshot");
+    let first = listed(&snapshot(), &scene.path("text"));
+    let estimates = first.iter().filter(|row| row.is_estimate).count();
+    assert_eq!((first.len(), estimates), (5, 2), "{first:?}");
+    assert_eq!(listed(&snapshot(), &scene.path("text")), first);
+    // What another question has measured is known to all.
+    let all = found(&snapshot(), &scene.path("text"));
+    assert!(all.iter().all(|row| !row.estimate));
+    let later = listed(&snapshot(), &scene.path("text"));
+    assert!(later.iter().all(|row| !row.is_estimate));
+}
+
+#[test]
+fn the_next_command_reads_no_file_either() {
+    let temp = tempfile::tempdir().expect("a folder");
+    let tree = temp.path().canonicalize().expect("a folder").join("tree");
+    let cache = temp.path().join("cache/cache.redb");
+    fs::create_dir(&tree).expect("a folder");
+    for (name, bytes) in versions(20_000) {
+        fs::write(tree.join(name), bytes).expect("a file");
+    }
+    let open = || {
+        let options = LocalOptions {
+            cache: Some(cache.clone()),
+            cache_bytes: LocalOptions::CACHE_BYTES,
+            params: Params::default(),
+            own: Vec::new(),
+            part_reader: None,
+            catalogues: None,
+        };
+        let local = LocalIndex::open(options).expect("open");
+        assert_eq!(local.note(), None);
+        local
+    };
+    let ask = |local: &LocalIndex, name: &str| {
+        let snapshot = local.snapshot().expect("a snapshot");
+        found(&snapshot, &tree.join(name))
+    };
+    let mut local = open();
+    let paths = [tree.clone()];
+    local.refresh(&paths, &mut Unobserved).expect("looked at");
+    let rows = ask(&local, "text");
+    assert!(!rows.is_empty() && rows.iter().all(|row| !row.estimate));
+    local.close();
+    let local = open();
+    let others = ask(&local, "other");
+    assert!(!others.is_empty() && others.iter().all(|row| !row.estimate));
+    // A command that was killed.
+    drop(local);
+    fs::remove_dir_all(&tree).expect("no tree any more");
+    let local = open();
+    assert_eq!(ask(&local, "text"), rows);
+    assert!(ask(&local, "other").iter().all(|row| row.estimate));
+    local.close();
+}
