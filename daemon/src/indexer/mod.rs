@@ -28,6 +28,7 @@
 //!    is scanned, and files that are as they were are not read.
 //! 7. **The slow comparison** of everything with the index ([`Options::reconcile`]) is done
 //!    directory by directory, between other work.
+//! 8. **Measures** that questions have found out are written here as well, after other work.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -74,6 +75,8 @@ const MOVING: Duration = Duration::from_secs(5);
 const GATHER: Duration = Duration::from_secs(2);
 /// The most of them that are looked at between two rounds of new changes.
 const RECHECKS: usize = 256;
+/// The least pause between two transactions that write nothing but measures.
+const MEASURES: Duration = Duration::from_secs(10);
 /// The first and the longest pause before a broken index is opened again, or a source that failed
 /// is started again.
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
@@ -171,6 +174,7 @@ pub struct Indexer {
     next_roots: Instant,
     next_poll: Instant,
     next_slow: Option<Instant>,
+    next_measures: Instant,
     not_before: Instant,
     stopping: bool,
 }
@@ -219,6 +223,7 @@ impl Indexer {
             again: None,
             next_roots: now + ROOTS,
             next_poll: now + POLL,
+            next_measures: now + MEASURES,
             not_before: now,
             stopping: false,
         }

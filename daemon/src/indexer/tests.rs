@@ -20,6 +20,7 @@ use crate::watch::testing::{Script, script};
 
 mod broken;
 mod catalogues;
+mod measures;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

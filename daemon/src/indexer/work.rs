@@ -7,7 +7,7 @@ use std::time::Instant;
 use resemble_scan::ingest::{Cause, Scope, Target};
 
 use super::watches::Polled;
-use super::{BREATH, GATHER, Indexer, POLL, POLL_SHARE, RECHECKS, roots};
+use super::{BREATH, GATHER, Indexer, MEASURES, POLL, POLL_SHARE, RECHECKS, roots};
 use crate::coalesce::Jobs;
 use crate::state::Topic;
 
@@ -88,6 +88,21 @@ impl Indexer {
             self.answer_syncs();
         }
         self.slow_step(now);
+        if self.syncs.is_empty() && now >= self.next_measures {
+            self.write_measures();
+        }
+    }
+
+    /// Writes the measures that questions have found out since the last time. Not at once and not
+    /// by those who ask: questions come all the time, and a transaction costs two fsyncs.
+    pub(super) fn write_measures(&mut self) {
+        self.next_measures = Instant::now() + MEASURES;
+        let Some(index) = self.shared.index() else {
+            return;
+        };
+        if let Err(error) = index.write_measures() {
+            self.broken(&error.into());
+        }
     }
 
     /// Leaves out the entries that a listing finds new and reads anyway.
