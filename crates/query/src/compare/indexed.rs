@@ -30,6 +30,10 @@ impl Pieces for Indexed<'_> {
         Ok((self.snapshot.chunks(id)?, self.snapshot.signature(id)?))
     }
 
+    fn measured(&self) -> Option<&Snapshot> {
+        Some(self.snapshot)
+    }
+
     fn go_on(&self) -> Result<(), Stopped> {
         self.snapshot.stop().go_on()
     }

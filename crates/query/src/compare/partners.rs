@@ -23,7 +23,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use resemble_core::similarity::proof::Provable;
+use resemble_core::similarity::proof::{Provable, unit_of};
 use resemble_core::similarity::{self, Prepared, Templates, Unit};
 use resemble_core::{ByteLen, ContentId, Measures, Relation, Score};
 use resemble_proto::message::{CompareOptions, SoftError};
@@ -37,7 +37,7 @@ use crate::ask::{AskError, soft_error};
 use crate::judge::estimate::{enough_shared, estimate_prepared, interval_at};
 use crate::nominate::evidence::{Counts, Kept};
 use crate::parallel::{in_parallel, ordered};
-use crate::prove::exact::{provable, prove};
+use crate::prove::exact::provable;
 use crate::prove::read::{LARGEST_READ, bytes_if};
 
 /// At most so many subjects are looked up in one scan.
@@ -249,8 +249,8 @@ impl PartnerQuestion<'_> {
         Ok(())
     }
 
-    /// The measures of a pair: by the contents if both can be read, `always` or if what is kept of
-    /// them says that they may be partners.
+    /// The measures of a pair, `always` or if what is kept of them says that they may be partners:
+    /// those that were kept, or by the contents if both can be read.
     fn measure(
         &self,
         (a, b): (&Ready, &Ready),
@@ -266,13 +266,29 @@ impl PartnerQuestion<'_> {
         if !always && !self.could_pass(&estimate, a, b) {
             return estimate;
         }
+        // Exact questions look at the contents, and say what cannot be read.
+        let unit = unit_of(a.kept.kind, b.kept.kind, Unit::Words);
+        let digest = |ready: &Ready| &self.content(ready.kept.id.0).digest;
+        let digests = (digest(a), digest(b));
+        let measured = self.pieces.measured();
+        let measured = measured.filter(|_| self.templates.is_empty());
+        let kept = measured
+            .filter(|_| !self.options.exact)
+            .and_then(|measured| measured.kept_measures(digests.0, digests.1, unit));
+        if let Some(kept) = kept {
+            return kept.measures;
+        }
         let mut content = |side: usize, ready: &'_ Ready| {
             let _ = ready.content.get_or_init(|| self.read(side, ready, errors));
         };
         content(0, a);
         content(1, b);
         if let (Some(a), Some(b)) = (a.content(), b.content()) {
-            prove(a, b, Unit::Words, self.min_shared()).measures
+            let found = a.measure(b, Unit::Words);
+            if let Some(measured) = measured {
+                measured.keep_measures(digests.0, digests.1, &found);
+            }
+            found.measures
         } else {
             self.has_unread.store(true, Ordering::Relaxed);
             estimate

@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use resemble_core::{ByteLen, ChunkList, ContentDigest, ContentKind, Signature, Stopped};
-use resemble_index::SpecialKind;
+use resemble_index::{Snapshot, SpecialKind};
 use resemble_proto::message::SoftError;
 use resemble_proto::path::PathText;
 
@@ -108,6 +108,11 @@ pub(crate) trait Pieces: Sync {
     fn keys(&self, content: u32, keys: &mut Vec<u64>) -> bool {
         let (_, _) = (content, keys);
         false
+    }
+
+    /// What keeps the measures of contents from comparison to comparison, if anything does.
+    fn measured(&self) -> Option<&Snapshot> {
+        None
     }
 
     /// Fails when nobody wants the comparison any more.

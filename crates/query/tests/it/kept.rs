@@ -4,9 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use resemble_core::Params;
+use resemble_core::similarity::Templates;
 use resemble_index::Snapshot;
-use resemble_proto::message::{FindOptions, FindRow};
+use resemble_proto::message::{
+    CompareOptions, CompareRequest, Comparison, FindOptions, FindRow, Whole,
+};
 use resemble_proto::path::PathText;
+use resemble_query::compare::{MemoryCache, compare};
 use resemble_query::find::{Similar, Subject, find, listing};
 use resemble_query::local::{LocalIndex, LocalOptions};
 use resemble_scan::ingest::Unobserved;
@@ -173,4 +177,78 @@ fn the_next_command_reads_no_file_either() {
     assert_eq!(ask(&local, "text"), rows);
     assert!(ask(&local, "other").iter().all(|row| row.estimate));
     local.close();
+}
+
+/// Two trees of the same files, each of them edited.
+fn two_trees(write: impl Fn(String, Vec<u8>)) {
+    for (name, bytes) in versions(20_000) {
+        write(format!("b/{name}"), overwritten(&bytes, 4000));
+        write(format!("a/{name}"), bytes);
+    }
+}
+
+fn request(a: PathBuf, b: PathBuf) -> CompareRequest {
+    CompareRequest {
+        a: PathText::from(a),
+        b: PathText::from(b),
+        options: CompareOptions::default(),
+    }
+}
+
+#[test]
+fn a_second_comparison_reads_no_file() {
+    let mut scene = Scene::new();
+    two_trees(|name, bytes| scene.write(&name, bytes));
+    scene.scan();
+    let request = request(scene.path("a"), scene.path("b"));
+    let ask = |index: &resemble_index::Index| {
+        let snapshot = index.snapshot().expect("a snapshot");
+        // Nothing is known of the answer as a whole.
+        compare(&snapshot, &request, &MemoryCache::default()).expect("an answer")
+    };
+    let first = ask(&scene.index);
+    let other = Scene::new();
+    let mut ingest = other.ingest;
+    ingest.set_roots(vec![resemble_scan::ingest::RootOptions::new(scene.root())]);
+    let all = [resemble_scan::ingest::Target::subtree(scene.root())];
+    ingest.reconcile(&all, &mut Unobserved).expect("scanned");
+    fs::remove_dir_all(scene.root()).expect("no tree any more");
+    assert_eq!(ask(&scene.index), first);
+    assert_ne!(ask(&other.index), first, "the first one did read the files");
+}
+
+#[test]
+fn the_next_command_compares_by_what_this_one_measured() {
+    let temp = tempfile::tempdir().expect("a folder");
+    let tree = temp.path().canonicalize().expect("a folder");
+    for folder in ["a", "b"] {
+        fs::create_dir(tree.join(folder)).expect("a folder");
+    }
+    two_trees(|name, bytes| fs::write(tree.join(name), bytes).expect("a file"));
+    let request = request(tree.join("a"), tree.join("b"));
+    let cache = temp.path().join("cache/cache.redb");
+    let compared = |cache: Option<&Path>| -> (Whole<Comparison>, u64) {
+        let options = LocalOptions {
+            cache: cache.map(Path::to_owned),
+            cache_bytes: LocalOptions::CACHE_BYTES,
+            params: Params::default(),
+            own: Vec::new(),
+            part_reader: None,
+            catalogues: None,
+        };
+        let mut local = LocalIndex::open(options).expect("open");
+        let sizes = local.index().table_sizes().expect("sizes");
+        let measures = sizes.iter().find(|(name, _)| name == "measures");
+        let rows = measures.expect("a table").1.rows;
+        let answer = local.compare(&request, &Templates::default(), &mut Unobserved);
+        local.close();
+        (answer.expect("an answer"), rows)
+    };
+    let (first, before) = compared(Some(&cache));
+    assert_eq!(before, 0);
+    fs::write(tree.join("a/text"), prose(9, 9000)).expect("another file");
+    let (second, before) = compared(Some(&cache));
+    assert!(before >= 20, "{before} pairs are kept");
+    assert_ne!(second, first);
+    assert_eq!(second, compared(None).0);
 }

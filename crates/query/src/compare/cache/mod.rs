@@ -33,7 +33,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use resemble_core::similarity::Templates;
 use resemble_core::{ChunkList, Signature};
-use resemble_index::{Index, ReadError, packed};
+use resemble_index::{Index, ReadError, Snapshot, packed};
 use resemble_proto::message::{CompareRequest, Comparison, Whole};
 use resemble_scan::ingest::Observer;
 
@@ -112,6 +112,7 @@ impl TreeCache<'_> {
         let scanned = scan::scan(request, self, known, names, observer)?;
         let pieces = Packed {
             index: self.index,
+            measured: self.index.snapshot().map_err(AskError::from)?,
             scanned: &scanned,
             pools: scanned.names.pools.iter().cloned().map(Pool::new).collect(),
             damaged: AtomicBool::new(false),
@@ -190,6 +191,8 @@ impl Pool {
 /// The pieces of all contents that were scanned, in memory or in pools.
 struct Packed<'a> {
     index: &'a Index,
+    /// Where measures are kept.
+    measured: Snapshot,
     scanned: &'a Scanned,
     pools: Vec<Pool>,
     damaged: AtomicBool,
@@ -226,6 +229,10 @@ impl Pieces for Packed<'_> {
             self.damaged.store(true, Ordering::Relaxed);
         }
         Ok(unpacked.unwrap_or_default())
+    }
+
+    fn measured(&self) -> Option<&Snapshot> {
+        Some(&self.measured)
     }
 
     fn keys(&self, content: u32, keys: &mut Vec<u64>) -> bool {
