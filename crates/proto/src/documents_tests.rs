@@ -146,6 +146,7 @@ fn coverage() -> CoveredDocument {
 fn dirs() -> DirsDocument {
     let body = SimilarDirs {
         pairs: vec![DirRow {
+            estimate: false,
             a: "x".into(),
             b: "y".into(),
             a_in_b: half(),
@@ -168,6 +169,7 @@ fn dirs() -> DirsDocument {
 
 fn groups() -> GroupsDocument {
     let member = Member {
+        estimate: false,
         path: "v1".into(),
         size: 3,
         mtime: -5,
@@ -188,6 +190,7 @@ fn groups() -> GroupsDocument {
             mtimes: vec![1, 2],
         }],
         clusters: vec![Cluster {
+            estimate: false,
             id: "c1".into(),
             kind: ClusterKind::Versions,
             center: "v1".into(),
@@ -197,6 +200,7 @@ fn groups() -> GroupsDocument {
             component: "k".into(),
             members: vec![member],
             links: vec![Link {
+                estimate: false,
                 layer: crate::message::Layer::Bytes,
                 a: "v1".into(),
                 b: "v2".into(),

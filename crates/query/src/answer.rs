@@ -95,18 +95,25 @@ pub fn answer(
             let coverage = covered::covered(snapshot, &request)?;
             send(reply, coverage.into_answer(), AnyRow::Covered)
         }
-        Request::Dirs(request) => send(reply, dirs::dirs(snapshot, &request)?, AnyRow::Dirs),
+        Request::Dirs(request) => {
+            let part_reader = context.part_reader.as_deref();
+            let dirs = dirs::dirs_with_parts(snapshot, &request, part_reader)?;
+            send(reply, dirs, AnyRow::Dirs)
+        }
         Request::Groups(request) => {
-            let groups = groups::groups(snapshot, &request, scratch)?;
+            let part_reader = context.part_reader.as_deref();
+            let groups = groups::groups_with_parts(snapshot, &request, part_reader, scratch)?;
             send(reply, groups.into_answer(), AnyRow::Groups)
         }
         Request::Order(request) => {
-            let order = groups::order(snapshot, &request, scratch)?;
+            let part_reader = context.part_reader.as_deref();
+            let order = groups::order_with_parts(snapshot, &request, part_reader, scratch)?;
             send(reply, order, AnyRow::Order)
         }
         Request::TemplatesMark(request) => {
             let store = context.templates.ok_or(TemplateError::NoPlace)?;
-            let row = templates::mark(snapshot, store, &request, scratch)?;
+            let files = (snapshot, context.part_reader.as_deref());
+            let row = templates::mark_with_parts(files, store, &request, scratch)?;
             let marked = Answer::fresh(vec![row], Vec::new());
             send(reply, marked, AnyRow::TemplatesMark)
         }

@@ -4,7 +4,7 @@
 //! candidates, and boilerplate is counted among them. So the daemon, whose index holds more, and
 //! the command line, which reads just these, give the same answer.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use resemble_core::bits::BitSet;
@@ -160,6 +160,17 @@ impl ScopedFiles {
         });
         self.errors.retain(|error| wanted(error.path.as_path()));
         self.by_content = ByContent::of(&self.files);
+    }
+
+    /// Those of the files that hold these contents.
+    pub(crate) fn with_contents(&self, contents: &HashSet<ContentId>) -> Self {
+        let mut files = self.files.clone();
+        files.retain(|file| contents.contains(&file.content));
+        Self {
+            by_content: ByContent::of(&files),
+            files,
+            ..Self::default()
+        }
     }
 
     /// From now on parts of the files take part as well: [`Self::has`] is true for them, too.

@@ -153,6 +153,12 @@ pub fn tint(relation: Option<Relation>) -> Tint {
     }
 }
 
+/// A share of files that are not identical, flush right, with a mark if it is an estimate.
+pub(crate) fn marked(share: Fraction, is_estimate: bool, tint: Tint) -> Cell {
+    let mark = if is_estimate { "~" } else { "" };
+    Cell::right(format!("{mark}{}", percent_text(share, false)), tint)
+}
+
 /// A relation in a word; `-` for none.
 pub fn word(relation: Option<Relation>) -> &'static str {
     relation.map_or("-", Relation::word)

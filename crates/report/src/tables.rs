@@ -37,6 +37,7 @@ const GROUPS: &[&str] = &[
     "shared_bytes",
     "discounted",
     "reason",
+    "estimate",
 ];
 
 /// Writes the table of a report, with `end` after each row.
@@ -119,6 +120,7 @@ impl TableRow for DirRow {
         "bytes_a": Field::Count(row.bytes_a),
         "bytes_b": Field::Count(row.bytes_b),
         "identical": yes(row.identical),
+        "estimate": yes(row.estimate),
     }
 }
 
@@ -196,6 +198,7 @@ fn groups(document: &GroupsDocument, row: &mut EachRow<'_>) -> io::Result<()> {
                 NO,
                 NO,
                 NO,
+                NO,
             ])?;
         }
     }
@@ -216,6 +219,7 @@ fn groups(document: &GroupsDocument, row: &mut EachRow<'_>) -> io::Result<()> {
                 NO,
                 NO,
                 NO,
+                yes(member.estimate),
             ])?;
         }
         for link in &cluster.links {
@@ -232,6 +236,7 @@ fn groups(document: &GroupsDocument, row: &mut EachRow<'_>) -> io::Result<()> {
                 Field::Count(link.shared_bytes),
                 Field::Share(link.discount.discounted),
                 reason(&link.discount),
+                yes(link.estimate),
             ])?;
         }
     }

@@ -30,20 +30,34 @@ impl Sharing {
     /// With ω = 1 this is the containment. A hundred versions of one text stay together, for U and
     /// V are small; so does what is quoted in a few files, for ω is 1.
     pub fn kinship(&self) -> u32 {
+        let (a, b) = self.sides();
+        if self.shares.0 >= self.shares.1 {
+            self.worth(a, b.1)
+        } else {
+            self.worth(b, a.1)
+        }
+    }
+
+    /// The most that [`Self::kinship`] can be if the true shares are at most these.
+    pub fn most_kinship(&self) -> u32 {
+        let (a, b) = self.sides();
+        self.worth(a, b.1).max(self.worth(b, a.1))
+    }
+
+    /// The shared and the other bytes of both.
+    fn sides(&self) -> ((f64, f64), (f64, f64)) {
         let side = |size: u64, share: f64| {
             let shared = share.clamp(0.0, 1.0) * size as f64;
             (shared, size as f64 - shared)
         };
-        let (a, b) = (
+        (
             side(self.sizes.0, self.shares.0),
             side(self.sizes.1, self.shares.1),
-        );
-        let more = if self.shares.0 >= self.shares.1 {
-            (a, b.1)
-        } else {
-            (b, a.1)
-        };
-        let ((shared, missing), rest) = more;
+        )
+    }
+
+    /// What the shared bytes of one come to beside its others and the `rest` of the other one.
+    fn worth(&self, (shared, missing): (f64, f64), rest: f64) -> u32 {
         let weight = self.weight.clamp(0.0, 1.0);
         let worth = weight * shared;
         let all = worth + missing + (1.0 - weight) * rest;
@@ -67,6 +81,25 @@ mod tests {
             weight,
         }
         .kinship()
+    }
+
+    #[test]
+    fn smaller_shares_are_never_worth_more_than_the_most() {
+        let sizes = [(1000, 9000), (9000, 1000), (500, 500)];
+        let steps = || (0..=10).map(|step| f64::from(step) / 10.0);
+        for (sizes, weight) in sizes.into_iter().flat_map(|s| steps().map(move |w| (s, w))) {
+            for (a, b) in steps().flat_map(|a| steps().map(move |b| (a, b))) {
+                let most = Sharing {
+                    sizes,
+                    shares: (a, b),
+                    weight,
+                }
+                .most_kinship();
+                for (less_a, less_b) in [(0.5 * a, b), (a, 0.5 * b), (0.9 * a, 0.2 * b), (a, b)] {
+                    assert!(sharing(sizes, (less_a, less_b), weight) <= most);
+                }
+            }
+        }
     }
 
     #[test]

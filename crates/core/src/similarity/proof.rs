@@ -94,6 +94,12 @@ impl ShingledText {
         self.ends.len() as u64
     }
 
+    /// Bytes of memory that it takes, about.
+    pub const fn memory(&self) -> usize {
+        8 * self.distinct.capacity()
+            + 4 * (self.table.capacity() + self.order.capacity() + self.ends.capacity())
+    }
+
     /// How many distinct shingles it has.
     pub fn distinct(&self) -> u64 {
         self.distinct.len() as u64
@@ -277,6 +283,25 @@ impl Proven {
             ..self
         }
     }
+
+    /// Two texts that are not identical, of contents of these sizes.
+    pub fn in_words(a: &ShingledText, b: &ShingledText, sizes: (ByteLen, ByteLen)) -> Self {
+        let common = CommonText::of(a, b);
+        Self {
+            measures: common.measures(sizes),
+            unit: Unit::Words,
+            is_same_text: common.is_same,
+        }
+    }
+
+    /// Two contents that are not identical, by their bytes.
+    pub fn in_bytes(a: &[u8], b: &[u8]) -> Self {
+        Self {
+            measures: common_bytes(a, b),
+            unit: Unit::Bytes,
+            is_same_text: false,
+        }
+    }
 }
 
 impl Provable {
@@ -307,18 +332,12 @@ impl Provable {
     /// Measures this content, a, and another, b, in words if both are texts, unless bytes are asked
     /// for.
     pub fn measure(&self, other: &Self, asked: Unit) -> Proven {
-        let unit = unit_of(self.kind, other.kind, asked);
-        let (measures, is_same_text) = match unit {
+        match unit_of(self.kind, other.kind, asked) {
             Unit::Words => {
-                let common = CommonText::of(self.text(), other.text());
-                (common.measures((self.size(), other.size())), common.is_same)
+                let sizes = (self.size(), other.size());
+                Proven::in_words(self.text(), other.text(), sizes)
             }
-            Unit::Bytes => (common_bytes(&self.bytes, &other.bytes), false),
-        };
-        Proven {
-            measures,
-            unit,
-            is_same_text,
+            Unit::Bytes => Proven::in_bytes(&self.bytes, &other.bytes),
         }
     }
 }

@@ -46,6 +46,10 @@ pub struct DirRow {
     pub bytes_a: u64,
     /// Bytes below b.
     pub bytes_b: u64,
+    /// An estimate of two files is part of the figures; else they are those of the contents. In
+    /// JSON only if true.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimate: bool,
     /// Whether every file of each has an equal in the other. In JSON only if true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub identical: bool,

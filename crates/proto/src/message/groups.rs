@@ -127,8 +127,11 @@ pub struct Cluster {
     pub center: PathText,
     /// Mean of the links' larger containments.
     pub average: Fraction,
-    /// The least score of two members.
+    /// The score of the worst pair of members: of those that are no link it is chosen by estimates.
     pub worst: Fraction,
+    /// A link or the worst pair is an estimate. In JSON only if true.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimate: bool,
     /// Bytes of all members.
     pub bytes: u64,
     /// The id of the connected component. Clusters of one component are connected by links.
@@ -153,6 +156,9 @@ pub struct Member {
     pub a_in_b: Fraction,
     /// How much of the centre is in it.
     pub b_in_a: Fraction,
+    /// The figures are estimates; else they are those of the contents. In JSON only if true.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimate: bool,
     /// The newest of `versions`. In JSON only if true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub newest: bool,
@@ -174,8 +180,12 @@ pub struct Link {
     pub a_in_b: Fraction,
     /// How much of b is in a.
     pub b_in_a: Fraction,
-    /// Proven common bytes, a lower bound.
+    /// Bytes of the smaller file that are in common runs; of an estimate those that common chunks
+    /// prove.
     pub shared_bytes: u64,
+    /// The figures are estimates; else they are those of the contents. In JSON only if true.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimate: bool,
     /// Which layer the figures are from. In JSON only if it is not the bytes.
     #[serde(default, skip_serializing_if = "Layer::is_bytes")]
     pub layer: Layer,
@@ -298,6 +308,7 @@ mod tests {
         // Controls are escaped, and the last byte is not UTF-8: a path cannot be longer in JSON.
         let path = PathText::from_bytes([&[1; 4095][..], b"\xff"].concat());
         let member = Member {
+            estimate: false,
             path: path.clone(),
             size: u64::MAX,
             mtime: i64::MIN,
@@ -307,6 +318,7 @@ mod tests {
             copies: u64::MAX,
         };
         let link = Link {
+            estimate: false,
             a: path.clone(),
             b: path.clone(),
             a_in_b: Fraction::ONE,
@@ -323,6 +335,7 @@ mod tests {
                 mtimes: vec![i64::MIN; PIECE + 1],
             }],
             clusters: vec![Cluster {
+                estimate: false,
                 id: "id".to_owned(),
                 kind: ClusterKind::Family,
                 center: path,

@@ -5,8 +5,9 @@
 //!
 //! * **Equal contents** come from the index for nothing: files of one content record are equal,
 //!   proven.
-//! * **Near contents** come from the machinery of `pairs`, on pieces that few contents
-//!   have (`links`). Files under 256 bytes count by identity alone.
+//! * **Near contents** are those that `groups` links, by the same measures (`links`). Files under
+//!   256 bytes count by identity alone. What cannot be read, or is beyond what the question may
+//!   read, counts by its estimate, and the row says so.
 //! * **One directory** ([`listing`]) is what the overlay lists. The directories that come into
 //!   question are found from the files below it (`around`), whatever else the index holds, and then
 //!   measured like a question about just these.
@@ -25,11 +26,13 @@ use resemble_index::Snapshot;
 use resemble_proto::message::{Answer, DirRow, DirsRequest, Scope};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
+use resemble_scan::parts::PartReader;
 
 use crate::ask::AskError;
+use crate::groups::near::MOST_WORK;
 use crate::judge::listing::LISTED;
 use crate::scope::ScopedFiles;
-use links::WhichSide;
+use links::{LinkEffort, WhichSide};
 use trees::Trees;
 
 /// The larger containment that a pair must have unless the question says otherwise.
@@ -38,11 +41,30 @@ const MIN: Share = Share::HALF;
 /// The bytes that a pair must share unless the question says otherwise.
 const MIN_SHARED: u64 = 256;
 
-/// Contents among which a listing looks for near ones, the largest first.
-const MOST_NEAR: usize = 20_000;
+/// All that a question may look at.
+const EVERYTHING: LinkEffort = LinkEffort {
+    contents: usize::MAX,
+    work: MOST_WORK,
+};
 
-/// The similar directories of a scope, biggest saving first.
+/// What a listing looks at, which is asked for by every `ls`.
+const LISTING: LinkEffort = LinkEffort {
+    contents: 20_000,
+    work: 16 << 20,
+};
+
+/// [`dirs_with_parts`], without a reader of documents.
 pub fn dirs(snapshot: &Snapshot, request: &DirsRequest) -> Result<Answer<DirRow>, AskError> {
+    dirs_with_parts(snapshot, request, None)
+}
+
+/// The similar directories of a scope, biggest saving first. `part_reader` takes documents apart
+/// again, so that what their texts share is measured; without one it is estimated.
+pub fn dirs_with_parts(
+    snapshot: &Snapshot,
+    request: &DirsRequest,
+    part_reader: Option<&dyn PartReader>,
+) -> Result<Answer<DirRow>, AskError> {
     let mut scope = request.scope.clone();
     if let Some(of) = &request.of
         && !scope
@@ -54,7 +76,8 @@ pub fn dirs(snapshot: &Snapshot, request: &DirsRequest) -> Result<Answer<DirRow>
     }
     let scoped = ScopedFiles::of(snapshot, &scope)?;
     let dir = request.of.as_ref().map(PathText::as_path);
-    let trees = trees(snapshot, &scoped, &scope, dir, usize::MAX)?;
+    let files = (snapshot, part_reader);
+    let trees = trees(files, &scoped, &scope, dir, EVERYTHING)?;
     let min = request.min.millionths().map_or(MIN, Share::from_millionths);
     let min_shared = request.min_shared.unwrap_or(MIN_SHARED);
     let of = dir.map(|dir| trees.node(dir));
@@ -76,7 +99,12 @@ pub fn dirs(snapshot: &Snapshot, request: &DirsRequest) -> Result<Answer<DirRow>
 
 /// What the overlay lists of a directory: at most [`LISTED`] of the directories that hold a quarter
 /// of it or lie in it, biggest saving first, and how many there are. Bounded work: see `around`.
-pub fn listing(snapshot: &Snapshot, dir: &Path) -> Result<(Vec<DirRow>, usize), AskError> {
+/// `part_reader` as in [`dirs_with_parts`].
+pub fn listing(
+    snapshot: &Snapshot,
+    dir: &Path,
+    part_reader: Option<&dyn PartReader>,
+) -> Result<(Vec<DirRow>, usize), AskError> {
     let bases = around::bases(snapshot, dir)?;
     if bases.is_empty() {
         return Ok((Vec::new(), 0));
@@ -87,7 +115,8 @@ pub fn listing(snapshot: &Snapshot, dir: &Path) -> Result<(Vec<DirRow>, usize), 
         ..Scope::default()
     };
     let scoped = ScopedFiles::of(snapshot, &scope)?;
-    let trees = trees(snapshot, &scoped, &scope, Some(dir), MOST_NEAR)?;
+    let files = (snapshot, part_reader);
+    let trees = trees(files, &scoped, &scope, Some(dir), LISTING)?;
     let Some(node) = trees.node(dir) else {
         return Ok((Vec::new(), 0));
     };
@@ -114,13 +143,13 @@ pub fn relation(row: &DirRow) -> Relation {
 }
 
 /// The forest of the scoped files. If one directory's pairs are asked for, near contents are looked
-/// for on its behalf alone, among at most `most` contents.
+/// for on its behalf alone.
 fn trees(
-    snapshot: &Snapshot,
+    (snapshot, part_reader): (&Snapshot, Option<&dyn PartReader>),
     scoped: &ScopedFiles,
     scope: &Scope,
     of: Option<&Path>,
-    most: usize,
+    effort: LinkEffort,
 ) -> Result<Trees, AskError> {
     let within = scope.within.iter();
     let bases: Vec<&Path> = within.map(PathText::as_path).collect();
@@ -129,9 +158,9 @@ fn trees(
         None => WhichSide::Any,
         Some(sides) => sides.get(&content).copied().unwrap_or(WhichSide::Outside),
     };
-    Ok(Trees::of(snapshot, scoped, &bases, |contents| {
-        links::between(snapshot, contents, side, most)
-    })?)
+    Trees::of(snapshot, scoped, &bases, |contents| {
+        links::between((snapshot, part_reader), scoped, contents, &side, effort)
+    })
 }
 
 /// Where the files of each content lie.
@@ -189,6 +218,7 @@ fn row(trees: &Trees, pair: &Pair, first: Option<Node>) -> DirRow {
         files_b: trees.holdings.files(pair.b),
         bytes_a: pair.bytes_a,
         bytes_b: pair.bytes_b,
+        estimate: trees.is_estimate(pair.a, pair.b),
         identical: trees.identical(pair.a, pair.b),
     }
 }

@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use resemble_core::tree::{Forest, Held, Holdings, Limits, Link, Node};
+use resemble_core::tree::{Forest, Held, Holdings, Limits, Node};
 use resemble_core::{ByteLen, ContentId};
-use resemble_index::{ReadError, Snapshot};
+use resemble_index::Snapshot;
 
+use super::links::FoundLinks;
+use crate::ask::AskError;
 use crate::scope::ScopedFiles;
 
 /// Levels of directories below a path of the question. What lies deeper counts with the directory
@@ -23,7 +25,12 @@ pub(super) struct Trees {
     nodes: HashMap<PathBuf, Node>,
     /// Directories directly with a file that could not be read, ascending.
     unread: Vec<Node>,
+    /// Linked contents of which only an estimate is known.
+    estimates: Vec<(u32, u32)>,
 }
+
+/// If there are more estimates, every pair of directories is taken for one.
+const MOST_ESTIMATES: usize = 10_000;
 
 impl Trees {
     /// The directories at and below `bases` that files of `scoped` lie in. `links` is asked for the
@@ -32,8 +39,8 @@ impl Trees {
         snapshot: &Snapshot,
         scoped: &ScopedFiles,
         bases: &[&Path],
-        links: impl FnOnce(&[ContentId]) -> Result<Vec<Link>, ReadError>,
-    ) -> Result<Self, ReadError> {
+        links: impl FnOnce(&[ContentId]) -> Result<FoundLinks, AskError>,
+    ) -> Result<Self, AskError> {
         let mut growing = Growing::new(bases);
         let mut contents: Vec<ContentId> = Vec::new();
         let mut sizes = Vec::new();
@@ -71,7 +78,7 @@ impl Trees {
                 places: dirs.into_iter().map(|dir| nodes[dir]).collect(),
             })
             .collect();
-        let links = links(&contents)?;
+        let FoundLinks { links, estimates } = links(&contents)?;
         let mut unread: Vec<Node> = unread.into_iter().map(|at| nodes[at]).collect();
         unread.sort_unstable();
         Ok(Self {
@@ -79,6 +86,7 @@ impl Trees {
             paths,
             nodes: named.map(|(path, at)| (path, nodes[at])).collect(),
             unread,
+            estimates,
         })
     }
 
@@ -90,6 +98,21 @@ impl Trees {
     /// The directory at a path, if a file lies below it.
     pub(super) fn node(&self, at: &Path) -> Option<Node> {
         self.nodes.get(at).copied()
+    }
+
+    /// Whether an estimate is part of what two directories have in common.
+    pub(super) fn is_estimate(&self, a: Node, b: Node) -> bool {
+        let counts = |here: Node, (of, to): (u32, u32), there: Node| {
+            let (has, holdings) = (Holdings::has, &self.holdings);
+            // What has an equal in the other counts by that.
+            let are_met = has(holdings, here, of) && has(holdings, there, to);
+            are_met && !(has(holdings, there, of) && has(holdings, here, to))
+        };
+        self.estimates.len() > MOST_ESTIMATES
+            || self
+                .estimates
+                .iter()
+                .any(|&link| counts(a, link, b) || counts(b, link, a))
     }
 
     /// Whether all files below both have been read, and every one has an equal below the other.

@@ -6,7 +6,6 @@
 use std::cmp::Reverse;
 
 use resemble_core::cluster::{Shape, Stars, Tie};
-use resemble_core::{Measures, Relation, Score};
 use resemble_index::{FileRow, Snapshot};
 use resemble_proto::message::{
     Cluster, ClusterKind, Groups, GroupsSummary, IdenticalSet, Layer, Link, Member,
@@ -15,18 +14,10 @@ use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
 use super::links::{By, HalfLink};
-use super::solve::{Ignored, stripped};
+use super::meeting::{MEASURED, MeetingShares, Shown};
 use super::{About, Collection};
 use crate::ask::AskError;
-use crate::judge::estimate::estimate;
-use crate::judge::matched::match_of_wholes;
-use crate::nominate::evidence::Kept;
 use crate::parallel::ordered;
-use crate::renditions::{Place, Rendition, is_same_text, renditions};
-
-/// The worst pair of a group is searched for among at most so many members, those furthest from the
-/// centre: a group of a thousand has half a million pairs.
-pub(super) const MEASURED: usize = 48;
 
 /// Hex digits of an id: of a million contents two have the same with a chance of one in 500.
 const ID_DIGITS: usize = 12;
@@ -43,11 +34,11 @@ struct Group {
 
 /// The totals, and the clusters that are shown.
 pub(super) fn clusters(
-    snapshot: &Snapshot,
-    collection: &Collection,
+    shown: &Shown<'_>,
     stars: &Stars,
     top: Option<u64>,
 ) -> Result<Groups, AskError> {
+    let collection = shown.collection;
     let table = &collection.table;
     let mut groups: Vec<Group> = Vec::new();
     let mut members: Vec<u32> = Vec::new();
@@ -109,7 +100,7 @@ pub(super) fn clusters(
              {MEASURED} files furthest from the centre"
         ));
     }
-    let in_words = |at: usize, (): &mut ()| cluster(snapshot, collection, groups[at], &members);
+    let in_words = |at: usize, (): &mut ()| cluster(shown, groups[at], &members);
     let clusters = ordered(groups.len(), || (), in_words)?;
     Ok(Groups {
         summary,
@@ -148,31 +139,27 @@ fn with_neighbours(collection: &Collection, place: u32) -> Result<Vec<u32>, AskE
 }
 
 /// One group in words. `members` are those of all groups, of each ascending.
-fn cluster(
-    snapshot: &Snapshot,
-    collection: &Collection,
-    group: Group,
-    members: &[u32],
-) -> Result<Cluster, AskError> {
+fn cluster(shown: &Shown<'_>, group: Group, members: &[u32]) -> Result<Cluster, AskError> {
+    let (snapshot, collection) = (shown.snapshot, shown.collection);
     let members = &members[group.from..group.to];
     let mut links = Vec::new();
-    let mut ties: Vec<Tie> = Vec::new();
+    let mut of_center: Vec<HalfLink> = Vec::new();
     let mut halves = Vec::new();
     for &member in members {
         collection.links.read(member, &mut halves)?;
         let within = |half: &&HalfLink| members.binary_search(&half.to).is_ok();
         if member == group.center {
-            ties = halves.iter().filter(within).map(HalfLink::tie).collect();
+            of_center = halves.iter().filter(within).copied().collect();
         }
         links.extend(halves.iter().filter(within).filter(|half| half.to > member));
     }
-    let to_center = |member: u32| ties.iter().find(|tie| tie.to == member);
+    let to_center = |member: u32| of_center.iter().find(|half| half.to == member);
+    let ties: Vec<Tie> = of_center.iter().map(HalfLink::tie).collect();
     let shape = Shape::of(&ties);
     let mut rows = Vec::new();
     for &place in members {
-        let shares = to_center(place).map_or((Some(1_000_000), Some(1_000_000)), |tie| {
-            (tie.back, tie.there)
-        });
+        let link = to_center(place).map(|half| half.swapped());
+        let shares = link.map_or(MeetingShares::ALL, |half| MeetingShares::of(&half));
         rows.push((place, member(snapshot, collection, place, shares)?));
     }
     rows.sort_by(|(a, one), (b, other)| {
@@ -190,8 +177,11 @@ fn cluster(
     }
     // Furthest from the centre first.
     let mut far: Vec<u32> = members.to_vec();
-    far.sort_by_key(|&place| (to_center(place).map_or(u32::MAX, Tie::containment), place));
-    let worst = worst(snapshot, collection, &links, &far)?;
+    far.sort_by_key(|&place| {
+        let score = to_center(place).map(|half| half.tie().containment());
+        (score.unwrap_or(u32::MAX), place)
+    });
+    let (worst, is_estimate) = shown.worst(&links, &far)?;
     Ok(Cluster {
         id: id(snapshot, collection, group.center)?,
         kind: match shape {
@@ -204,6 +194,7 @@ fn cluster(
         center: path(collection, group.center),
         average: average(&links),
         worst,
+        estimate: is_estimate || links.iter().any(HalfLink::is_estimate),
         bytes: group.bytes,
         component: id(
             snapshot,
@@ -232,21 +223,20 @@ pub(super) fn path(collection: &Collection, place: u32) -> PathText {
     PathText::from(first.path.as_path())
 }
 
-/// A content as a member; `shares`: how much of it is in the centre, and of the centre in it, in
-/// millionths.
+/// A content as a member; `shares`: how much of it is in the centre, and of the centre in it.
 pub(super) fn member(
     snapshot: &Snapshot,
     collection: &Collection,
     place: u32,
-    (a_in_b, b_in_a): (Option<u32>, Option<u32>),
+    shares: MeetingShares,
 ) -> Result<Member, AskError> {
-    let share = |share: Option<u32>| share.map_or(Fraction::NONE, Fraction::from_millionths);
     Ok(Member {
         path: path(collection, place),
         size: collection.table.size(place),
         mtime: mtime(snapshot, collection, place)?,
-        a_in_b: share(a_in_b),
-        b_in_a: share(b_in_a),
+        a_in_b: shares.there,
+        b_in_a: shares.back,
+        estimate: shares.is_estimate,
         newest: false,
         copies: u64::from(collection.table.files(place)),
     })
@@ -287,110 +277,6 @@ pub(super) fn average(links: &[HalfLink]) -> Fraction {
     Fraction::from_millionths((sum / (links.len() as u64).max(1)) as u32)
 }
 
-/// The least containment of two members: of those that are no link it is estimated, among the first
-/// [`MEASURED`] of `members`. Pairs that are too small to judge say nothing.
-pub(super) fn worst(
-    snapshot: &Snapshot,
-    collection: &Collection,
-    links: &[HalfLink],
-    members: &[u32],
-) -> Result<Fraction, AskError> {
-    let linked = links.iter().map(|link| link.tie().containment()).min();
-    let mut worst = Fraction::from_millionths(linked.unwrap_or(0));
-    let pairs = members.len() * (members.len() - 1) / 2;
-    if links.len() >= pairs {
-        return Ok(worst);
-    }
-    let mut linked: Vec<(u32, u32)> = links
-        .iter()
-        .map(|link| (link.from.min(link.to), link.from.max(link.to)))
-        .collect();
-    linked.sort_unstable();
-    let measured = &members[..members.len().min(MEASURED)];
-    let mut kept = Vec::new();
-    for &place in measured {
-        kept.push(kept_of(snapshot, collection, place)?);
-    }
-    for (at, a) in kept.iter().enumerate() {
-        for (b_at, b) in kept.iter().enumerate().skip(at + 1) {
-            let pair = (
-                measured[at].min(measured[b_at]),
-                measured[at].max(measured[b_at]),
-            );
-            if linked.binary_search(&pair).is_err() {
-                let (a, b) = ((measured[at], &a[..]), (measured[b_at], &b[..]));
-                let (there, back) = containment(collection, a, b);
-                if let Some(score) = there.max(back) {
-                    worst = worst.min(Fraction::from(score));
-                }
-            }
-        }
-    }
-    Ok(worst)
-}
-
-/// What there is to compare of a content, without what is ignored: itself and what stands for it.
-pub(super) fn kept_of(
-    snapshot: &Snapshot,
-    collection: &Collection,
-    place: u32,
-) -> Result<Vec<(Rendition, Kept)>, AskError> {
-    let id = collection.table.id(place);
-    let mut contents = vec![(Rendition::Own, id)];
-    if collection.text {
-        contents.extend(renditions(snapshot, Place::file(id))?);
-    }
-    let mut kept = Vec::new();
-    for (rendition, content) in contents {
-        if let Some(row) = snapshot.content(content)? {
-            let content = Kept::of(snapshot, &row)?;
-            kept.push((rendition, stripped(&collection.counts, content)));
-        }
-    }
-    Ok(kept)
-}
-
-/// How much of a is in b, and of b in a, by the pair of renditions that shares most.
-pub(super) fn containment(
-    collection: &Collection,
-    (a, of_a): (u32, &[(Rendition, Kept)]),
-    (b, of_b): (u32, &[(Rendition, Kept)]),
-) -> (Option<Score>, Option<Score>) {
-    let mut best = (None, None);
-    let mut offer = |measures: &Measures| {
-        let shares = (measures.a_in_b, measures.b_in_a);
-        if shares.0.max(shares.1) > best.0.max(best.1) {
-            best = shares;
-        }
-    };
-    let mut parts = [None, None];
-    let of = (a, b);
-    for (one, a) in of_a {
-        let is_compared =
-            |other: Rendition| collection.table.is_compared((of.0, *one), (of.1, other));
-        for (other, b) in of_b.iter().filter(|(other, _)| is_compared(*other)) {
-            let measures = if a.id == b.id {
-                Measures::identical(a.whole)
-            } else {
-                let ignored = Ignored(&collection.counts);
-                estimate((&a.sketch(), a.kind), (&b.sketch(), b.kind), &ignored)
-            };
-            if one.is_whole() {
-                parts[usize::from(*one == Rendition::WholeBytes)] = Some(measures);
-            } else if a.id != b.id || is_same_text(*one, *other, a.whole) {
-                offer(&measures);
-            }
-        }
-    }
-    if parts.iter().any(Option::is_some) {
-        let wholes = (collection.table.wholes(a), collection.table.wholes(b));
-        if let Some(matched) = match_of_wholes(wholes.0, wholes.1, parts, Relation::MIN_SHARED) {
-            offer(&matched.measures);
-        }
-    }
-    best
-}
-
 /// Links as rows, best first; `a` has the lesser path.
 fn in_words(collection: &Collection, links: Vec<HalfLink>) -> Vec<Link> {
     let rank = |place: u32| collection.table.rank(place);
@@ -425,6 +311,7 @@ pub(super) fn row(collection: &Collection, link: &HalfLink) -> Link {
         a_in_b,
         b_in_a,
         shared_bytes: link.shared(),
+        estimate: link.is_estimate(),
         layer: match link.matched_by() {
             By::Bytes => Layer::Bytes,
             By::Text | By::Whole(_) => Layer::Text,

@@ -9,21 +9,16 @@
 use std::collections::HashMap;
 
 use resemble_core::cluster::{chains, spanning_forest};
-use resemble_index::Snapshot;
 use resemble_proto::message::{Cluster, ClusterKind, Groups};
-use resemble_proto::number::Fraction;
 
-use super::Collection;
 use super::answer;
 use super::links::HalfLink;
+use super::meeting::{MEASURED, MeetingShares, Shown};
 use crate::ask::AskError;
 
 /// The family of a content as the only cluster; none if nothing is similar to it.
-pub(super) fn family(
-    snapshot: &Snapshot,
-    collection: &Collection,
-    of: u32,
-) -> Result<Groups, AskError> {
+pub(super) fn family(shown: &Shown<'_>, of: u32) -> Result<Groups, AskError> {
+    let (snapshot, collection) = (shown.snapshot, shown.collection);
     let table = &collection.table;
     let components = &collection.links.components;
     let least = components[of as usize];
@@ -48,21 +43,16 @@ pub(super) fn family(
         .flat_map(|chain| chain.steps)
         .collect();
 
-    let center = answer::kept_of(snapshot, collection, of)?;
+    let center = shown.kept_of(of)?;
     let mut members = Vec::new();
     let mut links = Vec::new();
     let mut halves = Vec::new();
     for step in &steps {
-        let other = answer::kept_of(snapshot, collection, step.node)?;
         let shares = if step.node == of {
-            (Some(1_000_000), Some(1_000_000))
+            MeetingShares::ALL
         } else {
-            let pair = ((step.node, &other[..]), (of, &center[..]));
-            let (there, back) = answer::containment(collection, pair.0, pair.1);
-            (
-                Fraction::from(there).millionths(),
-                Fraction::from(back).millionths(),
-            )
+            let other = shown.kept_of(step.node)?;
+            shown.measured((step.node, &other[..]), (of, &center[..]))?
         };
         members.push(answer::member(snapshot, collection, step.node, shares)?);
         if let Some((from, tie)) = step.from {
@@ -77,12 +67,12 @@ pub(super) fn family(
     }
     answer::mark_newest(members.iter_mut());
     let order: Vec<u32> = steps.iter().map(|step| step.node).collect();
-    if order.len() > answer::MEASURED {
+    if order.len() > MEASURED {
         groups.summary.notes.push(format!(
-            "the worst pair is that of the first {} versions",
-            answer::MEASURED
+            "the worst pair is that of the first {MEASURED} versions"
         ));
     }
+    let (worst, is_estimate) = shown.worst(&links, &order)?;
     let summary = &mut groups.summary;
     summary.clusters = 1;
     summary.cluster_files = nodes.len() as u64;
@@ -92,7 +82,8 @@ pub(super) fn family(
         kind: ClusterKind::Family,
         center: answer::path(collection, of),
         average: answer::average(&links),
-        worst: answer::worst(snapshot, collection, &links, &order)?,
+        worst,
+        estimate: is_estimate || links.iter().any(HalfLink::is_estimate),
         bytes: groups.summary.cluster_bytes,
         component: answer::id(snapshot, collection, least)?,
         members,

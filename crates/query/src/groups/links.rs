@@ -18,6 +18,7 @@ use super::sort::{Merge, Record, SortedRun, put_words, take_words};
 use super::table::Table;
 use crate::ask::AskError;
 use crate::nominate::evidence::Counts;
+use crate::renditions::Rendition;
 
 /// A link as one of its ends sees it. Shares are in millionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,7 +32,8 @@ pub(super) struct HalfLink {
     score: u32,
     /// The larger containment after the discount for common text.
     left: u32,
-    /// How many contents have the common text, if there is a discount; in the top bits, [`By`].
+    /// How many contents have the common text, if there is a discount; in the top bits [`By`], and
+    /// whether the measures are estimates.
     contents: u32,
     // Two halves: so it has 36 bytes, and not 40.
     shared: [u32; 2],
@@ -48,12 +50,24 @@ pub(super) enum By {
     Whole(usize),
 }
 
+impl By {
+    /// The wholes, if this is one: what it is compared with is one of the same kind.
+    pub(super) const fn of_wholes(rendition: Rendition) -> Option<Self> {
+        match rendition {
+            Rendition::WholeText => Some(Self::Whole(0)),
+            Rendition::WholeBytes => Some(Self::Whole(1)),
+            Rendition::Own | Rendition::Unpacked | Rendition::Text => None,
+        }
+    }
+}
+
 impl HalfLink {
     const UNKNOWN: u32 = u32::MAX;
     /// Bits of `contents`.
     const BY_TEXT: u32 = 1 << 31;
     const BY_WHOLE: [u32; 2] = [1 << 30, 1 << 29];
-    const COUNT: u32 = (1 << 29) - 1;
+    const ESTIMATE: u32 = 1 << 28;
+    const COUNT: u32 = (1 << 28) - 1;
 
     /// The link of two places with these measures; `score` as [`Tie::score`]. `rarity`: of what is
     /// common in it, if anything is.
@@ -87,9 +101,22 @@ impl HalfLink {
             By::Whole(at) => Self::BY_WHOLE[at],
         };
         Self {
-            contents: self.contents & Self::COUNT | bit,
+            contents: self.contents & (Self::COUNT | Self::ESTIMATE) | bit,
             ..self
         }
+    }
+
+    /// The same link, of measures that are estimates.
+    pub(super) const fn estimated(self) -> Self {
+        Self {
+            contents: self.contents | Self::ESTIMATE,
+            ..self
+        }
+    }
+
+    /// Whether its measures are estimates; else they are those of the contents.
+    pub(super) const fn is_estimate(&self) -> bool {
+        self.contents & Self::ESTIMATE != 0
     }
 
     /// Which renditions make it.
@@ -115,10 +142,11 @@ impl HalfLink {
         }
     }
 
-    /// What the better of two links of one pair has more of.
+    /// What the better of two links of one pair has more of: as everywhere, the larger share.
     pub(super) fn worth(&self) -> impl Ord {
         let by_bytes = self.matched_by() == By::Bytes;
-        (self.score, self.tie().containment(), by_bytes, *self)
+        let tie = self.tie();
+        (tie.containment(), tie.there, by_bytes, *self)
     }
 
     /// The same link as the other end sees it.

@@ -5,22 +5,25 @@
 //! (so that copies multiply nothing: their figure 7) and with two kinds of evidence:
 //!
 //! ```text
-//! files ─► table ─► common ─────────► solve ───────► links ─► stars ───► answer
-//!          places   sort, count,      pack, measure           chains ──► family, order
+//! files ─► table ─► common ─────────► solve ────────► drafts ─► links ─► stars ───► answer
+//!          places   sort, count,      pack, estimate  prove              chains ──► family, order
 //!                   union-find        block by block
 //! ```
 //!
 //! 1. `table` numbers the contents by digest. From here on numbers decide every tie.
 //! 2. `common` sorts all (piece, content) records, ignores pieces that too many have, and finds
 //!    what hangs together at all.
-//! 3. `solve` drops what is alone, packs the rest into problems that fit, and measures every pair
-//!    with something in common. A pair is a **link** if it has a relation (or reaches `min`), and
-//!    what common text makes of its score is not all of it.
+//! 3. `solve` drops what is alone, packs the rest into problems that fit, and estimates pairs with
+//!    something in common. What may be a **link** by its estimate's interval becomes a draft.
+//!    `drafts` measures these on the contents, and `terms` says which are links. What cannot be
+//!    read, and what is beyond what a question may read, keeps its estimate and says so.
 //! 4. `resemble_core::cluster` cuts the network of links into groups that cannot chain; the
 //!    connected components are what `--family` and `order` follow.
 //! 5. What stands for files (`renditions`) is among the contents; a link of such a one is a link of
 //!    the files that it stands for, and of several links of two files the best counts.
 //! 6. `answer` puts into words the groups that are shown, and only those.
+//!
+//! Members and the worst pair of a group need not be linked: `meeting` measures them, too.
 //!
 //! **Memory.** Of each file its path and of each content some 50 bytes are in memory always, and
 //! the answer. Everything else obeys [`GroupsRequest::memory`]: sorting, problems and links go to
@@ -36,25 +39,33 @@ use resemble_proto::message::{
     Whole,
 };
 use resemble_proto::path::PathText;
+use resemble_scan::parts::PartReader;
 
 use crate::ask::AskError;
+use crate::prove::many::PairProver;
 use crate::renditions::owners::RenditionOwners;
 use crate::scope::ScopedFiles;
 
 mod answer;
 mod common;
+mod drafts;
 mod family;
 mod links;
+mod meeting;
+pub(crate) mod near;
 mod order;
 mod partition;
 pub(crate) mod scratch;
 mod solve;
 pub mod sort;
 mod table;
+mod terms;
 
 use links::{HalfLink, LinkSimilarity, Links};
-use solve::{LinkTerms, Solved, Solver};
+use meeting::Shown;
+use solve::{Solved, Solver};
 use table::Table;
+use terms::LinkTerms;
 
 /// How much memory there is.
 #[derive(Clone, Copy, Debug)]
@@ -98,11 +109,17 @@ struct Collection {
     errors: Vec<SoftError>,
     /// Renditions of files take part.
     text: bool,
+    renditions: RenditionOwners,
+    room: Room,
     stop: StopFlag,
 }
 
 impl Collection {
-    fn of(snapshot: &Snapshot, request: &GroupsRequest, dir: &Path) -> Result<Self, AskError> {
+    fn of(
+        (snapshot, part_reader): (&Snapshot, Option<&dyn PartReader>),
+        request: &GroupsRequest,
+        dir: &Path,
+    ) -> Result<Self, AskError> {
         let scoped = ScopedFiles::of(snapshot, &request.scope)?;
         let looked = scoped.looked(snapshot);
         let renditions = if request.text {
@@ -111,7 +128,6 @@ impl Collection {
             RenditionOwners::default()
         };
         let table = Table::of(snapshot, &scoped, &renditions)?;
-        drop(renditions);
         let room = Room::of(request);
         let limit = match request.degree {
             Degree::Usual => snapshot.boilerplate_limit(),
@@ -124,11 +140,16 @@ impl Collection {
             None => About::Everything,
             Some(path) => asked(snapshot, &scoped, &table, path, &mut errors)?,
         };
+        let files = (snapshot, &scoped);
+        let prover = PairProver::new(files, &renditions, part_reader, room.part(3));
         let solver = Solver {
             snapshot,
             table: &table,
             counts: &common.counts,
             terms: LinkTerms::of(request),
+            prover: &prover,
+            is_wanted: &|_, _| true,
+            work: drafts::MOST_WORK,
             room,
             dir,
         };
@@ -143,6 +164,7 @@ impl Collection {
         let contents = table.len();
         let stop = snapshot.stop();
         let links = Links::of(solved.runs, (contents, stop), &join, room, dir)?;
+        drop(prover);
         Ok(Self {
             counts: common.counts,
             ignored: common.ignored,
@@ -154,8 +176,20 @@ impl Collection {
             about,
             errors,
             text: request.text,
+            renditions,
+            room,
             stop: snapshot.stop().clone(),
         })
+    }
+
+    /// Measures what is shown of pairs that are no links.
+    fn prover<'a>(
+        &'a self,
+        snapshot: &'a Snapshot,
+        part_reader: Option<&'a dyn PartReader>,
+    ) -> PairProver<'a> {
+        let files = (snapshot, &self.scoped);
+        PairProver::new(files, &self.renditions, part_reader, self.room.part(3))
     }
 
     fn network(&self) -> LinkSimilarity<'_> {
@@ -201,21 +235,39 @@ fn asked(
     Ok(place.map_or(About::Nothing, About::Content))
 }
 
-/// The groups of a scope. `scratch` is a directory for what does not fit into
-/// [`GroupsRequest::memory`]; without a bound it is not touched.
+/// [`groups_with_parts`], without a reader of documents.
 pub fn groups(
     snapshot: &Snapshot,
     request: &GroupsRequest,
     scratch: &Path,
 ) -> Result<Whole<Groups>, AskError> {
-    let collection = Collection::of(snapshot, request, scratch)?;
+    groups_with_parts(snapshot, request, None, scratch)
+}
+
+/// The groups of a scope. `scratch` is a directory for what does not fit into
+/// [`GroupsRequest::memory`]; without a bound it is not touched. `part_reader` takes documents
+/// apart again, so that what their texts share is measured; without one it is estimated.
+pub fn groups_with_parts(
+    snapshot: &Snapshot,
+    request: &GroupsRequest,
+    part_reader: Option<&dyn PartReader>,
+    scratch: &Path,
+) -> Result<Whole<Groups>, AskError> {
+    let collection = Collection::of((snapshot, part_reader), request, scratch)?;
+    let prover = collection.prover(snapshot, part_reader);
+    let shown = Shown {
+        snapshot,
+        collection: &collection,
+        prover: &prover,
+    };
     let mut body = match collection.about {
-        About::Content(place) if request.family => family::family(snapshot, &collection, place)?,
+        About::Content(place) if request.family => family::family(&shown, place)?,
         _ => {
             let stars = stars(&mut collection.network())?;
-            answer::clusters(snapshot, &collection, &stars, request.top)?
+            answer::clusters(&shown, &stars, request.top)?
         }
     };
+    drop(prover);
     answer::identical(snapshot, &collection, request.top, &mut body)?;
     let total = body.summary.sets + body.summary.clusters;
     let mut header = collection.header(total);
@@ -227,18 +279,28 @@ pub fn groups(
     })
 }
 
-/// All paths of a scope, similar files side by side: for an archive that is compressed. The
-/// request's `of`, `family` and `top` have no say.
+/// [`order_with_parts`], without a reader of documents.
 pub fn order(
     snapshot: &Snapshot,
     request: &GroupsRequest,
+    scratch: &Path,
+) -> Result<Answer<OrderRow>, AskError> {
+    order_with_parts(snapshot, request, None, scratch)
+}
+
+/// All paths of a scope, similar files side by side: for an archive that is compressed. The
+/// request's `of`, `family` and `top` have no say. `part_reader` as in [`groups_with_parts`].
+pub fn order_with_parts(
+    snapshot: &Snapshot,
+    request: &GroupsRequest,
+    part_reader: Option<&dyn PartReader>,
     scratch: &Path,
 ) -> Result<Answer<OrderRow>, AskError> {
     let request = GroupsRequest {
         of: None,
         ..request.clone()
     };
-    let collection = Collection::of(snapshot, &request, scratch)?;
+    let collection = Collection::of((snapshot, part_reader), &request, scratch)?;
     let rows = order::rows(&collection)?;
     let header = collection.header(rows.len() as u64);
     Ok(Answer {

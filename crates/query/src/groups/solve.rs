@@ -1,10 +1,11 @@
-//! From contents that hang together to links: every pair with something in common is measured.
+//! From contents that hang together to links: every pair with something in common is looked at.
 //!
 //! The sets of [`super::common`] are problems by themselves. Contents that have nothing in common
 //! with any other are dropped, which are most; small sets are packed into problems of a size that
 //! fits; and a problem is solved in memory by [`PostingBlock`]. Where memory is bounded the
 //! contents of each problem are written to disk first, in one pass through the index, and read from
-//! there in one piece.
+//! there in one piece. What may be a link becomes a draft (`drafts`), and is one if it is when it
+//! is measured.
 //!
 //! A set that does not fit is solved **piecewise**: a block of it that fits is compared with itself
 //! and with all that follows, which is read past it; then the next block. The pairs are the same,
@@ -13,152 +14,27 @@
 use std::path::Path;
 
 use parking_lot::Mutex;
-use resemble_core::cluster::{Sharing, first_fit_decreasing};
-use resemble_core::similarity::Boilerplate;
+use resemble_core::cluster::first_fit_decreasing;
 use resemble_core::similarity::discount::Rarity;
-use resemble_core::{ByteLen, Fingerprint, Measures, Relation, Score, similarity};
+use resemble_core::similarity::{Boilerplate, Sketch};
+use resemble_core::{ByteLen, Fingerprint, Measures};
 use resemble_index::Snapshot;
-use resemble_proto::message::{GroupsRequest, Layer};
-use resemble_proto::number::Fraction;
 
 use super::Room;
+use super::drafts::LinkDraft;
 use super::links::{By, HalfLink};
 use super::partition::Partition;
-use super::sort::{SortedRun, Sorter};
+use super::sort::{Record, SortedRun, Sorter};
 use super::table::Table;
+use super::terms::{LinkTerms, PairFound};
 use crate::ask::AskError;
-use crate::judge::estimate::{enough_shared, estimate};
-use crate::judge::matched::match_of_wholes;
+use crate::judge::estimate::estimate;
+use crate::judge::matched::all_words;
 use crate::nominate::block::{Common, PostingBlock, Tally};
 use crate::nominate::evidence::{Counts, Kept};
 use crate::parallel::{on_threads, ordered, threads};
-use crate::renditions::{Rendition, is_same_text, layer, same_words};
-
-/// Which pairs are links.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct LinkTerms {
-    min: Fraction,
-    min_shared: ByteLen,
-}
-
-/// Scattered edits spoil 64 windows each but one byte: with a share p of the windows in common the
-/// containment is at most about p·(1 − ln p), which is below 6·p for every p ≥ 0.007. The factor
-/// 8 leaves room for the error of small samples. (The bound of `find`.)
-const MOST_PER_WINDOW: f64 = 8.0;
-
-impl LinkTerms {
-    pub(super) fn of(request: &GroupsRequest) -> Self {
-        let shared = request.min_shared.map(ByteLen);
-        Self {
-            min: request.min,
-            min_shared: shared.unwrap_or(Relation::MIN_SHARED),
-        }
-    }
-
-    /// The least score that a link must have left after the discount for common text.
-    fn least(&self) -> Fraction {
-        let partly = Fraction::from(Score::new(Relation::PARTLY));
-        if self.min == Fraction::NONE {
-            partly
-        } else {
-            self.min.min(partly)
-        }
-    }
-
-    /// Whether so much in common could come to a link: thousands share a phrase, few share a file.
-    fn could_be(&self, (a, b): (&Kept, &Kept), common: Common) -> bool {
-        if common.chunks > 0 {
-            return true;
-        }
-        let level = a.signature.level.max(b.signature.level);
-        let usable = |kept: &Kept| kept.signature.at_level(level).count();
-        let fewer = usable(a).min(usable(b)).max(1);
-        let least = self.min.score().map_or(Relation::PARTLY, Score::get);
-        f64::from(common.fingerprints) / fewer as f64 >= least / MOST_PER_WINDOW
-    }
-
-    /// The link of a pair as seen from its first content, if the pair is one.
-    fn link(
-        &self,
-        places: (u32, u32),
-        (a, b): (&Kept, &Kept),
-        counts: &Counts,
-    ) -> Option<HalfLink> {
-        let (of_a, of_b) = ((&a.sketch(), a.kind), (&b.sketch(), b.kind));
-        let measures = estimate(of_a, of_b, &Ignored(counts));
-        let rarity = || counts.rarity(&a.sketch(), &b.sketch());
-        let same = same_words(a.words, b.words);
-        self.link_of(places, (a.size, b.size), &measures, same, rarity)
-    }
-
-    /// The link that these measures make, if they make one; `same`: both have the same text.
-    fn link_of(
-        &self,
-        places: (u32, u32),
-        sizes: (ByteLen, ByteLen),
-        measures: &Measures,
-        same: bool,
-        rarity: impl FnOnce() -> Option<Rarity>,
-    ) -> Option<HalfLink> {
-        let raw = measures.containment()?;
-        let is_link = same
-            || if self.min == Fraction::NONE {
-                let (a, b) = sizes;
-                similarity::relation(false, a, b, measures, self.min_shared).is_some()
-            } else {
-                Fraction::from(raw) >= self.min && enough_shared(sizes, measures, self.min_shared)
-            };
-        if !is_link {
-            return None;
-        }
-        let rarity = rarity();
-        let share = |share: Option<Score>| share.map_or(0.0, Score::get);
-        let score = Sharing {
-            sizes: (sizes.0.0, sizes.1.0),
-            shares: (share(measures.a_in_b), share(measures.b_in_a)),
-            weight: rarity.map_or(1.0, |rarity| rarity.weight),
-        }
-        .kinship();
-        if Fraction::from_millionths(score) < self.least() {
-            return None;
-        }
-        Some(HalfLink::new(places, measures, score, rarity))
-    }
-
-    /// The one link of two files that several pairs of renditions connect: the best of them. The
-    /// two wholes make one link together.
-    pub(super) fn join(&self, halves: &[HalfLink], table: &Table) -> Option<HalfLink> {
-        let mut best: Option<HalfLink> = None;
-        let mut parts = [None, None];
-        for half in halves {
-            match half.matched_by() {
-                By::Whole(at) => parts[at] = Some(half.measures()),
-                By::Bytes | By::Text => {
-                    if best.is_none_or(|best| half.worth() > best.worth()) {
-                        best = Some(*half);
-                    }
-                }
-            }
-        }
-        let ends = halves.first().map(|half| (half.from, half.to))?;
-        let wholes = (table.wholes(ends.0), table.wholes(ends.1));
-        let whole = parts
-            .iter()
-            .any(Option::is_some)
-            .then(|| match_of_wholes(wholes.0, wholes.1, parts, self.min_shared))
-            .flatten()
-            .and_then(|matched| {
-                let same = matched.relation == Some(Relation::SameText);
-                self.link_of(ends, matched.sizes, &matched.measures, same, || None)
-            })
-            .map(|half| half.with_match(By::Text));
-        match (best, whole) {
-            (Some(best), Some(whole)) if whole.worth() > best.worth() => Some(whole),
-            (Some(best), _) => Some(best),
-            (None, whole) => whole,
-        }
-    }
-}
+use crate::prove::many::PairProver;
+use crate::renditions::{Rendition, is_same_text};
 
 /// Boilerplate for contents whose ignored fingerprints have been taken out already. Asking about
 /// each of them again would cost as much as the estimate itself.
@@ -176,12 +52,16 @@ impl Boilerplate for Ignored<'_> {
 }
 
 /// What problems are solved with.
-#[derive(Debug)]
 pub(super) struct Solver<'a> {
     pub(super) snapshot: &'a Snapshot,
     pub(super) table: &'a Table,
     pub(super) counts: &'a Counts,
     pub(super) terms: LinkTerms,
+    pub(super) prover: &'a PairProver<'a>,
+    /// Whether two files are compared, by their places.
+    pub(super) is_wanted: &'a (dyn Fn(u32, u32) -> bool + Sync),
+    /// How much is read: as [`super::drafts::MOST_WORK`].
+    pub(super) work: u64,
     pub(super) room: Room,
     pub(super) dir: &'a Path,
 }
@@ -214,7 +94,7 @@ impl Solver<'_> {
             .partition(|&at| problems.weights[at] > capacity.min(all / 2));
 
         let mut solved = Solved::default();
-        let sinks = Sinks::default();
+        let (sinks, links) = (Sinks::default(), Sinks::default());
         for problem in large {
             let whole = self.room.part(3).unwrap_or(u64::MAX);
             let pieces = self.piecewise(&source, problem, whole, &sinks)?;
@@ -229,18 +109,23 @@ impl Solver<'_> {
         solved.notes.sort_unstable();
         let solve = |at: usize, (): &mut ()| {
             let (places, kept) = source.all(small[at], self)?;
-            self.block(&places, &self.block_of(kept), 1, &sinks)
+            self.block(&places, &self.block_of(kept, false), 1, &sinks)
         };
         ordered(small.len(), || (), solve)?;
-        self.same_texts(sets, only, &sinks)?;
-        for sink in sinks.0.into_inner() {
-            solved.runs.extend(sink.finish()?);
-        }
+        drop(source);
+        self.prove(sinks.finish()?, &links)?;
+        self.same_texts(sets, only, &links)?;
+        solved.runs = links.finish()?;
         Ok(solved)
     }
 
     /// Links the files that have one content as a rendition.
-    fn same_texts(&self, sets: &[u32], only: Option<u32>, sinks: &Sinks) -> Result<(), AskError> {
+    fn same_texts(
+        &self,
+        sets: &[u32],
+        only: Option<u32>,
+        links: &Sinks<HalfLink>,
+    ) -> Result<(), AskError> {
         let mut sink = None;
         for place in self.table.stand_ins() {
             if only.is_some_and(|only| sets[place as usize] != only) {
@@ -248,6 +133,14 @@ impl Solver<'_> {
             }
             let owners: Vec<(u32, Rendition)> = self.table.owners(place).collect();
             let size = ByteLen(self.table.size(place));
+            let measures = Measures::identical(size);
+            let found = PairFound {
+                sizes: (size, size),
+                measures: all_words(&measures),
+                same: true,
+                is_estimate: false,
+                rarity: None,
+            };
             self.snapshot.stop().go_on()?;
             for (at, &one) in owners.iter().enumerate() {
                 // A few are all linked with each other. More are linked with the first one, which
@@ -256,149 +149,159 @@ impl Solver<'_> {
                     break;
                 }
                 for &other in &owners[at + 1..] {
-                    let measures = Measures::identical(size);
-                    // What is packed in two files may be equal whatever text is in it.
-                    let is_equal = is_same_text(one.1, other.1, size);
-                    if one.0 == other.0 || !(is_equal || self.table.is_compared(one, other)) {
+                    let ends = (one.0, other.0);
+                    if one.0 == other.0 {
                         continue;
                     }
-                    self.keep((sinks, &mut sink), (one, other), |ends| {
-                        is_equal
-                            .then(|| {
-                                self.terms
-                                    .link_of(ends, (size, size), &measures, true, || None)
-                            })
-                            .flatten()
-                            .map(|link| (link, measures))
-                    })?;
+                    let link = if let Some(by) = By::of_wholes(one.1) {
+                        let whole = HalfLink::new(ends, &measures, 0, None).with_match(by);
+                        (one.1 == other.1).then_some(whole)
+                    } else if is_same_text(one.1, other.1, size) {
+                        // What is packed in two files may be equal whatever text is in it.
+                        let link = self.terms.link_of(ends, &found);
+                        link.map(|link| link.with_match(By::Text))
+                    } else {
+                        None
+                    };
+                    if let Some(link) = link {
+                        self.push((links, &mut sink), link)?;
+                    }
                 }
             }
         }
-        sinks.put_back(vec![sink]);
+        links.put_back(vec![sink]);
         Ok(())
     }
 
-    /// Keeps the link that a pair of renditions makes between two files. `link` makes it from the
-    /// two ends and returns it with the measures.
-    fn keep(
-        &self,
-        (sinks, sink): (&Sinks, &mut Option<Sink>),
-        (one, other): ((u32, Rendition), (u32, Rendition)),
-        link: impl FnOnce((u32, u32)) -> Option<(HalfLink, Measures)>,
-    ) -> Result<(), AskError> {
-        let ends = (one.0, other.0);
-        let Some((link, measures)) = link(ends) else {
-            return Ok(());
-        };
-        let link = if one.1.is_whole() {
-            let at = usize::from(one.1 == Rendition::WholeBytes);
-            HalfLink::new(ends, &measures, 0, None).with_match(By::Whole(at))
-        } else {
-            match layer(one.1, other.1) {
-                Layer::Bytes => link,
-                Layer::Text => link.with_match(By::Text),
-            }
-        };
-        self.push((sinks, sink), link)
-    }
-
     /// Keeps a link, from both its ends, in the thread's own `sink`.
-    fn push(
+    pub(super) fn push(
         &self,
-        (sinks, sink): (&Sinks, &mut Option<Sink>),
+        (sinks, sink): (&Sinks<HalfLink>, &mut Option<Sorter<HalfLink>>),
         link: HalfLink,
     ) -> Result<(), AskError> {
-        let sink = match sink {
-            Some(sink) => sink,
-            none => none.insert(self.sink(sinks)?),
-        };
+        let sink = self.own(sinks, sink)?;
         sink.push(link)?;
         sink.push(link.swapped())
     }
 
-    /// A sink for the links of one thread.
-    fn sink(&self, sinks: &Sinks) -> Result<Sink, AskError> {
-        let idle = sinks.0.lock().pop();
-        let part = 6 * threads() as u64;
-        idle.map_or_else(|| Sorter::new(self.room.part(part), self.dir), Ok)
+    /// The sink of one thread.
+    fn own<'s, R: Record>(
+        &self,
+        sinks: &Sinks<R>,
+        sink: &'s mut Option<Sorter<R>>,
+    ) -> Result<&'s mut Sorter<R>, AskError> {
+        match sink {
+            Some(sink) => Ok(sink),
+            none => {
+                let part = self.room.part(6 * threads() as u64);
+                let idle = sinks.0.lock().pop();
+                let idle = idle.map_or_else(|| Sorter::new(part, self.dir), Ok)?;
+                Ok(none.insert(idle))
+            }
+        }
     }
 
-    fn block_of(&self, kept: Vec<Kept>) -> PostingBlock {
-        PostingBlock::of(kept, self.counts, self.snapshot.stop())
+    /// `is_part`: it has not all contents of its problem.
+    fn block_of(&self, kept: Vec<Kept>, is_part: bool) -> ProblemBlock {
+        let mut ignored = Vec::with_capacity(kept.len());
+        let mut usable = Vec::with_capacity(kept.len());
+        for content in kept {
+            let (content, of_it) = stripped(self.counts, content);
+            usable.push(content);
+            ignored.push(of_it);
+        }
+        ProblemBlock {
+            postings: PostingBlock::of(usable, self.counts, self.snapshot.stop()),
+            ignored,
+            is_part,
+        }
     }
 
     /// Compares the contents of a block with each other.
     fn block(
         &self,
         places: &[u32],
-        block: &PostingBlock,
+        block: &ProblemBlock,
         threads: usize,
-        sinks: &Sinks,
+        sinks: &Sinks<LinkDraft>,
     ) -> Result<(), AskError> {
-        let used = block.candidates(
+        let used = block.postings.candidates(
             threads,
             || None,
             |sink, a, b, common| {
-                let pair = (&block.kept[a], &block.kept[b]);
-                self.pair((sinks, sink), (places[a], places[b]), pair, common)
+                let places = (places[a], places[b]);
+                let pair = (block.at(a), block.at(b));
+                self.pair((sinks, sink), places, pair, (common, block.is_part))
             },
         )?;
         sinks.put_back(used);
         Ok(())
     }
 
-    /// Keeps the link of a pair, if it is one, in the thread's own `sink`.
+    /// Drafts a pair, if it may be a link, in the thread's own `sink`; `is_part`: of a problem that
+    /// is solved in parts.
     fn pair(
         &self,
-        (sinks, sink): (&Sinks, &mut Option<Sink>),
+        (sinks, sink): (&Sinks<LinkDraft>, &mut Option<Sorter<LinkDraft>>),
         places: (u32, u32),
-        pair: (&Kept, &Kept),
-        common: Common,
+        (a, b): (BlockContent<'_>, BlockContent<'_>),
+        (common, is_part): (Common, bool),
     ) -> Result<(), AskError> {
-        let (a, b) = places;
-        let own = |place| (place, Rendition::Own);
-        let plain = self.table.is_plain(a) && self.table.is_plain(b);
-        if !plain || !self.table.is_compared(own(a), own(b)) {
-            return self.stand_ins((sinks, sink), places, pair, common);
+        let (is_met, is_whole) = self.ways(places.0, places.1);
+        let pair = (a.0, b.0);
+        let mut may_link = is_met && self.terms.could_be(pair, common) && {
+            let weight = self.weight(pair, common, is_part);
+            self.terms.is_worth_an_estimate(pair, common, weight)
+        };
+        if !(may_link || is_whole) {
+            return Ok(());
         }
-        if self.terms.could_be(pair, common)
-            && let Some(link) = self.terms.link(places, pair, self.counts)
-        {
-            self.push((sinks, sink), link)?;
+        let measures = self.estimate(pair);
+        let rarity = self.rarity(a, b);
+        may_link &= self.terms.may_link(pair, &measures, rarity);
+        if may_link || is_whole {
+            let draft = LinkDraft::new(places, &measures, rarity, may_link);
+            self.own(sinks, sink)?.push(draft)?;
         }
         Ok(())
     }
 
-    /// As [`Self::pair`], where at least one content is a rendition of other files.
-    fn stand_ins(
-        &self,
-        (sinks, sink): (&Sinks, &mut Option<Sink>),
-        (a, b): (u32, u32),
-        pair: (&Kept, &Kept),
-        common: Common,
-    ) -> Result<(), AskError> {
-        let could_be = self.terms.could_be(pair, common);
-        for one in self.table.owners(a) {
-            for other in self.table.owners(b) {
-                let is_whole = one.1.is_whole() && one.1 == other.1;
-                if !(could_be || is_whole) || !self.table.is_compared(one, other) {
-                    continue;
-                }
-                self.keep((sinks, &mut *sink), (one, other), |ends| {
-                    if is_whole {
-                        let (of_a, of_b) = (
-                            (&pair.0.sketch(), pair.0.kind),
-                            (&pair.1.sketch(), pair.1.kind),
-                        );
-                        let measures = estimate(of_a, of_b, &Ignored(self.counts));
-                        return Some((HalfLink::new(ends, &measures, 0, None), measures));
-                    }
-                    let link = self.terms.link(ends, pair, self.counts)?;
-                    Some((link, link.measures()))
-                })?;
-            }
+    /// What a sample that two contents have in common counts on average. In a part of a problem not
+    /// all that have it are known.
+    fn weight(&self, (a, b): (&Kept, &Kept), common: Common, is_part: bool) -> f64 {
+        if is_part {
+            let rarity = self.counts.rarity(&a.sketch(), &b.sketch());
+            rarity.map_or(1.0, |rarity| rarity.weight)
+        } else {
+            f64::from(common.rare) / f64::from(common.fingerprints.max(1))
         }
-        Ok(())
+    }
+
+    fn estimate(&self, (a, b): (&Kept, &Kept)) -> Measures {
+        let (of_a, of_b) = ((&a.sketch(), a.kind), (&b.sketch(), b.kind));
+        estimate(of_a, of_b, &Ignored(self.counts))
+    }
+
+    /// How rare all is that a pair shares, what is ignored included: a measure counts it.
+    fn rarity(&self, a: BlockContent<'_>, b: BlockContent<'_>) -> Option<Rarity> {
+        if a.1.is_empty() || b.1.is_empty() {
+            return self.counts.rarity_of_all(&a.0.sketch(), &b.0.sketch());
+        }
+        let whole = |(kept, ignored): BlockContent<'_>| {
+            let mut signature = kept.signature.clone();
+            signature.fingerprints.extend(ignored);
+            signature
+        };
+        let (of_a, of_b) = (whole(a), whole(b));
+        let of_a = Sketch {
+            signature: &of_a,
+            ..a.0.sketch()
+        };
+        let of_b = Sketch {
+            signature: &of_b,
+            ..b.0.sketch()
+        };
+        self.counts.rarity_of_all(&of_a, &of_b)
     }
 
     /// Solves a problem block by block, each of at most `room` bytes. Returns how many blocks it
@@ -408,11 +311,11 @@ impl Solver<'_> {
         source: &ContentSource,
         problem: usize,
         room: u64,
-        sinks: &Sinks,
+        sinks: &Sinks<LinkDraft>,
     ) -> Result<usize, AskError> {
         let ContentSource::Disk(partition) = source else {
             let (places, kept) = source.all(problem, self)?;
-            self.block(&places, &self.block_of(kept), threads(), sinks)?;
+            self.block(&places, &self.block_of(kept, false), threads(), sinks)?;
             return Ok(1);
         };
         let mut contents = partition.contents(problem);
@@ -429,18 +332,18 @@ impl Solver<'_> {
                     break;
                 }
                 places.push(place);
-                kept.push(stripped(self.counts, content));
+                kept.push(content);
             }
             if kept.is_empty() {
                 return Ok(pieces);
             }
-            let block = self.block_of(kept);
+            let block = self.block_of(kept, true);
             self.block(&places, &block, threads(), sinks)?;
             // What follows is read past the block.
             let rest = Mutex::new((held.clone(), contents.clone()));
             let used = on_threads(threads(), || {
                 let mut sink = None;
-                let mut tally = Tally::new(block.kept.len());
+                let mut tally = Tally::new(places.len());
                 loop {
                     self.snapshot.stop().go_on()?;
                     let mut rest_of = rest.lock();
@@ -452,9 +355,10 @@ impl Solver<'_> {
                     let Some((place, content)) = next else {
                         return Ok::<_, AskError>(sink);
                     };
-                    let content = stripped(self.counts, content);
-                    block.against(&content, &mut tally, |a, common| {
-                        let pair = (&block.kept[a], &content);
+                    let (content, ignored) = stripped(self.counts, content);
+                    block.postings.against(&content, &mut tally, |a, common| {
+                        let pair = (block.at(a), (&content, &ignored[..]));
+                        let common = (common, true);
                         self.pair((sinks, &mut sink), (places[a], place), pair, common)
                     })?;
                 }
@@ -494,23 +398,54 @@ impl Solver<'_> {
     }
 }
 
-/// The content without the fingerprints that are ignored, which nothing that follows needs.
-pub(super) fn stripped(counts: &Counts, mut kept: Kept) -> Kept {
-    let ignored = |f: Fingerprint| Boilerplate::fingerprint(counts, f);
-    kept.signature.fingerprints.retain(|&f| !ignored(f));
-    kept
+/// The content without the fingerprints that are ignored, and these.
+pub(super) fn stripped(counts: &Counts, mut kept: Kept) -> (Kept, Vec<Fingerprint>) {
+    let is_ignored = |f: &mut Fingerprint| Boilerplate::fingerprint(counts, *f);
+    let ignored = kept.signature.fingerprints.extract_if(.., is_ignored);
+    let ignored = ignored.collect();
+    (kept, ignored)
 }
 
-/// Where the links that a thread finds go.
-type Sink = Sorter<HalfLink>;
+/// A content without what is ignored of it, and that.
+type BlockContent<'b> = (&'b Kept, &'b [Fingerprint]);
+
+/// Contents that are compared with each other.
+struct ProblemBlock {
+    /// Without what is ignored of them.
+    postings: PostingBlock,
+    /// What is ignored of each.
+    ignored: Vec<Vec<Fingerprint>>,
+    /// It has not all contents of its problem.
+    is_part: bool,
+}
+
+impl ProblemBlock {
+    fn at(&self, at: usize) -> BlockContent<'_> {
+        (&self.postings.kept[at], &self.ignored[at])
+    }
+}
 
 /// The sinks that no thread uses at the moment.
-#[derive(Debug, Default)]
-struct Sinks(Mutex<Vec<Sink>>);
+#[derive(Debug)]
+pub(super) struct Sinks<R>(Mutex<Vec<Sorter<R>>>);
 
-impl Sinks {
-    fn put_back(&self, used: Vec<Option<Sink>>) {
+impl<R> Default for Sinks<R> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<R: Record> Sinks<R> {
+    pub(super) fn put_back(&self, used: Vec<Option<Sorter<R>>>) {
         self.0.lock().extend(used.into_iter().flatten());
+    }
+
+    fn finish(self) -> Result<Vec<SortedRun<R>>, AskError> {
+        let mut runs = Vec::new();
+        for sink in self.0.into_inner() {
+            runs.extend(sink.finish()?);
+        }
+        Ok(runs)
     }
 }
 
@@ -577,7 +512,7 @@ impl ContentSource {
         let mut all = (Vec::new(), Vec::new());
         let mut push = |place, kept| {
             all.0.push(place);
-            all.1.push(stripped(solver.counts, kept));
+            all.1.push(kept);
         };
         match self {
             Self::Index(places) => {

@@ -70,7 +70,8 @@ impl PostingBlock {
     pub(crate) fn counting(kept: Vec<Kept>, limit: u32, stop: &StopFlag) -> (Self, Counts) {
         let mut counts = Counts::new(limit);
         let samples = |content: &Kept| fingerprint_keys(&content.sketch());
-        let fingerprints = Lists::new(&kept, limit as usize, samples, |key, contents| {
+        let limits = (limit as usize, limit);
+        let fingerprints = Lists::new(&kept, limits, samples, |key, contents| {
             counts.note(PostingKind::Fingerprint, key, contents);
         });
         for content in &kept {
@@ -79,7 +80,7 @@ impl PostingBlock {
         let mut of_chunks = Counts::new(limit);
         let chunks =
             |content: &Kept| usable(chunk_keys(&content.sketch()), PostingKind::Chunk, &counts);
-        let chunks = Lists::new(&kept, limit as usize, chunks, |key, contents| {
+        let chunks = Lists::new(&kept, limits, chunks, |key, contents| {
             of_chunks.note(PostingKind::Chunk, key, contents);
         });
         counts.join(of_chunks);
@@ -95,9 +96,10 @@ impl PostingBlock {
     /// A block of some of the contents in question, of which `counts` knows what is common. When
     /// `stop` is set, looking for candidates ends early.
     pub(crate) fn of(kept: Vec<Kept>, counts: &Counts, stop: &StopFlag) -> Self {
+        let limits = (usize::MAX, counts.limit());
         let fingerprints = Lists::new(
             &kept,
-            usize::MAX,
+            limits,
             |content| {
                 usable(
                     fingerprint_keys(&content.sketch()),
@@ -109,7 +111,7 @@ impl PostingBlock {
         );
         let chunks = Lists::new(
             &kept,
-            usize::MAX,
+            limits,
             |content| usable(chunk_keys(&content.sketch()), PostingKind::Chunk, counts),
             |_, _| {},
         );
@@ -244,10 +246,10 @@ struct Lists {
 
 impl Lists {
     /// `note` is told of every key and how many contents have it. Keys of more than `limit` have no
-    /// list.
+    /// list; `cutoff` is that of what a key counts.
     fn new(
         kept: &[Kept],
-        limit: usize,
+        (limit, cutoff): (usize, u32),
         keys: impl Fn(&Kept) -> Vec<u64>,
         mut note: impl FnMut(u64, usize),
     ) -> Self {
@@ -281,8 +283,7 @@ impl Lists {
         lists.of = vec![ListRest::default(); next[kept.len()]];
         for at in 0..lists.keys.len() {
             let (begin, end) = lists.range(at);
-            let limit = u32::try_from(limit).unwrap_or(u32::MAX);
-            let weight = discount::weight((end - begin) as u32, limit) as f32;
+            let weight = discount::weight((end - begin) as u32, cutoff) as f32;
             for from in begin..end.saturating_sub(1) {
                 let next = &mut next[lists.contents[from] as usize];
                 lists.of[*next] = ListRest {

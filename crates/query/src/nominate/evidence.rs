@@ -132,6 +132,11 @@ impl Counts {
         }
     }
 
+    /// What more contents have is boilerplate.
+    pub(crate) const fn limit(&self) -> u32 {
+        self.limit
+    }
+
     /// Takes note of a key that so many contents have.
     pub(crate) fn note(&mut self, kind: PostingKind, key: u64, contents: usize) {
         let contents = u32::try_from(contents).unwrap_or(u32::MAX);

@@ -2,5 +2,6 @@
 
 pub(crate) mod exact;
 pub(crate) mod extracted;
+pub(crate) mod many;
 pub(crate) mod read;
 pub(crate) mod texts;

@@ -187,7 +187,7 @@ impl Texts {
 }
 
 /// The text of a document, made of it again, if it still is this content.
-fn text_of_document(
+pub(crate) fn text_of_document(
     (snapshot, scoped): (&Snapshot, &ScopedFiles),
     renditions: &RenditionOwners,
     part_reader: &dyn PartReader,

@@ -8,16 +8,28 @@ use resemble_core::{ByteLen, ContentId, Score};
 use resemble_index::Snapshot;
 use resemble_proto::message::{GroupsRequest, MarkRequest, TemplateRow};
 use resemble_proto::number::Fraction;
+use resemble_scan::parts::PartReader;
 
 use super::file::{TemplateError, TemplateRecord};
 use super::store::Store;
 use crate::groups;
 use crate::nominate::evidence::Kept;
 
-/// Records what the files of the request have in common as a template of `store`. A content that
-/// several files have counts once. `scratch` as in [`groups::groups`].
+/// [`mark_with_parts`], without a reader of documents.
 pub fn mark(
     snapshot: &Snapshot,
+    store: &Store,
+    request: &MarkRequest,
+    scratch: &Path,
+) -> Result<TemplateRow, TemplateError> {
+    mark_with_parts((snapshot, None), store, request, scratch)
+}
+
+/// Records what the files of the request have in common as a template of `store`. A content that
+/// several files have counts once. `scratch` and the reader of documents as in
+/// [`groups::groups_with_parts`]: a cluster is known by what it was shown with.
+pub fn mark_with_parts(
+    (snapshot, part_reader): (&Snapshot, Option<&dyn PartReader>),
     store: &Store,
     request: &MarkRequest,
     scratch: &Path,
@@ -28,7 +40,7 @@ pub fn mark(
         .map(|file| file.as_path().to_owned())
         .collect();
     if let Some(id) = &request.cluster {
-        files.extend(members(snapshot, request, id, scratch)?);
+        files.extend(members((snapshot, part_reader), request, id, scratch)?);
     }
     let kept = kept(snapshot, &files)?;
     let sketches: Vec<Sketch<'_>> = kept.iter().map(Kept::sketch).collect();
@@ -54,17 +66,18 @@ pub fn mark(
 
 /// The paths of a cluster's members.
 fn members(
-    snapshot: &Snapshot,
+    (snapshot, part_reader): (&Snapshot, Option<&dyn PartReader>),
     request: &MarkRequest,
     id: &str,
     scratch: &Path,
 ) -> Result<Vec<PathBuf>, TemplateError> {
-    let groups = groups::groups(
+    let groups = groups::groups_with_parts(
         snapshot,
         &GroupsRequest {
             scope: request.scope.clone(),
             ..GroupsRequest::default()
         },
+        part_reader,
         scratch,
     )?;
     let cluster = groups

@@ -6,12 +6,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::scene::Scene;
-use resemble_core::Relation;
+use resemble_core::similarity::Unit;
+use resemble_core::similarity::proof::Provable;
+use resemble_core::tree::Share;
+use resemble_core::{ContentKind, Relation};
 use resemble_proto::message::{Answer, DirRow, DirsRequest, Scope};
 use resemble_proto::number::Fraction;
 use resemble_query::dirs::{dirs, listing, relation};
 use resemble_scan::ingest::{RootOptions, Target};
 use resemble_testutil::in_a_process_of_its_own;
+use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::random::letters as text;
 
 fn ask(scene: &Scene, request: DirsRequest) -> Answer<DirRow> {
@@ -35,7 +39,7 @@ fn all(scene: &Scene) -> Vec<DirRow> {
 
 fn listed(scene: &Scene, dir: &str) -> Vec<DirRow> {
     let snapshot = scene.index.snapshot().expect("a snapshot");
-    let (rows, total) = listing(&snapshot, &scene.path(dir)).expect("a listing");
+    let (rows, total) = listing(&snapshot, &scene.path(dir), None).expect("a listing");
     assert_eq!(rows.len(), total.min(100));
     rows
 }
@@ -417,7 +421,7 @@ fn hostile_names_and_depths() {
     assert_eq!(shown(&scene, &all(&scene)), [one("x", "y", 100, 100)]);
     let name = Path::new("x").join(OsStr::from_bytes(b"\xff\xfe"));
     let snapshot = scene.index.snapshot().expect("a snapshot");
-    let (rows, _) = listing(&snapshot, &scene.root().join(name)).expect("a listing");
+    let (rows, _) = listing(&snapshot, &scene.root().join(name), None).expect("a listing");
     assert!(rows[0].b.as_bytes().ends_with(b"y/\xff\xfe"), "{rows:?}");
 }
 
@@ -464,5 +468,68 @@ fn answers_do_not_depend_on_the_order_of_coming() {
     assert_eq!(first, ask(&other, DirsRequest::default()));
     for _ in 0..3 {
         assert_eq!(first, ask(&other, DirsRequest::default()));
+    }
+}
+
+/// How much of one file lies in another, by the contents of both.
+fn exact_share(a: &Path, b: &Path) -> u32 {
+    let ready = |path: &Path| {
+        let bytes = fs::read(path).expect("a file");
+        Provable::new(ContentKind::of_whole(&bytes), bytes)
+    };
+    let proven = ready(a).measure(&ready(b), Unit::Words);
+    let share = Fraction::from(proven.measures.a_in_b);
+    share.millionths().expect("judged")
+}
+
+#[test]
+fn near_files_count_with_what_is_in_them() {
+    let mut scene = Scene::new();
+    for n in 0..6 {
+        let page = prose(20_000 + n, 5000);
+        scene.write(&format!("one/{n}"), &page);
+        scene.write(&format!("two/{n}"), edited(&page, n, 20 + 15 * n as usize));
+        scene.write(&format!("same/a/{n}"), text(20_100 + n, 3000));
+        scene.write(&format!("same/b/{n}"), text(20_100 + n, 3000));
+    }
+    scene.scan();
+    let expected = |from: &str, to: &str| {
+        let (mut shared, mut bytes) = (0, 0);
+        for n in 0..6 {
+            let paths = [from, to].map(|dir| scene.path(&format!("{dir}/{n}")));
+            let size = fs::metadata(&paths[0]).expect("a file").len();
+            shared += size * u64::from(exact_share(&paths[0], &paths[1])) / 1_000_000;
+            bytes += size;
+        }
+        Share::of(shared, bytes).millionths()
+    };
+    let near = |rows: &[DirRow]| {
+        let row = rows.iter().find(|row| row.a.as_path().ends_with("one"));
+        row.cloned().expect("a row")
+    };
+    let row = near(&all(&scene));
+    let shown = (row.a_in_b.millionths(), row.b_in_a.millionths());
+    let (there, back) = (expected("one", "two"), expected("two", "one"));
+    assert_eq!((shown, row.estimate), ((Some(there), Some(back)), false));
+    let of_listing = near(&listed(&scene, "one"));
+    assert_eq!(of_listing, row);
+}
+
+#[test]
+fn what_is_gone_counts_by_its_estimate_and_is_marked() {
+    let mut scene = Scene::new();
+    for n in 0..3 {
+        let page = prose(20_200 + n, 5000);
+        scene.write(&format!("one/{n}"), &page);
+        scene.write(&format!("two/{n}"), edited(&page, n, 20));
+        for copy in ["same/a", "same/b"] {
+            scene.write(&format!("{copy}/{n}"), text(20_300 + n, 3000));
+        }
+    }
+    scene.scan();
+    fs::remove_file(scene.path("two/1")).expect("removed");
+    fs::remove_file(scene.path("same/b/1")).expect("removed");
+    for row in all(&scene) {
+        assert_eq!(row.estimate, row.a.as_path().ends_with("one"), "{row:?}");
     }
 }

@@ -22,6 +22,7 @@ use resemble_testutil::prose::overwritten as edited;
 use resemble_testutil::random::{Random, letters as text};
 
 mod bounded;
+mod proven;
 
 fn everything(root: &Path) -> GroupsRequest {
     GroupsRequest {

@@ -58,12 +58,14 @@ fn center(cluster: &Cluster) -> Option<PathText> {
 /// Takes `center` and the members that are linked to it out of `rest` and makes them a cluster.
 fn split(rest: &mut Cluster, center: &PathText, part: usize) -> Cluster {
     // How much of each neighbour is in the centre, and how much of the centre is in it.
-    let mut shares: HashMap<PathText, (Fraction, Fraction)> = HashMap::new();
+    let mut shares: HashMap<PathText, (Fraction, Fraction, bool)> = HashMap::new();
     for link in &rest.links {
         if link.b == *center {
-            shares.insert(link.a.clone(), (link.a_in_b, link.b_in_a));
+            let of_a = (link.a_in_b, link.b_in_a, link.estimate);
+            shares.insert(link.a.clone(), of_a);
         } else if link.a == *center {
-            shares.insert(link.b.clone(), (link.b_in_a, link.a_in_b));
+            let of_b = (link.b_in_a, link.a_in_b, link.estimate);
+            shares.insert(link.b.clone(), of_b);
         }
     }
     let inside = |path: &PathText| path == center || shares.contains_key(path);
@@ -82,10 +84,10 @@ fn split(rest: &mut Cluster, center: &PathText, part: usize) -> Cluster {
     rest.members = others;
 
     for member in &mut members {
-        (member.a_in_b, member.b_in_a) = shares
+        (member.a_in_b, member.b_in_a, member.estimate) = shares
             .get(&member.path)
             .copied()
-            .unwrap_or((Fraction::ONE, Fraction::ONE));
+            .unwrap_or((Fraction::ONE, Fraction::ONE, false));
         member.newest = false;
     }
     let kind = kind(rest.kind, &members, center);
@@ -115,6 +117,7 @@ fn split(rest: &mut Cluster, center: &PathText, part: usize) -> Cluster {
         center: center.clone(),
         average: Fraction::from_millionths(average),
         worst: worst(&members, &links, rest.worst),
+        estimate: rest.estimate,
         bytes: members.iter().map(|member| member.size).sum(),
         component: rest.component.clone(),
         members,

@@ -29,6 +29,7 @@ fn share(percent: u32) -> Fraction {
 
 fn member(path: &str, mtime: i64) -> Member {
     Member {
+        estimate: false,
         path: path.into(),
         size: 100,
         mtime,
@@ -41,6 +42,7 @@ fn member(path: &str, mtime: i64) -> Member {
 
 fn link(a: &str, b: &str, percent: u32) -> Link {
     Link {
+        estimate: false,
         layer: resemble_proto::message::Layer::Bytes,
         a: a.into(),
         b: b.into(),
@@ -55,6 +57,7 @@ fn link(a: &str, b: &str, percent: u32) -> Link {
 fn star() -> Cluster {
     let names = ["docs/c", "docs/a", "docs/b", "docs/old/d", "docs/e"];
     Cluster {
+        estimate: false,
         id: "f00".to_owned(),
         kind: ClusterKind::Family,
         center: "docs/c".into(),

@@ -53,15 +53,16 @@ fn groups_are_one_table() {
     let report = Report::Groups(&document);
     assert_eq!(
         table(Style::Csv, report, b'\n'),
-        "row,id,kind,a,b,size,mtime,a_in_b,b_in_a,shared_bytes,discounted,reason\n\
-         identical,1,,\"a,b\",,5,-1,,,,,\n\
-         identical,1,,x\ty\u{fffd},,5,1,,,,,\n\
-         identical,2,,c,,4,,,,,,\n\
-         identical,2,,d,,4,,,,,,\n"
+        "row,id,kind,a,b,size,mtime,a_in_b,b_in_a,shared_bytes,discounted,reason,\
+         estimate\n\
+         identical,1,,\"a,b\",,5,-1,,,,,,\n\
+         identical,1,,x\ty\u{fffd},,5,1,,,,,,\n\
+         identical,2,,c,,4,,,,,,,\n\
+         identical,2,,d,,4,,,,,,,\n"
     );
     let text = table(Style::Tsv, report, b'\0');
     assert!(
-        text.starts_with("identical\t1\t\ta,b\t\t5\t-1\t\t\t\t\t\0"),
+        text.starts_with("identical\t1\t\ta,b\t\t5\t-1\t\t\t\t\t\t\0"),
         "{text:?}"
     );
     assert!(text.contains("\tx\\ty\u{fffd}\t"), "{text:?}");
@@ -123,6 +124,7 @@ fn discounts_have_columns() {
         reason: Some("61 % raw, 9 % after text found in 400 files".into()),
     };
     let link = |discount: &Discount| Link {
+        estimate: discount.reason.is_none(),
         layer: resemble_proto::message::Layer::Bytes,
         a: "p".into(),
         b: "q".into(),
@@ -134,6 +136,7 @@ fn discounts_have_columns() {
     let mut document = groups();
     document.body.identical.clear();
     document.body.clusters.push(Cluster {
+        estimate: false,
         id: "abc".into(),
         kind: ClusterKind::Pair,
         center: "p".into(),
@@ -145,8 +148,8 @@ fn discounts_have_columns() {
         links: vec![link(&discount), link(&Discount::default())],
     });
     let rows = "link,abc,pair,p,q,,,0.610000,0.000000,300,\
-                0.090000,\"61 % raw, 9 % after text found in 400 files\"\n\
-                link,abc,pair,p,q,,,0.610000,0.000000,300,,\n";
+                0.090000,\"61 % raw, 9 % after text found in 400 files\",false\n\
+                link,abc,pair,p,q,,,0.610000,0.000000,300,,,true\n";
     let text = table(Style::Csv, Report::Groups(&document), b'\n');
     assert!(text.ends_with(rows), "{text}");
 }

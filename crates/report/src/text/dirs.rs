@@ -7,6 +7,7 @@ use resemble_proto::documents::DirsDocument;
 use super::{percent, sentence};
 use crate::human::{human_count, human_size};
 use crate::lines::{Cell, TextWriter, Tint};
+use crate::rows::marked;
 
 /// Prints the pairs in the order of the document: both containments, what both share, how many
 /// files each has, and the names.
@@ -36,9 +37,16 @@ pub fn print(out: &mut TextWriter<'_>, document: &DirsDocument) -> io::Result<()
             } else {
                 Tint::Plain
             };
+            let share = |share| {
+                if pair.estimate {
+                    marked(share, true, tint)
+                } else {
+                    percent(share, pair.identical, tint)
+                }
+            };
             vec![
-                percent(pair.a_in_b, pair.identical, tint),
-                percent(pair.b_in_a, pair.identical, tint),
+                share(pair.a_in_b),
+                share(pair.b_in_a),
                 Cell::right(human_size(pair.shared_bytes), Tint::Plain),
                 Cell::right(
                     format!(

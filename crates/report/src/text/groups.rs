@@ -7,11 +7,11 @@ use resemble_proto::documents::GroupsDocument;
 use resemble_proto::message::{Cluster, IdenticalSet, Link, Member};
 use resemble_proto::path::PathText;
 
-use super::{files_and_bytes, percent, sentence};
+use super::{files_and_bytes, sentence};
 use crate::human::{counted, day, human_count, human_size};
 use crate::lines::{Cell, TextWriter, Tint};
 use crate::quote::harmless;
-use crate::rows::percent_text;
+use crate::rows::{marked, percent_text};
 
 /// Prints totals, sets and clusters, and links if the style is verbose.
 pub fn print(out: &mut TextWriter<'_>, document: &GroupsDocument) -> io::Result<()> {
@@ -97,8 +97,9 @@ fn print_set(out: &mut TextWriter<'_>, set: &IdenticalSet) -> io::Result<()> {
 /// Prints the kind, the id (which `resemble templates mark ID` takes) and figures. A family has no
 /// id, because it is put together for one file and is no cluster of the collection.
 fn print_head(out: &mut TextWriter<'_>, cluster: &Cluster, is_family: bool) -> io::Result<()> {
+    let mark = if cluster.estimate { "~" } else { "" };
     let mut title = format!(
-        "{}, average {}, worst {}",
+        "{}, average {mark}{}, worst {mark}{}",
         files_and_bytes(cluster.members.len() as u64, cluster.bytes),
         percent_text(cluster.average, false),
         percent_text(cluster.worst, false)
@@ -139,7 +140,8 @@ fn print_cluster(out: &mut TextWriter<'_>, cluster: &Cluster) -> io::Result<()> 
             let score = if member.path == cluster.center {
                 Cell::right("center", Tint::Heading)
             } else {
-                percent(member.a_in_b.max(member.b_in_a), false, Tint::Plain)
+                let score = member.a_in_b.max(member.b_in_a);
+                marked(score, member.estimate, Tint::Plain)
             };
             let rest = member_cells(out, member);
             std::iter::once(score).chain(rest).collect()
@@ -166,7 +168,8 @@ fn print_family(out: &mut TextWriter<'_>, family: &Cluster) -> io::Result<()> {
         .map(|member| {
             let step = steps.get(&member.path);
             let score = step.map_or(Cell::right("-", Tint::Faint), |link| {
-                percent(link.a_in_b.max(link.b_in_a), false, Tint::Plain)
+                let score = link.a_in_b.max(link.b_in_a);
+                marked(score, link.estimate, Tint::Plain)
             });
             let mut cells = vec![score];
             cells.extend(member_cells(out, member));
@@ -185,6 +188,16 @@ fn print_family(out: &mut TextWriter<'_>, family: &Cluster) -> io::Result<()> {
     Ok(())
 }
 
+/// What both have: of an estimate what is proven of it.
+fn shared(link: &Link) -> String {
+    let bytes = human_size(link.shared_bytes);
+    if link.estimate {
+        format!("at least {bytes}")
+    } else {
+        bytes
+    }
+}
+
 fn print_links(out: &mut TextWriter<'_>, cluster: &Cluster) -> io::Result<()> {
     let links: Vec<Vec<Cell>> = cluster
         .links
@@ -192,12 +205,9 @@ fn print_links(out: &mut TextWriter<'_>, cluster: &Cluster) -> io::Result<()> {
         .map(|link| {
             let mut cells = vec![
                 Cell::left("  link", Tint::Faint),
-                percent(link.a_in_b, false, Tint::Faint),
-                percent(link.b_in_a, false, Tint::Faint),
-                Cell::right(
-                    format!("at least {}", human_size(link.shared_bytes)),
-                    Tint::Faint,
-                ),
+                marked(link.a_in_b, link.estimate, Tint::Faint),
+                marked(link.b_in_a, link.estimate, Tint::Faint),
+                Cell::right(shared(link), Tint::Faint),
                 out.name(&link.a, Tint::Faint),
                 out.name(&link.b, Tint::Faint),
             ];

@@ -321,7 +321,8 @@ fn what_is_covered() {
 
 #[test]
 fn similar_directories() {
-    let pair = |a: &str, b: &str, identical| DirRow {
+    let pair = |a: &str, b: &str, identical: bool| DirRow {
+        estimate: !identical,
         a: a.into(),
         b: b.into(),
         a_in_b: share(100),
@@ -348,8 +349,8 @@ fn similar_directories() {
     let out = written(true, |out| dirs::print(out, &document));
     assert_eq!(
         out,
-        "2 pairs of similar directories, the biggest with 4.0 KiB in both\n \
-         99%   50%  4.0 KiB  3/1,234 files  x  'y z'\n\
+        "2 pairs of similar directories, the biggest with 4.0 KiB in both\n\
+         ~99%  ~50%  4.0 KiB  3/1,234 files  x  'y z'\n\
          100%  100%  4.0 KiB  3/1,234 files  p  q\n"
     );
 }
@@ -371,6 +372,7 @@ fn collection(body: Groups) -> GroupsDocument {
 #[test]
 fn the_steps_of_a_family() {
     let member = |path: &str, time: i64, newest| Member {
+        estimate: false,
         path: path.into(),
         size: 2048,
         mtime: 1_700_000_000 + time * 86_400,
@@ -381,6 +383,7 @@ fn the_steps_of_a_family() {
         copies: 1,
     };
     let link = |a: &str, b: &str, score| Link {
+        estimate: false,
         layer: resemble_proto::message::Layer::Bytes,
         a: a.into(),
         b: b.into(),
@@ -390,6 +393,7 @@ fn the_steps_of_a_family() {
         discount: Discount::default(),
     };
     let family = Cluster {
+        estimate: false,
         id: "abc".into(),
         kind: ClusterKind::Family,
         center: "v2".into(),
@@ -430,6 +434,7 @@ family  4 files, 8.0 KiB, average 80%, worst 3%
 #[test]
 fn sets_and_clusters() {
     let member = |path: &str, newest| Member {
+        estimate: path == "v2",
         path: path.into(),
         size: 2048,
         mtime: 1_700_000_000,
@@ -439,6 +444,7 @@ fn sets_and_clusters() {
         copies: if newest { 3 } else { 1 },
     };
     let cluster = Cluster {
+        estimate: true,
         id: "abc".into(),
         kind: ClusterKind::Versions,
         center: "v1".into(),
@@ -448,6 +454,7 @@ fn sets_and_clusters() {
         component: "abc".into(),
         members: vec![member("v1", false), member("v2", true)],
         links: vec![Link {
+            estimate: false,
             layer: resemble_proto::message::Layer::Bytes,
             a: "v1".into(),
             b: "v2".into(),
@@ -491,9 +498,9 @@ identical  2 files of 5 B, 5 B overhead
  100%  1970-01-01  a
  100%  -  b
 
-versions  abc  2 files, 4.0 KiB, average 91%, worst 85%
+versions  abc  2 files, 4.0 KiB, average ~91%, worst ~85%
 center  2.0 KiB  2023-11-14  v1
-91%  2.0 KiB  2023-11-14  v2  (3 copies)  newest
+~91%  2.0 KiB  2023-11-14  v2  (3 copies)  newest
 "
     );
 }

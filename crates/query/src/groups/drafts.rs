@@ -1,0 +1,382 @@
+//! Pairs that may be links, between their estimate and their proof.
+//!
+//! What the index knows of two contents decides only whether they are looked at; the link, and all
+//! that is shown of it, is made of measures of the contents themselves. Two passes over the drafts:
+//!
+//! 1. **The best first**, to see how far the question may read ([`MOST_WORK`]). What is beyond that
+//!    keeps its estimate, whatever the threads do.
+//! 2. **By the places of the files.** A draft goes by the later of its two files in the order of
+//!    paths, so all drafts of one file follow each other, and the other files were mostly met
+//!    shortly before: files resemble those in their own directory.
+
+use parking_lot::Mutex;
+use resemble_core::bits::BitSet;
+use resemble_core::similarity::discount::Rarity;
+use resemble_core::{ByteLen, Measures, Relation};
+use resemble_proto::number::Fraction;
+
+use super::links::{By, HalfLink};
+use super::solve::{Sinks, Solver};
+use super::sort::{Merge, Record, SortedRun, Sorter, put_words, take_words};
+use super::table::Table;
+use super::terms::PairFound;
+use crate::ask::AskError;
+use crate::judge::matched::all_words;
+use crate::nominate::evidence::Kept;
+use crate::parallel::{on_threads, threads};
+use crate::renditions::{Rendition, layer, same_words};
+use resemble_proto::message::Layer;
+
+/// A question reads contents of so many bytes, and measures pairs of eight times as many at most.
+pub(crate) const MOST_WORK: u64 = 8 << 30;
+
+/// Measuring a byte that is ready costs this part of reading it and cutting it into words.
+const MEASURED: u64 = 8;
+
+/// Taking a byte of a file apart takes as long as reading so many.
+const TAKEN_APART: u64 = 4;
+
+/// Drafts that a thread takes at once.
+const BATCH: usize = 64;
+
+/// A pair of contents that may make links, by its estimate. Shares are in millionths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct LinkDraft {
+    /// What it is sorted by: see the module's text.
+    order: [u32; 2],
+    pub(super) a: u32,
+    pub(super) b: u32,
+    there: u32,
+    back: u32,
+    shared: [u32; 2],
+    /// The weight of what is common, by its bits.
+    weight: [u32; 2],
+    /// How many contents have it; in the top bits what the pair may be.
+    contents: u32,
+}
+
+impl LinkDraft {
+    const UNKNOWN: u32 = u32::MAX;
+    /// Bits of `contents`.
+    const MAY_LINK: u32 = 1 << 31;
+    const BEYOND: u32 = 1 << 30;
+    const COUNT: u32 = (1 << 30) - 1;
+
+    /// Of two places; `may_link`: not only as parts of two archives.
+    pub(super) fn new(
+        (a, b): (u32, u32),
+        measures: &Measures,
+        rarity: Option<Rarity>,
+        may_link: bool,
+    ) -> Self {
+        let millionths = |score| Fraction::from(score).millionths().unwrap_or(Self::UNKNOWN);
+        let halves = |bits: u64| [bits as u32, (bits >> 32) as u32];
+        let contents = rarity.map_or(0, |rarity| rarity.contents.clamp(1, Self::COUNT));
+        let (there, back) = (millionths(measures.a_in_b), millionths(measures.b_in_a));
+        let known = |share: u32| if share == Self::UNKNOWN { 0 } else { share };
+        Self {
+            order: [u32::MAX - known(there).max(known(back)), 0],
+            a,
+            b,
+            there,
+            back,
+            shared: halves(measures.shared_bytes.0),
+            weight: halves(rarity.map_or(1.0, |rarity| rarity.weight).to_bits()),
+            contents: contents | if may_link { Self::MAY_LINK } else { 0 },
+        }
+    }
+
+    const fn may_link(&self) -> bool {
+        self.contents & Self::MAY_LINK != 0
+    }
+
+    /// It is beyond what the question may read.
+    const fn is_beyond(&self) -> bool {
+        self.contents & Self::BEYOND != 0
+    }
+
+    /// The estimate. The resemblance is not kept.
+    fn measures(&self) -> Measures {
+        let score = |share: u32| {
+            let known = (share != Self::UNKNOWN).then_some(share);
+            known
+                .map_or(Fraction::NONE, Fraction::from_millionths)
+                .score()
+        };
+        Measures {
+            a_in_b: score(self.there),
+            b_in_a: score(self.back),
+            resemblance: None,
+            shared_bytes: ByteLen(bits(self.shared)),
+        }
+    }
+
+    fn rarity(&self) -> Option<Rarity> {
+        let contents = self.contents & Self::COUNT;
+        (contents > 0).then(|| Rarity {
+            weight: f64::from_bits(bits(self.weight)),
+            contents,
+        })
+    }
+
+    /// As the second pass wants it.
+    fn in_order_of_paths(self, table: &Table) -> Self {
+        let rank = |place: u32| {
+            let owner = table.owners(place).next();
+            owner.map_or(u32::MAX, |(owner, _)| table.rank(owner))
+        };
+        let (a, b) = (rank(self.a), rank(self.b));
+        Self {
+            order: [a.max(b), a.min(b)],
+            ..self
+        }
+    }
+}
+
+const fn bits([low, high]: [u32; 2]) -> u64 {
+    low as u64 | (high as u64) << 32
+}
+
+impl Record for LinkDraft {
+    const BYTES: usize = 44;
+
+    fn put(&self, out: &mut [u8]) {
+        let words = [
+            self.order[0],
+            self.order[1],
+            self.a,
+            self.b,
+            self.there,
+            self.back,
+            self.shared[0],
+            self.shared[1],
+            self.weight[0],
+            self.weight[1],
+            self.contents,
+        ];
+        put_words(&words, out);
+    }
+
+    fn take(bytes: &[u8]) -> Self {
+        let [
+            first,
+            second,
+            a,
+            b,
+            there,
+            back,
+            low,
+            high,
+            light,
+            heavy,
+            contents,
+        ] = take_words(bytes);
+        Self {
+            order: [first, second],
+            a,
+            b,
+            there,
+            back,
+            shared: [low, high],
+            weight: [light, heavy],
+            contents,
+        }
+    }
+}
+
+/// What a question has decided to read.
+#[derive(Debug)]
+struct ReadingPlan {
+    read: BitSet,
+    /// Bytes that are left.
+    left: u64,
+}
+
+impl ReadingPlan {
+    /// Whether a pair is read as well.
+    fn takes(&mut self, table: &Table, draft: &LinkDraft) -> bool {
+        let places = [draft.a, draft.b];
+        let new = places.into_iter().filter(|&place| !self.read.has(place));
+        let cost = |place: u32| {
+            let times = if place < table.len() { 1 } else { TAKEN_APART };
+            table.size(place).saturating_mul(times)
+        };
+        let measured: u64 = places.into_iter().map(|place| table.size(place)).sum();
+        let cost = new.map(cost).sum::<u64>() + measured / MEASURED;
+        let takes = cost <= self.left;
+        if takes {
+            self.left -= cost;
+            self.read.insert(draft.a);
+            self.read.insert(draft.b);
+        }
+        takes
+    }
+}
+
+impl Solver<'_> {
+    /// Makes links of the drafts that are some.
+    pub(super) fn prove(
+        &self,
+        drafts: Vec<SortedRun<LinkDraft>>,
+        links: &Sinks<HalfLink>,
+    ) -> Result<(), AskError> {
+        let mut best_first = Merge::new(drafts, self.room.part(4), self.dir)?;
+        let mut in_order = Sorter::new(self.room.part(4), self.dir)?;
+        let mut plan = ReadingPlan {
+            read: BitSet::default(),
+            left: self.work,
+        };
+        while let Some(mut draft) = best_first.next()? {
+            self.snapshot.stop().go_on()?;
+            if draft.may_link() && !plan.takes(self.table, &draft) {
+                draft.contents |= LinkDraft::BEYOND;
+            }
+            in_order.push(draft.in_order_of_paths(self.table))?;
+        }
+        drop((best_first, plan));
+        let in_order = Mutex::new(Merge::new(in_order.finish()?, self.room.part(4), self.dir)?);
+        let used = on_threads(threads(), || {
+            let mut sink = None;
+            let mut batch = Vec::with_capacity(BATCH);
+            loop {
+                let mut drafts = in_order.lock();
+                while batch.len() < BATCH
+                    && let Some(draft) = drafts.next()?
+                {
+                    batch.push(draft);
+                }
+                drop(drafts);
+                if batch.is_empty() {
+                    return Ok::<_, AskError>(sink);
+                }
+                for draft in batch.drain(..) {
+                    self.snapshot.stop().go_on()?;
+                    self.settle(&draft, (links, &mut sink))?;
+                }
+            }
+        })?;
+        links.put_back(used);
+        Ok(())
+    }
+
+    /// Keeps the links that a draft turns out to make.
+    fn settle(
+        &self,
+        draft: &LinkDraft,
+        (links, sink): (&Sinks<HalfLink>, &mut Option<Sorter<HalfLink>>),
+    ) -> Result<(), AskError> {
+        let row = |place| self.snapshot.content(self.table.id(place));
+        let (Some(a), Some(b)) = (row(draft.a)?, row(draft.b)?) else {
+            return Ok(());
+        };
+        let proven = if draft.may_link() && !draft.is_beyond() {
+            self.prover.measure(&a, &b, self.terms.min_shared)?
+        } else {
+            None
+        };
+        let estimate = draft.measures();
+        let found = if let Some(proven) = proven {
+            PairFound {
+                sizes: proven.sizes,
+                measures: proven.measures,
+                same: proven.relation == Some(Relation::SameText),
+                is_estimate: false,
+                rarity: draft.rarity(),
+            }
+        } else {
+            let same = same_words(a.words, b.words);
+            let size = |row| Kept::of(self.snapshot, row).map(|kept| kept.size);
+            let sizes = if self.snapshot.templates().is_empty() {
+                (a.size, b.size)
+            } else {
+                (size(&a)?, size(&b)?)
+            };
+            PairFound {
+                sizes,
+                measures: if same { all_words(&estimate) } else { estimate },
+                same,
+                is_estimate: true,
+                rarity: draft.rarity(),
+            }
+        };
+        for one in self.table.owners(draft.a) {
+            for other in self.table.owners(draft.b) {
+                if !self.table.is_compared(one, other) {
+                    continue;
+                }
+                let ends = (one.0, other.0);
+                let link = if let Some(by) = By::of_wholes(one.1) {
+                    Some(HalfLink::new(ends, &estimate, 0, None).with_match(by))
+                } else if draft.may_link() {
+                    let is_text = found.same || layer(one.1, other.1) == Layer::Text;
+                    let by = if is_text { By::Text } else { By::Bytes };
+                    let link = self.terms.link_of(ends, &found);
+                    link.map(|link| link.with_match(by))
+                } else {
+                    None
+                };
+                if let Some(link) = link {
+                    self.push((links, &mut *sink), link)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether two places are compared as renditions of files, and whether as wholes of some.
+    pub(super) fn ways(&self, a: u32, b: u32) -> (bool, bool) {
+        let is_wanted = |one: (u32, Rendition), other: (u32, Rendition)| {
+            self.table.is_compared(one, other) && (self.is_wanted)(one.0, other.0)
+        };
+        let own = |place| (place, Rendition::Own);
+        if self.table.is_plain(a) && self.table.is_plain(b) {
+            return (is_wanted(own(a), own(b)), false);
+        }
+        let mut ways = (false, false);
+        for one in self.table.owners(a) {
+            for other in self.table.owners(b) {
+                if is_wanted(one, other) {
+                    let way = if one.1.is_whole() {
+                        &mut ways.1
+                    } else {
+                        &mut ways.0
+                    };
+                    *way = true;
+                }
+                if ways == (true, true) {
+                    return ways;
+                }
+            }
+        }
+        ways
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use resemble_core::Score;
+
+    use super::*;
+
+    #[test]
+    fn a_draft_comes_back_from_disk() {
+        let measures = Measures {
+            a_in_b: Some(Score::new(0.4)),
+            b_in_a: None,
+            resemblance: None,
+            shared_bytes: ByteLen(1 << 40),
+        };
+        let rarity = Some(Rarity {
+            weight: 0.123_456_789,
+            contents: 77,
+        });
+        for (rarity, may_link) in [(rarity, true), (None, false)] {
+            let draft = LinkDraft::new((1, 2), &measures, rarity, may_link);
+            let mut bytes = [0; LinkDraft::BYTES];
+            draft.put(&mut bytes);
+            let draft = LinkDraft::take(&bytes);
+            assert_eq!(draft.measures(), measures);
+            assert_eq!((draft.rarity(), draft.may_link()), (rarity, may_link));
+        }
+    }
+}

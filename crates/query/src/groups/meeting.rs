@@ -1,0 +1,217 @@
+//! How two files of a group meet that need not be linked.
+//!
+//! A family has members that share nothing with the file that was asked about, and a group has a
+//! worst pair. Both are shown, so both are measured. To measure all pairs of a group would cost
+//! more than all its links; so the worst pair is chosen by estimates, and what is shown of it is
+//! measured.
+
+use resemble_core::{Measures, Relation, Score};
+use resemble_index::Snapshot;
+use resemble_proto::number::Fraction;
+
+use super::Collection;
+use super::links::HalfLink;
+use super::solve::{Ignored, stripped};
+use crate::ask::AskError;
+use crate::judge::estimate::estimate;
+use crate::judge::matched::{all_words, match_of_wholes};
+use crate::nominate::evidence::Kept;
+use crate::prove::many::PairProver;
+use crate::renditions::{Place, Rendition, is_same_text, renditions, same_words};
+
+/// The worst pair of a group is searched for among at most so many members, those furthest from the
+/// centre: a group of a thousand has half a million pairs.
+pub(super) const MEASURED: usize = 48;
+
+/// A file of a group: its place, and what there is to compare of it.
+pub(super) type GroupSide<'s> = (u32, &'s [(Rendition, Kept)]);
+
+/// What is known of two contents, if it was measured.
+type Measure<'m> = dyn Fn(&Kept, &Kept) -> Result<Option<Measures>, AskError> + 'm;
+
+/// Groups that are shown, and what measures them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shown<'a> {
+    pub(super) snapshot: &'a Snapshot,
+    pub(super) collection: &'a Collection,
+    pub(super) prover: &'a PairProver<'a>,
+}
+
+/// How much of one file is in another, and of that one in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct MeetingShares {
+    pub(super) there: Fraction,
+    pub(super) back: Fraction,
+    pub(super) is_estimate: bool,
+}
+
+impl MeetingShares {
+    /// Of a file and itself.
+    pub(super) const ALL: Self = Self {
+        there: Fraction::ONE,
+        back: Fraction::ONE,
+        is_estimate: false,
+    };
+
+    /// Of the ends of a link.
+    pub(super) fn of(link: &HalfLink) -> Self {
+        let (there, back) = link.shares();
+        Self {
+            there,
+            back,
+            is_estimate: link.is_estimate(),
+        }
+    }
+
+    fn new(shares: (Option<Score>, Option<Score>), is_estimate: bool) -> Self {
+        Self {
+            there: Fraction::from(shares.0),
+            back: Fraction::from(shares.1),
+            is_estimate,
+        }
+    }
+}
+
+impl Shown<'_> {
+    /// What there is to compare of a content, without what is ignored: itself and what stands for
+    /// it.
+    pub(super) fn kept_of(&self, place: u32) -> Result<Vec<(Rendition, Kept)>, AskError> {
+        let id = self.collection.table.id(place);
+        let mut contents = vec![(Rendition::Own, id)];
+        if self.collection.text {
+            contents.extend(renditions(self.snapshot, Place::file(id))?);
+        }
+        let mut kept = Vec::new();
+        for (rendition, content) in contents {
+            if let Some(row) = self.snapshot.content(content)? {
+                let content = Kept::of(self.snapshot, &row)?;
+                kept.push((rendition, stripped(&self.collection.counts, content).0));
+            }
+        }
+        Ok(kept)
+    }
+
+    /// How two files meet, measured as far as they can be read.
+    pub(super) fn measured(
+        &self,
+        a: GroupSide<'_>,
+        b: GroupSide<'_>,
+    ) -> Result<MeetingShares, AskError> {
+        self.meeting(a, b, &|a, b| {
+            let row = |kept: &Kept| self.snapshot.content(kept.id);
+            let (Some(row_a), Some(row_b)) = (row(a)?, row(b)?) else {
+                return Ok(None);
+            };
+            let least = Relation::MIN_SHARED;
+            let proven = self.prover.measure(&row_a, &row_b, least)?;
+            Ok(proven.map(|proven| proven.measures))
+        })
+    }
+
+    /// How two files meet, by the pair of renditions that shares most; `measure` says what it knows
+    /// of two contents, and the rest is estimated.
+    fn meeting(
+        &self,
+        (a, of_a): GroupSide<'_>,
+        (b, of_b): GroupSide<'_>,
+        measure: &Measure<'_>,
+    ) -> Result<MeetingShares, AskError> {
+        let table = &self.collection.table;
+        let mut best = ((None, None), false);
+        let mut offer = |measures: &Measures, is_estimate: bool| {
+            let shares = (measures.a_in_b, measures.b_in_a);
+            if shares.0.max(shares.1) > best.0.0.max(best.0.1) {
+                best = (shares, is_estimate);
+            }
+        };
+        let mut parts = [None, None];
+        for (one, in_a) in of_a {
+            let is_compared = |other: Rendition| table.is_compared((a, *one), (b, other));
+            for (other, in_b) in of_b.iter().filter(|(other, _)| is_compared(*other)) {
+                let estimated = || {
+                    let ignored = Ignored(&self.collection.counts);
+                    let (of_a, of_b) = (in_a.sketch(), in_b.sketch());
+                    let estimate = estimate((&of_a, in_a.kind), (&of_b, in_b.kind), &ignored);
+                    if same_words(in_a.words, in_b.words) {
+                        all_words(&estimate)
+                    } else {
+                        estimate
+                    }
+                };
+                let is_same = in_a.id == in_b.id;
+                let identical = Measures::identical(in_a.whole);
+                if one.is_whole() {
+                    let measures = if is_same { identical } else { estimated() };
+                    parts[usize::from(*one == Rendition::WholeBytes)] = Some(measures);
+                } else if is_same {
+                    if is_same_text(*one, *other, in_a.whole) {
+                        offer(&all_words(&identical), false);
+                    }
+                } else {
+                    let measured = measure(in_a, in_b)?;
+                    offer(&measured.unwrap_or_else(estimated), measured.is_none());
+                }
+            }
+        }
+        if parts.iter().any(Option::is_some) {
+            let wholes = (table.wholes(a), table.wholes(b));
+            let matched = match_of_wholes(wholes.0, wholes.1, parts, Relation::MIN_SHARED);
+            if let Some(matched) = matched {
+                offer(&matched.measures, matched.is_estimate);
+            }
+        }
+        Ok(MeetingShares::new(best.0, best.1))
+    }
+
+    /// The least containment of two members, and whether it is an estimate. Pairs that are no link
+    /// are compared by their estimates, among the first [`MEASURED`] of `members`; the one with the
+    /// least is measured. Pairs that are too small to judge say nothing.
+    pub(super) fn worst(
+        &self,
+        links: &[HalfLink],
+        members: &[u32],
+    ) -> Result<(Fraction, bool), AskError> {
+        let of_link = links.iter().min_by_key(|link| link.tie().containment());
+        let linked = of_link.map_or((Fraction::ZERO, false), |link| {
+            let worst = Fraction::from_millionths(link.tie().containment());
+            (worst, link.is_estimate())
+        });
+        let pairs = members.len() * (members.len() - 1) / 2;
+        if links.len() >= pairs {
+            return Ok(linked);
+        }
+        let mut ends: Vec<(u32, u32)> = links
+            .iter()
+            .map(|link| (link.from.min(link.to), link.from.max(link.to)))
+            .collect();
+        ends.sort_unstable();
+        let looked_at = &members[..members.len().min(MEASURED)];
+        let mut kept = Vec::new();
+        for &place in looked_at {
+            kept.push(self.kept_of(place)?);
+        }
+        let side = |at: usize| (looked_at[at], &kept[at][..]);
+        let mut least: Option<(Fraction, usize, usize)> = None;
+        for a in 0..kept.len() {
+            for b in a + 1..kept.len() {
+                let places = (looked_at[a], looked_at[b]);
+                let pair = (places.0.min(places.1), places.0.max(places.1));
+                if ends.binary_search(&pair).is_ok() {
+                    continue;
+                }
+                let shares = self.meeting(side(a), side(b), &|_, _| Ok(None))?;
+                let score = shares.there.max(shares.back);
+                if score != Fraction::NONE && least.is_none_or(|(least, ..)| score < least) {
+                    least = Some((score, a, b));
+                }
+            }
+        }
+        let Some((_, a, b)) = least else {
+            return Ok(linked);
+        };
+        let shares = self.measured(side(a), side(b))?;
+        let worst = (shares.there.max(shares.back), shares.is_estimate);
+        let is_worse = worst.0 != Fraction::NONE && worst.0 < linked.0;
+        Ok(if is_worse { worst } else { linked })
+    }
+}

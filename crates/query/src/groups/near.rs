@@ -1,0 +1,90 @@
+//! The links of a scope for another question: which of its files resemble each other.
+//!
+//! `dirs` asks what the directories have in common, and near files are a part of it. They are those
+//! that `groups` links, with the same figures.
+
+use std::path::Path;
+
+use resemble_core::ContentId;
+use resemble_index::Snapshot;
+use resemble_proto::message::GroupsRequest;
+use resemble_scan::parts::PartReader;
+
+use super::Room;
+use super::common::common_pieces;
+pub(crate) use super::drafts::MOST_WORK;
+use super::links::{HalfLink, Links};
+use super::solve::Solver;
+use super::table::Table;
+use super::terms::LinkTerms;
+use crate::ask::AskError;
+use crate::prove::many::PairProver;
+use crate::renditions::owners::RenditionOwners;
+use crate::scope::ScopedFiles;
+
+/// Two linked contents of files. Shares are in millionths.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NearLink {
+    pub(crate) a: ContentId,
+    pub(crate) b: ContentId,
+    pub(crate) a_in_b: u32,
+    pub(crate) b_in_a: u32,
+    /// The shares are estimates; else they are those of the contents.
+    pub(crate) is_estimate: bool,
+}
+
+/// Which links are asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct NearTerms<'a> {
+    /// Whether two files with these contents are compared.
+    pub(crate) is_wanted: &'a (dyn Fn(ContentId, ContentId) -> bool + Sync),
+    /// How much is read: as [`MOST_WORK`].
+    pub(crate) work: u64,
+}
+
+/// The links between the files of a scope, by the places that the contents have among all.
+pub(crate) fn near_links(
+    (snapshot, part_reader): (&Snapshot, Option<&dyn PartReader>),
+    scoped: &ScopedFiles,
+    near: NearTerms<'_>,
+) -> Result<Vec<NearLink>, AskError> {
+    let renditions = RenditionOwners::of(snapshot, scoped)?;
+    let table = Table::of(snapshot, scoped, &renditions)?;
+    // Memory is not bounded, so nothing is written.
+    let (room, dir) = (Room(None), Path::new("/"));
+    let limit = snapshot.boilerplate_limit();
+    let common = common_pieces(snapshot, &table, limit, room, dir)?;
+    let files = (snapshot, scoped);
+    let prover = PairProver::new(files, &renditions, part_reader, None);
+    let is_wanted = |a: u32, b: u32| (near.is_wanted)(table.id(a), table.id(b));
+    let solver = Solver {
+        snapshot,
+        table: &table,
+        counts: &common.counts,
+        terms: LinkTerms::of(&GroupsRequest::default()),
+        prover: &prover,
+        is_wanted: &is_wanted,
+        work: near.work,
+        room,
+        dir,
+    };
+    let solved = solver.solve(&common.sets, None)?;
+    let join = |halves: &[HalfLink]| solver.terms.join(halves, &table);
+    let of = (table.len(), snapshot.stop());
+    let links = Links::of(solved.runs, of, &join, room, dir)?;
+    let (mut near, mut halves) = (Vec::new(), Vec::new());
+    for place in 0..table.len() {
+        links.read(place, &mut halves)?;
+        for half in halves.iter().filter(|half| half.from < half.to) {
+            let tie = half.tie();
+            near.push(NearLink {
+                a: table.id(half.from),
+                b: table.id(half.to),
+                a_in_b: tie.there.unwrap_or(0),
+                b_in_a: tie.back.unwrap_or(0),
+                is_estimate: half.is_estimate(),
+            });
+        }
+    }
+    Ok(near)
+}

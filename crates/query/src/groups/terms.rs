@@ -1,0 +1,218 @@
+//! Which pairs are links: what is asked, of an estimate and of a proof.
+//!
+//! A pair is a **link** if it has a relation (or reaches `min`), and what common text makes of its
+//! score is not all of it. That is said of measures of the two contents. Before these are known
+//! there are three looks, each at fewer pairs and dearer than the one before: at how much both have
+//! in common ([`LinkTerms::could_be`], [`LinkTerms::is_worth_an_estimate`]), and at the upper ends
+//! of the estimates' intervals ([`LinkTerms::may_link`]). None of them drops what might be a link.
+
+use resemble_core::cluster::Sharing;
+use resemble_core::similarity::discount::Rarity;
+use resemble_core::similarity::{self, too_small};
+use resemble_core::{ByteLen, Measures, Relation, Score};
+use resemble_proto::message::GroupsRequest;
+use resemble_proto::number::Fraction;
+
+use super::links::{By, HalfLink};
+use super::table::Table;
+use crate::judge::estimate::{enough_shared, interval_at};
+use crate::judge::matched::match_of_wholes;
+use crate::nominate::block::Common;
+use crate::nominate::evidence::Kept;
+
+/// Which pairs are links.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LinkTerms {
+    min: Fraction,
+    pub(super) min_shared: ByteLen,
+}
+
+/// What is known of a pair of contents.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PairFound {
+    pub(super) sizes: (ByteLen, ByteLen),
+    pub(super) measures: Measures,
+    /// Both have the same text.
+    pub(super) same: bool,
+    /// The measures are estimates.
+    pub(super) is_estimate: bool,
+    pub(super) rarity: Option<Rarity>,
+}
+
+/// Scattered edits spoil 64 windows each but one byte: with a share p of the windows in common the
+/// containment is at most about p·(1 − ln p), which is below 6·p for every p ≥ 0.007. The factor
+/// 8 leaves room for the error of small samples. (The bound of `find`.)
+const MOST_PER_WINDOW: f64 = 8.0;
+
+/// Room for the regularity of edits in the bound p·(1 − ln p), which is about edits at random. Of
+/// the 73,749 links of a kernel tree none is lost with a factor of 1.5.
+const ROOM: f64 = 2.0;
+
+impl LinkTerms {
+    pub(super) fn of(request: &GroupsRequest) -> Self {
+        let shared = request.min_shared.map(ByteLen);
+        Self {
+            min: request.min,
+            min_shared: shared.unwrap_or(Relation::MIN_SHARED),
+        }
+    }
+
+    /// The least score that a link must have left after the discount for common text.
+    fn least(&self) -> Fraction {
+        let partly = Fraction::from(Score::new(Relation::PARTLY));
+        if self.min == Fraction::NONE {
+            partly
+        } else {
+            self.min.min(partly)
+        }
+    }
+
+    /// Whether so much in common could come to a link: thousands share a phrase, few share a file.
+    pub(super) fn could_be(&self, (a, b): (&Kept, &Kept), common: Common) -> bool {
+        if too_small(a.size) || too_small(b.size) {
+            return false;
+        }
+        if common.chunks > 0 {
+            return true;
+        }
+        let (usable_a, usable_b) = usable((a, b));
+        let fewer = usable_a.min(usable_b).max(1);
+        let least = self.min.score().map_or(Relation::PARTLY, Score::get);
+        f64::from(common.fingerprints) / fewer as f64 >= least / MOST_PER_WINDOW
+    }
+
+    /// Whether so much in common could come to a link after the discount; `weight`: what a common
+    /// sample counts on average. Nearly all pairs of a collection that could be links without it
+    /// have a licence in common and nothing else.
+    pub(super) fn is_worth_an_estimate(
+        &self,
+        (a, b): (&Kept, &Kept),
+        common: Common,
+        weight: f64,
+    ) -> bool {
+        if common.chunks > 0 {
+            return true;
+        }
+        let shared = f64::from(common.fingerprints);
+        let most = |of: usize| {
+            let part = ((shared + 1.0) / of.max(1) as f64).min(1.0);
+            let share = Score::new((ROOM * part * (1.0 - part.ln())).min(1.0));
+            similarity::interval(share, of as u64).1
+        };
+        let (usable_a, usable_b) = usable((a, b));
+        self.is_enough((a.size, b.size), (most(usable_a), most(usable_b)), weight)
+    }
+
+    /// Whether the true shares of an estimated pair may make a link.
+    pub(super) fn may_link(
+        &self,
+        (a, b): (&Kept, &Kept),
+        measures: &Measures,
+        rarity: Option<Rarity>,
+    ) -> bool {
+        let level = a.signature.level.max(b.signature.level);
+        let most = |share: Option<Score>, of: &Kept| {
+            let interval = interval_at(share, &of.sketch(), level);
+            interval.map_or(Score::ONE, |(_, most)| most)
+        };
+        let most = (most(measures.a_in_b, a), most(measures.b_in_a, b));
+        let weight = rarity.map_or(1.0, |rarity| rarity.weight);
+        self.is_enough((a.size, b.size), most, weight)
+    }
+
+    fn is_enough(&self, sizes: (ByteLen, ByteLen), most: (Score, Score), weight: f64) -> bool {
+        let sharing = Sharing {
+            sizes: (sizes.0.0, sizes.1.0),
+            shares: (most.0.get(), most.1.get()),
+            weight,
+        };
+        Fraction::from_millionths(sharing.most_kinship()) >= self.least()
+    }
+
+    /// The link that a pair makes, seen from its first place, if it makes one.
+    pub(super) fn link_of(&self, places: (u32, u32), found: &PairFound) -> Option<HalfLink> {
+        let PairFound {
+            sizes,
+            measures,
+            same,
+            is_estimate,
+            rarity,
+        } = found;
+        let raw = measures.containment()?;
+        let is_link = *same
+            || if self.min == Fraction::NONE {
+                let (a, b) = *sizes;
+                similarity::relation(false, a, b, measures, self.min_shared).is_some()
+            } else {
+                Fraction::from(raw) >= self.min && enough_shared(*sizes, measures, self.min_shared)
+            };
+        if !is_link {
+            return None;
+        }
+        let share = |share: Option<Score>| share.map_or(0.0, Score::get);
+        let score = Sharing {
+            sizes: (sizes.0.0, sizes.1.0),
+            shares: (share(measures.a_in_b), share(measures.b_in_a)),
+            weight: rarity.map_or(1.0, |rarity| rarity.weight),
+        }
+        .kinship();
+        if Fraction::from_millionths(score) < self.least() {
+            return None;
+        }
+        let link = HalfLink::new(places, measures, score, *rarity);
+        Some(if *is_estimate { link.estimated() } else { link })
+    }
+
+    /// The one link of two files that several pairs of renditions connect: the best of them. The
+    /// two wholes make one link together.
+    pub(super) fn join(&self, halves: &[HalfLink], table: &Table) -> Option<HalfLink> {
+        let mut best: Option<HalfLink> = None;
+        let mut parts = [None, None];
+        for half in halves {
+            match half.matched_by() {
+                By::Whole(at) => parts[at] = Some(half.measures()),
+                By::Bytes | By::Text => {
+                    if best.is_none_or(|best| half.worth() > best.worth()) {
+                        best = Some(*half);
+                    }
+                }
+            }
+        }
+        let ends = halves.first().map(|half| (half.from, half.to))?;
+        let wholes = (table.wholes(ends.0), table.wholes(ends.1));
+        let whole = parts
+            .iter()
+            .any(Option::is_some)
+            .then(|| match_of_wholes(wholes.0, wholes.1, parts, self.min_shared))
+            .flatten()
+            .and_then(|matched| {
+                let found = PairFound {
+                    sizes: matched.sizes,
+                    measures: matched.measures,
+                    same: matched.relation == Some(Relation::SameText),
+                    is_estimate: matched.is_estimate,
+                    rarity: None,
+                };
+                self.link_of(ends, &found)
+            })
+            .map(|half| half.with_match(By::Text));
+        match (best, whole) {
+            (Some(best), Some(whole)) if whole.worth() > best.worth() => Some(whole),
+            (Some(best), _) => Some(best),
+            (None, whole) => whole,
+        }
+    }
+}
+
+/// How many samples both have at a level at which both are complete.
+fn usable((a, b): (&Kept, &Kept)) -> (usize, usize) {
+    let level = a.signature.level.max(b.signature.level);
+    let usable = |kept: &Kept| {
+        if kept.signature.level == level {
+            kept.signature.fingerprints.len()
+        } else {
+            kept.signature.at_level(level).count()
+        }
+    };
+    (usable(a), usable(b))
+}

@@ -1,0 +1,222 @@
+//! Many pairs of one question, each content read and cut into words as few times as memory allows.
+//!
+//! A question about all pairs measures one content against five others on average, and against
+//! hundreds in a family. What a measure needs of a content ([`ReadyContent`]) is kept in a bounded
+//! store that all threads share; the least used goes first, roughly: there are two generations,
+//! whatever is asked for moves to the younger one, and when that is full the older one is
+//! forgotten. So pairs should come in an order in which those of one content follow each other, and
+//! its partners lie near: files of one directory do.
+//!
+//! Nothing here depends on what is in the store but time.
+
+use std::collections::HashMap;
+use std::mem;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use resemble_core::ByteLen;
+use resemble_core::ContentId;
+use resemble_core::similarity::Unit;
+use resemble_core::similarity::proof::{self, ShingledText, unit_of};
+use resemble_index::{ContentRow, Snapshot};
+use resemble_scan::parts::PartReader;
+
+use crate::ask::AskError;
+use crate::prove::exact::{Proven, judged};
+use crate::prove::read::{LARGEST_READ, bytes_if};
+use crate::prove::texts::text_of_document;
+use crate::renditions::owners::RenditionOwners;
+use crate::scope::ScopedFiles;
+
+/// Bytes of memory that the store takes where memory is not bounded.
+const USUAL_ROOM: u64 = 40 << 20;
+
+/// Of contents of more bytes one is read at a time: while it is cut into words it takes memory
+/// twice.
+const LARGE: ByteLen = ByteLen(4 << 20);
+
+/// Measures of pairs of so many bytes are kept in the index: smaller ones are read and measured
+/// sooner than looked up.
+const KEPT: ByteLen = ByteLen(16 << 10);
+
+/// If a file cannot be read, or is no longer what the index has, so many others with the same
+/// content are tried.
+const TRIED: usize = 4;
+
+/// Measures pairs of contents where they stand.
+#[derive(Debug)]
+pub(crate) struct PairProver<'a> {
+    snapshot: &'a Snapshot,
+    scoped: &'a ScopedFiles,
+    renditions: &'a RenditionOwners,
+    part_reader: Option<&'a dyn PartReader>,
+    ready: Mutex<ReadyContents>,
+    /// Held by who reads a content of more than [`LARGE`] bytes.
+    large: Mutex<()>,
+}
+
+/// A content ready to be measured in one unit.
+#[derive(Debug)]
+enum ReadyContent {
+    /// As a text, and its size without what is template.
+    Words(ShingledText, ByteLen),
+    Bytes(Vec<u8>),
+    /// It cannot be read now, or is not what the index has.
+    Unreadable,
+}
+
+impl<'a> PairProver<'a> {
+    /// For the contents of these files, and what stands for them. `room`: the bytes of memory that
+    /// contents ready to be measured take, besides those of the pairs being measured.
+    pub(crate) fn new(
+        (snapshot, scoped): (&'a Snapshot, &'a ScopedFiles),
+        renditions: &'a RenditionOwners,
+        part_reader: Option<&'a dyn PartReader>,
+        room: Option<u64>,
+    ) -> Self {
+        Self {
+            snapshot,
+            scoped,
+            renditions,
+            part_reader,
+            ready: Mutex::new(ReadyContents {
+                young: HashMap::new(),
+                old: HashMap::new(),
+                taken: 0,
+                most: room.unwrap_or(USUAL_ROOM) as usize,
+            }),
+            large: Mutex::new(()),
+        }
+    }
+
+    /// Measures two contents that are not identical; `None`: one of them cannot be read now, or is
+    /// not what the index has.
+    pub(crate) fn measure(
+        &self,
+        a: &ContentRow,
+        b: &ContentRow,
+        min_shared: ByteLen,
+    ) -> Result<Option<Proven>, AskError> {
+        if a.size > LARGEST_READ || b.size > LARGEST_READ {
+            return Ok(None);
+        }
+        let unit = unit_of(a.kind, b.kind, Unit::Words);
+        let is_kept = a.size + b.size >= KEPT;
+        if is_kept && let Some(found) = self.snapshot.kept_measures(&a.digest, &b.digest, unit) {
+            return Ok(Some(judged(found, (a.size, b.size), min_shared)));
+        }
+        let one = self.ready(a, unit)?;
+        if matches!(*one, ReadyContent::Unreadable) {
+            return Ok(None);
+        }
+        let other = self.ready(b, unit)?;
+        let (found, sizes) = match (&*one, &*other) {
+            (ReadyContent::Words(a, size), ReadyContent::Words(b, other)) => {
+                let sizes = (*size, *other);
+                (proof::Proven::in_words(a, b, sizes), sizes)
+            }
+            (ReadyContent::Bytes(a), ReadyContent::Bytes(b)) => {
+                let size = |bytes: &[u8]| ByteLen(bytes.len() as u64);
+                (proof::Proven::in_bytes(a, b), (size(a), size(b)))
+            }
+            _ => return Ok(None),
+        };
+        if is_kept {
+            self.snapshot.keep_measures(&a.digest, &b.digest, &found);
+        }
+        Ok(Some(judged(found, sizes, min_shared)))
+    }
+
+    /// A content, from the store or from where it stands.
+    fn ready(&self, row: &ContentRow, unit: Unit) -> Result<Arc<ReadyContent>, AskError> {
+        let key = (row.id, unit == Unit::Bytes);
+        if let Some(known) = self.ready.lock().get(key) {
+            return Ok(known);
+        }
+        let _one_at_a_time = (row.size > LARGE).then(|| self.large.lock());
+        let templates = self.snapshot.templates();
+        let ready = |bytes: Vec<u8>| {
+            let bytes = if templates.is_empty() {
+                bytes
+            } else {
+                templates.payload(&bytes).into_owned()
+            };
+            match unit {
+                Unit::Words => {
+                    let size = ByteLen(bytes.len() as u64);
+                    ReadyContent::Words(ShingledText::of(&bytes), size)
+                }
+                Unit::Bytes => ReadyContent::Bytes(bytes),
+            }
+        };
+        let read = self.read(row)?;
+        let ready = Arc::new(read.map_or(ReadyContent::Unreadable, ready));
+        self.ready.lock().put(key, Arc::clone(&ready));
+        Ok(ready)
+    }
+
+    /// The bytes of a content where it stands.
+    fn read(&self, row: &ContentRow) -> Result<Option<Vec<u8>>, AskError> {
+        for holder in self.scoped.holders(row.id).take(TRIED) {
+            match bytes_if(&holder.path, &row.digest) {
+                Ok(Some(bytes)) => return Ok(Some(bytes)),
+                Err(AskError::Cancelled) => return Err(AskError::Cancelled),
+                // What cannot be read now keeps its estimate.
+                Ok(None) | Err(_) => {}
+            }
+        }
+        let files = (self.snapshot, self.scoped);
+        self.part_reader.map_or(Ok(None), |part_reader| {
+            text_of_document(files, self.renditions, part_reader, row.id)
+        })
+    }
+}
+
+impl ReadyContent {
+    /// Bytes of memory that it takes, about.
+    const fn memory(&self) -> usize {
+        match self {
+            Self::Words(text, _) => text.memory(),
+            Self::Bytes(bytes) => bytes.capacity(),
+            Self::Unreadable => 0,
+        }
+    }
+}
+
+/// A content and whether it is measured in bytes.
+type Key = (ContentId, bool);
+
+/// What is ready.
+type Generation = HashMap<Key, Arc<ReadyContent>>;
+
+#[derive(Debug)]
+struct ReadyContents {
+    young: Generation,
+    old: Generation,
+    /// Bytes of the younger generation.
+    taken: usize,
+    most: usize,
+}
+
+impl ReadyContents {
+    fn get(&mut self, key: Key) -> Option<Arc<ReadyContent>> {
+        if let Some(known) = self.young.get(&key) {
+            return Some(Arc::clone(known));
+        }
+        let known = self.old.remove(&key)?;
+        self.put(key, Arc::clone(&known));
+        Some(known)
+    }
+
+    fn put(&mut self, key: Key, ready: Arc<ReadyContent>) {
+        /// What an entry takes besides.
+        const ENTRY: usize = 64;
+        let memory = ENTRY + ready.memory();
+        self.taken += memory;
+        if self.taken > self.most / 2 {
+            self.old = mem::take(&mut self.young);
+            self.taken = memory;
+        }
+        self.young.insert(key, ready);
+    }
+}
