@@ -19,7 +19,8 @@ use resemble_testutil::random::noise;
 
 use crate::scene::Scene;
 
-/// A subject, and twenty versions of it: enough for a second thread. Half of them have no text.
+/// Two subjects, one of them no text, ten versions of each, enough for a second thread, and five
+/// files that have a little of the first, too little for a row.
 fn versions(bytes: usize) -> Vec<(String, Vec<u8>)> {
     let (text, other) = (prose(1, bytes), noise(2, bytes));
     let mut files = vec![
@@ -29,6 +30,10 @@ fn versions(bytes: usize) -> Vec<(String, Vec<u8>)> {
     for n in 1..=10 {
         files.push((format!("text{n:02}"), edited(&text, n as u64, 3 * n)));
         files.push((format!("other{n:02}"), overwritten(&other, bytes / n)));
+    }
+    for n in 1..=5 {
+        let stranger = [&text[..bytes / 8], &prose(100 + n, bytes)].concat();
+        files.push((format!("stranger{n}"), stranger));
     }
     files
 }
@@ -80,6 +85,11 @@ fn a_second_question_reads_no_file() {
         assert_eq!(rows.len(), 10, "{name}");
         assert!(rows.iter().all(|row| !row.estimate), "{rows:?}");
     }
+    scene.index.write_measures().expect("written");
+    let sizes = scene.index.table_sizes().expect("sizes");
+    let measures = sizes.iter().find(|(name, _)| name == "measures");
+    // Some strangers were measured, too.
+    assert!(measures.expect("a table").1.rows > 20);
     let rows = ["text", "other"].map(|name| found(&snapshot(), &scene.path(name)));
     // Asked the other way round, it is the same pair.
     let back = found(&snapshot(), &scene.path("text01"));
