@@ -61,13 +61,11 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
 
     let state = tempfile::tempdir()?;
     let file = state.path().join("index.redb");
-    let nothing = SamplingParams {
-        least_level: 5,
-        cap: 0,
-    };
+    let nothing = SamplingParams::NOTHING;
     let chunks_alone = Params {
         sampling: nothing,
         shingles: nothing,
+        posted: nothing,
         ..Params::default()
     };
     first_scan("chunks alone", &tree, &file, &chunks_alone, None)?;

@@ -9,7 +9,7 @@ use resemble_testutil::Environment;
 
 fn common() -> Value {
     json!({"min": null, "min_shared": 256, "min_size": 0, "include": [], "exclude": [], "top": null,
-        "exact": false, "params": "tttd-460-2800-540-270.w64-l5-c128.s5-l3-c128.v4"})
+        "exact": false, "params": "tttd-460-2800-540-270.w64-l5-128-128.s5-l3-64-96.p3-1408-131072.v5"})
 }
 
 fn merged(mut a: Value, b: &Value) -> Value {

@@ -1,5 +1,6 @@
 //! How far samples are thinned for a catalogue to be as small as was asked for.
 
+use resemble_core::params::SamplingParams;
 use resemble_core::{Digest, Signature};
 use resemble_index::packed;
 use resemble_proto::number::Fraction;
@@ -30,7 +31,7 @@ impl Thinning {
         for (most, saved) in MOST.into_iter().zip(&mut self.saved) {
             if signature.fingerprints.len() > most as usize {
                 // Samples nest: thinning what is left gives the same as thinning all.
-                signature = signature.thinned(most as usize);
+                signature = signature.thinned(&SamplingParams::at(0, most));
             }
             *saved += whole.saturating_sub(length(&signature));
         }

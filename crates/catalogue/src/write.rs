@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use resemble_core::hash::content::ContentHasher;
+use resemble_core::params::SamplingParams;
 use resemble_core::{ContentId, Digest, FileId};
 use resemble_index::{Entry, FileState, Look, ReadError, Snapshot};
 use resemble_proto::catalogued;
@@ -249,7 +250,9 @@ impl Writer<'_> {
                 kind: row.kind,
                 chunks: self.snapshot.chunks(id)?,
                 signature: match (self.snapshot.signature(id)?, self.details.samples) {
-                    (signature, Samples::AtMost(most)) => signature.thinned(most as usize),
+                    (signature, Samples::AtMost(most)) => {
+                        signature.thinned(&SamplingParams::at(0, most))
+                    }
                     (signature, _) => signature,
                 },
                 words: row.words,

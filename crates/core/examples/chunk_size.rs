@@ -55,14 +55,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("|---|---|---|---|---|");
     for average in [145, 256, 512, 1015, 2048, 4096, 16_384] {
         let chunk = ChunkParams::scaled(average).ok_or("an average out of range")?;
-        let nothing = SamplingParams {
-            least_level: 5,
-            cap: 0,
-        };
+        let nothing = SamplingParams::NOTHING;
         let params = Params {
             chunk,
             sampling: nothing,
             shingles: nothing,
+            posted: nothing,
         };
         let digests: BTreeMap<&str, Digest> = files
             .iter()

@@ -64,11 +64,12 @@ fn main() -> std::io::Result<()> {
     println!("level\tcap\tfiles\tbytes\tfingerprints\tbytes per fingerprint\tpairs");
     for least_level in [4, 5, 6] {
         for cap in [64, 128, 192, 256, 512] {
-            let sampling = SamplingParams { least_level, cap };
+            let sampling = SamplingParams::at(least_level, cap);
             let params = Params {
                 chunk: ChunkParams::PAPER,
                 sampling,
                 shingles: sampling,
+                posted: sampling,
             };
             let mut digester = Digester::new(&params);
             let (mut bytes, mut fingerprints) = (0, 0);

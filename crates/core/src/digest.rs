@@ -108,7 +108,8 @@ pub struct Digest {
     pub kind: ContentKind,
     /// Its chunks.
     pub chunks: ChunkList,
-    /// Its sampled window fingerprints.
+    /// Its sampled fingerprints. Of a text that was just read as many as have posting lists
+    /// ([`Params::posted`]); the index keeps fewer of them as its signature ([`Digest::kept`]).
     pub signature: Signature,
     /// Its words, if it is a text of enough of them: [`Shingled::words`](crate::words::Shingled).
     pub words: Option<WordsDigest>,
@@ -130,6 +131,14 @@ impl Digest {
     /// [`Digester::digest`] saves setting up.
     pub fn of(bytes: &[u8], params: &Params) -> Self {
         Digester::new(params).digest(bytes)
+    }
+
+    /// The signature that is kept of it.
+    pub fn kept(&self, params: &Params) -> Signature {
+        match self.kind {
+            ContentKind::Text => self.signature.thinned(&params.shingles),
+            _ => self.signature.clone(),
+        }
     }
 
     /// What comparing needs of it.

@@ -72,11 +72,11 @@ pub struct DirId(pub u32);
 pub struct ChunkHash(pub [u8; 16]);
 
 impl ChunkHash {
-    /// The first 48 bits, big-endian: the key of the chunk in posting lists. Two chunks with one
+    /// The first 40 bits, big-endian: the key of the chunk in posting lists. Two chunks with one
     /// key are told apart by the full hash in the contents' chunk lists.
     pub fn posting_key(self) -> u64 {
         let b = self.0;
-        u64::from_be_bytes([0, 0, b[0], b[1], b[2], b[3], b[4], b[5]])
+        u64::from_be_bytes([0, 0, 0, b[0], b[1], b[2], b[3], b[4]])
     }
 }
 
@@ -111,17 +111,21 @@ printed_in_hex!(
     Display for WordsDigest, Debug for WordsDigest
 );
 
-/// The sampled fingerprint of one 64-byte window: 40 bits.
+/// The sampled fingerprint of one 64-byte window or five-word shingle: 32 bits.
 ///
-/// The rolling hash of the window has 64 bits; a window is a candidate for sampling only when the
-/// top [`Fingerprint::BASE_LEVEL`] bits are zero. The fingerprint is the 40 bits below those, so
-/// its own leading zeros continue the count: see [`Fingerprint::level`].
+/// The hash of a window has 64 bits; a window is a candidate for sampling only when the top
+/// [`Fingerprint::BASE_LEVEL`] bits are zero. The fingerprint is the 32 bits below those, so its own
+/// leading zeros continue the count: see [`Fingerprint::level`].
+///
+/// Only 32, because every bit takes a hundredth of the postings. Of the ten million fingerprints of
+/// a kernel tree one in fifty is another's by accident. What that nominates is proven, or has no
+/// second fingerprint in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint(pub u64);
 
 impl Fingerprint {
     /// Bits of a fingerprint.
-    pub const BITS: u32 = 40;
+    pub const BITS: u32 = 32;
     /// The least level any fingerprint has: 1 window in 2^3.
     pub const BASE_LEVEL: u8 = 3;
 
@@ -134,7 +138,7 @@ impl Fingerprint {
         Some(Self((hash << Self::BASE_LEVEL) >> (64 - Self::BITS)))
     }
 
-    /// The number of leading zero bits of the rolling hash (as far as the 40 bits tell): a file at
+    /// The number of leading zero bits of the hash (as far as the 32 bits tell): a file at
     /// sampling level `k` keeps the fingerprints of level ≥ `k`, one window in 2^k (the `Mod_n`
     /// of Broder 1997 section 3 with n = 2^k), so samples of files at different levels nest.
     pub const fn level(self) -> u8 {

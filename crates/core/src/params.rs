@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::ids::ByteLen;
+use crate::ids::{ByteLen, Fingerprint};
 
 /// A file of fewer bytes is too small to judge: its few windows say nothing, and an estimate of
 /// 0 or 100 % would be taken at its word.
@@ -17,8 +17,11 @@ pub struct Params {
     pub chunk: ChunkParams,
     /// Sampling of window fingerprints, of whatever is no text.
     pub sampling: SamplingParams,
-    /// Sampling of the word shingles of texts.
+    /// Sampling of the word shingles of texts: the signature, which is kept of each.
     pub shingles: SamplingParams,
+    /// Sampling of the word shingles of texts: those that have posting lists, by which texts
+    /// are found. At least as dense as the signature.
+    pub posted: SamplingParams,
 }
 
 /// The thresholds and divisors of TTTD (Eshghi & Tang, HPL-2005-30R1, section 5).
@@ -82,23 +85,53 @@ impl ChunkParams {
 pub struct SamplingParams {
     /// A file keeps one window in 2^`least_level` or fewer.
     pub least_level: u8,
-    /// At most this many distinct fingerprints a file; beyond, the level rises by one (the rate
-    /// halves) until they fit. 0: nothing is sampled, and what samples are taken of is not looked
-    /// at.
+    /// At most this many distinct fingerprints of a file at `least_level`: one of more has a
+    /// greater level.
+    pub few: u32,
+    /// At most this many distinct fingerprints of a file; beyond, the level rises by one (the
+    /// rate halves) until they fit. 0: nothing is sampled, and what samples are taken of is not
+    /// looked at.
     pub cap: u32,
+}
+
+impl SamplingParams {
+    /// Nothing is sampled.
+    pub const NOTHING: Self = Self::at(Fingerprint::BASE_LEVEL, 0);
+
+    /// One window in 2^`least_level` or fewer, and at most `cap` of a file.
+    pub const fn at(least_level: u8, cap: u32) -> Self {
+        Self {
+            least_level,
+            few: cap,
+            cap,
+        }
+    }
+
+    /// The most fingerprints of a file at a level.
+    pub const fn most(&self, level: u8) -> usize {
+        let most = if level <= self.least_level && self.few < self.cap {
+            self.few
+        } else {
+            self.cap
+        };
+        most as usize
+    }
 }
 
 impl Default for Params {
     fn default() -> Self {
         Self {
             chunk: ChunkParams::PAPER,
-            sampling: SamplingParams {
-                least_level: 5,
-                cap: 128,
-            },
+            sampling: SamplingParams::at(5, 128),
             shingles: SamplingParams {
                 least_level: 3,
-                cap: 128,
+                few: 64,
+                cap: 96,
+            },
+            posted: SamplingParams {
+                least_level: 3,
+                few: 1408,
+                cap: 1 << 17,
             },
         }
     }
@@ -111,8 +144,9 @@ impl Params {
     pub const SHINGLE: usize = 5;
 }
 
-/// Prints the params id, e.g. `tttd-460-2800-540-270.w64-l5-c128.s5-l3-c128.v4`: stable, and
-/// different whenever any byte of a digest could differ. `v4` names the words, the hash tables and
+/// Prints the params id, e.g.
+/// `tttd-460-2800-540-270.w64-l5-128-128.s5-l3-64-96.p3-1408-131072.v5`:
+/// stable, and different whenever any byte of a digest could differ. `v5` names the words, the hash tables and
 /// the file formats of the pieces.
 impl fmt::Display for Params {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -122,15 +156,15 @@ impl fmt::Display for Params {
             main_divisor,
             backup_divisor,
         } = self.chunk;
-        let SamplingParams { least_level, cap } = self.sampling;
+        let sampling = |of: SamplingParams| format!("{}-{}-{}", of.least_level, of.few, of.cap);
         write!(
             f,
-            "tttd-{min}-{max}-{main_divisor}-{backup_divisor}\
-             .w{}-l{least_level}-c{cap}.s{}-l{}-c{}.v4",
+            "tttd-{min}-{max}-{main_divisor}-{backup_divisor}.w{}-l{}.s{}-l{}.p{}.v5",
             Self::WINDOW,
+            sampling(self.sampling),
             Self::SHINGLE,
-            self.shingles.least_level,
-            self.shingles.cap,
+            sampling(self.shingles),
+            sampling(self.posted),
         )
     }
 }

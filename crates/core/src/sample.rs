@@ -13,7 +13,7 @@
 //!
 //! 1. **The level grows with the file.** Broder fixes n by size class (100·2^i); here the level is
 //!    the least one, not below [`SamplingParams::least_level`], at which at most
-//!    [`SamplingParams::cap`] *distinct* fingerprints remain. Counting what is kept instead of the
+//!    [`SamplingParams::most`] *distinct* fingerprints remain. Counting what is kept instead of the
 //!    size serves repetitive files (few distinct windows) as well as random ones, and bounds the
 //!    cost of a file in the index without any estimate.
 //! 2. **Samples nest.** `S_k(a)` cut down to a level K ≥ k is exactly `S_K(a)`, so files of
@@ -51,17 +51,19 @@ impl Signature {
             .filter(move |fingerprint| fingerprint.level() >= level)
     }
 
-    /// The sample of the same content that has at most `most` fingerprints: at the least level at
-    /// which that is so, which is what a [`Sampler`] with that cap keeps of it.
+    /// The sample of the same content by sparser rules: what a [`Sampler`] with these keeps of it.
     #[must_use]
-    pub fn thinned(&self, most: usize) -> Self {
-        let mut thinned = self.clone();
-        // Ends: no fingerprint has a level above 43.
-        while thinned.fingerprints.len() > most {
+    pub fn thinned(&self, params: &SamplingParams) -> Self {
+        let mut thinned = Self {
+            level: self.level.max(params.least_level),
+            fingerprints: Vec::new(),
+        };
+        let at = |level: u8| self.at_level(level);
+        // Ends: no fingerprint has a level above 35.
+        while at(thinned.level).nth(params.most(thinned.level)).is_some() {
             thinned.level += 1;
-            let level = thinned.level;
-            thinned.fingerprints.retain(|print| print.level() >= level);
         }
+        thinned.fingerprints = at(thinned.level).collect();
         thinned
     }
 }
@@ -87,7 +89,7 @@ impl Sampler {
             params: *params,
             level: params.least_level,
             order: Vec::new(),
-            seen: Seen::with_room_for(params.cap as usize + 1),
+            seen: Seen::with_room_for(Seen::FIRST),
         }
     }
 
@@ -103,23 +105,30 @@ impl Sampler {
         if self.params.cap > 0 && fingerprint.level() >= self.level && self.seen.insert(fingerprint)
         {
             self.order.push(fingerprint);
-            if self.order.len() > self.params.cap as usize {
+            if self.order.len() > self.params.most(self.level) {
                 self.thin();
+            } else if self.seen.is_full(self.order.len()) {
+                self.seen = Seen::with_room_for(2 * self.order.len());
+                self.see_again();
             }
         }
     }
 
-    /// Raises the level until at most `cap` fingerprints are left.
+    /// Raises the level until no more fingerprints are left than may be.
     #[cold]
     fn thin(&mut self) {
-        // Ends: no fingerprint has a level above 43, so at 44 nothing is left.
-        while self.order.len() > self.params.cap as usize {
+        // Ends: no fingerprint has a level above 35, so at 36 nothing is left.
+        while self.order.len() > self.params.most(self.level) {
             self.level += 1;
             let level = self.level;
             self.order
                 .retain(|fingerprint| fingerprint.level() >= level);
         }
         self.seen.clear();
+        self.see_again();
+    }
+
+    fn see_again(&mut self) {
         for &fingerprint in &self.order {
             self.seen.insert(fingerprint);
         }
@@ -143,7 +152,12 @@ impl Sampler {
     /// Forgets everything pushed; keeps the memory.
     pub fn reset(&mut self) {
         if !self.order.is_empty() {
-            self.seen.clear();
+            // After a large file the set is small again: clearing it costs every file after.
+            if self.seen.slots.len() > 4 * Seen::FIRST {
+                self.seen = Seen::with_room_for(Seen::FIRST);
+            } else {
+                self.seen.clear();
+            }
             self.order.clear();
         }
         self.level = self.params.least_level;
@@ -158,8 +172,11 @@ struct Seen {
 }
 
 impl Seen {
-    /// No fingerprint: they have 40 bits.
+    /// No fingerprint: they have 32 bits.
     const FREE: u64 = u64::MAX;
+
+    /// Room for what most files keep.
+    const FIRST: usize = 256;
 
     fn with_room_for(count: usize) -> Self {
         Self {
@@ -169,6 +186,11 @@ impl Seen {
 
     fn clear(&mut self) {
         self.slots.fill(Self::FREE);
+    }
+
+    /// Whether so many are half of what there is room for.
+    const fn is_full(&self, count: usize) -> bool {
+        2 * count >= self.slots.len()
     }
 
     /// Whether the fingerprint is new.
@@ -209,20 +231,20 @@ mod tests {
                 .copied()
                 .filter(|f| f.level() >= level && seen.insert(*f))
                 .collect();
-            if kept.len() <= params.cap as usize {
+            if kept.len() <= params.most(level) {
                 return Signature {
                     level,
                     fingerprints: kept,
                 };
             }
         }
-        unreachable!("no fingerprint has a level above 43")
+        unreachable!("no fingerprint has a level above 35")
     }
 
     fn fingerprints(max: usize) -> impl Strategy<Value = Vec<Fingerprint>> {
         // Few bits make repetitions and high levels common.
-        let one = (0..37u32, any::<u64>())
-            .prop_map(|(zeros, bits)| Fingerprint((bits & 0x3ff) << 30 >> zeros));
+        let one = (0..29u32, any::<u64>())
+            .prop_map(|(zeros, bits)| Fingerprint((bits & 0x3ff) << 22 >> zeros));
         proptest::collection::vec(one, 0..max)
     }
 
@@ -231,9 +253,10 @@ mod tests {
         fn streaming_is_the_definition(
             all in fingerprints(400),
             least_level in 3u8..8,
+            few in 0u32..60,
             cap in 0u32..40,
         ) {
-            let params = SamplingParams { least_level, cap };
+            let params = SamplingParams { least_level, few, cap };
             let mut sampler = Sampler::new(&params);
             for _twice in 0..2 {
                 for &f in &all {
@@ -245,10 +268,10 @@ mod tests {
 
         #[test]
         fn samples_nest(all in fingerprints(400), cap in 1u32..40, more in 0u8..6) {
-            let small = by_definition(&SamplingParams { least_level: 3, cap }, &all);
+            let small = by_definition(&SamplingParams::at(3, cap), &all);
             let level = small.level + more;
             let at_level: Vec<_> = small.at_level(level).collect();
-            let direct = by_definition(&SamplingParams { least_level: level, cap: 400 }, &all);
+            let direct = by_definition(&SamplingParams::at(level, 400), &all);
             prop_assert_eq!(at_level, direct.fingerprints);
         }
 
@@ -256,20 +279,18 @@ mod tests {
         fn a_thinned_sample_is_that_of_a_smaller_cap(
             all in fingerprints(400),
             cap in 1u32..40,
+            few in 0u32..40,
             less in 1u32..40,
         ) {
-            let capped = |cap| by_definition(&SamplingParams { least_level: 3, cap }, &all);
-            let (sample, direct) = (capped(cap), capped(less.min(cap)));
-            prop_assert_eq!(sample.thinned(less as usize), direct);
+            let less = SamplingParams { least_level: 3, few, cap: less.min(cap) };
+            let sample = by_definition(&SamplingParams::at(3, cap), &all);
+            prop_assert_eq!(sample.thinned(&less), by_definition(&less, &all));
         }
     }
 
     #[test]
     fn nothing_pushed_is_an_empty_signature_at_the_least_level() {
-        let mut sampler = Sampler::new(&SamplingParams {
-            least_level: 5,
-            cap: 128,
-        });
+        let mut sampler = Sampler::new(&SamplingParams::at(5, 128));
         assert_eq!(
             sampler.take(),
             Signature {
@@ -281,13 +302,10 @@ mod tests {
 
     #[test]
     fn repetitions_do_not_raise_the_level() {
-        let params = SamplingParams {
-            least_level: 3,
-            cap: 4,
-        };
+        let params = SamplingParams::at(3, 4);
         let mut sampler = Sampler::new(&params);
         for round in 0..1000u64 {
-            sampler.push(Fingerprint((round % 4) | 1 << 39));
+            sampler.push(Fingerprint((round % 4) | 1 << 31));
         }
         assert_eq!(sampler.take().level, 3);
     }

@@ -82,9 +82,9 @@ pub struct ContentRow {
     pub size: ByteLen,
     /// Text, binary or empty.
     pub kind: ContentKind,
-    /// Sampling level of its signature.
+    /// Sampling level of the fingerprints that have postings, of which the signature has some.
     pub level: u8,
-    /// Number of fingerprints in its signature.
+    /// Number of those fingerprints.
     pub fingerprints: u32,
     /// Number of runs in its chunk list.
     pub chunk_runs: u64,

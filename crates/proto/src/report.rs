@@ -284,7 +284,7 @@ mod tests {
             r#""parameters":{"files":["/a"],"in":[],"#,
             r#""unit":"words","min":null,"min_shared":256,"min_size":0,"include":[],"#,
             r#""exclude":[],"top":null,"#,
-            r#""exact":false,"params":"tttd-460-2800-540-270.w64-l5-c128.s5-l3-c128.v4"},"#,
+            r#""exact":false,"params":"tttd-460-2800-540-270.w64-l5-128-128.s5-l3-64-96.p3-1408-131072.v5"},"#,
             r#""fresh":true,"pending":0,"total":2,"shown":2,"results":["#,
             "\n",
             r#"{"file":"/a","path":"/b","relation":"near","unit":"words","layer":"bytes","#,

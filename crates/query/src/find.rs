@@ -20,7 +20,8 @@ use resemble_core::StopFlag;
 use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::{Sketch, Unit};
 use resemble_core::{
-    ByteLen, ChunkList, ContentId, Digest, FileId, Measures, Params, Relation, Score, Signature,
+    ByteLen, ChunkList, ContentId, ContentKind, Digest, FileId, Measures, Params, Relation, Score,
+    Signature,
 };
 use resemble_index::{ContentRow, FileRow, ReadError, Snapshot};
 use resemble_proto::message::{
@@ -443,6 +444,18 @@ impl<'a> Payload<'a> {
             payload.size = templates.strip(digest.size, chunks, signature);
         }
         payload
+    }
+
+    /// The same by what the index keeps of a content of this kind.
+    fn kept(self, kind: ContentKind, params: &Params) -> Self {
+        if kind == ContentKind::Text {
+            let kept = self.signature.thinned(&params.shingles);
+            return Self {
+                signature: Cow::Owned(kept),
+                ..self
+            };
+        }
+        self
     }
 
     fn sketch(&self) -> Sketch<'_> {

@@ -313,10 +313,7 @@ fn add_wholes(pieces: &mut Vec<DigestedPart>, params: &Params) {
 fn together(leaves: &[&Digest], kind: ContentKind, sampling: SamplingParams) -> Digest {
     let levels = leaves.iter().map(|leaf| leaf.signature.level);
     let level = levels.max().unwrap_or(0).max(sampling.least_level);
-    let mut sampler = Sampler::new(&SamplingParams {
-        least_level: level,
-        cap: sampling.cap,
-    });
+    let mut sampler = Sampler::new(&SamplingParams::at(level, sampling.cap));
     for leaf in leaves {
         for &fingerprint in &leaf.signature.fingerprints {
             sampler.push(fingerprint);

@@ -34,7 +34,7 @@ pub struct Digester {
     shingler: Shingler,
     /// What the shingler knows of a content that came at once.
     shingled: Option<Shingled>,
-    /// Samples of shingles: the signature, if it is a text.
+    /// Samples of shingles, as many as have posting lists: the signature, if it is a text.
     texts: Sampler,
     code: CodeSampler,
     /// Samples of machine code: the signature, if it is an executable.
@@ -107,7 +107,7 @@ impl Digester {
             sampler: Sampler::new(&params.sampling),
             shingler: Shingler::new(),
             shingled: None,
-            texts: Sampler::new(&params.shingles),
+            texts: Sampler::new(&params.posted),
             code: CodeSampler::new(params),
             codes: Sampler::new(&params.sampling),
             content: ContentHasher::new(),

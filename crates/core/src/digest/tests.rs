@@ -40,10 +40,10 @@ fn plainly(bytes: &[u8], params: &Params) -> Digest {
     let mut kind = ContentKind::of(bytes);
     let mut words = None;
     // Who samples nothing looks for no words.
-    if kind == ContentKind::Text && params.shingles.cap == 0 {
-        sampler = Sampler::new(&params.shingles);
+    if kind == ContentKind::Text && params.posted.cap == 0 {
+        sampler = Sampler::new(&params.posted);
     } else if kind == ContentKind::Text {
-        let mut texts = Sampler::new(&params.shingles);
+        let mut texts = Sampler::new(&params.posted);
         let mut shingler = Shingler::new();
         shingler.update(bytes, &mut |sample| texts.push(sample));
         let shingled = shingler.finish(&mut |sample| texts.push(sample));
@@ -72,11 +72,9 @@ fn params() -> impl Strategy<Value = Params> {
     )
         .prop_map(|(average, least_level, cap)| Params {
             chunk: ChunkParams::scaled(average).unwrap(),
-            sampling: SamplingParams { least_level, cap },
-            shingles: SamplingParams {
-                least_level: 3,
-                cap,
-            },
+            sampling: SamplingParams::at(least_level, cap),
+            shingles: SamplingParams::at(3, cap / 2),
+            posted: SamplingParams::at(3, cap),
         })
 }
 
@@ -210,10 +208,7 @@ fn files_below_a_window_have_no_signature() {
 #[test]
 fn windows_of_equal_bytes_are_never_sampled() {
     let params = Params {
-        sampling: SamplingParams {
-            least_level: 3,
-            cap: 10_000,
-        },
+        sampling: SamplingParams::at(3, 10_000),
         ..Params::default()
     };
     assert_eq!(Digest::of(&[0; 500], &params).signature.fingerprints, []);

@@ -171,7 +171,7 @@ proptest! {
         average in proptest::sample::select(vec![ChunkParams::LEAST_AVERAGE, 300, 1015]),
     ) {
         let chunk = ChunkParams::scaled(average).unwrap();
-        let sampling = SamplingParams { least_level: 5, cap: 128 };
+        let sampling = SamplingParams::at(5, 128);
         let params = Params { chunk, sampling, ..Params::default() };
         let (of_a, of_b) = (Digest::of(&a, &params), Digest::of(&b, &params));
         let bound = shared_chunk_bytes(&of_a.chunks, &of_b.chunks, &NoBoilerplate).0 as f64;

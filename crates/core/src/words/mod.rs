@@ -25,6 +25,8 @@
 
 use crate::hash::shingles::{Chosen, WINDOW, join};
 use crate::ids::{Fingerprint, WordsDigest};
+use crate::params::SamplingParams;
+use crate::sample::{Sampler, Signature};
 
 mod classes;
 mod collect;
@@ -225,6 +227,15 @@ pub(crate) fn tokenize(bytes: &[u8], sink: &mut impl Sink) {
     };
     tokens.update(bytes, sink);
     tokens.finish(sink);
+}
+
+/// The sample of a text, from all its bytes.
+pub fn sample(bytes: &[u8], params: &SamplingParams) -> Signature {
+    let mut sampler = Sampler::new(params);
+    let mut shingler = Shingler::new();
+    shingler.update(bytes, &mut |fingerprint| sampler.push(fingerprint));
+    shingler.finish(&mut |fingerprint| sampler.push(fingerprint));
+    sampler.take()
 }
 
 /// Whether a content without NUL is text, and not data or a template of which words are a small

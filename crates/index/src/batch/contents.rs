@@ -322,11 +322,12 @@ impl<'a> Contents<'a> {
         }
         parts.close()?;
         drop(lists);
+        let params = *writing.before.params();
         let mut signatures = self.txn.open_table(schema::SIGNATURES)?;
         let mut parts = signatures.upper_bound_mut(Bound::<(u32, u32)>::Unbounded)?;
         for (content, id) in &fresh {
             let mut number = 0;
-            encode_signature(&content.digest.signature, |part| {
+            encode_signature(&content.digest.kept(&params), |part| {
                 parts.insert_before((*id, number), part)?;
                 number += 1;
                 Ok::<_, Fault>(())

@@ -28,6 +28,9 @@ pub(crate) fn digest(name: u64, chunks: &[u32], fingerprints: &[u64]) -> Digest 
     content[..8].copy_from_slice(&name.to_le_bytes());
     content[31] = (name >> 56) as u8;
     content[7] = 0;
+    let mut distinct = fingerprints.to_vec();
+    distinct.sort_unstable();
+    distinct.dedup();
     let runs = chunks
         .iter()
         .map(|&n| ChunkRun {
@@ -48,10 +51,7 @@ pub(crate) fn digest(name: u64, chunks: &[u32], fingerprints: &[u64]) -> Digest 
         chunks: ChunkList(runs),
         signature: Signature {
             level: 5,
-            fingerprints: fingerprints
-                .iter()
-                .map(|&value| Fingerprint(value))
-                .collect(),
+            fingerprints: distinct.into_iter().map(Fingerprint).collect(),
         },
         words: name
             .is_multiple_of(2)

@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 
 /// Bytes of a run on the wire: hash, length, count, one byte of flags.
 const RUN: usize = 16 + 4 + 8 + 1;
-/// Bytes of a fingerprint on the wire: its 40 bits.
-const FINGERPRINT: usize = 5;
+/// Bytes of a fingerprint on the wire: its 32 bits.
+const FINGERPRINT: usize = 4;
 /// Flag of a run: all bytes of the chunk are equal.
 const CONSTANT: u8 = 1;
 
@@ -31,18 +31,25 @@ pub struct WireParams {
     pub id: String,
     /// Tmin, Tmax, D and D' of TTTD.
     pub chunk: [u32; 4],
-    /// The least level of the sample of windows, and the most fingerprints of a file.
-    pub windows: (u8, u32),
-    /// The same for the sample of word shingles.
-    pub shingles: (u8, u32),
+    /// The least level of the sample of windows, and the most fingerprints of a file at that
+    /// level and at any.
+    pub windows: (u8, u32, u32),
+    /// The same for the word shingles that are kept.
+    pub shingles: (u8, u32, u32),
+    /// The same for the word shingles by which texts are found.
+    pub posted: (u8, u32, u32),
 }
 
-fn of_sampling(sampling: SamplingParams) -> (u8, u32) {
-    (sampling.least_level, sampling.cap)
+fn of_sampling(sampling: SamplingParams) -> (u8, u32, u32) {
+    (sampling.least_level, sampling.few, sampling.cap)
 }
 
-fn sampling((least_level, cap): (u8, u32)) -> SamplingParams {
-    SamplingParams { least_level, cap }
+fn sampling((least_level, few, cap): (u8, u32, u32)) -> SamplingParams {
+    SamplingParams {
+        least_level,
+        few,
+        cap,
+    }
 }
 
 impl From<&Params> for WireParams {
@@ -58,6 +65,7 @@ impl From<&Params> for WireParams {
             chunk: [min, max, main_divisor, backup_divisor],
             windows: of_sampling(params.sampling),
             shingles: of_sampling(params.shingles),
+            posted: of_sampling(params.posted),
         }
     }
 }
@@ -84,6 +92,7 @@ impl TryFrom<&WireParams> for Params {
             },
             sampling: sampling(wire.windows),
             shingles: sampling(wire.shingles),
+            posted: sampling(wire.posted),
         };
         // The id also stands for what the figures do not say: window, hash tables, formats.
         if params.to_string() == wire.id && main_divisor > 0 && backup_divisor > 0 && min <= max {
@@ -108,7 +117,7 @@ pub struct WireDigest {
     pub chunks: String,
     /// The sampling level.
     pub level: u8,
-    /// Base64 of the fingerprints, 5 bytes each.
+    /// Base64 of the fingerprints, 4 bytes each.
     pub fingerprints: String,
     /// The digest of its words, 32 hex digits, if it is a text of enough words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -251,8 +260,8 @@ fn fingerprints(text: &str, level: u8) -> Result<Vec<Fingerprint>, BadDigest> {
     }
     let mut seen = HashSet::with_capacity(records.len());
     let mut list = Vec::with_capacity(records.len());
-    for &[a, b, c, d, e] in records {
-        let fingerprint = Fingerprint(u64::from_le_bytes([a, b, c, d, e, 0, 0, 0]));
+    for &record in records {
+        let fingerprint = Fingerprint(u64::from(u32::from_le_bytes(record)));
         if fingerprint.level() < level || !seen.insert(fingerprint) {
             return Err(BadDigest::Level);
         }
@@ -352,10 +361,10 @@ mod tests {
             BadDigest::Malformed("chunks")
         );
         assert_eq!(
-            try_with(&|w| w.fingerprints = "AAAA".into()),
+            try_with(&|w| w.fingerprints = "AAAAAAA=".into()),
             BadDigest::Malformed("fingerprints")
         );
-        assert_eq!(try_with(&|w| w.level = 43), BadDigest::Level);
+        assert_eq!(try_with(&|w| w.level = 36), BadDigest::Level);
         let twice = WireDigest::from(&digest(vec![], &[7, 7], 5));
         assert_eq!(Digest::try_from(&twice), Err(BadDigest::Level));
         let nothing = WireDigest::from(&digest(vec![(1, 0, 2, false)], &[], 5));
@@ -370,7 +379,7 @@ mod tests {
         };
         let mut wire = WireParams::from(&params);
         assert_eq!(Params::try_from(&wire), Ok(params));
-        wire.id = wire.id.replace(".v4", ".v9");
+        wire.id = wire.id.replace(".v5", ".v9");
         assert_eq!(Params::try_from(&wire), Err(BadParams(wire.id.clone())));
     }
 
@@ -381,7 +390,7 @@ mod tests {
                 (any::<u8>(), 1u32.., 1u64..1 << 20, any::<bool>()),
                 0..40,
             ),
-            fingerprints in proptest::collection::hash_set(0u64..1 << 35, 0..200),
+            fingerprints in proptest::collection::hash_set(0u64..1 << 29, 0..200),
             words: Option<[u8; 16]>,
         ) {
             let fingerprints: Vec<u64> = fingerprints.into_iter().collect();

@@ -48,14 +48,9 @@ const SAMPLES: u32 = 1 << 14;
 pub const fn fine(params: &Params) -> Params {
     Params {
         chunk: params.chunk,
-        sampling: SamplingParams {
-            cap: SAMPLES,
-            least_level: params.sampling.least_level,
-        },
-        shingles: SamplingParams {
-            cap: SAMPLES,
-            least_level: params.shingles.least_level,
-        },
+        sampling: SamplingParams::at(params.sampling.least_level, SAMPLES),
+        shingles: SamplingParams::at(params.shingles.least_level, SAMPLES),
+        posted: SamplingParams::at(params.posted.least_level, SAMPLES),
     }
 }
 

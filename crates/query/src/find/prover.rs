@@ -233,6 +233,21 @@ impl<'a> Prover<'a> {
         Ok(subjects)
     }
 
+    /// The bytes of the subject as this rendition of it, if no archive has to be opened for them.
+    pub(super) fn subject_bytes(
+        &mut self,
+        rendition: Rendition,
+        digest: &Digest,
+    ) -> Result<Option<Vec<u8>>, AskError> {
+        if rendition != Rendition::Own || self.subject.member.is_some() {
+            return Ok(None);
+        }
+        let mut errors = Vec::new();
+        let read = self.read_subject(rendition, &digest.content, &mut errors)?;
+        self.errors.extend(errors);
+        Ok(read)
+    }
+
     /// What reading a content costs, in bytes of a file that is only read: what stands for a file,
     /// or lies in one, is taken out of it again, and the file taken apart from its beginning.
     fn cost(&self, occurrence: &Occurrence, row: &ContentRow) -> Result<ByteLen, AskError> {

@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use resemble_core::similarity::proof::unit_of;
 use resemble_core::similarity::{Boilerplate, Prepared, Sketch};
-use resemble_core::{ByteLen, ContentKind, Digest, Fingerprint, Measures, Relation, Score, rank};
+use resemble_core::{
+    ByteLen, ContentKind, Digest, Fingerprint, Measures, Relation, Score, rank, words,
+};
 use resemble_index::{ContentRow, Snapshot};
 use resemble_proto::message::{Discount, FindOptions, SoftError};
 
@@ -117,10 +119,13 @@ impl Search<'_> {
     fn rendition(&mut self, rendition: Rendition, digest: &Digest) -> Result<(), AskError> {
         let snapshot = self.snapshot;
         let known = KnownBoilerplate::new(snapshot, self.scoped);
-        let payload = Payload::of(digest, snapshot);
-        let sketch = payload.sketch();
-        let bound = NomineeBound::new(&sketch, self.options, snapshot.templates().fingerprints());
-        let (nominees, counts) = nominated(snapshot, &sketch, digest, self.scoped)?;
+        let dense = self.dense(rendition, digest)?;
+        let payload = Payload::of(dense.as_ref().unwrap_or(digest), snapshot);
+        let posted = payload.sketch();
+        let bound = NomineeBound::new(&posted, self.options, snapshot.templates().fingerprints());
+        let (nominees, counts) = nominated(snapshot, &posted, digest, self.scoped)?;
+        let kept = payload.kept(digest.kind, snapshot.params());
+        let sketch = kept.sketch();
         let common = Either(&known, &counts);
         let own = Prepared::of(&sketch, &common);
         for nominee in nominees {
@@ -167,6 +172,29 @@ impl Search<'_> {
             self.pair(&pair, &occurrences);
         }
         Ok(known.failure()?)
+    }
+
+    /// The digest with all samples that have posting lists, if the index has kept fewer of them
+    /// and the content can be read: of a document's text it has not.
+    fn dense(&mut self, rendition: Rendition, digest: &Digest) -> Result<Option<Digest>, AskError> {
+        if digest.kind != ContentKind::Text || rendition != Rendition::Own {
+            return Ok(None);
+        }
+        let Some(id) = self.snapshot.content_by_digest(&digest.content)? else {
+            return Ok(None);
+        };
+        let row = self.snapshot.content(id)?;
+        let posted = row.map_or(0, |row| row.fingerprints as usize);
+        if posted <= digest.signature.fingerprints.len() {
+            return Ok(None);
+        }
+        let Some(bytes) = self.prover.subject_bytes(rendition, digest)? else {
+            return Ok(None);
+        };
+        Ok(Some(Digest {
+            signature: words::sample(&bytes, &self.snapshot.params().posted),
+            ..digest.clone()
+        }))
     }
 
     /// Where a content stands that a rendition of the subject meets: not in the subject itself.
@@ -436,7 +464,7 @@ impl Search<'_> {
             } else {
                 let score = found.measures.containment();
                 score.is_some_and(|score| min.accepts(score))
-                    && (equal || enough_shared(found.sizes, &found.measures, min_shared))
+                    && (equal || has_enough(&found, min_shared))
             };
             if !passes {
                 continue;
@@ -464,6 +492,15 @@ impl Search<'_> {
         let mut seen = HashSet::new();
         similar.retain(|row| row.names.is_empty() || seen.insert(row.shown.clone()));
         Ok((similar, self.prover.errors))
+    }
+}
+
+/// Whether a pair shares at least so many bytes: of an estimate it may be more than is proven.
+fn has_enough(found: &Match, min_shared: ByteLen) -> bool {
+    if found.is_estimate {
+        enough_shared(found.sizes, &found.measures, min_shared)
+    } else {
+        found.measures.shared_bytes >= min_shared
     }
 }
 

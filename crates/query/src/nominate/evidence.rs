@@ -8,6 +8,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use resemble_core::params::SamplingParams;
 use resemble_core::similarity::discount::{self, FREE, Frequency, Rarity};
 use resemble_core::similarity::passages::text_of_chunks;
 use resemble_core::similarity::{Boilerplate, Sketch};
@@ -249,7 +250,7 @@ impl Frequency for Counts {
 }
 
 /// Marks the key of a chunk where keys of both kinds stand together: fingerprints and posting keys
-/// have 48 bits at most.
+/// have 40 bits at most.
 pub(crate) const CHUNK: u64 = 1 << 63;
 
 /// The chunk keys of a list that are evidence: ascending, distinct.
@@ -268,6 +269,9 @@ pub(crate) fn fingerprint_keys(sketch: &Sketch<'_>) -> Vec<u64> {
     keys
 }
 
+/// The most samples of a subject that are looked up: of a text, all up to some 1.5 MB.
+const LOOKED_UP: SamplingParams = SamplingParams::at(0, 1 << 14);
+
 /// All contents (of `scoped`, if given) that have something in common with the subject, ascending,
 /// and how common the subject's pieces are.
 pub(crate) fn nominate(
@@ -276,7 +280,10 @@ pub(crate) fn nominate(
     scoped: Option<&ScopedFiles>,
 ) -> Result<(Vec<Nominee>, Counts), ReadError> {
     let mut counts = Counts::new(snapshot.boilerplate_limit());
-    let samples = fingerprint_keys(subject);
+    let samples = fingerprint_keys(&Sketch {
+        signature: &subject.signature.thinned(&LOOKED_UP),
+        ..*subject
+    });
     let by_fingerprint = hits(
         snapshot,
         PostingKind::Fingerprint,

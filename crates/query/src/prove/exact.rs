@@ -47,6 +47,8 @@ pub(crate) fn judged(
     } = proven;
     let relation = if is_same_text {
         Some(Relation::SameText)
+    } else if measures.shared_bytes < min_shared {
+        None
     } else {
         similarity::relation(false, sizes.0, sizes.1, &measures, min_shared)
     };
@@ -72,6 +74,7 @@ pub(crate) fn prove_once(
 
 #[cfg(test)]
 mod tests {
+    use resemble_core::Score;
     use resemble_testutil::prose::words;
 
     use super::*;
@@ -105,6 +108,20 @@ mod tests {
         let few = words(0, 10);
         assert_eq!(of(&few, &few.to_uppercase()).relation, None);
         assert_eq!(of(&words(0, 200), &words(900, 200)).relation, None);
+    }
+
+    /// What a small file has in common with a large one is judged by the small one's bytes: those
+    /// of the large one may be the same line a hundred times.
+    #[test]
+    fn few_shared_bytes_make_no_relation() {
+        let line = "one two three four five six seven eight. ";
+        let small = format!("{line}{}", words(0, 40));
+        let large = format!("{}{}", line.repeat(300), words(900, 3000));
+        for found in [of(&small, &large), of(&large, &small)] {
+            assert!(found.measures.containment() > Some(Score::new(Relation::PARTLY)));
+            assert!(found.measures.shared_bytes < Relation::MIN_SHARED);
+            assert_eq!(found.relation, None);
+        }
     }
 
     #[test]

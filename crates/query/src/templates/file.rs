@@ -136,7 +136,7 @@ impl TemplateRecord {
             write!(text, " {hash}:{len}").unwrap_or_default();
         }
         for fingerprint in &self.pieces.fingerprints {
-            write!(text, " {:010x}", fingerprint.0).unwrap_or_default();
+            write!(text, " {:08x}", fingerprint.0).unwrap_or_default();
         }
         let digest = resemble_core::hash::content::digest(text.as_bytes());
         digest.to_string()[..12].to_owned()
@@ -183,7 +183,7 @@ struct WrittenTemplates {
     template: Fraction,
     /// `MD5:length`.
     chunks: Vec<String>,
-    /// 40 bits each, hexadecimal.
+    /// 32 bits each, hexadecimal.
     fingerprints: Vec<String>,
 }
 
@@ -205,7 +205,7 @@ impl From<&TemplateRecord> for WrittenTemplates {
             fingerprints: pieces
                 .fingerprints
                 .iter()
-                .map(|f| format!("{:010x}", f.0))
+                .map(|f| format!("{:08x}", f.0))
                 .collect(),
         }
     }

@@ -42,10 +42,15 @@ pub(super) struct Worker<'s, 'a> {
 
 impl<'s, 'a> Worker<'s, 'a> {
     pub(super) fn new(shared: &'s ScanShared<'a>, params: &Params, number: u32) -> Self {
+        // What the index keeps of a text, so that both answer the same.
+        let params = Params {
+            posted: params.shingles,
+            ..*params
+        };
         Self {
             shared,
-            reader: Reader::new(params, StopFlag::default()),
-            digester: Digester::new(params),
+            reader: Reader::new(&params, StopFlag::default()),
+            digester: Digester::new(&params),
             pairs: PairReader::new(),
             number,
             notes: Notes::default(),
