@@ -80,8 +80,8 @@ impl Baselines {
             return Ok(Arc::clone(known));
         }
         let mut found = Vec::new();
-        for partner in partners::alike(&self.before, path)? {
-            found.extend(content_at(&self.before, &partner.path)?);
+        for other in partners::alike_before(&self.before, path)? {
+            found.extend(content_at(&self.before, &other)?);
         }
         let members = partners::members(&self.before, content)?;
         found.extend(members.into_iter().map(|(member, _)| member));

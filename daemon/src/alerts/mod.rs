@@ -231,7 +231,9 @@ impl<'a> Raiser<'a> {
             Ok(after) => {
                 let now = Instant::now();
                 if (self.novelty.as_ref()).is_none_or(|(_, since)| *since + CACHED < now) {
-                    self.novelty = Some((Novelty::new(after.clone()), now));
+                    let part_reader = self.shared.part_reader().cloned();
+                    let novelty = Novelty::new(after.clone()).with_part_reader(part_reader);
+                    self.novelty = Some((novelty, now));
                 }
                 let Some((novelty, _)) = &mut self.novelty else {
                     return;

@@ -32,6 +32,7 @@ use resemble_index::{FileRow, ReadError, Snapshot};
 use resemble_proto::catalogued::is_catalogued;
 use resemble_query::AskError;
 use resemble_scan::ingest::gitignore_of;
+use resemble_scan::parts::PartReader;
 
 use super::baselines::{Baseline, Burst};
 use super::batching::Verdict;
@@ -51,6 +52,8 @@ const GIT_FRESH: Duration = Duration::from_secs(15);
 #[derive(Debug)]
 pub struct Novelty {
     after: Snapshot,
+    /// Makes texts of documents again.
+    part_reader: Option<Arc<dyn PartReader>>,
     /// The files that have a content, so that each of many copies need not look for all the others.
     holders: HashMap<ContentId, Arc<Holders>>,
     /// Ignore files by directory.
@@ -70,6 +73,7 @@ impl Novelty {
     pub fn new(after: Snapshot) -> Self {
         Self {
             after,
+            part_reader: None,
             holders: HashMap::new(),
             ignores: HashMap::new(),
             git: HashMap::new(),
@@ -77,6 +81,15 @@ impl Novelty {
             looked_up: 0,
             #[cfg(test)]
             compared: 0,
+        }
+    }
+
+    /// Measures documents on their texts, which this makes again.
+    #[must_use]
+    pub fn with_part_reader(self, part_reader: Option<Arc<dyn PartReader>>) -> Self {
+        Self {
+            part_reader,
+            ..self
         }
     }
 
@@ -115,7 +128,7 @@ impl Novelty {
             // First what lies in it byte for byte: that is what somebody saved or sent.
             partners = self.in_archive(content)?;
             let held: HashSet<PathBuf> = partners.iter().map(|held| held.path.clone()).collect();
-            let alike = partners::alike(&self.after, path)?.into_iter();
+            let alike = partners::alike(&self.after, path, self.part_reader.as_ref())?.into_iter();
             partners.extend(alike.filter(|other| !held.contains(&other.path)));
         }
         let mut news = Vec::new();

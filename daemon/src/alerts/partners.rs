@@ -1,10 +1,13 @@
 //! The partners of an alert: what a file resembles, and what lies in it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use resemble_core::{ByteLen, ContentId, Relation, Score};
 use resemble_index::{PartRole, ReadError, Snapshot};
 use resemble_query::AskError;
+use resemble_query::find::Similar;
+use resemble_scan::parts::PartReader;
 
 use crate::questions::similar;
 
@@ -30,33 +33,58 @@ pub struct Partner {
     pub shared_bytes: ByteLen,
 }
 
-impl Partner {
-    /// Whether enough of the smaller file is shared for an alert.
-    fn is_enough(&self) -> bool {
-        let of = |score: Option<Score>| score.map_or(0.0, Score::get);
-        of(self.a_in_b).max(of(self.b_in_a)) >= LEAST_SHARE
-    }
+/// The files that resemble the one at `path` enough for an alert, best first. `part_reader` makes
+/// texts of documents again, so that what they share is proven. Members of archives are left out:
+/// that a file lies in the archive from which it was just unpacked is no news.
+pub(super) fn alike(
+    snapshot: &Snapshot,
+    path: &Path,
+    part_reader: Option<&Arc<dyn PartReader>>,
+) -> Result<Vec<Partner>, AskError> {
+    let is_enough = |similar: &Similar| is_enough(similar, similar.measures.containment());
+    let similar = files_like(snapshot, path, part_reader)?.filter(is_enough);
+    let partners = similar.map(|similar| Partner {
+        path: similar.path,
+        relation: similar.relation.unwrap_or(Relation::Shares),
+        a_in_b: similar.measures.a_in_b,
+        b_in_a: similar.measures.b_in_a,
+        shared_bytes: similar.measures.shared_bytes,
+    });
+    Ok(partners.collect())
 }
 
-/// The files that resemble the one at `path` enough for an alert, best first. Members of archives
-/// are left out: that a file lies in the archive from which it was just unpacked is no news.
-pub(super) fn alike(snapshot: &Snapshot, path: &Path) -> Result<Vec<Partner>, AskError> {
-    // Documents are not taken apart for an alert: what their texts share is estimated.
-    let (similar, _) = similar(snapshot, path, None)?;
-    let files = similar
-        .into_iter()
-        .filter(|similar| similar.names.is_empty());
-    let mut partners: Vec<Partner> = files
-        .map(|similar| Partner {
-            path: similar.path,
-            relation: similar.relation.unwrap_or(Relation::Shares),
-            a_in_b: similar.measures.a_in_b,
-            b_in_a: similar.measures.b_in_a,
-            shared_bytes: similar.measures.shared_bytes,
-        })
-        .collect();
-    partners.retain(Partner::is_enough);
-    Ok(partners)
+/// The files that the one at `path` may have resembled as much before it changed. What it was can
+/// no longer be read, so what nobody measured while it was there is an estimate, and counts if the
+/// true share may be enough.
+pub(super) fn alike_before(snapshot: &Snapshot, path: &Path) -> Result<Vec<PathBuf>, AskError> {
+    let may_be_enough = |similar: &Similar| {
+        let most = similar.interval.map(|(_, most)| most);
+        is_enough(similar, most.or(similar.measures.containment()))
+    };
+    let similar = files_like(snapshot, path, None)?.filter(may_be_enough);
+    Ok(similar.map(|similar| similar.path).collect())
+}
+
+fn files_like(
+    snapshot: &Snapshot,
+    path: &Path,
+    part_reader: Option<&Arc<dyn PartReader>>,
+) -> Result<impl Iterator<Item = Similar>, AskError> {
+    let (similar, _) = similar(snapshot, path, part_reader)?;
+    let files = similar.into_iter();
+    Ok(files.filter(|similar| similar.names.is_empty()))
+}
+
+/// Whether such a share of the smaller file is worth an alert: without the text that many files
+/// have.
+fn is_enough(similar: &Similar, share: Option<Score>) -> bool {
+    let rare = |share| match similar.rarity {
+        Some(rarity) => rarity.discounted(share),
+        None => share,
+    };
+    share
+        .map(rare)
+        .is_some_and(|share| share.get() >= LEAST_SHARE)
 }
 
 /// The contents that lie in an archive or a mail, byte for byte, with their sizes: those of its
