@@ -7,18 +7,21 @@
 mod columns;
 mod diff;
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use resemble_core::Params;
+use resemble_core::{ByteLen, Params};
 use resemble_proto::documents::Document;
 use resemble_proto::message::{
-    ChangedNumber, Differs, Explanation, Header, WhyParameters, WhyRange, WhyStretch, WhyTotals,
+    ChangedNumber, Differs, Explanation, Header, MeasureUnit, WhyMember, WhyParameters, WhyRange,
+    WhyStretch, WhyTotals,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_query::AskError;
-use resemble_query::why::{self, Comparison, SharedRange, Stretch, ViewOptions};
+use resemble_query::why::{self, Comparison, MemberMatch, SharedRange, Stretch, ViewOptions};
 use resemble_report::human::human_count;
 use resemble_report::quote::quoted;
 use resemble_report::table::{Field, Style, write_row};
@@ -142,6 +145,13 @@ fn print_text(ui: &mut Ui, args: &WhyArgs, comparison: &Comparison) -> CliResult
     let shared = &comparison.shared;
     let in_columns = args.side_by_side || (ui.is_terminal() && !args.matches_only);
     ui.page();
+    if !shared.members.is_empty() {
+        if !args.matches_only {
+            print_summary(ui, args, comparison)?;
+            ui.write(|out| writeln!(out))?;
+        }
+        return print_list(ui, comparison, args.matches_only);
+    }
     if args.matches_only {
         let default = if shared.text { 50 } else { 2 };
         let options = ViewOptions {
@@ -265,6 +275,7 @@ fn document(args: &WhyArgs, comparison: &Comparison) -> Document<Explanation> {
             differing_bytes_a,
             differing_bytes_b,
         },
+        members: shared.members.iter().map(member).collect(),
         ranges: shared.ranges.iter().map(range).collect(),
         repeats: shared.repeats.iter().map(range).collect(),
         differs_a: stretches(&shared.differs_a),
@@ -277,7 +288,7 @@ fn document(args: &WhyArgs, comparison: &Comparison) -> Document<Explanation> {
         matches_only: args.matches_only,
         params: Params::default().to_string(),
     };
-    let rows = body.ranges.len() as u64;
+    let rows = body.members.len().max(body.ranges.len()) as u64;
     let header = Header {
         fresh: true,
         total: rows,
@@ -285,6 +296,28 @@ fn document(args: &WhyArgs, comparison: &Comparison) -> Document<Explanation> {
         ..Header::default()
     };
     Document::new(parameters, header, body, Vec::new())
+}
+
+fn member(member: &MemberMatch) -> WhyMember {
+    let named = |side: &Option<(Vec<u8>, ByteLen)>| {
+        let names = side.as_ref().map(|(names, _)| OsStr::from_bytes(names));
+        names.map(|names| PathText::from(Path::new(names)))
+    };
+    let size = |side: &Option<(Vec<u8>, ByteLen)>| side.as_ref().map(|(_, size)| size.get());
+    let (shares, unit) = match &member.measures {
+        Some((measures, unit)) => ([measures.a_in_b, measures.b_in_a], MeasureUnit::from(*unit)),
+        None => ([None; 2], MeasureUnit::Bytes),
+    };
+    WhyMember {
+        a: named(&member.a),
+        b: named(&member.b),
+        relation: member.relation,
+        unit,
+        a_in_b: Fraction::from(shares[0]),
+        b_in_a: Fraction::from(shares[1]),
+        size_a: size(&member.a),
+        size_b: size(&member.b),
+    }
 }
 
 const COLUMNS: [&str; 10] = [

@@ -65,6 +65,18 @@ impl Measures {
         self.a_in_b.max(self.b_in_a)
     }
 
+    /// The same of contents that are not identical: no share is 1.
+    #[must_use]
+    pub fn below_identical(self) -> Self {
+        let below = |score: Option<Score>| score.map(|score| score.min(Score::ALL_BUT_IDENTICAL));
+        Self {
+            a_in_b: below(self.a_in_b),
+            b_in_a: below(self.b_in_a),
+            resemblance: below(self.resemblance),
+            ..self
+        }
+    }
+
     /// The same pair seen from b.
     #[must_use]
     pub fn swapped(self) -> Self {
@@ -126,6 +138,16 @@ pub enum Relation {
 }
 
 impl Relation {
+    /// The same seen from the other file.
+    #[must_use]
+    pub const fn swapped(self) -> Self {
+        match self {
+            Self::Contains => Self::Contained,
+            Self::Contained => Self::Contains,
+            same => same,
+        }
+    }
+
     /// From this containment on a file counts as lying in the other.
     pub const MOSTLY: f64 = 0.7;
     /// From this containment on a pair counts as sharing.

@@ -444,6 +444,10 @@ impl Body for Explanation {
     }
 
     fn lists<L: Lists>(&self, to: &mut L) -> io::Result<()> {
+        // Only archives have this list; other documents do not name it.
+        if !self.members.is_empty() {
+            to.list("members", "member", &self.members)?;
+        }
         to.list("ranges", "range", &self.ranges)?;
         to.list("repeats", "repeat", &self.repeats)?;
         to.list("differs_a", "differs-a", &self.differs_a)?;

@@ -65,5 +65,5 @@ pub use status::{
 };
 pub use templates::{MarkRequest, TemplateRow};
 pub use why::{
-    ChangedNumber, Differs, Explanation, WhyParameters, WhyRange, WhyStretch, WhyTotals,
+    ChangedNumber, Differs, Explanation, WhyMember, WhyParameters, WhyRange, WhyStretch, WhyTotals,
 };

@@ -39,6 +39,7 @@ use crate::prove::read::{anchor_of, bytes_of, unreadable};
 use crate::renditions::{self, Located, Place, Rendition};
 use crate::scope::ScopedFiles;
 
+mod held;
 pub mod holders;
 mod prover;
 mod read;

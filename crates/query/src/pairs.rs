@@ -18,7 +18,9 @@ use resemble_core::similarity::proof::unit_of;
 use resemble_core::similarity::{LEAST_JUDGED, Proof, Sketch, Unit, shared_chunk_bytes};
 use resemble_core::{ByteLen, ContentId, ContentKind, Measures, Relation, Score, rank, similarity};
 use resemble_index::{ReadError, Snapshot};
-use resemble_proto::message::{Answer, Layer, PairRow, PairScore, PairsRequest, SoftError};
+use resemble_proto::message::{
+    Answer, Layer, MeasureUnit, PairRow, PairScore, PairsRequest, SoftError,
+};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_scan::parts::PartReader;
@@ -29,6 +31,7 @@ use crate::judge::matched::{Match, all_words, match_of_wholes};
 use crate::nominate::block::{Common, PostingBlock};
 use crate::nominate::evidence::{Counts, Kept};
 use crate::parallel::threads;
+use crate::prove::archives::Archives;
 use crate::prove::exact::prove_once;
 use crate::prove::read::{LARGEST_READ, bytes_of};
 use crate::prove::texts::{Compared, Texts};
@@ -115,6 +118,7 @@ pub fn pairs_with_parts(
     errors.dedup();
     let mut rows = Vec::new();
     let matched = question.best_of(matched);
+    let matched = question.by_members(matched, part_reader)?;
     for (owners, matched) in &matched {
         question.rows(*owners, matched, &mut rows);
     }
@@ -152,6 +156,7 @@ struct PairDraft<'a> {
     b: &'a Path,
     matched: &'a Match,
     score: Score,
+    relation: Option<Relation>,
     measures: Measures,
     /// So many files have the bytes of both, if the row is that of all of them.
     copies: Option<u64>,
@@ -183,7 +188,7 @@ impl PairDraft<'_> {
         PairRow {
             a: PathText::from(self.a),
             b: PathText::from(self.b),
-            relation: self.matched.relation,
+            relation: self.relation,
             unit: self.matched.unit.into(),
             estimate: self.matched.is_estimate,
             identical: self.matched.relation == Some(Relation::Identical),
@@ -201,6 +206,9 @@ impl PairDraft<'_> {
 
 /// The contents of two files, the lesser first, and one way in which these meet.
 type Pair = ((ContentId, ContentId), Way);
+
+/// The contents of two files, and how these meet.
+type Met = ((ContentId, ContentId), Match);
 
 /// One way in which two files meet.
 enum Way {
@@ -244,7 +252,9 @@ impl<'a> Question<'a> {
         }
         // What has renditions besides its own bytes is known by these.
         let faces = |owner, kind| self.renditions.faces(owner, kind);
-        faces(one.0, kind).meeting(faces(other.0, other_kind)) == (one.1, other.1)
+        let (ours, theirs) = (faces(one.0, kind), faces(other.0, other_kind));
+        // What holds members is compared by these; its text is a reason to look.
+        ours.meeting(theirs) == (one.1, other.1)
     }
 
     /// What sorts, if anything is known of it.
@@ -278,8 +288,8 @@ impl<'a> Question<'a> {
                 || enough_shared(matched.sizes, &matched.measures, self.min_shared()))
     }
 
-    /// The best way in which each pair of files meets, of those that are shown.
-    fn best_of(&self, mut matched: Vec<Pair>) -> Vec<((ContentId, ContentId), Match)> {
+    /// The best way in which each pair of files meets.
+    fn best_of(&self, mut matched: Vec<Pair>) -> Vec<Met> {
         matched.sort_by_key(|&(owners, _)| owners);
         let mut best = Vec::new();
         let mut ways = matched.into_iter().peekable();
@@ -300,25 +310,59 @@ impl<'a> Question<'a> {
                 }
                 next = ways.next_if(|other| other.0 == owners).map(|other| other.1);
             }
-            if parts.iter().any(Option::is_some) {
+            let hold_members = self.holds_members(owners.0) && self.holds_members(owners.1);
+            if owners.0 != owners.1 && hold_members {
                 let (a, b) = (
                     self.renditions.wholes(owners.0),
                     self.renditions.wholes(owners.1),
                 );
-                let whole = match_of_wholes(a, b, parts, self.min_shared());
-                found = match (found, whole) {
-                    (Some(found), Some(whole)) if whole.is_better_than(&found) => Some(whole),
-                    (None, whole) => whole,
-                    (found, _) => found,
-                };
+                found = match_of_wholes(a, b, parts, self.min_shared());
+                if let Some(found) = &mut found
+                    && self.request.unit == MeasureUnit::Bytes
+                {
+                    found.unit = Unit::Bytes;
+                }
             }
-            best.extend(
-                found
-                    .filter(|matched| self.passes(matched))
-                    .map(|matched| (owners, matched)),
-            );
+            best.extend(found.map(|matched| (owners, matched)));
         }
         best
+    }
+
+    /// Whether the file of a content is compared by its members.
+    fn holds_members(&self, owner: ContentId) -> bool {
+        self.renditions.wholes(owner).iter().any(Option::is_some)
+    }
+
+    /// Measures archives and mails by their members. What is left of all pairs is shown.
+    fn by_members(
+        &self,
+        mut matched: Vec<Met>,
+        part_reader: Option<&dyn PartReader>,
+    ) -> Result<Vec<Met>, ReadError> {
+        if let Some(part_reader) = part_reader {
+            let files = (self.snapshot, self.scoped);
+            let mut archives = Archives::of(files, self.renditions, part_reader);
+            for (owners, matched) in &mut matched {
+                let holds = (self.holds_members(owners.0), self.holds_members(owners.1));
+                // Of two archives that is said of equal members.
+                let is_known =
+                    holds == (true, true) && matched.relation == Some(Relation::SameText);
+                if owners.0 == owners.1 || holds == (false, false) || is_known {
+                    continue;
+                }
+                self.snapshot.stop().go_on()?;
+                let unit = self.request.unit.into();
+                if let Some(found) = archives.measure(*owners, unit, self.min_shared())? {
+                    *matched = Match {
+                        is_estimate: false,
+                        unit: found.unit,
+                        ..Match::new(found.relation, Layer::Text, found.measures, found.sizes)
+                    };
+                }
+            }
+        }
+        matched.retain(|(_, matched)| self.passes(matched));
+        Ok(matched)
     }
 
     /// A row for each two files; of several identical ones one for all, unless all are asked for.
@@ -525,6 +569,7 @@ impl Way {
         match self {
             Self::Part(at, measures) => Self::Part(at, measures.swapped()),
             Self::Whole(matched) => Self::Whole(Match {
+                relation: matched.relation.map(Relation::swapped),
                 measures: matched.measures.swapped(),
                 sizes: (matched.sizes.1, matched.sizes.0),
                 ..matched
@@ -548,6 +593,11 @@ fn row<'a>(
         matched,
         copies: None,
         score,
+        relation: if swapped {
+            matched.relation.map(Relation::swapped)
+        } else {
+            matched.relation
+        },
         measures: if swapped {
             matched.measures.swapped()
         } else {

@@ -17,6 +17,7 @@
 //!   lacks. A word that happens to stand in both texts is not shared.
 //! * **Documents are compared by what they say**, if they are taken apart: their texts, then, and
 //!   of a compressed file what it holds. What is shown are lines of these texts.
+//! * **Archives and mails are compared by their members**, one by one ([`MemberMatch`]).
 //! * **Nothing comes from an index.** Two files have no statistics; the answer is the same whoever
 //!   gives it.
 //! * **Every output has a bound** that does not grow with the files ([`ViewOptions`]).
@@ -26,6 +27,7 @@ mod decode;
 mod explain;
 mod layout;
 mod lines;
+mod members;
 mod order;
 mod rows;
 mod view;
@@ -50,11 +52,13 @@ use crate::judge::estimate::estimate;
 use crate::judge::matched::all_words;
 use crate::parallel::both;
 use crate::prove::exact::prove_once;
-use crate::prove::extracted::{extract, way};
+use crate::prove::extracted::{Extracted, extract, way};
+use crate::prove::members::{HeldContent, held_by};
 use crate::prove::read::{LARGEST_READ, bytes_of};
 
 pub use explain::explain;
 pub use layout::{Block, BlockKind};
+pub use members::MemberMatch;
 pub use order::Placing;
 pub use view::{Fold, Folded, Line, Rest, Row, RowSide, Run, Span, View, ViewOptions};
 
@@ -116,6 +120,8 @@ pub struct Shared {
     pub identical: bool,
     /// Both are text: no NUL in the first 8 KiB.
     pub text: bool,
+    /// Of archives which member belongs to which; there are no ranges then.
+    pub members: Vec<MemberMatch>,
     /// The files' own bytes, or the texts that stand for them: what all ranges, sizes and measures
     /// are of.
     pub layer: Layer,
@@ -199,22 +205,43 @@ impl Comparison {
         let mut comparison = Self::of_bytes(a, b);
         let share = |comparison: &Self| comparison.shared.measures.containment();
         if !comparison.shared.identical
+            && comparison.shared.words.is_some()
             && let Some((a, b)) = comparison.bytes()
         {
             let anew = Self::of_bytes(by_sentences(a), by_sentences(b));
             let gain =
                 share(&anew).map_or(0.0, Score::get) - share(&comparison).map_or(0.0, Score::get);
             if anew.shared.identical || gain >= WORTH_NEW_LINES {
+                // What is said of the pair does not depend on how it is shown.
+                let (words, relation) = (comparison.shared.words, comparison.shared.relation);
                 comparison = anew;
+                comparison.shared.identical = false;
+                (comparison.shared.words, comparison.shared.relation) = (words, relation);
             }
         }
-        let shared = &mut comparison.shared;
+        comparison
+    }
+
+    /// What stands for two files: equal ones are no equal files. Of few words that a reader made
+    /// (`is_made`) nothing is said.
+    fn of_stand_ins(mut self, is_made: bool) -> Self {
+        let shared = &mut self.shared;
         shared.layer = Layer::Text;
         if std::mem::take(&mut shared.identical) {
-            shared.relation = Some(Relation::SameText);
-            shared.words = Some(all_words(&shared.measures));
+            let is_said = !is_made || !similarity::too_small(shared.sizes.0);
+            shared.relation = is_said.then_some(Relation::SameText);
+            shared.measures = all_words(&shared.measures);
+            if !is_said {
+                shared.measures = Measures {
+                    a_in_b: None,
+                    b_in_a: None,
+                    resemblance: None,
+                    ..shared.measures
+                };
+            }
+            shared.words = shared.words.map(|_| shared.measures);
         }
-        comparison
+        self
     }
 
     /// The bytes of a and b, if they were read whole.
@@ -280,12 +307,31 @@ pub fn compare_with_parts(
         path: path.to_owned(),
         source: std::io::ErrorKind::NotFound.into(),
     };
+    let is_identical = matches!((&of_a, &of_b), (Some(a), Some(b)) if a.own == b.own);
+    if let (Some(one), Some(other), false) = (&of_a, &of_b, is_identical) {
+        let held = (held_by(a, part_reader)?, held_by(b, part_reader)?);
+        if held.0.is_some() || held.1.is_some() {
+            let a = held.0.unwrap_or_else(|| single(one));
+            let b = held.1.unwrap_or_else(|| single(other));
+            return Ok(Comparison::of_members(a, b));
+        }
+    }
     match (of_a, of_b) {
         (None, _) if into[0] => Err(missing(a)),
         (_, None) if into[1] => Err(missing(b)),
-        (Some(a), Some(b)) if a.own != b.own && (a.has_text() || b.has_text()) => {
+        (Some(a), Some(b))
+            if !is_identical && (a.stand_in().is_some() || b.stand_in().is_some()) =>
+        {
             match (a.text(), b.text()) {
-                (Some(one), Some(other)) => Ok(Comparison::of_texts(one.to_vec(), other.to_vec())),
+                (Some(one), Some(other)) => {
+                    let is_made = a.text.is_some() || b.text.is_some();
+                    let texts = (one.to_vec(), other.to_vec());
+                    Ok(Comparison::of_texts(texts.0, texts.1).of_stand_ins(is_made))
+                }
+                _ if a.packed.is_some() || b.packed.is_some() => {
+                    let bytes = (a.bytes().to_vec(), b.bytes().to_vec());
+                    Ok(Comparison::of_bytes(bytes.0, bytes.1).of_stand_ins(false))
+                }
                 _ => Ok(Comparison::of_bytes(a.own, b.own)),
             }
         }
@@ -295,6 +341,19 @@ pub fn compare_with_parts(
         (None, Some(b)) if into[1] => Ok(Comparison::of_bytes(bytes_of(a)?, b.own)),
         _ => compare(a, b, params),
     }
+}
+
+/// What is compared with members of something that holds none: its text, or its bytes.
+fn single(extracted: &Extracted) -> Vec<HeldContent> {
+    let bytes = extracted
+        .text()
+        .unwrap_or_else(|| extracted.bytes())
+        .to_vec();
+    vec![HeldContent {
+        names: Vec::new(),
+        kind: ContentKind::of_whole(&bytes),
+        bytes,
+    }]
 }
 
 /// Compares two files as they are now. The paths are real ones: a symbolic link is not followed.
@@ -393,7 +452,10 @@ struct FoundRuns {
 }
 
 impl FoundRuns {
-    fn placed(self, bytes: Option<(&[u8], &[u8])>) -> Shared {
+    fn placed(mut self, bytes: Option<(&[u8], &[u8])>) -> Shared {
+        if !self.identical {
+            self.measures = self.measures.below_identical();
+        }
         let placed = order::place(self.of_a, bytes);
         let repeats = order::repeats(&placed, &self.of_b);
         drop(self.of_b);
@@ -439,6 +501,7 @@ impl FoundRuns {
             exact: self.exact,
             identical: self.identical,
             text: self.text,
+            members: Vec::new(),
             layer: Layer::Bytes,
             numbers: None,
             words: None,

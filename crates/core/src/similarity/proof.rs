@@ -31,6 +31,10 @@ use crate::similarity::{Measures, Unit, runs, too_small};
 use crate::words::{CollectedWords, collect_words};
 use crate::{ContentKind, WordsDigest};
 
+mod members;
+
+pub use members::ProvableMembers;
+
 /// Words in a shingle, the least length of a run that covers.
 const SHINGLE: usize = Params::SHINGLE;
 
@@ -45,7 +49,15 @@ pub struct ShingledText {
     order: Vec<u32>,
     /// For each word the bytes of all words up to its end, with what separates it from the next.
     ends: Vec<u32>,
-    /// Names all words in order.
+    /// Where each of several texts ends: no shingle lies across an end.
+    texts: Vec<TextEnd>,
+}
+
+/// How many shingles and words there are up to the end of a text, and what names its own words.
+#[derive(Clone, Copy, Debug)]
+struct TextEnd {
+    shingles: usize,
+    words: usize,
     digest: Option<WordsDigest>,
 }
 
@@ -56,37 +68,58 @@ impl ShingledText {
     ///
     /// Some 25 bytes a word.
     pub fn of(bytes: &[u8]) -> Self {
+        Self::of_all(&[bytes])
+    }
+
+    /// Several texts as one, in any order: each begins and ends by itself.
+    pub fn of_all(texts: &[&[u8]]) -> Self {
         let bytes_of = |letter| char::from_u32(letter).map_or(1, char::len_utf8) as u32;
-        let CollectedWords {
-            shingles,
-            ends,
-            digest,
-        } = collect_words(bytes, bytes_of);
-        let room = (2 * shingles.len()).next_power_of_two().max(16);
-        let mut text = Self {
-            distinct: Vec::with_capacity(shingles.len()),
-            table: vec![0; room],
-            order: Vec::with_capacity(shingles.len()),
-            ends,
-            digest,
+        let collected: Vec<CollectedWords> = texts
+            .iter()
+            .map(|bytes| collect_words(bytes, bytes_of))
+            .collect();
+        let all = collected.iter().map(|text| text.shingles.len()).sum();
+        let mut joined = Self {
+            distinct: Vec::with_capacity(all),
+            table: vec![0; (2 * all).next_power_of_two().max(16)],
+            order: Vec::with_capacity(all),
+            ..Self::default()
         };
-        let mask = room - 1;
-        for shingle in shingles {
+        for text in collected {
+            joined.push(text);
+        }
+        joined
+    }
+
+    fn push(&mut self, text: CollectedWords) {
+        let mask = self.table.len() - 1;
+        for shingle in text.shingles {
             let mut at = shingle as usize & mask;
             let number = loop {
-                match text.table[at].checked_sub(1) {
+                match self.table[at].checked_sub(1) {
                     None => {
-                        text.distinct.push(shingle);
-                        text.table[at] = text.distinct.len() as u32;
-                        break text.table[at] - 1;
+                        self.distinct.push(shingle);
+                        self.table[at] = self.distinct.len() as u32;
+                        break self.table[at] - 1;
                     }
-                    Some(number) if text.distinct[number as usize] == shingle => break number,
+                    Some(number) if self.distinct[number as usize] == shingle => break number,
                     Some(_) => at = (at + 1) & mask,
                 }
             };
-            text.order.push(number);
+            self.order.push(number);
         }
-        text
+        if self.ends.is_empty() {
+            self.ends = text.ends;
+        } else {
+            let before = self.ends.last().copied().unwrap_or(0);
+            let ends = text.ends.iter().map(|end| end.saturating_add(before));
+            self.ends.extend(ends);
+        }
+        self.texts.push(TextEnd {
+            shingles: self.order.len(),
+            words: self.ends.len(),
+            digest: text.digest,
+        });
     }
 
     /// How many words it has.
@@ -105,9 +138,12 @@ impl ShingledText {
         self.distinct.len() as u64
     }
 
-    /// What names its words, if they are enough to judge it.
-    pub const fn digest(&self) -> Option<WordsDigest> {
-        self.digest
+    /// What names its words, if it is one text and they are enough to judge it.
+    pub fn digest(&self) -> Option<WordsDigest> {
+        match &self.texts[..] {
+            [text] => text.digest,
+            _ => None,
+        }
     }
 
     /// Its distinct shingles.
@@ -131,17 +167,21 @@ impl ShingledText {
 
     /// What is covered if the shingles of these numbers are the other's, too.
     fn covered(&self, common: &BitSet) -> Covered {
-        let words = self.ends.len();
         let start = |word: usize| word.checked_sub(1).map_or(0, |before| self.ends[before]);
         let mut covered = Covered::default();
-        let mut end = 0;
-        for (place, &number) in self.order.iter().enumerate() {
-            if common.has(number) {
-                let from = place.max(end);
-                end = (place + SHINGLE).min(words);
-                covered.words += (end - from) as u64;
-                covered.bytes += u64::from(self.ends[end - 1] - start(from));
+        let (mut first_shingle, mut first_word) = (0, 0);
+        for text in &self.texts {
+            let mut end = first_word;
+            let order = &self.order[first_shingle..text.shingles];
+            for (place, &number) in (first_word..).zip(order) {
+                if common.has(number) {
+                    let from = place.max(end);
+                    end = (place + SHINGLE).min(text.words);
+                    covered.words += (end - from) as u64;
+                    covered.bytes += u64::from(self.ends[end - 1] - start(from));
+                }
             }
+            (first_shingle, first_word) = (text.shingles, text.words);
         }
         covered
     }
@@ -204,7 +244,7 @@ impl CommonText {
             bytes: (of_a.bytes, of_b.bytes),
             shared,
             distinct: (a.distinct(), b.distinct()),
-            is_same: a.digest.is_some() && a.digest == b.digest,
+            is_same: a.digest().is_some() && a.digest() == b.digest(),
         }
     }
 
@@ -216,35 +256,27 @@ impl CommonText {
         // Bytes of words in UTF-8 may be more than the file has in its own encoding.
         let bytes = |bytes: u64, size: ByteLen| bytes.min(size.0);
         let (in_a, in_b) = (bytes(self.bytes.0, sizes.0), bytes(self.bytes.1, sizes.1));
-        let in_smaller = match sizes.0.cmp(&sizes.1) {
-            Ordering::Less => in_a,
-            Ordering::Equal => in_a.min(in_b),
-            Ordering::Greater => in_b,
-        };
         Measures {
             a_in_b: share(self.covered.0, self.words.0),
             b_in_a: share(self.covered.1, self.words.1),
             resemblance: share(self.shared, union),
-            shared_bytes: ByteLen(in_smaller),
+            shared_bytes: ByteLen(in_smaller(sizes, (in_a, in_b))),
         }
+    }
+}
+
+/// What of the smaller of two contents is shared; of equally large ones the less.
+fn in_smaller(sizes: (ByteLen, ByteLen), shared: (u64, u64)) -> u64 {
+    match sizes.0.cmp(&sizes.1) {
+        Ordering::Less => shared.0,
+        Ordering::Equal => shared.0.min(shared.1),
+        Ordering::Greater => shared.1,
     }
 }
 
 /// A share of contents that are not identical.
 fn share(part: u64, of: u64) -> Score {
     Score::new(part as f64 / of.max(1) as f64).min(Score::ALL_BUT_IDENTICAL)
-}
-
-/// The measures of two contents in bytes; shares as in [`CommonText::measures`].
-fn common_bytes(a: &[u8], b: &[u8]) -> Measures {
-    let found = runs::exact(a, b);
-    let below = |score: Option<Score>| score.map(|score| score.min(Score::ALL_BUT_IDENTICAL));
-    Measures {
-        a_in_b: below(found.a_in_b),
-        b_in_a: below(found.b_in_a),
-        resemblance: below(found.resemblance),
-        ..found
-    }
 }
 
 /// The unit of a pair: words if both have a text to compare, unless bytes are asked for.
@@ -297,7 +329,7 @@ impl Proven {
     /// Two contents that are not identical, by their bytes.
     pub fn in_bytes(a: &[u8], b: &[u8]) -> Self {
         Self {
-            measures: common_bytes(a, b),
+            measures: runs::exact(a, b).below_identical(),
             unit: Unit::Bytes,
             is_same_text: false,
         }

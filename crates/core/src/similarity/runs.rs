@@ -196,11 +196,10 @@ fn common_suffix(a: &[u8], b: &[u8]) -> usize {
 ///
 /// Like estimates, the shares are `None` if a file is too small to judge.
 pub fn exact(a: &[u8], b: &[u8]) -> Measures {
-    let of_b = Blocks::new(b);
-    let of_a = Blocks::new(a);
-    let shared = marked(a, &of_b, Among::All);
-    let in_a = cover::bytes_of(&shared);
-    let in_b = cover::bytes_of(&marked(b, &of_a, Among::All));
+    let CommonBytes {
+        covered: (in_a, in_b),
+        resemblance,
+    } = common_bytes(a, b);
     let in_smaller = match a.len().cmp(&b.len()) {
         Ordering::Less => in_a,
         Ordering::Equal => in_a.min(in_b),
@@ -218,8 +217,29 @@ pub fn exact(a: &[u8], b: &[u8]) -> Measures {
     Measures {
         a_in_b: Some(cover::share(in_a, a)),
         b_in_a: Some(cover::share(in_b, b)),
-        resemblance: Some(Score::new(sets::resemblance(&of_a, &of_b, shared))),
+        resemblance: Some(Score::new(resemblance)),
         shared_bytes,
+    }
+}
+
+/// What two byte strings have in common, however small they are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CommonBytes {
+    /// Bytes of a and of b in runs of at least 64 that the other has too.
+    pub(super) covered: (usize, usize),
+    /// Shared over all of their 64-byte windows.
+    pub(super) resemblance: f64,
+}
+
+pub(super) fn common_bytes(a: &[u8], b: &[u8]) -> CommonBytes {
+    let of_b = Blocks::new(b);
+    let of_a = Blocks::new(a);
+    let shared = marked(a, &of_b, Among::All);
+    let in_a = cover::bytes_of(&shared);
+    let in_b = cover::bytes_of(&marked(b, &of_a, Among::All));
+    CommonBytes {
+        covered: (in_a, in_b),
+        resemblance: sets::resemblance(&of_a, &of_b, shared),
     }
 }
 

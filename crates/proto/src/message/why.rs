@@ -111,12 +111,38 @@ pub struct WhyStretch {
     pub lines: Option<[u64; 2]>,
 }
 
+/// A member of one archive, and the member of the other that has something of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WhyMember {
+    /// The names that lead to the member of a; empty: the text of a mail, or a file that is no
+    /// archive; `null`: there is none.
+    pub a: Option<PathText>,
+    /// The same in b.
+    pub b: Option<PathText>,
+    /// How the two relate; `null`: not at all, or one is missing.
+    #[serde(with = "relation_word")]
+    pub relation: Option<Relation>,
+    /// What the shares are of.
+    pub unit: MeasureUnit,
+    /// How much of the one is in the other.
+    pub a_in_b: Fraction,
+    /// How much of the other is in the one.
+    pub b_in_a: Fraction,
+    /// Bytes of the member of a.
+    pub size_a: Option<u64>,
+    /// Bytes of the member of b.
+    pub size_b: Option<u64>,
+}
+
 /// The body of a why document.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct Explanation {
     /// Relation, measures, sizes.
     #[serde(flatten)]
     pub totals: WhyTotals,
+    /// Of archives and mails: which member belongs to which. There are no ranges then.
+    #[serde(default)]
+    pub members: Vec<WhyMember>,
     /// Shared ranges in the order of a; no byte of a is in two of them.
     pub ranges: Vec<WhyRange>,
     /// Further ranges of b that a has too, in the order of b.

@@ -81,7 +81,7 @@ impl Sought {
         } else {
             let own = bytes_of(path)?;
             let whole = (own.len() as u64) < LARGEST_READ.0;
-            (Extracted { own, text: None }, whole)
+            (Extracted::plain(own), whole)
         };
         let mut digests = vec![if whole {
             Digest::of(&extracted.own, &params)
@@ -89,12 +89,7 @@ impl Sought {
             super::read_now(path, &params)?
         }];
         if extracted.has_text() {
-            digests.extend(
-                extracted
-                    .text
-                    .as_ref()
-                    .map(|text| Digest::of(text, &params)),
-            );
+            digests.extend(extracted.stand_in().map(|text| Digest::of(text, &params)));
         }
         Ok(Self {
             extracted,
@@ -370,10 +365,7 @@ fn theirs(
     let whole = (own.len() as u64) < LARGEST_READ.0;
     let extracted = |row: &HolderRow| {
         let itself = whole && row.path == row.container;
-        itself.then(|| Extracted {
-            own: own.clone(),
-            text: None,
-        })
+        itself.then(|| Extracted::plain(own.clone()))
     };
     Ok(rows.iter().map(extracted).collect())
 }
@@ -382,7 +374,7 @@ fn theirs(
 /// too little.
 fn in_common(ours: &Extracted, theirs: &Extracted, least: u64) -> (Layer, Vec<[u64; 2]>) {
     let of = |ours: &[u8]| {
-        let texts = std::iter::once(&theirs.own).chain(&theirs.text);
+        let texts = std::iter::once(&theirs.own).chain(theirs.stand_in());
         let found = texts.map(|theirs| {
             let mut ranges = Vec::new();
             for run in common_runs(ours, theirs) {
@@ -396,7 +388,7 @@ fn in_common(ours: &Extracted, theirs: &Extracted, least: u64) -> (Layer, Vec<[u
     if sum(&own) >= least {
         return (Layer::Bytes, own);
     }
-    match ours.text.as_ref().filter(|_| ours.has_text()) {
+    match ours.stand_in().filter(|_| ours.has_text()) {
         Some(text) => (Layer::Text, of(text)),
         None => (Layer::Bytes, own),
     }

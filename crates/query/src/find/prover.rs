@@ -1,17 +1,18 @@
 //! Proof: rows are measured on what the files say.
 //!
-//! Every pair of renditions but wholes can be measured: what stands for a file is made of it anew,
-//! and counts only if it still is what the index has. A question reads so many bytes ([`Budget`]);
+//! Every pair can be measured: what stands for a file, and what it holds, is made of it anew, and
+//! counts only if it still is what the index has. A question reads so many bytes ([`Budget`]);
 //! what is beyond that keeps its estimate, and says so. What was once measured is kept by the index
 //! and not read again.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use resemble_core::hash::content;
 use resemble_core::numbers::only_numbers;
-use resemble_core::similarity::proof::{Provable, unit_of};
+use resemble_core::similarity::proof::{Provable, ProvableMembers, unit_of};
 use resemble_core::{ByteLen, ContentDigest, ContentKind, Digest, Relation};
 use resemble_index::{ContentRow, Snapshot};
 use resemble_proto::message::{FindOptions, Layer, SoftError};
@@ -25,6 +26,8 @@ use crate::prove::extracted::extract;
 use crate::prove::read::{LARGEST_READ, bytes_if};
 use crate::renditions::{Occurrence, Rendition, layer, names, shown};
 use crate::scope::ScopedFiles;
+
+mod members;
 
 /// How many bytes a question may read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +94,8 @@ pub(super) struct Prover<'a> {
     options: &'a FindOptions,
     min_shared: ByteLen,
     budget: Budget,
+    /// What the subject holds, or its one content in the place of that; `None`: it cannot be read.
+    held: OnceLock<Option<ProvableMembers>>,
     pub(super) errors: Vec<SoftError>,
 }
 
@@ -113,6 +118,7 @@ impl<'a> Prover<'a> {
             options,
             min_shared,
             budget,
+            held: OnceLock::new(),
             errors: Vec::new(),
         }
     }
@@ -158,7 +164,7 @@ impl<'a> Prover<'a> {
             let mut errors = Vec::new();
             let (subject, occurrence, row) = pairs[unread[at]];
             let own = subjects[&subject.rendition].as_ref();
-            let read = this.other(occurrence, row, &mut errors)?;
+            let read = this.other(occurrence, &row.digest, &mut errors)?;
             let matched = own
                 .zip(read)
                 .map(|(own, other)| this.measure((subject, own), (occurrence, row, other)));
@@ -316,7 +322,7 @@ impl<'a> Prover<'a> {
     fn other(
         &self,
         occurrence: &Occurrence,
-        row: &ContentRow,
+        digest: &ContentDigest,
         errors: &mut Vec<SoftError>,
     ) -> Result<Option<Vec<u8>>, AskError> {
         let place = occurrence.place;
@@ -325,10 +331,10 @@ impl<'a> Prover<'a> {
             return Ok(None);
         };
         if occurrence.rendition == Rendition::Own && place.member.is_none() {
-            return self.read(first, &row.digest, errors);
+            return self.read(first, digest, errors);
         }
         let path = shown(first, &names(self.snapshot, place)?);
-        Ok(self.say(&path, occurrence.rendition, &row.digest, errors))
+        Ok(self.say(&path, occurrence.rendition, digest, errors))
     }
 
     /// What stands for the file or member at a path, if it is this content.
@@ -343,11 +349,7 @@ impl<'a> Prover<'a> {
         let extracted = extract(path, part_reader)
             .map_err(|error| self.note(path, &error, errors))
             .ok()??;
-        let bytes = match rendition {
-            Rendition::Own => Some(extracted.own),
-            Rendition::Text | Rendition::Unpacked => extracted.text,
-            Rendition::WholeText | Rendition::WholeBytes => None,
-        };
+        let bytes = extracted.rendition(rendition);
         bytes.filter(|bytes| content::digest(bytes) == *digest)
     }
 }

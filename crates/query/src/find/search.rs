@@ -2,12 +2,12 @@
 //! it.
 //!
 //! A place (a file, or a member in one) can be met by several pairs of renditions: a scan of a
-//! letter by its bytes, the letter itself by its text. The best pair makes its row. The two wholes
-//! of an archive make one pair together.
+//! letter by its bytes, the letter itself by its text. The best pair makes its row. What holds
+//! members is compared by these ([`super::held`]).
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
+use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::proof::unit_of;
 use resemble_core::similarity::{Boilerplate, Prepared, Sketch};
 use resemble_core::{
@@ -16,18 +16,22 @@ use resemble_core::{
 use resemble_index::{ContentRow, Snapshot};
 use resemble_proto::message::{Discount, FindOptions, SoftError};
 
-use super::prover::{Budget, Prover, SubjectSide};
+use super::held::HeldNominee;
+use super::prover::{Budget, Prover, SubjectSide, UnmeasuredPair};
 use super::{NomineeBound, Payload, Similar, Subject, Wanted, holders, nominated};
 use crate::ask::AskError;
 use crate::judge::estimate::{enough_shared, interval_at, prepared_in};
-use crate::judge::matched::{Match, match_of_wholes, relate};
+use crate::judge::matched::{Match, relate};
 use crate::nominate::evidence::{Counts, Kept, KnownBoilerplate};
+use crate::prove::members::Side;
 use crate::renditions::faces::Faces;
 use crate::renditions::{
-    self, Named, Occurrence, Place, Rendition, WholeDigest, faces_of, lies_in, names, occurrences,
-    same_words, shown,
+    Named, Occurrence, Place, Rendition, WholeDigest, lies_in, names, occurrences, same_words,
+    shown,
 };
 use crate::scope::ScopedFiles;
+
+mod members;
 
 /// Among these files, or in the whole index.
 pub(super) fn search_in(
@@ -59,7 +63,7 @@ pub(super) fn search_in(
         faces: Faces::of(ContentKind::Empty, []),
         drafts: Vec::new(),
         rows: HashMap::new(),
-        wholes: HashMap::new(),
+        held: HashMap::new(),
     };
     let others = if options.text {
         subject.others(snapshot)?
@@ -88,15 +92,6 @@ fn own_place(snapshot: &Snapshot, subject: &Subject) -> Result<Option<Place>, As
     Ok(content.map(Place::file))
 }
 
-/// What was found of the wholes of a place.
-#[derive(Default)]
-struct Wholes {
-    /// Of texts, of all else: the measures and the other's size, or nothing in common.
-    found: [Option<(Measures, WholeDigest)>; 2],
-    /// One that was found, by its place among the parts.
-    number: u32,
-}
-
 struct Search<'a> {
     snapshot: &'a Snapshot,
     subject: &'a Subject,
@@ -111,7 +106,8 @@ struct Search<'a> {
     /// What is to be measured on the contents.
     drafts: Vec<Draft>,
     rows: HashMap<Place, Match>,
-    wholes: HashMap<Place, Wholes>,
+    /// What is compared by members, of the subject or of the place.
+    held: HashMap<Place, HeldNominee>,
 }
 
 impl Search<'_> {
@@ -203,7 +199,7 @@ impl Search<'_> {
         rendition: Rendition,
         row: &ContentRow,
         is_equal: bool,
-    ) -> Result<Vec<Occurrence>, AskError> {
+    ) -> Result<Vec<(Occurrence, Meeting)>, AskError> {
         let mut occurrences = occurrences(self.snapshot, row, self.options.text)?;
         occurrences.retain(|occurrence| rendition.meets(occurrence.rendition));
         let mut kept = Vec::with_capacity(occurrences.len());
@@ -214,34 +210,12 @@ impl Search<'_> {
                 .is_none_or(|scoped| scoped.has_file_of(place.content));
             if is_here
                 && !self.is_of_subject(place)?
-                && (is_equal || self.meets(rendition, &occurrence, row)?)
+                && let Some(meeting) = self.meeting(rendition, &occurrence, row, is_equal)?
             {
-                kept.push(occurrence);
+                kept.push((occurrence, meeting));
             }
         }
         Ok(kept)
-    }
-
-    /// Whether this rendition of the subject is the one that is compared with this one of the
-    /// place.
-    /// `row` is that of the content.
-    fn meets(
-        &self,
-        rendition: Rendition,
-        occurrence: &Occurrence,
-        row: &ContentRow,
-    ) -> Result<bool, AskError> {
-        let met = (rendition, occurrence.rendition);
-        if rendition.is_whole() {
-            return Ok(true);
-        }
-        // Nearly every nominee is a file that nothing else stands for: no look into the index.
-        let other = if occurrence.number.is_none() && row.parts == 0 {
-            Some(Faces::of(row.kind, []))
-        } else {
-            faces_of(self.snapshot, occurrence.place, self.options.text)?
-        };
-        Ok(other.is_some_and(|other| self.faces.meeting(other) == met))
     }
 
     /// Whether a place is a part of the subject or of a copy of it, or the subject one of it.
@@ -256,21 +230,30 @@ impl Search<'_> {
         Ok(lies_in(self.snapshot, place, own)? || lies_in(self.snapshot, own, place)?)
     }
 
-    fn pair(&mut self, pair: &ContentPair<'_>, occurrences: &[Occurrence]) {
-        if pair.rendition.is_whole() {
-            let side = WholeDigest {
-                digest: pair.row.digest,
-                size: pair.row.size,
-            };
-            for occurrence in occurrences {
-                let wholes = self.wholes.entry(occurrence.place).or_default();
-                wholes.found[usize::from(pair.rendition == Rendition::WholeBytes)] =
-                    Some((pair.measures, side));
-                wholes.number = occurrence.number.unwrap_or(0);
+    fn pair(&mut self, pair: &ContentPair<'_>, occurrences: &[(Occurrence, Meeting)]) {
+        for (occurrence, meeting) in occurrences {
+            if let Some(whole) = pair.rendition.which_whole() {
+                let nominee = self.held.entry(occurrence.place).or_default();
+                nominee.wholes[whole] = Some((pair.measures, WholeDigest::of(pair.row)));
+                nominee.number = occurrence.number;
+                continue;
             }
-            return;
-        }
-        for occurrence in occurrences {
+            let is_equal = pair.other.is_none();
+            if *meeting != Meeting::Contents {
+                if is_equal || self.could_pass_by(pair) {
+                    let nominee = self.held.entry(occurrence.place).or_default();
+                    let text = if self.faces.holds_members() {
+                        pair.sketch.size
+                    } else {
+                        pair.row.size
+                    };
+                    nominee.text = Some((pair.measures, text));
+                    if *meeting == Meeting::OurMembers {
+                        nominee.alone = Some((*occurrence, *pair.row));
+                    }
+                }
+                continue;
+            }
             let Some(found) = self.estimated(pair, occurrence) else {
                 continue;
             };
@@ -287,12 +270,15 @@ impl Search<'_> {
             if !self.could_pass(pair.sketch, &other.sketch(), &found.measures) {
                 continue;
             }
-            let rarity = pair.counts.rarity_of_all(pair.sketch, &other.sketch());
+            // An estimate leaves boilerplate out by itself; what is proven has it in.
+            let rarity = pair.counts.rarity(pair.sketch, &other.sketch());
+            let rarity_of_all = pair.counts.rarity_of_all(pair.sketch, &other.sketch());
+            let subject = SubjectSide::of(pair.rendition, pair.digest);
             self.drafts.push(Draft {
-                subject: SubjectSide::of(pair.rendition, pair.digest),
-                row: *pair.row,
-                occurrence: *occurrence,
+                place: occurrence.place,
+                compared: Compared::Contents(subject, *occurrence, *pair.row),
                 estimate: Match { rarity, ..found },
+                rarity_of_all,
             });
         }
     }
@@ -308,29 +294,42 @@ impl Search<'_> {
         self.options.exact || could(estimate.a_in_b, a) || could(estimate.b_in_a, b)
     }
 
+    /// [`Self::could_pass`], of the text of a mail.
+    fn could_pass_by(&self, pair: &ContentPair<'_>) -> bool {
+        let other = pair.other.map(Kept::sketch);
+        other.is_none_or(|other| self.could_pass(pair.sketch, &other, &pair.measures))
+    }
+
     /// Measures what was nominated on the contents, the best by their estimates first.
     fn prove(&mut self) -> Result<(), AskError> {
         let mut drafts = std::mem::take(&mut self.drafts);
-        let place = |draft: &Draft| (draft.occurrence.place, draft.subject.rendition);
         drafts.sort_by(|a, b| {
             let score = |draft: &Draft| draft.estimate.measures.containment();
             score(b)
                 .cmp(&score(a))
-                .then_with(|| place(a).cmp(&place(b)))
+                .then_with(|| a.order().cmp(&b.order()))
         });
-        let pairs: Vec<_> = drafts
+        let pairs: Vec<UnmeasuredPair<'_>> = drafts
             .iter()
-            .map(|draft| (&draft.subject, &draft.occurrence, &draft.row))
+            .filter_map(|draft| match &draft.compared {
+                Compared::Contents(subject, occurrence, row) => Some((subject, occurrence, row)),
+                Compared::Members(..) => None,
+            })
             .collect();
-        let proven = self.prover.measure_all(&pairs)?;
-        for (draft, proven) in drafts.into_iter().zip(proven) {
-            let rarity = draft.estimate.rarity;
-            let found = Match {
-                rarity,
-                ..proven.unwrap_or(draft.estimate)
+        let mut of_contents = self.prover.measure_all(&pairs)?.into_iter();
+        for draft in drafts {
+            let proven = match &draft.compared {
+                Compared::Contents(..) => of_contents.next().flatten(),
+                Compared::Members(ours, theirs) => {
+                    self.prover.measure_members(ours, (draft.place, theirs))?
+                }
             };
+            let found = proven.map_or(draft.estimate, |proven| Match {
+                rarity: draft.rarity_of_all,
+                ..proven
+            });
             let raw = found.measures.containment();
-            let discount = match (rarity, raw) {
+            let discount = match (found.rarity, raw) {
                 (Some(rarity), Some(raw)) if self.wanted == Wanted::Everything => {
                     let left = rarity.discounted(raw);
                     Counts::in_words(raw.into(), left.into(), rarity.contents)
@@ -338,7 +337,7 @@ impl Search<'_> {
                 _ => Discount::default(),
             };
             let found = Match { discount, ..found };
-            self.offer(draft.occurrence.place, found);
+            self.offer(draft.place, found);
         }
         Ok(())
     }
@@ -380,42 +379,6 @@ impl Search<'_> {
                 self.rows.insert(place, found);
             }
         }
-    }
-
-    /// Turns what was found of wholes into rows.
-    fn combine(&mut self, others: &[(Rendition, Arc<Digest>)]) -> Result<(), AskError> {
-        let of = |rendition| {
-            let mut digests = others.iter().filter(|(other, _)| *other == rendition);
-            digests.next().map(|(_, digest)| WholeDigest {
-                digest: digest.content,
-                size: digest.size,
-            })
-        };
-        let ours = [of(Rendition::WholeText), of(Rendition::WholeBytes)];
-        for (place, wholes) in std::mem::take(&mut self.wholes) {
-            let mut theirs = wholes.found.map(|found| found.map(|(_, side)| side));
-            if theirs.iter().any(Option::is_none)
-                && let Some(other) =
-                    renditions::other_whole(self.snapshot, place.content, wholes.number)?
-                && let Some(row) = self.snapshot.content(other)?
-            {
-                let side = WholeDigest {
-                    digest: row.digest,
-                    size: row.size,
-                };
-                *theirs
-                    .iter_mut()
-                    .find(|side| side.is_none())
-                    .unwrap_or(&mut None) = Some(side);
-            }
-            let measures = wholes
-                .found
-                .map(|found| found.map(|(measures, _)| measures));
-            if let Some(found) = match_of_wholes(ours, theirs, measures, self.min_shared) {
-                self.offer(place, found);
-            }
-        }
-        Ok(())
     }
 
     /// Of an archive and a member in it the one has a row that says more; of equal ones the member.
@@ -529,12 +492,42 @@ impl Boilerplate for Either<'_> {
     }
 }
 
+/// How two places are compared.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Meeting {
+    /// By this pair of their contents.
+    Contents,
+    /// By all that they hold; the place holds members.
+    Members,
+    /// By all that they hold; the subject alone holds members.
+    OurMembers,
+}
+
 /// A pair that is to be measured on the contents.
 struct Draft {
-    subject: SubjectSide,
-    row: ContentRow,
-    occurrence: Occurrence,
+    place: Place,
+    compared: Compared,
+    /// With the rarity of what the estimate is of.
     estimate: Match,
+    rarity_of_all: Option<Rarity>,
+}
+
+/// What of a pair is to be measured.
+enum Compared {
+    Contents(SubjectSide, Occurrence, ContentRow),
+    /// What both hold; with where the other stands, if it holds no members.
+    Members(Side, (Side, Option<Occurrence>)),
+}
+
+impl Draft {
+    /// In which order drafts of equal estimates are measured.
+    fn order(&self) -> (Place, Option<Rendition>) {
+        let rendition = match &self.compared {
+            Compared::Contents(subject, ..) => Some(subject.rendition),
+            Compared::Members(..) => None,
+        };
+        (self.place, rendition)
+    }
 }
 
 /// A pair of contents.

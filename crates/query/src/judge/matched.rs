@@ -96,10 +96,19 @@ pub(crate) fn match_of_wholes(
     let digests = |sides: [Option<WholeDigest>; 2]| sides.map(|side| side.map(|side| side.digest));
     let size = |sides: [Option<WholeDigest>; 2]| sides.iter().flatten().map(|side| side.size).sum();
     let sizes: (ByteLen, ByteLen) = (size(ours), size(theirs));
+    let unit = if ours[1].is_none() && theirs[1].is_none() {
+        Unit::Words
+    } else {
+        Unit::Bytes
+    };
     if digests(ours) == digests(theirs) {
         let measures = all_words(&Measures::identical(sizes.0));
-        let same = Some(Relation::SameText);
-        return (!too_small(sizes.0)).then(|| Match::new(same, Layer::Text, measures, sizes));
+        let same = Match {
+            unit,
+            is_estimate: false,
+            ..Match::new(Some(Relation::SameText), Layer::Text, measures, sizes)
+        };
+        return (!too_small(sizes.0)).then_some(same);
     }
     let bytes = |side: Option<WholeDigest>| side.map_or(0.0, |side| side.size.0 as f64);
     let mut judged = [(0.0, 0.0); 3];
@@ -132,7 +141,10 @@ pub(crate) fn match_of_wholes(
         shared_bytes: measures.iter().flatten().map(|m| m.shared_bytes).sum(),
     };
     let relation = similarity::relation(false, sizes.0, sizes.1, &measures, min_shared);
-    Some(Match::new(relation, Layer::Text, measures, sizes))
+    Some(Match {
+        unit,
+        ..Match::new(relation, Layer::Text, measures, sizes)
+    })
 }
 
 /// The measures of two texts that have all words in common and not all bytes: just below 1, so that

@@ -5,7 +5,8 @@
 //! holds the same is true. An archive says nothing by itself: its members do, and each can be
 //! named.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use resemble_core::{ContentKind, similarity};
@@ -15,29 +16,63 @@ use resemble_scan::read::{open_regular, read_prefix};
 
 use crate::ask::AskError;
 use crate::prove::read::{LARGEST_READ, anchor_of, bytes_of, unreadable};
-use crate::renditions::{INTO, ways_into};
+use crate::renditions::{INTO, Rendition, ways_into};
 
 /// A file, or a member in one, for a comparison of two.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Extracted {
     /// Its bytes.
     pub(crate) own: Vec<u8>,
-    /// The text that stands for them, or what is packed in them.
+    /// The text that a reader made of them.
     pub(crate) text: Option<Vec<u8>>,
+    /// What is packed in them.
+    pub(crate) packed: Option<Vec<u8>>,
 }
 
 impl Extracted {
-    /// What it says to somebody: its text, or its bytes if they are one.
-    pub(crate) fn text(&self) -> Option<&[u8]> {
-        let own = (ContentKind::of_whole(&self.own) == ContentKind::Text).then_some(&self.own[..]);
-        self.text.as_deref().or(own)
+    /// Bytes that nothing else stands for.
+    pub(crate) const fn plain(own: Vec<u8>) -> Self {
+        Self {
+            own,
+            text: None,
+            packed: None,
+        }
     }
 
-    /// Whether a text that was made of it can be compared.
+    /// The text by which it is compared with texts: as [`crate::renditions::faces::Faces`] says.
+    pub(crate) fn text(&self) -> Option<&[u8]> {
+        let is_text = |bytes: &&[u8]| ContentKind::of_whole(bytes) == ContentKind::Text;
+        let bytes = self.packed.as_deref().unwrap_or(&self.own);
+        self.text.as_deref().or(Some(bytes).filter(is_text))
+    }
+
+    /// The bytes by which it is compared with what is no text.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.packed.as_deref().unwrap_or(&self.own)
+    }
+
+    /// What stands for it: its text, or what is packed in it.
+    pub(crate) const fn stand_in(&self) -> Option<&Vec<u8>> {
+        match &self.text {
+            Some(text) => Some(text),
+            None => self.packed.as_ref(),
+        }
+    }
+
+    /// A rendition of it; of what it holds there is none.
+    pub(crate) fn rendition(self, rendition: Rendition) -> Option<Vec<u8>> {
+        match rendition {
+            Rendition::Own => Some(self.own),
+            Rendition::Text => self.text,
+            Rendition::Unpacked => self.packed,
+            Rendition::WholeText | Rendition::WholeBytes => None,
+        }
+    }
+
+    /// Whether what stands for it can be compared.
     pub(crate) fn has_text(&self) -> bool {
         let size = |text: &Vec<u8>| resemble_core::ByteLen(text.len() as u64);
-        self.text
-            .as_ref()
+        self.stand_in()
             .is_some_and(|text| !similarity::too_small(size(text)))
     }
 }
@@ -60,21 +95,12 @@ pub(crate) fn extract_all(
     wanted: &[Option<&[u8]>],
     part_reader: &dyn PartReader,
 ) -> Result<Vec<Option<Extracted>>, AskError> {
-    let anchor = anchor_of(file)?;
-    let (fd, stat) = open_regular(&anchor, file).map_err(|failure| unreadable(file, failure))?;
-    if stat.size > LARGEST_READ.0 && wanted.iter().all(Option::is_none) {
+    let opened = Opened::of(file)?;
+    if opened.is_too_large() && wanted.iter().all(Option::is_none) {
         return Ok(vec![None; wanted.len()]);
     }
-    let head = read_prefix(&fd, HEAD).map_err(|errno| AskError::Unreadable {
-        path: file.to_owned(),
-        source: errno.into(),
-    })?;
-    let name = std::os::unix::ffi::OsStrExt::as_bytes(file.file_name().unwrap_or_default());
     let mut listeners = Listeners::new(wanted);
-    let understood = part_reader.applies(name, &head)
-        && part_reader
-            .read_parts(name, &head, fd.as_fd(), &mut listeners)
-            .is_ok();
+    let understood = opened.take_apart(part_reader, &mut listeners)?;
     let mut all = Vec::with_capacity(wanted.len());
     for (listener, &names) in listeners.all.into_iter().zip(wanted) {
         all.push(match names {
@@ -83,17 +109,57 @@ pub(crate) fn extract_all(
             }
             Some(_) => {
                 let own = listener.own.filter(|_| understood);
-                let text = listener.text;
-                own.map(|own| Extracted { own, text })
+                let (text, packed) = (listener.text, listener.packed);
+                own.map(|own| Extracted { own, text, packed })
             }
-            None if stat.size > LARGEST_READ.0 => None,
+            None if opened.is_too_large() => None,
             None => Some(Extracted {
                 own: bytes_of(file)?,
                 text: listener.text.filter(|_| understood),
+                packed: listener.packed.filter(|_| understood),
             }),
         });
     }
     Ok(all)
+}
+
+/// A file that is opened to be taken apart.
+pub(super) struct Opened<'p> {
+    path: &'p Path,
+    fd: OwnedFd,
+    size: u64,
+}
+
+impl<'p> Opened<'p> {
+    pub(super) fn of(path: &'p Path) -> Result<Self, AskError> {
+        let anchor = anchor_of(path)?;
+        let (fd, stat) =
+            open_regular(&anchor, path).map_err(|failure| unreadable(path, failure))?;
+        let size = stat.size;
+        Ok(Self { path, fd, size })
+    }
+
+    /// Whether it is not read whole.
+    pub(super) const fn is_too_large(&self) -> bool {
+        self.size > LARGEST_READ.0
+    }
+
+    /// Passes its parts on; `false`: it has none, or what was passed on is of no use.
+    pub(super) fn take_apart(
+        &self,
+        part_reader: &dyn PartReader,
+        sink: &mut dyn Sink,
+    ) -> Result<bool, AskError> {
+        let head = read_prefix(&self.fd, HEAD).map_err(|errno| AskError::Unreadable {
+            path: self.path.to_owned(),
+            source: errno.into(),
+        })?;
+        let name = self.path.file_name().unwrap_or_default().as_bytes();
+        Ok(part_reader.applies(name, &head)
+            && part_reader
+                .read_parts(name, &head, self.fd.as_fd(), sink)
+                .is_ok())
+    }
 }
 
 /// The file that a path leads to, and the names from there on if it leads into one.
@@ -126,8 +192,7 @@ struct Listener<'n> {
     bytes: Vec<u8>,
     own: Option<Vec<u8>>,
     text: Option<Vec<u8>>,
-    /// The text is one that a reader made.
-    is_text: bool,
+    packed: Option<Vec<u8>>,
     /// Something that was asked about was not kept, because others took the room.
     passed_over: bool,
 }
@@ -148,14 +213,14 @@ impl<'n> Listener<'n> {
             bytes: Vec::new(),
             own: None,
             text: None,
-            is_text: false,
+            packed: None,
             passed_over: false,
         }
     }
 
     /// Bytes that it keeps.
     fn room(&self) -> usize {
-        let kept = [&self.own, &self.text];
+        let kept = [&self.own, &self.text, &self.packed];
         let kept = kept.into_iter().flatten().map(Vec::len).sum::<usize>();
         kept + self.bytes.len()
     }
@@ -251,12 +316,9 @@ impl Sink for Listener<'_> {
         let bytes = std::mem::take(&mut self.bytes);
         match self.under_way.take() {
             Some(KeptPart::Own) => self.own = Some(bytes),
-            Some(KeptPart::Text) if !self.is_text => {
-                self.is_text = true;
-                self.text = Some(bytes);
-            }
-            Some(KeptPart::Unpacked) if !self.is_text => self.text = Some(bytes),
-            Some(KeptPart::Text | KeptPart::Unpacked) | None => {}
+            Some(KeptPart::Text) if self.text.is_none() => self.text = Some(bytes),
+            Some(KeptPart::Unpacked) => self.packed = Some(bytes),
+            Some(KeptPart::Text) | None => {}
         }
     }
 

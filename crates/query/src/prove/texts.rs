@@ -203,8 +203,9 @@ pub(crate) fn text_of_document(
     };
     // What cannot be read now keeps its estimate.
     let extracted = extract(&holder.path, part_reader).ok().flatten();
-    let text = extracted.and_then(|extracted| extracted.text);
-    Ok(text.filter(|text| digest(text) == row.digest))
+    let texts = extracted.map(|extracted| [extracted.text, extracted.packed]);
+    let mut texts = texts.into_iter().flatten().flatten();
+    Ok(texts.find(|text| digest(text) == row.digest))
 }
 
 /// What a text has of a small one's shingles, each repetition counted.

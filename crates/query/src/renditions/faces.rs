@@ -4,7 +4,8 @@
 //! has **bytes**, those of what is packed in it or its own. Two files that both have a text are
 //! compared by their texts, all others by their bytes, whatever the samples of other renditions
 //! have in common. So the styles and fonts of two documents never make these similar, and the same
-//! two files have the same figures in every question. Archives meet by all that they hold as well.
+//! two files have the same figures in every question. What holds members, an archive or a mail, is
+//! compared by all of them, also with a file that holds none.
 
 use resemble_core::ContentKind;
 
@@ -15,6 +16,7 @@ use crate::renditions::Rendition;
 pub(crate) struct Faces {
     text: Option<Rendition>,
     bytes: Rendition,
+    holds_members: bool,
 }
 
 impl Faces {
@@ -27,6 +29,7 @@ impl Faces {
         let mut faces = Self {
             text: text_of(own, Rendition::Own),
             bytes: Rendition::Own,
+            holds_members: false,
         };
         let mut has_text = false;
         for (rendition, kind) in others {
@@ -41,10 +44,21 @@ impl Faces {
                         faces.text = text_of(kind, Rendition::Unpacked);
                     }
                 }
-                Rendition::Own | Rendition::WholeText | Rendition::WholeBytes => {}
+                Rendition::WholeText | Rendition::WholeBytes => faces.holds_members = true,
+                Rendition::Own => {}
             }
         }
         faces
+    }
+
+    /// Whether it is compared by its members.
+    pub(crate) const fn holds_members(self) -> bool {
+        self.holds_members
+    }
+
+    /// By which rendition something that holds no members meets what holds some.
+    pub(crate) fn alone(self) -> Rendition {
+        self.text.unwrap_or(self.bytes)
     }
 
     /// Which rendition of the first and which of the second are compared.
@@ -65,10 +79,7 @@ mod tests {
     fn texts_meet_texts_and_bytes_meet_bytes() {
         let plain = Faces::of(ContentKind::Text, []);
         let binary = Faces::of(ContentKind::Binary, []);
-        let document = Faces::of(
-            ContentKind::Binary,
-            [(Text, ContentKind::Text), (WholeBytes, ContentKind::Binary)],
-        );
+        let document = Faces::of(ContentKind::Binary, [(Text, ContentKind::Text)]);
         let packed = Faces::of(ContentKind::Binary, [(Unpacked, ContentKind::Text)]);
         let packed_document = Faces::of(
             ContentKind::Binary,
@@ -83,5 +94,11 @@ mod tests {
         assert_eq!(packed.meeting(binary), (Unpacked, Own));
         assert_eq!(packed_document.meeting(document), (Text, Text));
         assert_eq!(packed_document.meeting(binary), (Unpacked, Own));
+        let mail = Faces::of(
+            ContentKind::Text,
+            [(Text, ContentKind::Text), (WholeBytes, ContentKind::Binary)],
+        );
+        assert!(mail.holds_members() && !packed_document.holds_members());
+        assert_eq!((packed.alone(), binary.alone()), (Unpacked, Own));
     }
 }

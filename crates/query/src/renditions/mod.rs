@@ -7,10 +7,10 @@
 //! Whatever archive lies in another, all its parts are in one list under the file's content, so the
 //! way from a part to its place is a walk up one list.
 //!
-//! Wholes are compared with wholes only. What a file has in common with an archive that holds it is
-//! said better by the row of that member; that it is a thousandth of the archive is of use to
-//! nobody.
+//! Wholes nominate wholes only. What a file has in common with an archive that holds it is said
+//! better by the row of that member; that it is a thousandth of the archive is of use to nobody.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -57,6 +57,15 @@ impl Rendition {
     /// Whether it is one of the two wholes of an archive.
     pub const fn is_whole(self) -> bool {
         matches!(self, Self::WholeText | Self::WholeBytes)
+    }
+
+    /// Which of the two wholes it is: 0 of texts, 1 of all else.
+    pub(crate) const fn which_whole(self) -> Option<usize> {
+        match self {
+            Self::WholeText => Some(0),
+            Self::WholeBytes => Some(1),
+            Self::Own | Self::Unpacked | Self::Text => None,
+        }
     }
 
     /// Whether it is a text that a reader made.
@@ -112,6 +121,15 @@ pub(crate) fn layer(a: Rendition, b: Rendition) -> Layer {
 pub(crate) struct WholeDigest {
     pub(crate) digest: ContentDigest,
     pub(crate) size: ByteLen,
+}
+
+impl WholeDigest {
+    pub(crate) const fn of(row: &ContentRow) -> Self {
+        Self {
+            digest: row.digest,
+            size: row.size,
+        }
+    }
 }
 
 /// What decides whether two contents are equal, and whether they are the same text.
@@ -327,6 +345,49 @@ pub(crate) fn other_whole(
     let other = snapshot.part(content, beside.0)?;
     let other = other.filter(|other| other.role == beside.1 && other.parent == whole.parent);
     Ok(other.and_then(|other| other.content))
+}
+
+/// The two wholes of a place: of texts, of all else.
+pub(crate) fn wholes_of(
+    snapshot: &Snapshot,
+    place: Place,
+) -> Result<[Option<WholeDigest>; 2], ReadError> {
+    let mut wholes = [None; 2];
+    for (rendition, content) in renditions(snapshot, place)? {
+        if let Some(at) = rendition.which_whole() {
+            let row = snapshot.content(content)?;
+            wholes[at] = row.as_ref().map(WholeDigest::of);
+        }
+    }
+    Ok(wholes)
+}
+
+/// The distinct contents that lie in a place and are taken apart no further, at most so many of
+/// them, in the order of the parts.
+pub(crate) fn held_contents(
+    snapshot: &Snapshot,
+    place: Place,
+    most: usize,
+) -> Result<Vec<ContentId>, ReadError> {
+    let mut parts = snapshot.parts(place.content)?;
+    parts.retain(|part| !Rendition::of(part.role).is_whole());
+    let mut has_parts = vec![false; parts.len()];
+    let mut lies_within = Vec::with_capacity(parts.len());
+    for part in &parts {
+        let parent = part.parent.map(|parent| parent as usize);
+        lies_within
+            .push(part.parent == place.member || parent.is_some_and(|parent| lies_within[parent]));
+        if let Some(parent) = parent {
+            has_parts[parent] = true;
+        }
+    }
+    let mut held = Vec::new();
+    let mut seen = HashSet::new();
+    for (at, part) in parts.iter().enumerate() {
+        let leaf = part.content.filter(|_| lies_within[at] && !has_parts[at]);
+        held.extend(leaf.filter(|&content| held.len() < most && seen.insert(content)));
+    }
+    Ok(held)
 }
 
 /// Whether one place lies in the other, or is it.

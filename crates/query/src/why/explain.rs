@@ -1,12 +1,14 @@
 //! The text of `.similar/.why/NAME`, and of the command where nobody looks.
 
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use resemble_core::printable::is_printable;
 use resemble_core::similarity::Boilerplate;
-use resemble_core::{Params, Relation, Score};
+use resemble_core::{ByteLen, Params, Relation, Score};
 use resemble_index::{PostingKind, Snapshot};
 use resemble_proto::message::{Layer, MeasureUnit};
 use resemble_scan::parts::PartReader;
@@ -14,7 +16,7 @@ use resemble_scan::parts::PartReader;
 use crate::ask::AskError;
 use crate::why::layout::{Block, BlockKind};
 use crate::why::view::grouped;
-use crate::why::{Comparison, Placing, Shared, compare_with_parts};
+use crate::why::{Comparison, MemberMatch, Placing, Shared, compare_with_parts};
 
 /// At most so many lines are shown in one explanation; the rest is counted.
 const SHOWN: usize = 200;
@@ -75,20 +77,11 @@ impl Shared {
             .iter()
             .filter(|range| range.placing == Placing::Moved)
             .count();
-        let mut shared = format!(
-            "{} of {} bytes of a in {}",
-            grouped(self.range_bytes()),
-            grouped(self.sizes.0.get()),
-            many(self.ranges.len(), "range"),
-        );
-        if moved > 0 {
-            let _ = write!(shared, ", {} moved", grouped(moved as u64));
-        }
-        shared.push_str(if self.exact {
-            " (compared to the byte)"
+        let shared = if self.members.is_empty() {
+            self.shared_ranges(moved, &many(self.ranges.len(), "range"))
         } else {
-            " (common chunks; the files are too large to compare to the byte)"
-        });
+            self.shared_members(&many)
+        };
         let mut pairs = vec![
             ("a", format!("{} bytes", grouped(self.sizes.0.get()))),
             ("b", format!("{} bytes", grouped(self.sizes.1.get()))),
@@ -97,6 +90,7 @@ impl Shared {
                 self.relation.map_or("none", Relation::word).to_owned()
                     + match self.layer {
                         Layer::Bytes => "",
+                        Layer::Text if !self.members.is_empty() => ", by all that both hold",
                         Layer::Text => ", by text: what follows is of the texts",
                     },
             ),
@@ -127,7 +121,7 @@ impl Shared {
                 format!("they differ only in numbers: {}{more}", named.join(", ")),
             ));
         }
-        if !self.identical {
+        if !self.identical && self.members.is_empty() {
             pairs.push((
                 "differs",
                 format!(
@@ -143,13 +137,99 @@ impl Shared {
     }
 }
 
+impl Shared {
+    /// How much lies in shared ranges.
+    fn shared_ranges(&self, moved: usize, ranges: &str) -> String {
+        let mut shared = format!(
+            "{} of {} bytes of a in {ranges}",
+            grouped(self.range_bytes()),
+            grouped(self.sizes.0.get()),
+        );
+        if moved > 0 {
+            let _ = write!(shared, ", {} moved", grouped(moved as u64));
+        }
+        shared.push_str(if self.exact {
+            " (compared to the byte)"
+        } else {
+            " (common chunks; the files are too large to compare to the byte)"
+        });
+        shared
+    }
+
+    /// How many members are in both.
+    fn shared_members(&self, many: &dyn Fn(usize, &str) -> String) -> String {
+        let count = |is: &dyn Fn(&MemberMatch) -> bool| {
+            self.members.iter().filter(|member| is(member)).count()
+        };
+        let of_a = count(&|member| member.a.is_some());
+        let of_b = count(&|member| member.b.is_some());
+        let equal = count(&|member| member.relation == Some(Relation::Identical));
+        let like = count(&|member| {
+            member.relation.is_some() && member.relation != Some(Relation::Identical)
+        });
+        format!(
+            "{} equal and {} similar, of {} of a and {} of b",
+            many(equal, "member"),
+            grouped(like as u64),
+            grouped(of_a as u64),
+            grouped(of_b as u64),
+        )
+    }
+}
+
+impl MemberMatch {
+    /// Its line in a list.
+    fn line(&self) -> String {
+        let side = |side: &Option<(Vec<u8>, ByteLen)>| match side {
+            Some((names, _)) if names.is_empty() => "(its text)".to_owned(),
+            Some((names, _)) => printable(Path::new(OsStr::from_bytes(names))),
+            None => String::new(),
+        };
+        let bytes = |side: &Option<(Vec<u8>, ByteLen)>| {
+            let size = side.as_ref().map_or(0, |(_, size)| size.get());
+            format!("{} byte{}", grouped(size), if size == 1 { "" } else { "s" })
+        };
+        let (a, b) = (side(&self.a), side(&self.b));
+        match (&self.a, &self.b, &self.measures) {
+            (Some(_), Some(_), Some((measures, unit))) => {
+                let is_equal = self.relation == Some(Relation::Identical);
+                let share = |score: Option<Score>| score.map_or(0, |score| score.percent(is_equal));
+                let names = if a == b {
+                    format!("a b {a}")
+                } else {
+                    format!("a {a}  b {b}")
+                };
+                let how = match self.relation {
+                    Some(Relation::Identical) => format!("identical, {}", bytes(&self.a)),
+                    relation => format!(
+                        "{}, {}% of a's and {}% of b's {}",
+                        relation.map_or("different", Relation::word),
+                        share(measures.a_in_b),
+                        share(measures.b_in_a),
+                        MeasureUnit::from(*unit).word(),
+                    ),
+                };
+                let sign = if self.relation.is_some() { '=' } else { '~' };
+                format!("{sign} {names}  ({how})")
+            }
+            (Some(_), ..) => format!("- a {a}  ({})", bytes(&self.a)),
+            _ => format!("+ b {b}  ({})", bytes(&self.b)),
+        }
+    }
+}
+
 impl Comparison {
     /// Shared ranges and what differs, a line each, in the order of display: at most `most` lines,
     /// and how many more there are.
     ///
     /// `=` shared in order, `~` shared with another place (moved, or here once more), `-` only in
-    /// a, `+` only in b.
+    /// a, `+` only in b. Of archives the lines are of members.
     pub fn listed(&self, most: usize) -> (Vec<String>, usize) {
+        let members = &self.shared.members;
+        if !members.is_empty() {
+            let shown = members.iter().take(most).map(MemberMatch::line).collect();
+            return (shown, members.len().saturating_sub(most));
+        }
         let layout = super::layout::Layout::of(&self.shared);
         let blocks = layout.blocks();
         let lines = self.lines();

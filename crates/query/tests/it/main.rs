@@ -12,6 +12,7 @@ mod hostile;
 mod ingest;
 mod kept;
 mod local;
+mod one_figure;
 mod parts;
 mod questions;
 mod reads;

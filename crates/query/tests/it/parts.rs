@@ -27,6 +27,7 @@ fn subject(snapshot: &Snapshot, path: &Path) -> Subject {
     Subject::indexed(snapshot, path, &Params::default())
         .expect("readable")
         .expect("indexed")
+        .with_part_reader(Some(Arc::new(Fake)))
 }
 
 fn rows(scene: &Scene, name: &str) -> Vec<FindRow> {
@@ -156,8 +157,13 @@ fn a_member_of_an_archive_in_a_mail_is_found_with_its_path() {
             same("mail.eml!report.zip!docs/b.docx")
         ]
     );
-    // A mail is similar to its copy, and neither to its own parts nor to those of the copy.
-    assert_eq!(found_by(&scene, "mail.eml"), [at("copy.eml")]);
+    // A mail is similar to its copy, and neither to its own parts nor to those of the copy. It
+    // contains the files that lie in it.
+    let contains = |path| row(path, Relation::Contains, Layer::Text);
+    assert_eq!(
+        found_by(&scene, "mail.eml"),
+        [at("copy.eml"), contains("a.txt"), contains("b.pdf")]
+    );
     // Members can be asked about: they are similar to what lies elsewhere.
     assert_eq!(found_by(&scene, "mail.eml!report.zip!a.txt"), [at("a.txt")]);
     assert_eq!(

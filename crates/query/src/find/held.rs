@@ -1,0 +1,104 @@
+//! Pairs of which one side holds members: an archive or a mail, and another one or a single file.
+//!
+//! Such a pair is compared by all that both hold, whatever nominated it: common samples of the
+//! wholes, the text of a mail, or a file that is equal to a member. The last is how an archive finds
+//! the files that lie in it; a file finds the member, which says more than the archive's row.
+
+use resemble_core::similarity::{self, Unit};
+use resemble_core::{ByteLen, Measures, Relation, Score};
+use resemble_index::ContentRow;
+use resemble_proto::message::Layer;
+
+use crate::judge::matched::{Match, match_of_wholes};
+use crate::prove::members::{Side, unit_of};
+use crate::renditions::{Occurrence, WholeDigest};
+
+/// What nominated a place that holds members, or that was nominated for the members of the subject.
+#[derive(Default)]
+pub(super) struct HeldNominee {
+    /// Common samples of the wholes: the measures by these and the other's whole.
+    pub(super) wholes: [Option<(Measures, WholeDigest)>; 2],
+    /// One of those wholes, by its number among the parts.
+    pub(super) number: Option<u32>,
+    /// The single content of the place, if it holds no members.
+    pub(super) alone: Option<(Occurrence, ContentRow)>,
+    /// What is known of the text of the mail among the two and the other side: the measures and the
+    /// size of that text.
+    pub(super) text: Option<(Measures, ByteLen)>,
+    /// The single content is equal to a member of the subject.
+    pub(super) is_member: bool,
+}
+
+impl HeldNominee {
+    /// What is known of the pair without reading it.
+    pub(super) fn estimate(
+        &self,
+        ours: &Side,
+        theirs: &Side,
+        asked: Unit,
+        least: ByteLen,
+    ) -> Match {
+        let sizes = (ours.size(), theirs.size());
+        let found = match (ours, theirs) {
+            (Side::Held(ours), Side::Held(theirs)) => {
+                let measures = self.wholes.map(|found| found.map(|(measures, _)| measures));
+                match_of_wholes(*ours, *theirs, measures, least)
+            }
+            (Side::Held(_), Side::Alone(_)) if self.is_member => Some(contained(sizes, least)),
+            (Side::Held(_), Side::Alone(_)) => self.text.map(|(measures, text)| {
+                let of_one = of_all(measures.swapped(), text, (sizes.1, sizes.0));
+                related(of_one.swapped(), sizes, least)
+            }),
+            (Side::Alone(_), _) => self
+                .text
+                .map(|(measures, text)| related(of_all(measures, text, sizes), sizes, least)),
+        };
+        let nothing = Measures {
+            a_in_b: Some(Score::ZERO),
+            b_in_a: Some(Score::ZERO),
+            resemblance: Some(Score::ZERO),
+            shared_bytes: ByteLen::ZERO,
+        };
+        let unit = unit_of(ours, theirs, asked);
+        Match {
+            unit,
+            ..found.unwrap_or_else(|| related(nothing, sizes, least))
+        }
+    }
+}
+
+/// An estimate of these measures.
+fn related(measures: Measures, sizes: (ByteLen, ByteLen), least: ByteLen) -> Match {
+    let relation = similarity::relation(false, sizes.0, sizes.1, &measures, least);
+    Match::new(relation, Layer::Text, measures, sizes)
+}
+
+/// Of an archive, a, and a file that is equal to a member of it.
+fn contained(sizes: (ByteLen, ByteLen), least: ByteLen) -> Match {
+    let part = Score::new(sizes.1.0 as f64 / sizes.0.0.max(1) as f64);
+    let part = part.min(Score::ALL_BUT_IDENTICAL);
+    let measures = Measures {
+        a_in_b: Some(part),
+        b_in_a: Some(Score::ALL_BUT_IDENTICAL),
+        resemblance: Some(part),
+        shared_bytes: sizes.1,
+    };
+    Match {
+        relation: Some(Relation::Contains),
+        ..related(measures, sizes, least)
+    }
+}
+
+/// The measures of a single text, a, and a mail, from those of it and the mail's text of this size.
+fn of_all(measures: Measures, text: ByteLen, sizes: (ByteLen, ByteLen)) -> Measures {
+    let share = |score: Option<Score>| score.map_or(0.0, Score::get);
+    let part = text.0 as f64 / sizes.1.0.max(1) as f64;
+    let in_a = share(measures.b_in_a) * part;
+    let shared = share(measures.a_in_b) * sizes.0.0 as f64;
+    let union = sizes.0.0 as f64 + sizes.1.0 as f64 - shared;
+    Measures {
+        b_in_a: Some(Score::new(in_a)),
+        resemblance: Some(Score::new(shared / union.max(1.0))),
+        ..measures
+    }
+}

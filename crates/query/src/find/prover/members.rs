@@ -1,0 +1,120 @@
+//! Proof of pairs of which one side holds members.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use resemble_core::ByteLen;
+use resemble_core::similarity::proof::ProvableMembers;
+use resemble_proto::message::Layer;
+
+use super::{Prover, TAKEN_APART, matched};
+use crate::ask::AskError;
+use crate::find::holders;
+use crate::judge::matched::Match;
+use crate::prove::exact::judged;
+use crate::prove::members::{Side, are_of, held_by, provable_members, provable_single, unit_of};
+use crate::prove::read::LARGEST_READ;
+use crate::renditions::{Occurrence, Place, WholeDigest, names, shown};
+
+impl Prover<'_> {
+    /// Measures all that the subject holds against all that a place holds; of a side that holds no
+    /// members its one content stands for them. `None`: one of them cannot be read, or it is beyond
+    /// the budget, which what is kept takes its part of as well.
+    pub(in crate::find) fn measure_members(
+        &mut self,
+        ours: &Side,
+        (place, (theirs, occurrence)): (Place, &(Side, Option<Occurrence>)),
+    ) -> Result<Option<Match>, AskError> {
+        self.snapshot.stop().go_on()?;
+        let sizes = (ours.size(), theirs.size());
+        if sizes.0.max(sizes.1) > LARGEST_READ {
+            return Ok(None);
+        }
+        let asked = self.options.unit.into();
+        let file = self.snapshot.content(place.content)?;
+        let taken_out = file.map_or(sizes.1, |file| file.size.max(sizes.1));
+        let cost = taken_out.0.saturating_mul(TAKEN_APART) + sizes.0.0;
+        let is_affordable = self.budget.take(ByteLen(cost));
+        let keys = (ours.key(asked), theirs.key(asked));
+        let unit = unit_of(ours, theirs, asked);
+        if !self.options.exact
+            && let Some(found) = self.snapshot.kept_measures(&keys.0, &keys.1, unit)
+        {
+            let proven = judged(found, sizes, self.min_shared);
+            return Ok(Some(matched(proven, Layer::Text)));
+        }
+        if !is_affordable {
+            return Ok(None);
+        }
+        if self.held.get().is_none() {
+            let read = self.read_ours(ours)?;
+            self.held = OnceLock::from(read);
+        }
+        // Nothing of the other file is read for a subject that is not here.
+        if self.held.get().is_none_or(Option::is_none) {
+            return Ok(None);
+        }
+        let other = match (theirs, occurrence) {
+            (Side::Held(wholes), _) => {
+                let holders =
+                    holders(self.snapshot, place.content, self.scoped, self.subject.file)?;
+                let Some(first) = holders.first() else {
+                    return Ok(None);
+                };
+                let path = shown(first, &names(self.snapshot, place)?);
+                self.members_at(&path, wholes)
+            }
+            (Side::Alone(alone), Some(occurrence)) => {
+                let mut errors = Vec::new();
+                let bytes = self.other(occurrence, &alone.digest, &mut errors)?;
+                self.errors.extend(errors);
+                let templates = self.snapshot.templates();
+                bytes.map(|bytes| provable_single(templates, alone.kind, bytes))
+            }
+            (Side::Alone(_), None) => None,
+        };
+        let (Some(Some(own)), Some(other)) = (self.held.get(), other) else {
+            return Ok(None);
+        };
+        let found = own.measure(&other, asked);
+        self.snapshot.keep_measures(&keys.0, &keys.1, &found);
+        let proven = judged(found, (own.size(), other.size()), self.min_shared);
+        Ok(Some(matched(proven, Layer::Text)))
+    }
+
+    /// What the subject is compared by with what holds members.
+    fn read_ours(&mut self, ours: &Side) -> Result<Option<ProvableMembers>, AskError> {
+        match ours {
+            Side::Alone(alone) => {
+                let mut errors = Vec::new();
+                let read = self.read_subject(alone.rendition, &alone.digest, &mut errors)?;
+                self.errors.extend(errors);
+                let templates = self.snapshot.templates();
+                Ok(read.map(|bytes| provable_single(templates, alone.kind, bytes)))
+            }
+            Side::Held(wholes) => {
+                let Some(path) = self.subject.path.as_deref() else {
+                    return Ok(None);
+                };
+                let path = shown(path, self.subject.member.as_deref().unwrap_or_default());
+                Ok(self.members_at(&path, wholes))
+            }
+        }
+    }
+
+    /// What the file or member at a path holds, if that is what the index has.
+    fn members_at(
+        &mut self,
+        path: &Path,
+        wholes: &[Option<WholeDigest>; 2],
+    ) -> Option<ProvableMembers> {
+        let part_reader = self.subject.part_reader.as_deref()?;
+        let mut errors = Vec::new();
+        let held = held_by(path, part_reader)
+            .map_err(|error| self.note(path, &error, &mut errors))
+            .ok();
+        self.errors.extend(errors);
+        let held = held.flatten().filter(|held| are_of(held, wholes))?;
+        Some(provable_members(self.snapshot.templates(), held))
+    }
+}

@@ -1,0 +1,178 @@
+//! Which pairs of a search are compared by members, and what is known of them.
+
+use std::sync::Arc;
+
+use resemble_core::{Digest, Relation, similarity};
+use resemble_index::ContentRow;
+
+use super::{Compared, Draft, Meeting, Search};
+use crate::ask::AskError;
+use crate::find::held::HeldNominee;
+use crate::judge::matched::Match;
+use crate::prove::members::{AloneSide, Side};
+use crate::renditions::faces::Faces;
+use crate::renditions::{
+    self, Occurrence, Place, Rendition, WholeDigest, faces_of, held_contents, occurrences,
+};
+
+/// Files are looked for that are equal to so many members of an archive.
+const MOST_MEMBERS: usize = 1000;
+
+impl Search<'_> {
+    /// How this rendition of the subject and this one of the place are compared, if they are. `row`
+    /// is that of the content; equal contents say something whatever renditions they are.
+    pub(super) fn meeting(
+        &self,
+        rendition: Rendition,
+        occurrence: &Occurrence,
+        row: &ContentRow,
+        is_equal: bool,
+    ) -> Result<Option<Meeting>, AskError> {
+        let met = (rendition, occurrence.rendition);
+        if rendition.is_whole() {
+            return Ok(Some(Meeting::Members));
+        }
+        // Nearly every nominee is a file that nothing else stands for: no look into the index.
+        let other = if occurrence.number.is_none() && row.parts == 0 {
+            Some(Faces::of(row.kind, []))
+        } else {
+            faces_of(self.snapshot, occurrence.place, self.options.text)?
+        };
+        let Some(other) = other else {
+            return Ok(None);
+        };
+        let hold = (self.faces.holds_members(), other.holds_members());
+        let is_identical = is_equal && met == (Rendition::Own, Rendition::Own);
+        if hold == (false, false) || is_identical {
+            let is_compared = is_equal || self.faces.meeting(other) == met;
+            return Ok(is_compared.then_some(Meeting::Contents));
+        }
+        // Of what holds members the text of a mail nominates as well.
+        let nominates = |faces: Faces, rendition: Rendition| {
+            let by = if faces.holds_members() {
+                Rendition::Text
+            } else {
+                faces.alone()
+            };
+            rendition == by
+        };
+        let is_compared = nominates(self.faces, met.0) && nominates(other, met.1);
+        Ok(is_compared.then_some(if hold.1 {
+            Meeting::Members
+        } else {
+            Meeting::OurMembers
+        }))
+    }
+
+    /// Makes drafts of what is compared by members.
+    pub(super) fn combine(&mut self, others: &[(Rendition, Arc<Digest>)]) -> Result<(), AskError> {
+        let of = |rendition| {
+            let own = (rendition == Rendition::Own).then_some(&*self.subject.digest);
+            let mut others = others.iter().filter(|(other, _)| *other == rendition);
+            own.or_else(|| others.next().map(|(_, digest)| &**digest))
+        };
+        let whole = |rendition| {
+            of(rendition).map(|digest| WholeDigest {
+                digest: digest.content,
+                size: digest.size,
+            })
+        };
+        let rendition = self.faces.alone();
+        let ours = if self.faces.holds_members() {
+            Side::Held([whole(Rendition::WholeText), whole(Rendition::WholeBytes)])
+        } else if let Some(digest) = of(rendition) {
+            Side::Alone(AloneSide {
+                rendition,
+                digest: digest.content,
+                size: digest.size,
+                kind: digest.kind,
+            })
+        } else {
+            return Ok(());
+        };
+        if self.faces.holds_members() {
+            self.nominate_members()?;
+        }
+        for (place, nominee) in std::mem::take(&mut self.held) {
+            let theirs = match &nominee.alone {
+                Some((occurrence, row)) => Side::Alone(AloneSide {
+                    rendition: occurrence.rendition,
+                    digest: row.digest,
+                    size: row.size,
+                    kind: row.kind,
+                }),
+                None => Side::Held(self.wholes_of(place, &nominee)?),
+            };
+            let unit = self.options.unit.into();
+            let estimate = nominee.estimate(&ours, &theirs, unit, self.min_shared);
+            // That the same is in both needs no look.
+            if estimate.relation == Some(Relation::SameText) {
+                let is_estimate = false;
+                let found = Match {
+                    is_estimate,
+                    ..estimate
+                };
+                self.offer(place, found);
+                continue;
+            }
+            self.drafts.push(Draft {
+                place,
+                compared: Compared::Members(ours, (theirs, nominee.alone.map(|alone| alone.0))),
+                estimate,
+                rarity_of_all: None,
+            });
+        }
+        Ok(())
+    }
+
+    /// The wholes of a place that was nominated.
+    fn wholes_of(
+        &self,
+        place: Place,
+        nominee: &HeldNominee,
+    ) -> Result<[Option<WholeDigest>; 2], AskError> {
+        let mut wholes = nominee.wholes.map(|found| found.map(|(_, whole)| whole));
+        let Some(number) = nominee.number else {
+            return Ok(renditions::wholes_of(self.snapshot, place)?);
+        };
+        if let Some(missing) = wholes.iter_mut().find(|whole| whole.is_none())
+            && let Some(other) = renditions::other_whole(self.snapshot, place.content, number)?
+        {
+            let row = self.snapshot.content(other)?;
+            *missing = row.as_ref().map(WholeDigest::of);
+        }
+        Ok(wholes)
+    }
+
+    /// Nominates the files that are equal to a member of the subject, or say the same.
+    fn nominate_members(&mut self) -> Result<(), AskError> {
+        let Some(own) = self.own_place else {
+            return Ok(());
+        };
+        for content in held_contents(self.snapshot, own, MOST_MEMBERS)? {
+            let Some(row) = self.snapshot.content(content)? else {
+                continue;
+            };
+            if row.size < similarity::LEAST_JUDGED {
+                continue;
+            }
+            for occurrence in occurrences(self.snapshot, &row, self.options.text)? {
+                let place = occurrence.place;
+                if place.member.is_some() || occurrence.rendition.is_whole() {
+                    continue;
+                }
+                let is_here = (self.scoped).is_none_or(|scoped| scoped.has_file_of(place.content));
+                let faces = faces_of(self.snapshot, place, self.options.text)?;
+                let is_single = faces.is_some_and(|faces| {
+                    !faces.holds_members() && faces.alone() == occurrence.rendition
+                });
+                if is_here && is_single && !self.is_of_subject(place)? {
+                    let nominee = self.held.entry(place).or_default();
+                    nominee.alone = Some((occurrence, row));
+                    nominee.is_member = true;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,188 @@
+//! Two archives, or an archive and a file: which member of the one is which of the other.
+//!
+//! Equal members are found by their digests, first under the same name. Of those that are left, the
+//! ones of one name belong together, and then each goes to the one that has most of it, as far as
+//! that costs no more than [`MOST_TRIED`] looks. The measures of the whole pair do not depend on
+//! this: they are those of all members together.
+
+use std::collections::HashMap;
+
+use resemble_core::hash::content::digest;
+use resemble_core::similarity::proof::Provable;
+use resemble_core::similarity::{self, Templates, Unit};
+use resemble_core::{ByteLen, ContentDigest, Measures, Relation, Score};
+use resemble_proto::message::Layer;
+
+use crate::judge::matched::all_words;
+use crate::prove::exact::judged;
+use crate::prove::members::{HeldContent, provable_members};
+use crate::why::{Comparison, FoundRuns};
+
+/// So many pairs of members are measured to find out which belong together.
+const MOST_TRIED: usize = 2500;
+
+/// A member of one archive, and the member of the other that has something of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MemberMatch {
+    /// The names that lead to the member of a, and its size. No name: the text of a mail, or a file
+    /// that is no archive.
+    pub a: Option<(Vec<u8>, ByteLen)>,
+    /// The same in b.
+    pub b: Option<(Vec<u8>, ByteLen)>,
+    /// How the two relate, if both are there.
+    pub relation: Option<Relation>,
+    /// Their measures and what these are shares of, if both are there.
+    pub measures: Option<(Measures, Unit)>,
+}
+
+impl Comparison {
+    /// Two things of which at least one holds members.
+    pub(super) fn of_members(a: Vec<HeldContent>, b: Vec<HeldContent>) -> Self {
+        let members = matches(&a, &b);
+        let none = Templates::default();
+        let (a, b) = (provable_members(&none, a), provable_members(&none, b));
+        let sizes = (a.size(), b.size());
+        let found = judged(a.measure(&b, Unit::Words), sizes, Relation::MIN_SHARED);
+        let measures = match found.relation {
+            Some(Relation::SameText) => all_words(&found.measures),
+            _ => found.measures,
+        };
+        let mut shared = FoundRuns {
+            of_a: Vec::new(),
+            of_b: Vec::new(),
+            exact: true,
+            identical: false,
+            text: false,
+            sizes,
+            measures,
+        }
+        .placed(None);
+        shared.layer = Layer::Text;
+        shared.relation = found.relation;
+        shared.words = (found.unit == Unit::Words).then_some(measures);
+        // The stretches that differ lie in members.
+        shared.differs_a.clear();
+        shared.differs_b.clear();
+        shared.members = members;
+        Self {
+            shared,
+            bytes: None,
+        }
+    }
+}
+
+/// Members of a in their order, then what of b is left.
+fn matches(a: &[HeldContent], b: &[HeldContent]) -> Vec<MemberMatch> {
+    let mut partners: Vec<Option<usize>> = vec![None; a.len()];
+    let mut taken = vec![false; b.len()];
+    let digests = |held: &[HeldContent]| -> Vec<ContentDigest> {
+        held.iter().map(|content| digest(&content.bytes)).collect()
+    };
+    let (of_a, of_b) = (digests(a), digests(b));
+    let mut equal: HashMap<ContentDigest, Vec<usize>> = HashMap::new();
+    for (at, digest) in of_b.iter().enumerate() {
+        equal.entry(*digest).or_default().push(at);
+    }
+    for is_named in [true, false] {
+        for (at, content) in a.iter().enumerate() {
+            let free =
+                |&other: &usize| !taken[other] && (!is_named || b[other].names == content.names);
+            if partners[at].is_none()
+                && let Some(other) = equal
+                    .get(&of_a[at])
+                    .and_then(|all| all.iter().copied().find(free))
+            {
+                (partners[at], taken[other]) = (Some(other), true);
+            }
+        }
+    }
+    let provable = |content: &HeldContent| Provable::new(content.kind, content.bytes.clone());
+    let rest = |taken: &[bool]| (0..b.len()).filter(|&at| !taken[at]).collect::<Vec<_>>();
+    let mut measured: Vec<(Score, usize, usize)> = Vec::new();
+    let ours: Vec<usize> = (0..a.len()).filter(|&at| partners[at].is_none()).collect();
+    let theirs = rest(&taken);
+    if ours.len() * theirs.len() <= MOST_TRIED {
+        let others: Vec<Provable> = theirs.iter().map(|&at| provable(&b[at])).collect();
+        for &one in &ours {
+            let content = provable(&a[one]);
+            for (&other, of_other) in theirs.iter().zip(&others) {
+                let found = content.measure(of_other, Unit::Words).measures;
+                let share = found.containment().unwrap_or(Score::ZERO);
+                if share > Score::ZERO {
+                    measured.push((share, one, other));
+                }
+            }
+        }
+    }
+    // The best first; of equal ones those of one name.
+    let named = |one: usize, other: usize| a[one].names == b[other].names;
+    measured.sort_by(|x, y| {
+        let order =
+            y.0.cmp(&x.0)
+                .then_with(|| named(y.1, y.2).cmp(&named(x.1, x.2)));
+        order.then_with(|| (x.1, x.2).cmp(&(y.1, y.2)))
+    });
+    for (_, one, other) in measured {
+        if partners[one].is_none() && !taken[other] {
+            (partners[one], taken[other]) = (Some(other), true);
+        }
+    }
+    let mut by_name: HashMap<&[u8], usize> = HashMap::new();
+    for at in rest(&taken) {
+        by_name.entry(&b[at].names).or_insert(at);
+    }
+    for (one, content) in a.iter().enumerate() {
+        if partners[one].is_none()
+            && let Some(other) = by_name.remove(&content.names[..])
+        {
+            (partners[one], taken[other]) = (Some(other), true);
+        }
+    }
+    let side = |content: &HeldContent| {
+        let size = ByteLen(content.bytes.len() as u64);
+        Some((content.names.clone(), size))
+    };
+    let mut found: Vec<MemberMatch> = Vec::new();
+    for (one, partner) in partners.iter().enumerate() {
+        found.push(match partner {
+            Some(other) => matched(&a[one], &b[*other], of_a[one] == of_b[*other]),
+            None => MemberMatch {
+                a: side(&a[one]),
+                b: None,
+                relation: None,
+                measures: None,
+            },
+        });
+    }
+    found.extend(rest(&taken).into_iter().map(|other| MemberMatch {
+        a: None,
+        b: side(&b[other]),
+        relation: None,
+        measures: None,
+    }));
+    found
+}
+
+/// Two members that belong together.
+fn matched(a: &HeldContent, b: &HeldContent, is_equal: bool) -> MemberMatch {
+    let size = |content: &HeldContent| ByteLen(content.bytes.len() as u64);
+    let (relation, measures, unit) = if is_equal {
+        let unit = similarity::proof::unit_of(a.kind, b.kind, Unit::Words);
+        (
+            Some(Relation::Identical),
+            Measures::identical(size(a)),
+            unit,
+        )
+    } else {
+        let provable = |content: &HeldContent| Provable::new(content.kind, content.bytes.clone());
+        let found = provable(a).measure(&provable(b), Unit::Words);
+        let found = judged(found, (size(a), size(b)), Relation::MIN_SHARED);
+        (found.relation, found.measures, found.unit)
+    };
+    MemberMatch {
+        a: Some((a.names.clone(), size(a))),
+        b: Some((b.names.clone(), size(b))),
+        relation,
+        measures: Some((measures, unit)),
+    }
+}
