@@ -50,6 +50,7 @@ class Asked:
     def __init__(self, binary, top, text):
         self.binary, self.top, self.text = Path(binary).resolve(), Path(top).resolve(), text
         self.answers, self.seconds, self.notes = {}, {}, []
+        self.all_copies = False      # a row for each two identical files, not one for all
 
     def run(self, *arguments, said=None, cwd=None):
         with tempfile.TemporaryDirectory() as cache:
@@ -74,7 +75,7 @@ class Asked:
         self.seconds[verb] = time.monotonic() - begin
 
     def pairs(self):
-        options = ["--text"] if self.text else []
+        options = ["--text"] * self.text + ["--all"] * self.all_copies
         answer = json.loads(
             self.run("--local", "pairs", ".", "--format", "json", "--no-cache", *options)
         )

@@ -86,6 +86,16 @@ def log(rows):
     return out
 
 
+def short(rows, columns=None):
+    """Rows of two values."""
+    return "".join(f"{row['id']};{row['amount']}\n" for row in rows)
+
+
+def listed(rows, columns=None):
+    """Rows of one value."""
+    return "".join(f"{row['mail']}\n" for row in rows)
+
+
 def changed(random, rows, percent):
     out = []
     for row in rows:
@@ -171,6 +181,21 @@ def main():
                 write(rows, COLUMNS[:-2]),
                 f"{form} columns dropped",
                 (1, 1),
+            )
+        for form, write in (("short", short), ("list", listed)):
+            original = put(f"{form}/{number}-all.csv", write(rows))
+            name = f"{form}/{number}-{{}}.csv"
+            half_share = (len(half) / len(rows), 1)
+            related(
+                original, name.format("reordered"), write(shuffled), f"{form} reordered", (1, 1)
+            )
+            related(original, name.format("half"), write(half), f"{form} half", half_share)
+            related(
+                original,
+                name.format("head"),
+                write(rows[: len(rows) // 2]),
+                f"{form} head",
+                (0.5, 1),
             )
         related(
             f"csv/{number}-all.csv",

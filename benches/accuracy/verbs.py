@@ -75,10 +75,15 @@ def table(tools, corpus, binary, log=sys.stderr, faults=None):
     head, *rows = lines(corpus / "truth.tsv")
     truth = {tuple(sorted(row[:2])): dict(zip(head, row)) for row in rows}
     every = truth
-    truth = {key: row for key, row in truth.items() if strongest(row) >= scoring.FOUND}
+    # Of natural texts it is known which resemble each other by half; less may be kin or not.
+    natural = not (corpus / "families.tsv").exists()
+    if natural:
+        truth = {key: row for key, row in truth.items() if float(row["res_w5"]) >= 0.5}
+    else:
+        truth = {key: row for key, row in truth.items() if strongest(row) >= scoring.FOUND}
     names = sorted(str(path.relative_to(top)) for path in top.rglob("*") if path.is_file())
-    families = {name: {name} for name in names}
-    if (corpus / "families.tsv").exists():
+    families = {name: {"all"} if natural else {name} for name in names}
+    if not natural:
         families = {
             row[0]: set(row[1].split(",")) for row in lines(corpus / "families.tsv") if len(row) > 1
         }
@@ -97,6 +102,7 @@ def table(tools, corpus, binary, log=sys.stderr, faults=None):
         text = False
     one, other = sides(names, truth)
     questions = asking.Asked(binary, top, text)
+    questions.all_copies = natural
     say = lambda what: print(f"{corpus.name}: {what}", file=log, flush=True)
     say("pairs")
     questions.timed("pairs", questions.pairs)
