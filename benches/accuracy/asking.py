@@ -1,7 +1,7 @@
 """Asks every verb about a folder and returns its rows in one form.
 
 A row is about two files, the lesser name first: names are relative to the folder, the member of an archive stands for the
-archive. What a verb does not say (unit, estimate) is None.
+archive. What a verb does not say (unit, estimate) is None. `asked` is the file that was asked about, in the order of rows.
 """
 
 import json
@@ -15,7 +15,7 @@ from collections import namedtuple
 from pathlib import Path
 
 Row = namedtuple(
-    "Row", "a b score a_in_b b_in_a resemblance shared unit estimate relation member layer"
+    "Row", "a b score a_in_b b_in_a resemblance shared unit estimate relation member layer asked"
 )
 
 
@@ -41,6 +41,7 @@ def row(top, said, a, b, score=None):
         said.get("relation"),
         "!" in a or "!" in b,
         said.get("layer"),
+        name(said["file"]) if "file" in said else None,
     )
 
 
@@ -50,7 +51,7 @@ class Asked:
     def __init__(self, binary, top, text):
         self.binary, self.top, self.text = Path(binary).resolve(), Path(top).resolve(), text
         self.answers, self.seconds, self.notes = {}, {}, []
-        self.all_copies = False      # a row for each two identical files, not one for all
+        self.all_copies = False  # a row for each two identical files, not one for all
 
     def run(self, *arguments, said=None, cwd=None):
         with tempfile.TemporaryDirectory() as cache:

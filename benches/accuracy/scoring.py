@@ -104,7 +104,7 @@ class Scored:
 
     def __init__(self, rows, truth, families, exact, units, random):
         self.rows = best(rows)
-        self.all = rows
+        self.all, self.asked = rows, set()
         related = lambda key: families.get(key[0], set()) & families.get(key[1], set())
         self.false = {
             key: row for key, row in self.rows.items() if not related(key) and key not in truth
@@ -145,6 +145,29 @@ class Scored:
         return sum(key in self.rows and self.rows[key].score > least for key in truth) / max(
             1, len(truth)
         )
+
+    def by_question(self, truth):
+        """The mean, over the files asked about that have a relative, of the average precision of their rows in order."""
+        relatives, listed = defaultdict(set), defaultdict(list)
+        for a, b in truth:
+            relatives[a].add(b)
+            relatives[b].add(a)
+        for row in self.all:
+            other = row.b if row.asked == row.a else row.a
+            if other not in listed[row.asked] and other != row.asked:
+                listed[row.asked].append(other)
+        each = []
+        for name in self.asked & set(relatives):
+            hits, rank, total = 0, 0, 0.0
+            for other in listed[name]:
+                key = (name, other) if name < other else (other, name)
+                if other in relatives[name]:
+                    hits, rank = hits + 1, rank + 1
+                    total += hits / rank
+                else:
+                    rank += key in self.false
+            each.append(total / len(relatives[name]))
+        return sum(each) / max(1, len(each))
 
     def cells(self):
         proven = [error for error, estimate in self.errors if not estimate]
