@@ -189,10 +189,11 @@ def main():
     parser.add_argument("--write")
     parser.add_argument("--only", help="a task, as the folder is called")
     parser.add_argument("--verbs", action="store_true", help="a table over every verb for each corpus")
+    parser.add_argument("--asked", type=int, default=1600, help="with --verbs: files of a corpus at most that are asked about")
     options = parser.parse_args()
     if options.verbs:
         import verbs
-        end(options, VERB_MARKS, "\n".join(verbs.report(options.tools, options.corpora, options.resemble, options.only)))
+        end(options, VERB_MARKS, "\n".join(verbs.report(options.tools, options.corpora, options.resemble, options.only, options.asked)))
         return
     harness = Harness(options)
     peers = [peer for peer in options.peers.split(",") if peer]

@@ -17,7 +17,7 @@ PACKED = (".gz", ".zip", ".xz", ".bz2")
 ALERTED = (
     14  # relatives and strangers that arrive: no more alerts are let through in a minute than 30
 )
-ASKED = 2500  # files of a folder that are asked about, at most
+ASKED = 1600  # files of a folder that are asked about, at most
 
 
 def lines(path):
@@ -67,7 +67,7 @@ def arrivals(one, other, truth, families, random):
     return old, (set(random.sample(close, min(ALERTED, len(close)))), set(strangers.values()))
 
 
-def table(tools, corpus, binary, log=sys.stderr, faults=None):
+def table(tools, corpus, binary, most=ASKED, log=sys.stderr, faults=None):
     """Markdown about every verb on a corpus with files/, truth.tsv and families.tsv."""
     corpus = Path(corpus).resolve()
     common = material.common(tools)
@@ -89,11 +89,11 @@ def table(tools, corpus, binary, log=sys.stderr, faults=None):
         }
     seeded = random.Random(1)
     asked = names
-    if len(names) > ASKED:
+    if len(names) > most:
         known = sorted({name for key in truth for name in key} & set(names))
-        chosen = seeded.sample(known, min(ASKED, len(known)))
+        chosen = seeded.sample(known, min(most, len(known)))
         rest = sorted(set(names) - set(chosen))
-        asked = sorted(chosen + seeded.sample(rest, min(ASKED - len(chosen), len(rest))))
+        asked = sorted(chosen + seeded.sample(rest, min(most - len(chosen), len(rest))))
     if (corpus / "texts").exists() or any(
         name.endswith((".zip", ".eml", ".docx")) for name in names
     ):
@@ -293,7 +293,7 @@ FAMILY_HEAD = [
 ]
 
 
-def report(tools, corpora, binary, only=None):
+def report(tools, corpora, binary, only=None, most=ASKED):
     """Markdown about all corpora of a folder: a table over the verbs for each, and those of their own for T10 and T12."""
     out, families = [], []
     folders = sorted(
@@ -320,7 +320,7 @@ def report(tools, corpora, binary, only=None):
                 print(title, file=sys.stderr, flush=True)
                 families.append((int(part.name[1:]), folder.name, family(part, binary)))
             elif (part / "truth.tsv").exists():
-                out += [f"## {title}", "", *table(tools, part, binary), ""]
+                out += [f"## {title}", "", *table(tools, part, binary, most), ""]
     if families:
         out += [
             "## T10, families of near-copies",
