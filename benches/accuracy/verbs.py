@@ -165,6 +165,8 @@ def table(tools, corpus, binary, most=ASKED, log=sys.stderr, faults=None):
             ap += f" ({judged.by_question(truth):.3f})"
         against = scoring.contradictions(judged.rows, scored["find"].rows) if verb != "find" else []
         cells = judged.cells()
+        if natural:
+            cells[1], strict, ap = "–", "–", "–"
         out.append(
             f"| {verb} | {questions.seconds.get(verb, 0):.1f} | {cells[0]} | {cells[1]} | {found} | {strict} | {ap} | "
             + " | ".join(cells[2:])
