@@ -21,6 +21,7 @@
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, ISO_2022_JP, UTF_8, UTF_16BE, UTF_16LE};
+use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
 /// An encoding that is not UTF-8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +58,7 @@ fn of_utf8(head: &[u8]) -> Option<Charset> {
         let is_switched = switches
             .iter()
             .any(|switch| memchr::memmem::find(head, switch).is_some());
-        return (is_switched && plausible(ISO_2022_JP, head))
+        return (is_switched && plausible(ISO_2022_JP, head, Mark::Missing))
             .then_some(Charset::Listed(ISO_2022_JP));
     }
     // A declaration counts only where nothing contradicts it.
@@ -78,15 +79,15 @@ fn marked(head: &[u8]) -> Option<Charset> {
 /// Whether what follows the mark is a text.
 fn fits(charset: Charset, head: &[u8]) -> bool {
     match charset {
-        Charset::Listed(encoding) => plausible(encoding, &head[2..]),
-        Charset::Utf32 { little } => plausible_32(&head[4..], little),
+        Charset::Listed(encoding) => plausible(encoding, &head[2..], Mark::There),
+        Charset::Utf32 { little } => plausible_32(&head[4..], little, Mark::There),
     }
 }
 
 /// UTF-16 or UTF-32 without a mark.
 fn wide(head: &[u8]) -> Option<Charset> {
     for little in [true, false] {
-        if head.len() >= 16 && plausible_32(head, little) {
+        if head.len() >= 16 && plausible_32(head, little, Mark::Missing) {
             return Some(Charset::Utf32 { little });
         }
     }
@@ -100,7 +101,7 @@ fn wide(head: &[u8]) -> Option<Charset> {
         (high, 0) if high * 2 >= units => UTF_16BE,
         _ => return None,
     };
-    plausible(encoding, head).then_some(Charset::Listed(encoding))
+    plausible(encoding, head, Mark::Missing).then_some(Charset::Listed(encoding))
 }
 
 /// Encodings with bytes beyond ASCII.
@@ -120,7 +121,8 @@ fn legacy(head: &[u8]) -> Option<Charset> {
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
     detector.feed(text, false);
     let encoding = detector.guess(None, Utf8Detection::Deny);
-    (encoding != UTF_8 && plausible(encoding, text)).then_some(Charset::Listed(encoding))
+    (encoding != UTF_8 && plausible(encoding, text, Mark::Missing))
+        .then_some(Charset::Listed(encoding))
 }
 
 /// Characters of several bytes that are UTF-8, and places where it is broken.
@@ -176,18 +178,25 @@ fn is_control(code: u32) -> bool {
     matches!(code, 0..=8 | 0xe..=0x1a | 0x1c..=0x1f | 0x7f)
 }
 
+/// Whether a byte order mark says that it is a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mark {
+    There,
+    Missing,
+}
+
 /// Whether the bytes are a text in this encoding; the last character may be cut.
-fn plausible(encoding: &'static Encoding, bytes: &[u8]) -> bool {
+fn plausible(encoding: &'static Encoding, bytes: &[u8], mark: Mark) -> bool {
     let mut decoder = encoding.new_decoder_without_bom_handling();
     let Some(room) = decoder.max_utf8_buffer_length_without_replacement(bytes.len()) else {
         return false;
     };
     let mut text = String::with_capacity(room);
     let (result, _) = decoder.decode_to_string_without_replacement(bytes, &mut text, false);
-    result == encoding_rs::DecoderResult::InputEmpty && is_text(text.chars())
+    result == encoding_rs::DecoderResult::InputEmpty && is_text(text.chars(), mark)
 }
 
-fn plausible_32(bytes: &[u8], little: bool) -> bool {
+fn plausible_32(bytes: &[u8], little: bool, mark: Mark) -> bool {
     let mut characters = bytes
         .as_chunks()
         .0
@@ -196,7 +205,7 @@ fn plausible_32(bytes: &[u8], little: bool) -> bool {
         .peekable();
     characters.peek().is_some()
         && characters.clone().all(|character| character.is_some())
-        && is_text(characters.flatten())
+        && is_text(characters.flatten(), mark)
 }
 
 /// The character of a unit of UTF-32.
@@ -211,17 +220,24 @@ pub(crate) fn character_32(unit: [u8; 4], little: bool) -> Option<char> {
 /// Whether characters are what texts have: no control characters, none that are not assigned for
 /// exchange, and for three fifths letters, digits and blanks; of those beyond ASCII, three quarters
 /// letters.
-fn is_text(characters: impl Iterator<Item = char>) -> bool {
+///
+/// With a byte order mark one in [`ODD`] may be a control character, which some program left there,
+/// and signs that combine with letters are as good as these: in Khmer, Burmese and Tibetan they are
+/// nearly half of a text. So are the characters of no width that separate words there.
+fn is_text(characters: impl Iterator<Item = char>, mark: Mark) -> bool {
+    let is_marked = mark == Mark::There;
     let (mut all, mut words, mut beyond, mut letters) = (0usize, 0usize, 0usize, 0usize);
+    let mut odd = 0usize;
     for character in characters {
         let code = character as u32;
-        if is_control(code)
-            || matches!(code, 0x80..=0x9f | 0xe000..=0xf8ff | 0xfff0..=0xffff | 0xf_0000..)
-        {
+        if matches!(code, 0x80..=0x9f | 0xe000..=0xf8ff | 0xfff0..=0xffff | 0xf_0000..) {
             return false;
         }
         all += 1;
-        words += usize::from(character.is_alphanumeric() || character.is_whitespace());
+        odd += usize::from(is_control(code));
+        let joins = is_marked && (matches!(code, 0x200b..=0x200d) || is_mark(character));
+        let is_letter = character.is_alphanumeric() || joins;
+        words += usize::from(is_letter || character.is_whitespace());
         if code > 0x7f {
             beyond += 1;
             // Quotation marks, dashes, the euro and such are as good.
@@ -230,10 +246,18 @@ fn is_text(characters: impl Iterator<Item = char>) -> bool {
                 0xa0..=0xbf | 0x2010..=0x2044 | 0x20a0..=0x20bf | 0x2122
                     | 0x3000..=0x303f | 0xff01..=0xff20
             );
-            letters += usize::from(character.is_alphanumeric() || is_typographic);
+            letters += usize::from(is_letter || is_typographic);
         }
     }
-    all > 0 && words * 5 >= all * 3 && letters * 4 >= beyond * 3
+    let most_odd = if is_marked { all / ODD } else { 0 };
+    odd <= most_odd && all > 0 && words * 5 >= all * 3 && letters * 4 >= beyond * 3
+}
+
+/// See [`is_text`].
+const ODD: usize = 50;
+
+fn is_mark(character: char) -> bool {
+    character.general_category_group() == GeneralCategoryGroup::Mark
 }
 
 #[cfg(test)]

@@ -184,3 +184,32 @@ fn no_binary_of_this_machine_is_taken_for_text() {
     }
     assert!(looked_at > 50, "{looked_at}: nothing to look at");
 }
+
+fn utf16(text: &str) -> Vec<u8> {
+    let units = text.encode_utf16().flat_map(u16::to_le_bytes);
+    [0xff, 0xfe].into_iter().chain(units).collect()
+}
+
+/// Signs that combine with letters are no letters to Unicode, and half of what is written in some
+/// scripts.
+#[test]
+fn scripts_with_many_marks_are_recognised() {
+    let khmer = "កិច្ចប្រជុំ\u{200b}បាន\u{200b}ចាប់ផ្តើម\u{200b}នៅ\u{200b}ម៉ោង\u{200b}ប្រាំពីរ\u{200b}កន្លះ។\n";
+    let burmese = "အစည်းအဝေးကို ခုနစ်နာရီခွဲတွင် စတင်ခဲ့သည်။ ဥက္ကဋ္ဌက အဖွဲ့ဝင်များကို ကြိုဆိုခဲ့သည်။\n";
+    let tibetan = "ཚོགས་འདུ་ཆུ་ཚོད་བདུན་དང་ཕྱེད་ཀར་འགོ་བཙུགས། ཚོགས་གཙོས་ཚོགས་མི་རྣམས་ལ་དགའ་བསུ་ཞུས།\n";
+    for text in [khmer, burmese, tibetan] {
+        let found = of(&utf16(&text.repeat(3)));
+        assert_eq!(found, Some(Charset::Listed(UTF_16LE)), "{text}");
+    }
+}
+
+#[test]
+fn a_control_character_does_not_make_a_marked_text_unreadable() {
+    let text = GERMAN.repeat(10);
+    let with_one = format!("{}\u{4}{}\u{7}", &text[..40], &text[40..]);
+    assert_eq!(of(&utf16(&with_one)), Some(Charset::Listed(UTF_16LE)));
+    let with_many: String = text.chars().flat_map(|c| [c, '\u{4}']).collect();
+    assert_eq!(of(&utf16(&with_many)), None);
+    // Without a mark one is enough to say that it is none.
+    assert_eq!(of(&utf16(&with_one)[2..]), None);
+}
