@@ -102,6 +102,7 @@ impl PartnerQuestion<'_> {
             chunks,
             signature,
             words: None,
+            of_leader: None,
         })
     }
 

@@ -9,6 +9,7 @@
 //! * unites the contents of each piece that is not ignored. Two contents in different sets have
 //!   nothing in common, so each set is a problem by itself.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -20,6 +21,7 @@ use super::sort::{Merge, Record, Sorter, put_words, take_words};
 use super::table::Table;
 use crate::ask::AskError;
 use crate::nominate::evidence::{CHUNK, Counts, Kept, chunk_keys, fingerprint_keys};
+use crate::nominate::families::{Families, FamilyName};
 use crate::parallel::{in_parallel, on_threads, threads};
 
 /// A piece of a content: the kind in the top bit, then the key, then the content's place.
@@ -72,38 +74,43 @@ impl Record for Posting {
 pub(super) struct CommonPieces {
     /// How many contents have each piece that several have.
     pub(super) counts: Counts,
-    /// Pieces that are ignored because more contents have them than the limit.
+    /// Pieces that are ignored because more otherwise different contents have them than the limit.
     pub(super) ignored: u64,
     /// For each place the least place of its set: the contents that other pieces connect, directly
     /// or by way of others.
     pub(super) sets: Vec<u32>,
+    /// Near-copies of which there are many.
+    pub(super) families: Families,
 }
 
 /// Contents whose pieces are read at once.
 const BATCH: usize = 256;
 
-/// Takes the pieces of all contents. Every piece that more than `limit` of them have is ignored.
+/// Takes the pieces of all contents. More than `few` near-copies are a family. Every piece that more than `limit` otherwise different ones of
+/// them have is ignored.
 pub(super) fn common_pieces(
     snapshot: &Snapshot,
     table: &Table,
-    limit: u32,
+    (limit, few): (u32, u32),
     room: Room,
     dir: &Path,
 ) -> Result<CommonPieces, AskError> {
     let next = AtomicUsize::new(0);
     let threads = threads();
-    let runs = on_threads(threads, || {
+    let found = on_threads(threads, || {
         let mut sorter = Sorter::new(room.part(2 * threads as u64), dir)?;
+        let mut names = Vec::new();
         loop {
             let from = next.fetch_add(BATCH, Ordering::Relaxed);
             let Some(rest) = table.by_id.get(from..).filter(|rest| !rest.is_empty()) else {
-                return sorter.finish();
+                return Ok::<_, AskError>((sorter.finish()?, names));
             };
             for &place in &rest[..rest.len().min(BATCH)] {
                 let Some(row) = snapshot.content(table.id(place))? else {
                     continue;
                 };
                 let kept = Kept::of(snapshot, &row)?;
+                names.push((place, FamilyName::of(kept.id, &kept.signature)));
                 for key in fingerprint_keys(&kept.sketch()) {
                     sorter.push(Posting::new(PostingKind::Fingerprint, key, place))?;
                 }
@@ -113,13 +120,27 @@ pub(super) fn common_pieces(
             }
         }
     })?;
-    let runs = runs.into_iter().flatten().collect();
+    let mut runs = Vec::new();
+    let mut names = vec![FamilyName::default(); table.all() as usize];
+    for (sorted, named) in found {
+        runs.extend(sorted);
+        for (place, name) in named {
+            names[place as usize] = name;
+        }
+    }
+    let families = Families::of(&names, few, |place| {
+        let row = snapshot.content(table.id(place))?;
+        let kept = row.map(|row| Kept::of(snapshot, &row)).transpose()?;
+        Ok::<_, AskError>(kept.map_or_else(HashSet::new, |kept| kept.pieces()))
+    })?;
+    drop(names);
     let mut postings = Merge::new(runs, room.part(2), dir)?;
 
     let mut common = CommonPieces {
         counts: Counts::new(limit),
         ignored: 0,
         sets: Vec::new(),
+        families,
     };
     let mut sets = UnionFind::new(table.all());
     // A file and its renditions belong to one set.
@@ -129,19 +150,16 @@ pub(super) fn common_pieces(
         }
     }
     let mut ahead = postings.next()?;
-    let mut places = Vec::new();
+    let (mut places, mut scratch) = (Vec::new(), Vec::new());
     while let Some(first) = ahead {
         snapshot.stop().go_on()?;
         let piece = first.piece();
-        let mut count = 0;
         places.clear();
         while let Some(posting) = ahead.filter(|posting| posting.piece() == piece) {
-            count += 1;
-            if count <= limit as usize {
-                places.push(posting.place);
-            }
+            places.push(posting.place);
             ahead = postings.next()?;
         }
+        let count = common.families.count(&places, &mut scratch);
         common.counts.note(piece.0, piece.1, count);
         if count > limit as usize {
             common.ignored += 1;

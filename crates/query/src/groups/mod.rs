@@ -33,6 +33,7 @@ use std::path::Path;
 
 use resemble_core::StopFlag;
 use resemble_core::cluster::stars;
+use resemble_core::similarity::discount::FREE;
 use resemble_index::Snapshot;
 use resemble_proto::message::{
     Answer, Degree, Groups, GroupsRequest, Header, Looked, OrderRow, SoftError, SoftErrorKind,
@@ -134,7 +135,7 @@ impl Collection {
             Degree::Half => table.len() / 2,
             Degree::Over(limit) => limit,
         };
-        let common = common::common_pieces(snapshot, &table, limit, room, dir)?;
+        let common = common::common_pieces(snapshot, &table, (limit, FREE), room, dir)?;
         let mut errors = scoped.errors.clone();
         let about = match &request.of {
             None => About::Everything,
@@ -146,6 +147,7 @@ impl Collection {
             snapshot,
             table: &table,
             counts: &common.counts,
+            families: &common.families,
             terms: LinkTerms::of(request),
             prover: &prover,
             is_wanted: &|_, _| true,

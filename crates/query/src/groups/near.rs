@@ -53,7 +53,8 @@ pub(crate) fn near_links(
     // Memory is not bounded, so nothing is written.
     let (room, dir) = (Room(None), Path::new("/"));
     let limit = snapshot.boilerplate_limit();
-    let common = common_pieces(snapshot, &table, limit, room, dir)?;
+    // A near-copy is not wanted by the leader of its family, but by one in another directory.
+    let common = common_pieces(snapshot, &table, (limit, limit), room, dir)?;
     let files = (snapshot, scoped);
     let prover = PairProver::new(files, &renditions, part_reader, None);
     let is_wanted = |a: u32, b: u32| (near.is_wanted)(table.id(a), table.id(b));
@@ -61,6 +62,7 @@ pub(crate) fn near_links(
         snapshot,
         table: &table,
         counts: &common.counts,
+        families: &common.families,
         terms: LinkTerms::of(&GroupsRequest::default()),
         prover: &prover,
         is_wanted: &is_wanted,

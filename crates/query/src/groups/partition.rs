@@ -152,6 +152,7 @@ fn decode(record: &[u8]) -> Option<(u32, Kept)> {
         chunks,
         signature,
         words,
+        of_leader: None,
     };
     Some((place, kept))
 }
@@ -182,6 +183,7 @@ mod tests {
                     .collect(),
             },
             words: n.is_multiple_of(3).then_some(WordsDigest([n as u8; 16])),
+            of_leader: None,
         }
     }
 

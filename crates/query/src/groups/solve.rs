@@ -32,7 +32,8 @@ use crate::judge::estimate::estimate;
 use crate::judge::matched::all_words;
 use crate::nominate::block::{Common, PostingBlock, Tally};
 use crate::nominate::evidence::{Counts, Kept};
-use crate::parallel::{on_threads, ordered, threads};
+use crate::nominate::families::Families;
+use crate::parallel::{in_parallel, on_threads, ordered, threads};
 use crate::prove::many::PairProver;
 use crate::renditions::{Rendition, is_same_text};
 
@@ -56,6 +57,7 @@ pub(super) struct Solver<'a> {
     pub(super) snapshot: &'a Snapshot,
     pub(super) table: &'a Table,
     pub(super) counts: &'a Counts,
+    pub(super) families: &'a Families,
     pub(super) terms: LinkTerms,
     pub(super) prover: &'a PairProver<'a>,
     /// Whether two files are compared, by their places.
@@ -113,10 +115,57 @@ impl Solver<'_> {
         };
         ordered(small.len(), || (), solve)?;
         drop(source);
+        self.families(sets, only, &sinks)?;
         self.prove(sinks.finish()?, &links)?;
         self.same_texts(sets, only, &links)?;
         solved.runs = links.finish()?;
         Ok(solved)
+    }
+
+    /// Compares the members of families with their leaders.
+    fn families(
+        &self,
+        sets: &[u32],
+        only: Option<u32>,
+        sinks: &Sinks<LinkDraft>,
+    ) -> Result<(), AskError> {
+        let mut members: Vec<(u32, u32)> = self.families.members().collect();
+        members.retain(|&(_, leader)| only.is_none_or(|only| sets[leader as usize] == only));
+        members.sort_unstable_by_key(|&(member, leader)| (leader, member));
+        let families: Vec<&[(u32, u32)]> = members.chunk_by(|a, b| a.1 == b.1).collect();
+        let kept = |place| {
+            let row = self.snapshot.content(self.table.id(place))?;
+            let kept = row.map(|row| Kept::of(self.snapshot, &row)).transpose()?;
+            Ok::<_, AskError>(kept.map(|kept| stripped(self.counts, kept)))
+        };
+        let compare = |at: usize, sink: &mut Option<Sorter<LinkDraft>>| {
+            let family = families[at];
+            let Some((leader, of_leader)) = kept(family[0].1)? else {
+                return Ok(());
+            };
+            let pieces = leader.pieces();
+            for &(place, of) in family {
+                self.snapshot.stop().go_on()?;
+                let Some((member, of_member)) = kept(place)? else {
+                    continue;
+                };
+                let common = Common::of(&pieces, &member);
+                let pair = ((&leader, &of_leader[..]), (&member, &of_member[..]));
+                self.pair((sinks, sink), (of, place), pair, (common, true))?;
+            }
+            Ok::<_, AskError>(())
+        };
+        let used = in_parallel(families.len(), || None, compare)?;
+        sinks.put_back(used);
+        Ok(())
+    }
+
+    /// A content of a problem: of a member of a family what its leader has nominates nobody.
+    fn content(&self, place: u32, kept: Kept) -> Kept {
+        Kept {
+            of_leader: self.families.of_leader(place),
+            ..kept
+        }
     }
 
     /// Links the files that have one content as a rendition.
@@ -332,7 +381,7 @@ impl Solver<'_> {
                     break;
                 }
                 places.push(place);
-                kept.push(content);
+                kept.push(self.content(place, content));
             }
             if kept.is_empty() {
                 return Ok(pieces);
@@ -355,6 +404,7 @@ impl Solver<'_> {
                     let Some((place, content)) = next else {
                         return Ok::<_, AskError>(sink);
                     };
+                    let content = self.content(place, content);
                     let (content, ignored) = stripped(self.counts, content);
                     block.postings.against(&content, &mut tally, |a, common| {
                         let pair = (block.at(a), (&content, &ignored[..]));
@@ -512,7 +562,7 @@ impl ContentSource {
         let mut all = (Vec::new(), Vec::new());
         let mut push = |place, kept| {
             all.0.push(place);
-            all.1.push(kept);
+            all.1.push(solver.content(place, kept));
         };
         match self {
             Self::Index(places) => {

@@ -12,6 +12,7 @@
 //! Where a collection is larger than memory, contents outside of the block are held against it one
 //! by one ([`PostingBlock::against`]); the pairs found are the same.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use resemble_core::similarity::Boilerplate;
@@ -19,7 +20,7 @@ use resemble_core::similarity::discount;
 use resemble_core::{Fingerprint, StopFlag, Stopped};
 use resemble_index::PostingKind;
 
-use crate::nominate::evidence::{Counts, Kept, chunk_keys, fingerprint_keys};
+use crate::nominate::evidence::{CHUNK, Counts, Kept, chunk_keys, fingerprint_keys};
 use crate::parallel::on_threads;
 
 /// How much two contents have in common.
@@ -46,6 +47,19 @@ impl Common {
         chunks: 0,
         rare: 1.0,
     };
+
+    /// What a content has of the pieces of another one. How rare they are is not looked at.
+    pub(crate) fn of(pieces: &HashSet<u64>, other: &Kept) -> Self {
+        let count = |keys: Vec<u64>, kind: u64| {
+            let common = keys.iter().filter(|&&key| pieces.contains(&(key | kind)));
+            common.count() as u32
+        };
+        Self {
+            fingerprints: count(fingerprint_keys(&other.sketch()), 0),
+            chunks: count(chunk_keys(&other.sketch()), CHUNK),
+            rare: 0.0,
+        }
+    }
 
     /// Enough to estimate by.
     pub(crate) fn is_candidate(self) -> bool {
@@ -100,19 +114,13 @@ impl PostingBlock {
         let fingerprints = Lists::new(
             &kept,
             limits,
-            |content| {
-                usable(
-                    fingerprint_keys(&content.sketch()),
-                    PostingKind::Fingerprint,
-                    counts,
-                )
-            },
+            |content| usable(own_fingerprints(content), PostingKind::Fingerprint, counts),
             |_, _| {},
         );
         let chunks = Lists::new(
             &kept,
             limits,
-            |content| usable(chunk_keys(&content.sketch()), PostingKind::Chunk, counts),
+            |content| usable(own_chunks(content), PostingKind::Chunk, counts),
             |_, _| {},
         );
         Self {
@@ -192,12 +200,12 @@ impl PostingBlock {
         found: impl FnMut(usize, Common) -> Result<(), E>,
     ) -> Result<(), E> {
         // Boilerplate has no list.
-        for key in fingerprint_keys(&other.sketch()) {
+        for key in own_fingerprints(other) {
             for &a in self.fingerprints.of_key(key) {
                 tally.at(a).fingerprints += 1;
             }
         }
-        for key in chunk_keys(&other.sketch()) {
+        for key in own_chunks(other) {
             for &a in self.chunks.of_key(key) {
                 tally.at(a).chunks += 1;
             }
@@ -211,6 +219,25 @@ impl PostingBlock {
             }
         })
     }
+}
+
+/// The fingerprints of a content that nominate others: of a member of a family those that its
+/// leader has not.
+fn own_fingerprints(content: &Kept) -> Vec<u64> {
+    let mut keys = fingerprint_keys(&content.sketch());
+    if let Some(of_leader) = &content.of_leader {
+        keys.retain(|key| !of_leader.contains(key));
+    }
+    keys
+}
+
+/// The same of chunks.
+fn own_chunks(content: &Kept) -> Vec<u64> {
+    let mut keys = chunk_keys(&content.sketch());
+    if let Some(of_leader) = &content.of_leader {
+        keys.retain(|key| !of_leader.contains(&(key | CHUNK)));
+    }
+    keys
 }
 
 fn usable(mut keys: Vec<u64>, kind: PostingKind, boilerplate: &Counts) -> Vec<u64> {
@@ -381,6 +408,7 @@ mod tests {
                 ..Signature::default()
             },
             words: None,
+            of_leader: None,
         };
         let all: Vec<Kept> = (0..100).map(alike).collect();
         let pairs = |stop: &StopFlag, stops: bool| {

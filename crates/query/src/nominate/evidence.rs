@@ -19,6 +19,7 @@ use resemble_index::{ContentRow, PostingKind, ReadError, Snapshot};
 use resemble_proto::message::Discount;
 use resemble_proto::number::Fraction;
 
+use crate::nominate::families::LeaderPieces;
 use crate::scope::ScopedFiles;
 
 /// A content that has something in common with the subject.
@@ -45,6 +46,8 @@ pub(crate) struct Kept {
     pub(crate) signature: Signature,
     /// Its words, if it is a text of enough of them.
     pub(crate) words: Option<WordsDigest>,
+    /// Of a member of a family the pieces of its leader.
+    pub(crate) of_leader: Option<LeaderPieces>,
 }
 
 impl Kept {
@@ -63,6 +66,7 @@ impl Kept {
             chunks,
             signature,
             words: row.words,
+            of_leader: None,
         })
     }
 

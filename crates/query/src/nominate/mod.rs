@@ -2,3 +2,4 @@
 
 pub(crate) mod block;
 pub(crate) mod evidence;
+pub(crate) mod families;

@@ -474,6 +474,54 @@ fn what_too_many_have_is_ignored_and_counted() {
     assert_eq!((six.summary.links, six.summary.ignored), (15, 0));
 }
 
+/// Near-copies are one cluster however many they are, and what a family shares is no boilerplate.
+#[test]
+fn near_copies_are_one_cluster() {
+    for copies in [60, 300, 1200] {
+        let scene = Scene::new();
+        let page = text(1, 4000);
+        for at in 0..copies {
+            let own = text(100 + at, 60);
+            let from = 400 * (at as usize % 8);
+            let copy = [&page[..from], b" ", &own, b" ", &page[from..]].concat();
+            scene.write(&format!("pages/{at}.txt"), copy);
+        }
+        for at in 0..20 {
+            scene.write(&format!("others/{at}.txt"), text(90_000 + at, 4000));
+        }
+        let asked = Asked::of(scene);
+        let answer = asked.groups(&asked.request());
+        let sizes: Vec<usize> = answer.clusters.iter().map(|c| c.members.len()).collect();
+        assert_eq!(sizes, [copies as usize], "{copies}");
+        let links = answer.summary.links;
+        assert!(copies <= 64 || links < 3 * copies, "{links} links");
+    }
+}
+
+/// A licence of 60 percent makes no family: those below it that are relatives are found.
+#[test]
+fn relatives_under_one_header_are_found_and_nobody_else() {
+    let scene = Scene::new();
+    let header = text(1, 2400);
+    for at in 0..400 {
+        let file = [header.clone(), text(10 + at, 1600)].concat();
+        if at < 8 {
+            let old = [header.clone(), edited(&text(10 + at, 1600), 300)].concat();
+            scene.write(&format!("old/{at}.txt"), old);
+        }
+        scene.write(&format!("new/{at}.txt"), file);
+    }
+    let asked = Asked::of(scene);
+    let answer = asked.groups(&asked.request());
+    for cluster in &answer.clusters {
+        let names: BTreeSet<String> = asked.names(cluster).into_iter().collect();
+        let number = |name: &String| name.split('/').nth(1).map(str::to_owned);
+        let of: BTreeSet<Option<String>> = names.iter().map(number).collect();
+        assert_eq!((names.len(), of.len()), (2, 1), "{names:?}");
+    }
+    assert_eq!(answer.clusters.len(), 8);
+}
+
 #[test]
 fn a_licence_makes_no_family() {
     let scene = Scene::new();

@@ -1,0 +1,216 @@
+//! Families of near-copies among the contents of a question.
+//!
+//! A piece that 5,000 contents have is boilerplate if they are otherwise different (a licence), and
+//! says everything if they are 5,000 versions of one page. And 5,000 contents of which each is held
+//! against each are twelve million pairs that say one thing. So near-copies are found first:
+//!
+//! 1. **Names.** Each content has a name by itself: its least fingerprint, the minimum of a random
+//!    order over all its shingles or windows. Two contents have one name with a probability of
+//!    their resemblance (Broder 1997, section 3), near-copies nearly always.
+//! 2. **Leaders.** Contents of one name that are many are gone through in order. Each joins the
+//!    first leader with which it has [`ALIKE`] of the pieces of both in common, or leads a family
+//!    of its own. If many lead, they have a text in common and are otherwise different: these are
+//!    no families, and each stands for itself.
+//! 3. **A family counts once** where it is counted how many contents have a piece, and its members
+//!    are nominated by their leader: what they have of its pieces nominates nobody. So a family of
+//!    n members has about n pairs. Members that have something else in common meet by that.
+//!
+//! The order is that of the digests, so that no order of scans changes a family.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use resemble_core::similarity::discount::FREE;
+use resemble_core::{ContentId, Signature};
+
+/// What near-copies have in common.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct FamilyName(u64);
+
+impl FamilyName {
+    /// Marks the names of contents without samples: each is its own family.
+    const ALONE: u64 = 1 << 63;
+
+    /// The name of a content with this signature.
+    pub(crate) fn of(content: ContentId, signature: &Signature) -> Self {
+        let least = signature.fingerprints.iter().map(|f| f.0).min();
+        Self(least.unwrap_or(Self::ALONE | u64::from(content.0)))
+    }
+}
+
+/// So much of the pieces of both has a content in common with the leader of its family.
+const ALIKE: f64 = 0.75;
+
+/// One leader for so many members at most, or they are no families.
+const MEMBERS: usize = 8;
+
+/// The pieces of a leader, and those that many members of its family have.
+pub(crate) type LeaderPieces = Arc<HashSet<u64>>;
+
+/// The families of a question's contents, which go by their places.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Families {
+    /// For each place the place of its leader: its own, unless it is a member. Empty: there are no
+    /// families.
+    leaders: Vec<u32>,
+    /// All members, with the pieces of their leaders, by place.
+    members: Vec<(u32, LeaderPieces)>,
+}
+
+impl Families {
+    /// The families of more than `few` contents with these names. `pieces` are the keys of all
+    /// evidence of a content.
+    pub(crate) fn of<E>(
+        names: &[FamilyName],
+        few: u32,
+        mut pieces: impl FnMut(u32) -> Result<HashSet<u64>, E>,
+    ) -> Result<Self, E> {
+        let mut named: Vec<(FamilyName, u32)> = names.iter().copied().zip(0..).collect();
+        named.sort_unstable();
+        let mut families = Self::default();
+        for of_name in named.chunk_by(|a, b| a.0 == b.0) {
+            // Few are held against each other.
+            if of_name.len() <= few as usize {
+                continue;
+            }
+            let mut leaders: Vec<(u32, HashSet<u64>)> = Vec::new();
+            let mut members = Vec::new();
+            for &(_, place) in of_name {
+                let own = pieces(place)?;
+                match leaders.iter().find(|leader| are_alike(&leader.1, &own)) {
+                    Some(&(leader, _)) => members.push((place, leader)),
+                    None => leaders.push((place, own)),
+                }
+                if leaders.len() > FREE as usize && leaders.len() * MEMBERS > of_name.len() {
+                    break;
+                }
+            }
+            if leaders.len() * MEMBERS > of_name.len() {
+                continue;
+            }
+            for (leader, of_leader) in &mut leaders {
+                let of_it = members.iter().filter(|member| member.1 == *leader);
+                let places: Vec<u32> = of_it.map(|member| member.0).collect();
+                // What the leader alone has not would nominate all others for each other.
+                let mut counts: HashMap<u64, u32> = HashMap::new();
+                for &place in &places {
+                    for piece in pieces(place)? {
+                        *counts.entry(piece).or_default() += 1;
+                    }
+                }
+                counts.retain(|_, count| *count > FREE);
+                let shared = of_leader.iter().copied().chain(counts.into_keys());
+                let shared: LeaderPieces = Arc::new(shared.collect());
+                families.add(names.len() as u32, *leader, &places, &shared);
+            }
+        }
+        families.members.sort_unstable_by_key(|member| member.0);
+        Ok(families)
+    }
+
+    fn add(&mut self, contents: u32, leader: u32, members: &[u32], pieces: &LeaderPieces) {
+        if self.leaders.is_empty() {
+            self.leaders = (0..contents).collect();
+        }
+        for &place in members {
+            self.leaders[place as usize] = leader;
+            self.members.push((place, Arc::clone(pieces)));
+        }
+    }
+
+    /// How many otherwise different contents are at these places.
+    pub(crate) fn count(&self, places: &[u32], scratch: &mut Vec<u32>) -> usize {
+        if self.leaders.is_empty() || places.len() <= FREE as usize {
+            return places.len();
+        }
+        scratch.clear();
+        scratch.extend(places.iter().map(|&place| self.leaders[place as usize]));
+        scratch.sort_unstable();
+        scratch.dedup();
+        scratch.len()
+    }
+
+    /// All members with their leaders, by place.
+    pub(crate) fn members(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let member = |member: &(u32, LeaderPieces)| (member.0, self.leaders[member.0 as usize]);
+        self.members.iter().map(member)
+    }
+
+    /// What a content at a place has in common with its family, if it is a member of one.
+    pub(crate) fn of_leader(&self, place: u32) -> Option<LeaderPieces> {
+        let found = self.members.binary_search_by_key(&place, |member| member.0);
+        found.ok().map(|at| Arc::clone(&self.members[at].1))
+    }
+}
+
+/// Whether two contents have most of their pieces in common.
+fn are_alike(a: &HashSet<u64>, b: &HashSet<u64>) -> bool {
+    let (few, many) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+    let least = ALIKE * many.len() as f64;
+    if (few.len() as f64) < least {
+        return false;
+    }
+    let shared = few.iter().filter(|piece| many.contains(piece)).count();
+    shared as f64 >= least
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+
+    fn families(names: &[u64], pieces: impl Fn(u32) -> HashSet<u64>) -> Families {
+        let names: Vec<FamilyName> = names.iter().map(|&name| FamilyName(name)).collect();
+        let Ok(families) = Families::of(&names, FREE, |place| Ok::<_, Infallible>(pieces(place)));
+        families
+    }
+
+    /// A page of a hundred pieces, of which each copy has its own last ones.
+    fn copy(place: u32, own: u64) -> HashSet<u64> {
+        let of_page = 0..100 - own;
+        let own = (0..own).map(|n| 1000 + u64::from(place) * 100 + n);
+        of_page.chain(own).collect()
+    }
+
+    #[test]
+    fn near_copies_count_once_and_have_one_leader() {
+        let families = families(&vec![3; 5000], |place| copy(place, 4));
+        let places: Vec<u32> = (0..5000).collect();
+        assert_eq!(families.count(&places, &mut Vec::new()), 1);
+        assert!(families.members().eq((1..5000).map(|place| (place, 0))));
+        assert!(families.of_leader(0).is_none());
+        assert!(families.of_leader(7).is_some_and(|of| *of == copy(0, 4)));
+    }
+
+    #[test]
+    fn two_families_of_one_name_have_two_leaders() {
+        let families = families(&vec![3; 500], |place| {
+            let pieces = copy(place, 4).into_iter();
+            pieces
+                .map(|piece| piece + u64::from(place % 2) * 1_000_000)
+                .collect()
+        });
+        let places: Vec<u32> = (0..500).collect();
+        assert_eq!(families.count(&places, &mut Vec::new()), 2);
+        assert_eq!(families.members().count(), 498);
+    }
+
+    /// A licence, and below it something else in each file.
+    #[test]
+    fn what_is_otherwise_different_is_no_family() {
+        let families = families(&vec![3; 5000], |place| copy(place, 40));
+        let places: Vec<u32> = (0..5000).collect();
+        assert_eq!(families.count(&places, &mut Vec::new()), 5000);
+        assert_eq!(families.members().count(), 0);
+    }
+
+    #[test]
+    fn few_contents_and_those_of_other_names_stand_for_themselves() {
+        let few = families(&[3; 64], |place| copy(place, 4));
+        assert_eq!(few.members().count(), 0);
+        let others: Vec<u64> = (0..5000).collect();
+        let others = families(&others, |place| copy(place, 4));
+        assert_eq!(others.members().count(), 0);
+    }
+}
