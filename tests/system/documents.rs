@@ -1,8 +1,9 @@
 use std::fs;
 use std::path::Path;
 
+use resemble_testutil::office::{docx, odt, pdf};
 use resemble_testutil::pack::{mail, zip};
-use resemble_testutil::prose::prose;
+use resemble_testutil::prose::{prose, sentences};
 use resemble_testutil::{Daemon, Sandbox, fuse_works, names};
 
 /// A document that another program made.
@@ -370,4 +371,70 @@ fn two_invoices_are_said_to_differ_only_in_numbers() {
     );
     assert_eq!(json["changed"][1]["b"], "990.00");
     assert_eq!(json["layer"], "text");
+}
+
+/// Parts of a template are no evidence: two documents that one program made are similar by their
+/// texts or not at all, whatever the verb.
+#[test]
+fn documents_of_one_program_are_no_kin_by_their_template() {
+    let sandbox = Sandbox::new();
+    let makers: [(&str, fn(&str) -> Vec<u8>); 3] = [("docx", docx), ("odt", odt), ("pdf", pdf)];
+    let (one, other) = (sentences(1, 40), sentences(2, 40));
+    let edited = one.replacen("end.", "fin.", 4);
+    for (ending, make) in makers {
+        sandbox.write(format!("{ending}/one.{ending}"), make(&one));
+        sandbox.write(format!("{ending}/other.{ending}"), make(&other));
+        sandbox.write(format!("{ending}/few.{ending}"), make("Page one"));
+        sandbox.write(format!("{ending}/few more.{ending}"), make("Page two"));
+        sandbox.write(format!("edited/edited.{ending}"), make(&edited));
+    }
+    let daemon = sandbox.daemon([""; 0]);
+    daemon.sync();
+    for (ending, _) in makers {
+        let folder = sandbox.tree(ending).display().to_string();
+        let name = |name: &str| format!("{folder}/{name}.{ending}");
+        for file in ["one", "other", "few", "few more"] {
+            let rows = found(&sandbox, &["find", &name(file), "--in", &folder]);
+            assert_eq!(rows, [], "{file}.{ending}");
+        }
+        for (a, b) in [("one", "other"), ("few", "few more"), ("one", "few")] {
+            let why = sandbox.resemble(["why", &name(a), &name(b), "--format", "json"]);
+            let why = why.exits(1).json();
+            assert!(why["relation"].is_null(), "{a} {b} {ending}: {why:#}");
+        }
+        sandbox.resemble(["pairs", "--text", &folder]).exits(1);
+        sandbox.resemble(["groups", &folder]).exits(1);
+        // By their texts they are.
+        let edited = sandbox.tree("edited").display().to_string();
+        let rows = found(&sandbox, &["find", &name("one"), "--in", &edited]);
+        assert_eq!(rows.len(), 3, "{ending}: {rows:?}");
+        assert!(
+            rows.iter().all(|row| row.1 == "near" && row.2 == "text"),
+            "{rows:?}"
+        );
+    }
+}
+
+/// What an alert says of documents is what `find` says, measured on their texts.
+#[test]
+fn an_alert_of_documents_has_the_figures_of_find() {
+    let sandbox = Sandbox::new();
+    let text = sentences(1, 60);
+    sandbox.write("report.odt", odt(&text));
+    sandbox.write("other.docx", docx(&sentences(2, 60)));
+    let daemon = sandbox.daemon([""; 0]);
+    daemon.sync();
+    let edited = text.replacen("end.", "fin.", 5) + &sentences(3, 9);
+    sandbox.write("new/report.docx", docx(&edited));
+    daemon.sync();
+    let alerts = sandbox.resemble(["alerts", "--format", "json"]).json();
+    let alerts = alerts["alerts"].as_array().expect("alerts");
+    assert_eq!(alerts.len(), 1, "{alerts:#?}");
+    let path = sandbox.tree("new/report.docx").display().to_string();
+    let found = sandbox.resemble(["find", &path, "--format", "json"]).json();
+    let row = &found["results"][0];
+    assert_eq!(row["estimate"], false, "{row:#}");
+    for field in ["relation", "a_in_b", "b_in_a", "shared_bytes"] {
+        assert_eq!(alerts[0][field], row[field], "{field}: {alerts:#?} {row:#}");
+    }
 }

@@ -39,6 +39,9 @@ mod templates;
 /// A settled change that makes a duplicate is told.
 mod alerts;
 
+/// How many alerts of a day are right.
+mod alert_precision;
+
 /// The daemon of an ordinary user, mounted by fusermount3.
 mod unprivileged;
 

@@ -15,6 +15,7 @@
 mod environment;
 mod itself;
 mod mounts;
+pub mod office;
 pub mod pack;
 pub mod prose;
 mod ran;

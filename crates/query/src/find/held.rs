@@ -1,8 +1,8 @@
 //! Pairs of which one side holds members: an archive or a mail, and another one or a single file.
 //!
 //! Such a pair is compared by all that both hold, whatever nominated it: common samples of the
-//! wholes, the text of a mail, or a file that is equal to a member. The last is how an archive finds
-//! the files that lie in it; a file finds the member, which says more than the archive's row.
+//! wholes, the text of a mail, or a file that is equal to a member. The last is how an archive
+//! finds the files that lie in it; a file finds the member, which says more than the archive's row.
 
 use resemble_core::similarity::{self, Unit};
 use resemble_core::{ByteLen, Measures, Relation, Score};
@@ -10,7 +10,7 @@ use resemble_index::ContentRow;
 use resemble_proto::message::Layer;
 
 use crate::judge::matched::{Match, match_of_wholes};
-use crate::prove::members::{Side, unit_of};
+use crate::prove::members::{ComparedSide, unit_of};
 use crate::renditions::{Occurrence, WholeDigest};
 
 /// What nominated a place that holds members, or that was nominated for the members of the subject.
@@ -33,23 +33,25 @@ impl HeldNominee {
     /// What is known of the pair without reading it.
     pub(super) fn estimate(
         &self,
-        ours: &Side,
-        theirs: &Side,
+        ours: &ComparedSide,
+        theirs: &ComparedSide,
         asked: Unit,
         least: ByteLen,
     ) -> Match {
         let sizes = (ours.size(), theirs.size());
         let found = match (ours, theirs) {
-            (Side::Held(ours), Side::Held(theirs)) => {
+            (ComparedSide::Held(ours), ComparedSide::Held(theirs)) => {
                 let measures = self.wholes.map(|found| found.map(|(measures, _)| measures));
                 match_of_wholes(*ours, *theirs, measures, least)
             }
-            (Side::Held(_), Side::Alone(_)) if self.is_member => Some(contained(sizes, least)),
-            (Side::Held(_), Side::Alone(_)) => self.text.map(|(measures, text)| {
+            (ComparedSide::Held(_), ComparedSide::Alone(_)) if self.is_member => {
+                Some(contained(sizes, least))
+            }
+            (ComparedSide::Held(_), ComparedSide::Alone(_)) => self.text.map(|(measures, text)| {
                 let of_one = of_all(measures.swapped(), text, (sizes.1, sizes.0));
                 related(of_one.swapped(), sizes, least)
             }),
-            (Side::Alone(_), _) => self
+            (ComparedSide::Alone(_), _) => self
                 .text
                 .map(|(measures, text)| related(of_all(measures, text, sizes), sizes, least)),
         };

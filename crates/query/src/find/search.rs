@@ -23,7 +23,7 @@ use crate::ask::AskError;
 use crate::judge::estimate::{enough_shared, interval_at, prepared_in};
 use crate::judge::matched::{Match, relate};
 use crate::nominate::evidence::{Counts, Kept, KnownBoilerplate};
-use crate::prove::members::Side;
+use crate::prove::members::ComparedSide;
 use crate::renditions::faces::Faces;
 use crate::renditions::{
     Named, Occurrence, Place, Rendition, WholeDigest, lies_in, names, occurrences, same_words,
@@ -276,7 +276,7 @@ impl Search<'_> {
             let subject = SubjectSide::of(pair.rendition, pair.digest);
             self.drafts.push(Draft {
                 place: occurrence.place,
-                compared: Compared::Contents(subject, *occurrence, *pair.row),
+                compared: DraftSides::Contents(subject, *occurrence, *pair.row),
                 estimate: Match { rarity, ..found },
                 rarity_of_all,
             });
@@ -312,15 +312,15 @@ impl Search<'_> {
         let pairs: Vec<UnmeasuredPair<'_>> = drafts
             .iter()
             .filter_map(|draft| match &draft.compared {
-                Compared::Contents(subject, occurrence, row) => Some((subject, occurrence, row)),
-                Compared::Members(..) => None,
+                DraftSides::Contents(subject, occurrence, row) => Some((subject, occurrence, row)),
+                DraftSides::Members(..) => None,
             })
             .collect();
         let mut of_contents = self.prover.measure_all(&pairs)?.into_iter();
         for draft in drafts {
             let proven = match &draft.compared {
-                Compared::Contents(..) => of_contents.next().flatten(),
-                Compared::Members(ours, theirs) => {
+                DraftSides::Contents(..) => of_contents.next().flatten(),
+                DraftSides::Members(ours, theirs) => {
                     self.prover.measure_members(ours, (draft.place, theirs))?
                 }
             };
@@ -506,25 +506,25 @@ enum Meeting {
 /// A pair that is to be measured on the contents.
 struct Draft {
     place: Place,
-    compared: Compared,
+    compared: DraftSides,
     /// With the rarity of what the estimate is of.
     estimate: Match,
     rarity_of_all: Option<Rarity>,
 }
 
 /// What of a pair is to be measured.
-enum Compared {
+enum DraftSides {
     Contents(SubjectSide, Occurrence, ContentRow),
     /// What both hold; with where the other stands, if it holds no members.
-    Members(Side, (Side, Option<Occurrence>)),
+    Members(ComparedSide, (ComparedSide, Option<Occurrence>)),
 }
 
 impl Draft {
     /// In which order drafts of equal estimates are measured.
     fn order(&self) -> (Place, Option<Rendition>) {
         let rendition = match &self.compared {
-            Compared::Contents(subject, ..) => Some(subject.rendition),
-            Compared::Members(..) => None,
+            DraftSides::Contents(subject, ..) => Some(subject.rendition),
+            DraftSides::Members(..) => None,
         };
         (self.place, rendition)
     }

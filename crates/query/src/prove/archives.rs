@@ -17,7 +17,7 @@ use resemble_scan::parts::PartReader;
 use crate::prove::exact::{Proven, judged};
 use crate::prove::extracted::extract;
 use crate::prove::members::{
-    AloneSide, Side, are_of, held_by, provable_members, provable_single, unit_of,
+    AloneSide, ComparedSide, are_of, held_by, provable_members, provable_single, unit_of,
 };
 use crate::prove::read::{LARGEST_READ, bytes_if};
 use crate::renditions::owners::RenditionOwners;
@@ -83,10 +83,10 @@ impl<'a> Archives<'a> {
     }
 
     /// By what a file is compared.
-    fn side(&self, owner: ContentId) -> Result<Option<Side>, ReadError> {
+    fn side(&self, owner: ContentId) -> Result<Option<ComparedSide>, ReadError> {
         let wholes = self.owners.wholes(owner);
         if wholes.iter().any(Option::is_some) {
-            return Ok(Some(Side::Held(wholes)));
+            return Ok(Some(ComparedSide::Held(wholes)));
         }
         let Some(own) = self.snapshot.content(owner)? else {
             return Ok(None);
@@ -103,7 +103,7 @@ impl<'a> Archives<'a> {
             }
         };
         Ok(row.map(|row| {
-            Side::Alone(AloneSide {
+            ComparedSide::Alone(AloneSide {
                 rendition,
                 digest: row.digest,
                 size: row.size,
@@ -113,7 +113,7 @@ impl<'a> Archives<'a> {
     }
 
     /// What a file holds, or its one content.
-    fn members(&mut self, owner: ContentId, side: &Side) -> Option<Rc<ProvableMembers>> {
+    fn members(&mut self, owner: ContentId, side: &ComparedSide) -> Option<Rc<ProvableMembers>> {
         if let Some(read) = self.read.get(&owner) {
             return read.clone();
         }
@@ -129,16 +129,16 @@ impl<'a> Archives<'a> {
     }
 
     /// What cannot be read now, or is no longer what the index has, keeps its estimate.
-    fn read_now(&self, owner: ContentId, side: &Side) -> Option<ProvableMembers> {
+    fn read_now(&self, owner: ContentId, side: &ComparedSide) -> Option<ProvableMembers> {
         let templates = self.snapshot.templates();
         let path = &self.scoped.holders(owner).next()?.path;
         let alone = match side {
-            Side::Held(wholes) => {
+            ComparedSide::Held(wholes) => {
                 let held = held_by(path, self.part_reader).ok()??;
                 let held = are_of(&held, wholes).then_some(held)?;
                 return Some(provable_members(templates, held));
             }
-            Side::Alone(alone) => alone,
+            ComparedSide::Alone(alone) => alone,
         };
         let bytes = if alone.rendition == Rendition::Own {
             bytes_if(path, &alone.digest).ok()??

@@ -95,7 +95,7 @@ pub(crate) fn extract_all(
     wanted: &[Option<&[u8]>],
     part_reader: &dyn PartReader,
 ) -> Result<Vec<Option<Extracted>>, AskError> {
-    let opened = Opened::of(file)?;
+    let opened = OpenedFile::of(file)?;
     if opened.is_too_large() && wanted.iter().all(Option::is_none) {
         return Ok(vec![None; wanted.len()]);
     }
@@ -124,13 +124,13 @@ pub(crate) fn extract_all(
 }
 
 /// A file that is opened to be taken apart.
-pub(super) struct Opened<'p> {
+pub(super) struct OpenedFile<'p> {
     path: &'p Path,
     fd: OwnedFd,
     size: u64,
 }
 
-impl<'p> Opened<'p> {
+impl<'p> OpenedFile<'p> {
     pub(super) fn of(path: &'p Path) -> Result<Self, AskError> {
         let anchor = anchor_of(path)?;
         let (fd, stat) =

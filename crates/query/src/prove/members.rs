@@ -14,20 +14,20 @@ use resemble_extract::{Part, Role, Sink};
 use resemble_scan::parts::PartReader;
 
 use crate::ask::AskError;
-use crate::prove::extracted::{Opened, way};
+use crate::prove::extracted::{OpenedFile, way};
 use crate::prove::read::LARGEST_READ;
 use crate::renditions::{INTO, Rendition, WholeDigest};
 
 /// What one side of a pair is compared by of which one side at least holds members.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Side {
+pub(crate) enum ComparedSide {
     /// Its members: all texts, all else.
     Held([Option<WholeDigest>; 2]),
     /// The one content of something that holds no members.
     Alone(AloneSide),
 }
 
-/// See [`Side::Alone`].
+/// See [`ComparedSide::Alone`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AloneSide {
     pub(crate) rendition: Rendition,
@@ -36,7 +36,7 @@ pub(crate) struct AloneSide {
     pub(crate) kind: ContentKind,
 }
 
-impl Side {
+impl ComparedSide {
     /// Names what is compared in this unit, where measures are kept. Members of which not all are
     /// texts are measured in bytes in both cases, and differently.
     pub(crate) fn key(&self, asked: Unit) -> ContentDigest {
@@ -70,7 +70,7 @@ impl Side {
 }
 
 /// What the measures of two are shares of: [`ProvableMembers::measure`] says the same.
-pub(crate) fn unit_of(a: &Side, b: &Side, asked: Unit) -> Unit {
+pub(crate) fn unit_of(a: &ComparedSide, b: &ComparedSide, asked: Unit) -> Unit {
     match asked {
         Unit::Words if a.has_texts_alone() && b.has_texts_alone() => Unit::Words,
         _ => Unit::Bytes,
@@ -93,7 +93,7 @@ pub(crate) fn held_by(
     part_reader: &dyn PartReader,
 ) -> Result<Option<Vec<HeldContent>>, AskError> {
     let (file, names) = way(path);
-    let opened = Opened::of(file)?;
+    let opened = OpenedFile::of(file)?;
     if opened.is_too_large() && names.is_none() {
         return Ok(None);
     }

@@ -12,7 +12,9 @@ use crate::ask::AskError;
 use crate::find::holders;
 use crate::judge::matched::Match;
 use crate::prove::exact::judged;
-use crate::prove::members::{Side, are_of, held_by, provable_members, provable_single, unit_of};
+use crate::prove::members::{
+    ComparedSide, are_of, held_by, provable_members, provable_single, unit_of,
+};
 use crate::prove::read::LARGEST_READ;
 use crate::renditions::{Occurrence, Place, WholeDigest, names, shown};
 
@@ -22,8 +24,8 @@ impl Prover<'_> {
     /// the budget, which what is kept takes its part of as well.
     pub(in crate::find) fn measure_members(
         &mut self,
-        ours: &Side,
-        (place, (theirs, occurrence)): (Place, &(Side, Option<Occurrence>)),
+        ours: &ComparedSide,
+        (place, (theirs, occurrence)): (Place, &(ComparedSide, Option<Occurrence>)),
     ) -> Result<Option<Match>, AskError> {
         self.snapshot.stop().go_on()?;
         let sizes = (ours.size(), theirs.size());
@@ -55,7 +57,7 @@ impl Prover<'_> {
             return Ok(None);
         }
         let other = match (theirs, occurrence) {
-            (Side::Held(wholes), _) => {
+            (ComparedSide::Held(wholes), _) => {
                 let holders =
                     holders(self.snapshot, place.content, self.scoped, self.subject.file)?;
                 let Some(first) = holders.first() else {
@@ -64,14 +66,14 @@ impl Prover<'_> {
                 let path = shown(first, &names(self.snapshot, place)?);
                 self.members_at(&path, wholes)
             }
-            (Side::Alone(alone), Some(occurrence)) => {
+            (ComparedSide::Alone(alone), Some(occurrence)) => {
                 let mut errors = Vec::new();
                 let bytes = self.other(occurrence, &alone.digest, &mut errors)?;
                 self.errors.extend(errors);
                 let templates = self.snapshot.templates();
                 bytes.map(|bytes| provable_single(templates, alone.kind, bytes))
             }
-            (Side::Alone(_), None) => None,
+            (ComparedSide::Alone(_), None) => None,
         };
         let (Some(Some(own)), Some(other)) = (self.held.get(), other) else {
             return Ok(None);
@@ -83,16 +85,16 @@ impl Prover<'_> {
     }
 
     /// What the subject is compared by with what holds members.
-    fn read_ours(&mut self, ours: &Side) -> Result<Option<ProvableMembers>, AskError> {
+    fn read_ours(&mut self, ours: &ComparedSide) -> Result<Option<ProvableMembers>, AskError> {
         match ours {
-            Side::Alone(alone) => {
+            ComparedSide::Alone(alone) => {
                 let mut errors = Vec::new();
                 let read = self.read_subject(alone.rendition, &alone.digest, &mut errors)?;
                 self.errors.extend(errors);
                 let templates = self.snapshot.templates();
                 Ok(read.map(|bytes| provable_single(templates, alone.kind, bytes)))
             }
-            Side::Held(wholes) => {
+            ComparedSide::Held(wholes) => {
                 let Some(path) = self.subject.path.as_deref() else {
                     return Ok(None);
                 };

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use resemble_core::{Digest, Relation, similarity};
 use resemble_index::ContentRow;
 
-use super::{Compared, Draft, Meeting, Search};
+use super::{Draft, DraftSides, Meeting, Search};
 use crate::ask::AskError;
 use crate::find::held::HeldNominee;
 use crate::judge::matched::Match;
-use crate::prove::members::{AloneSide, Side};
+use crate::prove::members::{AloneSide, ComparedSide};
 use crate::renditions::faces::Faces;
 use crate::renditions::{
     self, Occurrence, Place, Rendition, WholeDigest, faces_of, held_contents, occurrences,
@@ -79,9 +79,9 @@ impl Search<'_> {
         };
         let rendition = self.faces.alone();
         let ours = if self.faces.holds_members() {
-            Side::Held([whole(Rendition::WholeText), whole(Rendition::WholeBytes)])
+            ComparedSide::Held([whole(Rendition::WholeText), whole(Rendition::WholeBytes)])
         } else if let Some(digest) = of(rendition) {
-            Side::Alone(AloneSide {
+            ComparedSide::Alone(AloneSide {
                 rendition,
                 digest: digest.content,
                 size: digest.size,
@@ -95,13 +95,13 @@ impl Search<'_> {
         }
         for (place, nominee) in std::mem::take(&mut self.held) {
             let theirs = match &nominee.alone {
-                Some((occurrence, row)) => Side::Alone(AloneSide {
+                Some((occurrence, row)) => ComparedSide::Alone(AloneSide {
                     rendition: occurrence.rendition,
                     digest: row.digest,
                     size: row.size,
                     kind: row.kind,
                 }),
-                None => Side::Held(self.wholes_of(place, &nominee)?),
+                None => ComparedSide::Held(self.wholes_of(place, &nominee)?),
             };
             let unit = self.options.unit.into();
             let estimate = nominee.estimate(&ours, &theirs, unit, self.min_shared);
@@ -117,7 +117,7 @@ impl Search<'_> {
             }
             self.drafts.push(Draft {
                 place,
-                compared: Compared::Members(ours, (theirs, nominee.alone.map(|alone| alone.0))),
+                compared: DraftSides::Members(ours, (theirs, nominee.alone.map(|alone| alone.0))),
                 estimate,
                 rarity_of_all: None,
             });
