@@ -237,3 +237,15 @@ pub const HEAD: usize = 4096;
 pub fn worker() -> ExitCode {
     worker::main()
 }
+
+/// Whether a file with this name that begins like this is a plain text in another encoding than
+/// UTF-8.
+pub fn is_encoded(name: &[u8], head: &[u8]) -> bool {
+    format::of(name, &head[..head.len().min(HEAD)]) == Some(format::Kind::Text)
+}
+
+/// What the bytes of such a file say, in UTF-8; `None`: it is not one. No process is needed for
+/// that: decoding cannot fail on what is hostile.
+pub fn decoded(name: &[u8], bytes: &[u8]) -> Option<String> {
+    is_encoded(name, bytes).then(|| read::text::decoded(bytes))?
+}

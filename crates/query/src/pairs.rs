@@ -2,42 +2,46 @@
 //!
 //! Made for scripts and for scoring: nothing is cut by a threshold unless one is given.
 //!
-//! 1. The signatures of the files in question are taken into memory, and posting lists are made of
-//!    them (`candidates`).
-//! 2. Keys that more contents than the limit have are boilerplate, counted among these files alone.
-//! 3. Of texts one common fingerprint is enough to look: each text is read once (`texts`), and what
-//!    two of them really have in common decides whether there is a row, and is its score. Of
-//!    everything else, and where there is too much to read, pairs with a chunk or two fingerprints
-//!    in common are estimated.
-//! 4. What stands for files (`renditions`) is among the contents. Whatever two files are met by,
-//!    the best of it is their row (`met`).
+//! 1. Each text is read once (`prove::texts`). Those that have enough rare shingles in common are
+//!    looked at, and what two of them really have in common decides whether there is a row, and is
+//!    its score.
+//! 2. Everything else, and what there is too much of to be in memory at once, is nominated by what
+//!    the index keeps (`candidates`): a chunk or two fingerprints in common. These pairs are read
+//!    for one another, the best by their estimates first (`prove::pairwise`); what is beyond the
+//!    budget keeps its estimate and says so.
+//! 3. What stands for files (`renditions`) is among the contents. Whatever two files are met by,
+//!    the best of it is their row (`meet`).
 
-use std::path::Path;
-
-use resemble_core::similarity::proof::unit_of;
-use resemble_core::similarity::{LEAST_JUDGED, Proof, Sketch, Unit, shared_chunk_bytes};
-use resemble_core::{ByteLen, ContentId, ContentKind, Measures, Relation, Score, rank, similarity};
+use resemble_core::similarity::discount::Rarity;
+use resemble_core::similarity::proof::{Proven, unit_of};
+use resemble_core::similarity::{Proof, Unit};
+use resemble_core::{ByteLen, ContentId, ContentKind, Measures, Relation, Score, similarity};
 use resemble_index::{ReadError, Snapshot};
 use resemble_proto::message::{
-    Answer, Layer, MeasureUnit, PairRow, PairScore, PairsRequest, SoftError,
+    Answer, Discount, Layer, MeasureUnit, PairRow, PairScore, PairsRequest,
 };
 use resemble_proto::number::Fraction;
-use resemble_proto::path::PathText;
 use resemble_scan::parts::PartReader;
 
-use crate::ask::{AskError, soft_error};
+use crate::ask::AskError;
 use crate::judge::estimate::{enough_shared, estimate_in};
 use crate::judge::matched::{Match, all_words, match_of_wholes};
-use crate::nominate::block::{Common, PostingBlock};
+use crate::nominate::block::PostingBlock;
 use crate::nominate::evidence::{Counts, Kept};
-use crate::parallel::threads;
+use crate::parallel::{ordered, threads};
 use crate::prove::archives::Archives;
-use crate::prove::exact::prove_once;
-use crate::prove::read::{LARGEST_READ, bytes_of};
-use crate::prove::texts::{Compared, Texts};
+use crate::prove::contents::{ContentReader, WantedContent, WantedOfKind};
+use crate::prove::exact::judged;
+use crate::prove::pairwise::{COMPARED, DraftPair, Measured, OneByOne};
+use crate::prove::read::LARGEST_READ;
+use crate::prove::texts::{TEXTS_READ, Texts};
 use crate::renditions::owners::RenditionOwners;
 use crate::renditions::{Rendition, is_same_text, layer, same_words};
 use crate::scope::{ScopedFile, ScopedFiles};
+
+mod draft;
+
+use draft::{PairDraft, row};
 
 /// [`pairs_with_parts`], without a reader of documents.
 pub fn pairs(snapshot: &Snapshot, request: &PairsRequest) -> Result<Answer<PairRow>, AskError> {
@@ -57,11 +61,18 @@ pub fn pairs_with_parts(
     } else {
         RenditionOwners::default()
     };
-    let kept = keep(snapshot, &scoped, &renditions)?;
-    let (block, counts) =
-        PostingBlock::counting(kept, snapshot.boilerplate_limit(), snapshot.stop());
-    let files = (snapshot, &scoped);
-    let texts = Texts::read(files, &renditions, part_reader, &block.kept)?;
+    let reader = ContentReader {
+        snapshot,
+        scoped: &scoped,
+        renditions: &renditions,
+        part_reader,
+    };
+    let limit = snapshot.boilerplate_limit();
+    let (mut kept, wanted) = keep(reader)?;
+    let among = texts_among(request, reader, &wanted)?;
+    let texts = Texts::read(reader, &among, !request.text, limit)?;
+    texts.take_over(&mut kept);
+    let (block, counts) = PostingBlock::counting(kept, limit, snapshot.stop());
     let question = Question {
         snapshot,
         scoped: &scoped,
@@ -69,50 +80,71 @@ pub fn pairs_with_parts(
         request,
         counts: &counts,
     };
-    let table = || texts.table(snapshot.boilerplate_limit());
-    let start = || (WorkerPairs::default(), table());
-    let found = block.nominees(threads(), start, |(found, table), a, b, common| {
+    let by_text = texts.pairs(
+        snapshot.stop(),
+        WorkerPairs::default,
+        |found, (a, b), proof, rarity| {
+            let pair = (&block.kept[a], &block.kept[b]);
+            if Unit::from(request.unit) == Unit::Bytes {
+                let estimate = Score::new(proof.containment());
+                found.drafts.push(DraftPair { a, b, estimate });
+            } else {
+                let layer = if texts.is_decoded(a) || texts.is_decoded(b) {
+                    Layer::Text
+                } else {
+                    Layer::Bytes
+                };
+                found.texts(&question, pair, (proof, layer), rarity);
+            }
+            Ok::<(), AskError>(())
+        },
+    )?;
+    let by_samples = block.nominees(threads(), WorkerPairs::default, |found, a, b, common| {
         let pair = (&block.kept[a], &block.kept[b]);
-        let proof = match table.compare(a, b, common) {
-            Compared::Proven(proof) => Some(proof),
-            Compared::Unknown if common.is_candidate() => None,
-            _ if same_words(pair.0.words, pair.1.words) => None,
-            Compared::Unknown | Compared::Strangers => return Ok(()),
-        };
-        found.pair(&question, pair, proof);
+        let is_candidate = common.is_candidate() || same_words(pair.0.words, pair.1.words);
+        if is_candidate && !(texts.has(a) && texts.has(b)) && question.meet(pair) {
+            let estimate = question.estimate(pair).containment();
+            let estimate = estimate.unwrap_or(Score::ZERO);
+            found.drafts.push(DraftPair { a, b, estimate });
+        }
         Ok::<(), AskError>(())
     })?;
-    let mut found: Vec<WorkerPairs> = found.into_iter().map(|(found, _)| found).collect();
-    let limit = snapshot.boilerplate_limit();
-    let missed = texts.of_small_ones(limit, snapshot.stop())?;
-    let (mut further, mut table) = start();
-    for of_one in missed.chunk_by(|x, y| x.0 == y.0) {
+    let mut further = WorkerPairs::default();
+    let mut found: Vec<WorkerPairs> = by_text.into_iter().chain(by_samples).collect();
+    let drafts: Vec<DraftPair> = found
+        .iter_mut()
+        .flat_map(|part| part.drafts.drain(..))
+        .collect();
+    let prover = OneByOne {
+        reader,
+        contents: &wanted,
+        asked: request.unit.into(),
+        budget: if request.exact {
+            ByteLen(u64::MAX)
+        } else {
+            COMPARED
+        },
+    };
+    let (measured, unread) = prover.prove(&drafts)?;
+    for (draft, measured) in drafts.iter().zip(measured) {
         snapshot.stop().go_on()?;
-        let pieces = block.kept[of_one[0].0].pieces();
-        for &(a, b) in of_one {
-            let pair = (&block.kept[a], &block.kept[b]);
-            // Those were nominated.
-            if pair.1.has_any(&pieces) {
-                continue;
-            }
-            if let Compared::Proven(proof) = table.compare(a, b, Common::WORTH_A_LOOK) {
-                further.pair(&question, pair, Some(proof));
-            }
-        }
+        let pair = (&block.kept[draft.a], &block.kept[draft.b]);
+        further.others(&question, pair, measured);
     }
-    found.push(further);
-    let mut equal = WorkerPairs::default();
     for content in &block.kept {
         snapshot.stop().go_on()?;
-        equal.same_content(&question, content);
+        further.same_content(&question, content);
     }
-    found.push(equal);
+    found.push(further);
 
     let mut errors = scoped.errors.clone();
     let mut matched = Vec::new();
     for part in found {
         matched.extend(part.matched);
-        errors.extend(part.errors);
+    }
+    if request.exact {
+        errors.extend(unread);
+        errors.extend(texts.unread);
     }
     errors.sort_by(|a, b| a.path.as_bytes().cmp(b.path.as_bytes()));
     errors.dedup();
@@ -129,79 +161,69 @@ pub fn pairs_with_parts(
     Ok(answer)
 }
 
-/// The contents that can be compared, by id: those of the members and what stands for these. Empty
+/// The contents that can be compared: those of the members and what stands for these, in the order
+/// of the least paths that lead to them, so that nothing depends on when a file was read. Empty
 /// files are counted, not grouped.
-fn keep(
-    snapshot: &Snapshot,
-    scoped: &ScopedFiles,
-    renditions: &RenditionOwners,
-) -> Result<Vec<Kept>, ReadError> {
+fn keep(reader: ContentReader<'_>) -> Result<(Vec<Kept>, Vec<WantedOfKind>), AskError> {
+    let ContentReader {
+        snapshot,
+        scoped,
+        renditions,
+        ..
+    } = reader;
     let mut contents = renditions.contents();
     contents.extend(scoped.contents());
-    let mut kept = Vec::new();
+    let path = |content: ContentId| {
+        let owners = renditions.owners(content).iter().map(|&(owner, _)| owner);
+        let holders = std::iter::once(content).chain(owners);
+        let paths = holders.filter_map(|owner| scoped.holders(owner).next());
+        paths
+            .map(|holder| holder.path.as_os_str().as_encoded_bytes())
+            .min()
+    };
+    let mut rows = Vec::new();
     for id in contents {
-        let Some(row) = snapshot.content(id)? else {
-            continue;
+        let row = snapshot.content(id)?.filter(|row| row.size > ByteLen::ZERO);
+        rows.extend(row.map(|row| (path(id), row)));
+    }
+    rows.sort_by(|a, b| (a.0, a.1.digest.0).cmp(&(b.0, b.1.digest.0)));
+    let mut kept = Vec::with_capacity(rows.len());
+    let mut wanted = Vec::with_capacity(rows.len());
+    for (_, row) in rows {
+        kept.push(Kept::of(snapshot, &row)?);
+        let content = WantedContent {
+            id: row.id,
+            digest: row.digest,
+            size: row.size,
         };
-        if row.size > ByteLen::ZERO {
-            kept.push(Kept::of(snapshot, &row)?);
-        }
+        wanted.push((content, row.kind));
     }
-    Ok(kept)
+    Ok((kept, wanted))
 }
 
-/// A pair of files before it is an answer; `a` has the lesser path.
-struct PairDraft<'a> {
-    a: &'a Path,
-    b: &'a Path,
-    matched: &'a Match,
-    score: Score,
-    relation: Option<Relation>,
-    measures: Measures,
-    /// So many files have the bytes of both, if the row is that of all of them.
-    copies: Option<u64>,
-}
-
-impl PairDraft<'_> {
-    fn compare(&self, other: &Self) -> std::cmp::Ordering {
-        rank::compare(
-            (
-                self.score,
-                &self.measures,
-                self.a.as_os_str().as_encoded_bytes(),
-            ),
-            (
-                other.score,
-                &other.measures,
-                other.a.as_os_str().as_encoded_bytes(),
-            ),
+/// The texts that are read at once, by place: all, if they are not too much. Where no reader of
+/// documents has looked for them, those in other encodings are among them.
+fn texts_among(
+    request: &PairsRequest,
+    reader: ContentReader<'_>,
+    wanted: &[WantedOfKind],
+) -> Result<Vec<Option<WantedContent>>, AskError> {
+    let is_text = |place: usize, (): &mut ()| {
+        let (content, kind) = &wanted[place];
+        Ok::<_, AskError>(
+            content.size <= LARGEST_READ
+                && (*kind == ContentKind::Text || !request.text && reader.is_encoded(content)?),
         )
-        .then_with(|| {
-            self.b
-                .as_os_str()
-                .as_encoded_bytes()
-                .cmp(other.b.as_os_str().as_encoded_bytes())
-        })
+    };
+    let are_texts = ordered(wanted.len(), || (), is_text)?;
+    let texts = wanted.iter().zip(are_texts);
+    let texts = texts.map(|((content, _), is_text)| is_text.then_some(*content));
+    let texts: Vec<Option<WantedContent>> = texts.collect();
+    let all: ByteLen = texts.iter().flatten().map(|content| content.size).sum();
+    if all > TEXTS_READ && !request.exact {
+        return Ok(Vec::new());
     }
-
-    fn to_answer(&self) -> PairRow {
-        PairRow {
-            a: PathText::from(self.a),
-            b: PathText::from(self.b),
-            relation: self.relation,
-            unit: self.matched.unit.into(),
-            estimate: self.matched.is_estimate,
-            identical: self.matched.relation == Some(Relation::Identical),
-            layer: self.matched.layer,
-            copies: self.copies,
-            score: Fraction::from(self.score),
-            a_in_b: Fraction::from(self.measures.a_in_b),
-            b_in_a: Fraction::from(self.measures.b_in_a),
-            resemblance: Fraction::from(self.measures.resemblance),
-            shared_bytes: self.measures.shared_bytes.0,
-            discount: self.matched.discount.clone(),
-        }
-    }
+    Ok(texts)
 }
 
 /// The contents of two files, the lesser first, and one way in which these meet.
@@ -255,6 +277,34 @@ impl<'a> Question<'a> {
         let (ours, theirs) = (faces(one.0, kind), faces(other.0, other_kind));
         // What holds members is compared by these; its text is a reason to look.
         ours.meeting(theirs) == (one.1, other.1)
+    }
+
+    /// Whether two contents stand for two files that are compared by them.
+    fn meet(&self, (a, b): (&Kept, &Kept)) -> bool {
+        self.meetings((a, b)).next().is_some()
+    }
+
+    /// The files that two contents stand for, as far as these are compared by them.
+    fn meetings(
+        &self,
+        (a, b): (&Kept, &Kept),
+    ) -> impl Iterator<Item = ((ContentId, Rendition), (ContentId, Rendition))> {
+        let kinds = (a.kind, b.kind);
+        let (a, b) = (a.id, b.id);
+        let pairs = self.owners(a).flat_map(move |one| {
+            let others = self.owners(b);
+            others.map(move |other| (one, other))
+        });
+        pairs.filter(move |&(one, other)| {
+            one.0 != other.0 && self.are_compared((one, kinds.0), (other, kinds.1))
+        })
+    }
+
+    /// What the samples say of two contents.
+    fn estimate(&self, (a, b): (&Kept, &Kept)) -> Measures {
+        let asked = self.request.unit.into();
+        let (one, other) = (a.sketch(), b.sketch());
+        estimate_in(asked, (&one, a.kind), (&other, b.kind), self.counts)
     }
 
     /// What sorts, if anything is known of it.
@@ -381,9 +431,9 @@ impl<'a> Question<'a> {
         let holders = |content| scoped.holders(content).collect::<Vec<&'m ScopedFile>>();
         let (ones, others) = (holders(a), holders(b));
         if a == b && ones.len() > 2 && !self.request.all {
-            let copies = Some(ones.len() as u64);
-            let of_all = row((ones[0], ones[1]), score, matched);
-            rows.push(PairDraft { copies, ..of_all });
+            let mut of_all = row((ones[0], ones[1]), score, matched);
+            of_all.copies = Some(ones.len() as u64);
+            rows.push(of_all);
             return;
         }
         for (at, &one) in ones.iter().enumerate() {
@@ -395,110 +445,117 @@ impl<'a> Question<'a> {
     }
 }
 
-/// The measures of two texts that were read: what they share is known. Of bytes no more is than
-/// what chunks prove.
-fn proven(proof: &Proof, (a, b): (&Sketch<'_>, &Sketch<'_>), counts: &Counts) -> Measures {
-    let judged = a.size >= LEAST_JUDGED && b.size >= LEAST_JUDGED;
-    let share = |share: f64| judged.then(|| Score::new(share).min(Score::ALL_BUT_IDENTICAL));
-    Measures {
-        a_in_b: share(proof.a_in_b),
-        b_in_a: share(proof.b_in_a),
-        resemblance: share(proof.resemblance),
-        shared_bytes: shared_chunk_bytes(a.chunks, b.chunks, counts),
-    }
-}
-
 /// What one worker found.
 #[derive(Default)]
 struct WorkerPairs {
     matched: Vec<Pair>,
-    errors: Vec<SoftError>,
+    /// Pairs that are still to be measured.
+    drafts: Vec<DraftPair>,
 }
 
 impl WorkerPairs {
-    /// Measures a pair of contents for all files that they stand for; with the proof of what two
-    /// texts have in common.
-    fn pair(&mut self, question: &Question<'_>, (a, b): (&Kept, &Kept), proof: Option<Proof>) {
-        let counts = question.counts;
-        let unit = question.request.unit.into();
-        let measures = match &proof {
-            Some(proof) => proven(proof, (&a.sketch(), &b.sketch()), counts),
-            None => estimate_in(unit, (&a.sketch(), a.kind), (&b.sketch(), b.kind), counts),
-        };
-        let read = proof.map(|proof| {
-            (
-                Score::new(proof.a_in_b.max(proof.b_in_a)).min(Score::ALL_BUT_IDENTICAL),
-                Score::new(proof.resemblance).min(Score::ALL_BUT_IDENTICAL),
-            )
-        });
-        let rare = match (question.request.score, &proof) {
-            (PairScore::Discounted, Some(proof)) => Some(Score::new(proof.kinship)),
-            (PairScore::Discounted, None) => measures.containment().map(|raw| {
-                let rarity = counts.rarity(&a.sketch(), &b.sketch());
-                rarity.map_or(raw, |rarity| rarity.discounted(raw))
-            }),
-            _ => None,
-        };
+    /// Keeps a pair of texts, with all that they have in common and how rare that is.
+    fn texts(
+        &mut self,
+        question: &Question<'_>,
+        (a, b): (&Kept, &Kept),
+        (proof, layer): (&Proof, Layer),
+        rarity: Option<Rarity>,
+    ) {
         let sizes = (a.size, b.size);
-        let mut discount = None;
-        for one in question.owners(a.id) {
-            for other in question.owners(b.id) {
-                if one.0 == other.0 || !question.are_compared((one, a.kind), (other, b.kind)) {
-                    continue;
-                }
-                let (mut measures, mut sizes) = (measures, sizes);
-                let mut is_estimate = proof.is_none();
-                let own = (one.1, other.1) == (Rendition::Own, Rendition::Own);
-                let small = a.whole <= LARGEST_READ && b.whole <= LARGEST_READ;
-                let is_asked = question.request.exact || unit == Unit::Bytes;
-                if own && is_asked && small {
-                    let Some((one, other)) = self.read_both(question.scoped, a, b) else {
-                        continue;
-                    };
-                    let templates = question.snapshot.templates();
-                    let least = question.min_shared();
-                    let found = prove_once(templates, (one, other), unit, least);
-                    (measures, sizes) = (found.measures, found.sizes);
-                    is_estimate = false;
-                    // Files that share nothing to the byte may still be one text.
-                    if proof.is_none() && measures.shared_bytes == ByteLen::ZERO {
-                        continue;
-                    }
-                }
-                if one.1.is_whole() {
-                    let at = usize::from(one.1 == Rendition::WholeBytes);
-                    self.keep(one.0, other.0, Way::Part(at, measures));
-                    continue;
-                }
-                let relation = if same_words(a.words, b.words) {
-                    Some(Relation::SameText)
-                } else {
-                    let least = question.min_shared();
-                    similarity::relation(false, sizes.0, sizes.1, &measures, least)
-                };
-                let matched = Match {
-                    read,
-                    rare,
-                    unit: unit_of(a.kind, b.kind, unit),
-                    is_estimate,
-                    ..Match::new(relation, layer(one.1, other.1), measures, sizes)
-                };
-                // What is shown nowhere needs no memory.
-                if question.passes(&matched) {
-                    let score = question.score(&matched);
-                    let discount = discount
-                        .get_or_insert_with(|| counts.discount(&a.sketch(), &b.sketch(), score));
-                    let discount = discount.clone();
-                    self.keep(
-                        one.0,
-                        other.0,
-                        Way::Whole(Match {
-                            discount,
-                            ..matched
-                        }),
-                    );
-                }
+        let proven = Proven {
+            measures: proof.common.measures(sizes),
+            unit: Unit::Words,
+            is_same_text: proof.common.is_same,
+        };
+        let found = judged(proven, sizes, question.min_shared());
+        let below = |share| Score::new(share).min(Score::ALL_BUT_IDENTICAL);
+        let is_rare = question.request.score == PairScore::Discounted;
+        let matched = Match {
+            is_estimate: false,
+            unit: found.unit,
+            read: Some((below(proof.containment()), below(proof.resemblance()))),
+            rare: is_rare.then(|| Score::new(proof.kinship)),
+            ..Match::new(found.relation, layer, found.measures, sizes)
+        };
+        let discount = |score: Option<Score>| {
+            let discounted = score.zip(rarity).map(|(raw, rarity)| {
+                let left = Fraction::from(rarity.discounted(raw));
+                Counts::in_words(Fraction::from(raw), left, rarity.contents)
+            });
+            discounted.unwrap_or_default()
+        };
+        self.meet(question, (a, b), &matched, discount);
+    }
+
+    /// Keeps a pair of which the contents were measured for one another, or could not be.
+    fn others(&mut self, question: &Question<'_>, (a, b): (&Kept, &Kept), measured: Measured) {
+        let counts = question.counts;
+        let sketches = (a.sketch(), b.sketch());
+        let unit = question.request.unit.into();
+        let matched = if let Some((proven, sizes)) = measured {
+            let found = judged(proven, sizes, question.min_shared());
+            Match {
+                is_estimate: false,
+                unit: found.unit,
+                ..Match::new(found.relation, Layer::Bytes, found.measures, sizes)
             }
+        } else {
+            let (measures, sizes) = (question.estimate((a, b)), (a.size, b.size));
+            let relation = if same_words(a.words, b.words) {
+                Some(Relation::SameText)
+            } else {
+                let least = question.min_shared();
+                similarity::relation(false, sizes.0, sizes.1, &measures, least)
+            };
+            Match {
+                unit: unit_of(a.kind, b.kind, unit),
+                ..Match::new(relation, Layer::Bytes, measures, sizes)
+            }
+        };
+        let rare = matched
+            .measures
+            .containment()
+            .filter(|_| question.request.score == PairScore::Discounted);
+        let rare = rare.map(|raw| {
+            let rarity = counts.rarity(&sketches.0, &sketches.1);
+            rarity.map_or(raw, |rarity| rarity.discounted(raw))
+        });
+        let matched = Match { rare, ..matched };
+        let discount = |score| counts.discount(&sketches.0, &sketches.1, score);
+        self.meet(question, (a, b), &matched, discount);
+    }
+
+    /// Keeps what was found of two contents for all files that they stand for.
+    fn meet(
+        &mut self,
+        question: &Question<'_>,
+        (a, b): (&Kept, &Kept),
+        found: &Match,
+        discount: impl Fn(Option<Score>) -> Discount,
+    ) {
+        let mut told = None;
+        for (one, other) in question.meetings((a, b)) {
+            if one.1.is_whole() {
+                let at = usize::from(one.1 == Rendition::WholeBytes);
+                self.keep(one.0, other.0, Way::Part(at, found.measures));
+                continue;
+            }
+            // What is shown nowhere needs no memory.
+            if !question.passes(found) {
+                continue;
+            }
+            let discount = told.get_or_insert_with(|| discount(question.score(found)));
+            let matched = Match {
+                layer: match found.relation {
+                    Some(Relation::SameText) => Layer::Text,
+                    _ if found.layer == Layer::Text => Layer::Text,
+                    _ => layer(one.1, other.1),
+                },
+                discount: discount.clone(),
+                ..found.clone()
+            };
+            self.keep(one.0, other.0, Way::Whole(matched));
         }
     }
 
@@ -546,22 +603,6 @@ impl WorkerPairs {
             }
         }
     }
-
-    /// The bytes of one file of each content; `None` (and an error row) if one cannot be read.
-    fn read_both(
-        &mut self,
-        scoped: &ScopedFiles,
-        a: &Kept,
-        b: &Kept,
-    ) -> Option<(Vec<u8>, Vec<u8>)> {
-        let mut read = |content: &Kept| {
-            let path = &scoped.holders(content.id).next()?.path;
-            bytes_of(path)
-                .map_err(|error| self.errors.push(soft_error(path, &error)))
-                .ok()
-        };
-        Some((read(a)?, read(b)?))
-    }
 }
 
 impl Way {
@@ -575,33 +616,5 @@ impl Way {
                 ..matched
             }),
         }
-    }
-}
-
-/// The row of two files; the measures are those of (one, other).
-fn row<'a>(
-    (one, other): (&'a ScopedFile, &'a ScopedFile),
-    score: Score,
-    matched: &'a Match,
-) -> PairDraft<'a> {
-    let raw = |member: &'a ScopedFile| member.path.as_os_str().as_encoded_bytes();
-    let swapped = raw(one) > raw(other);
-    let (one, other) = if swapped { (other, one) } else { (one, other) };
-    PairDraft {
-        a: &one.path,
-        b: &other.path,
-        matched,
-        copies: None,
-        score,
-        relation: if swapped {
-            matched.relation.map(Relation::swapped)
-        } else {
-            matched.relation
-        },
-        measures: if swapped {
-            matched.measures.swapped()
-        } else {
-            matched.measures
-        },
     }
 }

@@ -130,7 +130,8 @@ fn shared_pieces(a: &Sketch<'_>, b: &Sketch<'_>, frequency: &dyn Frequency) -> V
     pieces
 }
 
-fn rarity_of(mut pieces: Vec<(u32, f64)>, limit: u32) -> Rarity {
+/// The rarity of pieces of which so many contents have each, and that speak for so much.
+pub(super) fn rarity_of(mut pieces: Vec<(u32, f64)>, limit: u32) -> Rarity {
     pieces.sort_unstable_by_key(|&(contents, _)| contents);
     let all: f64 = pieces.iter().map(|&(_, bytes)| bytes).sum();
     let lost = |&(contents, bytes): &(u32, f64)| bytes * (1.0 - weight(contents, limit));

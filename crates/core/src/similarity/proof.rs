@@ -22,6 +22,7 @@
 //!    chance of 10^-7, and then moves a figure by 10^-6.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use crate::bits::BitSet;
@@ -47,8 +48,7 @@ pub struct ShingledText {
     table: Vec<u32>,
     /// The number of the shingle that begins with each word. A text of one to four words has one.
     order: Vec<u32>,
-    /// For each word the bytes of all words up to its end, with what separates it from the next.
-    ends: Vec<u32>,
+    lengths: WordLengths,
     /// Where each of several texts ends: no shingle lies across an end.
     texts: Vec<TextEnd>,
 }
@@ -73,11 +73,8 @@ impl ShingledText {
 
     /// Several texts as one, in any order: each begins and ends by itself.
     pub fn of_all(texts: &[&[u8]]) -> Self {
-        let bytes_of = |letter| char::from_u32(letter).map_or(1, char::len_utf8) as u32;
-        let collected: Vec<CollectedWords> = texts
-            .iter()
-            .map(|bytes| collect_words(bytes, bytes_of))
-            .collect();
+        let collected: Vec<CollectedWords> =
+            texts.iter().map(|bytes| collect_words(bytes)).collect();
         let all = collected.iter().map(|text| text.shingles.len()).sum();
         let mut joined = Self {
             distinct: Vec::with_capacity(all),
@@ -108,29 +105,24 @@ impl ShingledText {
             };
             self.order.push(number);
         }
-        if self.ends.is_empty() {
-            self.ends = text.ends;
-        } else {
-            let before = self.ends.last().copied().unwrap_or(0);
-            let ends = text.ends.iter().map(|end| end.saturating_add(before));
-            self.ends.extend(ends);
-        }
+        self.lengths.extend(&text.ends);
         self.texts.push(TextEnd {
             shingles: self.order.len(),
-            words: self.ends.len(),
+            words: self.lengths.words() as usize,
             digest: text.digest,
         });
     }
 
     /// How many words it has.
     pub fn words(&self) -> u64 {
-        self.ends.len() as u64
+        self.lengths.words()
     }
 
     /// Bytes of memory that it takes, about.
     pub const fn memory(&self) -> usize {
         8 * self.distinct.capacity()
-            + 4 * (self.table.capacity() + self.order.capacity() + self.ends.capacity())
+            + 4 * (self.table.capacity() + self.order.capacity())
+            + self.lengths.memory()
     }
 
     /// How many distinct shingles it has.
@@ -167,31 +159,118 @@ impl ShingledText {
 
     /// What is covered if the shingles of these numbers are the other's, too.
     fn covered(&self, common: &BitSet) -> Covered {
-        let start = |word: usize| word.checked_sub(1).map_or(0, |before| self.ends[before]);
-        let mut covered = Covered::default();
+        let mut walk = CoverWalk::of(&self.lengths);
         let (mut first_shingle, mut first_word) = (0, 0);
         for text in &self.texts {
-            let mut end = first_word;
+            walk.until = text.words;
             let order = &self.order[first_shingle..text.shingles];
             for (place, &number) in (first_word..).zip(order) {
                 if common.has(number) {
-                    let from = place.max(end);
-                    end = (place + SHINGLE).min(text.words);
-                    covered.words += (end - from) as u64;
-                    covered.bytes += u64::from(self.ends[end - 1] - start(from));
+                    walk.add(place);
                 }
             }
             (first_shingle, first_word) = (text.shingles, text.words);
         }
-        covered
+        walk.covered
+    }
+}
+
+/// The length of each word of a text, in bytes of UTF-8 with one for what separates it from the
+/// next.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct WordLengths {
+    /// [`Self::LONG`]: it is among the long ones.
+    short: Vec<u8>,
+    /// The words of at least so many bytes, by place.
+    long: Vec<(u32, u32)>,
+}
+
+impl WordLengths {
+    const LONG: u8 = u8::MAX;
+
+    /// From where each word ends.
+    pub(super) fn of(ends: &[u32]) -> Self {
+        let mut lengths = Self::default();
+        lengths.extend(ends);
+        lengths
+    }
+
+    /// Adds the words of another text.
+    fn extend(&mut self, ends: &[u32]) {
+        self.short.reserve_exact(ends.len());
+        let mut start = 0;
+        for &end in ends {
+            let length = end - start;
+            start = end;
+            if length >= u32::from(Self::LONG) {
+                self.long.push((self.short.len() as u32, length));
+            }
+            self.short.push(length.min(u32::from(Self::LONG)) as u8);
+        }
+    }
+
+    const fn memory(&self) -> usize {
+        self.short.capacity() + 8 * self.long.capacity()
+    }
+
+    pub(super) const fn words(&self) -> u64 {
+        self.short.len() as u64
+    }
+
+    /// The length of some words that follow each other.
+    pub(super) fn sum(&self, words: Range<usize>) -> u64 {
+        let short: u64 = self.short[words.clone()]
+            .iter()
+            .map(|&n| u64::from(n))
+            .sum();
+        if self.long.is_empty() {
+            return short;
+        }
+        let from = self
+            .long
+            .partition_point(|&(place, _)| (place as usize) < words.start);
+        let long = self.long[from..].iter();
+        let long = long.take_while(|&&(place, _)| (place as usize) < words.end);
+        let beyond = long.map(|&(_, length)| u64::from(length - u32::from(Self::LONG)));
+        short + beyond.sum::<u64>()
+    }
+}
+
+/// Adds up what lies under common shingles, which come in the order of their places: the one way
+/// in which words are covered.
+pub(super) struct CoverWalk<'a> {
+    lengths: &'a WordLengths,
+    end: usize,
+    /// Where the text under way ends, in words.
+    until: usize,
+    pub(super) covered: Covered,
+}
+
+impl<'a> CoverWalk<'a> {
+    pub(super) fn of(lengths: &'a WordLengths) -> Self {
+        Self {
+            lengths,
+            end: 0,
+            until: lengths.words() as usize,
+            covered: Covered::default(),
+        }
+    }
+
+    /// The next shingle. That of one to four words is over as many as there are.
+    #[inline]
+    pub(super) fn add(&mut self, place: usize) {
+        let from = place.max(self.end);
+        self.end = (place + SHINGLE).min(self.until);
+        self.covered.words += (self.end - from) as u64;
+        self.covered.bytes += self.lengths.sum(from..self.end);
     }
 }
 
 /// What lies in common runs of one of two texts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Covered {
-    words: u64,
-    bytes: u64,
+pub(super) struct Covered {
+    pub(super) words: u64,
+    pub(super) bytes: u64,
 }
 
 /// What two texts have in common: counts, so that nothing is rounded before it is shown.

@@ -1,387 +1,412 @@
 //! Whole texts held against each other: proof, where samples are evidence.
 //!
-//! A [`Text`] is all shingles of a file in order. One of them is laid out in a [`Table`], and any
-//! number of others run along it, each in time linear in its own length: what common runs of words
-//! cover in either, how much of that is rare, and the resemblance of the sets of shingles (Broder
-//! 1997, section 2), not estimated.
+//! A text is read once ([`ReadText`]). Of all shingles only those matter to pairs that several
+//! texts have: these are numbered, and a [`Text`] is their numbers with their places. One text is
+//! laid out in a [`Table`], and any number of others run along it, each in time linear in what it
+//! has in common with anybody. The measures are counted as for two texts alone
+//! ([`CommonText`]); the table adds what tells kin from strangers.
 //!
 //! # What is evidence
 //!
 //! Related texts have a run of text in common; strangers have phrases, headings and frames. Two
 //! things tell them apart, and neither does alone: the *length* of a run, and how *rare* it is
-//! among the files in question. So a pair [is kept](Proof::is_evidence) if a run of at least 64
-//! characters, which is what a run is, says as much as half of that in rare text ([`RARE`]).
-//! `docs/similarity.md` has the curves.
+//! among the files in question. Both are measured in bytes of UTF-8, so that a run of Han says as
+//! much as the same run in another script. `docs/similarity.md` has the curves
+//! ([`Proof::is_evidence`]).
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
+use crate::WordsDigest;
 use crate::params::Params;
-use crate::similarity::{discount, wilson};
+use crate::similarity::discount::{self, Rarity};
+use crate::similarity::proof::{CommonText, CoverWalk, WordLengths};
+use crate::similarity::wilson;
 use crate::words::{CollectedWords, collect_words};
 
+mod seen;
 mod slots;
 
+pub use seen::SeenShingles;
 use slots::Slots;
 
-/// Characters of rare text that a run must come to; a character counts the less, the more texts
-/// have its shingle ([`discount::weight`]).
+/// Bytes of rare text that a run must come to; a byte counts the less, the more texts have its
+/// shingle ([`discount::weight`]).
 pub const RARE: f64 = 32.0;
 
 /// A pair of which one has so much of its words in the other needs no rare run, and one that
 /// resembles each other so much no run.
 const ALIKE: f64 = 0.25;
 
-/// How many places of a repeated shingle are tried.
-const PLACES: usize = 8;
+/// A pair of which one has so much of its words in the other needs no long run if the rare text in
+/// all its runs comes to so many bytes.
+const SCATTERED: [(f64, f64); 2] = [(0.1, 160.0), (0.5, 24.0)];
 
-/// A text as its shingles, in order.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Text {
-    /// The shingle that begins with each word. A text of one to four words has one shingle.
+/// A text that was read: all its shingles in order, and later those that several texts may have.
+#[derive(Clone, Debug, Default)]
+pub struct ReadText {
+    /// The place of each shingle; empty while all places have theirs.
+    places: Vec<u32>,
     shingles: Vec<u64>,
-    /// Where each word begins in the canonical text, in characters, and the length of all.
-    starts: Vec<u32>,
-    /// How many texts have each shingle; empty before they were counted.
-    contents: Vec<u16>,
+    lengths: WordLengths,
     distinct: u32,
-    /// The sum of 1/(texts that have it) over the distinct shingles.
-    rare: f64,
+    least: u64,
+    digest: Option<WordsDigest>,
 }
 
-impl Text {
+impl ReadText {
     /// The text of a file, from all its bytes.
     pub fn of(bytes: &[u8]) -> Self {
-        // In characters: what a run of text is long.
-        let CollectedWords { shingles, ends, .. } = collect_words(bytes, |_| 1);
+        let CollectedWords {
+            mut shingles,
+            ends,
+            digest,
+        } = collect_words(bytes);
+        shingles.shrink_to_fit();
         let mut sorted = shingles.clone();
         sorted.sort_unstable();
         sorted.dedup();
         Self {
-            distinct: sorted.len() as u32,
+            places: Vec::new(),
             shingles,
-            starts: std::iter::once(0).chain(ends).collect(),
-            contents: Vec::new(),
-            rare: 0.0,
+            lengths: WordLengths::of(&ends),
+            distinct: sorted.len() as u32,
+            least: sorted.first().copied().unwrap_or(u64::MAX),
+            digest,
         }
     }
 
-    /// Characters of its canonical form: its words, each followed by a blank.
-    pub fn len(&self) -> u32 {
-        self.starts.last().copied().unwrap_or(0)
+    /// The shingles that it still has, in order.
+    pub fn shingles(&self) -> &[u64] {
+        &self.shingles
     }
 
-    /// How many words it has.
-    fn words(&self) -> u32 {
-        self.starts.len().saturating_sub(1) as u32
+    /// The least of all its shingles, which near-copies share: what has another one is otherwise
+    /// different (a min-hash, Broder 1997).
+    pub const fn least(&self) -> u64 {
+        self.least
     }
 
-    /// How many shingles it has, each repetition counted, and how many distinct ones.
-    pub const fn shingle_counts(&self) -> (usize, u32) {
-        (self.shingles.len(), self.distinct)
+    /// Forgets the shingles that no other text has.
+    pub fn forget_lone(&mut self, seen: &SeenShingles) {
+        let kept = (0u32..)
+            .zip(&self.shingles)
+            .filter(|&(_, &shingle)| seen.repeatedly(shingle));
+        let (places, shingles): (Vec<u32>, Vec<u64>) = kept.unzip();
+        self.places = places;
+        self.shingles = shingles;
+        self.places.shrink_to_fit();
+        self.shingles.shrink_to_fit();
     }
 
-    /// Its shingles in order, each with how many texts have it, if that was counted.
-    pub fn shingles(&self) -> impl Iterator<Item = (u64, u16)> + '_ {
-        (0..self.shingles.len()).map(|place| (self.shingles[place], self.contents(place)))
+    /// The text by the numbers of its shingles, `None` for one that no other text has; `texts` says
+    /// of a number how many texts have it.
+    pub fn numbered(
+        self,
+        numbers: impl Iterator<Item = Option<u32>>,
+        texts: impl Fn(u32) -> u32,
+    ) -> Text {
+        let numbered = self.places.iter().zip(numbers);
+        let numbered = numbered.filter_map(|(&place, number)| Some((place, number?)));
+        let (mut places, mut numbers): (Vec<u32>, Vec<u32>) = numbered.unzip();
+        places.shrink_to_fit();
+        numbers.shrink_to_fit();
+        let mut shared = numbers.clone();
+        shared.sort_unstable();
+        shared.dedup();
+        let lone = f64::from(self.distinct) - shared.len() as f64;
+        let rare = shared.iter().map(|&number| rarity(texts(number)));
+        Text {
+            rare: lone + rare.sum::<f64>(),
+            places,
+            numbers,
+            lengths: self.lengths,
+            distinct: self.distinct,
+            digest: self.digest,
+        }
+    }
+}
+
+/// A text among others: its shingles that several of them have, by number.
+#[derive(Clone, Debug, Default)]
+pub struct Text {
+    /// Where these shingles begin, in words.
+    places: Vec<u32>,
+    numbers: Vec<u32>,
+    lengths: WordLengths,
+    distinct: u32,
+    /// The sum of 1/(texts that have it) over the distinct shingles.
+    rare: f64,
+    digest: Option<WordsDigest>,
+}
+
+impl Text {
+    /// The numbers of its shingles that several texts have, in order; they may repeat.
+    pub fn numbers(&self) -> &[u32] {
+        &self.numbers
     }
 
-    /// Whether it has no word.
-    pub fn is_empty(&self) -> bool {
-        self.shingles.is_empty()
+    /// How many distinct shingles it has, alone or not.
+    pub const fn distinct(&self) -> u32 {
+        self.distinct
     }
+}
 
-    /// Takes note of how many texts have each of its shingles.
-    pub fn count(&mut self, counts: &ShingleCounts) {
-        let contents = self.shingles.iter().map(|&shingle| counts.of(shingle));
-        self.contents = contents.collect();
-        let mut all: Vec<(u64, u16)> = self
-            .shingles
-            .iter()
-            .copied()
-            .zip(self.contents.iter().copied())
-            .collect();
-        all.sort_unstable();
-        all.dedup();
-        self.rare = all.iter().map(|&(_, contents)| rarity(contents)).sum();
-    }
-
-    /// How many texts have the shingle at a place, if they were counted.
-    fn contents(&self, place: usize) -> u16 {
-        self.contents.get(place).copied().unwrap_or(1)
-    }
-
-    /// Where so many shingles from a place on begin and end, in characters.
-    fn span(&self, from: usize, shingles: usize) -> (u32, u32) {
-        let end = (from + shingles + Params::SHINGLE - 1).min(self.starts.len() - 1);
-        (self.starts[from], self.starts[end])
-    }
+/// How common a shingle is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Commonness {
+    /// So many texts have it: the fewer, the more it says about two of them.
+    pub texts: u32,
+    /// So many otherwise different texts have it: near-copies count once, and are no boilerplate.
+    pub contents: u32,
 }
 
 /// What a shingle that so many texts have counts as evidence of kinship.
-fn rarity(contents: u16) -> f64 {
-    1.0 / f64::from(contents.max(1))
-}
-
-/// How many texts of a collection have each shingle, or those of one part of all shingles.
-#[derive(Clone, Debug, Default)]
-pub struct ShingleCounts {
-    parts: Vec<Counted>,
-}
-
-/// For each shingle how many texts have it, and the last of them.
-type Counted = HashMap<u64, (u16, u32), BuildHasherDefault<Itself>>;
-
-/// Shingles are hashes.
-#[derive(Clone, Debug, Default)]
-struct Itself(u64);
-
-impl Hasher for Itself {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
-        }
-    }
-
-    fn write_u64(&mut self, value: u64) {
-        self.0 = value;
-    }
-}
-
-impl ShingleCounts {
-    /// The counts of one of so many parts of all shingles: parts can be counted at the same time.
-    pub fn of_part<'a>(texts: impl Iterator<Item = &'a Text>, part: usize, parts: usize) -> Self {
-        let mut counted = Counted::default();
-        for (number, text) in (0u32..).zip(texts) {
-            for &shingle in &text.shingles {
-                if part_of(shingle, parts) == part {
-                    let (count, last) = counted.entry(shingle).or_insert((0, u32::MAX));
-                    if *last != number {
-                        *last = number;
-                        *count = count.saturating_add(1);
-                    }
-                }
-            }
-        }
-        // Shingles of a single text are not worth the memory.
-        counted.retain(|_, (count, _)| *count > 1);
-        Self {
-            parts: vec![counted],
-        }
-    }
-
-    /// All parts, in order.
-    pub fn join(parts: impl IntoIterator<Item = Self>) -> Self {
-        Self {
-            parts: parts.into_iter().flat_map(|part| part.parts).collect(),
-        }
-    }
-
-    fn of(&self, shingle: u64) -> u16 {
-        let part = self.parts.get(part_of(shingle, self.parts.len()));
-        part.and_then(|part| part.get(&shingle))
-            .map_or(1, |&(count, _)| count)
-    }
-}
-
-fn part_of(shingle: u64, parts: usize) -> usize {
-    ((u128::from(shingle) * parts as u128) >> 64) as usize
+fn rarity(texts: u32) -> f64 {
+    1.0 / f64::from(texts.max(1))
 }
 
 /// What two texts have in common, a the one that was laid out.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Proof {
-    /// The share of a's words in runs of at least five that b has too.
-    pub a_in_b: f64,
-    /// The share of b's words in runs of at least five that a has too.
-    pub b_in_a: f64,
-    /// Shared over all shingles of both.
-    pub resemblance: f64,
-    /// Characters of the longest common run.
-    pub longest: u32,
-    /// The most characters of rare text in one run.
+    /// What the measures are made of.
+    pub common: CommonText,
+    /// Bytes of the longest common run, in the text where it is shorter.
+    pub longest: f64,
+    /// The most bytes of rare text in one run of at least [`Params::WINDOW`] bytes.
     pub rare: f64,
+    /// The bytes of rare text in all common runs.
+    pub scattered: f64,
+    /// The share of the shingles in common that are no boilerplate.
+    pub evident: f64,
     /// The rare shingles in common (each counts 1/n if n texts have it), over those of the text
     /// with fewer: the lower end of its interval.
     pub kinship: f64,
 }
 
 impl Proof {
-    /// Whether it is more than strangers have in common.
-    pub fn is_evidence(&self) -> bool {
-        let run = f64::from(self.longest) >= Params::WINDOW as f64;
-        let alike = self.a_in_b.max(self.b_in_a) >= ALIKE;
-        self.resemblance >= ALIKE || run && (alike || self.rare >= RARE)
+    /// The larger containment, however small the files are.
+    pub fn containment(&self) -> f64 {
+        let (covered, words) = (self.common.covered, self.common.words);
+        share(covered.0, words.0).max(share(covered.1, words.1))
     }
+
+    /// Shared over all shingles of both, however small the files are.
+    pub fn resemblance(&self) -> f64 {
+        let (shared, distinct) = (self.common.shared, self.common.distinct);
+        share(shared, distinct.0 + distinct.1 - shared)
+    }
+
+    /// Whether it is more than strangers have in common. Boilerplate is neither shared nor missing.
+    pub fn is_evidence(&self) -> bool {
+        let run = self.longest >= Params::WINDOW as f64;
+        let (covered, words) = (self.common.covered, self.common.words);
+        let in_a = self.without_boilerplate(covered.0, words.0);
+        let containment = in_a.max(self.without_boilerplate(covered.1, words.1));
+        let (shared, distinct) = (self.common.shared, self.common.distinct);
+        let union = distinct.0 + distinct.1 - shared;
+        self.common.is_same
+            || self.without_boilerplate(shared, union) >= ALIKE
+            || run && (containment >= ALIKE || self.rare >= RARE)
+            || SCATTERED
+                .iter()
+                .any(|&(share, rare)| containment >= share && self.scattered >= rare)
+    }
+
+    fn without_boilerplate(&self, part: u64, of: u64) -> f64 {
+        let evident = part as f64 * self.evident;
+        evident / (evident + (of - part) as f64).max(1.0)
+    }
+}
+
+fn share(part: u64, of: u64) -> f64 {
+    part as f64 / of.max(1) as f64
 }
 
 /// A text laid out for others to run along.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    /// Shingles and the numbers of their entries, from 1.
+    /// Numbers of shingles and of their entries, from 1.
     slots: Slots,
     entries: Vec<TableEntry>,
-    /// The next place of the same shingle; by place.
-    next: Vec<u32>,
-    /// The entry of each place.
+    /// The entry of each of the text's shingles, in order.
     of: Vec<u32>,
     round: u32,
     limit: u32,
+    /// What a byte counts whose shingle so many texts have.
+    weights: Vec<f32>,
 }
 
 /// A distinct shingle.
 #[derive(Clone, Copy, Debug)]
 struct TableEntry {
-    first: u32,
-    last: u32,
-    /// What a character of it counts in a run.
+    /// What a byte of it counts in a run.
     weight: f32,
-    rarity: f32,
+    common: Commonness,
     /// The last comparison that met it.
     round: u32,
 }
 
-const NONE: u32 = u32::MAX;
-
 impl Table {
-    /// A table for texts that were counted; what more than `limit` of them have is no evidence.
+    /// A table for texts; what more than `limit` of them have is no evidence.
     pub fn new(limit: u32) -> Self {
+        let weights = (0..=limit.min(1 << 16)).map(|count| discount::weight(count, limit) as f32);
         Self {
             limit,
+            weights: weights.collect(),
             ..Self::default()
         }
     }
 
-    /// Lays a text out in the place of the one before.
-    pub fn lay(&mut self, a: &Text) {
-        self.slots.clear(a.shingles.len());
-        self.entries.clear();
-        self.next.clear();
-        self.next.resize(a.shingles.len(), NONE);
-        self.of.clear();
-        self.round = 0;
-        for (place, &shingle) in a.shingles.iter().enumerate() {
-            let Some(entry) = self.entry(shingle) else {
-                let contents = a.contents(place);
-                self.of.push(self.entries.len() as u32);
-                self.slots.put(shingle, self.entries.len() as u32 + 1);
-                self.entries.push(TableEntry {
-                    first: place as u32,
-                    last: place as u32,
-                    weight: discount::weight(u32::from(contents), self.limit) as f32,
-                    rarity: rarity(contents) as f32,
-                    round: 0,
-                });
-                continue;
-            };
-            let known = &mut self.entries[entry as usize];
-            self.next[known.last as usize] = place as u32;
-            known.last = place as u32;
-            self.of.push(entry);
-        }
+    /// What a byte counts whose shingle so many texts have.
+    pub fn weight(&self, contents: u32) -> f32 {
+        self.weights.get(contents as usize).copied().unwrap_or(0.0)
     }
 
-    /// The entry of a shingle, if it has one.
-    #[inline]
-    fn entry(&self, shingle: u64) -> Option<u32> {
-        self.slots.get(shingle).checked_sub(1)
+    /// Lays a text out in the place of the one before; `common` says of a number how common it is.
+    pub fn lay(&mut self, a: &Text, common: impl Fn(u32) -> Commonness) {
+        self.slots.clear(a.numbers.len());
+        self.entries.clear();
+        self.of.clear();
+        self.round = 0;
+        for &number in &a.numbers {
+            let entry = if let Some(entry) = self.slots.get(number) {
+                entry
+            } else {
+                let common = common(number);
+                self.slots.put(number, self.entries.len() as u32);
+                self.entries.push(TableEntry {
+                    weight: self.weight(common.texts),
+                    common,
+                    round: 0,
+                });
+                self.entries.len() as u32 - 1
+            };
+            self.of.push(entry);
+        }
     }
 
     /// Runs `b` along the text that was laid out, which is `a`.
     pub fn compare(&mut self, a: &Text, b: &Text) -> Proof {
         self.round += 1;
-        let least = Params::WINDOW as u32;
-        let mut found = Proof::default();
-        let (mut shared, mut rare) = (0u32, 0.0);
-        let mut in_b = CoveredWords::default();
-        let mut at = 0;
-        while at < b.shingles.len() {
-            let shingle = b.shingles[at];
-            let may_have = self.slots.may_have(shingle);
-            let Some(entry) = may_have.then(|| self.entry(shingle)).flatten() else {
-                at += 1;
+        let (mut shared, mut rare, mut evident) = (0u64, 0.0, 0u64);
+        let mut in_b = RunWalk::of(&b.lengths);
+        for (&place, &number) in b.places.iter().zip(&b.numbers) {
+            let Some(entry) = self.slots.get(number) else {
                 continue;
             };
-            let run = self.longest_run(entry, a, &b.shingles[at..]);
-            let (from, to) = b.span(at, run);
-            let length = to - from;
-            let mut of_run = 0.0;
-            for &shingle in &b.shingles[at..at + run] {
-                let Some(entry) = self.entry(shingle) else {
-                    continue;
-                };
-                let known = &mut self.entries[entry as usize];
-                of_run += f64::from(known.weight);
-                if known.round != self.round {
-                    known.round = self.round;
-                    shared += 1;
-                    rare += f64::from(known.rarity);
-                }
+            let known = &mut self.entries[entry as usize];
+            if known.round != self.round {
+                known.round = self.round;
+                shared += 1;
+                rare += rarity(known.common.texts);
+                evident += u64::from(known.common.contents <= self.limit);
             }
-            found.longest = found.longest.max(length);
-            if length >= least {
-                found.rare = found.rare.max(of_run * f64::from(length) / run as f64);
-            }
-            in_b.add(at, at + run);
-            at += run;
+            in_b.common(place as usize, known.weight);
         }
-        let mut in_a = CoveredWords::default();
+        let mut in_a = RunWalk::of(&a.lengths);
         if shared > 0 {
-            for (place, &entry) in self.of.iter().enumerate() {
-                if self.entries[entry as usize].round == self.round {
-                    in_a.add(place, place + 1);
+            for (&place, &entry) in a.places.iter().zip(&self.of) {
+                let known = &self.entries[entry as usize];
+                if known.round == self.round {
+                    in_a.common(place as usize, known.weight);
                 }
             }
         }
-        let share = |part: u32, of: u32| f64::from(part) / f64::from(of.max(1));
-        found.a_in_b = share(in_a.of(a.words()), a.words());
-        found.b_in_a = share(in_b.of(b.words()), b.words());
-        found.resemblance = share(shared, a.distinct + b.distinct - shared);
-        found.kinship = lower_end(rare, a.rare.min(b.rare));
-        found
-    }
-
-    /// The longest run of `b`'s first shingles at one of the first places where `a` has the first
-    /// of them.
-    fn longest_run(&self, entry: u32, a: &Text, b: &[u64]) -> usize {
-        let mut longest = 0;
-        let mut place = self.entries[entry as usize].first;
-        for _ in 0..PLACES {
-            let from = place as usize;
-            let pairs = b.iter().zip(&a.shingles[from..]);
-            longest = longest.max(pairs.take_while(|(x, y)| x == y).count());
-            place = self.next[from];
-            if place == NONE {
-                break;
-            }
+        let (in_a, in_b) = (in_a.end(), in_b.end());
+        let ((of_a, run_a), (of_b, run_b)) = (in_a, in_b);
+        Proof {
+            common: CommonText {
+                covered: (of_a.words, of_b.words),
+                words: (a.lengths.words(), b.lengths.words()),
+                bytes: (of_a.bytes, of_b.bytes),
+                shared,
+                distinct: (u64::from(a.distinct), u64::from(b.distinct)),
+                is_same: a.digest.is_some() && a.digest == b.digest,
+            },
+            // One phrase that a text repeats all over is no long run of the other.
+            longest: run_a.longest.min(run_b.longest),
+            rare: run_a.rare.min(run_b.rare),
+            scattered: run_a.scattered.min(run_b.scattered),
+            evident: share(evident, shared),
+            kinship: lower_end(rare, a.rare.min(b.rare)),
         }
-        longest
+    }
+
+    /// How rare what the last comparison found in common is; `None` where nothing of it is common.
+    pub fn rarity(&self) -> Option<Rarity> {
+        let shared = self.entries.iter().filter(|e| e.round == self.round);
+        if shared
+            .clone()
+            .all(|entry| entry.common.contents <= discount::FREE)
+        {
+            return None;
+        }
+        let pieces = shared.map(|entry| (entry.common.contents, 1.0)).collect();
+        Some(discount::rarity_of(pieces, self.limit))
     }
 }
 
-/// The words under shingles, which come in order.
-#[derive(Default)]
-struct CoveredWords {
-    sum: usize,
-    end: usize,
+/// The common runs of one of two texts.
+struct RunWalk<'a> {
+    cover: CoverWalk<'a>,
+    lengths: &'a WordLengths,
+    /// The shingles of the run under way, by place.
+    from: usize,
+    to: usize,
+    weight: f64,
+    found: RunFigures,
 }
 
-impl CoveredWords {
-    /// The words under the shingles from one place up to another.
-    fn add(&mut self, from: usize, to: usize) {
-        let to = to + Params::SHINGLE - 1;
-        self.sum += to - from.max(self.end);
-        self.end = to;
+/// What the common runs of one of two texts come to.
+#[derive(Clone, Copy, Default)]
+struct RunFigures {
+    longest: f64,
+    rare: f64,
+    scattered: f64,
+}
+
+impl<'a> RunWalk<'a> {
+    fn of(lengths: &'a WordLengths) -> Self {
+        Self {
+            cover: CoverWalk::of(lengths),
+            lengths,
+            from: 0,
+            to: 0,
+            weight: 0.0,
+            found: RunFigures::default(),
+        }
     }
 
-    /// How many there are in a text of so many words: the shingle of one to four words is over more
-    /// than there are.
-    fn of(&self, words: u32) -> u32 {
-        (self.sum as u32).min(words)
+    /// The next common shingle.
+    #[inline]
+    fn common(&mut self, place: usize, weight: f32) {
+        if place != self.to {
+            self.end_run();
+            self.from = place;
+        }
+        self.to = place + 1;
+        self.weight += f64::from(weight);
+        self.cover.add(place);
+    }
+
+    fn end_run(&mut self) {
+        let shingles = self.to - self.from;
+        if shingles == 0 {
+            return;
+        }
+        let words = self.lengths.words() as usize;
+        let end = (self.to + Params::SHINGLE - 1).min(words);
+        let length = self.lengths.sum(self.from..end) as f64;
+        let rare = self.weight * length / shingles as f64;
+        self.weight = 0.0;
+        self.found.longest = self.found.longest.max(length);
+        self.found.scattered += rare;
+        if length >= Params::WINDOW as f64 {
+            self.found.rare = self.found.rare.max(rare);
+        }
+    }
+
+    fn end(mut self) -> (crate::similarity::proof::Covered, RunFigures) {
+        self.end_run();
+        (self.cover.covered, self.found)
     }
 }
 

@@ -8,17 +8,21 @@ use crate::words::{Folding, Short, Sink, tokenize};
 pub(crate) struct CollectedWords {
     /// The shingle that begins with each word. A text of one to four words has one shingle.
     pub(crate) shingles: Vec<u64>,
-    /// For each word the length of all words up to its end, each with one for what separates it
-    /// from the next.
+    /// For each word the bytes in UTF-8 of all words up to its end, each with one for what separates
+    /// it from the next.
     pub(crate) ends: Vec<u32>,
     /// What names all words in order, if they are enough to judge.
     pub(crate) digest: Option<WordsDigest>,
 }
 
-/// Collects the words of a text; `width` is the length of a letter.
-pub(crate) fn collect_words(bytes: &[u8], width: impl Fn(u32) -> u32) -> CollectedWords {
+/// The length of a letter in UTF-8.
+fn utf8_bytes(letter: u32) -> u32 {
+    char::from_u32(letter).map_or(1, char::len_utf8) as u32
+}
+
+/// Collects the words of a text.
+pub(crate) fn collect_words(bytes: &[u8]) -> CollectedWords {
     let mut collector = WordCollector {
-        width,
         folding: Folding::default(),
         of_word: 0,
         length: 0,
@@ -40,8 +44,7 @@ pub(crate) fn collect_words(bytes: &[u8], width: impl Fn(u32) -> u32) -> Collect
     }
 }
 
-struct WordCollector<W> {
-    width: W,
+struct WordCollector {
     folding: Folding,
     /// Length of the word under way.
     of_word: u32,
@@ -51,7 +54,7 @@ struct WordCollector<W> {
     ends: Vec<u32>,
 }
 
-impl<W> WordCollector<W> {
+impl WordCollector {
     fn word(&mut self, shingle: Option<u64>, length: u32) {
         self.shingles.extend(shingle);
         self.length = self.length.saturating_add(length);
@@ -67,10 +70,10 @@ impl<W> WordCollector<W> {
     }
 }
 
-impl<W: Fn(u32) -> u32> Sink for WordCollector<W> {
+impl Sink for WordCollector {
     fn letter(&mut self, letter: u32) {
         self.folding.letter(letter);
-        self.of_word = self.of_word.saturating_add((self.width)(letter));
+        self.of_word = self.of_word.saturating_add(utf8_bytes(letter));
     }
 
     fn end_word(&mut self) {

@@ -11,7 +11,7 @@ mod pdf;
 mod rtf;
 mod source;
 mod tar;
-mod text;
+pub(crate) mod text;
 mod walk;
 mod xml;
 mod zip;

@@ -29,6 +29,33 @@ pub(super) fn read(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
     text.text.end()
 }
 
+/// All of a text in another encoding than UTF-8; `None`: it is none after all.
+pub(crate) fn decoded(bytes: &[u8]) -> Option<String> {
+    let sample = &bytes[..bytes.len().min(SAMPLE as usize)];
+    let text = match charset::of(sample)? {
+        Charset::Listed(encoding) => encoding.decode_with_bom_removal(bytes).0.into_owned(),
+        Charset::Utf32 { little } => {
+            let units = bytes.as_chunks().0.iter();
+            let characters = units.map(|&unit| charset::character_32(unit, little));
+            let text: String = characters.map(|c| c.unwrap_or('\u{fffd}')).collect();
+            text.strip_prefix('\u{feff}')
+                .map_or(text.clone(), str::to_owned)
+        }
+    };
+    let odd = text.chars().filter(|&character| is_odd(character)).count() as u64;
+    (!is_no_text(odd, text.chars().count() as u64)).then_some(text)
+}
+
+/// Characters that texts do not have.
+fn is_odd(character: char) -> bool {
+    matches!(character, '\0'..='\x08' | '\u{fffd}')
+}
+
+/// Whether so many of them are too many among so many characters.
+fn is_no_text(odd: u64, characters: u64) -> bool {
+    odd > 16 && odd * 50 > characters
+}
+
 trait Chain {
     fn chain(self, rest: &mut dyn Read) -> impl Read;
 }
@@ -95,9 +122,9 @@ impl Checked<'_> {
     fn push(&mut self, piece: &str) -> Take {
         for character in piece.chars() {
             self.characters += 1;
-            self.odd += u64::from(matches!(character, '\0'..='\x08' | '\u{fffd}'));
+            self.odd += u64::from(is_odd(character));
         }
-        if self.odd > 16 && self.odd * 50 > self.characters {
+        if is_no_text(self.odd, self.characters) {
             return Err(Stop::This(Skipped::Damaged(
                 "not a text throughout".to_owned(),
             )));

@@ -41,13 +41,6 @@ impl Common {
         rare: 0.0,
     };
 
-    /// What all shingles of a small text say, where samples say nothing.
-    pub(crate) const WORTH_A_LOOK: Self = Self {
-        fingerprints: 0,
-        chunks: 0,
-        rare: 1.0,
-    };
-
     /// What a content has of the pieces of another one. How rare they are is not looked at.
     pub(crate) fn of(pieces: &HashSet<u64>, other: &Kept) -> Self {
         let count = |keys: Vec<u64>, kind: u64| {

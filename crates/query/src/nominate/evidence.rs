@@ -90,22 +90,10 @@ impl Kept {
 
     /// Its chunks and samples that are evidence, by their keys.
     pub(crate) fn pieces(&self) -> HashSet<u64> {
-        self.keys().collect()
-    }
-
-    /// Whether one of these is among its own.
-    pub(crate) fn has_any(&self, pieces: &HashSet<u64>) -> bool {
-        self.keys().any(|key| pieces.contains(&key))
-    }
-
-    fn keys(&self) -> impl Iterator<Item = u64> + '_ {
         let evidence = self.chunks.0.iter().filter(|run| run.is_evidence());
         let chunks = evidence.map(|run| run.hash.posting_key() | CHUNK);
-        self.signature
-            .fingerprints
-            .iter()
-            .map(|f| f.0)
-            .chain(chunks)
+        let fingerprints = self.signature.fingerprints.iter().map(|f| f.0);
+        fingerprints.chain(chunks).collect()
     }
 
     /// What comparing needs; its size is that of the payload.

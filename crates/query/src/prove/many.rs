@@ -22,9 +22,9 @@ use resemble_index::{ContentRow, Snapshot};
 use resemble_scan::parts::PartReader;
 
 use crate::ask::AskError;
+use crate::prove::contents::text_of_document;
 use crate::prove::exact::{Proven, judged};
 use crate::prove::read::{LARGEST_READ, bytes_if};
-use crate::prove::texts::text_of_document;
 use crate::renditions::owners::RenditionOwners;
 use crate::scope::ScopedFiles;
 

@@ -14,6 +14,7 @@ mod kept;
 mod local;
 mod one_figure;
 mod parts;
+mod proven_pairs;
 mod questions;
 mod reads;
 mod scene;

@@ -1,6 +1,8 @@
 //! Texts held against each other.
 #![allow(clippy::float_cmp)]
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use proptest::prelude::*;
 
 use resemble_testutil::prose::words;
@@ -8,29 +10,63 @@ use resemble_testutil::prose::words;
 use super::*;
 use crate::similarity::proof::{CommonText, ShingledText};
 
-fn counted(texts: &mut [Text]) {
-    let parts = (0..3).map(|part| ShingleCounts::of_part(texts.iter(), part, 3));
-    let counts = ShingleCounts::join(parts.collect::<Vec<_>>());
-    for text in texts {
-        text.count(&counts);
+/// The texts by the numbers of what several of them have, and how many have each.
+fn numbered(texts: &[&str]) -> (Vec<Text>, Vec<u32>) {
+    let mut read: Vec<ReadText> = texts
+        .iter()
+        .map(|text| ReadText::of(text.as_bytes()))
+        .collect();
+    let seen = SeenShingles::for_bytes(texts.iter().map(|text| text.len() as u64).sum());
+    for text in &read {
+        seen.note(text.shingles());
     }
+    let mut holders: BTreeMap<u64, BTreeSet<usize>> = BTreeMap::new();
+    for (at, text) in read.iter_mut().enumerate() {
+        text.forget_lone(&seen);
+        for &shingle in text.shingles() {
+            holders.entry(shingle).or_default().insert(at);
+        }
+    }
+    holders.retain(|_, texts| texts.len() > 1);
+    let contents: Vec<u32> = holders.values().map(|texts| texts.len() as u32).collect();
+    let number: BTreeMap<u64, u32> = holders.keys().copied().zip(0..).collect();
+    let texts = read.into_iter().map(|text| {
+        let numbers: Vec<_> = text
+            .shingles()
+            .iter()
+            .map(|s| number.get(s).copied())
+            .collect();
+        text.numbered(numbers.into_iter(), |number| contents[number as usize])
+    });
+    (texts.collect(), contents)
 }
 
 fn proof(a: &str, b: &str) -> Proof {
-    let mut texts = [a, b].map(|text| Text::of(text.as_bytes()));
-    counted(&mut texts);
+    proof_among(&[a, b])
+}
+
+/// What the first two have in common.
+fn proof_among(texts: &[&str]) -> Proof {
+    let (texts, contents) = numbered(texts);
     let mut table = Table::new(1000);
-    table.lay(&texts[0]);
+    table.lay(&texts[0], |number| Commonness {
+        texts: contents[number as usize],
+        contents: contents[number as usize],
+    });
     table.compare(&texts[0], &texts[1])
+}
+
+fn shares(proof: &Proof) -> (f64, f64) {
+    let (covered, words) = (proof.common.covered, proof.common.words);
+    (share(covered.0, words.0), share(covered.1, words.1))
 }
 
 #[test]
 fn a_text_in_another_is_covered_whole() {
     let (part, rest) = (words(0, 100), words(5000, 300));
     let found = proof(&part, &format!("{rest}{part}{rest}"));
-    assert_eq!(found.a_in_b, 1.0);
-    assert_eq!(found.longest, 800);
-    assert!((found.b_in_a - 100.0 / 700.0).abs() < 1e-9);
+    assert_eq!(shares(&found), (1.0, 100.0 / 700.0));
+    assert_eq!(found.longest, 800.0);
     assert!(found.is_evidence());
 }
 
@@ -42,31 +78,73 @@ fn a_phrase_is_no_evidence() {
         &format!("{phrase}{}", words(900, 200)),
     );
     assert_eq!(found.longest as usize, phrase.len());
-    assert!(found.a_in_b < 0.05 && found.b_in_a < 0.05, "{found:?}");
+    assert!(found.containment() < 0.05, "{found:?}");
     assert!(!found.is_evidence());
 }
 
 #[test]
 fn what_many_have_is_no_evidence() {
     let heading = words(7, 12);
-    let mut texts: Vec<Text> = (1..400)
-        .map(|at| Text::of(format!("{heading}{}", words(at * 300, 120)).as_bytes()))
+    let texts: Vec<String> = (1..400)
+        .map(|at| format!("{heading}{}", words(at * 300, 120)))
         .collect();
-    counted(&mut texts);
-    let mut table = Table::new(1000);
-    table.lay(&texts[0]);
-    let found = table.compare(&texts[0], &texts[1]);
-    assert!(found.longest >= 64 && found.rare < RARE, "{found:?}");
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let found = proof_among(&texts);
+    assert!(found.longest >= 64.0 && found.rare < RARE, "{found:?}");
     assert!(!found.is_evidence());
     assert!(found.kinship < 0.01, "{found:?}");
 }
 
 #[test]
 fn no_words_and_few_words() {
-    assert_eq!(proof("", ""), Proof::default());
-    assert_eq!(proof(" .-", "a b c").resemblance, 0.0);
+    assert!(!proof("", "").is_evidence());
+    assert_eq!(proof(" .-", "a b c").resemblance(), 0.0);
     let same = proof("One, two", "one TWO");
-    assert_eq!((same.resemblance, same.a_in_b, same.longest), (1.0, 1.0, 8));
+    assert_eq!(shares(&same), (1.0, 1.0));
+    assert_eq!((same.resemblance(), same.longest), (1.0, 8.0));
+}
+
+/// Twenty characters in a script without blanks say as much as eleven words of eight letters.
+#[test]
+fn a_run_is_measured_in_bytes() {
+    let han = |from: u32, count: u32| -> String {
+        let letters = (from..from + count).filter_map(|n| char::from_u32(0x4e00 + n));
+        letters.collect()
+    };
+    let run = han(10_000, 24);
+    let of = |from| format!("{}{run}{}", han(from, 150), han(from + 500, 150));
+    let found = proof(&of(0), &of(2000));
+    assert!(
+        found.longest >= 64.0 && found.containment() < 0.1,
+        "{found:?}"
+    );
+    assert!(found.is_evidence());
+    assert!(!proof(&han(0, 200), &han(3000, 200)).is_evidence());
+}
+
+/// A text that was reworded here and there has many short runs in common with what it was.
+#[test]
+fn many_short_runs_are_evidence() {
+    let (mut one, mut other) = (String::new(), String::new());
+    for at in 0..30 {
+        one.push_str(&words(1000 + at * 20, 12));
+        other.push_str(&words(1000 + at * 20, 6));
+        other.push_str(&words(9000 + at * 20, 6));
+    }
+    let found = proof(&one, &other);
+    assert!(found.longest < 64.0, "{found:?}");
+    assert!(found.is_evidence(), "{found:?}");
+}
+
+/// A phrase that one text has all over is a long run there and not in the other.
+#[test]
+fn repetition_makes_no_run() {
+    let phrase = "no no no no no no ";
+    let found = proof(
+        &format!("{}{}", words(0, 300), phrase.repeat(40)),
+        &format!("{phrase}{}", words(900, 300)),
+    );
+    assert!(!found.is_evidence(), "{found:?}");
 }
 
 proptest! {
@@ -81,11 +159,7 @@ proptest! {
         let found = proof(&a, &b);
         let of = |text: &str| ShingledText::of(text.as_bytes());
         let two = CommonText::of(&of(&a), &of(&b));
-        let share = |part: u64, of: u64| part as f64 / of.max(1) as f64;
-        prop_assert_eq!(found.a_in_b, share(two.covered.0, two.words.0));
-        prop_assert_eq!(found.b_in_a, share(two.covered.1, two.words.1));
-        let union = two.distinct.0 + two.distinct.1 - two.shared;
-        prop_assert_eq!(found.resemblance, share(two.shared, union));
+        prop_assert_eq!(found.common, two);
     }
 
     #[test]
@@ -103,6 +177,6 @@ proptest! {
         }
         let found = proof(&a, &b);
         let total = b.len() / 8;
-        prop_assert!((found.b_in_a - covered as f64 / total as f64).abs() < 1e-9);
+        prop_assert!((shares(&found).1 - covered as f64 / total as f64).abs() < 1e-9);
     }
 }

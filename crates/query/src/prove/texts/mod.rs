@@ -1,250 +1,319 @@
 //! The texts of a question's files, each read once and held against many.
 //!
-//! Samples nominate; whether two texts have more in common than strangers do is seen on the texts.
-//! All of them are read before the first pair, because what a shared run is worth depends on how
-//! many texts have it.
+//! 1. **Read.** Each text is read, cut into words and kept as its shingles, while a filter of a few
+//!    bits for each notes which of them come again; those of one text alone are forgotten then.
+//! 2. **Number.** What several texts have is numbered, with the texts that have it
+//!    ([`SharedShingles`]): all of it, not a sample, so that nothing is missed because it was not
+//!    sampled.
+//! 3. **Nominate.** The texts that have enough rare shingles in common are looked at
+//!    ([`Texts::pairs`]), and what they have in common decides whether they are a pair.
 //!
-//! Memory is bounded: a collection of more than [`BUDGET`] bytes of text is not read at all and
-//! keeps its estimates, and so do a file that cannot be read now and one larger than
-//! [`LARGEST_READ`].
+//! # Families
+//!
+//! Near-copies are no boilerplate, however many they are. How common a shingle is is told by how
+//! many *otherwise different* texts have it: those whose least shingle (a min-hash) differs, which
+//! near-copies have in common. What more than the limit of these have nominates nobody. And what
+//! more than [`FAMILY`] texts have, which are then near-copies of few, nominates for each text the
+//! first of them and its neighbours in the order of paths: time and memory stay linear.
+//!
+//! # Memory
+//!
+//! A collection of more than [`TEXTS_READ`] bytes of text is not read at once: some twice that is
+//! the most that it takes.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
-use resemble_core::hash::content::digest;
-use resemble_core::similarity::discount::FREE;
-use resemble_core::similarity::{Proof, ShingleCounts, Table, Text};
-use resemble_core::{ByteLen, ContentId, ContentKind, StopFlag, Stopped};
-use resemble_index::Snapshot;
-use resemble_scan::parts::PartReader;
+use resemble_core::bits::BitSet;
+use resemble_core::similarity::discount::{FREE, Rarity};
+use resemble_core::similarity::{Proof, ReadText, SeenShingles, Table, Text};
+use resemble_core::{ByteLen, ContentKind, StopFlag, Stopped};
+use resemble_proto::message::SoftError;
 
 use crate::ask::AskError;
-use crate::nominate::block::Common;
-use crate::nominate::evidence::Kept;
-use crate::parallel::{ordered, threads};
-use crate::prove::extracted::extract;
-use crate::prove::read::{LARGEST_READ, bytes_of};
-use crate::renditions::owners::RenditionOwners;
-use crate::scope::ScopedFiles;
+use crate::nominate::evidence::{Kept, chunk_keys};
+use crate::parallel::{in_parallel, ordered, threads};
+use crate::prove::contents::{ContentReader, WantedContent};
 
-/// The most bytes of text that are read for one question; they take some three times that in
-/// memory.
-const BUDGET: ByteLen = ByteLen(256 << 20);
+mod shared;
 
-/// How rare the common samples of two texts must be for a look: a quarter of a fingerprint that few
-/// have. A run of text that is evidence holds two thirds of one on average.
-const WORTH_A_LOOK: f32 = 0.25;
+use shared::SharedShingles;
+
+/// The most bytes of text that are read for one question.
+pub(crate) const TEXTS_READ: ByteLen = ByteLen(256 << 20);
+
+/// What more texts than this have nominates only the first of them and neighbours.
+const FAMILY: usize = 1000;
+
+/// So many texts on either side are a text's neighbours.
+const NEIGHBOURS: usize = 8;
+
+/// Of what more than [`FREE`] texts have one shingle in so many nominates.
+const COMMON_SAMPLED: u32 = 8;
+
+/// Texts of fewer shingles nominate by all of them.
+const SMALL: u32 = 256;
+
+/// So many rare shingles in common are worth a look. A run that is evidence has more.
+const LEAST_RARE: f32 = 3.5;
+
+/// Or else one in so many of all that the one with fewer has, of a small text and another.
+const LEAST_SHARE: f32 = 5.0;
+const LEAST_SAMPLED_SHARE: f32 = 8.0;
 
 /// The texts of contents, by their place.
-#[derive(Debug)]
-pub(crate) struct Texts(Vec<Option<Text>>);
-
-/// Texts of fewer shingles have fewer than 32 sampled ones, and what they share may have none.
-const SMALL: usize = 256;
-
-/// So many rare shingles of a small text must be in another for a look, or else one in
-/// [`LEAST_SHARE`] of all that it has.
-const LEAST_RARE: u32 = 4;
-
-/// See [`LEAST_RARE`].
-const LEAST_SHARE: u32 = 5;
-
-/// What a look at two texts gave.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Compared {
-    /// They cannot be looked at.
-    Unknown,
-    /// Nothing that strangers do not share.
-    Strangers,
-    /// What they have in common.
-    Proven(Proof),
+#[derive(Debug, Default)]
+pub(crate) struct Texts {
+    by_place: Vec<Option<Text>>,
+    /// The sizes of those that were in another encoding.
+    decoded: Vec<Option<ByteLen>>,
+    /// Those of fewer than [`SMALL`] shingles.
+    small: BitSet,
+    shared: SharedShingles,
+    limit: u32,
+    /// What cannot be read, and why.
+    pub(crate) unread: Vec<SoftError>,
 }
 
 impl Texts {
-    /// The texts among these contents. `part_reader` makes those again that stand for documents;
-    /// without one these keep their estimates.
+    /// Reads these contents, of which those that are `None` are no texts or need not be read, and
+    /// decodes those in other encodings, if so asked. What more than `limit` texts have is no
+    /// evidence.
     pub(crate) fn read(
-        (snapshot, scoped): (&Snapshot, &ScopedFiles),
-        renditions: &RenditionOwners,
-        part_reader: Option<&dyn PartReader>,
-        kept: &[Kept],
+        reader: ContentReader<'_>,
+        wanted: &[Option<WantedContent>],
+        decodes: bool,
+        limit: u32,
     ) -> Result<Self, AskError> {
-        let is_text =
-            |content: &Kept| content.kind == ContentKind::Text && content.whole <= LARGEST_READ;
-        let total: ByteLen = kept
-            .iter()
-            .filter(|content| is_text(content))
-            .map(|content| content.whole)
-            .sum();
-        if total > BUDGET {
-            return Ok(Self(vec![None; kept.len()]));
-        }
+        let bytes: ByteLen = wanted.iter().flatten().map(|wanted| wanted.size).sum();
+        let seen = SeenShingles::for_bytes(bytes.0);
         let read = |place: usize, (): &mut ()| {
-            snapshot.stop().go_on()?;
-            let content = &kept[place];
-            let bytes = if !is_text(content) {
-                None
-            } else if let Some(holder) = scoped.holders(content.id).next() {
-                bytes_of(&holder.path).ok()
-            } else {
-                let of_document = part_reader.map(|part_reader| {
-                    text_of_document((snapshot, scoped), renditions, part_reader, content.id)
-                });
-                of_document.transpose()?.flatten()
+            let Some(wanted) = &wanted[place] else {
+                return Ok::<_, AskError>((None, (None, None)));
             };
-            let text = bytes.map(|bytes| Text::of(&snapshot.templates().payload(&bytes)));
-            Ok::<_, AskError>(text)
+            Ok(match reader.read(wanted)? {
+                Ok(bytes) => {
+                    let decoded = decodes.then(|| reader.decoded(wanted, &bytes)).flatten();
+                    let text = decoded.as_ref().map_or(&bytes[..], String::as_bytes);
+                    let payload = reader.snapshot.templates().payload(text);
+                    let size = decoded.is_some().then_some(ByteLen(payload.len() as u64));
+                    let text = ReadText::of(&payload);
+                    seen.note(text.shingles());
+                    (Some(text), (size, None))
+                }
+                Err(error) => (None, (None, Some(error))),
+            })
         };
-        Self(ordered(kept.len(), || (), read)?).counted()
-    }
-
-    /// Takes note of what is common among them.
-    fn counted(self) -> Result<Self, AskError> {
-        let threads = threads();
-        let count = |part: usize, (): &mut ()| {
-            let texts = self.0.iter().flatten();
-            Ok::<_, AskError>(ShingleCounts::of_part(texts, part, threads))
-        };
-        let counts = ShingleCounts::join(ordered(threads, || (), count)?);
-        let mut texts = self.0;
-        let each = texts.len().div_ceil(threads).max(1);
-        std::thread::scope(|scope| {
-            for texts in texts.chunks_mut(each) {
-                let counts = &counts;
-                scope.spawn(move || {
-                    for text in texts.iter_mut().flatten() {
-                        text.count(counts);
-                    }
-                });
+        let read = ordered(wanted.len(), || (), read)?;
+        let (mut texts, others): (Vec<Option<ReadText>>, Vec<_>) = read.into_iter().unzip();
+        let (decoded, unread): (Vec<_>, Vec<Option<SoftError>>) = others.into_iter().unzip();
+        each(&mut texts, |text| {
+            if let Some(text) = text {
+                text.forget_lone(&seen);
             }
         });
-        Ok(Self(texts))
+        drop(seen);
+        let (shared, numbers) = SharedShingles::of(&texts, reader.snapshot.stop())?;
+        let mut numbered: Vec<_> = texts.into_iter().zip(numbers).collect();
+        let texts = each(&mut numbered, |(text, numbers)| {
+            let numbers = std::mem::take(numbers).into_iter();
+            let text = text.take()?;
+            let texts = |number| shared.common(number).texts;
+            Some(text.numbered(numbers.map(|n| n.checked_sub(1)), texts))
+        });
+        let mut small = BitSet::default();
+        for (place, text) in (0u32..).zip(&texts) {
+            if text.as_ref().is_some_and(|text| text.distinct() < SMALL) {
+                small.insert(place);
+            }
+        }
+        Ok(Self {
+            by_place: texts,
+            decoded,
+            small,
+            shared,
+            limit,
+            unread: unread.into_iter().flatten().collect(),
+        })
     }
 
-    /// The pairs that samples cannot nominate: one of them is so small that few of its shingles are
-    /// sampled, and all of them say that it has something in common with the other. Ascending, the
-    /// small one first; some were nominated all the same.
-    pub(crate) fn of_small_ones(
+    /// Whether the content at a place is a text that was read.
+    pub(crate) fn has(&self, place: usize) -> bool {
+        self.by_place.get(place).is_some_and(Option::is_some)
+    }
+
+    /// Texts that were read need no samples. Their chunks are of use where what was not read has
+    /// them, too. And what was decoded is a text.
+    pub(crate) fn take_over(&self, kept: &mut [Kept]) {
+        let others = kept.iter().enumerate();
+        let others = others.filter(|&(place, _)| !self.has(place));
+        let wanted: HashSet<u64> = others
+            .flat_map(|(_, content)| chunk_keys(&content.sketch()))
+            .collect();
+        for (place, content) in kept.iter_mut().enumerate() {
+            if let Some(Some(size)) = self.decoded.get(place) {
+                (content.kind, content.size) = (ContentKind::Text, *size);
+            }
+            if self.has(place) {
+                content.signature.fingerprints = Vec::new();
+                let chunks = &mut content.chunks.0;
+                chunks.retain(|run| wanted.contains(&run.hash.posting_key()));
+            }
+        }
+    }
+
+    /// Whether the text at a place was in another encoding than UTF-8.
+    pub(crate) fn is_decoded(&self, place: usize) -> bool {
+        self.decoded.get(place).is_some_and(Option::is_some)
+    }
+
+    /// Calls `found` with each pair of places that are more than strangers to each other, what they
+    /// have in common and how rare that is, with a state of each thread's own; returns the states.
+    pub(crate) fn pairs<S: Send, E: Send + From<Stopped>>(
         &self,
-        limit: u32,
         stop: &StopFlag,
-    ) -> Result<Vec<(usize, usize)>, Stopped> {
-        let is_evidence = |contents: u16| (2..=limit).contains(&u32::from(contents));
-        let mut holders: HashMap<u64, Vec<u32>> = HashMap::new();
-        let mut enough = vec![0; self.0.len()];
-        for (place, text) in (0u32..).zip(&self.0) {
-            let Some(text) = text.as_ref().filter(|text| text.shingle_counts().0 < SMALL) else {
-                continue;
+        start: impl Fn() -> S + Sync,
+        found: impl Fn(&mut S, (usize, usize), &Proof, Option<Rarity>) -> Result<(), E> + Sync,
+    ) -> Result<Vec<S>, E> {
+        let worker = || {
+            let tally = vec![InCommon::default(); self.by_place.len()];
+            (start(), Table::new(self.limit), tally, Vec::new())
+        };
+        let of_one =
+            |a: usize, worker: &mut (S, Table, Vec<InCommon>, Vec<u32>)| -> Result<(), E> {
+                let (state, table, tally, touched) = worker;
+                stop.go_on()?;
+                let Some(one) = &self.by_place[a] else {
+                    return Ok(());
+                };
+                self.nominate(a, one, table, tally, touched);
+                let mut is_laid = false;
+                for b in touched.drain(..) {
+                    let b = b as usize;
+                    let common = std::mem::take(&mut tally[b]);
+                    let Some(other) = &self.by_place[b] else {
+                        continue;
+                    };
+                    if !worth_a_look(one, other, common) {
+                        continue;
+                    }
+                    stop.go_on()?;
+                    if !is_laid {
+                        table.lay(one, |number| self.shared.common(number));
+                        is_laid = true;
+                    }
+                    let proof = table.compare(one, other);
+                    if proof.is_evidence() {
+                        found(state, (a, b), &proof, table.rarity())?;
+                    }
+                }
+                Ok(())
             };
-            enough[place as usize] = text.shingle_counts().1.div_ceil(LEAST_SHARE).max(1);
-            for (shingle, contents) in text.shingles() {
-                if is_evidence(contents) {
-                    let holders = holders.entry(shingle).or_default();
-                    if holders.last() != Some(&place) {
-                        holders.push(place);
+        let states = in_parallel(self.by_place.len(), worker, of_one)?;
+        Ok(states.into_iter().map(|worker| worker.0).collect())
+    }
+
+    /// What others have in common with a text, as far as it is its business: of two small texts, or
+    /// two that are not, that of the first; of others that of the small one.
+    fn nominate(
+        &self,
+        a: usize,
+        one: &Text,
+        table: &Table,
+        tally: &mut [InCommon],
+        touched: &mut Vec<u32>,
+    ) {
+        let small = self.small.has(a as u32);
+        let mut numbers = one.numbers().to_vec();
+        numbers.sort_unstable();
+        numbers.dedup();
+        for number in numbers {
+            let holders = self.shared.holders(number);
+            if self.shared.is_boilerplate(number, self.limit) {
+                continue;
+            }
+            let is_common = holders.len() > FREE as usize;
+            if is_common && !small && number % COMMON_SAMPLED != 0 {
+                continue;
+            }
+            let stands_for = if is_common && !small {
+                COMMON_SAMPLED as f32
+            } else {
+                1.0
+            };
+            let rare = stands_for * table.weight(holders.len() as u32);
+            let mut meet = |b: u32| {
+                let at = &mut tally[b as usize];
+                if at.all == 0.0 {
+                    touched.push(b);
+                }
+                at.all += stands_for;
+                at.rare += rare;
+            };
+            let place = holders.partition_point(|&b| (b as usize) < a);
+            let first = if holders.len() > FAMILY {
+                // The first of a family stands for it.
+                if place > NEIGHBOURS {
+                    meet(holders[0]);
+                }
+                place.saturating_sub(NEIGHBOURS)
+            } else {
+                0
+            };
+            let last = if holders.len() > FAMILY {
+                holders.len().min(place + 1 + NEIGHBOURS)
+            } else {
+                holders.len()
+            };
+            for &b in &holders[place + 1..last] {
+                if small || !self.small.has(b) {
+                    meet(b);
+                }
+            }
+            if small {
+                for &b in &holders[first..place] {
+                    if !self.small.has(b) {
+                        meet(b);
                     }
                 }
             }
         }
-        let find = |place: usize, shared: &mut HashMap<usize, SharedShingles>| {
-            stop.go_on()?;
-            shared.clear();
-            for (shingle, contents) in self.0[place].iter().flat_map(Text::shingles) {
-                let small_ones = holders.get(&shingle).filter(|_| is_evidence(contents));
-                for &small in small_ones.into_iter().flatten() {
-                    let shared = shared.entry(small as usize).or_default();
-                    shared.all += 1;
-                    shared.rare += u32::from(u32::from(contents) <= FREE);
-                }
-            }
-            let related = shared.iter().filter(|&(&small, shared)| {
-                small != place && (shared.all >= enough[small] || shared.rare >= LEAST_RARE)
-            });
-            // Two small ones may be found from both.
-            let both_small = enough[place] > 0;
-            let pairs = related.map(|(&small, _)| {
-                if both_small && place < small {
-                    (place, small)
-                } else {
-                    (small, place)
-                }
-            });
-            Ok::<_, Stopped>(pairs.collect::<Vec<_>>())
-        };
-        let mut found = ordered(self.0.len(), HashMap::new, find)?.concat();
-        found.sort_unstable();
-        found.dedup();
-        Ok(found)
-    }
-
-    /// A table for one thread to compare with. What more than `limit` texts have is no evidence.
-    pub(crate) fn table(&self, limit: u32) -> Laid<'_> {
-        Laid {
-            texts: self,
-            table: Table::new(limit),
-            place: None,
-        }
     }
 }
 
-/// The text of a document, made of it again, if it still is this content.
-pub(crate) fn text_of_document(
-    (snapshot, scoped): (&Snapshot, &ScopedFiles),
-    renditions: &RenditionOwners,
-    part_reader: &dyn PartReader,
-    content: ContentId,
-) -> Result<Option<Vec<u8>>, AskError> {
-    let owners = renditions.owners(content).iter();
-    let mut owners = owners.filter(|(_, rendition)| !rendition.is_whole());
-    let holder = owners
-        .next()
-        .and_then(|&(owner, _)| scoped.holders(owner).next());
-    let (Some(holder), Some(row)) = (holder, snapshot.content(content)?) else {
-        return Ok(None);
-    };
-    // What cannot be read now keeps its estimate.
-    let extracted = extract(&holder.path, part_reader).ok().flatten();
-    let texts = extracted.map(|extracted| [extracted.text, extracted.packed]);
-    let mut texts = texts.into_iter().flatten().flatten();
-    Ok(texts.find(|text| digest(text) == row.digest))
-}
-
-/// What a text has of a small one's shingles, each repetition counted.
+/// What two texts have in common by the shingles that nominate.
 #[derive(Clone, Copy, Debug, Default)]
-struct SharedShingles {
-    /// Those that are no boilerplate.
-    all: u32,
-    /// Those that few texts have.
-    rare: u32,
+struct InCommon {
+    /// How many shingles; 0: not yet met.
+    all: f32,
+    /// What they count.
+    rare: f32,
 }
 
-/// One of the texts, laid out to be compared with others.
-#[derive(Debug)]
-pub(crate) struct Laid<'a> {
-    texts: &'a Texts,
-    table: Table,
-    /// The text that is laid out.
-    place: Option<usize>,
+fn worth_a_look(a: &Text, b: &Text, common: InCommon) -> bool {
+    let fewer = a.distinct().min(b.distinct());
+    let least = if fewer < SMALL {
+        LEAST_SHARE
+    } else {
+        LEAST_SAMPLED_SHARE
+    };
+    common.rare >= LEAST_RARE || common.all * least >= fewer as f32
 }
 
-impl Laid<'_> {
-    /// Compares two texts that have so much in common. Fastest if `a` stays the same from call to
-    /// call.
-    pub(crate) fn compare(&mut self, a: usize, b: usize, common: Common) -> Compared {
-        let (Some(one), Some(other)) = (&self.texts.0[a], &self.texts.0[b]) else {
-            return Compared::Unknown;
-        };
-        if common.chunks == 0 && common.rare < WORTH_A_LOOK {
-            return Compared::Strangers;
+/// Does something with each of many on all threads; what comes of it, in order.
+fn each<T: Send, R: Send>(all: &mut [T], work: impl Fn(&mut T) -> R + Sync) -> Vec<R> {
+    let size = all.len().div_ceil(threads()).max(1);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = all
+            .chunks_mut(size)
+            .map(|part| scope.spawn(|| part.iter_mut().map(&work).collect::<Vec<R>>()))
+            .collect();
+        let mut done = Vec::new();
+        for worker in workers {
+            match worker.join() {
+                Ok(part) => done.extend(part),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
         }
-        if self.place != Some(a) {
-            self.table.lay(one);
-            self.place = Some(a);
-        }
-        let proof = self.table.compare(one, other);
-        if proof.is_evidence() {
-            Compared::Proven(proof)
-        } else {
-            Compared::Strangers
-        }
-    }
+        done
+    })
 }

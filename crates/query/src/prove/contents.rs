@@ -1,0 +1,167 @@
+//! What the files of a question hold, read again for it.
+//!
+//! The index says which content a file has; what is read counts only if it still is that one.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use resemble_core::hash::content;
+use resemble_core::{ByteLen, ContentDigest, ContentId, ContentKind};
+use resemble_index::Snapshot;
+use resemble_proto::message::{SoftError, SoftErrorKind};
+use resemble_proto::path::PathText;
+use resemble_scan::parts::{HEAD, PartReader};
+use resemble_scan::read::{open_regular, read_prefix};
+
+use crate::ask::{AskError, soft_error};
+use crate::prove::extracted::extract;
+use crate::prove::read::{LARGEST_READ, anchor_of, bytes_if, unreadable};
+use crate::renditions::Rendition;
+use crate::renditions::owners::RenditionOwners;
+use crate::scope::ScopedFiles;
+
+/// So many of the files with one content are tried.
+const TRIED: usize = 3;
+
+/// A content of a question.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WantedContent {
+    pub(crate) id: ContentId,
+    pub(crate) digest: ContentDigest,
+    pub(crate) size: ByteLen,
+}
+
+/// A content, and what it is to the index.
+pub(crate) type WantedOfKind = (WantedContent, ContentKind);
+
+/// Reads contents.
+#[derive(Clone, Copy)]
+pub(crate) struct ContentReader<'a> {
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) scoped: &'a ScopedFiles,
+    pub(crate) renditions: &'a RenditionOwners,
+    pub(crate) part_reader: Option<&'a dyn PartReader>,
+}
+
+impl ContentReader<'_> {
+    /// The bytes of a content, or why they cannot be had: where it stands, and what is the matter.
+    pub(crate) fn read(
+        &self,
+        wanted: &WantedContent,
+    ) -> Result<Result<Vec<u8>, SoftError>, AskError> {
+        self.snapshot.stop().go_on()?;
+        let mut holders = self.scoped.holders(wanted.id).take(TRIED).peekable();
+        if holders.peek().is_none() {
+            return Ok(self.text_of_document(wanted));
+        }
+        let mut failure = None;
+        for holder in holders {
+            if wanted.size > LARGEST_READ {
+                failure = Some(Self::unread(&holder.path, TOO_LARGE));
+                break;
+            }
+            match bytes_if(&holder.path, &wanted.digest) {
+                Ok(Some(bytes)) => return Ok(Ok(bytes)),
+                Ok(None) => failure = Some(Self::unread(&holder.path, CHANGED)),
+                Err(AskError::Cancelled) => return Err(AskError::Cancelled),
+                Err(error) => failure = Some(soft_error(&holder.path, &error)),
+            }
+        }
+        Ok(Err(
+            failure.unwrap_or_else(|| Self::unread(&PathBuf::new(), CHANGED))
+        ))
+    }
+
+    /// Whether a content is a plain text in another encoding than UTF-8, as far as its beginning
+    /// says.
+    pub(crate) fn is_encoded(&self, wanted: &WantedContent) -> Result<bool, AskError> {
+        self.snapshot.stop().go_on()?;
+        let Some(holder) = self.scoped.holders(wanted.id).next() else {
+            return Ok(false);
+        };
+        let head = head_of(&holder.path);
+        Ok(head.is_ok_and(|head| resemble_extract::is_encoded(name_of(&holder.path), &head)))
+    }
+
+    /// What these bytes of a content say in UTF-8, if they are a text in another encoding.
+    pub(crate) fn decoded(&self, wanted: &WantedContent, bytes: &[u8]) -> Option<String> {
+        let holder = self.scoped.holders(wanted.id).next()?;
+        resemble_extract::decoded(name_of(&holder.path), bytes)
+    }
+
+    /// The text of a document, made of it again.
+    fn text_of_document(&self, wanted: &WantedContent) -> Result<Vec<u8>, SoftError> {
+        let owners = self.renditions.owners(wanted.id).iter();
+        let mut owners = owners
+            .filter(|(_, rendition)| matches!(rendition, Rendition::Text | Rendition::Unpacked));
+        let holder = owners.find_map(|&(owner, _)| self.scoped.holders(owner).next());
+        let (Some(holder), Some(part_reader)) = (holder, self.part_reader) else {
+            // All that an archive holds stands nowhere as such.
+            let path = holder.map_or_else(PathBuf::new, |holder| holder.path.clone());
+            return Err(Self::unread(&path, NOT_TAKEN_APART));
+        };
+        let extracted =
+            extract(&holder.path, part_reader).map_err(|error| soft_error(&holder.path, &error))?;
+        let texts = extracted.map(|extracted| [extracted.text, extracted.packed]);
+        let mut texts = texts.into_iter().flatten().flatten();
+        texts
+            .find(|text| content::digest(text) == wanted.digest)
+            .ok_or_else(|| Self::unread(&holder.path, CHANGED))
+    }
+
+    fn unread(path: &Path, (kind, message): (SoftErrorKind, &str)) -> SoftError {
+        SoftError {
+            path: PathText::from(path),
+            kind,
+            message: message.to_owned(),
+        }
+    }
+}
+
+/// The text of a document, made of it again, if it still is this content.
+pub(crate) fn text_of_document(
+    (snapshot, scoped): (&Snapshot, &ScopedFiles),
+    renditions: &RenditionOwners,
+    part_reader: &dyn PartReader,
+    id: ContentId,
+) -> Result<Option<Vec<u8>>, AskError> {
+    let owners = renditions.owners(id).iter();
+    let mut owners = owners.filter(|(_, rendition)| !rendition.is_whole());
+    let holder = owners
+        .next()
+        .and_then(|&(owner, _)| scoped.holders(owner).next());
+    let (Some(holder), Some(row)) = (holder, snapshot.content(id)?) else {
+        return Ok(None);
+    };
+    // What cannot be read now keeps its estimate.
+    let extracted = extract(&holder.path, part_reader).ok().flatten();
+    let texts = extracted.map(|extracted| [extracted.text, extracted.packed]);
+    let mut texts = texts.into_iter().flatten().flatten();
+    Ok(texts.find(|text| content::digest(text) == row.digest))
+}
+
+fn head_of(path: &Path) -> Result<Vec<u8>, AskError> {
+    let anchor = anchor_of(path)?;
+    let (fd, _) = open_regular(&anchor, path).map_err(|failure| unreadable(path, failure))?;
+    read_prefix(&fd, HEAD).map_err(|errno| AskError::Unreadable {
+        path: path.to_owned(),
+        source: errno.into(),
+    })
+}
+
+fn name_of(path: &Path) -> &[u8] {
+    path.file_name().unwrap_or_default().as_bytes()
+}
+
+const TOO_LARGE: (SoftErrorKind, &str) = (
+    SoftErrorKind::Other,
+    "it is larger than 64 MiB, so its figures are estimates",
+);
+const CHANGED: (SoftErrorKind, &str) = (
+    SoftErrorKind::Changing,
+    "it has changed since it was indexed, so its figures are estimates",
+);
+const NOT_TAKEN_APART: (SoftErrorKind, &str) = (
+    SoftErrorKind::Other,
+    "it cannot be taken apart now, so its figures are estimates",
+);

@@ -1,0 +1,256 @@
+//! `pairs` says of two files what `find` says of them, and how it knows.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use resemble_core::{Params, Relation};
+use resemble_proto::message::{
+    Answer, FindOptions, FindRow, MeasureUnit, PairRow, PairsRequest, Scope,
+};
+use resemble_proto::number::Fraction;
+use resemble_proto::path::PathText;
+use resemble_query::find::{self, Subject};
+use resemble_query::pairs::pairs;
+use resemble_testutil::prose::{sentences, words};
+use resemble_testutil::random::Random;
+
+use crate::scene::Scene;
+
+fn noise(seed: u64, length: usize) -> Vec<u8> {
+    let mut random = Random::new(seed);
+    (0..length).map(|_| random.draw() as u8).collect()
+}
+
+fn asked(scene: &Scene, change: impl FnOnce(&mut PairsRequest)) -> Answer<PairRow> {
+    let mut request = PairsRequest {
+        scope: Scope {
+            within: vec![PathText::from(scene.root())],
+            ..Scope::default()
+        },
+        ..PairsRequest::default()
+    };
+    change(&mut request);
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    pairs(&snapshot, &request).expect("an answer")
+}
+
+fn name(path: &PathText) -> String {
+    let name = path.as_path().file_name().expect("a name");
+    name.to_string_lossy().into_owned()
+}
+
+/// What both verbs say of two files, the first asked about.
+type Said = (Option<Relation>, MeasureUnit, bool, [Fraction; 3], u64);
+
+fn found(scene: &Scene, subject: &str, unit: MeasureUnit) -> BTreeMap<String, Said> {
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let path = scene.path(subject);
+    let subject = Subject::indexed(&snapshot, &path, &Params::default());
+    let subject = subject.expect("readable").expect("indexed");
+    let options = FindOptions {
+        unit,
+        ..FindOptions::default()
+    };
+    let answer = find::find(&snapshot, &subject, &PathText::from("asked"), &options);
+    let said = |row: &FindRow| {
+        let shares = [row.a_in_b, row.b_in_a, row.resemblance];
+        let said = (
+            row.relation,
+            row.unit,
+            row.estimate,
+            shares,
+            row.shared_bytes,
+        );
+        (name(&row.path), said)
+    };
+    answer.expect("an answer").rows.iter().map(said).collect()
+}
+
+#[test]
+fn pairs_say_what_find_says() {
+    let mut scene = Scene::new();
+    let text = sentences(1, 60);
+    scene.write("text", &text);
+    scene.write("capitals", text.to_uppercase());
+    scene.write(
+        "part",
+        format!("{}{}", &text[..text.len() / 2], sentences(2, 20)),
+    );
+    let page = text.replace(". ", ".<p>\n");
+    scene.write(
+        "page",
+        format!("<!DOCTYPE html><html><body>{page}</body></html>"),
+    );
+    let bytes = noise(1, 40_000);
+    scene.write("bytes", &bytes);
+    scene.write(
+        "bytes-moved",
+        [&bytes[9_000..], &bytes[..9_000], &noise(2, 5_000)[..]].concat(),
+    );
+    scene.write(
+        "bytes-part",
+        [&bytes[3_000..20_000], &noise(3, 30_000)[..]].concat(),
+    );
+    scene.write(
+        "text-in-bytes",
+        [&[0; 100][..], text.as_bytes(), &noise(4, 3_000)].concat(),
+    );
+    scene.scan();
+    for unit in [MeasureUnit::Words, MeasureUnit::Bytes] {
+        let rows = asked(&scene, |request| request.unit = unit).rows;
+        let mut compared = 0;
+        for row in &rows {
+            let shares = [row.a_in_b, row.b_in_a, row.resemblance];
+            let said = (
+                row.relation,
+                row.unit,
+                row.estimate,
+                shares,
+                row.shared_bytes,
+            );
+            let (a, b) = (name(&row.a), name(&row.b));
+            if let Some(found) = found(&scene, &a, unit).get(&b) {
+                assert_eq!(&said, found, "{a} and {b} in {unit:?}");
+                assert!(!row.estimate, "{a} and {b} in {unit:?}");
+                compared += 1;
+            }
+        }
+        assert!(compared >= 8, "{compared} of {} in {unit:?}", rows.len());
+    }
+}
+
+/// A figure that is not of the contents says so; whoever asks for exact ones is told why.
+#[test]
+fn what_is_no_longer_there_is_an_estimate() {
+    let mut scene = Scene::new();
+    let text = sentences(1, 200);
+    let bytes = noise(1, 40_000);
+    for (name, other) in [("text", "text-2"), ("old", "old-2")] {
+        scene.write(name, format!("{name} {text}"));
+        scene.write(other, format!("{text} {other}"));
+    }
+    scene.write("bytes", &bytes);
+    scene.write("bytes-2", &bytes[..30_000]);
+    scene.scan();
+    fs::write(scene.path("old"), "something else").expect("it is written");
+    fs::write(scene.path("bytes"), "something else").expect("it is written");
+    for exact in [false, true] {
+        let answer = asked(&scene, |request| request.exact = exact);
+        let estimates = answer.rows.iter().filter(|row| row.estimate);
+        let of: Vec<(String, String)> = estimates.map(|row| (name(&row.a), name(&row.b))).collect();
+        assert!(
+            of.iter()
+                .all(|(a, b)| [a, b].into_iter().any(|n| n == "old" || n == "bytes"))
+        );
+        assert!(of.contains(&("bytes".into(), "bytes-2".into())), "{of:?}");
+        assert!(of.contains(&("old".into(), "old-2".into())), "{of:?}");
+        let proven = answer.rows.iter().filter(|row| !row.estimate);
+        assert!(proven.clone().any(|row| name(&row.b) == "text-2"));
+        let errors: Vec<String> = answer
+            .errors
+            .iter()
+            .map(|error| name(&error.path))
+            .collect();
+        let expected: &[&str] = if exact { &["bytes", "old"] } else { &[] };
+        assert_eq!(errors, expected);
+    }
+}
+
+/// Near-copies are no boilerplate, however many they are: each two of some hundreds are a pair.
+#[test]
+fn a_family_of_hundreds_stays_together() {
+    let mut scene = Scene::new();
+    let page = words(0, 150);
+    for at in 0..320 {
+        let line = words(10_000 + 20 * at, 8);
+        let cut = 8 * (9 + (at * 7) % 130);
+        scene.write(
+            &format!("{at:03}"),
+            format!("{}{line}{}", &page[..cut], &page[cut + 64..]),
+        );
+    }
+    scene.scan();
+    let rows = asked(&scene, |_| ()).rows;
+    assert_eq!(rows.len(), 320 * 319 / 2);
+    assert!(
+        rows.iter()
+            .all(|row| row.a_in_b > Fraction::from_millionths(700_000))
+    );
+}
+
+/// In a family of thousands each has a pair with the first one and with its neighbours, in time and
+/// memory that grow with the number of files and not with its square.
+#[test]
+fn a_family_of_thousands_is_held_together_by_the_first() {
+    const COPIES: usize = 1500;
+    let mut scene = Scene::new();
+    let page = words(0, 60);
+    for at in 0..COPIES {
+        scene.write(
+            &format!("{at:04}"),
+            format!("{page}{}", words(10_000 + 20 * at, 8)),
+        );
+    }
+    scene.scan();
+    let rows = asked(&scene, |_| ()).rows;
+    assert!(rows.len() < 20 * COPIES, "{} rows", rows.len());
+    let first = rows.iter().filter(|row| name(&row.a) == "0000");
+    assert_eq!(first.count(), COPIES - 1);
+}
+
+/// A text of Russian words, one for each word of another.
+fn russian(text: &str) -> String {
+    const WORDS: &str = "заседание открыл председатель который приветствовал членов общества и гостей \
+        протокол прошлого года был прочитан принят без замечаний казначей сообщил что взносы \
+        поступили вовремя расходы на ремонт крыши оказались больше чем ожидалось зимой дорога \
+        через лес закрыта для всех кроме лесника летом здесь поют соловьи никто не знает куда они \
+        улетают осенью";
+    let known: Vec<&str> = WORDS.split_whitespace().collect();
+    let word = |word: &str| {
+        let sum = word
+            .bytes()
+            .fold(7usize, |sum, byte| sum * 31 % 65_521 + usize::from(byte));
+        known[sum % known.len()]
+    };
+    let words: Vec<&str> = text.split_whitespace().map(word).collect();
+    words.join(" ")
+}
+
+/// How a text is written changes no figure, and nobody has to ask for that.
+#[test]
+fn texts_in_other_encodings_have_the_same_figures() {
+    let mut scene = Scene::new();
+    let text = russian(&sentences(1, 60));
+    let edited = russian(&format!("{}{}", sentences(2, 20), &sentences(1, 45)));
+    let utf16 = |text: &str| -> Vec<u8> {
+        let units = text.encode_utf16().flat_map(u16::to_le_bytes);
+        [0xff, 0xfe].into_iter().chain(units).collect()
+    };
+    let windows = |text: &str| -> Vec<u8> {
+        let byte = |letter: char| match letter as u32 {
+            code @ 0x430..=0x44f => (code - 0x430 + 0xe0) as u8,
+            code => code as u8,
+        };
+        text.chars().map(byte).collect()
+    };
+    scene.write("base", &text);
+    scene.write("edited-a-utf8", &edited);
+    scene.write("edited-b-utf16", utf16(&edited));
+    scene.write("edited-c-windows", windows(&edited));
+    scene.write("noise", [&[0xff, 0xfe][..], &noise(1, 9_000)].concat());
+    scene.scan();
+    let rows = asked(&scene, |request| request.text = false).rows;
+    assert_eq!(rows.len(), 6, "{rows:?}");
+    let of_base: Vec<&PairRow> = rows.iter().filter(|row| name(&row.a) == "base").collect();
+    assert_eq!(of_base.len(), 3);
+    for row in &of_base {
+        assert_eq!(row.unit, MeasureUnit::Words);
+        assert!(!row.estimate);
+        let shares = |row: &PairRow| [row.a_in_b, row.b_in_a, row.resemblance];
+        assert_eq!(shares(row), shares(of_base[0]), "{}", name(&row.b));
+    }
+    let others = rows.iter().filter(|row| name(&row.a) != "base");
+    for row in others {
+        assert_eq!(row.relation, Some(Relation::SameText), "{row:?}");
+    }
+}
