@@ -162,6 +162,12 @@ impl Snapshot {
         Ok(self.inner.sets.boilerplate.of(kind).contains_key(&key))
     }
 
+    /// How many live contents have a boilerplate key; `None`: it is none.
+    pub fn boilerplate_count(&self, kind: PostingKind, key: u64) -> Option<u32> {
+        let of_kind = self.inner.sets.boilerplate.of(kind);
+        of_kind.get(&key).copied()
+    }
+
     /// The number of boilerplate keys of a kind and, for each, of its live contents.
     pub fn boilerplate(&self, kind: PostingKind) -> Vec<(u64, u32)> {
         let mut keys: Vec<_> = self

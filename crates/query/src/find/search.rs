@@ -488,7 +488,7 @@ impl Boilerplate for Either<'_> {
     }
 
     fn fingerprint(&self, fingerprint: Fingerprint) -> bool {
-        self.0.fingerprint(fingerprint)
+        !self.1.is_of_copies(fingerprint) && self.0.fingerprint(fingerprint)
     }
 }
 

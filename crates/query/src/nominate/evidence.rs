@@ -6,6 +6,7 @@
 //! look nor a share of what is found.
 
 use std::cell::{Cell, RefCell};
+use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use resemble_core::params::SamplingParams;
@@ -19,6 +20,7 @@ use resemble_index::{ContentRow, PostingKind, ReadError, Snapshot};
 use resemble_proto::message::Discount;
 use resemble_proto::number::Fraction;
 
+use crate::nominate::copies::near_copies;
 use crate::nominate::families::LeaderPieces;
 use crate::scope::ScopedFiles;
 
@@ -113,6 +115,8 @@ pub(crate) struct Counts {
     limit: u32,
     chunks: HashMap<u64, u32>,
     fingerprints: HashMap<u64, u32>,
+    /// Fingerprints that would be boilerplate but for the near-copies of the subject.
+    of_copies: HashSet<u64>,
 }
 
 impl Counts {
@@ -122,7 +126,41 @@ impl Counts {
             limit,
             chunks: HashMap::new(),
             fingerprints: HashMap::new(),
+            of_copies: HashSet::new(),
         }
+    }
+
+    /// Whether a fingerprint would be boilerplate but for the near-copies of the subject.
+    pub(crate) fn is_of_copies(&self, fingerprint: Fingerprint) -> bool {
+        self.of_copies.contains(&fingerprint.0)
+    }
+
+    /// Counts the near-copies of the subject no more. `count` says how many contents have a piece
+    /// of which only that they are too many was noted.
+    fn leave_out_copies(
+        &mut self,
+        kind: PostingKind,
+        copies: u32,
+        count: impl Fn(u64) -> Option<u32>,
+    ) {
+        let counts = match kind {
+            PostingKind::Chunk => &mut self.chunks,
+            PostingKind::Fingerprint => &mut self.fingerprints,
+        };
+        for (&key, contents) in counts.iter_mut() {
+            let known = if *contents == u32::MAX {
+                count(key)
+            } else {
+                None
+            };
+            let all = known.unwrap_or(*contents);
+            let others = all.saturating_sub(copies);
+            if kind == PostingKind::Fingerprint && all > self.limit && others <= self.limit {
+                self.of_copies.insert(key);
+            }
+            *contents = others.max(1);
+        }
+        counts.retain(|_, contents| *contents > FREE.min(self.limit));
     }
 
     /// What more contents have is boilerplate.
@@ -283,10 +321,27 @@ pub(crate) fn nominate(
         scoped,
         &mut counts,
     )?;
+    let mut by_fingerprint = by_fingerprint;
+    let copies = if 2 * counts.fingerprints.len() > samples.len() {
+        let kept = subject.signature.thinned(&snapshot.params().shingles);
+        near_copies(snapshot, &kept, scoped)?
+    } else {
+        Vec::new()
+    };
+    let count_of = |kind| move |key| snapshot.boilerplate_count(kind, key);
+    if !copies.is_empty() {
+        let kind = PostingKind::Fingerprint;
+        counts.leave_out_copies(kind, copies.len() as u32, count_of(kind));
+        nominate_copies(&copies, counts.of_copies.len() as u32, &mut by_fingerprint);
+    }
     counts.note_passages(subject);
     let mut chunks = chunk_keys(subject);
     chunks.retain(|&key| !Boilerplate::chunk(&counts, key));
     let by_chunk = hits(snapshot, PostingKind::Chunk, &chunks, scoped, &mut counts)?;
+    if !copies.is_empty() {
+        let kind = PostingKind::Chunk;
+        counts.leave_out_copies(kind, copies.len() as u32, count_of(kind));
+    }
     let mut nominees: Vec<Nominee> = Vec::new();
     let (mut left, mut right) = (by_fingerprint.iter().peekable(), by_chunk.iter().peekable());
     loop {
@@ -304,6 +359,34 @@ pub(crate) fn nominate(
             chunks,
         });
     }
+}
+
+/// So many near-copies are nominated at most, those first that have something else in common.
+const MOST_COPIES: usize = 512;
+
+/// Adds to what each content has in common with the subject the samples that all near-copies have
+/// and whose lists were not read.
+fn nominate_copies(copies: &[ContentId], common: u32, hits: &mut Vec<(ContentId, u32)>) {
+    if common == 0 {
+        return;
+    }
+    let found: HashMap<ContentId, u32> = hits.iter().copied().collect();
+    let in_common = |copy: ContentId| found.get(&copy).copied().unwrap_or(0);
+    let mut nominated: Vec<ContentId> = copies.to_vec();
+    nominated.sort_by_key(|&copy| (Reverse(in_common(copy)), copy));
+    nominated.truncate(MOST_COPIES);
+    nominated.sort_unstable();
+    let others = hits
+        .iter()
+        .filter(|hit| copies.binary_search(&hit.0).is_err());
+    let mut all: Vec<(ContentId, u32)> = others.copied().collect();
+    all.extend(
+        nominated
+            .iter()
+            .map(|&copy| (copy, in_common(copy) + common)),
+    );
+    all.sort_unstable();
+    *hits = all;
 }
 
 /// All contents with a chunk or a fingerprint of the digest, or with its bytes; boilerplate counts.

@@ -1,5 +1,6 @@
 //! Candidates from postings: the one place that says who may resemble whom.
 
 pub(crate) mod block;
+pub(crate) mod copies;
 pub(crate) mod evidence;
 pub(crate) mod families;

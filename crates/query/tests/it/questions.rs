@@ -6,7 +6,7 @@ use resemble_core::similarity::proof::Provable;
 use resemble_core::similarity::{Unit, runs};
 use resemble_core::{ByteLen, ContentKind, Digest, Params, Relation, Score};
 use resemble_index::{Change, ContentRef, FileStat, FsId, Index, NewState, Timestamp};
-use resemble_proto::message::{Answer, FindOptions, FindRow, PairsRequest, Scope};
+use resemble_proto::message::{Answer, Discount, FindOptions, FindRow, PairsRequest, Scope};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_query::AskError;
@@ -266,6 +266,47 @@ fn a_pattern_that_is_none_is_an_error() {
         };
         let answer = family.try_find("/docs/base.txt", &options);
         assert!(matches!(answer, Err(AskError::Pattern(_))), "{answer:?}");
+    }
+}
+
+/// What only near-copies of a file have is no boilerplate, be they 100 or more than the limit.
+#[test]
+fn near_copies_are_listed_however_many_they_are() {
+    let page = noise(3, 6_000);
+    for copies in [100, 400, 1_300] {
+        let copy = |n: u64| {
+            let from = 700 * (n as usize % 8);
+            [&page[..from], &noise(5_000 + n, 60), &page[from..]].concat()
+        };
+        let mut files: Vec<(String, Vec<u8>)> = (0..copies)
+            .map(|n| (format!("/pages/{n}.txt"), copy(n)))
+            .collect();
+        files.extend((0..50).map(|n| (format!("/others/{n}.txt"), noise(90_000 + n, 6_000))));
+        let files = files
+            .iter()
+            .map(|(path, bytes)| (path.as_str(), bytes.clone()))
+            .collect();
+        let collection = Collection::new(files);
+        collection.index.finish_bulk().expect("counted");
+        let answer = collection.find("/pages/9.txt", &FindOptions::default());
+        assert!(answer.rows.len() >= 99, "{copies}: {}", answer.rows.len());
+        for row in &answer.rows {
+            assert!(
+                row.path.as_path().starts_with("/pages"),
+                "{copies}: {row:?}"
+            );
+            assert_eq!(row.relation, Some(Relation::Near), "{copies}");
+            assert_eq!(row.discount, Discount::default(), "{copies}");
+        }
+        let snapshot = collection.index.snapshot().expect("a snapshot");
+        let subject = Subject::remembered(&snapshot, Path::new("/pages/9.txt"));
+        let subject = subject.expect("readable").expect("indexed");
+        let (shown, total) = listing(&snapshot, &subject, true).expect("an answer");
+        assert!(
+            shown.len() >= 99 && total >= 99,
+            "{copies}: {} of {total}",
+            shown.len()
+        );
     }
 }
 
