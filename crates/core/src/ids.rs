@@ -114,8 +114,8 @@ printed_in_hex!(
 /// The sampled fingerprint of one 64-byte window or five-word shingle: 32 bits.
 ///
 /// The hash of a window has 64 bits; a window is a candidate for sampling only when the top
-/// [`Fingerprint::BASE_LEVEL`] bits are zero. The fingerprint is the 32 bits below those, so its own
-/// leading zeros continue the count: see [`Fingerprint::level`].
+/// [`Fingerprint::BASE_LEVEL`] bits are zero. The fingerprint is the 32 bits below those, so its
+/// own leading zeros continue the count: see [`Fingerprint::level`].
 ///
 /// Only 32, because every bit takes a hundredth of the postings. Of the ten million fingerprints of
 /// a kernel tree one in fifty is another's by accident. What that nominates is proven, or has no

@@ -144,10 +144,9 @@ impl Params {
     pub const SHINGLE: usize = 5;
 }
 
-/// Prints the params id, e.g.
-/// `tttd-460-2800-540-270.w64-l5-128-128.s5-l3-64-96.p3-1408-131072.v5`:
-/// stable, and different whenever any byte of a digest could differ. `v5` names the words, the hash tables and
-/// the file formats of the pieces.
+/// Prints the params id, e.g. `tttd-460-2800-540-270.w64-l5-128-128.s5-l3-64-96.p3-1408-131072.v5`:
+/// stable, and different whenever any byte of a digest could differ. `v5` names the words, the hash
+/// tables and the file formats of the pieces.
 impl fmt::Display for Params {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ChunkParams {

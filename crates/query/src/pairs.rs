@@ -39,8 +39,10 @@ use crate::renditions::owners::RenditionOwners;
 use crate::renditions::{Rendition, is_same_text, layer, same_words};
 use crate::scope::{ScopedFile, ScopedFiles};
 
+mod copies;
 mod draft;
 
+use copies::named_alike;
 use draft::{PairDraft, row};
 
 /// [`pairs_with_parts`], without a reader of documents.
@@ -431,7 +433,10 @@ impl<'a> Question<'a> {
         let holders = |content| scoped.holders(content).collect::<Vec<&'m ScopedFile>>();
         let (ones, others) = (holders(a), holders(b));
         if a == b && ones.len() > 2 && !self.request.all {
-            let mut of_all = row((ones[0], ones[1]), score, matched);
+            let Some((one, other)) = named_alike(&ones) else {
+                return;
+            };
+            let mut of_all = row((one, other), score, matched);
             of_all.copies = Some(ones.len() as u64);
             rows.push(of_all);
             return;
