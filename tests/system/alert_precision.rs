@@ -91,6 +91,9 @@ fn revised(text: &str, revision: usize) -> String {
     words.join(" ")
 }
 
+/// Where a file of the tree is.
+type Place<'a> = dyn Fn(&str) -> std::path::PathBuf + 'a;
+
 #[test]
 #[allow(clippy::too_many_lines)]
 fn a_day_of_edits_raises_the_alerts_that_it_should() {
@@ -125,8 +128,7 @@ fn a_day_of_edits_raises_the_alerts_that_it_should() {
     let daemon = sandbox.daemon([""; 0]);
     daemon.sync();
     let mut day = Day::default();
-    let mut step = |expected: &[(&str, &str)],
-                    act: &dyn Fn(&dyn Fn(&str) -> std::path::PathBuf)| {
+    let mut step = |expected: &[(&str, &str)], act: &dyn Fn(&Place<'_>)| {
         day.step(&sandbox, &daemon, expected, act);
     };
 
@@ -159,7 +161,7 @@ fn a_day_of_edits_raises_the_alerts_that_it_should() {
     }
     // Renames and moves.
     step(&[], &|at| {
-        fs::rename(at("letters/20.txt"), at("letters/renamed.txt")).expect("renamed")
+        fs::rename(at("letters/20.txt"), at("letters/renamed.txt")).expect("renamed");
     });
     step(&[], &|at| {
         fs::create_dir(at("old")).expect("a folder");
@@ -180,7 +182,7 @@ fn a_day_of_edits_raises_the_alerts_that_it_should() {
     for n in 1..4 {
         let (copy, original) = (format!("export/{n}.docx"), format!("documents/{n}.odt"));
         step(&[(&copy, &original)], &|at| {
-            write(&at(&copy), docx(&letter(100 + n)))
+            write(&at(&copy), docx(&letter(100 + n)));
         });
     }
     step(&[("export/4.pdf", "documents/4.odt")], &|at| {
@@ -199,7 +201,7 @@ fn a_day_of_edits_raises_the_alerts_that_it_should() {
     }
     for n in 0..6 {
         step(&[], &|at| {
-            write(&at(&format!("sources/new {n}.c")), source(300 + n))
+            write(&at(&format!("sources/new {n}.c")), source(300 + n));
         });
     }
     for n in 15..18 {

@@ -373,12 +373,15 @@ fn two_invoices_are_said_to_differ_only_in_numbers() {
     assert_eq!(json["layer"], "text");
 }
 
+/// Makes a document of a text.
+type Maker = fn(&str) -> Vec<u8>;
+
 /// Parts of a template are no evidence: two documents that one program made are similar by their
 /// texts or not at all, whatever the verb.
 #[test]
 fn documents_of_one_program_are_no_kin_by_their_template() {
     let sandbox = Sandbox::new();
-    let makers: [(&str, fn(&str) -> Vec<u8>); 3] = [("docx", docx), ("odt", odt), ("pdf", pdf)];
+    let makers: [(&str, Maker); 3] = [("docx", docx), ("odt", odt), ("pdf", pdf)];
     let (one, other) = (sentences(1, 40), sentences(2, 40));
     let edited = one.replacen("end.", "fin.", 4);
     for (ending, make) in makers {

@@ -21,7 +21,7 @@ use super::sort::{Merge, Record, Sorter, put_words, take_words};
 use super::table::Table;
 use crate::ask::AskError;
 use crate::nominate::evidence::{CHUNK, Counts, Kept, chunk_keys, fingerprint_keys};
-use crate::nominate::families::{Families, FamilyName};
+use crate::nominate::families::{Families, FamilyNames};
 use crate::parallel::{in_parallel, on_threads, threads};
 
 /// A piece of a content: the kind in the top bit, then the key, then the content's place.
@@ -110,7 +110,7 @@ pub(super) fn common_pieces(
                     continue;
                 };
                 let kept = Kept::of(snapshot, &row)?;
-                names.push((place, FamilyName::of(kept.id, &kept.signature)));
+                names.push((place, FamilyNames::of(kept.id, &kept.signature)));
                 for key in fingerprint_keys(&kept.sketch()) {
                     sorter.push(Posting::new(PostingKind::Fingerprint, key, place))?;
                 }
@@ -121,7 +121,7 @@ pub(super) fn common_pieces(
         }
     })?;
     let mut runs = Vec::new();
-    let mut names = vec![FamilyName::default(); table.all() as usize];
+    let mut names = vec![FamilyNames::default(); table.all() as usize];
     for (sorted, named) in found {
         runs.extend(sorted);
         for (place, name) in named {

@@ -15,10 +15,10 @@ use resemble_index::{PostingKind, ReadError, Snapshot};
 use crate::scope::ScopedFiles;
 
 /// So many lists are read.
-const LISTS: usize = 8;
+const LISTS: usize = 12;
 
-/// A copy stands in so many of them.
-const IN_LISTS: usize = 6;
+/// A copy stands in two of three of them: a line of its own has several samples.
+const IN_LISTS: (usize, usize) = (2, 3);
 
 /// So many of the contents that stand in most lists are looked at.
 const LOOKED_AT: usize = 32;
@@ -43,7 +43,7 @@ pub(crate) fn near_copies(
             *counts.entry(content).or_default() += 1;
         }
     })?;
-    let least = IN_LISTS.min(keys.len());
+    let least = (keys.len() * IN_LISTS.0).div_ceil(IN_LISTS.1);
     counts.retain(|_, lists| *lists >= least);
     if counts.len() <= FREE as usize {
         return Ok(Vec::new());

@@ -23,18 +23,25 @@ use std::sync::Arc;
 use resemble_core::similarity::discount::FREE;
 use resemble_core::{ContentId, Signature};
 
-/// What near-copies have in common.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct FamilyName(u64);
+/// The names of a content, ascending: its least fingerprints. By the first it is looked for; the
+/// others are for a copy whose own line has the least of all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct FamilyNames([u64; 4]);
 
-impl FamilyName {
+impl FamilyNames {
     /// Marks the names of contents without samples: each is its own family.
     const ALONE: u64 = 1 << 63;
 
-    /// The name of a content with this signature.
+    /// The names of a content with this signature.
     pub(crate) fn of(content: ContentId, signature: &Signature) -> Self {
-        let least = signature.fingerprints.iter().map(|f| f.0).min();
-        Self(least.unwrap_or(Self::ALONE | u64::from(content.0)))
+        let mut names = [Self::ALONE | u64::from(content.0); 4];
+        for fingerprint in &signature.fingerprints {
+            if fingerprint.0 < names[3] {
+                names[3] = fingerprint.0;
+                names.sort_unstable();
+            }
+        }
+        Self(names)
     }
 }
 
@@ -61,48 +68,64 @@ impl Families {
     /// The families of more than `few` contents with these names. `pieces` are the keys of all
     /// evidence of a content.
     pub(crate) fn of<E>(
-        names: &[FamilyName],
+        names: &[FamilyNames],
         few: u32,
         mut pieces: impl FnMut(u32) -> Result<HashSet<u64>, E>,
     ) -> Result<Self, E> {
-        let mut named: Vec<(FamilyName, u32)> = names.iter().copied().zip(0..).collect();
+        let first = names.iter().map(|names| names.0[0]);
+        let mut named: Vec<(u64, u32)> = first.zip(0..).collect();
         named.sort_unstable();
-        let mut families = Self::default();
+        let mut found: HashMap<u64, Vec<Family>> = HashMap::new();
+        let mut alone: Vec<u32> = Vec::new();
         for of_name in named.chunk_by(|a, b| a.0 == b.0) {
             // Few are held against each other.
             if of_name.len() <= few as usize {
+                alone.extend(of_name.iter().map(|&(_, place)| place));
                 continue;
             }
-            let mut leaders: Vec<(u32, HashSet<u64>)> = Vec::new();
-            let mut members = Vec::new();
+            let mut of_it: Vec<Family> = Vec::new();
             for &(_, place) in of_name {
                 let own = pieces(place)?;
-                match leaders.iter().find(|leader| are_alike(&leader.1, &own)) {
-                    Some(&(leader, _)) => members.push((place, leader)),
-                    None => leaders.push((place, own)),
+                match of_it.iter_mut().find(|family| family.has_copy(&own)) {
+                    Some(family) => family.members.push(place),
+                    None => of_it.push(Family {
+                        leader: place,
+                        pieces: own,
+                        members: Vec::new(),
+                    }),
                 }
-                if leaders.len() > FREE as usize && leaders.len() * MEMBERS > of_name.len() {
+                if of_it.len() > FREE as usize && of_it.len() * MEMBERS > of_name.len() {
                     break;
                 }
             }
-            if leaders.len() * MEMBERS > of_name.len() {
+            if of_it.len() * MEMBERS <= of_name.len() {
+                found.insert(of_name[0].0, of_it);
+            }
+        }
+        for place in alone {
+            let others = &names[place as usize].0[1..];
+            let Some(name) = others.iter().find(|name| found.contains_key(*name)) else {
                 continue;
+            };
+            let own = pieces(place)?;
+            let of_it = found.get_mut(name).into_iter().flatten();
+            if let Some(family) = of_it.into_iter().find(|family| family.has_copy(&own)) {
+                family.members.push(place);
             }
-            for (leader, of_leader) in &mut leaders {
-                let of_it = members.iter().filter(|member| member.1 == *leader);
-                let places: Vec<u32> = of_it.map(|member| member.0).collect();
-                // What the leader alone has not would nominate all others for each other.
-                let mut counts: HashMap<u64, u32> = HashMap::new();
-                for &place in &places {
-                    for piece in pieces(place)? {
-                        *counts.entry(piece).or_default() += 1;
-                    }
+        }
+        let mut families = Self::default();
+        for family in found.into_values().flatten() {
+            // What the leader alone has not would nominate all others for each other.
+            let mut counts: HashMap<u64, u32> = HashMap::new();
+            for &place in &family.members {
+                for piece in pieces(place)? {
+                    *counts.entry(piece).or_default() += 1;
                 }
-                counts.retain(|_, count| *count > FREE);
-                let shared = of_leader.iter().copied().chain(counts.into_keys());
-                let shared: LeaderPieces = Arc::new(shared.collect());
-                families.add(names.len() as u32, *leader, &places, &shared);
             }
+            counts.retain(|_, count| *count > FREE);
+            let shared = family.pieces.iter().copied().chain(counts.into_keys());
+            let shared: LeaderPieces = Arc::new(shared.collect());
+            families.add(names.len() as u32, family.leader, &family.members, &shared);
         }
         families.members.sort_unstable_by_key(|member| member.0);
         Ok(families)
@@ -143,15 +166,25 @@ impl Families {
     }
 }
 
-/// Whether two contents have most of their pieces in common.
-fn are_alike(a: &HashSet<u64>, b: &HashSet<u64>) -> bool {
-    let (few, many) = if a.len() <= b.len() { (a, b) } else { (b, a) };
-    let least = ALIKE * many.len() as f64;
-    if (few.len() as f64) < least {
-        return false;
+/// A content and its near-copies, by their places.
+struct Family {
+    leader: u32,
+    pieces: HashSet<u64>,
+    members: Vec<u32>,
+}
+
+impl Family {
+    /// Whether a content with these pieces has most of them in common with the leader.
+    fn has_copy(&self, own: &HashSet<u64>) -> bool {
+        let (a, b) = (&self.pieces, own);
+        let (few, many) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+        let least = ALIKE * many.len() as f64;
+        if (few.len() as f64) < least {
+            return false;
+        }
+        let shared = few.iter().filter(|piece| many.contains(piece)).count();
+        shared as f64 >= least
     }
-    let shared = few.iter().filter(|piece| many.contains(piece)).count();
-    shared as f64 >= least
 }
 
 #[cfg(test)]
@@ -161,7 +194,11 @@ mod tests {
     use super::*;
 
     fn families(names: &[u64], pieces: impl Fn(u32) -> HashSet<u64>) -> Families {
-        let names: Vec<FamilyName> = names.iter().map(|&name| FamilyName(name)).collect();
+        let all = |(name, place): (&u64, u64)| {
+            let others = [1, 2, 3].map(|other| 1_000_000 + place * 4 + other);
+            FamilyNames([*name, others[0], others[1], others[2]])
+        };
+        let names: Vec<FamilyNames> = names.iter().zip(0..).map(all).collect();
         let Ok(families) = Families::of(&names, FREE, |place| Ok::<_, Infallible>(pieces(place)));
         families
     }
@@ -194,6 +231,20 @@ mod tests {
         let places: Vec<u32> = (0..500).collect();
         assert_eq!(families.count(&places, &mut Vec::new()), 2);
         assert_eq!(families.members().count(), 498);
+    }
+
+    /// Every tenth copy has its least fingerprint in its own line.
+    #[test]
+    fn a_copy_with_another_name_is_a_member() {
+        let names: Vec<FamilyNames> = (0..500)
+            .map(|place| match place % 10 {
+                0 => FamilyNames([1_000_000 + place, 2_000_003, 2_000_004, 2_000_005]),
+                _ => FamilyNames([2_000_003, 2_000_004, 2_000_005, 2_000_006]),
+            })
+            .collect();
+        let of = |place| Ok::<_, Infallible>(copy(place, 4));
+        let Ok(families) = Families::of(&names, FREE, of);
+        assert_eq!(families.members().count(), 499);
     }
 
     /// A licence, and below it something else in each file.
