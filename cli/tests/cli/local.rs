@@ -358,7 +358,7 @@ fn hostile_names() {
     for name in names {
         env.write(std::ffi::OsStr::from_bytes(name), paragraphs(1, 20));
     }
-    let tsv = env.run(["pairs", ".", "--format", "tsv"]);
+    let tsv = env.run(["pairs", ".", "--all", "--format", "tsv"]);
     assert_eq!((tsv.code, tsv.err.as_str()), (0, ""));
     let lines: Vec<&[u8]> = tsv
         .out

@@ -98,7 +98,7 @@ fn long_output_goes_through_the_pager() {
         let paged = std::fs::read_to_string(&seen).unwrap_or_default();
         (code, shown.lines().count(), paged.lines().count())
     };
-    let pairs = ["pairs", "docs", "--color", "never"];
+    let pairs = ["pairs", "docs", "--all", "--color", "never"];
     assert_eq!(ask(&pairs, 30, &pager), (Some(0), 28, 0), "it fits");
     assert_eq!(ask(&pairs, 24, &pager), (Some(0), 0, 28), "it does not");
     assert_eq!(ask(&pairs, 0, &pager), (Some(0), 28, 0), "no size");

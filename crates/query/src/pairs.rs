@@ -32,7 +32,7 @@ use crate::parallel::{ordered, threads};
 use crate::prove::archives::Archives;
 use crate::prove::contents::{ContentReader, WantedContent, WantedOfKind};
 use crate::prove::exact::judged;
-use crate::prove::pairwise::{COMPARED, DraftPair, Measured, OneByOne};
+use crate::prove::pairwise::{COMPARED, DraftPair, MeasuredPair, OneByOne};
 use crate::prove::read::LARGEST_READ;
 use crate::prove::texts::{TEXTS_READ, Texts};
 use crate::renditions::owners::RenditionOwners;
@@ -494,7 +494,7 @@ impl WorkerPairs {
     }
 
     /// Keeps a pair of which the contents were measured for one another, or could not be.
-    fn others(&mut self, question: &Question<'_>, (a, b): (&Kept, &Kept), measured: Measured) {
+    fn others(&mut self, question: &Question<'_>, (a, b): (&Kept, &Kept), measured: MeasuredPair) {
         let counts = question.counts;
         let sketches = (a.sketch(), b.sketch());
         let unit = question.request.unit.into();

@@ -5,8 +5,13 @@ use super::*;
 #[test]
 fn a_second_look_gives_the_same_with_and_without_the_cache() {
     let env = collection();
-    let ask =
-        |options: &[&str]| env.run(["pairs", "docs", "--format", "json"].iter().chain(options));
+    let ask = |options: &[&str]| {
+        env.run(
+            ["pairs", "docs", "--all", "--format", "json"]
+                .iter()
+                .chain(options),
+        )
+    };
     let first = ask(&[]);
     assert_eq!(first.code, 0);
     let cache = env.home().join(".cache/resemble/cache.redb");

@@ -75,8 +75,7 @@ fn pages_of_lists() {
         browser.open(&page);
         let json = env.run([args, &["--format", "json"]].concat()).json();
         let rows = json[section].as_array().unwrap().len();
-        let relation = usize::from(section == "results");
-        let shares = column(&mut browser, section, 1 + relation);
+        let shares = column(&mut browser, section, 2);
         assert_eq!(shares.len(), rows);
         assert_eq!((shares[0].as_str(), shares[1].as_str()), ("100 %", "99 %"));
         let names = column(&mut browser, section, 0);

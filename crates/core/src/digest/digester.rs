@@ -140,7 +140,13 @@ impl Digester {
     pub fn update_zeros(&mut self, count: u64) {
         let from = self.position();
         self.kind.update_zeros(count);
-        self.words(&[0]);
+        // Behind what decides whether it is text, one zero ends a word as well as many.
+        let mut decides = count.clamp(1, Shingler::DECIDED as u64) as usize;
+        while decides > 0 {
+            let zeros = decides.min(1 << 10);
+            self.words(&[0; 1 << 10][..zeros]);
+            decides -= zeros;
+        }
         let Self { code, codes, .. } = self;
         code.update_zeros(count, &mut |sample| codes.push(sample));
         self.content.update_zeros(count);

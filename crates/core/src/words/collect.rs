@@ -8,8 +8,8 @@ use crate::words::{Folding, Short, Sink, tokenize};
 pub(crate) struct CollectedWords {
     /// The shingle that begins with each word. A text of one to four words has one shingle.
     pub(crate) shingles: Vec<u64>,
-    /// For each word the bytes in UTF-8 of all words up to its end, each with one for what separates
-    /// it from the next.
+    /// For each word the bytes in UTF-8 of all words up to its end, each with one for what
+    /// separates it from the next.
     pub(crate) ends: Vec<u32>,
     /// What names all words in order, if they are enough to judge.
     pub(crate) digest: Option<WordsDigest>,

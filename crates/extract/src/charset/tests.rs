@@ -194,9 +194,16 @@ fn utf16(text: &str) -> Vec<u8> {
 /// scripts.
 #[test]
 fn scripts_with_many_marks_are_recognised() {
-    let khmer = "កិច្ចប្រជុំ\u{200b}បាន\u{200b}ចាប់ផ្តើម\u{200b}នៅ\u{200b}ម៉ោង\u{200b}ប្រាំពីរ\u{200b}កន្លះ។\n";
-    let burmese = "အစည်းအဝေးကို ခုနစ်နာရီခွဲတွင် စတင်ခဲ့သည်။ ဥက္ကဋ္ဌက အဖွဲ့ဝင်များကို ကြိုဆိုခဲ့သည်။\n";
-    let tibetan = "ཚོགས་འདུ་ཆུ་ཚོད་བདུན་དང་ཕྱེད་ཀར་འགོ་བཙུགས། ཚོགས་གཙོས་ཚོགས་མི་རྣམས་ལ་དགའ་བསུ་ཞུས།\n";
+    let khmer = concat!(
+        "កិច្ចប្រជុំ\u{200b}បាន\u{200b}ចាប់ផ្តើម\u{200b}",
+        "នៅ\u{200b}ម៉ោង\u{200b}ប្រាំពីរ\u{200b}កន្លះ។\n"
+    );
+    let begin = "အစည်းအဝေးကို ခုနစ်နာရီခွဲတွင် စတင်ခဲ့သည်။";
+    let burmese = &format!("{begin} ဥက္ကဋ္ဌက အဖွဲ့ဝင်များကို ကြိုဆိုခဲ့သည်။\n");
+    let tibetan = concat!(
+        "ཚོགས་འདུ་ཆུ་ཚོད་བདུན་དང་ཕྱེད་ཀར་འགོ་བཙུགས",
+        "། ཚོགས་གཙོས་ཚོགས་མི་རྣམས་ལ་དགའ་བསུ་ཞུས།\n"
+    );
     for text in [khmer, burmese, tibetan] {
         let found = of(&utf16(&text.repeat(3)));
         assert_eq!(found, Some(Charset::Listed(UTF_16LE)), "{text}");

@@ -86,8 +86,8 @@ pub(super) struct CommonPieces {
 /// Contents whose pieces are read at once.
 const BATCH: usize = 256;
 
-/// Takes the pieces of all contents. More than `few` near-copies are a family. Every piece that more than `limit` otherwise different ones of
-/// them have is ignored.
+/// Takes the pieces of all contents. More than `few` near-copies are a family. Every piece that
+/// more than `limit` otherwise different ones of them have is ignored.
 pub(super) fn common_pieces(
     snapshot: &Snapshot,
     table: &Table,

@@ -39,14 +39,14 @@ pub(crate) struct OneByOne<'a> {
 }
 
 /// The measures and the sizes that they are of; `None`: the pair keeps its estimate.
-pub(crate) type Measured = Option<(Proven, (ByteLen, ByteLen))>;
+pub(crate) type MeasuredPair = Option<(Proven, (ByteLen, ByteLen))>;
 
 impl OneByOne<'_> {
     /// Measures these pairs, in their order, and says what could not be read.
     pub(crate) fn prove(
         &self,
         drafts: &[DraftPair],
-    ) -> Result<(Vec<Measured>, Vec<SoftError>), AskError> {
+    ) -> Result<(Vec<MeasuredPair>, Vec<SoftError>), AskError> {
         let mut order: Vec<usize> = (0..drafts.len()).collect();
         let rank = |at: usize| {
             let draft = &drafts[at];
@@ -61,7 +61,7 @@ impl OneByOne<'_> {
             is_enough
         });
         order.truncate(within.count());
-        let mut measured: Vec<Measured> = vec![None; drafts.len()];
+        let mut measured: Vec<MeasuredPair> = vec![None; drafts.len()];
         for &at in &order {
             measured[at] = self.known(&drafts[at]);
         }
@@ -111,7 +111,7 @@ impl OneByOne<'_> {
         self.contents[place].0.size
     }
 
-    fn known(&self, draft: &DraftPair) -> Measured {
+    fn known(&self, draft: &DraftPair) -> MeasuredPair {
         let ((a, a_kind), (b, b_kind)) = (&self.contents[draft.a], &self.contents[draft.b]);
         let unit = unit_of(*a_kind, *b_kind, self.asked);
         let snapshot = self.reader.snapshot;

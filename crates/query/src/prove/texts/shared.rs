@@ -37,7 +37,7 @@ impl SharedShingles {
             })
             .collect();
         let parts = PARTS * threads();
-        let number_part = |part: usize, found: &mut Vec<Occurrence>| {
+        let number_part = |part: usize, found: &mut Vec<ShingleOccurrence>| {
             stop.go_on()?;
             found.clear();
             for (text, read) in (0u32..).zip(texts) {
@@ -115,7 +115,7 @@ impl SharedShingles {
 }
 
 /// A shingle, the text that has it, and where among those that the text still has.
-type Occurrence = (u64, u32, u32);
+type ShingleOccurrence = (u64, u32, u32);
 
 fn part_of(shingle: u64, parts: usize) -> usize {
     ((u128::from(shingle) * parts as u128) >> 64) as usize
