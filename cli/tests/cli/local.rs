@@ -383,7 +383,7 @@ fn hostile_names() {
     ];
     assert_eq!(seen, expected);
 
-    let json = env.run(["pairs", ".", "--format", "json"]).json();
+    let json = env.run(["pairs", ".", "--all", "--format", "json"]).json();
     let odd = json["pairs"]
         .as_array()
         .unwrap()

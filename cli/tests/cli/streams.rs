@@ -102,18 +102,18 @@ fn long_output_goes_through_the_pager() {
     assert_eq!(ask(&pairs, 30, &pager), (Some(0), 28, 0), "it fits");
     assert_eq!(ask(&pairs, 24, &pager), (Some(0), 0, 28), "it does not");
     assert_eq!(ask(&pairs, 0, &pager), (Some(0), 28, 0), "no size");
-    let without = ["pairs", "docs", "--no-pager"];
+    let without = ["pairs", "docs", "--all", "--no-pager"];
     assert_eq!(ask(&without, 24, &pager), (Some(0), 28, 0));
     assert_eq!(ask(&pairs, 24, ""), (Some(0), 28, 0));
     assert_eq!(ask(&pairs, 24, "no-such-pager"), (Some(0), 28, 0));
     assert_eq!(ask(&pairs, 24, "exit 3"), (Some(0), 0, 0), "seen enough");
     // Into a file, and as data, nothing is paged.
     assert_eq!(
-        ask(&["pairs", "docs", "-o", "../out"], 24, &pager),
+        ask(&["pairs", "docs", "--all", "-o", "../out"], 24, &pager),
         (Some(0), 0, 0)
     );
     assert_eq!(
-        ask(&["pairs", "docs", "--format", "tsv"], 24, &pager),
+        ask(&["pairs", "docs", "--all", "--format", "tsv"], 24, &pager),
         (Some(0), 28, 0)
     );
     // `covered` has the exit code of its answer, whatever the pager does.

@@ -12,6 +12,8 @@
 //! 3. What stands for files (`renditions`) is among the contents. Whatever two files are met by,
 //!    the best of it is their row (`meet`).
 
+use std::collections::HashSet;
+
 use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::proof::{Proven, unit_of};
 use resemble_core::similarity::{Proof, Unit};
@@ -73,6 +75,13 @@ pub fn pairs_with_parts(
     let (mut kept, wanted) = keep(reader)?;
     let among = texts_among(request, reader, &wanted)?;
     let texts = Texts::read(reader, &among, !request.text, limit)?;
+    // A template ends in the middle of a chunk, whose beginning is left of it in all payloads. Only
+    // the samples say what of that is template.
+    let marked: Vec<HashSet<u64>> = if snapshot.templates().is_empty() {
+        Vec::new()
+    } else {
+        kept.iter().map(Kept::pieces).collect()
+    };
     texts.take_over(&mut kept);
     let (block, counts) = PostingBlock::counting(kept, limit, snapshot.stop());
     let question = Question {
@@ -87,6 +96,13 @@ pub fn pairs_with_parts(
         WorkerPairs::default,
         |found, (a, b), proof, rarity| {
             let pair = (&block.kept[a], &block.kept[b]);
+            if marked
+                .get(a)
+                .zip(marked.get(b))
+                .is_some_and(|(a, b)| a.is_disjoint(b))
+            {
+                return Ok(());
+            }
             if Unit::from(request.unit) == Unit::Bytes {
                 let estimate = Score::new(proof.containment());
                 found.drafts.push(DraftPair { a, b, estimate });
