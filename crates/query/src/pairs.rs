@@ -209,12 +209,7 @@ fn keep(reader: ContentReader<'_>) -> Result<(Vec<Kept>, Vec<WantedOfKind>), Ask
     let mut wanted = Vec::with_capacity(rows.len());
     for (_, row) in rows {
         kept.push(Kept::of(snapshot, &row)?);
-        let content = WantedContent {
-            id: row.id,
-            digest: row.digest,
-            size: row.size,
-        };
-        wanted.push((content, row.kind));
+        wanted.push((WantedContent::of(&row), row.kind));
     }
     Ok((kept, wanted))
 }

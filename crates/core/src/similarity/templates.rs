@@ -140,6 +140,14 @@ impl Templates {
         self.chunks.contains(&(run.hash, run.len))
     }
 
+    /// [`Self::payload`] of bytes that are not needed otherwise.
+    pub fn into_payload(&self, bytes: Vec<u8>) -> Vec<u8> {
+        match self.payload(&bytes) {
+            Cow::Borrowed(_) => bytes,
+            Cow::Owned(payload) => payload,
+        }
+    }
+
     /// The bytes without what is template, for measures that are computed on bytes.
     ///
     /// Left out are the template's chunks and windows, and what lies between two of its windows

@@ -96,6 +96,8 @@ pub(super) struct Prover<'a> {
     budget: Budget,
     /// What the subject holds, or its one content in the place of that; `None`: it cannot be read.
     held: OnceLock<Option<ProvableMembers>>,
+    /// The bytes of the subject, if they were read and are still to be measured.
+    own: Option<Vec<u8>>,
     pub(super) errors: Vec<SoftError>,
 }
 
@@ -119,6 +121,7 @@ impl<'a> Prover<'a> {
             min_shared,
             budget,
             held: OnceLock::new(),
+            own: None,
             errors: Vec::new(),
         }
     }
@@ -230,7 +233,11 @@ impl<'a> Prover<'a> {
         for side in sides {
             if let Entry::Vacant(unread) = subjects.entry(side.rendition) {
                 let mut errors = Vec::new();
-                let read = self.read_subject(side.rendition, &side.content, &mut errors)?;
+                let known = self.own.take_if(|_| side.rendition == Rendition::Own);
+                let read = match known {
+                    Some(bytes) => Some(bytes),
+                    None => self.read_subject(side.rendition, &side.content, &mut errors)?,
+                };
                 self.errors.extend(errors);
                 let templates = self.snapshot.templates();
                 unread.insert(read.map(|bytes| provable(templates, side.kind, bytes)));
@@ -240,18 +247,19 @@ impl<'a> Prover<'a> {
     }
 
     /// The bytes of the subject as this rendition of it, if no archive has to be opened for them.
+    /// They are kept until they are measured.
     pub(super) fn subject_bytes(
         &mut self,
         rendition: Rendition,
         digest: &Digest,
-    ) -> Result<Option<Vec<u8>>, AskError> {
+    ) -> Result<Option<&[u8]>, AskError> {
         if rendition != Rendition::Own || self.subject.member.is_some() {
             return Ok(None);
         }
         let mut errors = Vec::new();
-        let read = self.read_subject(rendition, &digest.content, &mut errors)?;
+        self.own = self.read_subject(rendition, &digest.content, &mut errors)?;
         self.errors.extend(errors);
-        Ok(read)
+        Ok(self.own.as_deref())
     }
 
     /// What reading a content costs, in bytes of a file that is only read: what stands for a file,

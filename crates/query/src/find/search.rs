@@ -188,7 +188,7 @@ impl Search<'_> {
             return Ok(None);
         };
         Ok(Some(Digest {
-            signature: words::sample(&bytes, &self.snapshot.params().posted),
+            signature: words::sample(bytes, &self.snapshot.params().posted),
             ..digest.clone()
         }))
     }

@@ -43,6 +43,7 @@ use resemble_proto::path::PathText;
 use resemble_scan::parts::PartReader;
 
 use crate::ask::AskError;
+use crate::prove::contents::ContentReader;
 use crate::prove::many::PairProver;
 use crate::renditions::owners::RenditionOwners;
 use crate::scope::ScopedFiles;
@@ -141,8 +142,13 @@ impl Collection {
             None => About::Everything,
             Some(path) => asked(snapshot, &scoped, &table, path, &mut errors)?,
         };
-        let files = (snapshot, &scoped);
-        let prover = PairProver::new(files, &renditions, part_reader, room.part(3));
+        let reader = ContentReader {
+            snapshot,
+            scoped: &scoped,
+            renditions: &renditions,
+            part_reader,
+        };
+        let prover = PairProver::new(reader, room.part(3));
         let solver = Solver {
             snapshot,
             table: &table,
@@ -190,8 +196,13 @@ impl Collection {
         snapshot: &'a Snapshot,
         part_reader: Option<&'a dyn PartReader>,
     ) -> PairProver<'a> {
-        let files = (snapshot, &self.scoped);
-        PairProver::new(files, &self.renditions, part_reader, self.room.part(3))
+        let reader = ContentReader {
+            snapshot,
+            scoped: &self.scoped,
+            renditions: &self.renditions,
+            part_reader,
+        };
+        PairProver::new(reader, self.room.part(3))
     }
 
     fn network(&self) -> LinkSimilarity<'_> {

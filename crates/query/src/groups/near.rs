@@ -18,6 +18,7 @@ use super::solve::Solver;
 use super::table::Table;
 use super::terms::LinkTerms;
 use crate::ask::AskError;
+use crate::prove::contents::ContentReader;
 use crate::prove::many::PairProver;
 use crate::renditions::owners::RenditionOwners;
 use crate::scope::ScopedFiles;
@@ -55,8 +56,13 @@ pub(crate) fn near_links(
     let limit = snapshot.boilerplate_limit();
     // A near-copy is not wanted by the leader of its family, but by one in another directory.
     let common = common_pieces(snapshot, &table, (limit, limit), room, dir)?;
-    let files = (snapshot, scoped);
-    let prover = PairProver::new(files, &renditions, part_reader, None);
+    let reader = ContentReader {
+        snapshot,
+        scoped,
+        renditions: &renditions,
+        part_reader,
+    };
+    let prover = PairProver::new(reader, None);
     let is_wanted = |a: u32, b: u32| (near.is_wanted)(table.id(a), table.id(b));
     let solver = Solver {
         snapshot,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use resemble_core::hash::content;
 use resemble_core::{ByteLen, ContentDigest, ContentId, ContentKind};
-use resemble_index::Snapshot;
+use resemble_index::{ContentRow, Snapshot};
 use resemble_proto::message::{SoftError, SoftErrorKind};
 use resemble_proto::path::PathText;
 use resemble_scan::parts::{HEAD, PartReader};
@@ -21,7 +21,7 @@ use crate::renditions::owners::RenditionOwners;
 use crate::scope::ScopedFiles;
 
 /// So many of the files with one content are tried.
-const TRIED: usize = 3;
+const TRIED: usize = 4;
 
 /// A content of a question.
 #[derive(Clone, Copy, Debug)]
@@ -34,8 +34,19 @@ pub(crate) struct WantedContent {
 /// A content, and what it is to the index.
 pub(crate) type WantedOfKind = (WantedContent, ContentKind);
 
+impl WantedContent {
+    /// A content of the index.
+    pub(crate) const fn of(row: &ContentRow) -> Self {
+        Self {
+            id: row.id,
+            digest: row.digest,
+            size: row.size,
+        }
+    }
+}
+
 /// Reads contents.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct ContentReader<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) scoped: &'a ScopedFiles,
@@ -67,9 +78,9 @@ impl ContentReader<'_> {
                 Err(error) => failure = Some(soft_error(&holder.path, &error)),
             }
         }
-        Ok(Err(
-            failure.unwrap_or_else(|| Self::unread(&PathBuf::new(), CHANGED))
-        ))
+        let failure = failure.unwrap_or_else(|| Self::unread(&PathBuf::new(), CHANGED));
+        // The text of a document may say the same.
+        Ok(self.text_of_document(wanted).map_err(|_| failure))
     }
 
     /// Whether a content is a plain text in another encoding than UTF-8, as far as its beginning
@@ -116,28 +127,6 @@ impl ContentReader<'_> {
             message: message.to_owned(),
         }
     }
-}
-
-/// The text of a document, made of it again, if it still is this content.
-pub(crate) fn text_of_document(
-    (snapshot, scoped): (&Snapshot, &ScopedFiles),
-    renditions: &RenditionOwners,
-    part_reader: &dyn PartReader,
-    id: ContentId,
-) -> Result<Option<Vec<u8>>, AskError> {
-    let owners = renditions.owners(id).iter();
-    let mut owners = owners.filter(|(_, rendition)| !rendition.is_whole());
-    let holder = owners
-        .next()
-        .and_then(|&(owner, _)| scoped.holders(owner).next());
-    let (Some(holder), Some(row)) = (holder, snapshot.content(id)?) else {
-        return Ok(None);
-    };
-    // What cannot be read now keeps its estimate.
-    let extracted = extract(&holder.path, part_reader).ok().flatten();
-    let texts = extracted.map(|extracted| [extracted.text, extracted.packed]);
-    let mut texts = texts.into_iter().flatten().flatten();
-    Ok(texts.find(|text| content::digest(text) == row.digest))
 }
 
 fn head_of(path: &Path) -> Result<Vec<u8>, AskError> {

@@ -20,12 +20,7 @@ pub(crate) struct Proven {
 
 /// A content of this kind ready to be measured against others, without what is template.
 pub(crate) fn provable(templates: &Templates, kind: ContentKind, bytes: Vec<u8>) -> Provable {
-    let bytes = if templates.is_empty() {
-        bytes
-    } else {
-        templates.payload(&bytes).into_owned()
-    };
-    Provable::new(kind, bytes)
+    Provable::new(kind, templates.into_payload(bytes))
 }
 
 /// Measures two contents that are not identical: in words if both are texts, unless bytes are asked

@@ -18,15 +18,12 @@ use resemble_core::ByteLen;
 use resemble_core::ContentId;
 use resemble_core::similarity::Unit;
 use resemble_core::similarity::proof::{self, ShingledText, unit_of};
-use resemble_index::{ContentRow, Snapshot};
-use resemble_scan::parts::PartReader;
+use resemble_index::ContentRow;
 
 use crate::ask::AskError;
-use crate::prove::contents::text_of_document;
+use crate::prove::contents::{ContentReader, WantedContent};
 use crate::prove::exact::{Proven, judged};
-use crate::prove::read::{LARGEST_READ, bytes_if};
-use crate::renditions::owners::RenditionOwners;
-use crate::scope::ScopedFiles;
+use crate::prove::read::LARGEST_READ;
 
 /// Bytes of memory that the store takes where memory is not bounded.
 const USUAL_ROOM: u64 = 40 << 20;
@@ -39,17 +36,10 @@ const LARGE: ByteLen = ByteLen(4 << 20);
 /// sooner than looked up.
 const KEPT: ByteLen = ByteLen(16 << 10);
 
-/// If a file cannot be read, or is no longer what the index has, so many others with the same
-/// content are tried.
-const TRIED: usize = 4;
-
 /// Measures pairs of contents where they stand.
 #[derive(Debug)]
 pub(crate) struct PairProver<'a> {
-    snapshot: &'a Snapshot,
-    scoped: &'a ScopedFiles,
-    renditions: &'a RenditionOwners,
-    part_reader: Option<&'a dyn PartReader>,
+    reader: ContentReader<'a>,
     ready: Mutex<ReadyContents>,
     /// Held by who reads a content of more than [`LARGE`] bytes.
     large: Mutex<()>,
@@ -68,17 +58,9 @@ enum ReadyContent {
 impl<'a> PairProver<'a> {
     /// For the contents of these files, and what stands for them. `room`: the bytes of memory that
     /// contents ready to be measured take, besides those of the pairs being measured.
-    pub(crate) fn new(
-        (snapshot, scoped): (&'a Snapshot, &'a ScopedFiles),
-        renditions: &'a RenditionOwners,
-        part_reader: Option<&'a dyn PartReader>,
-        room: Option<u64>,
-    ) -> Self {
+    pub(crate) fn new(reader: ContentReader<'a>, room: Option<u64>) -> Self {
         Self {
-            snapshot,
-            scoped,
-            renditions,
-            part_reader,
+            reader,
             ready: Mutex::new(ReadyContents {
                 young: HashMap::new(),
                 old: HashMap::new(),
@@ -101,8 +83,9 @@ impl<'a> PairProver<'a> {
             return Ok(None);
         }
         let unit = unit_of(a.kind, b.kind, Unit::Words);
+        let snapshot = self.reader.snapshot;
         let is_kept = a.size + b.size >= KEPT;
-        if is_kept && let Some(found) = self.snapshot.kept_measures(&a.digest, &b.digest, unit) {
+        if is_kept && let Some(found) = snapshot.kept_measures(&a.digest, &b.digest, unit) {
             return Ok(Some(judged(found, (a.size, b.size), min_shared)));
         }
         let one = self.ready(a, unit)?;
@@ -122,7 +105,7 @@ impl<'a> PairProver<'a> {
             _ => return Ok(None),
         };
         if is_kept {
-            self.snapshot.keep_measures(&a.digest, &b.digest, &found);
+            snapshot.keep_measures(&a.digest, &b.digest, &found);
         }
         Ok(Some(judged(found, sizes, min_shared)))
     }
@@ -134,13 +117,9 @@ impl<'a> PairProver<'a> {
             return Ok(known);
         }
         let _one_at_a_time = (row.size > LARGE).then(|| self.large.lock());
-        let templates = self.snapshot.templates();
+        let templates = self.reader.snapshot.templates();
         let ready = |bytes: Vec<u8>| {
-            let bytes = if templates.is_empty() {
-                bytes
-            } else {
-                templates.payload(&bytes).into_owned()
-            };
+            let bytes = templates.into_payload(bytes);
             match unit {
                 Unit::Words => {
                     let size = ByteLen(bytes.len() as u64);
@@ -149,26 +128,11 @@ impl<'a> PairProver<'a> {
                 Unit::Bytes => ReadyContent::Bytes(bytes),
             }
         };
-        let read = self.read(row)?;
+        // What cannot be read now keeps its estimate.
+        let read = self.reader.read(&WantedContent::of(row))?.ok();
         let ready = Arc::new(read.map_or(ReadyContent::Unreadable, ready));
         self.ready.lock().put(key, Arc::clone(&ready));
         Ok(ready)
-    }
-
-    /// The bytes of a content where it stands.
-    fn read(&self, row: &ContentRow) -> Result<Option<Vec<u8>>, AskError> {
-        for holder in self.scoped.holders(row.id).take(TRIED) {
-            match bytes_if(&holder.path, &row.digest) {
-                Ok(Some(bytes)) => return Ok(Some(bytes)),
-                Err(AskError::Cancelled) => return Err(AskError::Cancelled),
-                // What cannot be read now keeps its estimate.
-                Ok(None) | Err(_) => {}
-            }
-        }
-        let files = (self.snapshot, self.scoped);
-        self.part_reader.map_or(Ok(None), |part_reader| {
-            text_of_document(files, self.renditions, part_reader, row.id)
-        })
     }
 }
 

@@ -117,17 +117,10 @@ pub(crate) fn are_of(held: &[HeldContent], wholes: &[Option<WholeDigest>; 2]) ->
 
 /// Contents ready to be measured, without what is template.
 pub(crate) fn provable_members(templates: &Templates, held: Vec<HeldContent>) -> ProvableMembers {
-    let payload = |bytes: Vec<u8>| {
-        if templates.is_empty() {
-            bytes
-        } else {
-            templates.payload(&bytes).into_owned()
-        }
-    };
     let members = held.into_iter();
     ProvableMembers::new(
         members
-            .map(|content| (content.kind, payload(content.bytes)))
+            .map(|content| (content.kind, templates.into_payload(content.bytes)))
             .collect(),
     )
 }

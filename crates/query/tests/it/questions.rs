@@ -22,13 +22,13 @@ struct Collection {
 }
 
 impl Collection {
-    fn new(files: Vec<(&str, Vec<u8>)>) -> Self {
+    fn new<P: AsRef<Path>>(files: Vec<(P, Vec<u8>)>) -> Self {
         let index = Index::in_memory(&Params::default()).expect("an index in memory");
         let mut ino = 0;
         let changes = files.iter().map(|(path, bytes)| {
             ino += 1;
             Change::File {
-                path: PathBuf::from(path),
+                path: path.as_ref().to_owned(),
                 stat: FileStat {
                     fs: FsId("test".into()),
                     ino,
@@ -46,7 +46,7 @@ impl Collection {
         index.apply(changes.collect()).expect("a batch");
         let files = files
             .into_iter()
-            .map(|(path, bytes)| (PathBuf::from(path), bytes))
+            .map(|(path, bytes)| (path.as_ref().to_owned(), bytes))
             .collect();
         Self { index, files }
     }
@@ -282,10 +282,6 @@ fn near_copies_are_listed_however_many_they_are() {
             .map(|n| (format!("/pages/{n}.txt"), copy(n)))
             .collect();
         files.extend((0..50).map(|n| (format!("/others/{n}.txt"), noise(90_000 + n, 6_000))));
-        let files = files
-            .iter()
-            .map(|(path, bytes)| (path.as_str(), bytes.clone()))
-            .collect();
         let collection = Collection::new(files);
         collection.index.finish_bulk().expect("counted");
         let answer = collection.find("/pages/9.txt", &FindOptions::default());
@@ -327,10 +323,6 @@ fn a_header_in_more_files_than_the_limit_nominates_nobody_but_a_family_stays_who
         version.splice(5_000..5_001, format!("<{n}>").into_bytes());
         (format!("/versions/{n}.txt"), version)
     }));
-    let files = files
-        .iter()
-        .map(|(path, bytes)| (path.as_str(), bytes.clone()))
-        .collect();
     let collection = Collection::new(files);
     collection.index.finish_bulk().expect("counted");
     let alone = collection.find("/kernel/5.c", &FindOptions::default());
