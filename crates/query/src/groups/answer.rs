@@ -153,7 +153,10 @@ fn cluster(shown: &Shown<'_>, group: Group, members: &[u32]) -> Result<Cluster, 
         }
         links.extend(halves.iter().filter(within).filter(|half| half.to > member));
     }
-    let to_center = |member: u32| of_center.iter().find(|half| half.to == member);
+    let to_center = |member: u32| {
+        let at = of_center.binary_search_by_key(&member, |half| half.to);
+        at.ok().map(|at| of_center[at])
+    };
     let ties: Vec<Tie> = of_center.iter().map(HalfLink::tie).collect();
     let shape = Shape::of(&ties);
     let mut rows = Vec::new();
@@ -177,7 +180,7 @@ fn cluster(shown: &Shown<'_>, group: Group, members: &[u32]) -> Result<Cluster, 
     }
     // Furthest from the centre first.
     let mut far: Vec<u32> = members.to_vec();
-    far.sort_by_key(|&place| {
+    far.sort_by_cached_key(|&place| {
         let score = to_center(place).map(|half| half.tie().containment());
         (score.unwrap_or(u32::MAX), place)
     });

@@ -13,6 +13,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use resemble_core::Relation;
 use resemble_core::cluster::UnionFind;
 use resemble_index::{PostingKind, Snapshot};
 
@@ -21,8 +22,9 @@ use super::sort::{Merge, Record, Sorter, put_words, take_words};
 use super::table::Table;
 use crate::ask::AskError;
 use crate::nominate::evidence::{CHUNK, Counts, Kept, chunk_keys, fingerprint_keys};
-use crate::nominate::families::{Families, FamilyNames};
+use crate::nominate::families::{Families, FamilyNames, NearCopies, are_near_copies};
 use crate::parallel::{in_parallel, on_threads, threads};
+use crate::prove::many::PairProver;
 
 /// A piece of a content: the kind in the top bit, then the key, then the content's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,12 +91,12 @@ const BATCH: usize = 256;
 /// Takes the pieces of all contents. More than `few` near-copies are a family. Every piece that
 /// more than `limit` otherwise different ones of them have is ignored.
 pub(super) fn common_pieces(
-    snapshot: &Snapshot,
-    table: &Table,
+    (table, prover): (&Table, &PairProver<'_>),
     (limit, few): (u32, u32),
     room: Room,
     dir: &Path,
 ) -> Result<CommonPieces, AskError> {
+    let snapshot = prover.snapshot();
     let next = AtomicUsize::new(0);
     let threads = threads();
     let found = on_threads(threads, || {
@@ -128,11 +130,7 @@ pub(super) fn common_pieces(
             names[place as usize] = name;
         }
     }
-    let families = Families::of(&names, few, |place| {
-        let row = snapshot.content(table.id(place))?;
-        let kept = row.map(|row| Kept::of(snapshot, &row)).transpose()?;
-        Ok::<_, AskError>(kept.map_or_else(HashSet::new, |kept| kept.pieces()))
-    })?;
+    let families = Families::of(&names, few, &TableCopies { table, prover })?;
     drop(names);
     let mut postings = Merge::new(runs, room.part(2), dir)?;
 
@@ -172,6 +170,34 @@ pub(super) fn common_pieces(
     common.sets = sets.into_least();
     note_passages(snapshot, table, &mut common.counts)?;
     Ok(common)
+}
+
+/// The contents of a question, among which families are looked for.
+struct TableCopies<'a> {
+    table: &'a Table,
+    prover: &'a PairProver<'a>,
+}
+
+impl NearCopies for TableCopies<'_> {
+    type Error = AskError;
+
+    fn pieces(&self, place: u32) -> Result<HashSet<u64>, AskError> {
+        let snapshot = self.prover.snapshot();
+        snapshot.stop().go_on()?;
+        let row = snapshot.content(self.table.id(place))?;
+        let kept = row.map(|row| Kept::of(snapshot, &row)).transpose()?;
+        Ok(kept.map_or_else(HashSet::new, |kept| kept.pieces()))
+    }
+
+    /// What cannot be read is none.
+    fn are_near_copies(&self, a: u32, b: u32) -> Result<bool, AskError> {
+        let row = |place| self.prover.snapshot().content(self.table.id(place));
+        let (Some(a), Some(b)) = (row(a)?, row(b)?) else {
+            return Ok(false);
+        };
+        let proven = self.prover.measure(&a, &b, Relation::MIN_SHARED)?;
+        Ok(proven.is_some_and(|proven| are_near_copies(&proven.measures)))
+    }
 }
 
 /// Takes note of how common the text in the chunks of all contents is.

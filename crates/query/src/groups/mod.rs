@@ -136,7 +136,6 @@ impl Collection {
             Degree::Half => table.len() / 2,
             Degree::Over(limit) => limit,
         };
-        let common = common::common_pieces(snapshot, &table, (limit, FREE), room, dir)?;
         let mut errors = scoped.errors.clone();
         let about = match &request.of {
             None => About::Everything,
@@ -149,6 +148,7 @@ impl Collection {
             part_reader,
         };
         let prover = PairProver::new(reader, room.part(3));
+        let common = common::common_pieces((&table, &prover), (limit, FREE), room, dir)?;
         let solver = Solver {
             snapshot,
             table: &table,

@@ -54,8 +54,6 @@ pub(crate) fn near_links(
     // Memory is not bounded, so nothing is written.
     let (room, dir) = (Room(None), Path::new("/"));
     let limit = snapshot.boilerplate_limit();
-    // A near-copy is not wanted by the leader of its family, but by one in another directory.
-    let common = common_pieces(snapshot, &table, (limit, limit), room, dir)?;
     let reader = ContentReader {
         snapshot,
         scoped,
@@ -63,6 +61,8 @@ pub(crate) fn near_links(
         part_reader,
     };
     let prover = PairProver::new(reader, None);
+    // A near-copy is not wanted by the leader of its family, but by one in another directory.
+    let common = common_pieces((&table, &prover), (limit, limit), room, dir)?;
     let is_wanted = |a: u32, b: u32| (near.is_wanted)(table.id(a), table.id(b));
     let solver = Solver {
         snapshot,

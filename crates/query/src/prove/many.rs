@@ -18,7 +18,7 @@ use resemble_core::ByteLen;
 use resemble_core::ContentId;
 use resemble_core::similarity::Unit;
 use resemble_core::similarity::proof::{self, ShingledText, unit_of};
-use resemble_index::ContentRow;
+use resemble_index::{ContentRow, Snapshot};
 
 use crate::ask::AskError;
 use crate::prove::contents::{ContentReader, WantedContent};
@@ -69,6 +69,11 @@ impl<'a> PairProver<'a> {
             }),
             large: Mutex::new(()),
         }
+    }
+
+    /// What the contents are known by.
+    pub(crate) const fn snapshot(&self) -> &'a Snapshot {
+        self.reader.snapshot
     }
 
     /// Measures two contents that are not identical; `None`: one of them cannot be read now, or is
