@@ -126,12 +126,23 @@ pub fn print_head<P: Serialize, R: Row>(
     ui.flush()
 }
 
+/// Of larger families not every two members are compared.
+const MOST_COMPARED: &str = "1,000";
+
 /// Says on standard error which rows are missing from an answer, and whether it is out of date.
 pub fn note_limits(ui: &mut Ui, header: &Header, top: Option<u64>, by_daemon: bool) {
     if let Some(top) = top.filter(|_| header.shown < header.total) {
         ui.note(&format!(
             "{} of {} rows shown (--top {top})",
             header.shown, header.total
+        ));
+    }
+    if let Some(files) = header.near_copies {
+        ui.note(&format!(
+            "{} are in families of more than {MOST_COMPARED} near-copies: each has rows with the \
+             first one of its family and with its neighbours by path alone; `resemble groups` \
+             names all",
+            counted(files, "file")
         ));
     }
     if !header.fresh {

@@ -110,7 +110,7 @@ fn printed<R: Row>(
         pending: 0,
         total: count + 1,
         shown: count,
-        looked: None,
+        ..Header::default()
     };
     let head = Head::new("find", serde_json::json!({"top": 3}), header);
     print(&mut ui, &output, &head, "results", rows, &errors(), grouped).unwrap();
@@ -317,7 +317,7 @@ fn limits_are_said_aloud() {
         pending: 0,
         total: 3,
         shown: 3,
-        looked: None,
+        ..Header::default()
     };
     note_limits(&mut ui, &whole, Some(3), true);
     assert_eq!(err.text(), "");
@@ -342,11 +342,20 @@ fn limits_are_said_aloud() {
         None,
         false,
     );
+    let near_copies = Some(5000);
+    let many = Header {
+        near_copies,
+        ..whole
+    };
+    note_limits(&mut ui, &many, None, false);
     assert_eq!(
         err.text(),
         "resemble: 2 of 3 rows shown (--top 2)\n\
          resemble: the daemon has not seen everything yet (4 files to be read); `resemble sync` \
          waits for it\n\
-         resemble: 1 file changed while being read: the answer may be out of date\n"
+         resemble: 1 file changed while being read: the answer may be out of date\n\
+         resemble: 5,000 files are in families of more than 1,000 near-copies: each has rows with \
+         the first one of its family and with its neighbours by path alone; `resemble groups` \
+         names all\n"
     );
 }

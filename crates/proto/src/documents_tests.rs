@@ -27,6 +27,7 @@ fn header() -> Header {
             bytes: 9,
             ..Looked::default()
         }),
+        near_copies: None,
     }
 }
 

@@ -155,6 +155,9 @@ pub fn pairs_with_parts(
     }
     found.push(further);
 
+    let large = texts.in_large_families.iter();
+    let near_copies = large.map(|place| scoped.holders(block.kept[place as usize].id).count());
+    let near_copies = near_copies.sum::<usize>() as u64;
     let mut errors = scoped.errors.clone();
     let mut matched = Vec::new();
     for part in found {
@@ -176,6 +179,7 @@ pub fn pairs_with_parts(
     let rows = rows.iter().map(PairDraft::to_answer).collect();
     let mut answer = Answer::fresh(rows, errors).cut(request.top);
     answer.header.looked = Some(scoped.looked(snapshot));
+    answer.header.near_copies = (near_copies > 0).then_some(near_copies);
     Ok(answer)
 }
 

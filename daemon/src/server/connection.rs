@@ -275,7 +275,7 @@ impl Connection {
             pending: context.shared.pending(),
             total: count,
             shown: count,
-            looked: None,
+            ..Header::default()
         };
         self.reply(&Reply::<AlertRow>::Header(header)).await?;
         for row in kept {

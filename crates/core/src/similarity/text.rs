@@ -14,6 +14,8 @@
 //! much as the same run in another script. `docs/similarity.md` has the curves
 //! ([`Proof::is_evidence`]).
 
+use std::collections::HashSet;
+
 use crate::WordsDigest;
 use crate::params::Params;
 use crate::similarity::discount::{self, Rarity};
@@ -47,7 +49,6 @@ pub struct ReadText {
     shingles: Vec<u64>,
     lengths: WordLengths,
     distinct: u32,
-    least: u64,
     digest: Option<WordsDigest>,
 }
 
@@ -68,7 +69,6 @@ impl ReadText {
             shingles,
             lengths: WordLengths::of(&ends),
             distinct: sorted.len() as u32,
-            least: sorted.first().copied().unwrap_or(u64::MAX),
             digest,
         }
     }
@@ -78,10 +78,17 @@ impl ReadText {
         &self.shingles
     }
 
-    /// The least of all its shingles, which near-copies share: what has another one is otherwise
-    /// different (a min-hash, Broder 1997).
-    pub const fn least(&self) -> u64 {
-        self.least
+    /// The share of its words that lie in runs which the other text has, too. Both still have all
+    /// their shingles.
+    pub fn covered_by(&self, other: &Self) -> f64 {
+        let of_other: HashSet<u64> = other.shingles.iter().copied().collect();
+        let mut walk = CoverWalk::of(&self.lengths);
+        for (place, shingle) in self.shingles.iter().enumerate() {
+            if of_other.contains(shingle) {
+                walk.add(place);
+            }
+        }
+        share(walk.covered.words, self.lengths.words())
     }
 
     /// Forgets the shingles that no other text has.

@@ -68,6 +68,10 @@ pub struct Header {
     /// What the question looked at, so that an answer without rows says something.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub looked: Option<Looked>,
+    /// Files in families of so many near-copies that not every two of them are compared: `pairs`
+    /// has rows of each with the first one of its family and with its neighbours by path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub near_copies: Option<u64>,
 }
 
 impl Header {
@@ -81,6 +85,10 @@ impl Header {
             total: self.total + next.total,
             shown: self.shown + next.shown,
             looked: self.looked.or(next.looked),
+            near_copies: match (self.near_copies, next.near_copies) {
+                (Some(ours), Some(theirs)) => Some(ours + theirs),
+                (ours, theirs) => ours.or(theirs),
+            },
         }
     }
 }
@@ -132,7 +140,7 @@ impl<R> Answer<R> {
             pending: 0,
             total: count,
             shown: count,
-            looked: None,
+            ..Header::default()
         };
         Self {
             header,

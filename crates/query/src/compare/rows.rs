@@ -69,6 +69,7 @@ pub(super) fn answer(
             small,
             least_run: u64::from(params.chunk.max) * 2,
         }),
+        ..Header::default()
     };
     let mut errors = sides.errors.clone();
     errors.extend(partners.errors.iter().cloned());

@@ -166,6 +166,7 @@ pub fn covered(snapshot: &Snapshot, request: &CoveredRequest) -> Result<Whole<Co
         total: count,
         shown: count,
         looked: Some(looked),
+        ..Header::default()
     };
     Ok(Whole {
         header,

@@ -161,7 +161,7 @@ fn cluster(shown: &Shown<'_>, group: Group, members: &[u32]) -> Result<Cluster, 
     let shape = Shape::of(&ties);
     let mut rows = Vec::new();
     for &place in members {
-        let link = to_center(place).map(|half| half.swapped());
+        let link = to_center(place).map(HalfLink::swapped);
         let shares = link.map_or(MeetingShares::ALL, |half| MeetingShares::of(&half));
         rows.push((place, member(snapshot, collection, place, shares)?));
     }

@@ -112,7 +112,8 @@ pub(super) fn common_pieces(
                     continue;
                 };
                 let kept = Kept::of(snapshot, &row)?;
-                names.push((place, FamilyNames::of(kept.id, &kept.signature)));
+                let fingerprints = kept.signature.fingerprints.iter().map(|f| f.0);
+                names.push((place, FamilyNames::of(place, fingerprints)));
                 for key in fingerprint_keys(&kept.sketch()) {
                     sorter.push(Posting::new(PostingKind::Fingerprint, key, place))?;
                 }

@@ -221,6 +221,7 @@ impl Collection {
             total,
             shown: total,
             looked: Some(self.looked),
+            ..Header::default()
         }
     }
 }

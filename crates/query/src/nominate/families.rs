@@ -34,22 +34,22 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use resemble_core::similarity::discount::FREE;
-use resemble_core::{ContentId, Measures, Score, Signature};
+use resemble_core::{Measures, Score};
 
 /// The names of a content, ascending: its least fingerprints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FamilyNames([u64; 4]);
 
 impl FamilyNames {
-    /// Marks the names of contents without samples: each is its own family.
+    /// Marks the names of contents with fewer samples: no other has these.
     const ALONE: u64 = 1 << 63;
 
-    /// The names of a content with this signature.
-    pub(crate) fn of(content: ContentId, signature: &Signature) -> Self {
-        let mut names = [Self::ALONE | u64::from(content.0); 4];
-        for fingerprint in &signature.fingerprints {
-            if fingerprint.0 < names[3] {
-                names[3] = fingerprint.0;
+    /// The names of a content by all its fingerprints or shingles; `own` is its own number.
+    pub(crate) fn of(own: u32, fingerprints: impl IntoIterator<Item = u64>) -> Self {
+        let mut names = [Self::ALONE | u64::from(own); 4];
+        for fingerprint in fingerprints {
+            if fingerprint < names[3] && !names.contains(&fingerprint) {
+                names[3] = fingerprint;
                 names.sort_unstable();
             }
         }
@@ -165,6 +165,11 @@ impl Families {
         }
     }
 
+    /// The leader of a content: itself, unless it is a member of a family.
+    pub(crate) fn leader(&self, place: u32) -> u32 {
+        self.leaders.get(place as usize).copied().unwrap_or(place)
+    }
+
     /// How many otherwise different contents are at these places.
     pub(crate) fn count(&self, places: &[u32], scratch: &mut Vec<u32>) -> usize {
         if self.leaders.is_empty() || places.len() <= FREE as usize {
@@ -212,18 +217,14 @@ impl JoinedFamilies {
             let own = family.names(names);
             let larger = joined.named(&own);
             let leader = (family.leader, &family.pieces);
-            let at = match family_of(&mut joined.families, larger, leader, contents)? {
-                Some(larger) => {
-                    let members = &mut joined.families[larger].members;
-                    members.push(family.leader);
-                    members.extend(family.members);
-                    larger
-                }
-                None => {
-                    joined.families.push(family);
-                    joined.families.len() - 1
-                }
-            };
+            let larger = family_of(&mut joined.families, larger, leader, contents)?;
+            let at = larger.unwrap_or(joined.families.len());
+            if let Some(larger) = joined.families.get_mut(at) {
+                larger.members.push(family.leader);
+                larger.members.extend(family.members);
+            } else {
+                joined.families.push(family);
+            }
             for name in own {
                 joined.by_name.entry(name).or_default().push(at);
             }

@@ -170,7 +170,9 @@ fn a_family_of_hundreds_stays_together() {
         );
     }
     scene.scan();
-    let rows = asked(&scene, |_| ()).rows;
+    let answer = asked(&scene, |_| ());
+    assert_eq!(answer.header.near_copies, None);
+    let rows = answer.rows;
     assert_eq!(rows.len(), 320 * 319 / 2);
     assert!(
         rows.iter()
@@ -179,7 +181,7 @@ fn a_family_of_hundreds_stays_together() {
 }
 
 /// In a family of thousands each has a pair with the first one and with its neighbours, in time and
-/// memory that grow with the number of files and not with its square.
+/// memory that grow with the number of files and not with its square; and the answer says so.
 #[test]
 fn a_family_of_thousands_is_held_together_by_the_first() {
     const COPIES: usize = 1500;
@@ -192,7 +194,9 @@ fn a_family_of_thousands_is_held_together_by_the_first() {
         );
     }
     scene.scan();
-    let rows = asked(&scene, |_| ()).rows;
+    let answer = asked(&scene, |_| ());
+    assert_eq!(answer.header.near_copies, Some(COPIES as u64));
+    let rows = answer.rows;
     assert!(rows.len() < 20 * COPIES, "{} rows", rows.len());
     let first = rows.iter().filter(|row| name(&row.a) == "0000");
     assert_eq!(first.count(), COPIES - 1);

@@ -126,9 +126,9 @@ impl Read {
         let lines: Vec<String> = text.iter().map(|line| line.join(" ")).collect();
         let bytes = lines.join("\n").into_bytes();
         let digest = Digest::of(&bytes, &Params::default());
-        let content = ContentId(self.names.len() as u32);
-        self.names.push(FamilyNames::of(content, &digest.signature));
         let samples = digest.signature.fingerprints.iter().map(|f| f.0);
+        let place = self.names.len() as u32;
+        self.names.push(FamilyNames::of(place, samples.clone()));
         let chunks = chunk_keys(&digest.sketch()).into_iter();
         self.pieces
             .push(samples.chain(chunks.map(|key| key | CHUNK)).collect());

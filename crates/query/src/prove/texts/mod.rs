@@ -11,10 +11,11 @@
 //! # Families
 //!
 //! Near-copies are no boilerplate, however many they are. How common a shingle is is told by how
-//! many *otherwise different* texts have it: those whose least shingle (a min-hash) differs, which
-//! near-copies have in common. What more than the limit of these have nominates nobody. And what
-//! more than [`FAMILY`] texts have, which are then near-copies of few, nominates for each text the
-//! first of them and its neighbours in the order of paths: time and memory stay linear.
+//! many *otherwise different* texts have it: a family ([`Families`]) counts once. What more than the
+//! limit of these have nominates nobody. And what more than [`FAMILY`] texts have, which are then
+//! near-copies of few, nominates for each text the first of them and its neighbours in the order of
+//! paths: time and memory stay linear, and the answer says how many texts have fewer rows than
+//! near-copies.
 //!
 //! # Memory
 //!
@@ -31,12 +32,13 @@ use resemble_proto::message::SoftError;
 
 use crate::ask::AskError;
 use crate::nominate::evidence::{Kept, chunk_keys};
+use crate::nominate::families::Families;
 use crate::parallel::{in_parallel, ordered, threads};
 use crate::prove::contents::{ContentReader, WantedContent};
 
 mod shared;
 
-use shared::SharedShingles;
+use shared::{SharedShingles, families};
 
 /// The most bytes of text that are read for one question.
 pub(crate) const TEXTS_READ: ByteLen = ByteLen(256 << 20);
@@ -69,6 +71,9 @@ pub(crate) struct Texts {
     /// Those of fewer than [`SMALL`] shingles.
     small: BitSet,
     shared: SharedShingles,
+    /// The places of texts in families of more than [`FAMILY`], of which not all are held against
+    /// each other.
+    pub(crate) in_large_families: BitSet,
     limit: u32,
     /// What cannot be read, and why.
     pub(crate) unread: Vec<SoftError>,
@@ -106,13 +111,14 @@ impl Texts {
         let read = ordered(wanted.len(), || (), read)?;
         let (mut texts, others): (Vec<Option<ReadText>>, Vec<_>) = read.into_iter().unzip();
         let (decoded, unread): (Vec<_>, Vec<Option<SoftError>>) = others.into_iter().unzip();
+        let families = families(&texts, reader.snapshot.stop())?;
         each(&mut texts, |text| {
             if let Some(text) = text {
                 text.forget_lone(&seen);
             }
         });
         drop(seen);
-        let (shared, numbers) = SharedShingles::of(&texts, reader.snapshot.stop())?;
+        let (shared, numbers) = SharedShingles::of(&texts, &families, reader.snapshot.stop())?;
         let mut numbered: Vec<_> = texts.into_iter().zip(numbers).collect();
         let texts = each(&mut numbered, |(text, numbers)| {
             let numbers = std::mem::take(numbers).into_iter();
@@ -131,6 +137,7 @@ impl Texts {
             decoded,
             small,
             shared,
+            in_large_families: in_large(&families),
             limit,
             unread: unread.into_iter().flatten().collect(),
         })
@@ -287,6 +294,22 @@ struct InCommon {
     all: f32,
     /// What they count.
     rare: f32,
+}
+
+/// The places of the contents in families of more than [`FAMILY`].
+fn in_large(families: &Families) -> BitSet {
+    let mut members: Vec<(u32, u32)> = families.members().collect();
+    members.sort_unstable_by_key(|&(member, leader)| (leader, member));
+    let mut found = BitSet::default();
+    for family in members.chunk_by(|a, b| a.1 == b.1) {
+        if family.len() >= FAMILY {
+            found.insert(family[0].1);
+            for &(member, _) in family {
+                found.insert(member);
+            }
+        }
+    }
+    found
 }
 
 fn worth_a_look(a: &Text, b: &Text, common: InCommon) -> bool {

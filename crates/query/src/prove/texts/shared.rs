@@ -1,11 +1,13 @@
 //! The shingles that several texts have, numbered, with the texts that have them.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use resemble_core::similarity::discount::FREE;
 use resemble_core::similarity::{Commonness, ReadText};
 use resemble_core::{StopFlag, Stopped};
 
+use crate::nominate::families::{ALIKE, Families, FamilyNames, NearCopies};
 use crate::parallel::{ordered, threads};
 
 /// Shingles are sorted in so many parts by each thread: one part is small beside the texts.
@@ -26,9 +28,9 @@ impl SharedShingles {
     /// is one that no other text has. The numbers follow from the texts and their order alone.
     pub(super) fn of(
         texts: &[Option<ReadText>],
+        families: &Families,
         stop: &StopFlag,
     ) -> Result<(Self, Vec<Vec<u32>>), Stopped> {
-        let families = families(texts);
         let numbers: Vec<Vec<AtomicU32>> = texts
             .iter()
             .map(|text| {
@@ -59,7 +61,7 @@ impl SharedShingles {
                 for &(_, text, at) in of_one {
                     if text != last {
                         lists.holders.push(text);
-                        families_of_one.push(families[text as usize]);
+                        families_of_one.push(families.leader(text));
                         last = text;
                     }
                     numbers[text as usize][at as usize]
@@ -121,13 +123,42 @@ fn part_of(shingle: u64, parts: usize) -> usize {
     ((u128::from(shingle) * parts as u128) >> 64) as usize
 }
 
-/// For each text the number of its least shingle: near-copies have the same one.
-fn families(texts: &[Option<ReadText>]) -> Vec<u32> {
-    let mut known: HashMap<u64, u32> = HashMap::new();
-    let least = |text: &Option<ReadText>| text.as_ref().map_or(u64::MAX, ReadText::least);
-    let numbered = texts.iter().map(|text| {
-        let next = known.len() as u32;
-        *known.entry(least(text)).or_insert(next)
-    });
-    numbered.collect()
+/// Texts that still have all their shingles, among which families are looked for.
+struct TextCopies<'a> {
+    texts: &'a [Option<ReadText>],
+    stop: &'a StopFlag,
+}
+
+/// One shingle in so many tells how much two texts have in common, as in a signature.
+const SAMPLED: u64 = 8;
+
+impl NearCopies for TextCopies<'_> {
+    type Error = Stopped;
+
+    fn pieces(&self, place: u32) -> Result<HashSet<u64>, Stopped> {
+        self.stop.go_on()?;
+        let text = self.texts[place as usize].as_ref();
+        let shingles = text.map_or(&[][..], ReadText::shingles).iter().copied();
+        Ok(shingles.filter(|shingle| shingle % SAMPLED == 0).collect())
+    }
+
+    fn are_near_copies(&self, a: u32, b: u32) -> Result<bool, Stopped> {
+        self.stop.go_on()?;
+        let text = |place: u32| self.texts[place as usize].as_ref();
+        let (Some(a), Some(b)) = (text(a), text(b)) else {
+            return Ok(false);
+        };
+        Ok(a.covered_by(b).min(b.covered_by(a)) >= ALIKE)
+    }
+}
+
+/// The near-copies among texts that still have all their shingles.
+pub(super) fn families(texts: &[Option<ReadText>], stop: &StopFlag) -> Result<Families, Stopped> {
+    let names = |place: usize, (): &mut ()| {
+        let text = texts[place].as_ref();
+        let shingles = text.map_or(&[][..], ReadText::shingles).iter().copied();
+        Ok::<_, Stopped>(FamilyNames::of(place as u32, shingles))
+    };
+    let names = ordered(texts.len(), || (), names)?;
+    Families::of(&names, FREE, &TextCopies { texts, stop })
 }
