@@ -34,7 +34,8 @@ mod flag {
     pub(super) const B_IN_A: u8 = 1 << 1;
     pub(super) const RESEMBLANCE: u8 = 1 << 2;
     pub(super) const SAME_TEXT: u8 = 1 << 3;
-    pub(super) const ALL: u8 = A_IN_B | B_IN_A | RESEMBLANCE | SAME_TEXT;
+    pub(super) const PASSAGE: u8 = 1 << 4;
+    pub(super) const ALL: u8 = A_IN_B | B_IN_A | RESEMBLANCE | SAME_TEXT | PASSAGE;
 }
 
 /// Measures that are not written yet.
@@ -114,15 +115,12 @@ fn encode(found: &Proven) -> MeasuresValue {
         resemblance,
         shared_bytes,
     } = found.measures;
-    let known = |share: Option<Score>, flag: u8| if share.is_some() { flag } else { 0 };
-    let flags = known(a_in_b, flag::A_IN_B)
-        | known(b_in_a, flag::B_IN_A)
-        | known(resemblance, flag::RESEMBLANCE)
-        | if found.is_same_text {
-            flag::SAME_TEXT
-        } else {
-            0
-        };
+    let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
+    let flags = flag(a_in_b.is_some(), flag::A_IN_B)
+        | flag(b_in_a.is_some(), flag::B_IN_A)
+        | flag(resemblance.is_some(), flag::RESEMBLANCE)
+        | flag(found.is_same_text, flag::SAME_TEXT)
+        | flag(found.has_passage, flag::PASSAGE);
     let bits = |share: Option<Score>| share.map_or(0, |share| share.get().to_bits());
     let shares = (bits(a_in_b), bits(b_in_a), bits(resemblance));
     (flags, shares.0, shares.1, shares.2, shared_bytes.0)
@@ -149,6 +147,7 @@ fn decode(row: MeasuresValue, unit: Unit) -> Option<Proven> {
         measures,
         unit,
         is_same_text: flags & flag::SAME_TEXT != 0,
+        has_passage: flags & flag::PASSAGE != 0,
     })
 }
 

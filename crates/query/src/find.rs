@@ -35,6 +35,7 @@ use resemble_scan::read::{Content, Reader};
 use crate::ask::AskError;
 use crate::judge::listing;
 use crate::nominate::evidence::{self, Counts, Nominee};
+use crate::nominate::quotations::Passage;
 use crate::prove::read::{anchor_of, bytes_of, unreadable};
 use crate::renditions::{self, Located, Place, Rendition};
 use crate::scope::ScopedFiles;
@@ -474,8 +475,9 @@ fn nominated(
     sketch: &Sketch<'_>,
     digest: &Digest,
     scoped: Option<&ScopedFiles>,
+    with_quotations: bool,
 ) -> Result<(Vec<Nominee>, Counts), ReadError> {
-    let (mut nominees, counts) = evidence::nominate(snapshot, sketch, scoped)?;
+    let (mut nominees, counts) = evidence::nominate(snapshot, sketch, scoped, with_quotations)?;
     if let Some(own) = snapshot.content_by_digest(&digest.content)?
         && let Err(at) = nominees.binary_search_by_key(&own, |nominee| nominee.content)
     {
@@ -485,6 +487,7 @@ fn nominated(
                 content: own,
                 fingerprints: 0,
                 chunks: 0,
+                passage: Passage::default(),
             },
         );
     }

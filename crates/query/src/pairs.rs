@@ -483,11 +483,7 @@ impl WorkerPairs {
         rarity: Option<Rarity>,
     ) {
         let sizes = (a.size, b.size);
-        let proven = Proven {
-            measures: proof.common.measures(sizes),
-            unit: Unit::Words,
-            is_same_text: proof.common.is_same,
-        };
+        let proven = Proven::of_common(&proof.common, sizes);
         let found = judged(proven, sizes, question.min_shared());
         let below = |share| Score::new(share).min(Score::ALL_BUT_IDENTICAL);
         let is_rare = question.request.score == PairScore::Discounted;

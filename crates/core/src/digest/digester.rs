@@ -8,7 +8,7 @@ use crate::digest::{ChunkList, ChunkRun, ContentKind, Digest};
 use crate::hash::content::ContentHasher;
 use crate::hash::md5_many;
 use crate::ids::{ByteLen, ChunkHash, WordsDigest};
-use crate::params::Params;
+use crate::params::{Params, SamplingParams};
 use crate::sample::{Sampler, Signature};
 use crate::words::{Shingled, Shingler};
 
@@ -36,6 +36,7 @@ pub struct Digester {
     shingled: Option<Shingled>,
     /// Samples of shingles, as many as have posting lists: the signature, if it is a text.
     texts: Sampler,
+    posted: SamplingParams,
     code: CodeSampler,
     /// Samples of machine code: the signature, if it is an executable.
     codes: Sampler,
@@ -107,7 +108,8 @@ impl Digester {
             sampler: Sampler::new(&params.sampling),
             shingler: Shingler::new(),
             shingled: None,
-            texts: Sampler::new(&params.posted),
+            texts: Sampler::new(&params.posted.of_any_text()),
+            posted: params.posted,
             code: CodeSampler::new(params),
             codes: Sampler::new(&params.sampling),
             content: ContentHasher::new(),
@@ -286,9 +288,10 @@ impl Digester {
             shingler, texts, ..
         } = self;
         let end = || shingler.finish(&mut |sample| texts.push(sample));
-        let Shingled { words, is_text } = self.shingled.take().unwrap_or_else(end);
-        if is_text || !self.texts.samples() {
-            (kind, self.texts.take(), words)
+        let shingled = self.shingled.take().unwrap_or_else(end);
+        if shingled.is_text || !self.texts.samples() {
+            let posted = self.posted.of_text(shingled.continued);
+            (kind, self.texts.take().thinned(&posted), shingled.words)
         } else {
             (ContentKind::Data, self.sampler.take(), None)
         }

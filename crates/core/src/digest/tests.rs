@@ -43,8 +43,10 @@ fn plainly(bytes: &[u8], params: &Params) -> Digest {
     if kind == ContentKind::Text && params.posted.cap == 0 {
         sampler = Sampler::new(&params.posted);
     } else if kind == ContentKind::Text {
-        let mut texts = Sampler::new(&params.posted);
         let mut shingler = Shingler::new();
+        shingler.update(bytes, &mut |_| ());
+        let continued = shingler.finish(&mut |_| ()).continued;
+        let mut texts = Sampler::new(&params.posted.of_text(continued));
         shingler.update(bytes, &mut |sample| texts.push(sample));
         let shingled = shingler.finish(&mut |sample| texts.push(sample));
         if shingled.is_text {

@@ -39,6 +39,10 @@ pub use members::ProvableMembers;
 /// Words in a shingle, the least length of a run that covers.
 const SHINGLE: usize = Params::SHINGLE;
 
+/// A run of so many bytes of words is a *passage*: some twenty words that nobody writes twice by chance.
+/// `docs/similarity.md` has what a greater and a smaller one find, and what they show besides.
+pub const PASSAGE: ByteLen = ByteLen(128);
+
 /// A text as its shingles.
 #[derive(Clone, Debug, Default)]
 pub struct ShingledText {
@@ -240,7 +244,11 @@ impl WordLengths {
 /// in which words are covered.
 pub(super) struct CoverWalk<'a> {
     lengths: &'a WordLengths,
+    /// The end of what is covered, in words, and of the shingles that follow each other.
     end: usize,
+    next: usize,
+    /// Bytes of the run under way: of shingles that follow each other.
+    run: u64,
     /// Where the text under way ends, in words.
     until: usize,
     pub(super) covered: Covered,
@@ -251,6 +259,8 @@ impl<'a> CoverWalk<'a> {
         Self {
             lengths,
             end: 0,
+            next: 0,
+            run: 0,
             until: lengths.words() as usize,
             covered: Covered::default(),
         }
@@ -261,8 +271,16 @@ impl<'a> CoverWalk<'a> {
     pub(super) fn add(&mut self, place: usize) {
         let from = place.max(self.end);
         self.end = (place + SHINGLE).min(self.until);
+        let added = self.lengths.sum(from..self.end);
         self.covered.words += (self.end - from) as u64;
-        self.covered.bytes += self.lengths.sum(from..self.end);
+        self.covered.bytes += added;
+        self.run = if place == self.next {
+            self.run + added
+        } else {
+            added + self.lengths.sum(place..from)
+        };
+        self.next = place + 1;
+        self.covered.longest = self.covered.longest.max(self.run);
     }
 }
 
@@ -271,6 +289,8 @@ impl<'a> CoverWalk<'a> {
 pub(super) struct Covered {
     pub(super) words: u64,
     pub(super) bytes: u64,
+    /// Bytes of the longest run.
+    pub(super) longest: u64,
 }
 
 /// What two texts have in common: counts, so that nothing is rounded before it is shown.
@@ -282,6 +302,9 @@ pub struct CommonText {
     pub words: (u64, u64),
     /// Bytes of a and of b in those runs, with one for what separates a word from the next.
     pub bytes: (u64, u64),
+    /// Bytes of the longest of those runs, in the text where it is shorter: one phrase that a text
+    /// repeats all over is no long run of the other.
+    pub longest: u64,
     /// Distinct shingles in common.
     pub shared: u64,
     /// Distinct shingles of a and of b.
@@ -321,6 +344,7 @@ impl CommonText {
             covered: (of_a.words, of_b.words),
             words: (a.words(), b.words()),
             bytes: (of_a.bytes, of_b.bytes),
+            longest: of_a.longest.min(of_b.longest),
             shared,
             distinct: (a.distinct(), b.distinct()),
             is_same: a.digest().is_some() && a.digest() == b.digest(),
@@ -383,6 +407,8 @@ pub struct Proven {
     pub unit: Unit,
     /// They are the same text.
     pub is_same_text: bool,
+    /// They are two texts with a [`PASSAGE`] in common.
+    pub has_passage: bool,
 }
 
 impl Proven {
@@ -397,11 +423,16 @@ impl Proven {
 
     /// Two texts that are not identical, of contents of these sizes.
     pub fn in_words(a: &ShingledText, b: &ShingledText, sizes: (ByteLen, ByteLen)) -> Self {
-        let common = CommonText::of(a, b);
+        Self::of_common(&CommonText::of(a, b), sizes)
+    }
+
+    /// The same, by what they have in common.
+    pub fn of_common(common: &CommonText, sizes: (ByteLen, ByteLen)) -> Self {
         Self {
             measures: common.measures(sizes),
             unit: Unit::Words,
             is_same_text: common.is_same,
+            has_passage: common.longest >= PASSAGE.0,
         }
     }
 
@@ -411,6 +442,7 @@ impl Proven {
             measures: runs::exact(a, b).below_identical(),
             unit: Unit::Bytes,
             is_same_text: false,
+            has_passage: false,
         }
     }
 }

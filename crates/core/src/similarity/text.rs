@@ -34,7 +34,7 @@ use slots::Slots;
 pub const RARE: f64 = 32.0;
 
 /// A pair of which one has so much of its words in the other needs no rare run, and one that
-/// resembles each other so much no run.
+/// resembles each other so much no run, but more than a phrase in all.
 const ALIKE: f64 = 0.25;
 
 /// A pair of which one has so much of its words in the other needs no long run if the rare text in
@@ -175,8 +175,6 @@ fn rarity(texts: u32) -> f64 {
 pub struct Proof {
     /// What the measures are made of.
     pub common: CommonText,
-    /// Bytes of the longest common run, in the text where it is shorter.
-    pub longest: f64,
     /// The most bytes of rare text in one run of at least [`Params::WINDOW`] bytes.
     pub rare: f64,
     /// The bytes of rare text in all common runs.
@@ -203,14 +201,16 @@ impl Proof {
 
     /// Whether it is more than strangers have in common. Boilerplate is neither shared nor missing.
     pub fn is_evidence(&self) -> bool {
-        let run = self.longest >= Params::WINDOW as f64;
+        let run = self.common.longest >= Params::WINDOW as u64;
         let (covered, words) = (self.common.covered, self.common.words);
         let in_a = self.without_boilerplate(covered.0, words.0);
         let containment = in_a.max(self.without_boilerplate(covered.1, words.1));
         let (shared, distinct) = (self.common.shared, self.common.distinct);
         let union = distinct.0 + distinct.1 - shared;
+        let bytes = self.common.bytes.0.min(self.common.bytes.1);
+        let is_phrase = bytes < Params::WINDOW as u64;
         self.common.is_same
-            || self.without_boilerplate(shared, union) >= ALIKE
+            || !is_phrase && self.without_boilerplate(shared, union) >= ALIKE
             || run && (containment >= ALIKE || self.rare >= RARE)
             || SCATTERED
                 .iter()
@@ -324,12 +324,11 @@ impl Table {
                 covered: (of_a.words, of_b.words),
                 words: (a.lengths.words(), b.lengths.words()),
                 bytes: (of_a.bytes, of_b.bytes),
+                longest: of_a.longest.min(of_b.longest),
                 shared,
                 distinct: (u64::from(a.distinct), u64::from(b.distinct)),
                 is_same: a.digest.is_some() && a.digest == b.digest,
             },
-            // One phrase that a text repeats all over is no long run of the other.
-            longest: run_a.longest.min(run_b.longest),
             rare: run_a.rare.min(run_b.rare),
             scattered: run_a.scattered.min(run_b.scattered),
             evident: share(evident, shared),
@@ -365,7 +364,6 @@ struct RunWalk<'a> {
 /// What the common runs of one of two texts come to.
 #[derive(Clone, Copy, Default)]
 struct RunFigures {
-    longest: f64,
     rare: f64,
     scattered: f64,
 }
@@ -404,7 +402,6 @@ impl<'a> RunWalk<'a> {
         let length = self.lengths.sum(self.from..end) as f64;
         let rare = self.weight * length / shingles as f64;
         self.weight = 0.0;
-        self.found.longest = self.found.longest.max(length);
         self.found.scattered += rare;
         if length >= Params::WINDOW as f64 {
             self.found.rare = self.found.rare.max(rare);

@@ -68,6 +68,8 @@ pub struct Shingled {
     pub words: Option<WordsDigest>,
     /// Whether it is text, and not data or a template of which words are a small part.
     pub is_text: bool,
+    /// Bytes that only continue a character.
+    pub continued: u64,
 }
 
 /// Gives away the samples of what it hashes.
@@ -134,6 +136,7 @@ impl Shingler {
         let shingled = Shingled {
             words: self.folding.digest(),
             is_text: self.is_text.unwrap_or_else(|| self.has_enough_words()),
+            continued: self.tokens.continued(),
         };
         self.reset();
         shingled
@@ -231,11 +234,11 @@ pub(crate) fn tokenize(bytes: &[u8], sink: &mut impl Sink) {
 
 /// The sample of a text, from all its bytes.
 pub fn sample(bytes: &[u8], params: &SamplingParams) -> Signature {
-    let mut sampler = Sampler::new(params);
+    let mut sampler = Sampler::new(&params.of_any_text());
     let mut shingler = Shingler::new();
     shingler.update(bytes, &mut |fingerprint| sampler.push(fingerprint));
-    shingler.finish(&mut |fingerprint| sampler.push(fingerprint));
-    sampler.take()
+    let shingled = shingler.finish(&mut |fingerprint| sampler.push(fingerprint));
+    sampler.take().thinned(&params.of_text(shingled.continued))
 }
 
 /// Whether a content without NUL is text, and not data or a template of which words are a small

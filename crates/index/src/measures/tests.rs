@@ -24,6 +24,7 @@ fn proven(a_in_b: f64, b_in_a: f64) -> Proven {
         },
         unit: Unit::Words,
         is_same_text: true,
+        has_passage: true,
     }
 }
 
@@ -100,6 +101,7 @@ fn what_was_written_outlives_the_process_to_the_last_bit() {
                     },
                     unit,
                     is_same_text,
+                    has_passage: n % 2 == 0,
                 };
                 all.push((2 * n + u32::from(is_same_text), unit, found));
             }

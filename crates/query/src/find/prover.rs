@@ -371,6 +371,7 @@ fn matched(proven: Proven, layer: Layer) -> Match {
     Match {
         is_estimate: false,
         unit: proven.unit,
+        has_passage: proven.has_passage,
         ..Match::new(proven.relation, layer, proven.measures, proven.sizes)
     }
 }

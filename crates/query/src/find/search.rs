@@ -5,6 +5,7 @@
 //! letter by its bytes, the letter itself by its text. The best pair makes its row. What holds
 //! members is compared by these ([`super::held`]).
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use resemble_core::similarity::discount::Rarity;
@@ -21,8 +22,10 @@ use super::prover::{Budget, Prover, SubjectSide, UnmeasuredPair};
 use super::{NomineeBound, Payload, Similar, Subject, Wanted, holders, nominated};
 use crate::ask::AskError;
 use crate::judge::estimate::{enough_shared, interval_at, prepared_in};
+use crate::judge::listing::is_quotation;
 use crate::judge::matched::{Match, relate};
 use crate::nominate::evidence::{Counts, Kept, KnownBoilerplate};
+use crate::nominate::quotations::Passage;
 use crate::prove::members::ComparedSide;
 use crate::renditions::faces::Faces;
 use crate::renditions::{
@@ -119,7 +122,13 @@ impl Search<'_> {
         let payload = Payload::of(dense.as_ref().unwrap_or(digest), snapshot);
         let posted = payload.sketch();
         let bound = NomineeBound::new(&posted, self.options, snapshot.templates().fingerprints());
-        let (nominees, counts) = nominated(snapshot, &posted, digest, self.scoped)?;
+        let (nominees, counts) = nominated(
+            snapshot,
+            &posted,
+            digest,
+            self.scoped,
+            self.with_quotations(),
+        )?;
         let kept = payload.kept(digest.kind, snapshot.params());
         let sketch = kept.sketch();
         let common = Either(&known, &counts);
@@ -131,7 +140,9 @@ impl Search<'_> {
             let equal = row.digest == digest.content;
             let same = equal || same_words(row.words, digest.words);
             // Of the two wholes one alone says little: what it comes to is decided with the other.
-            if !same && !rendition.is_whole() && !bound.could_pass(&nominee, &row) {
+            let passage = Some(nominee.passage).filter(|passage| passage.is_rare());
+            let could_pass = passage.is_some() || bound.could_pass(&nominee, &row);
+            if !same && !rendition.is_whole() && !could_pass {
                 continue;
             }
             let occurrences = self.occurrences(rendition, &row, equal)?;
@@ -164,6 +175,7 @@ impl Search<'_> {
                 other: other.as_ref(),
                 measures,
                 counts: &counts,
+                passage,
             };
             self.pair(&pair, &occurrences);
         }
@@ -267,7 +279,8 @@ impl Search<'_> {
                 );
                 continue;
             };
-            if !self.could_pass(pair.sketch, &other.sketch(), &found.measures) {
+            let could_relate = self.could_pass(pair.sketch, &other.sketch(), &found.measures);
+            if !could_relate && pair.passage.is_none() {
                 continue;
             }
             // An estimate leaves boilerplate out by itself; what is proven has it in.
@@ -279,6 +292,8 @@ impl Search<'_> {
                 compared: DraftSides::Contents(subject, *occurrence, *pair.row),
                 estimate: Match { rarity, ..found },
                 rarity_of_all,
+                could_relate,
+                passage: pair.passage,
             });
         }
     }
@@ -300,15 +315,35 @@ impl Search<'_> {
         other.is_none_or(|other| self.could_pass(pair.sketch, &other, &pair.measures))
     }
 
-    /// Measures what was nominated on the contents, the best by their estimates first.
-    fn prove(&mut self) -> Result<(), AskError> {
-        let mut drafts = std::mem::take(&mut self.drafts);
+    /// Whether passages are looked for that are next to nothing of both files: not for a listing,
+    /// and not where the least share was asked for.
+    fn with_quotations(&self) -> bool {
+        self.wanted == Wanted::Everything && self.options.min.is_none()
+    }
+
+    /// What is to be measured, the best by their estimates first.
+    fn ordered_drafts(&mut self) -> Vec<Draft> {
+        let all = std::mem::take(&mut self.drafts);
+        let (mut drafts, mut quotations): (Vec<Draft>, Vec<Draft>) =
+            all.into_iter().partition(|draft| draft.could_relate);
         drafts.sort_by(|a, b| {
             let score = |draft: &Draft| draft.estimate.measures.containment();
             score(b)
                 .cmp(&score(a))
                 .then_with(|| a.order().cmp(&b.order()))
         });
+        quotations.sort_by_key(|draft| {
+            let promise = draft.passage.map(Passage::promise);
+            (Reverse(promise), draft.order())
+        });
+        quotations.truncate(QUOTATIONS);
+        drafts.extend(quotations);
+        drafts
+    }
+
+    /// Measures what was nominated on the contents.
+    fn prove(&mut self) -> Result<(), AskError> {
+        let drafts = self.ordered_drafts();
         let pairs: Vec<UnmeasuredPair<'_>> = drafts
             .iter()
             .filter_map(|draft| match &draft.compared {
@@ -326,6 +361,7 @@ impl Search<'_> {
             };
             let found = proven.map_or(draft.estimate, |proven| Match {
                 rarity: draft.rarity_of_all,
+                has_rare_text: draft.passage.is_some(),
                 ..proven
             });
             let raw = found.measures.containment();
@@ -424,6 +460,7 @@ impl Search<'_> {
             let min = self.options.min;
             let passes = if min.is_none() {
                 found.relation.is_some()
+                    || is_quotation(&found, self.options.min_shared.map(ByteLen))
             } else {
                 let score = found.measures.containment();
                 score.is_some_and(|score| min.accepts(score))
@@ -492,6 +529,10 @@ impl Boilerplate for Either<'_> {
     }
 }
 
+/// So many pairs are measured at most for a passage that they may have in common, the longest and
+/// rarest first.
+const QUOTATIONS: usize = 128;
+
 /// How two places are compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Meeting {
@@ -510,6 +551,10 @@ struct Draft {
     /// With the rarity of what the estimate is of.
     estimate: Match,
     rarity_of_all: Option<Rarity>,
+    /// By the estimate it may have a relation.
+    could_relate: bool,
+    /// [`ContentPair::passage`].
+    passage: Option<Passage>,
 }
 
 /// What of a pair is to be measured.
@@ -540,4 +585,6 @@ struct ContentPair<'a> {
     other: Option<&'a Kept>,
     measures: Measures,
     counts: &'a Counts,
+    /// A rare passage that both may have.
+    passage: Option<Passage>,
 }

@@ -1,7 +1,10 @@
-//! What the overlay lists of a file.
+//! What is listed of a file: by the overlay, and by a question besides.
 
 use resemble_core::similarity::discount::Rarity;
-use resemble_core::{Measures, Relation, Score};
+use resemble_core::similarity::{LEAST_JUDGED, Unit};
+use resemble_core::{ByteLen, Measures, Relation, Score};
+
+use crate::judge::matched::Match;
 
 /// The most entries of one `.similar` listing.
 pub const LISTED: usize = 100;
@@ -20,4 +23,24 @@ pub(crate) fn is_listed(
             || share(measures.a_in_b.map(rare)) >= Relation::PARTLY
             || share(measures.b_in_a) >= Relation::MOSTLY
     })
+}
+
+/// A file that is too small to judge quotes another one if that has so much of it and so many bytes.
+const QUOTED_OF_SMALL: (f64, ByteLen) = (Relation::MOSTLY, ByteLen(64));
+
+/// Whether a pair without a relation is still one of a text and its quotation: they have a rare
+/// passage in common. A question shows that; the overlay does not: an entry says how much of a file
+/// is in another one, and this is next to nothing of both. `least`: the shared bytes asked for.
+pub(crate) fn is_quotation(found: &Match, least: Option<ByteLen>) -> bool {
+    let smaller = found.sizes.0.min(found.sizes.1);
+    let shared = found.measures.shared_bytes;
+    let (most, bytes) = QUOTED_OF_SMALL;
+    let is_small_part = found.unit == Unit::Words
+        && smaller < LEAST_JUDGED
+        && shared >= bytes
+        && shared.0 as f64 >= most * smaller.0 as f64;
+    found.has_rare_text
+        && !found.is_estimate
+        && (found.has_passage || is_small_part)
+        && least.is_none_or(|least| shared >= least)
 }

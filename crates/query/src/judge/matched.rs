@@ -36,6 +36,10 @@ pub(crate) struct Match {
     pub(crate) rare: Option<Score>,
     /// How rare what they share is; `None`: nothing of it is common.
     pub(crate) rarity: Option<Rarity>,
+    /// What they have in common includes a passage, however small a part of them it is.
+    pub(crate) has_passage: bool,
+    /// Samples say that they have rare text in common.
+    pub(crate) has_rare_text: bool,
 }
 
 impl Match {
@@ -59,6 +63,8 @@ impl Match {
             numbers: None,
             rare: None,
             rarity: None,
+            has_passage: false,
+            has_rare_text: false,
         }
     }
 

@@ -22,6 +22,7 @@ use resemble_proto::number::Fraction;
 
 use crate::nominate::copies::near_copies;
 use crate::nominate::families::LeaderPieces;
+use crate::nominate::quotations::{Passage, RareSamples};
 use crate::scope::ScopedFiles;
 
 /// A content that has something in common with the subject.
@@ -32,6 +33,8 @@ pub(crate) struct Nominee {
     pub(crate) fingerprints: u32,
     /// Distinct chunks in common (by their posting keys).
     pub(crate) chunks: u32,
+    /// What it may have of one place of the subject, if that was asked for.
+    pub(crate) passage: Passage,
 }
 
 /// What is kept of a content to compare it, without what is template.
@@ -303,25 +306,29 @@ pub(crate) fn fingerprint_keys(sketch: &Sketch<'_>) -> Vec<u64> {
 const LOOKED_UP: SamplingParams = SamplingParams::at(0, 1 << 14);
 
 /// All contents (of `scoped`, if given) that have something in common with the subject, ascending,
-/// and how common the subject's pieces are.
+/// and how common the subject's pieces are. `with_quotations`: those that have little of it, too.
 pub(crate) fn nominate(
     snapshot: &Snapshot,
     subject: &Sketch<'_>,
     scoped: Option<&ScopedFiles>,
+    with_quotations: bool,
 ) -> Result<(Vec<Nominee>, Counts), ReadError> {
     let mut counts = Counts::new(snapshot.boilerplate_limit());
+    let looked_up = subject.signature.thinned(&LOOKED_UP);
     let samples = fingerprint_keys(&Sketch {
-        signature: &subject.signature.thinned(&LOOKED_UP),
+        signature: &looked_up,
         ..*subject
     });
-    let by_fingerprint = hits(
-        snapshot,
+    let mut rare = with_quotations
+        .then(|| RareSamples::of(&looked_up.fingerprints, snapshot.boilerplate_limit()));
+    let mut by_fingerprint = hits(
+        (snapshot, scoped),
         PostingKind::Fingerprint,
         &samples,
-        scoped,
         &mut counts,
+        &mut rare,
     )?;
-    let mut by_fingerprint = by_fingerprint;
+    let passages = rare.map(RareSamples::passages).unwrap_or_default();
     let copies = if 2 * counts.fingerprints.len() > samples.len() {
         let kept = subject.signature.thinned(&snapshot.params().shingles);
         near_copies(snapshot, &kept, scoped)?
@@ -337,13 +344,15 @@ pub(crate) fn nominate(
     counts.note_passages(subject);
     let mut chunks = chunk_keys(subject);
     chunks.retain(|&key| !Boilerplate::chunk(&counts, key));
-    let by_chunk = hits(snapshot, PostingKind::Chunk, &chunks, scoped, &mut counts)?;
+    let files = (snapshot, scoped);
+    let by_chunk = hits(files, PostingKind::Chunk, &chunks, &mut counts, &mut None)?;
     if !copies.is_empty() {
         let kind = PostingKind::Chunk;
         counts.leave_out_copies(kind, copies.len() as u32, count_of(kind));
     }
     let mut nominees: Vec<Nominee> = Vec::new();
     let (mut left, mut right) = (by_fingerprint.iter().peekable(), by_chunk.iter().peekable());
+    let mut passages = passages.iter().peekable();
     loop {
         let content = match (left.peek(), right.peek()) {
             (Some(a), Some(b)) => a.0.min(b.0),
@@ -353,10 +362,13 @@ pub(crate) fn nominate(
         };
         let fingerprints = left.next_if(|hit| hit.0 == content).map_or(0, |hit| hit.1);
         let chunks = right.next_if(|hit| hit.0 == content).map_or(0, |hit| hit.1);
+        while passages.next_if(|found| found.0 < content).is_some() {}
+        let passage = passages.next_if(|found| found.0 == content);
         nominees.push(Nominee {
             content,
             fingerprints,
             chunks,
+            passage: passage.map_or_else(Passage::default, |found| found.1),
         });
     }
 }
@@ -407,16 +419,21 @@ pub(crate) fn sharing(
 }
 
 /// How many of the keys each content has, boilerplate aside; by content. What is common is noted in
-/// `counts`, boilerplate among it.
+/// `counts`, boilerplate among it, and what is not common in `rare`.
 fn hits(
-    snapshot: &Snapshot,
+    (snapshot, scoped): (&Snapshot, Option<&ScopedFiles>),
     kind: PostingKind,
     keys: &[u64],
-    scoped: Option<&ScopedFiles>,
     counts: &mut Counts,
+    rare: &mut Option<RareSamples>,
 ) -> Result<Vec<(ContentId, u32)>, ReadError> {
     let limit = snapshot.boilerplate_limit();
     let mut all: Vec<ContentId> = Vec::new();
+    let mut note_rare = |at: usize, contents: &[ContentId]| {
+        if let Some(rare) = rare {
+            rare.note(keys[at], contents);
+        }
+    };
     match scoped {
         None => {
             // A key that nobody is named for is boilerplate, or only the subject has it.
@@ -427,6 +444,7 @@ fn hits(
                 }
                 next = at + 1;
                 counts.note(kind, keys[at], contents.len());
+                note_rare(at, contents);
                 all.extend_from_slice(contents);
             })?;
             for &key in &keys[next..] {
@@ -443,6 +461,7 @@ fn hits(
             );
             let count = all.len() - before;
             counts.note(kind, keys[at], count);
+            note_rare(at, &all[before..]);
             if count > limit as usize {
                 all.truncate(before);
             }

@@ -4,3 +4,4 @@ pub(crate) mod block;
 pub(crate) mod copies;
 pub(crate) mod evidence;
 pub(crate) mod families;
+pub(crate) mod quotations;

@@ -16,6 +16,8 @@ pub(crate) struct Proven {
     pub(crate) unit: Unit,
     /// The sizes of both without their templates.
     pub(crate) sizes: (ByteLen, ByteLen),
+    /// They are two texts with a [`PASSAGE`](proof::PASSAGE) in common.
+    pub(crate) has_passage: bool,
 }
 
 /// A content of this kind ready to be measured against others, without what is template.
@@ -39,6 +41,7 @@ pub(crate) fn judged(
         measures,
         unit,
         is_same_text,
+        has_passage,
     } = proven;
     let relation = if is_same_text {
         Some(Relation::SameText)
@@ -52,6 +55,7 @@ pub(crate) fn judged(
         measures,
         unit,
         sizes,
+        has_passage,
     }
 }
 

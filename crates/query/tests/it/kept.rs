@@ -20,7 +20,7 @@ use resemble_testutil::random::noise;
 use crate::scene::Scene;
 
 /// Two subjects, one of them no text, ten versions of each, enough for a second thread, and five
-/// files that have a little of the first, too little for a row.
+/// files that have a little of the first: a passage, too little for a relation.
 fn versions(bytes: usize) -> Vec<(String, Vec<u8>)> {
     let (text, other) = (prose(1, bytes), noise(2, bytes));
     let mut files = vec![
@@ -79,16 +79,16 @@ fn named(rows: Vec<Similar>) -> Vec<Similar> {
 fn a_second_question_reads_no_file() {
     let scene = scene(&versions(20_000));
     let snapshot = || scene.index.snapshot().expect("a snapshot");
-    for name in ["text", "other"] {
+    for (name, quotations) in [("text", 5), ("other", 0)] {
         let path = scene.path(name);
         let rows = found(&snapshot(), &path);
-        assert_eq!(rows.len(), 10, "{name}");
+        let related = rows.iter().filter(|row| row.relation.is_some()).count();
+        assert_eq!((related, rows.len() - related), (10, quotations), "{name}");
         assert!(rows.iter().all(|row| !row.estimate), "{rows:?}");
     }
     scene.index.write_measures().expect("written");
     let sizes = scene.index.table_sizes().expect("sizes");
     let measures = sizes.iter().find(|(name, _)| name == "measures");
-    // Some strangers were measured, too.
     assert!(measures.expect("a table").1.rows > 20);
     let rows = ["text", "other"].map(|name| found(&snapshot(), &scene.path(name)));
     // Asked the other way round, it is the same pair.

@@ -16,6 +16,7 @@ mod one_figure;
 mod parts;
 mod proven_pairs;
 mod questions;
+mod quotations;
 mod reads;
 mod scene;
 mod stopped;

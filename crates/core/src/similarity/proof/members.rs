@@ -108,6 +108,8 @@ impl ProvableMembers {
             measures,
             unit,
             is_same_text: !too_small(sizes.0) && (is_equal || is_same(asked)),
+            // A passage is the member's that has it.
+            has_passage: false,
         }
     }
 

@@ -66,7 +66,7 @@ fn a_text_in_another_is_covered_whole() {
     let (part, rest) = (words(0, 100), words(5000, 300));
     let found = proof(&part, &format!("{rest}{part}{rest}"));
     assert_eq!(shares(&found), (1.0, 100.0 / 700.0));
-    assert_eq!(found.longest, 800.0);
+    assert_eq!(found.common.longest, 800);
     assert!(found.is_evidence());
 }
 
@@ -77,7 +77,7 @@ fn a_phrase_is_no_evidence() {
         &format!("{}{phrase}", words(0, 200)),
         &format!("{phrase}{}", words(900, 200)),
     );
-    assert_eq!(found.longest as usize, phrase.len());
+    assert_eq!(found.common.longest as usize, phrase.len());
     assert!(found.containment() < 0.05, "{found:?}");
     assert!(!found.is_evidence());
 }
@@ -90,7 +90,7 @@ fn what_many_have_is_no_evidence() {
         .collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let found = proof_among(&texts);
-    assert!(found.longest >= 64.0 && found.rare < RARE, "{found:?}");
+    assert!(found.common.longest >= 64 && found.rare < RARE, "{found:?}");
     assert!(!found.is_evidence());
     assert!(found.kinship < 0.01, "{found:?}");
 }
@@ -101,7 +101,7 @@ fn no_words_and_few_words() {
     assert_eq!(proof(" .-", "a b c").resemblance(), 0.0);
     let same = proof("One, two", "one TWO");
     assert_eq!(shares(&same), (1.0, 1.0));
-    assert_eq!((same.resemblance(), same.longest), (1.0, 8.0));
+    assert_eq!((same.resemblance(), same.common.longest), (1.0, 8));
 }
 
 /// Twenty characters in a script without blanks say as much as eleven words of eight letters.
@@ -115,7 +115,7 @@ fn a_run_is_measured_in_bytes() {
     let of = |from| format!("{}{run}{}", han(from, 150), han(from + 500, 150));
     let found = proof(&of(0), &of(2000));
     assert!(
-        found.longest >= 64.0 && found.containment() < 0.1,
+        found.common.longest >= 64 && found.containment() < 0.1,
         "{found:?}"
     );
     assert!(found.is_evidence());
@@ -132,7 +132,7 @@ fn many_short_runs_are_evidence() {
         other.push_str(&words(9000 + at * 20, 6));
     }
     let found = proof(&one, &other);
-    assert!(found.longest < 64.0, "{found:?}");
+    assert!(found.common.longest < 64, "{found:?}");
     assert!(found.is_evidence(), "{found:?}");
 }
 

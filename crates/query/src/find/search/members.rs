@@ -120,6 +120,8 @@ impl Search<'_> {
                 compared: DraftSides::Members(ours, (theirs, nominee.alone.map(|alone| alone.0))),
                 estimate,
                 rarity_of_all: None,
+                could_relate: true,
+                passage: None,
             });
         }
         Ok(())

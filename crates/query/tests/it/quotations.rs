@@ -1,0 +1,164 @@
+//! `find` shows a passage that two files have in common, however small a part of both it is.
+
+use resemble_core::{Params, Relation};
+use resemble_proto::message::{FindOptions, FindRow};
+use resemble_proto::number::Fraction;
+use resemble_proto::path::PathText;
+use resemble_query::find::{self, Subject, listing};
+use resemble_testutil::prose::paragraphs;
+
+use crate::scene::Scene;
+
+/// Of these files, indexed and read.
+fn scene(files: &[(&str, String)]) -> Scene {
+    let mut scene = Scene::new();
+    for (name, text) in files {
+        scene.write(name, text);
+    }
+    scene.scan();
+    scene
+}
+
+fn subject(scene: &Scene, name: &str) -> Subject {
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let subject = Subject::indexed(&snapshot, &scene.path(name), &Params::default());
+    subject.expect("readable").expect("indexed")
+}
+
+fn found(scene: &Scene, name: &str, options: &FindOptions) -> Vec<FindRow> {
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let subject = subject(scene, name);
+    let answer = find::find(&snapshot, &subject, &PathText::from(name), options);
+    answer.expect("an answer").rows
+}
+
+fn names(rows: &[FindRow]) -> Vec<String> {
+    let name = |row: &FindRow| row.path.as_path().file_name().map(ToOwned::to_owned);
+    let names = rows.iter().filter_map(name);
+    names
+        .map(|name| name.to_string_lossy().into_owned())
+        .collect()
+}
+
+/// So many words of a text from this place on.
+fn passage(text: &str, from: usize, words: usize) -> String {
+    let all: Vec<&str> = text.split_whitespace().collect();
+    all[from..from + words].join(" ")
+}
+
+/// So many words; another seed gives others.
+fn words(seed: u64, count: usize) -> String {
+    passage(&paragraphs(seed, count / 40 + 1), 0, count)
+}
+
+#[test]
+fn a_quotation_inside_another_text_finds_its_source() {
+    for seed in 0..20 {
+        let source = words(1_000 * seed, 9_000);
+        let quoted = passage(&source, seed as usize * 300, 80);
+        let letter = format!(
+            "{} {quoted} {}",
+            words(1_000 * seed + 1, 250),
+            words(1_000 * seed + 2, 250)
+        );
+        let files = [
+            ("source", source),
+            ("letter", letter),
+            ("stranger", words(1_000 * seed + 3, 5_000)),
+        ];
+        let scene = scene(&files);
+        for (asked, other) in [("letter", "source"), ("source", "letter")] {
+            let rows = found(&scene, asked, &FindOptions::default());
+            assert_eq!(names(&rows), [other], "{seed}");
+            assert_eq!((rows[0].relation, rows[0].estimate), (None, false));
+            let shared = rows[0].shared_bytes as usize;
+            assert!(
+                shared.abs_diff(quoted.len()) < 20,
+                "{shared} of {}",
+                quoted.len()
+            );
+            // It is next to nothing of both: an entry would say so by its name.
+            let snapshot = scene.index.snapshot().expect("a snapshot");
+            let (entries, _) =
+                listing(&snapshot, &subject(&scene, asked), true).expect("a listing");
+            assert_eq!(entries, []);
+        }
+    }
+}
+
+/// Phrases here and there are no passage, however many bytes they come to.
+#[test]
+fn strangers_with_the_same_phrases_are_no_quotation() {
+    let phrase = |n: u64| words(n, 6);
+    let text = |seed: u64| {
+        let parts = (0..40).map(|n| format!("{} {}", phrase(n), words(seed + n, 150)));
+        parts.collect::<Vec<String>>().join(" ")
+    };
+    let scene = scene(&[("a", text(5_000)), ("b", text(9_000))]);
+    assert_eq!(found(&scene, "a", &FindOptions::default()), []);
+}
+
+/// What many otherwise different files have is no quotation of one from the other.
+#[test]
+fn boilerplate_is_no_quotation() {
+    let notice = words(77, 60);
+    let file = |n: u64| format!("{notice} {}", words(1_000 + n, 900));
+    let named: Vec<(String, String)> = (0..400).map(|n| (n.to_string(), file(n))).collect();
+    let files: Vec<(&str, String)> = named
+        .iter()
+        .map(|(name, text)| (name.as_str(), text.clone()))
+        .collect();
+    let scene = scene(&files);
+    assert_eq!(found(&scene, "7", &FindOptions::default()), []);
+}
+
+#[test]
+fn a_file_that_is_too_small_to_judge_quotes_what_it_is_cut_from() {
+    let mut shown = 0;
+    for seed in 0..20 {
+        let source = words(1_000 * seed, 2_000);
+        let note = passage(&source, 500, 13);
+        assert!(note.len() < 256);
+        let scene = scene(&[
+            ("source", source),
+            ("note", note),
+            ("stranger", words(1_000 * seed + 3, 13)),
+        ]);
+        let rows = found(&scene, "note", &FindOptions::default());
+        shown += usize::from(names(&rows) == ["source"]);
+        let is_judged = |row: &FindRow| row.relation.is_some() || row.a_in_b != Fraction::NONE;
+        assert!(rows.len() <= 1 && !rows.iter().any(is_judged), "{rows:?}");
+    }
+    // One shingle of eight is sampled: of nine a small file may have none.
+    assert!(shown >= 10, "{shown} of 20");
+}
+
+/// A threshold means a share, and bytes that are asked for must be there.
+#[test]
+fn who_asks_for_more_is_not_shown_quotations() {
+    let source = words(5, 9_000);
+    let letter = format!("{} {}", words(6, 600), passage(&source, 3_000, 60));
+    let scene = scene(&[("source", source), ("letter", letter)]);
+    let usual = FindOptions::default();
+    assert_eq!(names(&found(&scene, "letter", &usual)), ["source"]);
+    for options in [
+        FindOptions {
+            min: Fraction::from_millionths(250_000),
+            ..usual.clone()
+        },
+        FindOptions {
+            min_shared: Some(2_000),
+            ..usual
+        },
+    ] {
+        assert_eq!(found(&scene, "letter", &options), []);
+    }
+}
+
+#[test]
+fn a_relation_needs_no_passage() {
+    let source = words(5, 400);
+    let scene = scene(&[("a", source.clone()), ("b", source + " and more")]);
+    let rows = found(&scene, "a", &FindOptions::default());
+    assert_eq!(rows[0].relation, Some(Relation::Near));
+}
