@@ -31,7 +31,7 @@ pub use interval::{interval, wilson};
 pub use pair::PairKey;
 pub use prepared::Prepared;
 pub use templates::{Template, Templates};
-pub use text::{Commonness, Proof, RARE, ReadText, SeenShingles, Table, Text};
+pub use text::{Commonness, Proof, RARE, ReadText, SeenShingles, Table, Text, TextCutter};
 
 /// What is known of a pair (a, b).
 #[derive(Clone, Copy, Debug, PartialEq)]

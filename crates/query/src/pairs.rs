@@ -19,15 +19,12 @@ use resemble_core::similarity::proof::{Proven, unit_of};
 use resemble_core::similarity::{Proof, Unit};
 use resemble_core::{ByteLen, ContentId, ContentKind, Measures, Relation, Score, similarity};
 use resemble_index::{ReadError, Snapshot};
-use resemble_proto::message::{
-    Answer, Discount, Layer, MeasureUnit, PairRow, PairScore, PairsRequest,
-};
-use resemble_proto::number::Fraction;
+use resemble_proto::message::{Answer, Layer, PairRow, PairScore, PairsRequest};
 use resemble_scan::parts::PartReader;
 
 use crate::ask::AskError;
 use crate::judge::estimate::{enough_shared, estimate_in};
-use crate::judge::matched::{Match, all_words, match_of_wholes};
+use crate::judge::matched::{Match, all_words};
 use crate::nominate::block::PostingBlock;
 use crate::nominate::evidence::{Counts, Kept};
 use crate::parallel::{ordered, threads};
@@ -43,9 +40,11 @@ use crate::scope::{ScopedFile, ScopedFiles};
 
 mod copies;
 mod draft;
+mod ways;
 
 use copies::named_alike;
 use draft::{PairDraft, row};
+use ways::{Met, Pair, Way};
 
 /// [`pairs_with_parts`], without a reader of documents.
 pub fn pairs(snapshot: &Snapshot, request: &PairsRequest) -> Result<Answer<PairRow>, AskError> {
@@ -74,7 +73,7 @@ pub fn pairs_with_parts(
     let limit = snapshot.boilerplate_limit();
     let (mut kept, wanted) = keep(reader)?;
     let among = texts_among(request, reader, &wanted)?;
-    let texts = Texts::read(reader, &among, !request.text, limit)?;
+    let mut texts = Texts::read(reader, &among, !request.text, limit)?;
     // A template ends in the middle of a chunk, whose beginning is left of it in all payloads. Only
     // the samples say what of that is template.
     let marked: Vec<HashSet<u64>> = if snapshot.templates().is_empty() {
@@ -127,6 +126,10 @@ pub fn pairs_with_parts(
         }
         Ok::<(), AskError>(())
     })?;
+    let unread_texts = std::mem::take(&mut texts.unread);
+    let in_large_families = std::mem::take(&mut texts.in_large_families);
+    // All texts at once are most of what a question takes; what follows needs them no more.
+    drop(texts);
     let mut further = WorkerPairs::default();
     let mut found: Vec<WorkerPairs> = by_text.into_iter().chain(by_samples).collect();
     let drafts: Vec<DraftPair> = found
@@ -155,17 +158,17 @@ pub fn pairs_with_parts(
     }
     found.push(further);
 
-    let large = texts.in_large_families.iter();
+    let large = in_large_families.iter();
     let near_copies = large.map(|place| scoped.holders(block.kept[place as usize].id).count());
     let near_copies = near_copies.sum::<usize>() as u64;
     let mut errors = scoped.errors.clone();
-    let mut matched = Vec::new();
+    let mut matched = Vec::with_capacity(found.iter().map(|part| part.matched.len()).sum());
     for part in found {
         matched.extend(part.matched);
     }
     if request.exact {
         errors.extend(unread);
-        errors.extend(texts.unread);
+        errors.extend(unread_texts);
     }
     errors.sort_by(|a, b| a.path.as_bytes().cmp(b.path.as_bytes()));
     errors.dedup();
@@ -241,19 +244,6 @@ fn texts_among(
         return Ok(Vec::new());
     }
     Ok(texts)
-}
-
-/// The contents of two files, the lesser first, and one way in which these meet.
-type Pair = ((ContentId, ContentId), Way);
-
-/// The contents of two files, and how these meet.
-type Met = ((ContentId, ContentId), Match);
-
-/// One way in which two files meet.
-enum Way {
-    Whole(Match),
-    /// By one of the wholes of both: of texts or of all else.
-    Part(usize, Measures),
 }
 
 /// All that the pairs of a question depend on.
@@ -355,46 +345,6 @@ impl<'a> Question<'a> {
                 || enough_shared(matched.sizes, &matched.measures, self.min_shared()))
     }
 
-    /// The best way in which each pair of files meets.
-    fn best_of(&self, mut matched: Vec<Pair>) -> Vec<Met> {
-        matched.sort_by_key(|&(owners, _)| owners);
-        let mut best = Vec::new();
-        let mut ways = matched.into_iter().peekable();
-        while let Some((owners, way)) = ways.next() {
-            let (mut found, mut parts) = (None::<Match>, [None, None]);
-            let mut next = Some(way);
-            while let Some(way) = next {
-                match way {
-                    Way::Part(at, measures) => parts[at] = Some(measures),
-                    Way::Whole(matched) => {
-                        if found
-                            .as_ref()
-                            .is_none_or(|found| matched.is_better_than(found))
-                        {
-                            found = Some(matched);
-                        }
-                    }
-                }
-                next = ways.next_if(|other| other.0 == owners).map(|other| other.1);
-            }
-            let hold_members = self.holds_members(owners.0) && self.holds_members(owners.1);
-            if owners.0 != owners.1 && hold_members {
-                let (a, b) = (
-                    self.renditions.wholes(owners.0),
-                    self.renditions.wholes(owners.1),
-                );
-                found = match_of_wholes(a, b, parts, self.min_shared());
-                if let Some(found) = &mut found
-                    && self.request.unit == MeasureUnit::Bytes
-                {
-                    found.unit = Unit::Bytes;
-                }
-            }
-            best.extend(found.map(|matched| (owners, matched)));
-        }
-        best
-    }
-
     /// Whether the file of a content is compared by its members.
     fn holds_members(&self, owner: ContentId) -> bool {
         self.renditions.wholes(owner).iter().any(Option::is_some)
@@ -492,16 +442,10 @@ impl WorkerPairs {
             unit: found.unit,
             read: Some((below(proof.containment()), below(proof.resemblance()))),
             rare: is_rare.then(|| Score::new(proof.kinship)),
+            rarity,
             ..Match::new(found.relation, layer, found.measures, sizes)
         };
-        let discount = |score: Option<Score>| {
-            let discounted = score.zip(rarity).map(|(raw, rarity)| {
-                let left = Fraction::from(rarity.discounted(raw));
-                Counts::in_words(Fraction::from(raw), left, rarity.contents)
-            });
-            discounted.unwrap_or_default()
-        };
-        self.meet(question, (a, b), &matched, discount);
+        self.meet(question, (a, b), &matched);
     }
 
     /// Keeps a pair of which the contents were measured for one another, or could not be.
@@ -529,28 +473,22 @@ impl WorkerPairs {
                 ..Match::new(relation, Layer::Bytes, measures, sizes)
             }
         };
+        let rarity = counts.rarity(&sketches.0, &sketches.1);
         let rare = matched
             .measures
             .containment()
             .filter(|_| question.request.score == PairScore::Discounted);
-        let rare = rare.map(|raw| {
-            let rarity = counts.rarity(&sketches.0, &sketches.1);
-            rarity.map_or(raw, |rarity| rarity.discounted(raw))
-        });
-        let matched = Match { rare, ..matched };
-        let discount = |score| counts.discount(&sketches.0, &sketches.1, score);
-        self.meet(question, (a, b), &matched, discount);
+        let rare = rare.map(|raw| rarity.map_or(raw, |rarity| rarity.discounted(raw)));
+        let matched = Match {
+            rare,
+            rarity,
+            ..matched
+        };
+        self.meet(question, (a, b), &matched);
     }
 
     /// Keeps what was found of two contents for all files that they stand for.
-    fn meet(
-        &mut self,
-        question: &Question<'_>,
-        (a, b): (&Kept, &Kept),
-        found: &Match,
-        discount: impl Fn(Option<Score>) -> Discount,
-    ) {
-        let mut told = None;
+    fn meet(&mut self, question: &Question<'_>, (a, b): (&Kept, &Kept), found: &Match) {
         for (one, other) in question.meetings((a, b)) {
             if one.1.is_whole() {
                 let at = usize::from(one.1 == Rendition::WholeBytes);
@@ -561,14 +499,12 @@ impl WorkerPairs {
             if !question.passes(found) {
                 continue;
             }
-            let discount = told.get_or_insert_with(|| discount(question.score(found)));
             let matched = Match {
                 layer: match found.relation {
                     Some(Relation::SameText) => Layer::Text,
                     _ if found.layer == Layer::Text => Layer::Text,
                     _ => layer(one.1, other.1),
                 },
-                discount: discount.clone(),
                 ..found.clone()
             };
             self.keep(one.0, other.0, Way::Whole(matched));
@@ -617,20 +553,6 @@ impl WorkerPairs {
                 };
                 self.keep(one.0, other.0, way);
             }
-        }
-    }
-}
-
-impl Way {
-    fn swapped(self) -> Self {
-        match self {
-            Self::Part(at, measures) => Self::Part(at, measures.swapped()),
-            Self::Whole(matched) => Self::Whole(Match {
-                relation: matched.relation.map(Relation::swapped),
-                measures: matched.measures.swapped(),
-                sizes: (matched.sizes.1, matched.sizes.0),
-                ..matched
-            }),
         }
     }
 }

@@ -130,8 +130,52 @@ fn shared_pieces(a: &Sketch<'_>, b: &Sketch<'_>, frequency: &dyn Frequency) -> V
     pieces
 }
 
+/// The rarity of pieces that all speak for the same, with what each weighs known beforehand.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rarities {
+    limit: u32,
+    /// What a piece loses that so many contents have, as far as there is room for it.
+    losses: Vec<f64>,
+}
+
+impl Rarities {
+    /// For pieces of which more than `limit` contents have none that counts.
+    pub(super) fn new(limit: u32) -> Self {
+        let losses = (0..=limit.min(1 << 16)).map(|contents| 1.0 - weight(contents, limit));
+        Self {
+            limit,
+            losses: losses.collect(),
+        }
+    }
+
+    /// The rarity of pieces of which so many contents have each; `None` if none of them is common.
+    pub(super) fn of(&self, pieces: impl Iterator<Item = u32>) -> Option<Rarity> {
+        let mut all = 0u64;
+        let pieces = pieces.inspect(|_| all += 1);
+        let mut common: Vec<u32> = pieces.filter(|&contents| contents > FREE).collect();
+        if common.is_empty() {
+            return None;
+        }
+        common.sort_unstable();
+        let lost = |contents: u32| {
+            let known = self.losses.get(contents as usize).copied();
+            known.unwrap_or_else(|| 1.0 - weight(contents, self.limit))
+        };
+        let loss: f64 = common.iter().map(|&contents| lost(contents)).sum();
+        let mut sum = 0.0;
+        let median = common.iter().find(|&&contents| {
+            sum += lost(contents);
+            sum >= 0.5 * loss
+        });
+        Some(Rarity {
+            weight: (1.0 - loss / all as f64).clamp(0.0, 1.0),
+            contents: median.copied().unwrap_or(0),
+        })
+    }
+}
+
 /// The rarity of pieces of which so many contents have each, and that speak for so much.
-pub(super) fn rarity_of(mut pieces: Vec<(u32, f64)>, limit: u32) -> Rarity {
+fn rarity_of(mut pieces: Vec<(u32, f64)>, limit: u32) -> Rarity {
     pieces.sort_unstable_by_key(|&(contents, _)| contents);
     let all: f64 = pieces.iter().map(|&(_, bytes)| bytes).sum();
     let lost = |&(contents, bytes): &(u32, f64)| bytes * (1.0 - weight(contents, limit));

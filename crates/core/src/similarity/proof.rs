@@ -29,7 +29,7 @@ use crate::bits::BitSet;
 use crate::ids::{ByteLen, Score};
 use crate::params::Params;
 use crate::similarity::{Measures, Unit, runs, too_small};
-use crate::words::{CollectedWords, collect_words};
+use crate::words::CollectedWords;
 use crate::{ContentKind, WordsDigest};
 
 mod members;
@@ -77,8 +77,10 @@ impl ShingledText {
 
     /// Several texts as one, in any order: each begins and ends by itself.
     pub fn of_all(texts: &[&[u8]]) -> Self {
-        let collected: Vec<CollectedWords> =
-            texts.iter().map(|bytes| collect_words(bytes)).collect();
+        let collected: Vec<CollectedWords> = texts
+            .iter()
+            .map(|bytes| CollectedWords::of(bytes))
+            .collect();
         let all = collected.iter().map(|text| text.shingles.len()).sum();
         let mut joined = Self {
             distinct: Vec::with_capacity(all),
@@ -168,11 +170,17 @@ impl ShingledText {
         for text in &self.texts {
             walk.until = text.words;
             let order = &self.order[first_shingle..text.shingles];
+            let mut run = first_word..first_word;
             for (place, &number) in (first_word..).zip(order) {
                 if common.has(number) {
-                    walk.add(place);
+                    if place != run.end {
+                        walk.add(run);
+                        run = place..place;
+                    }
+                    run.end = place + 1;
                 }
             }
+            walk.add(run);
             (first_shingle, first_word) = (text.shingles, text.words);
         }
         walk.covered
@@ -223,10 +231,12 @@ impl WordLengths {
 
     /// The length of some words that follow each other.
     pub(super) fn sum(&self, words: Range<usize>) -> u64 {
-        let short: u64 = self.short[words.clone()]
-            .iter()
-            .map(|&n| u64::from(n))
-            .sum();
+        // As many at a time as 16 bits hold.
+        let short = self.short[words.clone()].chunks(128).map(|lengths| {
+            let sum: u16 = lengths.iter().map(|&length| u16::from(length)).sum();
+            u64::from(sum)
+        });
+        let short: u64 = short.sum();
         if self.long.is_empty() {
             return short;
         }
@@ -244,11 +254,7 @@ impl WordLengths {
 /// in which words are covered.
 pub(super) struct CoverWalk<'a> {
     lengths: &'a WordLengths,
-    /// The end of what is covered, in words, and of the shingles that follow each other.
     end: usize,
-    next: usize,
-    /// Bytes of the run under way: of shingles that follow each other.
-    run: u64,
     /// Where the text under way ends, in words.
     until: usize,
     pub(super) covered: Covered,
@@ -259,28 +265,25 @@ impl<'a> CoverWalk<'a> {
         Self {
             lengths,
             end: 0,
-            next: 0,
-            run: 0,
             until: lengths.words() as usize,
             covered: Covered::default(),
         }
     }
 
-    /// The next shingle. That of one to four words is over as many as there are.
-    #[inline]
-    pub(super) fn add(&mut self, place: usize) {
-        let from = place.max(self.end);
-        self.end = (place + SHINGLE).min(self.until);
-        let added = self.lengths.sum(from..self.end);
+    /// The next run: shingles that follow each other, which may be none. Returns how many bytes they
+    /// are over. That of one to four words is over as many as there are.
+    pub(super) fn add(&mut self, shingles: Range<usize>) -> u64 {
+        if shingles.is_empty() {
+            return 0;
+        }
+        let from = shingles.start.max(self.end);
+        self.end = (shingles.end + SHINGLE - 1).min(self.until);
+        let bytes = self.lengths.sum(from..self.end);
         self.covered.words += (self.end - from) as u64;
-        self.covered.bytes += added;
-        self.run = if place == self.next {
-            self.run + added
-        } else {
-            added + self.lengths.sum(place..from)
-        };
-        self.next = place + 1;
-        self.covered.longest = self.covered.longest.max(self.run);
+        self.covered.bytes += bytes;
+        let run = bytes + self.lengths.sum(shingles.start..from);
+        self.covered.longest = self.covered.longest.max(run);
+        run
     }
 }
 

@@ -18,10 +18,10 @@ use std::collections::HashSet;
 
 use crate::WordsDigest;
 use crate::params::Params;
-use crate::similarity::discount::{self, Rarity};
+use crate::similarity::discount::{self, Rarities, Rarity};
 use crate::similarity::proof::{CommonText, CoverWalk, WordLengths};
 use crate::similarity::wilson;
-use crate::words::{CollectedWords, collect_words};
+use crate::words::CollectedWords;
 
 mod seen;
 mod slots;
@@ -48,31 +48,32 @@ pub struct ReadText {
     places: Vec<u32>,
     shingles: Vec<u64>,
     lengths: WordLengths,
-    distinct: u32,
+    /// How many were forgotten, each of which it had once.
+    forgotten: u32,
     digest: Option<WordsDigest>,
 }
 
-impl ReadText {
+/// Cuts texts into words. What one text needs of memory for that serves the next.
+#[derive(Clone, Debug, Default)]
+pub struct TextCutter(CollectedWords);
+
+impl TextCutter {
     /// The text of a file, from all its bytes.
-    pub fn of(bytes: &[u8]) -> Self {
-        let CollectedWords {
-            mut shingles,
-            ends,
-            digest,
-        } = collect_words(bytes);
-        shingles.shrink_to_fit();
-        let mut sorted = shingles.clone();
-        sorted.sort_unstable();
-        sorted.dedup();
-        Self {
+    pub fn read(&mut self, bytes: &[u8]) -> ReadText {
+        let words = &mut self.0;
+        words.collect(bytes);
+        ReadText {
             places: Vec::new(),
-            shingles,
-            lengths: WordLengths::of(&ends),
-            distinct: sorted.len() as u32,
-            digest,
+            lengths: WordLengths::of(&words.ends),
+            forgotten: 0,
+            digest: words.digest,
+            // No larger than it is: all texts are in memory at the same time.
+            shingles: words.shingles.clone(),
         }
     }
+}
 
+impl ReadText {
     /// The shingles that it still has, in order.
     pub fn shingles(&self) -> &[u64] {
         &self.shingles
@@ -85,7 +86,7 @@ impl ReadText {
         let mut walk = CoverWalk::of(&self.lengths);
         for (place, shingle) in self.shingles.iter().enumerate() {
             if of_other.contains(shingle) {
-                walk.add(place);
+                walk.add(place..place + 1);
             }
         }
         share(walk.covered.words, self.lengths.words())
@@ -93,39 +94,51 @@ impl ReadText {
 
     /// Forgets the shingles that no other text has.
     pub fn forget_lone(&mut self, seen: &SeenShingles) {
-        let kept = (0u32..)
-            .zip(&self.shingles)
-            .filter(|&(_, &shingle)| seen.repeatedly(shingle));
-        let (places, shingles): (Vec<u32>, Vec<u64>) = kept.unzip();
-        self.places = places;
-        self.shingles = shingles;
+        let all = self.shingles.len();
+        self.places.reserve_exact(all);
+        let mut place = 0;
+        self.shingles.retain(|&shingle| {
+            let is_kept = seen.repeatedly(shingle);
+            if is_kept {
+                self.places.push(place);
+            }
+            place += 1;
+            is_kept
+        });
+        self.forgotten = (all - self.shingles.len()) as u32;
         self.places.shrink_to_fit();
         self.shingles.shrink_to_fit();
     }
 
-    /// The text by the numbers of its shingles, `None` for one that no other text has; `texts` says
-    /// of a number how many texts have it.
-    pub fn numbered(
-        self,
-        numbers: impl Iterator<Item = Option<u32>>,
-        texts: impl Fn(u32) -> u32,
-    ) -> Text {
-        let numbered = self.places.iter().zip(numbers);
-        let numbered = numbered.filter_map(|(&place, number)| Some((place, number?)));
-        let (mut places, mut numbers): (Vec<u32>, Vec<u32>) = numbered.unzip();
+    /// The text by the numbers of its shingles, from 1: 0 is one that no other text has. `texts` says
+    /// of a number, from 0, how many texts have it.
+    pub fn numbered(self, mut numbers: Vec<u32>, texts: impl Fn(u32) -> u32) -> Text {
+        let mut places = self.places;
+        let mut all = numbers.iter();
+        places.retain(|_| all.next().is_some_and(|&number| number > 0));
         places.shrink_to_fit();
+        // Those that no other text has, though they were not forgotten.
+        let own = self.shingles.iter().zip(&numbers);
+        let own = own.filter(|&(_, &number)| number == 0);
+        let mut own: Vec<u64> = own.map(|(&shingle, _)| shingle).collect();
+        own.sort_unstable();
+        own.dedup();
+        numbers.retain(|&number| number > 0);
         numbers.shrink_to_fit();
+        for number in &mut numbers {
+            *number -= 1;
+        }
         let mut shared = numbers.clone();
         shared.sort_unstable();
         shared.dedup();
-        let lone = f64::from(self.distinct) - shared.len() as f64;
+        let lone = f64::from(self.forgotten) + own.len() as f64;
         let rare = shared.iter().map(|&number| rarity(texts(number)));
         Text {
             rare: lone + rare.sum::<f64>(),
             places,
             numbers,
             lengths: self.lengths,
-            distinct: self.distinct,
+            distinct: self.forgotten + (own.len() + shared.len()) as u32,
             digest: self.digest,
         }
     }
@@ -239,6 +252,7 @@ pub struct Table {
     limit: u32,
     /// What a byte counts whose shingle so many texts have.
     weights: Vec<f32>,
+    rarities: Rarities,
 }
 
 /// A distinct shingle.
@@ -247,6 +261,8 @@ struct TableEntry {
     /// What a byte of it counts in a run.
     weight: f32,
     common: Commonness,
+    /// How often the text has it.
+    times: u32,
     /// The last comparison that met it.
     round: u32,
 }
@@ -258,6 +274,7 @@ impl Table {
         Self {
             limit,
             weights: weights.collect(),
+            rarities: Rarities::new(limit),
             ..Self::default()
         }
     }
@@ -282,18 +299,39 @@ impl Table {
                 self.entries.push(TableEntry {
                     weight: self.weight(common.texts),
                     common,
+                    times: 0,
                     round: 0,
                 });
                 self.entries.len() as u32 - 1
             };
+            self.entries[entry as usize].times += 1;
             self.of.push(entry);
         }
     }
 
     /// Runs `b` along the text that was laid out, which is `a`.
     pub fn compare(&mut self, a: &Text, b: &Text) -> Proof {
+        let mut proof = self.along(a, b);
+        self.back(a, &mut proof);
+        proof
+    }
+
+    /// The same if it is evidence. `a` is not looked at where even the most that it can have in
+    /// common is not enough, as with two strangers of three.
+    pub fn evidence(&mut self, a: &Text, b: &Text) -> Option<Proof> {
+        let mut proof = self.along(a, b);
+        if !proof.is_evidence() {
+            return None;
+        }
+        self.back(a, &mut proof);
+        proof.is_evidence().then_some(proof)
+    }
+
+    /// What is known when `b` was run along `a`: of `a` the most that may be in common. More of
+    /// that never makes evidence of a pair less.
+    fn along(&mut self, a: &Text, b: &Text) -> Proof {
         self.round += 1;
-        let (mut shared, mut rare, mut evident) = (0u64, 0.0, 0u64);
+        let (mut shared, mut rare, mut evident, mut times) = (0u64, 0.0, 0u64, 0u64);
         let mut in_b = RunWalk::of(&b.lengths);
         for (&place, &number) in b.places.iter().zip(&b.numbers) {
             let Some(entry) = self.slots.get(number) else {
@@ -305,11 +343,33 @@ impl Table {
                 shared += 1;
                 rare += rarity(known.common.texts);
                 evident += u64::from(known.common.contents <= self.limit);
+                times += u64::from(known.times);
             }
             in_b.common(place as usize, known.weight);
         }
+        let (of_b, in_b) = in_b.end();
+        let most = (times * Params::SHINGLE as u64).min(a.lengths.words());
+        Proof {
+            common: CommonText {
+                covered: (most, of_b.words),
+                words: (a.lengths.words(), b.lengths.words()),
+                bytes: (u64::MAX, of_b.bytes),
+                longest: of_b.longest,
+                shared,
+                distinct: (u64::from(a.distinct), u64::from(b.distinct)),
+                is_same: a.digest.is_some() && a.digest == b.digest,
+            },
+            rare: in_b.rare,
+            scattered: in_b.scattered,
+            evident: share(evident, shared),
+            kinship: lower_end(rare, a.rare.min(b.rare)),
+        }
+    }
+
+    /// Walks `a` along what `b` was found to have, and completes the proof.
+    fn back(&self, a: &Text, proof: &mut Proof) {
         let mut in_a = RunWalk::of(&a.lengths);
-        if shared > 0 {
+        if proof.common.shared > 0 {
             for (&place, &entry) in a.places.iter().zip(&self.of) {
                 let known = &self.entries[entry as usize];
                 if known.round == self.round {
@@ -317,43 +377,24 @@ impl Table {
                 }
             }
         }
-        let (in_a, in_b) = (in_a.end(), in_b.end());
-        let ((of_a, run_a), (of_b, run_b)) = (in_a, in_b);
-        Proof {
-            common: CommonText {
-                covered: (of_a.words, of_b.words),
-                words: (a.lengths.words(), b.lengths.words()),
-                bytes: (of_a.bytes, of_b.bytes),
-                longest: of_a.longest.min(of_b.longest),
-                shared,
-                distinct: (u64::from(a.distinct), u64::from(b.distinct)),
-                is_same: a.digest.is_some() && a.digest == b.digest,
-            },
-            rare: run_a.rare.min(run_b.rare),
-            scattered: run_a.scattered.min(run_b.scattered),
-            evident: share(evident, shared),
-            kinship: lower_end(rare, a.rare.min(b.rare)),
-        }
+        let (of_a, in_a) = in_a.end();
+        (proof.common.covered.0, proof.common.bytes.0) = (of_a.words, of_a.bytes);
+        // One phrase that a text repeats all over is no long run of the other.
+        proof.common.longest = proof.common.longest.min(of_a.longest);
+        proof.rare = proof.rare.min(in_a.rare);
+        proof.scattered = proof.scattered.min(in_a.scattered);
     }
 
     /// How rare what the last comparison found in common is; `None` where nothing of it is common.
     pub fn rarity(&self) -> Option<Rarity> {
         let shared = self.entries.iter().filter(|e| e.round == self.round);
-        if shared
-            .clone()
-            .all(|entry| entry.common.contents <= discount::FREE)
-        {
-            return None;
-        }
-        let pieces = shared.map(|entry| (entry.common.contents, 1.0)).collect();
-        Some(discount::rarity_of(pieces, self.limit))
+        self.rarities.of(shared.map(|entry| entry.common.contents))
     }
 }
 
 /// The common runs of one of two texts.
 struct RunWalk<'a> {
     cover: CoverWalk<'a>,
-    lengths: &'a WordLengths,
     /// The shingles of the run under way, by place.
     from: usize,
     to: usize,
@@ -372,7 +413,6 @@ impl<'a> RunWalk<'a> {
     fn of(lengths: &'a WordLengths) -> Self {
         Self {
             cover: CoverWalk::of(lengths),
-            lengths,
             from: 0,
             to: 0,
             weight: 0.0,
@@ -389,7 +429,6 @@ impl<'a> RunWalk<'a> {
         }
         self.to = place + 1;
         self.weight += f64::from(weight);
-        self.cover.add(place);
     }
 
     fn end_run(&mut self) {
@@ -397,9 +436,7 @@ impl<'a> RunWalk<'a> {
         if shingles == 0 {
             return;
         }
-        let words = self.lengths.words() as usize;
-        let end = (self.to + Params::SHINGLE - 1).min(words);
-        let length = self.lengths.sum(self.from..end) as f64;
+        let length = self.cover.add(self.from..self.to) as f64;
         let rare = self.weight * length / shingles as f64;
         self.weight = 0.0;
         self.found.scattered += rare;

@@ -5,6 +5,7 @@ use crate::ids::WordsDigest;
 use crate::words::{Folding, Short, Sink, tokenize};
 
 /// The words of a text.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct CollectedWords {
     /// The shingle that begins with each word. A text of one to four words has one shingle.
     pub(crate) shingles: Vec<u64>,
@@ -15,50 +16,50 @@ pub(crate) struct CollectedWords {
     pub(crate) digest: Option<WordsDigest>,
 }
 
+impl CollectedWords {
+    /// The words of a text.
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        let mut words = Self::default();
+        words.collect(bytes);
+        words
+    }
+
+    /// Collects the words of a text in the place of those of another.
+    pub(crate) fn collect(&mut self, bytes: &[u8]) {
+        self.shingles.clear();
+        self.ends.clear();
+        let mut collector = WordCollector {
+            folding: Folding::default(),
+            of_word: 0,
+            length: 0,
+            words: self,
+        };
+        tokenize(bytes, &mut collector);
+        let folding = collector.folding;
+        self.shingles.extend(folding.short());
+        self.digest = folding.digest();
+    }
+}
+
 /// The length of a letter in UTF-8.
 fn utf8_bytes(letter: u32) -> u32 {
     char::from_u32(letter).map_or(1, char::len_utf8) as u32
 }
 
-/// Collects the words of a text.
-pub(crate) fn collect_words(bytes: &[u8]) -> CollectedWords {
-    let mut collector = WordCollector {
-        folding: Folding::default(),
-        of_word: 0,
-        length: 0,
-        shingles: Vec::new(),
-        ends: Vec::new(),
-    };
-    tokenize(bytes, &mut collector);
-    let WordCollector {
-        folding,
-        mut shingles,
-        ends,
-        ..
-    } = collector;
-    shingles.extend(folding.short());
-    CollectedWords {
-        shingles,
-        ends,
-        digest: folding.digest(),
-    }
-}
-
-struct WordCollector {
+struct WordCollector<'a> {
     folding: Folding,
     /// Length of the word under way.
     of_word: u32,
     /// Length of all words before.
     length: u32,
-    shingles: Vec<u64>,
-    ends: Vec<u32>,
+    words: &'a mut CollectedWords,
 }
 
-impl WordCollector {
+impl WordCollector<'_> {
     fn word(&mut self, shingle: Option<u64>, length: u32) {
-        self.shingles.extend(shingle);
+        self.words.shingles.extend(shingle);
         self.length = self.length.saturating_add(length);
-        self.ends.push(self.length);
+        self.words.ends.push(self.length);
     }
 
     fn end(&mut self, separator: u32) {
@@ -70,7 +71,7 @@ impl WordCollector {
     }
 }
 
-impl Sink for WordCollector {
+impl Sink for WordCollector<'_> {
     fn letter(&mut self, letter: u32) {
         self.folding.letter(letter);
         self.of_word = self.of_word.saturating_add(utf8_bytes(letter));

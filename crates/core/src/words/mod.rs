@@ -35,7 +35,7 @@ mod spelled;
 mod stream;
 mod tokenizer;
 
-pub(crate) use collect::{CollectedWords, collect_words};
+pub(crate) use collect::CollectedWords;
 pub(crate) use folding::Folding;
 pub use spelled::WordTexts;
 pub use stream::WordHashes;

@@ -14,7 +14,7 @@ use resemble_core::similarity::discount::{self, FREE, Frequency, Rarity};
 use resemble_core::similarity::passages::text_of_chunks;
 use resemble_core::similarity::{Boilerplate, Sketch};
 use resemble_core::{
-    ByteLen, ChunkList, ContentId, ContentKind, Digest, Fingerprint, Score, Signature, WordsDigest,
+    ByteLen, ChunkList, ContentId, ContentKind, Digest, Fingerprint, Signature, WordsDigest,
 };
 use resemble_index::{ContentRow, PostingKind, ReadError, Snapshot};
 use resemble_proto::message::Discount;
@@ -214,16 +214,6 @@ impl Counts {
             let known = self.chunks.entry(key).or_default();
             *known = contents.max(*known);
         }
-    }
-
-    /// A pair's score after the discount for common text, and why; nothing where it makes no
-    /// difference.
-    pub(crate) fn discount(&self, a: &Sketch<'_>, b: &Sketch<'_>, raw: Option<Score>) -> Discount {
-        let rarity = raw.and_then(|raw| Some((raw, self.rarity(a, b)?)));
-        rarity.map_or_else(Discount::default, |(raw, rarity)| {
-            let left = Fraction::from(rarity.discounted(raw));
-            Self::in_words(Fraction::from(raw), left, rarity.contents)
-        })
     }
 
     /// How rare what a pair shares is; `None` where nothing of it is common.

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use resemble_core::{Measures, Relation, Score, rank};
-use resemble_proto::message::PairRow;
+use resemble_proto::message::{Discount, PairRow};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
 use crate::judge::matched::Match;
+use crate::nominate::evidence::Counts;
 use crate::scope::ScopedFile;
 
 /// A pair of files before it is an answer; `a` has the lesser path.
@@ -16,24 +17,42 @@ pub(super) struct PairDraft<'a> {
     b: &'a Path,
     matched: &'a Match,
     score: Score,
-    relation: Option<Relation>,
-    measures: Measures,
+    /// `b` is the first of what was matched.
+    is_swapped: bool,
     /// So many files have the bytes of both, if the row is that of all of them.
     pub(super) copies: Option<u64>,
 }
 
 impl PairDraft<'_> {
+    fn measures(&self) -> Measures {
+        let measures = self.matched.measures;
+        if self.is_swapped {
+            measures.swapped()
+        } else {
+            measures
+        }
+    }
+
+    /// What is left of the score without common text.
+    fn discount(&self) -> Discount {
+        let rarity = self.matched.rarity;
+        rarity.map_or_else(Discount::default, |rarity| {
+            let left = Fraction::from(rarity.discounted(self.score));
+            Counts::in_words(Fraction::from(self.score), left, rarity.contents)
+        })
+    }
+
     /// The order of rows.
     pub(super) fn compare(&self, other: &Self) -> std::cmp::Ordering {
         rank::compare(
             (
                 self.score,
-                &self.measures,
+                &self.measures(),
                 self.a.as_os_str().as_encoded_bytes(),
             ),
             (
                 other.score,
-                &other.measures,
+                &other.measures(),
                 other.a.as_os_str().as_encoded_bytes(),
             ),
         )
@@ -46,21 +65,27 @@ impl PairDraft<'_> {
     }
 
     pub(super) fn to_answer(&self) -> PairRow {
+        let measures = self.measures();
+        let relation = self.matched.relation;
         PairRow {
             a: PathText::from(self.a),
             b: PathText::from(self.b),
-            relation: self.relation,
+            relation: if self.is_swapped {
+                relation.map(Relation::swapped)
+            } else {
+                relation
+            },
             unit: self.matched.unit.into(),
             estimate: self.matched.is_estimate,
             identical: self.matched.relation == Some(Relation::Identical),
             layer: self.matched.layer,
             copies: self.copies,
             score: Fraction::from(self.score),
-            a_in_b: Fraction::from(self.measures.a_in_b),
-            b_in_a: Fraction::from(self.measures.b_in_a),
-            resemblance: Fraction::from(self.measures.resemblance),
-            shared_bytes: self.measures.shared_bytes.0,
-            discount: self.matched.discount.clone(),
+            a_in_b: Fraction::from(measures.a_in_b),
+            b_in_a: Fraction::from(measures.b_in_a),
+            resemblance: Fraction::from(measures.resemblance),
+            shared_bytes: measures.shared_bytes.0,
+            discount: self.discount(),
         }
     }
 }
@@ -72,23 +97,18 @@ pub(super) fn row<'a>(
     matched: &'a Match,
 ) -> PairDraft<'a> {
     let raw = |member: &'a ScopedFile| member.path.as_os_str().as_encoded_bytes();
-    let swapped = raw(one) > raw(other);
-    let (one, other) = if swapped { (other, one) } else { (one, other) };
+    let is_swapped = raw(one) > raw(other);
+    let (one, other) = if is_swapped {
+        (other, one)
+    } else {
+        (one, other)
+    };
     PairDraft {
         a: &one.path,
         b: &other.path,
         matched,
         copies: None,
         score,
-        relation: if swapped {
-            matched.relation.map(Relation::swapped)
-        } else {
-            matched.relation
-        },
-        measures: if swapped {
-            matched.measures.swapped()
-        } else {
-            matched.measures
-        },
+        is_swapped,
     }
 }

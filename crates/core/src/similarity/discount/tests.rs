@@ -117,6 +117,18 @@ fn boilerplate_has_no_say() {
 }
 
 proptest! {
+    /// Weights that are known beforehand make no difference.
+    #[test]
+    fn rarity_is_the_same_by_known_weights(
+        contents in prop::collection::vec(1u32..1200, 0..60),
+        limit in 10u32..1100,
+    ) {
+        let known = Rarities::new(limit).of(contents.iter().copied());
+        let pieces = contents.iter().map(|&contents| (contents, 1.0)).collect();
+        let expected = contents.iter().any(|&contents| contents > FREE);
+        prop_assert_eq!(known, expected.then(|| rarity_of(pieces, limit)));
+    }
+
     #[test]
     fn weights_fall(df in 0u32..2000, more in 0u32..500, limit in 2u32..1500) {
         let (few, many) = (weight(df, limit), weight(df + more, limit));

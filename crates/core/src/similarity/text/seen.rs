@@ -2,44 +2,55 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// So many shingles are looked for before the first of them is noted.
+const AT_ONCE: usize = 16;
+
 /// Shingles that were noted once, and those that were noted again. A shingle may be taken for
 /// another one that was noted; one that was noted twice is never missed. Threads may note at the
 /// same time.
 #[derive(Debug)]
 pub struct SeenShingles {
-    once: Vec<AtomicU64>,
-    again: Vec<AtomicU64>,
+    /// Bits of those that were noted, and of those that were noted again, side by side: both are
+    /// fetched from memory at once.
+    seen: Vec<[AtomicU64; 2]>,
 }
 
 impl SeenShingles {
     /// For so many bytes of text: some eight bits for each shingle.
     pub fn for_bytes(bytes: u64) -> Self {
         let words = (bytes / 64).clamp(16, 1 << 26).next_power_of_two();
-        let empty = || (0..words).map(|_| AtomicU64::new(0)).collect();
+        let seen = (0..words).map(|_| [const { AtomicU64::new(0) }; 2]);
         Self {
-            once: empty(),
-            again: empty(),
+            seen: seen.collect(),
         }
     }
 
-    fn bit(&self, shingle: u64) -> (usize, u64) {
-        let word = (shingle >> 6) as usize & (self.once.len() - 1);
-        (word, 1 << (shingle & 63))
+    fn bit(&self, shingle: u64) -> (&[AtomicU64; 2], u64) {
+        let word = (shingle >> 6) as usize & (self.seen.len() - 1);
+        (&self.seen[word], 1 << (shingle & 63))
     }
 
     /// Notes shingles.
     pub fn note(&self, shingles: &[u64]) {
-        for &shingle in shingles {
-            let (word, bit) = self.bit(shingle);
-            if self.once[word].fetch_or(bit, Ordering::Relaxed) & bit != 0 {
-                self.again[word].fetch_or(bit, Ordering::Relaxed);
+        // The memory is waited for by several at a time, and then by none of those that write.
+        for some in shingles.chunks(AT_ONCE) {
+            let mut looked = [0; AT_ONCE];
+            for (looked, &shingle) in looked.iter_mut().zip(some) {
+                let ([once, _], _) = self.bit(shingle);
+                *looked = once.load(Ordering::Relaxed);
+            }
+            for (looked, &shingle) in looked.iter().zip(some) {
+                let ([once, again], bit) = self.bit(shingle);
+                if looked & bit != 0 || once.fetch_or(bit, Ordering::Relaxed) & bit != 0 {
+                    again.fetch_or(bit, Ordering::Relaxed);
+                }
             }
         }
     }
 
     /// Whether a shingle was noted repeatedly, perhaps.
     pub fn repeatedly(&self, shingle: u64) -> bool {
-        let (word, bit) = self.bit(shingle);
-        self.again[word].load(Ordering::Relaxed) & bit != 0
+        let ([_, again], bit) = self.bit(shingle);
+        again.load(Ordering::Relaxed) & bit != 0
     }
 }

@@ -14,7 +14,7 @@ use crate::similarity::proof::{CommonText, ShingledText};
 fn numbered(texts: &[&str]) -> (Vec<Text>, Vec<u32>) {
     let mut read: Vec<ReadText> = texts
         .iter()
-        .map(|text| ReadText::of(text.as_bytes()))
+        .map(|text| TextCutter::default().read(text.as_bytes()))
         .collect();
     let seen = SeenShingles::for_bytes(texts.iter().map(|text| text.len() as u64).sum());
     for text in &read {
@@ -31,12 +31,10 @@ fn numbered(texts: &[&str]) -> (Vec<Text>, Vec<u32>) {
     let contents: Vec<u32> = holders.values().map(|texts| texts.len() as u32).collect();
     let number: BTreeMap<u64, u32> = holders.keys().copied().zip(0..).collect();
     let texts = read.into_iter().map(|text| {
-        let numbers: Vec<_> = text
-            .shingles()
-            .iter()
-            .map(|s| number.get(s).copied())
-            .collect();
-        text.numbered(numbers.into_iter(), |number| contents[number as usize])
+        let numbers = text.shingles().iter();
+        let numbers = numbers.map(|shingle| number.get(shingle).map_or(0, |number| number + 1));
+        let numbers: Vec<u32> = numbers.collect();
+        text.numbered(numbers, |number| contents[number as usize])
     });
     (texts.collect(), contents)
 }
@@ -160,6 +158,39 @@ proptest! {
         let of = |text: &str| ShingledText::of(text.as_bytes());
         let two = CommonText::of(&of(&a), &of(&b));
         prop_assert_eq!(found.common, two);
+    }
+
+    /// What is said without a look at the text that was laid out is what that look says.
+    #[test]
+    fn evidence_is_what_a_whole_comparison_says(
+        runs in prop::collection::vec((0usize..40, 1usize..40, any::<bool>()), 1..12),
+        many in 0usize..90,
+    ) {
+        let (mut a, mut b) = (words(0, 120), String::new());
+        for (number, &(at, length, is_repeated)) in runs.iter().enumerate() {
+            b.push_str(&words(at * 3, length));
+            b.push_str(&words(20_000 + 100 * number, 40));
+            if is_repeated {
+                a.push_str(&words(at * 3, length));
+            }
+        }
+        // The more others have the beginning, the less it says.
+        let others: Vec<String> = (0..many)
+            .map(|at| format!("{}{}", words(0, 40), words(50_000 + at * 300, 20)))
+            .collect();
+        let texts = [&a[..], &b].into_iter().chain(others.iter().map(String::as_str));
+        let texts: Vec<&str> = texts.collect();
+        let (texts, contents) = numbered(&texts);
+        for (one, other) in [(0, 1), (1, 0)] {
+            let mut table = Table::new(80);
+            table.lay(&texts[one], |number| Commonness {
+                texts: contents[number as usize],
+                contents: contents[number as usize],
+            });
+            let whole = table.compare(&texts[one], &texts[other]);
+            let found = table.evidence(&texts[one], &texts[other]);
+            prop_assert_eq!(found, whole.is_evidence().then_some(whole));
+        }
     }
 
     #[test]

@@ -26,7 +26,7 @@ use std::collections::HashSet;
 
 use resemble_core::bits::BitSet;
 use resemble_core::similarity::discount::{FREE, Rarity};
-use resemble_core::similarity::{Proof, ReadText, SeenShingles, Table, Text};
+use resemble_core::similarity::{Proof, ReadText, SeenShingles, Table, Text, TextCutter};
 use resemble_core::{ByteLen, ContentKind, StopFlag, Stopped};
 use resemble_proto::message::SoftError;
 
@@ -91,7 +91,7 @@ impl Texts {
     ) -> Result<Self, AskError> {
         let bytes: ByteLen = wanted.iter().flatten().map(|wanted| wanted.size).sum();
         let seen = SeenShingles::for_bytes(bytes.0);
-        let read = |place: usize, (): &mut ()| {
+        let read = |place: usize, cutter: &mut TextCutter| {
             let Some(wanted) = &wanted[place] else {
                 return Ok::<_, AskError>((None, (None, None)));
             };
@@ -101,14 +101,14 @@ impl Texts {
                     let text = decoded.as_ref().map_or(&bytes[..], String::as_bytes);
                     let payload = reader.snapshot.templates().payload(text);
                     let size = decoded.is_some().then_some(ByteLen(payload.len() as u64));
-                    let text = ReadText::of(&payload);
+                    let text = cutter.read(&payload);
                     seen.note(text.shingles());
                     (Some(text), (size, None))
                 }
                 Err(error) => (None, (None, Some(error))),
             })
         };
-        let read = ordered(wanted.len(), || (), read)?;
+        let read = ordered(wanted.len(), TextCutter::default, read)?;
         let (mut texts, others): (Vec<Option<ReadText>>, Vec<_>) = read.into_iter().unzip();
         let (decoded, unread): (Vec<_>, Vec<Option<SoftError>>) = others.into_iter().unzip();
         let families = families(&texts, reader.snapshot.stop())?;
@@ -121,10 +121,9 @@ impl Texts {
         let (shared, numbers) = SharedShingles::of(&texts, &families, reader.snapshot.stop())?;
         let mut numbered: Vec<_> = texts.into_iter().zip(numbers).collect();
         let texts = each(&mut numbered, |(text, numbers)| {
-            let numbers = std::mem::take(numbers).into_iter();
             let text = text.take()?;
             let texts = |number| shared.common(number).texts;
-            Some(text.numbered(numbers.map(|n| n.checked_sub(1)), texts))
+            Some(text.numbered(std::mem::take(numbers), texts))
         });
         let mut small = BitSet::default();
         for (place, text) in (0u32..).zip(&texts) {
@@ -208,8 +207,7 @@ impl Texts {
                         table.lay(one, |number| self.shared.common(number));
                         is_laid = true;
                     }
-                    let proof = table.compare(one, other);
-                    if proof.is_evidence() {
+                    if let Some(proof) = table.evidence(one, other) {
                         found(state, (a, b), &proof, table.rarity())?;
                     }
                 }

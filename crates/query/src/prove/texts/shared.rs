@@ -11,7 +11,7 @@ use crate::nominate::families::{ALIKE, Families, FamilyNames, NearCopies};
 use crate::parallel::{ordered, threads};
 
 /// Shingles are sorted in so many parts by each thread: one part is small beside the texts.
-const PARTS: usize = 8;
+const PARTS: usize = 4;
 
 /// Who has each of the shingles that several texts have.
 #[derive(Debug, Default)]
@@ -31,13 +31,12 @@ impl SharedShingles {
         families: &Families,
         stop: &StopFlag,
     ) -> Result<(Self, Vec<Vec<u32>>), Stopped> {
-        let numbers: Vec<Vec<AtomicU32>> = texts
-            .iter()
-            .map(|text| {
-                let shingles = text.as_ref().map_or(0, |text| text.shingles().len());
-                (0..shingles).map(|_| AtomicU32::new(0)).collect()
-            })
-            .collect();
+        // Made by the threads that made the texts: they have the memory that is free again.
+        let numbers_of = |text: usize, (): &mut ()| {
+            let shingles = texts[text].as_ref().map_or(&[][..], ReadText::shingles);
+            Ok::<_, Stopped>(shingles.iter().map(|_| AtomicU32::new(0)).collect())
+        };
+        let numbers: Vec<Vec<AtomicU32>> = ordered(texts.len(), || (), numbers_of)?;
         let parts = PARTS * threads();
         let number_part = |part: usize, found: &mut Vec<ShingleOccurrence>| {
             stop.go_on()?;

@@ -1,0 +1,87 @@
+//! How two files meet: in one way or in several, of which the best is their row.
+
+use resemble_core::similarity::Unit;
+use resemble_core::{ContentId, Measures, Relation};
+use resemble_proto::message::MeasureUnit;
+
+use super::Question;
+use crate::judge::matched::{Match, match_of_wholes};
+
+/// The contents of two files, the lesser first, and one way in which these meet.
+pub(super) type Pair = ((ContentId, ContentId), Way);
+
+/// The contents of two files, and how these meet.
+pub(super) type Met = ((ContentId, ContentId), Match);
+
+/// One way in which two files meet.
+pub(super) enum Way {
+    Whole(Match),
+    /// By one of the wholes of both: of texts or of all else.
+    Part(usize, Measures),
+}
+
+impl Way {
+    pub(super) fn swapped(self) -> Self {
+        match self {
+            Self::Part(at, measures) => Self::Part(at, measures.swapped()),
+            Self::Whole(matched) => Self::Whole(Match {
+                relation: matched.relation.map(Relation::swapped),
+                measures: matched.measures.swapped(),
+                sizes: (matched.sizes.1, matched.sizes.0),
+                ..matched
+            }),
+        }
+    }
+}
+
+impl Question<'_> {
+    /// The best way in which each pair of files meets. There may be very many: they stay in the
+    /// same memory.
+    pub(super) fn best_of(&self, mut matched: Vec<Pair>) -> Vec<Met> {
+        matched.sort_unstable_by_key(|&(owners, _)| owners);
+        let (mut from, mut best) = (0, 0);
+        while let Some(&(owners, _)) = matched.get(from) {
+            let same = matched[from..].iter().take_while(|pair| pair.0 == owners);
+            let to = from + same.count();
+            let found = self.best_way(owners, &matched[from..to]);
+            if let Some(found) = found {
+                matched[best] = (owners, Way::Whole(found));
+                best += 1;
+            }
+            from = to;
+        }
+        matched.truncate(best);
+        let whole = |(owners, way)| match way {
+            Way::Whole(found) => Some((owners, found)),
+            Way::Part(..) => None,
+        };
+        matched.into_iter().filter_map(whole).collect()
+    }
+
+    /// The best of the ways in which two files meet.
+    fn best_way(&self, owners: (ContentId, ContentId), ways: &[Pair]) -> Option<Match> {
+        let (mut best, mut parts) = (None::<&Match>, [None, None]);
+        for (_, way) in ways {
+            match way {
+                Way::Part(at, measures) => parts[*at] = Some(*measures),
+                Way::Whole(found) => {
+                    if best.is_none_or(|best| found.is_better_than(best)) {
+                        best = Some(found);
+                    }
+                }
+            }
+        }
+        if owners.0 != owners.1 && self.holds_members(owners.0) && self.holds_members(owners.1) {
+            let (a, b) = (
+                self.renditions.wholes(owners.0),
+                self.renditions.wholes(owners.1),
+            );
+            let mut found = match_of_wholes(a, b, parts, self.min_shared())?;
+            if self.request.unit == MeasureUnit::Bytes {
+                found.unit = Unit::Bytes;
+            }
+            return Some(found);
+        }
+        best.cloned()
+    }
+}
