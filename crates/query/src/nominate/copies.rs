@@ -3,8 +3,10 @@
 //! Posting lists of what very many contents have are not read, and what they say is discounted. Of
 //! a page of which there are 5,000 copies that is all of it. So where most samples of a subject are
 //! common, some of their lists are read whole: what stands in most of these lists, and has most of
-//! the subject's samples, is a copy of it. Copies are not counted where it is counted how many
-//! *otherwise different* contents have a piece.
+//! the subject's samples, is a copy of it. So is what stands in them and is alike among itself, if
+//! the subject is an extract of the page: of files that have a header in common most differ from
+//! each other. Copies are not counted where it is counted how many *otherwise different* contents
+//! have a piece.
 
 use std::collections::HashMap;
 
@@ -23,7 +25,7 @@ const IN_LISTS: (usize, usize) = (2, 3);
 /// So many of the contents that stand in most lists are looked at.
 const LOOKED_AT: usize = 32;
 
-/// So much of the samples of both a copy has in common with the subject.
+/// So much of the samples of both a copy has in common with the subject, or with another copy.
 const ALIKE: f64 = 0.75;
 
 /// The near-copies of a content with this signature, ascending; none if they are few.
@@ -51,12 +53,15 @@ pub(crate) fn near_copies(
     let mut copies: Vec<ContentId> = counts.into_keys().collect();
     copies.sort_unstable();
     let step = copies.len().div_ceil(LOOKED_AT);
-    let (mut looked_at, mut alike) = (0, 0);
+    let one_of_them = snapshot.signature(copies[copies.len() / 2])?;
+    let (mut looked_at, mut to_subject, mut to_each_other) = (0, 0, 0);
     for &copy in copies.iter().step_by(step) {
+        let copy = snapshot.signature(copy)?;
         looked_at += 1;
-        alike += usize::from(are_alike(signature, &snapshot.signature(copy)?));
+        to_subject += usize::from(are_alike(signature, &copy));
+        to_each_other += usize::from(are_alike(&one_of_them, &copy));
     }
-    if 2 * alike < looked_at {
+    if 2 * to_subject.max(to_each_other) < looked_at {
         copies.clear();
     }
     Ok(copies)

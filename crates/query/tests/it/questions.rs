@@ -282,9 +282,12 @@ fn near_copies_are_listed_however_many_they_are() {
             .map(|n| (format!("/pages/{n}.txt"), copy(n)))
             .collect();
         files.extend((0..50).map(|n| (format!("/others/{n}.txt"), noise(90_000 + n, 6_000))));
+        files.push(("/extract.txt".to_owned(), page[2_200..3_400].to_vec()));
         let collection = Collection::new(files);
         collection.index.finish_bulk().expect("counted");
-        let answer = collection.find("/pages/9.txt", &FindOptions::default());
+        let mut answer = collection.find("/pages/9.txt", &FindOptions::default());
+        let extract = PathText::from("/extract.txt");
+        answer.rows.retain(|row| row.path != extract);
         assert!(answer.rows.len() >= 99, "{copies}: {}", answer.rows.len());
         for row in &answer.rows {
             assert!(
@@ -293,6 +296,20 @@ fn near_copies_are_listed_however_many_they_are() {
             );
             assert_eq!(row.relation, Some(Relation::Near), "{copies}");
             assert_eq!(row.discount, Discount::default(), "{copies}");
+        }
+        let of_extract = collection.find("/extract.txt", &FindOptions::default());
+        assert!(
+            of_extract.rows.len() >= 99,
+            "{copies}: {}",
+            of_extract.rows.len()
+        );
+        for row in &of_extract.rows {
+            assert!(
+                row.path.as_path().starts_with("/pages"),
+                "{copies}: {row:?}"
+            );
+            let share = row.a_in_b.score().expect("judged");
+            assert!(share >= Score::new(0.9), "{copies}: {row:?}");
         }
         let snapshot = collection.index.snapshot().expect("a snapshot");
         let subject = Subject::remembered(&snapshot, Path::new("/pages/9.txt"));
