@@ -6,7 +6,7 @@ use clap::{Args, ValueHint};
 use resemble_proto::message::CompareClass;
 use resemble_proto::number::Fraction;
 
-use super::{Answering, ReportOutput, Selection};
+use super::{Answering, ReportOutput, Selection, TextLayer};
 use crate::values;
 
 pub(super) const EXAMPLES: &str = "\
@@ -59,6 +59,9 @@ pub struct CompareArgs {
     /// Which files take part, and which rows are listed.
     #[command(flatten)]
     pub selection: Selection,
+    /// Whether documents and archives are looked into.
+    #[command(flatten)]
+    pub layer: TextLayer,
     /// Measure on the files themselves instead of estimating from samples
     #[arg(long, conflicts_with = "from", help_heading = "Selection")]
     pub exact: bool,

@@ -116,7 +116,7 @@ impl Verb for Compare<'_> {
     type Body = Comparison;
 
     fn answering(&self) -> Answering {
-        self.args.answering.clone()
+        self.args.layer.answering(&self.args.answering)
     }
 
     /// Whoever answers looks at both trees while it compares them.
@@ -142,6 +142,7 @@ impl Verb for Compare<'_> {
                 min: selection.min.unwrap_or_default(),
                 min_shared: selection.min_shared,
                 exact: args.exact,
+                text: !args.layer.no_text,
                 classes: self.classes.clone(),
                 top: selection.top,
             },

@@ -51,6 +51,7 @@ fn comparison() -> CompareDocument {
         a_in_b: half(),
         b_in_a: Fraction::NONE,
         shared_bytes: 12,
+        told: crate::message::FiguresTold::default(),
         size_a: Some(24),
         size_b: Some(30),
         copy: false,
@@ -59,6 +60,7 @@ fn comparison() -> CompareDocument {
             a_in_b: half(),
             b_in_a: half(),
             shared_bytes: 3,
+            told: crate::message::FiguresTold::default(),
         }],
         discount: Discount {
             discounted: half(),

@@ -44,7 +44,7 @@ pub use answer::{
 };
 pub use compare::{
     CompareClass, CompareOptions, ComparePart, CompareRequest, CompareRow, CompareSummary,
-    Comparison, OtherRow, OtherSummary, Partner, TreeRow,
+    Comparison, FiguresTold, OtherRow, OtherSummary, Partner, TreeRow,
 };
 pub use covered::{CoverPair, Coverage, CoveredPart, CoveredRequest, MissingRow, NearRow};
 pub use digest::{BadDigest, BadParams, WireDigest, WireParams};

@@ -88,7 +88,9 @@ pub fn answer(
             send(reply, pairs, AnyRow::Pairs)
         }
         Request::Compare(request) => {
-            let compared = compare::compare(snapshot, &request, context.findings)?;
+            let part_reader = context.part_reader.as_deref();
+            let found = context.findings;
+            let compared = compare::compare_with_parts(snapshot, &request, part_reader, found)?;
             send(reply, compared.into_answer(), AnyRow::Compare)
         }
         Request::Covered(request) => {

@@ -274,6 +274,7 @@ impl LocalIndex {
             cache_bytes: self.cache.as_ref().map_or(0, |_| self.options.cache_bytes),
             exclude: &self.ingest.options().exclude,
             settle_window: self.ingest.options().settle_window,
+            part_reader: self.options.part_reader.as_deref(),
         }
     }
 

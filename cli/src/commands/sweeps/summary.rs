@@ -45,7 +45,10 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &HistoryArgs) -
         let request = CompareRequest {
             a: root(&pair[0]),
             b: root(&pair[1]),
-            options: CompareOptions::default(),
+            options: CompareOptions {
+                text: !options.layer.no_text,
+                ..CompareOptions::default()
+            },
         };
         let answer = backend.compare(ui, request)?;
         errors.extend(answer.errors);

@@ -1,9 +1,11 @@
 //! `compare`: two directories (or files) by content.
 
+use resemble_core::Relation;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
-use crate::message::{Discount, Parts, Scope};
+use crate::message::answer::relation_word;
+use crate::message::{Discount, MeasureUnit, Parts, Scope};
 use crate::number::Fraction;
 use crate::path::{PathText, fields};
 
@@ -20,6 +22,7 @@ pub struct CompareRequest {
 }
 
 /// Options of a comparison.
+#[allow(clippy::struct_excessive_bools)] // each is a switch of its own
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CompareOptions {
@@ -39,8 +42,11 @@ pub struct CompareOptions {
     pub min: Fraction,
     /// The least number of shared bytes of partners with unequal content; absent: 256.
     pub min_shared: Option<u64>,
-    /// Whether partners are measured on the bytes of both files.
+    /// Whether what cannot be measured on the files themselves is told as an error.
     pub exact: bool,
+    /// Compare the texts of documents and the members of archives too.
+    #[serde(default = "crate::message::request::yes")]
+    pub text: bool,
     /// Only rows of these classes are sent (the summary counts all); empty: all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<CompareClass>,
@@ -108,8 +114,12 @@ pub struct CompareRow {
     pub a_in_b: Fraction,
     /// How much of b is in a.
     pub b_in_a: Fraction,
-    /// Proven common bytes, a lower bound.
+    /// Bytes of the smaller file that are in common runs; of an estimate those that common chunks
+    /// prove.
     pub shared_bytes: u64,
+    /// How they relate, and what the figures are.
+    #[serde(flatten)]
+    pub told: FiguresTold,
     /// Size of a.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_a: Option<u64>,
@@ -127,6 +137,20 @@ pub struct CompareRow {
     pub discount: Discount,
 }
 
+/// How two files of a comparison relate, and what their figures are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FiguresTold {
+    /// How they relate; `null` below every threshold.
+    #[serde(default, with = "relation_word")]
+    pub relation: Option<Relation>,
+    /// What the shares are of.
+    #[serde(default)]
+    pub unit: MeasureUnit,
+    /// The figures are estimates; else they are those of the contents.
+    #[serde(default)]
+    pub estimate: bool,
+}
+
 /// A further partner of a row's file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Partner {
@@ -137,8 +161,12 @@ pub struct Partner {
     pub a_in_b: Fraction,
     /// How much of it is in the row's file.
     pub b_in_a: Fraction,
-    /// Proven common bytes, a lower bound.
+    /// Bytes of the smaller file that are in common runs; of an estimate those that common chunks
+    /// prove.
     pub shared_bytes: u64,
+    /// How they relate, and what the figures are.
+    #[serde(flatten)]
+    pub told: FiguresTold,
 }
 
 /// Counts of rows by class, and bytes.

@@ -26,7 +26,7 @@ mod links;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use resemble_core::{Measures, Relation, Score};
-use resemble_proto::message::{CompareClass, CompareOptions};
+use resemble_proto::message::{CompareClass, CompareOptions, FiguresTold};
 
 pub(super) use self::joined::Joined;
 pub(super) use self::links::Known;
@@ -42,6 +42,8 @@ pub(super) struct ClassRow {
     pub(super) b: Option<u32>,
     /// `None` if the contents are equal or there is nothing to compare with.
     pub(super) measures: Option<Measures>,
+    /// Of the measures.
+    pub(super) told: FiguresTold,
     pub(super) copy: bool,
     /// The row is about the file of B, so its further partners are files of A.
     pub(super) about_b: bool,
@@ -135,7 +137,12 @@ impl<'a> Classes<'a> {
     ) -> (Vec<ClassRow>, Known<'a>) {
         self.same_paths(joined, &partners.twins);
         self.equal_bytes();
-        self.pairs(|link| link.relation == Some(Relation::Near));
+        self.pairs(|link| {
+            matches!(
+                link.told.relation,
+                Some(Relation::Near | Relation::SameText)
+            )
+        });
         self.containers();
         self.pairs(|_| true);
         self.copies();
@@ -171,14 +178,15 @@ impl<'a> Classes<'a> {
             .collect()
     }
 
-    fn settle(&mut self, a: u32, b: u32, class: CompareClass, measures: Option<Measures>) {
+    fn settle(&mut self, a: u32, b: u32, class: CompareClass, link: Option<&Link>) {
         self.settled[0][a as usize] = true;
         self.settled[1][b as usize] = true;
         self.rows.push(ClassRow {
             class,
             a: Some(a),
             b: Some(b),
-            measures,
+            measures: link.map(|link| link.measures),
+            told: link.map(|link| link.told).unwrap_or_default(),
             copy: false,
             about_b: false,
         });
@@ -190,7 +198,7 @@ impl<'a> Classes<'a> {
         side: usize,
         at: u32,
         other: u32,
-        (class, measures, copy): (CompareClass, Option<Measures>, bool),
+        (class, link, copy): (CompareClass, Option<&Link>, bool),
     ) {
         self.settled[side][at as usize] = true;
         let (a, b) = if side == 0 { (at, other) } else { (other, at) };
@@ -198,7 +206,8 @@ impl<'a> Classes<'a> {
             class,
             a: Some(a),
             b: Some(b),
-            measures,
+            measures: link.map(|link| link.measures),
+            told: link.map(|link| link.told).unwrap_or_default(),
             copy,
             about_b: side == 1,
         });
@@ -230,7 +239,7 @@ impl<'a> Classes<'a> {
             if !named_both && both(&Free::Everybody) {
                 leaving.push(twins);
             } else {
-                self.settle(a, b, CompareClass::Edited, link.map(|link| link.measures));
+                self.settle(a, b, CompareClass::Edited, link);
             }
         }
         // A file that would leave for one that stays with its own twin must stay as well. What
@@ -249,13 +258,8 @@ impl<'a> Classes<'a> {
                 .partition(|twins| (0..2).all(|side| self.has_better(side, twins, &free)));
             let done = stay.is_empty();
             for twins in stay {
-                let measures = twins.link.map(|link| link.measures);
-                self.settle(
-                    twins.files[0],
-                    twins.files[1],
-                    CompareClass::Edited,
-                    measures,
-                );
+                let [a, b] = twins.files;
+                self.settle(a, b, CompareClass::Edited, twins.link);
             }
             leaving = leave;
             if done {
@@ -408,7 +412,7 @@ impl<'a> Classes<'a> {
                 paired.retain(|&(a, b)| name(0, a) == name(1, b));
             }
             for (a, b) in paired {
-                self.settle(a, b, CompareClass::MovedEdited, Some(link.measures));
+                self.settle(a, b, CompareClass::MovedEdited, Some(link));
             }
         }
     }
@@ -441,7 +445,7 @@ impl<'a> Classes<'a> {
                 if let Some((link, other)) = best {
                     let class = [CompareClass::Contained, CompareClass::Contains][side];
                     self.contains[1 - side][other as usize] = true;
-                    self.settle_one(side, at, other, (class, Some(link.measures), false));
+                    self.settle_one(side, at, other, (class, Some(link), false));
                 }
             }
         }
@@ -486,7 +490,7 @@ impl<'a> Classes<'a> {
                     } else {
                         CompareClass::MovedEdited
                     };
-                    self.settle_one(side, at, other, (class, Some(link.measures), true));
+                    self.settle_one(side, at, other, (class, Some(link), true));
                 }
             }
         }
@@ -500,6 +504,7 @@ impl<'a> Classes<'a> {
                     a: (side == 0).then_some(at),
                     b: (side == 1).then_some(at),
                     measures: None,
+                    told: FiguresTold::default(),
                     copy: false,
                     about_b: side == 1,
                 });

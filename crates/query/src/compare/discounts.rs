@@ -8,6 +8,7 @@ use resemble_proto::message::{CompareClass, Discount};
 use resemble_proto::number::Fraction;
 
 use super::classes::ClassRow;
+use super::files::FilesMeet;
 use super::partners::PartnerQuestion;
 use super::sides::Sides;
 use crate::ask::AskError;
@@ -45,7 +46,12 @@ impl Discounts {
         pairs.dedup_by_key(|&mut (pair, _)| pair);
         let discount = |at: usize, (): &mut ()| {
             let ((a, b), score) = pairs[at];
-            let (of_a, of_b) = (question.load(a)?, question.load(b)?);
+            // What lies in two archives has no frequency of its own.
+            let (x, y) = match question.files.meeting(a, b) {
+                FilesMeet::Contents(x, y) if x != y => (x, y),
+                _ => return Ok(((a, b), None)),
+            };
+            let (of_a, of_b) = (question.load(x)?, question.load(y)?);
             let rarity = counts.rarity(&of_a.sketch(), &of_b.sketch());
             let left =
                 rarity.map(|rarity| (Fraction::from(rarity.discounted(score)), rarity.contents));

@@ -18,17 +18,18 @@ use parking_lot::Mutex;
 use resemble_core::hash::content::digest;
 use resemble_core::{ByteLen, Measures, Score};
 use resemble_index::varint::put;
+use resemble_proto::message::FiguresTold;
 use resemble_proto::number::Fraction;
 use serde::{Deserialize, Serialize};
 
 use super::Terms;
 use super::discounts::Discounts;
-use super::partners::{PartnerQuestion, Partners};
+use super::partners::{Link, PartnerQuestion, Partners};
 use super::sides::{Holders, Sides};
 use crate::compare::cache::codec;
 
 /// Part of every name. It is raised whenever the layout below changes.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 
 /// A store of findings. A command keeps them in its cache, the daemon in memory.
 pub trait FindingsCache: Debug + Sync {
@@ -71,6 +72,15 @@ pub(super) fn name_of(
         let held = holders.map(|holders| u8::from(holders.has(number)));
         all.extend([content.kind.number(), held[0], held[1]]);
     }
+    put(&mut all, sides.apart.len() as u64);
+    for (&owner, stand_ins) in &sides.apart {
+        put(&mut all, u64::from(owner));
+        put(&mut all, stand_ins.len() as u64);
+        for &(rendition, content) in stand_ins {
+            all.push(rendition.number());
+            put(&mut all, u64::from(content));
+        }
+    }
     for side in subjects {
         put(&mut all, side.len() as u64);
         for &of in side {
@@ -106,6 +116,7 @@ struct FoundLink {
     b: u32,
     shared_bytes: u64,
     shares: [Option<f64>; 3],
+    told: FiguresTold,
 }
 
 /// The findings as bytes.
@@ -119,6 +130,7 @@ pub(super) fn encode(partners: &Partners, discounts: &Discounts) -> Vec<u8> {
                 shared_bytes: measures.shared_bytes.0,
                 shares: [measures.a_in_b, measures.b_in_a, measures.resemblance]
                     .map(|share| share.map(Score::get)),
+                told: link.told,
             }
         });
         links.collect()
@@ -162,7 +174,12 @@ pub(super) fn decode(
                 resemblance,
                 shared_bytes: ByteLen(link.shared_bytes),
             };
-            Some(question.link_of(link.a, link.b, measures))
+            Some(Link {
+                a: link.a,
+                b: link.b,
+                measures,
+                told: link.told,
+            })
         });
         let links = links.collect::<Option<Vec<_>>>();
         links.filter(|links| links.is_sorted_by_key(|link| (link.a, link.b)))

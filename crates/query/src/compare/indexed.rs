@@ -16,6 +16,7 @@ use rustix::io::Errno;
 use super::sides::{Content, Entry, Numbering, Pieces, Side, Sides, What, inner_of};
 use crate::ask::AskError;
 use crate::parallel::both;
+use crate::renditions::{Place, Rendition, renditions};
 use crate::scope::Rules;
 
 /// Finds what an index keeps of a content by the content's number in the comparison.
@@ -84,10 +85,45 @@ pub(super) fn sides<'a>(
     };
     sides.a = renumbered();
     sides.b = renumbered();
+    if request.options.text {
+        take_apart(snapshot, &mut sides, &mut numbers, &mut ids)?;
+    }
     sides.contents = numbers.contents;
     let old = sides.put_in_order();
     let ids = old.into_iter().map(|old| ids[old as usize]).collect();
     Ok((sides, Indexed { snapshot, ids }))
+}
+
+/// Adds what stands for the files.
+fn take_apart(
+    snapshot: &Snapshot,
+    sides: &mut Sides,
+    numbers: &mut Numbering,
+    ids: &mut Vec<ContentId>,
+) -> Result<(), AskError> {
+    for owner in 0..ids.len() {
+        let row = snapshot.content(ids[owner])?;
+        if row.is_none_or(|row| row.parts == 0) {
+            continue;
+        }
+        let mut stand_ins: Vec<(Rendition, u32)> = Vec::new();
+        for (rendition, id) in renditions(snapshot, Place::file(ids[owner]))? {
+            let Some(row) = snapshot.content(id)? else {
+                continue;
+            };
+            let (number, new) = numbers.number(Content {
+                digest: row.digest,
+                size: row.size,
+                kind: row.kind,
+            });
+            if new {
+                ids.push(id);
+            }
+            stand_ins.push((rendition, number));
+        }
+        sides.apart.insert(owner as u32, stand_ins);
+    }
+    Ok(())
 }
 
 /// One side, whose contents have numbers of their own.

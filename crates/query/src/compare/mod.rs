@@ -22,6 +22,9 @@
 //!
 //! Asked again about the same contents, what they have in common is remembered (`findings`).
 //!
+//! Documents are compared by their texts, archives by their members, as everywhere (`files`): what
+//! a file was taken apart into is looked up besides its own content.
+//!
 //! The trees are the scope: no ignore rule applies, whatever a daemon's root says about ignore
 //! files. If one lies in the other, it is no part of that other one.
 
@@ -29,6 +32,7 @@ pub(crate) mod cache;
 mod classes;
 mod common;
 mod discounts;
+mod files;
 mod findings;
 mod indexed;
 mod partners;
@@ -43,24 +47,41 @@ use resemble_core::Params;
 use resemble_core::similarity::Templates;
 use resemble_index::{Options, Snapshot};
 use resemble_proto::message::{CompareOptions, CompareRequest, Comparison, Whole};
+use resemble_scan::parts::PartReader;
 
 use self::classes::{Classes, Joined, Known};
 use self::discounts::Discounts;
+use self::files::ComparedFiles;
 use self::partners::{PartnerQuestion, Partners};
 use self::sides::{Holders, Pieces, Side, Sides};
 use crate::ask::AskError;
 
 pub use self::findings::{FindingsCache, MemoryCache};
 
+/// [`compare_with_parts`], without a reader of documents.
+///
+/// # Errors
+///
+/// As there.
+pub fn compare(
+    snapshot: &Snapshot,
+    request: &CompareRequest,
+    cache: &dyn FindingsCache,
+) -> Result<Whole<Comparison>, AskError> {
+    compare_with_parts(snapshot, request, None, cache)
+}
+
 /// The comparison of two directories (or files) that the index knows; `cache` keeps what was found
-/// out for the next time.
+/// out for the next time. `part_reader` takes documents and archives apart again, so that they are
+/// measured; without one they are estimated.
 ///
 /// # Errors
 ///
 /// [`AskError::Unreadable`] if the index has nothing at one of the paths.
-pub fn compare(
+pub fn compare_with_parts(
     snapshot: &Snapshot,
     request: &CompareRequest,
+    part_reader: Option<&dyn PartReader>,
     cache: &dyn FindingsCache,
 ) -> Result<Whole<Comparison>, AskError> {
     let (sides, pieces) = indexed::sides(snapshot, request)?;
@@ -72,6 +93,7 @@ pub fn compare(
             templates: snapshot.templates(),
             params: snapshot.params(),
             limit: snapshot.boilerplate_limit(),
+            part_reader,
         },
         Some(cache),
     )
@@ -84,6 +106,8 @@ pub(crate) struct Terms<'a> {
     pub(crate) params: &'a Params,
     /// A piece that more contents have is boilerplate.
     pub(crate) limit: u32,
+    /// Takes documents and archives apart again.
+    pub(crate) part_reader: Option<&'a dyn PartReader>,
 }
 
 impl Terms<'_> {
@@ -124,8 +148,11 @@ pub(crate) fn of_sides(
         subjects.dedup();
         subjects
     });
+    let files = ComparedFiles::of(sides);
     let question = PartnerQuestion {
         sides,
+        files: &files,
+        part_reader: terms.part_reader,
         pieces,
         templates: terms.templates,
         options: terms.options,

@@ -5,7 +5,9 @@
 //! each file.
 //!
 //! 1. Contents are the subjects, not files: a file that lies about in ten copies is looked up once,
-//!    and one whose equal is on the other side not at all.
+//!    and one whose equal is on the other side not at all. What stands for a file is looked up with
+//!    it, and names the pairs of files that are then measured by what they are compared by
+//!    ([`ComparedFiles`]).
 //! 2. The pieces of a batch of subjects are put into one table ([`WantedKeys`]); every content of
 //!    both sides goes by once and counts what it has in common with each subject. Pieces that more
 //!    than 1,000 contents have count for nobody ([`CommonKeys`]), so a piece concerns at most 1,000
@@ -13,32 +15,41 @@
 //! 3. A pair whose common pieces could not come to the least containment under any distribution of
 //!    edits is dropped before it is measured.
 //! 4. Two subjects of different sides meet once, when that of B goes by.
-//! 5. Batches bound the memory; there is one for trees that differ in fewer than 65,536 contents.
+//! 5. Pairs of which one holds members are measured one after the other, because what they hold is
+//!    kept from one to the next.
+//! 6. Batches bound the memory; there is one for trees that differ in fewer than 65,536 contents.
 
 mod candidates;
 mod cover;
+mod members;
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use resemble_core::hash::content::digest;
 use resemble_core::similarity::proof::{Provable, unit_of};
 use resemble_core::similarity::{self, Prepared, Templates, Unit};
 use resemble_core::{ByteLen, ContentId, Measures, Relation, Score};
-use resemble_proto::message::{CompareOptions, SoftError};
+use resemble_proto::message::{CompareOptions, FiguresTold, SoftError};
+use resemble_scan::parts::PartReader;
 
-use self::candidates::FoundCandidates;
+use self::candidates::{Candidate, FoundCandidates};
 use self::cover::Cover;
 use super::common::CommonKeys;
+use super::files::{ComparedFiles, FilesMeet};
 use super::sides::{Content, Holders, Pieces, Sides};
 use super::wanted::evidence_keys;
 use crate::ask::{AskError, soft_error};
 use crate::judge::estimate::{enough_shared, estimate_prepared, interval_at};
 use crate::nominate::evidence::{Counts, Kept};
 use crate::parallel::{in_parallel, ordered};
-use crate::prove::exact::provable;
+use crate::prove::exact::{Proven, judged, provable};
+use crate::prove::extracted::extract;
 use crate::prove::read::{LARGEST_READ, bytes_if};
+use crate::renditions::Rendition;
 
 /// At most so many subjects are looked up in one scan.
 const BATCH: usize = 1 << 16;
@@ -51,10 +62,24 @@ pub(super) struct Link {
     /// A content that B has.
     pub(super) b: u32,
     pub(super) measures: Measures,
-    pub(super) relation: Option<Relation>,
+    pub(super) told: FiguresTold,
 }
 
 impl Link {
+    /// What two files, by their contents, turned out to be.
+    fn of((a, b): (u32, u32), found: &Proven, estimate: bool) -> Self {
+        Self {
+            a,
+            b,
+            measures: found.measures,
+            told: FiguresTold {
+                relation: found.relation,
+                unit: found.unit.into(),
+                estimate,
+            },
+        }
+    }
+
     pub(super) fn score(&self) -> Score {
         self.measures.containment().unwrap_or(Score::ZERO)
     }
@@ -63,6 +88,8 @@ impl Link {
 /// What is asked about the contents of both sides.
 pub(super) struct PartnerQuestion<'a> {
     pub(super) sides: &'a Sides,
+    pub(super) files: &'a ComparedFiles<'a>,
+    pub(super) part_reader: Option<&'a dyn PartReader>,
     pub(super) pieces: &'a dyn Pieces,
     pub(super) templates: &'a Templates,
     pub(super) options: &'a CompareOptions,
@@ -131,73 +158,108 @@ impl PartnerQuestion<'_> {
         if subjects.iter().all(|side| side.is_empty()) && twins.is_empty() {
             return Ok((partners, counts));
         }
-        let all: Vec<(u32, bool)> = subjects[0]
+        let looked_up = subjects.map(|side| self.with_stand_ins(side));
+        let all: Vec<(u32, bool)> = looked_up[0]
             .iter()
             .map(|&content| (content, true))
-            .chain(subjects[1].iter().map(|&content| (content, false)))
+            .chain(looked_up[1].iter().map(|&content| (content, false)))
             .filter(|&(content, _)| !similarity::too_small(self.content(content).size))
             .collect();
-        let is_subject = subjects.map(|side| {
+        let flags = |side: &[u32]| {
             let mut is = vec![false; self.sides.contents.len()];
             for &content in side {
                 is[content as usize] = true;
             }
             is
-        });
+        };
+        let is_looked_up = looked_up.map(|side| flags(&side));
         let mut found = FoundCandidates::default();
         // The first batch may be empty: twins are measured without subjects, too, and need to know
         // what is common.
         let mut batches = all.chunks(BATCH);
         self.look_up(
             batches.next().unwrap_or_default(),
-            &is_subject,
+            &is_looked_up,
             &mut found,
             &mut counts,
         )?;
         for batch in batches {
-            self.look_up(batch, &is_subject, &mut found, &mut counts)?;
+            self.look_up(batch, &is_looked_up, &mut found, &mut counts)?;
         }
         let FoundCandidates {
             common, candidates, ..
         } = found;
         let common = common.unwrap_or_default();
+        let is_subject = subjects.map(flags);
+        let (candidates, of_members) = self.candidates(candidates, &is_subject);
         self.measure_all(&candidates, &is_subject, &common, &mut partners)?;
+        let of_members = self.by_members(&of_members, &common)?;
+        let of_members = of_members.into_iter();
+        let passed = of_members.filter(|(link, sizes)| self.passes(link, *sizes));
+        partners.links.extend(passed.map(|(link, _)| link));
         partners.links.sort_unstable_by_key(|link| (link.a, link.b));
-        let measure = |at: usize, (): &mut ()| {
-            let (a, b) = twins[at];
-            let ready = |content| Ok::<_, AskError>(Ready::of(self.load(content)?, &common));
-            let (a, b) = (ready(a)?, ready(b)?);
-            let mut errors = Vec::new();
-            // They stand in rows, whatever they have in common.
-            let always = true;
-            let measures = self.measure((&a, &b), always, &common, &mut errors);
-            Ok::<_, AskError>((self.link(&a.kept, &b.kept, measures), errors))
-        };
-        for (twin, errors) in ordered(twins.len(), || (), measure)? {
-            partners.twins.push(twin);
-            partners.errors.extend(errors);
-        }
+        self.measure_twins(twins, &common, &mut partners)?;
         partners.twins.sort_unstable_by_key(|twin| (twin.a, twin.b));
         partners.errors.sort();
         partners.errors.dedup();
         Ok((partners, counts))
     }
 
-    /// Measures the candidates and keeps those that are partners.
+    /// Contents and what stands for the files that have them, ascending.
+    fn with_stand_ins(&self, files: &[u32]) -> Vec<u32> {
+        let stand_ins = files.iter().flat_map(|&file| self.files.stand_ins(file));
+        let mut all: Vec<u32> = files.iter().copied().chain(stand_ins).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Measures the pairs of one path, which stand in rows whatever they have in common.
+    fn measure_twins(
+        &self,
+        twins: &[(u32, u32)],
+        common: &CommonKeys,
+        partners: &mut Partners,
+    ) -> Result<(), AskError> {
+        let (mut of_contents, mut of_members) = (Vec::new(), Vec::new());
+        for &(a, b) in twins {
+            match self.files.meeting(a, b) {
+                FilesMeet::Contents(x, y) => of_contents.push(((a, b), (x, y))),
+                FilesMeet::Members => of_members.push((a, b)),
+            }
+        }
+        let measure = |at: usize, (): &mut ()| {
+            let (files, (a, b)) = of_contents[at];
+            let ready = |content| Ok::<_, AskError>(Ready::of(self.load(content)?, common));
+            let (a, b) = (ready(a)?, ready(b)?);
+            let mut errors = Vec::new();
+            let always = true;
+            let (found, is_estimate) = self.measure((&a, &b), always, common, &mut errors);
+            Ok::<_, AskError>((Link::of(files, &found, is_estimate), errors))
+        };
+        for (twin, errors) in ordered(of_contents.len(), || (), measure)? {
+            partners.twins.push(twin);
+            partners.errors.extend(errors);
+        }
+        let of_members = self.by_members(&of_members, common)?.into_iter();
+        partners.twins.extend(of_members.map(|(twin, _)| twin));
+        Ok(())
+    }
+
+    /// Measures the candidates that meet by contents and keeps those that are partners.
     fn measure_all(
         &self,
-        candidates: &[(u32, u32)],
+        candidates: &[Candidate],
         is_subject: &[Vec<bool>; 2],
         common: &CommonKeys,
         partners: &mut Partners,
     ) -> Result<(), AskError> {
         // Grouped by the content of A, whose pieces are then unpacked once.
-        let mut candidates = candidates.to_vec();
-        candidates.sort_unstable();
-        let groups: Vec<&[(u32, u32)]> = candidates.chunk_by(|x, y| x.0 == y.0).collect();
+        let groups: Vec<&[Candidate]> = candidates.chunk_by(|x, y| x.met.0 == y.met.0).collect();
         let measured = in_parallel(groups.len(), Measured::default, |at, state| {
-            let a = Ready::of(self.load(groups[at][0].0)?, common);
-            for &(_, b) in groups[at] {
+            let a = Ready::of(self.load(groups[at][0].met.0)?, common);
+            for of_pair in groups[at].chunk_by(|x, y| x.met == y.met) {
+                let (_, b) = of_pair[0].met;
                 self.pieces.go_on()?;
                 let Measured {
                     ready,
@@ -213,62 +275,93 @@ impl PartnerQuestion<'_> {
                     Entry::Vacant(new) => new.insert(Ready::of(self.load(b)?, common)),
                 };
                 let could_pass = self.options.exact;
-                let measures = self.measure((&a, b), could_pass, common, errors);
-                let link = self.link(&a.kept, &b.kept, measures);
-                if !self.passes(&link, &a.kept, &b.kept) {
-                    continue;
-                }
-                links.push(link);
-                for (content, partner, side) in [(&a, &*b, 0), (b, &a, 1)] {
-                    let number = content.kept.id.0;
-                    if is_subject[side][number as usize] {
-                        let cover = covers.entry(number).or_default();
-                        cover.add(&content.kept, partner);
+                let (found, is_estimate) = self.measure((&a, b), could_pass, common, errors);
+                for &Candidate { files, .. } in of_pair {
+                    let link = Link::of(files, &found, is_estimate);
+                    if !self.passes(&link, found.sizes) {
+                        continue;
+                    }
+                    links.push(link);
+                    for (file, content, partner, side) in
+                        [(files.0, &a, &*b, 0), (files.1, b, &a, 1)]
+                    {
+                        if is_subject[side][file as usize] {
+                            let cover = covers.entry((file, content.kept.id.0)).or_default();
+                            cover.add(&content.kept, partner);
+                        }
                     }
                 }
             }
             Ok::<_, AskError>(())
         })?;
-        let mut covers: HashMap<u32, Cover> = HashMap::new();
+        let mut covers: HashMap<(u32, u32), Cover> = HashMap::new();
         for state in measured {
             partners.links.extend(state.links);
             partners.errors.extend(state.errors);
-            for (content, cover) in state.covers {
-                covers.entry(content).or_default().join(&cover);
+            for (covered, cover) in state.covers {
+                covers.entry(covered).or_default().join(&cover);
             }
         }
-        let several: Vec<(u32, Cover)> = covers
+        let several: Vec<((u32, u32), Cover)> = covers
             .into_iter()
             .filter(|(_, cover)| cover.partners > 1)
             .collect();
         let score = |at: usize, (): &mut ()| {
-            let (content, cover) = &several[at];
-            Ok::<_, AskError>((*content, cover.score(&self.load(*content)?, common)))
+            let ((file, content), cover) = &several[at];
+            Ok::<_, AskError>((*file, cover.score(&self.load(*content)?, common)))
         };
-        let scored = ordered(several.len(), || (), score)?;
-        partners.covered.extend(scored);
+        for (file, score) in ordered(several.len(), || (), score)? {
+            let most = partners.covered.entry(file).or_insert(score);
+            *most = (*most).max(score);
+        }
         Ok(())
     }
 
-    /// The measures of a pair, `always` or if what is kept of them says that they may be partners:
-    /// those that were kept, or by the contents if both can be read.
+    /// What two contents are, and whether that is an estimate. They are measured `always` or if
+    /// what is kept of them says that they may be partners: by what was kept, or by what is in both
+    /// if they can be read.
     fn measure(
         &self,
         (a, b): (&Ready, &Ready),
         always: bool,
         common: &CommonKeys,
         errors: &mut Vec<SoftError>,
-    ) -> Measures {
+    ) -> (Proven, bool) {
+        let unit = unit_of(a.kept.kind, b.kept.kind, Unit::Words);
+        let sizes = (a.kept.size, b.kept.size);
+        if a.kept.id == b.kept.id {
+            let is_same = !similarity::too_small(sizes.0);
+            let same = Proven {
+                relation: is_same.then_some(Relation::SameText),
+                measures: Measures::identical(sizes.0).below_identical(),
+                unit,
+                sizes,
+                has_passage: false,
+            };
+            return (same, false);
+        }
         let estimate = estimate_prepared(
             (&a.prepared, a.kept.kind),
             (&b.prepared, b.kept.kind),
             common,
         );
+        let estimated = || {
+            let least = self.min_shared();
+            let relation = similarity::relation(false, sizes.0, sizes.1, &estimate, least);
+            let measures = estimate;
+            let found = Proven {
+                relation,
+                measures,
+                unit,
+                sizes,
+                has_passage: false,
+            };
+            (found, true)
+        };
         if !always && !self.could_pass(&estimate, a, b) {
-            return estimate;
+            return estimated();
         }
         // Exact questions look at the contents, and say what cannot be read.
-        let unit = unit_of(a.kept.kind, b.kept.kind, Unit::Words);
         let digest = |ready: &Ready| &self.content(ready.kept.id.0).digest;
         let digests = (digest(a), digest(b));
         let measured = self.pieces.measured();
@@ -277,34 +370,60 @@ impl PartnerQuestion<'_> {
             .filter(|_| !self.options.exact)
             .and_then(|measured| measured.kept_measures(digests.0, digests.1, unit));
         if let Some(kept) = kept {
-            return kept.measures;
+            return (judged(kept, sizes, self.min_shared()), false);
         }
-        let mut content = |side: usize, ready: &'_ Ready| {
-            let _ = ready.content.get_or_init(|| self.read(side, ready, errors));
+        let mut content = |ready: &'_ Ready| {
+            let _ = ready.content.get_or_init(|| self.read(ready, errors));
         };
-        content(0, a);
-        content(1, b);
+        content(a);
+        content(b);
         if let (Some(a), Some(b)) = (a.content(), b.content()) {
             let found = a.measure(b, Unit::Words);
             if let Some(measured) = measured {
                 measured.keep_measures(digests.0, digests.1, &found);
             }
-            found.measures
+            (
+                judged(found, (a.size(), b.size()), self.min_shared()),
+                false,
+            )
         } else {
             self.has_unread.store(true, Ordering::Relaxed);
-            estimate
+            estimated()
         }
     }
 
-    /// A content of one side, if it is still there and not too large.
-    fn read(&self, side: usize, content: &Ready, errors: &mut Vec<SoftError>) -> Option<Provable> {
+    /// Where a file with this content is, on either side.
+    fn path(&self, file: u32) -> Option<PathBuf> {
+        let sides = [&self.sides.a, &self.sides.b].into_iter();
+        let mut held = sides.zip(self.holders).filter_map(|(side, holders)| {
+            let held = holders.of_content(file).first()?;
+            Some(side.path(&side.entries[*held as usize]))
+        });
+        held.next()
+    }
+
+    /// A content, if it is still there and not too large.
+    fn read(&self, content: &Ready, errors: &mut Vec<SoftError>) -> Option<Provable> {
         if content.kept.whole > LARGEST_READ {
             return None;
         }
-        let held = self.holders[side].of_content(content.kept.id.0).first()?;
-        let side = [&self.sides.a, &self.sides.b][side];
-        let path = side.path(&side.entries[*held as usize]);
-        match bytes_if(&path, &self.content(content.kept.id.0).digest) {
+        let number = content.kept.id.0;
+        let wanted = &self.content(number).digest;
+        let owners = self.files.owners(number);
+        let mut places = [(number, Rendition::Own)]
+            .into_iter()
+            .chain(owners)
+            .filter_map(|(file, rendition)| Some((self.path(file)?, rendition)));
+        let (path, rendition) = places.next()?;
+        let read = match (rendition, self.part_reader) {
+            (Rendition::Own, _) => bytes_if(&path, wanted),
+            (_, Some(part_reader)) => extract(&path, part_reader).map(|extracted| {
+                let bytes = extracted?.rendition(rendition)?;
+                (digest(&bytes) == *wanted).then_some(bytes)
+            }),
+            (_, None) => return None,
+        };
+        match read {
             Ok(bytes) => bytes.map(|bytes| provable(self.templates, content.kept.kind, bytes)),
             Err(error) => {
                 // Who asks for exact measures is told why these are not.
@@ -334,35 +453,12 @@ impl PartnerQuestion<'_> {
             .map_or(Relation::MIN_SHARED, ByteLen)
     }
 
-    fn link(&self, a: &Kept, b: &Kept, measures: Measures) -> Link {
-        let relation = similarity::relation(false, a.size, b.size, &measures, self.min_shared());
-        Link {
-            a: a.id.0,
-            b: b.id.0,
-            measures,
-            relation,
-        }
-    }
-
-    /// The link of two contents that were measured before, without templates.
-    pub(super) fn link_of(&self, a: u32, b: u32, measures: Measures) -> Link {
-        let size = |content: u32| self.content(content).size;
-        let relation = similarity::relation(false, size(a), size(b), &measures, self.min_shared());
-        Link {
-            a,
-            b,
-            measures,
-            relation,
-        }
-    }
-
-    /// Whether a link makes its files partners.
-    fn passes(&self, link: &Link, a: &Kept, b: &Kept) -> bool {
+    /// Whether a link makes its files partners; `sizes`: of what was measured.
+    fn passes(&self, link: &Link, sizes: (ByteLen, ByteLen)) -> bool {
         match self.options.min.score() {
-            None => link.relation.is_some(),
+            None => link.told.relation.is_some(),
             Some(min) => {
-                link.score() >= min
-                    && enough_shared((a.size, b.size), &link.measures, self.min_shared())
+                link.score() >= min && enough_shared(sizes, &link.measures, self.min_shared())
             }
         }
     }
@@ -400,6 +496,7 @@ const READY: usize = 512;
 struct Measured {
     ready: HashMap<u32, Ready>,
     links: Vec<Link>,
-    covers: HashMap<u32, Cover>,
+    /// By file, and the content by which it met the partner.
+    covers: HashMap<(u32, u32), Cover>,
     errors: Vec<SoftError>,
 }

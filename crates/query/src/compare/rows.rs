@@ -1,8 +1,11 @@
 //! The answer from classes and links.
 
-use resemble_core::{ByteLen, Measures, Params, Score};
+use resemble_core::similarity::Unit;
+use resemble_core::similarity::proof::unit_of;
+use resemble_core::{ByteLen, Measures, Params, Relation, Score};
 use resemble_proto::message::{
-    CompareClass, CompareRow, CompareSummary, Comparison, Header, Looked, OtherRow, Partner, Whole,
+    CompareClass, CompareRow, CompareSummary, Comparison, FiguresTold, Header, Looked, OtherRow,
+    Partner, Whole,
 };
 use resemble_proto::number::Fraction;
 
@@ -118,6 +121,21 @@ fn row(
         },
         None => Measures::identical(size_a.unwrap_or_default()),
     };
+    let equal_to = |entry| {
+        let content = sides.content_of(entry)?;
+        let relation = (content.size > ByteLen::ZERO).then_some(Relation::Identical);
+        let unit = unit_of(content.kind, content.kind, Unit::Words).into();
+        Some(FiguresTold {
+            relation,
+            unit,
+            estimate: false,
+        })
+    };
+    let told = if unequal {
+        row.told
+    } else {
+        a.and_then(equal_to).unwrap_or_default()
+    };
     let others = if unequal {
         let (side, own, partner) = if row.about_b {
             (1, row.b, row.a)
@@ -125,15 +143,19 @@ fn row(
             (0, row.a, row.b)
         };
         let further = own.map_or_else(Vec::new, |own| known.further(side, own, partner, OTHERS));
-        let further = further.into_iter().filter_map(|(at, measures)| {
+        let further = further.into_iter().filter_map(|(at, figures)| {
             let entry = entry(1 - side, Some(at))?;
-            let equal = || Measures::identical(size(entry).unwrap_or_default());
-            let measures = measures.unwrap_or_else(equal);
+            let equal = || {
+                let measures = Measures::identical(size(entry).unwrap_or_default());
+                (measures, equal_to(entry).unwrap_or_default())
+            };
+            let (measures, told) = figures.unwrap_or_else(equal);
             Some(Partner {
                 path: path_text(&entry.path),
                 a_in_b: Fraction::from(measures.a_in_b),
                 b_in_a: Fraction::from(measures.b_in_a),
                 shared_bytes: measures.shared_bytes.0,
+                told,
             })
         });
         further.collect()
@@ -147,6 +169,7 @@ fn row(
         a_in_b: Fraction::from(measures.a_in_b),
         b_in_a: Fraction::from(measures.b_in_a),
         shared_bytes: measures.shared_bytes.0,
+        told,
         size_a: size_a.map(ByteLen::get),
         size_b: size_b.map(ByteLen::get),
         copy: row.copy,
@@ -165,7 +188,11 @@ fn bytes(
     let sides = question.sides;
     // What stands at one path resembles its twin even if nobody nominated it.
     let mut twins: [Vec<(u32, Score)>; 2] = Default::default();
-    for twin in partners.twins.iter().filter(|twin| twin.relation.is_some()) {
+    for twin in partners
+        .twins
+        .iter()
+        .filter(|twin| twin.told.relation.is_some())
+    {
         twins[0].push((twin.a, twin.measures.a_in_b.unwrap_or(Score::ZERO)));
         twins[1].push((twin.b, twin.measures.b_in_a.unwrap_or(Score::ZERO)));
     }
@@ -236,7 +263,7 @@ fn not_found(
         let twin = partners
             .twins
             .binary_search_by_key(&(a, b), |twin| (twin.a, twin.b));
-        if twin.is_ok_and(|at| partners.twins[at].relation.is_some()) {
+        if twin.is_ok_and(|at| partners.twins[at].told.relation.is_some()) {
             continue;
         }
         let lost = |side: usize, content: u32| {

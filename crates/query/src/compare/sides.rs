@@ -7,7 +7,7 @@
 //! fetched by that number ([`Pieces`]), only where it is needed, which between two equal trees is
 //! never.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,7 @@ use resemble_proto::message::SoftError;
 use resemble_proto::path::PathText;
 
 use crate::ask::AskError;
+use crate::renditions::Rendition;
 
 /// What is at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,13 +122,18 @@ pub(crate) trait Pieces: Sync {
     }
 }
 
+/// Contents that stand for files, by the contents of these.
+pub(crate) type Apart = BTreeMap<u32, Vec<(Rendition, u32)>>;
+
 /// Both sides.
 #[derive(Debug, Default)]
 pub(crate) struct Sides {
     pub(crate) a: Side,
     pub(crate) b: Side,
-    /// The distinct contents of both sides.
+    /// The distinct contents of both sides, then those that only stand for files.
     pub(crate) contents: Vec<Content>,
+    /// By the content of a file that was taken apart: the contents that stand for it.
+    pub(crate) apart: Apart,
     /// Files and directories that could not be looked at.
     pub(crate) errors: Vec<SoftError>,
     /// Entries left out by a rule.
@@ -138,7 +144,8 @@ pub(crate) struct Sides {
 
 impl Sides {
     /// Sorts the entries, numbers the contents by the first path that holds them (all of A before
-    /// B) and drops those that nobody holds. Returns the old number of each new one.
+    /// B), then what stands for these, and drops those that nobody holds. Returns the old number of
+    /// each new one.
     pub(crate) fn put_in_order(&mut self) -> Vec<u32> {
         const NONE: u32 = u32::MAX;
         let mut new_of = vec![NONE; self.contents.len()];
@@ -156,6 +163,23 @@ impl Sides {
                 }
                 *content = *new;
             }
+        }
+        // Before stand-ins are numbered: what stands for a file need not be one.
+        let apart = std::mem::take(&mut self.apart).into_iter();
+        let apart: Apart = apart
+            .map(|(owner, stand_ins)| (new_of[owner as usize], stand_ins))
+            .filter(|&(owner, _)| owner != NONE)
+            .collect();
+        for (owner, mut stand_ins) in apart {
+            for (_, content) in &mut stand_ins {
+                let new = &mut new_of[*content as usize];
+                if *new == NONE {
+                    *new = old_of.len() as u32;
+                    old_of.push(*content);
+                }
+                *content = *new;
+            }
+            self.apart.insert(owner, stand_ins);
         }
         self.contents = old_of
             .iter()

@@ -34,7 +34,7 @@ pub(crate) const MOST_WORK: u64 = 8 << 30;
 const MEASURED: u64 = 8;
 
 /// Taking a byte of a file apart takes as long as reading so many.
-const TAKEN_APART: u64 = 4;
+pub(super) const TAKEN_APART: u64 = 4;
 
 /// Drafts that a thread takes at once.
 const BATCH: usize = 64;

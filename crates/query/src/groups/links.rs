@@ -246,12 +246,12 @@ enum Halves {
 const PIECE: usize = 2 << 10;
 
 impl Links {
-    /// Takes the halves of all links between `contents` contents in. `join` makes one of several of
+    /// Takes the halves of all links between `contents` contents in. `join` makes one of those of
     /// one pair, as the lesser end sees them.
     pub(super) fn of(
         runs: Vec<SortedRun<HalfLink>>,
         (contents, stop): (u32, &StopFlag),
-        join: &dyn Fn(&[HalfLink]) -> Option<HalfLink>,
+        join: &mut JoinLinks<'_>,
         room: Room,
         dir: &Path,
     ) -> Result<Self, AskError> {
@@ -273,7 +273,7 @@ impl Links {
                 of_pair.push(half);
                 ahead = merge.next()?;
             }
-            let Some(half) = joined(&of_pair, join) else {
+            let Some(half) = joined(&of_pair, join)? else {
                 continue;
             };
             starts[half.from as usize + 1] += 1;
@@ -330,15 +330,17 @@ impl Links {
     }
 }
 
-/// The one link that several of one pair make. Both ends see the same: it is made from the lesser
+/// Makes one link of all links of one pair.
+pub(super) type JoinLinks<'j> = dyn FnMut(&[HalfLink]) -> Result<Option<HalfLink>, AskError> + 'j;
+
+/// The one link that those of one pair make. Both ends see the same: it is made from the lesser
 /// one's side.
-fn joined(halves: &[HalfLink], join: &dyn Fn(&[HalfLink]) -> Option<HalfLink>) -> Option<HalfLink> {
+fn joined(halves: &[HalfLink], join: &mut JoinLinks<'_>) -> Result<Option<HalfLink>, AskError> {
     match halves {
-        [only] if matches!(only.matched_by(), By::Bytes | By::Text) => Some(*only),
         [first, ..] if first.from <= first.to => join(halves),
         _ => {
             let swapped: Vec<HalfLink> = halves.iter().map(|half| half.swapped()).collect();
-            join(&swapped).map(HalfLink::swapped)
+            Ok(join(&swapped)?.map(HalfLink::swapped))
         }
     }
 }

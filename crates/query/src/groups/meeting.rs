@@ -97,6 +97,18 @@ impl Shown<'_> {
         a: GroupSide<'_>,
         b: GroupSide<'_>,
     ) -> Result<MeetingShares, AskError> {
+        let table = &self.collection.table;
+        let holds = |place| table.wholes(place).iter().any(Option::is_some);
+        if holds(a.0) || holds(b.0) {
+            let owners = (table.id(a.0), table.id(b.0));
+            if let Some(found) = self.prover.measure_members(owners, Relation::MIN_SHARED)? {
+                let measures = found.measures;
+                return Ok(MeetingShares::new(
+                    (measures.a_in_b, measures.b_in_a),
+                    false,
+                ));
+            }
+        }
         self.meeting(a, b, &|a, b| {
             let row = |kept: &Kept| self.snapshot.content(kept.id);
             let (Some(row_a), Some(row_b)) = (row(a)?, row(b)?) else {

@@ -20,7 +20,8 @@
 //! 4. `resemble_core::cluster` cuts the network of links into groups that cannot chain; the
 //!    connected components are what `--family` and `order` follow.
 //! 5. What stands for files (`renditions`) is among the contents; a link of such a one is a link of
-//!    the files that it stands for, and of several links of two files the best counts.
+//!    the files that it stands for, and of several links of two files the best counts. What holds
+//!    members is measured by these (`held`).
 //! 6. `answer` puts into words the groups that are shown, and only those.
 //!
 //! Members and the worst pair of a group need not be linked: `meeting` measures them, too.
@@ -52,6 +53,7 @@ mod answer;
 mod common;
 mod drafts;
 mod family;
+mod held;
 mod links;
 mod meeting;
 pub(crate) mod near;
@@ -63,6 +65,7 @@ pub mod sort;
 mod table;
 mod terms;
 
+use held::JoinedLinks;
 use links::{HalfLink, LinkSimilarity, Links};
 use meeting::Shown;
 use solve::{Solved, Solver};
@@ -168,10 +171,14 @@ impl Collection {
             }
             About::Everything => solver.solve(&common.sets, None)?,
         };
-        let join = |halves: &[HalfLink]| solver.terms.join(halves, &table);
+        let (files, terms) = ((snapshot, &scoped), (solver.terms, &table));
+        let mut joined =
+            JoinedLinks::new(files, terms, &renditions, (part_reader, drafts::MOST_WORK));
+        let mut join = |halves: &[HalfLink]| joined.join(halves);
         let contents = table.len();
         let stop = snapshot.stop();
-        let links = Links::of(solved.runs, (contents, stop), &join, room, dir)?;
+        let links = Links::of(solved.runs, (contents, stop), &mut join, room, dir)?;
+        drop(joined);
         drop(prover);
         Ok(Self {
             counts: common.counts,

@@ -13,6 +13,7 @@ use resemble_scan::parts::PartReader;
 use super::Room;
 use super::common::common_pieces;
 pub(crate) use super::drafts::MOST_WORK;
+use super::held::JoinedLinks;
 use super::links::{HalfLink, Links};
 use super::solve::Solver;
 use super::table::Table;
@@ -77,9 +78,16 @@ pub(crate) fn near_links(
         dir,
     };
     let solved = solver.solve(&common.sets, None)?;
-    let join = |halves: &[HalfLink]| solver.terms.join(halves, &table);
+    let terms = (solver.terms, &table);
+    let mut joined = JoinedLinks::new(
+        (snapshot, scoped),
+        terms,
+        &renditions,
+        (part_reader, near.work),
+    );
+    let mut join = |halves: &[HalfLink]| joined.join(halves);
     let of = (table.len(), snapshot.stop());
-    let links = Links::of(solved.runs, of, &join, room, dir)?;
+    let links = Links::of(solved.runs, of, &mut join, room, dir)?;
     let (mut near, mut halves) = (Vec::new(), Vec::new());
     for place in 0..table.len() {
         links.read(place, &mut halves)?;

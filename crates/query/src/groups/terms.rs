@@ -163,44 +163,27 @@ impl LinkTerms {
         Some(if *is_estimate { link.estimated() } else { link })
     }
 
-    /// The one link of two files that several pairs of renditions connect: the best of them. The
-    /// two wholes make one link together.
-    pub(super) fn join(&self, halves: &[HalfLink], table: &Table) -> Option<HalfLink> {
-        let mut best: Option<HalfLink> = None;
+    /// The link that the two wholes make together, as far as it is known without a look into both.
+    pub(super) fn of_wholes(&self, halves: &[HalfLink], table: &Table) -> Option<HalfLink> {
         let mut parts = [None, None];
         for half in halves {
-            match half.matched_by() {
-                By::Whole(at) => parts[at] = Some(half.measures()),
-                By::Bytes | By::Text => {
-                    if best.is_none_or(|best| half.worth() > best.worth()) {
-                        best = Some(*half);
-                    }
-                }
+            if let By::Whole(at) = half.matched_by() {
+                parts[at] = Some(half.measures());
             }
         }
         let ends = halves.first().map(|half| (half.from, half.to))?;
         let wholes = (table.wholes(ends.0), table.wholes(ends.1));
-        let whole = parts
-            .iter()
-            .any(Option::is_some)
-            .then(|| match_of_wholes(wholes.0, wholes.1, parts, self.min_shared))
-            .flatten()
-            .and_then(|matched| {
-                let found = PairFound {
-                    sizes: matched.sizes,
-                    measures: matched.measures,
-                    same: matched.relation == Some(Relation::SameText),
-                    is_estimate: matched.is_estimate,
-                    rarity: None,
-                };
-                self.link_of(ends, &found)
-            })
-            .map(|half| half.with_match(By::Text));
-        match (best, whole) {
-            (Some(best), Some(whole)) if whole.worth() > best.worth() => Some(whole),
-            (Some(best), _) => Some(best),
-            (None, whole) => whole,
-        }
+        parts.iter().flatten().next()?;
+        let matched = match_of_wholes(wholes.0, wholes.1, parts, self.min_shared)?;
+        let found = PairFound {
+            sizes: matched.sizes,
+            measures: matched.measures,
+            same: matched.relation == Some(Relation::SameText),
+            is_estimate: matched.is_estimate,
+            rarity: None,
+        };
+        let link = self.link_of(ends, &found)?;
+        Some(link.with_match(By::Text))
     }
 }
 

@@ -5,11 +5,12 @@
 //! all together are no more than [`KEPT`] bytes.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use resemble_core::hash::content::digest;
-use resemble_core::similarity::Unit;
 use resemble_core::similarity::proof::ProvableMembers;
+use resemble_core::similarity::{Templates, Unit};
 use resemble_core::{ByteLen, ContentId};
 use resemble_index::{ReadError, Snapshot};
 use resemble_scan::parts::PartReader;
@@ -20,35 +21,75 @@ use crate::prove::members::{
     AloneSide, ComparedSide, are_of, held_by, provable_members, provable_single, unit_of,
 };
 use crate::prove::read::{LARGEST_READ, bytes_if};
-use crate::renditions::owners::RenditionOwners;
-use crate::renditions::{Place, Rendition, renditions};
+use crate::renditions::Rendition;
+use crate::renditions::owners::{RenditionOwners, StandIn};
 use crate::scope::ScopedFiles;
 
 /// So many bytes that were taken out of files are kept.
 const KEPT: u64 = 128 << 20;
 
+/// The files of a question, by their contents.
+pub(crate) trait OwnedFiles {
+    /// The content of a file; `None`: nothing is known of it any more.
+    fn own(&self, owner: ContentId) -> Result<Option<AloneSide>, ReadError>;
+
+    /// Where a file with this content is.
+    fn path(&self, owner: ContentId) -> Option<PathBuf>;
+}
+
+/// The files of an index.
+impl OwnedFiles for (&Snapshot, &ScopedFiles) {
+    fn own(&self, owner: ContentId) -> Result<Option<AloneSide>, ReadError> {
+        let row = self.0.content(owner)?;
+        Ok(row.map(|row| AloneSide::of(&StandIn::of(Rendition::Own, &row))))
+    }
+
+    fn path(&self, owner: ContentId) -> Option<PathBuf> {
+        let holder = self.1.holders(owner).next()?;
+        Some(holder.path.clone())
+    }
+}
+
 /// Measures files of a question by their members.
-pub(crate) struct Archives<'a> {
-    snapshot: &'a Snapshot,
-    scoped: &'a ScopedFiles,
+pub(crate) struct Archives<'a, F> {
+    files: F,
     owners: &'a RenditionOwners,
     part_reader: &'a dyn PartReader,
+    templates: &'a Templates,
+    /// What keeps measures from question to question, if anything does.
+    measured: Option<&'a Snapshot>,
     /// What was read; `None`: it cannot be.
     read: HashMap<ContentId, Option<Rc<ProvableMembers>>>,
     kept: u64,
 }
 
-impl<'a> Archives<'a> {
+impl<'a> Archives<'a, (&'a Snapshot, &'a ScopedFiles)> {
+    /// Of the files of an index.
     pub(crate) fn of(
-        (snapshot, scoped): (&'a Snapshot, &'a ScopedFiles),
+        files: (&'a Snapshot, &'a ScopedFiles),
         owners: &'a RenditionOwners,
         part_reader: &'a dyn PartReader,
     ) -> Self {
+        let (snapshot, _) = files;
+        let measured = (&**snapshot.templates(), Some(snapshot));
+        Self::among(files, owners, part_reader, measured)
+    }
+}
+
+impl<'a, F: OwnedFiles> Archives<'a, F> {
+    /// Of these files.
+    pub(crate) fn among(
+        files: F,
+        owners: &'a RenditionOwners,
+        part_reader: &'a dyn PartReader,
+        (templates, measured): (&'a Templates, Option<&'a Snapshot>),
+    ) -> Self {
         Self {
-            snapshot,
-            scoped,
+            files,
             owners,
             part_reader,
+            templates,
+            measured,
             read: HashMap::new(),
             kept: 0,
         }
@@ -71,14 +112,17 @@ impl<'a> Archives<'a> {
         }
         let keys = (one.key(asked), other.key(asked));
         let unit = unit_of(&one, &other, asked);
-        if let Some(found) = self.snapshot.kept_measures(&keys.0, &keys.1, unit) {
+        let kept = self.measured;
+        if let Some(found) = kept.and_then(|kept| kept.kept_measures(&keys.0, &keys.1, unit)) {
             return Ok(Some(judged(found, sizes, min_shared)));
         }
         let (Some(one), Some(other)) = (self.members(a, &one), self.members(b, &other)) else {
             return Ok(None);
         };
         let found = one.measure(&other, asked);
-        self.snapshot.keep_measures(&keys.0, &keys.1, &found);
+        if let Some(kept) = kept {
+            kept.keep_measures(&keys.0, &keys.1, &found);
+        }
         Ok(Some(judged(found, (one.size(), other.size()), min_shared)))
     }
 
@@ -88,28 +132,18 @@ impl<'a> Archives<'a> {
         if wholes.iter().any(Option::is_some) {
             return Ok(Some(ComparedSide::Held(wholes)));
         }
-        let Some(own) = self.snapshot.content(owner)? else {
+        let Some(own) = self.files.own(owner)? else {
             return Ok(None);
         };
         let rendition = self.owners.faces(owner, own.kind).alone();
-        let row = if rendition == Rendition::Own {
+        let mut stand_ins = self.owners.stand_ins(owner).iter();
+        let alone = if rendition == Rendition::Own {
             Some(own)
         } else {
-            let others = renditions(self.snapshot, Place::file(owner))?;
-            let mut others = others.into_iter().filter(|(other, _)| *other == rendition);
-            match others.next() {
-                Some((_, content)) => self.snapshot.content(content)?,
-                None => None,
-            }
+            let stand_in = stand_ins.find(|one| one.rendition == rendition);
+            stand_in.map(AloneSide::of)
         };
-        Ok(row.map(|row| {
-            ComparedSide::Alone(AloneSide {
-                rendition,
-                digest: row.digest,
-                size: row.size,
-                kind: row.kind,
-            })
-        }))
+        Ok(alone.map(ComparedSide::Alone))
     }
 
     /// What a file holds, or its one content.
@@ -130,8 +164,8 @@ impl<'a> Archives<'a> {
 
     /// What cannot be read now, or is no longer what the index has, keeps its estimate.
     fn read_now(&self, owner: ContentId, side: &ComparedSide) -> Option<ProvableMembers> {
-        let templates = self.snapshot.templates();
-        let path = &self.scoped.holders(owner).next()?.path;
+        let templates = self.templates;
+        let path = &self.files.path(owner)?;
         let alone = match side {
             ComparedSide::Held(wholes) => {
                 let held = held_by(path, self.part_reader).ok()??;

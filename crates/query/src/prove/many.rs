@@ -21,6 +21,7 @@ use resemble_core::similarity::proof::{self, ShingledText, unit_of};
 use resemble_index::{ContentRow, Snapshot};
 
 use crate::ask::AskError;
+use crate::prove::archives::Archives;
 use crate::prove::contents::{ContentReader, WantedContent};
 use crate::prove::exact::{Proven, judged};
 use crate::prove::read::LARGEST_READ;
@@ -113,6 +114,22 @@ impl<'a> PairProver<'a> {
             snapshot.keep_measures(&a.digest, &b.digest, &found);
         }
         Ok(Some(judged(found, sizes, min_shared)))
+    }
+
+    /// Measures two files, by their contents, of which one at least holds members; `None` as for
+    /// [`Self::measure`].
+    pub(crate) fn measure_members(
+        &self,
+        owners: (ContentId, ContentId),
+        min_shared: ByteLen,
+    ) -> Result<Option<Proven>, AskError> {
+        let reader = &self.reader;
+        let Some(part_reader) = reader.part_reader else {
+            return Ok(None);
+        };
+        let files = (reader.snapshot, reader.scoped);
+        let mut archives = Archives::of(files, reader.renditions, part_reader);
+        Ok(archives.measure(owners, Unit::Words, min_shared)?)
     }
 
     /// A content, from the store or from where it stands.

@@ -16,6 +16,7 @@ use resemble_scan::parts::PartReader;
 use crate::ask::AskError;
 use crate::prove::extracted::{OpenedFile, way};
 use crate::prove::read::LARGEST_READ;
+use crate::renditions::owners::StandIn;
 use crate::renditions::{INTO, Rendition, WholeDigest};
 
 /// What one side of a pair is compared by of which one side at least holds members.
@@ -34,6 +35,17 @@ pub(crate) struct AloneSide {
     pub(crate) digest: ContentDigest,
     pub(crate) size: ByteLen,
     pub(crate) kind: ContentKind,
+}
+
+impl AloneSide {
+    pub(crate) const fn of(content: &StandIn) -> Self {
+        Self {
+            rendition: content.rendition,
+            digest: content.digest,
+            size: content.size,
+            kind: content.kind,
+        }
+    }
 }
 
 impl ComparedSide {

@@ -54,6 +54,29 @@ impl Rendition {
         }
     }
 
+    /// As it is stored.
+    pub(crate) const fn number(self) -> u8 {
+        match self {
+            Self::Own => 0,
+            Self::Unpacked => 1,
+            Self::Text => 2,
+            Self::WholeText => 3,
+            Self::WholeBytes => 4,
+        }
+    }
+
+    /// What was stored as this number.
+    pub(crate) const fn of_number(number: u8) -> Option<Self> {
+        Some(match number {
+            0 => Self::Own,
+            1 => Self::Unpacked,
+            2 => Self::Text,
+            3 => Self::WholeText,
+            4 => Self::WholeBytes,
+            _ => return None,
+        })
+    }
+
     /// Whether it is one of the two wholes of an archive.
     pub const fn is_whole(self) -> bool {
         matches!(self, Self::WholeText | Self::WholeBytes)

@@ -6,20 +6,43 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use resemble_core::{ContentId, ContentKind};
-use resemble_index::{ReadError, Snapshot};
+use resemble_core::{ByteLen, ContentDigest, ContentId, ContentKind};
+use resemble_index::{ContentRow, ReadError, Snapshot};
 
 use crate::renditions::faces::Faces;
 use crate::renditions::{Place, Rendition, WholeDigest, renditions};
 use crate::scope::ScopedFiles;
+
+/// A content that stands for a file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StandIn {
+    pub(crate) rendition: Rendition,
+    pub(crate) content: ContentId,
+    pub(crate) digest: ContentDigest,
+    pub(crate) size: ByteLen,
+    pub(crate) kind: ContentKind,
+}
+
+impl StandIn {
+    /// A content of the index.
+    pub(crate) const fn of(rendition: Rendition, row: &ContentRow) -> Self {
+        Self {
+            rendition,
+            content: row.id,
+            digest: row.digest,
+            size: row.size,
+            kind: row.kind,
+        }
+    }
+}
 
 /// The renditions of the files of a question, apart from their own bytes.
 #[derive(Debug, Default)]
 pub(crate) struct RenditionOwners {
     /// For each rendition the owners, ascending, and what it is to them.
     owners: HashMap<ContentId, Vec<(ContentId, Rendition)>>,
-    /// For each owner its two wholes.
-    wholes: HashMap<ContentId, [Option<WholeDigest>; 2]>,
+    /// For each owner what stands for it.
+    stand_ins: HashMap<ContentId, Vec<StandIn>>,
     /// What each owner is compared by.
     faces: HashMap<ContentId, Faces>,
 }
@@ -32,28 +55,31 @@ impl RenditionOwners {
             let Some(own) = snapshot.content(owner)?.filter(|row| row.parts > 0) else {
                 continue;
             };
-            let mut kinds = Vec::new();
+            let mut stand_ins = Vec::new();
             for (rendition, content) in renditions(snapshot, Place::file(owner))? {
                 let row = snapshot.content(content)?;
-                kinds.extend(row.map(|row| (rendition, row.kind)));
-                let owners = found.owners.entry(content).or_default();
-                // One text may be in two places of a file.
-                if owners.contains(&(owner, rendition)) {
-                    continue;
-                }
-                owners.push((owner, rendition));
-                if let Some(row) = row.filter(|_| rendition.is_whole()) {
-                    let side = WholeDigest {
-                        digest: row.digest,
-                        size: row.size,
-                    };
-                    found.wholes.entry(owner).or_default()
-                        [usize::from(rendition == Rendition::WholeBytes)] = Some(side);
-                }
+                stand_ins.extend(row.map(|row| StandIn::of(rendition, &row)));
             }
-            found.faces.insert(owner, Faces::of(own.kind, kinds));
+            found.add(owner, own.kind, stand_ins);
         }
         Ok(found)
+    }
+
+    /// Adds a file whose own bytes are of this kind, and what stands for it. Owners come in
+    /// ascending order.
+    pub(crate) fn add(&mut self, owner: ContentId, own: ContentKind, mut stand_ins: Vec<StandIn>) {
+        let kinds = stand_ins.iter().map(|one| (one.rendition, one.kind));
+        self.faces.insert(owner, Faces::of(own, kinds));
+        stand_ins.retain(|one| {
+            let owners = self.owners.entry(one.content).or_default();
+            // One text may be in two places of a file.
+            let is_new = !owners.contains(&(owner, one.rendition));
+            if is_new {
+                owners.push((owner, one.rendition));
+            }
+            is_new
+        });
+        self.stand_ins.insert(owner, stand_ins);
     }
 
     /// All renditions, ascending.
@@ -66,6 +92,11 @@ impl RenditionOwners {
         self.owners.get(&content).map_or(&[], Vec::as_slice)
     }
 
+    /// What stands for a file.
+    pub(crate) fn stand_ins(&self, owner: ContentId) -> &[StandIn] {
+        self.stand_ins.get(&owner).map_or(&[], Vec::as_slice)
+    }
+
     /// What a file whose own bytes are of this kind is compared by.
     pub(crate) fn faces(&self, owner: ContentId, own: ContentKind) -> Faces {
         let known = self.faces.get(&owner).copied();
@@ -74,6 +105,15 @@ impl RenditionOwners {
 
     /// The two wholes of an owner.
     pub(crate) fn wholes(&self, owner: ContentId) -> [Option<WholeDigest>; 2] {
-        self.wholes.get(&owner).copied().unwrap_or_default()
+        let mut wholes = [None; 2];
+        for one in self.stand_ins(owner) {
+            if let Some(at) = one.rendition.which_whole() {
+                wholes[at] = Some(WholeDigest {
+                    digest: one.digest,
+                    size: one.size,
+                });
+            }
+        }
+        wholes
     }
 }

@@ -8,245 +8,66 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use resemble_core::similarity::Templates;
 use resemble_core::{Params, Relation};
-use resemble_extract::Role;
-use resemble_proto::message::{FindOptions, MeasureUnit, PairsRequest, Scope};
+use resemble_proto::message::{
+    CompareOptions, CompareRequest, Comparison, DirsRequest, FiguresTold, FindOptions,
+    GroupsRequest, MeasureUnit, PairsRequest, Scope, Whole,
+};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
+use resemble_query::compare::{self, MemoryCache};
+use resemble_query::dirs::dirs_with_parts;
 use resemble_query::find::{self, Subject};
+use resemble_query::groups::groups_with_parts;
+use resemble_query::local::{LocalIndex, LocalOptions};
 use resemble_query::pairs::pairs_with_parts;
 use resemble_query::why::compare_with_parts;
-use resemble_testutil::prose::{lines, sentences};
-use resemble_testutil::random::{Random, noise};
+use resemble_scan::ingest::Unobserved;
 
 use crate::scene::Scene;
-use crate::scene::fake::{Fake, Record, fake, member, packed, part, text_of};
+use crate::scene::fake::Fake;
 
-/// Words of letters from `first` on; of scripts without blanks each letter is one.
-fn script(first: u32, letters: usize, blanks: bool, seed: u64) -> Vec<String> {
-    let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    let mut word = || {
-        let length = if blanks { 3 + random.below(6) } else { 1 };
-        let letter = |random: &mut Random| {
-            char::from_u32(first + random.below(letters) as u32).expect("a letter")
-        };
-        (0..length).map(|_| letter(&mut random)).collect::<String>()
-    };
-    (0..500).map(|_| word()).collect()
-}
+use self::mixed::mixed;
 
-/// A text in a script and a revision of it: every 40th word is another one, and more at the end.
-fn revised(first: u32, letters: usize, blanks: bool, seed: u64) -> [String; 2] {
-    let text = script(first, letters, blanks, seed);
-    let others = script(first, letters, blanks, seed + 1000);
-    let mut revision = text.clone();
-    for at in (20..text.len()).step_by(40) {
-        revision[at].clone_from(&others[at]);
-    }
-    revision.extend_from_slice(&others[..60]);
-    let between = if blanks { " " } else { "" };
-    [text.join(between), revision.join(between)]
-}
+mod mixed;
 
-/// A document of a program that puts the same template into each.
-fn document(number: usize, text: &str) -> Vec<u8> {
-    // What is told to be left out comes before the text, scrambled alike.
-    let template = noise(77, 6000);
-    let name = [template, vec![number as u8]].concat();
-    fake(60, &[Record::Skip(name), text_of(text)])
-}
-
-fn archive(key: u64, members: &[(&str, &[u8])]) -> Vec<u8> {
-    let members = members.iter().map(|(name, bytes)| member(name, bytes));
-    fake(key, &members.collect::<Vec<Record>>())
-}
-
-/// The same members in a packed tar, last first.
-fn tar(key: u64, members: &[(&str, &[u8])]) -> Vec<u8> {
-    let all: Vec<u8> = members
-        .iter()
-        .flat_map(|(_, bytes)| bytes.to_vec())
-        .collect();
-    let parts = members.iter().rev();
-    let parts = parts.map(|(name, bytes)| part(Role::Member, Some(0), name, bytes));
-    let records: Vec<Record> = [packed("a.tar", all)].into_iter().chain(parts).collect();
-    fake(key, &records)
-}
-
-fn mail(key: u64, text: &str, attachments: &[(&str, &[u8])]) -> Vec<u8> {
-    let attachments = attachments.iter().map(|(name, bytes)| member(name, bytes));
-    let records: Vec<Record> = [text_of(text)].into_iter().chain(attachments).collect();
-    fake(key, &records)
-}
-
-/// What the files are called, and what is in them.
-#[allow(clippy::too_many_lines)]
-fn mixed() -> BTreeMap<String, Vec<u8>> {
-    let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
-    let mut add = |name: &str, bytes: &[u8]| {
-        assert!(files.insert(name.to_owned(), bytes.to_vec()).is_none());
-    };
-    let scripts = [
-        ("latin", 0x61, 26, true),
-        ("greek", 0x3b1, 17, true),
-        ("russian", 0x430, 32, true),
-        ("hebrew", 0x5d0, 27, true),
-        ("hindi", 0x915, 37, true),
-        ("chinese", 0x4e00, 3000, false),
-        ("thai", 0xe01, 40, false),
-    ];
-    for (seed, (name, first, letters, blanks)) in (1..).zip(scripts) {
-        let [text, revision] = revised(first, letters, blanks, seed);
-        add(&format!("{name}.txt"), text.as_bytes());
-        add(&format!("{name} revised.txt"), revision.as_bytes());
-    }
-    // Another encoding.
-    let german = revised(0xe0, 20, true, 30)
-        .map(|text| -> Vec<u8> { text.chars().map(|letter| letter as u8).collect() });
-    add("latin-1.txt", &german[0]);
-    add("latin-1 revised.txt", &german[1]);
-    // Sources, a table, a log, a page, a drawing.
-    let source = sentences(40, 40)
-        .replace(" end.", "();\n\tif (x) {")
-        .into_bytes();
-    let mut patched = source.clone();
-    patched.splice(2000..2400, *b"/* nothing is left of it */");
-    add("source.c", &source);
-    add("patched.c", &patched);
-    let table = |from: u32, to: u32| -> String {
-        (from..to)
-            .map(|n| format!("{n},{},{}\n", n * 7919 % 1009, n * n % 997))
-            .collect::<Vec<_>>()
-            .concat()
-    };
-    add("table.csv", table(0, 400).as_bytes());
-    add("longer table.csv", table(0, 520).as_bytes());
-    let log = lines(41, 80);
-    add("a.log", log.as_bytes());
-    add(
-        "rotated.log",
-        [&log[2000..], &lines(42, 30)].concat().as_bytes(),
-    );
-    let letter = sentences(43, 40);
-    let page = |text: &str| {
-        let text = text.replace(". ", ".</p>\n<p class=\"body\">");
-        format!("<!DOCTYPE html><html><head></head><body><p>{text}</p></body></html>")
-    };
-    add("letter.txt", letter.as_bytes());
-    add("letter.html", page(&letter).as_bytes());
-    add(
-        "letter edited.html",
-        page(&letter.replacen("end. ", "fin. ", 4)).as_bytes(),
-    );
-    let drawing = |seed: u64| -> String {
-        let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let points = (0..300).map(|_| format!("L {} {} ", random.below(999), random.below(999)));
-        format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\"><path d=\"{}\"/></svg>",
-            points.collect::<Vec<_>>().concat()
-        )
-    };
-    let (one, other) = (drawing(44), drawing(45));
-    add("drawing.svg", one.as_bytes());
-    add("two drawings.svg", [one, other].concat().as_bytes());
-    // Documents of one program, and what says the same in other formats.
-    let more = sentences(46, 12);
-    add("letter.docx", &document(1, &letter));
-    add("letter.pdf", &document(2, &letter));
-    add("report.docx", &document(3, &sentences(47, 40)));
-    add(
-        "edited report.docx",
-        &document(4, &format!("{}{more}", sentences(47, 40))),
-    );
-    add("letter.txt.gz", &fake(5, &[packed("letter.txt", &letter)]));
-    // Binaries.
-    let image = [&b"\0"[..], &noise(48, 9000)].concat();
-    add("image.bin", &image);
-    add("cut image.bin", &image[2500..]);
-    add("image.bin.gz", &fake(6, &[packed("image.bin", &image)]));
-    // Archives and mails.
-    let report = sentences(47, 40);
-    let folder: [(&str, &[u8]); 3] = [
-        ("letter.txt", letter.as_bytes()),
-        ("docs/report.txt", report.as_bytes()),
-        ("image.bin", &image),
-    ];
-    let edited = letter.replacen("end.", "fin.", 6);
-    let later: [(&str, &[u8]); 3] = [("letter.txt", edited.as_bytes()), folder[1], folder[2]];
-    add("folder.zip", &archive(7, &folder));
-    add("folder.tar.gz", &tar(8, &folder));
-    add("later folder.zip", &archive(9, &later));
-    add(
-        "letters.zip",
-        &archive(10, &[folder[0], ("second.txt", more.as_bytes())]),
-    );
-    add(
-        "letters.tar.gz",
-        &tar(11, &[folder[0], ("second.txt", more.as_bytes())]),
-    );
-    add(
-        "strangers.zip",
-        &archive(12, &[("x.txt", sentences(49, 40).as_bytes())]),
-    );
-    let nested = fake(
-        13,
-        &[
-            member("folder.zip", archive(7, &folder)),
-            part(Role::Member, Some(0), "letter.txt", &letter),
-            part(Role::Member, Some(0), "docs/report.txt", &report),
-            part(Role::Member, Some(0), "image.bin", &image),
-            member("second.txt", &more),
-        ],
-    );
-    add("nested.zip", &nested);
-    let body = sentences(50, 20);
-    add("mail.eml", &mail(14, &body, &[]));
-    add("mail with letter.eml", &mail(15, &body, &[folder[0]]));
-    add("mail with image.eml", &mail(16, &body, &[folder[2]]));
-    add(
-        "forwarded.eml",
-        &mail(17, &format!("{more}{body}"), &[folder[0]]),
-    );
-    add("body.txt", body.as_bytes());
-    // Few bytes.
-    add("few.txt", b"only a few words are in here");
-    add("few more.txt", b"only a few words are in here as well");
-    files
-}
-
-/// What is said of a pair, seen from the one whose name is less.
+/// What is said of a pair, seen from the one whose name is less. `None`: the verb does not tell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Said {
-    relation: Option<Relation>,
-    unit: MeasureUnit,
-    shares: [Fraction; 3],
-    /// `None`: it tells something else.
+    told: Option<(Option<Relation>, MeasureUnit)>,
+    shares: [Fraction; 2],
+    resemblance: Option<Fraction>,
     shared: Option<u64>,
 }
 
 impl Said {
     fn agrees(&self, other: &Self) -> bool {
-        let is_same_shared = self
-            .shared
-            .is_none_or(|shared| other.shared == Some(shared));
-        let all = |said: &Self| (said.relation, said.unit, said.shares);
-        all(self) == all(other) && is_same_shared
+        fn agree<T: Copy + PartialEq>(one: Option<T>, other: Option<T>) -> bool {
+            one.is_none() || other.is_none() || one == other
+        }
+        self.shares == other.shares
+            && agree(self.told, other.told)
+            && agree(self.resemblance, other.resemblance)
+            && agree(self.shared, other.shared)
     }
 
     fn turned(self, swap: bool) -> Self {
-        let [a, b, resemblance] = self.shares;
-        let shares = if swap {
-            [b, a, resemblance]
-        } else {
-            self.shares
-        };
-        Self {
-            relation: match self.relation {
-                Some(Relation::Contains) if swap => Some(Relation::Contained),
-                Some(Relation::Contained) if swap => Some(Relation::Contains),
+        if !swap {
+            return self;
+        }
+        let [a, b] = self.shares;
+        let told = self.told.map(|(relation, unit)| {
+            let relation = match relation {
+                Some(Relation::Contains) => Some(Relation::Contained),
+                Some(Relation::Contained) => Some(Relation::Contains),
                 relation => relation,
-            },
-            shares,
+            };
+            (relation, unit)
+        });
+        Self {
+            told,
+            shares: [b, a],
             ..self
         }
     }
@@ -323,9 +144,9 @@ fn ask_find(scene: &Scene, all: &[String], said: &mut Answers) {
                     continue;
                 };
                 let found = Said {
-                    relation: row.relation,
-                    unit: row.unit,
-                    shares: [row.a_in_b, row.b_in_a, row.resemblance],
+                    told: Some((row.relation, row.unit)),
+                    shares: [row.a_in_b, row.b_in_a].map(Fraction::from),
+                    resemblance: Some(row.resemblance),
                     shared: Some(row.shared_bytes),
                 };
                 said.add(verb, &name, &other, found);
@@ -338,10 +159,9 @@ fn ask_find(scene: &Scene, all: &[String], said: &mut Answers) {
             };
             let measures = similar.measures;
             let found = Said {
-                relation: similar.relation,
-                unit: similar.unit.into(),
-                shares: [measures.a_in_b, measures.b_in_a, measures.resemblance]
-                    .map(Fraction::from),
+                told: Some((similar.relation, similar.unit.into())),
+                shares: [measures.a_in_b, measures.b_in_a].map(Fraction::from),
+                resemblance: Some(Fraction::from(measures.resemblance)),
                 shared: Some(measures.shared_bytes.0),
             };
             said.add(".similar", &name, &other, found);
@@ -358,10 +178,9 @@ fn ask_why(scene: &Scene, all: &[String], said: &mut Answers) {
             let comparison = comparison.expect("readable");
             let (measures, unit) = comparison.shared.told();
             let found = Said {
-                relation: comparison.shared.relation,
-                unit: unit.into(),
-                shares: [measures.a_in_b, measures.b_in_a, measures.resemblance]
-                    .map(Fraction::from),
+                told: Some((comparison.shared.relation, unit.into())),
+                shares: [measures.a_in_b, measures.b_in_a].map(Fraction::from),
+                resemblance: Some(Fraction::from(measures.resemblance)),
                 shared: Some(measures.shared_bytes.0),
             };
             let name = |path| plain(scene, &PathText::from(path)).expect("a file");
@@ -391,12 +210,136 @@ fn ask_pairs(scene: &Scene, said: &mut Answers) {
         // Its shared bytes are those of common chunks.
         if !row.estimate {
             let found = Said {
-                relation: row.relation,
-                unit: row.unit,
-                shares: [row.a_in_b, row.b_in_a, row.resemblance],
+                told: Some((row.relation, row.unit)),
+                shares: [row.a_in_b, row.b_in_a].map(Fraction::from),
+                resemblance: Some(row.resemblance),
                 shared: None,
             };
             said.add("pairs", &a, &b, found);
+        }
+    }
+}
+
+/// The command as its own daemon, without a cache.
+fn local() -> LocalIndex {
+    LocalIndex::open(LocalOptions {
+        catalogues: None,
+        part_reader: Some(Arc::new(Fake)),
+        cache: None,
+        cache_bytes: 0,
+        params: Params::default(),
+        own: Vec::new(),
+    })
+    .expect("an index")
+}
+
+/// The question that compares two trees, or files.
+fn comparison(scene: &Scene, a: &str, b: &str) -> CompareRequest {
+    CompareRequest {
+        a: PathText::from(scene.path(a)),
+        b: PathText::from(scene.path(b)),
+        options: CompareOptions {
+            text: true,
+            ..CompareOptions::default()
+        },
+    }
+}
+
+/// What the index says of two trees, and what a look at the disk says.
+fn compared(scene: &Scene, a: &str, b: &str) -> Whole<Comparison> {
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let request = comparison(scene, a, b);
+    let cache = MemoryCache::default();
+    let ask = || compare::compare_with_parts(&snapshot, &request, Some(&Fake), &cache);
+    let by_index = ask().expect("an answer");
+    assert_eq!(
+        ask().expect("an answer"),
+        by_index,
+        "what is remembered differs"
+    );
+    let by_disk = local().compare(&request, &Templates::default(), &mut Unobserved);
+    assert_eq!(
+        by_disk.expect("an answer"),
+        by_index,
+        "{a}, {b}: the two ways differ"
+    );
+    by_index
+}
+
+/// What `compare` tells of two files.
+fn told_by_compare(shares: [Fraction; 2], shared: u64, told: FiguresTold) -> Said {
+    assert!(!told.estimate);
+    Said {
+        told: Some((told.relation, told.unit)),
+        shares,
+        resemblance: None,
+        shared: Some(shared),
+    }
+}
+
+fn ask_compare(scene: &Scene, all: &[String], by_disk: bool, said: &mut Answers) {
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let mut local = local();
+    for (at, a) in all.iter().enumerate() {
+        for b in &all[at + 1..] {
+            let request = comparison(scene, a, b);
+            let answer = if by_disk {
+                let answer = local.compare(&request, &Templates::default(), &mut Unobserved);
+                answer.expect("an answer")
+            } else {
+                let cache = MemoryCache::default();
+                let answer = compare::compare_with_parts(&snapshot, &request, Some(&Fake), &cache);
+                answer.expect("an answer")
+            };
+            let [row] = &answer.body.entries[..] else {
+                panic!("{a}, {b}: {:?}", answer.body.entries);
+            };
+            let found = told_by_compare([row.a_in_b, row.b_in_a], row.shared_bytes, row.told);
+            let name = |name| plain(scene, &PathText::from(scene.path(name))).expect("a file");
+            said.add("compare", &name(a), &name(b), found);
+        }
+    }
+}
+
+fn ask_groups(scene: &Scene, said: &mut Answers) {
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let request = GroupsRequest {
+        scope: Scope {
+            within: vec![PathText::from(scene.root())],
+            ..Scope::default()
+        },
+        text: true,
+        ..GroupsRequest::default()
+    };
+    let scratch = scene.temp.root();
+    let answer = groups_with_parts(&snapshot, &request, Some(&Fake), scratch);
+    let name = |path: &PathText| plain(scene, path).expect("a file");
+    for cluster in answer.expect("an answer").body.clusters {
+        let mut add = |a, b, estimate: bool, shares, shared| {
+            assert!(!estimate, "{a:?}, {b:?}");
+            let found = Said {
+                told: None,
+                shares,
+                resemblance: None,
+                shared,
+            };
+            said.add("groups", &name(a), &name(b), found);
+        };
+        for link in &cluster.links {
+            let shares = [link.a_in_b, link.b_in_a];
+            add(
+                &link.a,
+                &link.b,
+                link.estimate,
+                shares,
+                Some(link.shared_bytes),
+            );
+        }
+        for member in &cluster.members {
+            if member.path != cluster.center {
+                let shares = [member.a_in_b, member.b_in_a];
+                add(&member.path, &cluster.center, member.estimate, shares, None);
+            }
         }
     }
 }
@@ -416,6 +359,8 @@ fn every_verb_says_the_same_of_every_pair() {
         ask_why(&scene, &all, &mut said);
         ask_find(&scene, &all, &mut said);
         ask_pairs(&scene, &mut said);
+        ask_compare(&scene, &all, backwards, &mut said);
+        ask_groups(&scene, &mut said);
     }
     let mut wrong: Vec<String> = Vec::new();
     for ((a, b), all) in &said.0 {
@@ -442,7 +387,7 @@ fn every_verb_says_the_same_of_every_pair() {
             .map(|(verb, _)| *verb)
             .collect::<Vec<_>>()
     };
-    let relation = |a: &str, b: &str| found(a, b)[0].1.relation;
+    let relation = |a: &str, b: &str| found(a, b)[0].1.told.expect("told").0;
     assert_eq!(
         relation("folder.tar.gz", "folder.zip"),
         Some(Relation::SameText)
@@ -476,4 +421,139 @@ fn every_verb_says_the_same_of_every_pair() {
         let finds = asked.iter().filter(|verb| **verb == "find").count();
         assert_eq!(finds, 4, "{name}: {asked:?}");
     }
+}
+
+/// Of two trees `compare` shows the pairs that it finds by itself.
+#[test]
+fn what_compare_finds_between_two_trees_is_what_why_says() {
+    let files = mixed();
+    let mut scene = Scene::with_parts();
+    // What is a version of something lies on the other side.
+    let later = [
+        " revised",
+        "edited ",
+        "longer",
+        "two ",
+        "cut ",
+        "later",
+        ".tar.gz",
+        ".pdf",
+        "patched",
+        "rotated",
+        "forwarded",
+        "image.bin.gz",
+        "body",
+    ];
+    for (name, bytes) in &files {
+        let is_later = later.iter().any(|word| name.contains(word));
+        let side = if is_later { "b" } else { "a" };
+        scene.write(&format!("{side}/{name}"), bytes);
+    }
+    // Two that are called alike.
+    scene.write("a/same name", &files["letter.docx"]);
+    scene.write("b/same name", &files["letter.html"]);
+    scene.scan();
+    let answer = compared(&scene, "a", "b");
+    assert_eq!(answer.errors, []);
+    let mut found: BTreeMap<(String, String), FiguresTold> = BTreeMap::new();
+    let check = |a: &PathText, b: &PathText, said: Said| {
+        let sides = [("a", a), ("b", b)].map(|(side, path)| scene.path(side).join(path.as_path()));
+        let known = compare_with_parts(&sides[0], &sides[1], &Params::default(), Some(&Fake));
+        let known = known.expect("readable");
+        let (measures, unit) = known.shared.told();
+        let known = Said {
+            told: Some((known.shared.relation, unit.into())),
+            shares: [measures.a_in_b, measures.b_in_a].map(Fraction::from),
+            resemblance: None,
+            shared: Some(measures.shared_bytes.0),
+        };
+        assert!(said.agrees(&known), "{a:?}, {b:?}: {said:?}, why {known:?}");
+    };
+    let text = |path: &PathText| path.as_path().to_str().expect("a name").to_owned();
+    for row in &answer.body.entries {
+        let (Some(a), Some(b)) = (&row.a, &row.b) else {
+            continue;
+        };
+        let shares = [row.a_in_b, row.b_in_a];
+        check(a, b, told_by_compare(shares, row.shared_bytes, row.told));
+        found.insert((text(a), text(b)), row.told);
+        // Those of a row about a file of B are files of A.
+        for other in row.others.iter().filter(|other| {
+            let stands = |side| scene.path(side).join(other.path.as_path()).exists();
+            stands("b") && !stands("a")
+        }) {
+            let shares = [other.a_in_b, other.b_in_a];
+            let said = told_by_compare(shares, other.shared_bytes, other.told);
+            check(a, &other.path, said);
+            found.insert((text(a), text(&other.path)), other.told);
+        }
+    }
+    let relation = |a: &str, b: &str| {
+        let told = found.get(&(a.to_owned(), b.to_owned()));
+        told.and_then(|told| told.relation)
+    };
+    for (a, b, expected) in [
+        ("letter.docx", "letter.pdf", Relation::SameText),
+        ("letter.txt", "letter.pdf", Relation::SameText),
+        ("report.docx", "edited report.docx", Relation::Near),
+        ("letters.zip", "letters.tar.gz", Relation::SameText),
+        ("folder.zip", "folder.tar.gz", Relation::SameText),
+        ("folder.zip", "later folder.zip", Relation::Near),
+        ("letter.txt", "letters.tar.gz", Relation::Near),
+        ("same name", "same name", Relation::SameText),
+    ] {
+        assert_eq!(relation(a, b), Some(expected), "{a}, {b}");
+    }
+    for (name, _) in files.iter().filter(|(name, _)| name.contains(" revised")) {
+        let base = name.replace(" revised", "");
+        assert!(relation(&base, name).is_some(), "{name}");
+    }
+}
+
+/// Of two directories with one file each `dirs` shows how much of the one file is in the other.
+#[test]
+fn what_dirs_adds_up_is_what_why_says() {
+    let files = mixed();
+    let mut scene = Scene::with_parts();
+    for (name, bytes) in &files {
+        scene.write(&format!("of {name}/{name}"), bytes);
+    }
+    scene.scan();
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let request = DirsRequest {
+        scope: Scope {
+            within: vec![PathText::from(scene.root())],
+            ..Scope::default()
+        },
+        ..DirsRequest::default()
+    };
+    let answer = dirs_with_parts(&snapshot, &request, Some(&Fake)).expect("an answer");
+    let mut of_archives = 0;
+    for row in &answer.rows {
+        assert!(!row.estimate, "{row:?}");
+        let [(a, of_a), (b, of_b)] = [&row.a, &row.b].map(|dir| {
+            let name = dir.as_path().file_name().expect("a name").to_str();
+            let name = name.expect("a name").strip_prefix("of ").expect("ours");
+            (dir.as_path().join(name), name.to_owned())
+        });
+        let known = compare_with_parts(&a, &b, &Params::default(), Some(&Fake));
+        let known = known.expect("readable");
+        let (known, _) = known.shared.told();
+        let shares = [
+            (row.a_in_b, known.a_in_b, &of_a),
+            (row.b_in_a, known.b_in_a, &of_b),
+        ];
+        for (said, known, name) in shares {
+            let said = said.score().expect("said").get();
+            let known = known.expect("known").get();
+            // Bytes are counted whole.
+            let least = 2.0 / files[name].len() as f64;
+            assert!(
+                (said - known).abs() <= least,
+                "{of_a}, {of_b}: {said}, why {known}"
+            );
+        }
+        of_archives += usize::from(of_a.contains(".zip") && of_b.contains(".tar.gz"));
+    }
+    assert!(of_archives > 0, "{:?}", answer.rows);
 }

@@ -46,6 +46,7 @@ fn row(class: CompareClass, a: &str, b: &str, size: u64) -> CompareRow {
         a_in_b: share(90),
         b_in_a: share(80),
         shared_bytes: 1,
+        told: resemble_proto::message::FiguresTold::default(),
         size_a: (!a.is_empty()).then_some(size),
         size_b: (!b.is_empty()).then_some(size),
         copy: false,
@@ -107,6 +108,7 @@ fn a_short_comparison_is_whole() {
         a_in_b: share(33),
         b_in_a: share(99),
         shared_bytes: 2,
+        told: resemble_proto::message::FiguresTold::default(),
     }];
     let mut copy = row(CompareClass::Moved, "m", "m2", 1);
     copy.copy = true;

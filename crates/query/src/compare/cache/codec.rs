@@ -14,11 +14,12 @@ use resemble_core::{ByteLen, ContentDigest, ContentKind, Params};
 use resemble_index::{FsId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::known::{Inventory, KnownFile, Names, PackedPlace, Stamp, Where};
+use super::known::{Inventory, KnownApart, KnownFile, Names, PackedPlace, Stamp, Where};
 use crate::compare::sides::Content;
+use crate::renditions::Rendition;
 
 /// A head of another version is treated as missing.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 
 /// The record as bytes.
 pub(crate) fn encode(record: &impl Serialize) -> Vec<u8> {
@@ -37,23 +38,28 @@ pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
 pub(super) struct InventoryHead {
     version: u64,
     params: String,
+    /// What took files apart; empty: nothing did.
+    formats: String,
     root: Vec<u8>,
     /// Names of the records with the packed pieces.
     pub(super) pools: Vec<String>,
 }
 
 impl InventoryHead {
-    pub(super) fn new(root: &Path, params: &Params, pools: Vec<String>) -> Self {
+    pub(super) fn new(root: &Path, params: &Params, formats: String, pools: Vec<String>) -> Self {
         Self {
             version: VERSION,
             params: params.to_string(),
+            formats,
             root: root.as_os_str().as_bytes().to_vec(),
             pools,
         }
     }
 
-    pub(super) fn is_of(&self, root: &Path, params: &Params) -> bool {
-        self.root == root.as_os_str().as_bytes() && self.params == params.to_string()
+    pub(super) fn is_of(&self, root: &Path, params: &Params, formats: &str) -> bool {
+        self.root == root.as_os_str().as_bytes()
+            && self.params == params.to_string()
+            && self.formats == formats
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
@@ -80,6 +86,8 @@ struct PackedContent {
     pool: u32,
     from: u64,
     length: u32,
+    /// What stands for it: which rendition, and its index among the contents.
+    stand_ins: Vec<(u8, u32)>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -100,7 +108,7 @@ struct PackedFile<'a> {
 /// `contents` comes with the index of its pool in the head's list.
 pub(super) fn encode_files<'a>(
     file_systems: &[FsId],
-    contents: &[(Content, u32, PackedPlace)],
+    (contents, apart): (&[(Content, u32, PackedPlace)], &KnownApart),
     files: impl Iterator<Item = (&'a [u8], Stamp, u32)>,
 ) -> Vec<u8> {
     let mut last: &[u8] = &[];
@@ -121,13 +129,20 @@ pub(super) fn encode_files<'a>(
             content,
         }
     });
-    let contents = contents.iter().map(|(content, pool, place)| PackedContent {
-        digest: content.digest.0,
-        size: content.size.0,
-        kind: content.kind.number(),
-        pool: *pool,
-        from: place.from,
-        length: place.length,
+    let contents = (0..).zip(contents);
+    let contents = contents.map(|(number, (content, pool, place))| {
+        let stand_ins = apart.get(&number).into_iter().flatten();
+        PackedContent {
+            digest: content.digest.0,
+            size: content.size.0,
+            kind: content.kind.number(),
+            pool: *pool,
+            from: place.from,
+            length: place.length,
+            stand_ins: stand_ins
+                .map(|&(rendition, of)| (rendition.number(), of))
+                .collect(),
+        }
     });
     encode(&FilesRecord {
         file_systems: file_systems.iter().map(|fs| fs.0.as_str()).collect(),
@@ -164,6 +179,17 @@ pub(super) fn decode_files(
         Some((content, place))
     });
     let contents = contents.collect::<Option<Vec<_>>>()?;
+    let mut apart = KnownApart::new();
+    for (number, packed) in (0..).zip(&record.contents) {
+        let stand_ins = packed.stand_ins.iter().map(|&(rendition, content)| {
+            let is_content = (content as usize) < contents.len();
+            Some((Rendition::of_number(rendition)?, content)).filter(|_| is_content)
+        });
+        let stand_ins = stand_ins.collect::<Option<Vec<_>>>()?;
+        if !stand_ins.is_empty() {
+            apart.insert(number, stand_ins);
+        }
+    }
     let mut files = HashMap::with_capacity(record.files.len());
     let mut path: Vec<u8> = Vec::new();
     for file in &record.files {
@@ -187,5 +213,9 @@ pub(super) fn decode_files(
         let content = file.content;
         files.insert(path.as_slice().into(), KnownFile { stamp, content });
     }
-    Some(Inventory { files, contents })
+    Some(Inventory {
+        files,
+        contents,
+        apart,
+    })
 }

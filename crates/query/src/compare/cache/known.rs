@@ -10,6 +10,7 @@ use resemble_scan::walk::Stat;
 
 use super::{codec, store};
 use crate::compare::sides::Content;
+use crate::renditions::Rendition;
 
 /// Where the packed pieces of a content lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,26 +82,30 @@ pub(super) struct KnownFile {
     pub(super) content: u32,
 }
 
+/// By the index of a content that was taken apart: what stands for it, by their indexes.
+pub(super) type KnownApart = HashMap<u32, Vec<(Rendition, u32)>>;
+
 /// A tree as an earlier scan found it.
 #[derive(Debug, Default)]
 pub(super) struct Inventory {
     /// The files by their raw relative paths.
     pub(super) files: HashMap<Box<[u8]>, KnownFile>,
     pub(super) contents: Vec<(Content, PackedPlace)>,
+    pub(super) apart: KnownApart,
 }
 
 impl Inventory {
     /// Loads the inventory of a tree and adds its names to `names`. An inventory that does not
-    /// decode, or was made with other parameters, is treated as missing.
+    /// decode, or was made with other parameters or readers of documents, is treated as missing.
     pub(super) fn load(
         snapshot: &Snapshot,
-        params: &Params,
+        (params, formats): (&Params, &str),
         root: &Path,
         names: &Mutex<Names>,
     ) -> Option<Self> {
         let head = snapshot.record(&store::head_name(root)).ok()??;
         let head = codec::InventoryHead::decode(&head)?;
-        if !head.is_of(root, params) {
+        if !head.is_of(root, params, formats) {
             return None;
         }
         let files = snapshot.record(&store::files_name(root)).ok()??;
@@ -111,16 +116,11 @@ impl Inventory {
         codec::decode_files(&files, &pools, names)
     }
 
-    /// The content of a file, if its stat is the one that was recorded.
-    pub(super) fn content_of(
-        &self,
-        path: &[u8],
-        stat: &Stat,
-        fs: u32,
-    ) -> Option<&(Content, PackedPlace)> {
+    /// The index of a file's content, if its stat is the one that was recorded.
+    pub(super) fn content_of(&self, path: &[u8], stat: &Stat, fs: u32) -> Option<u32> {
         let file = self.files.get(path)?;
         let known = self.contents.get(file.content as usize)?;
         let same = known.0.size == ByteLen(stat.size) && file.stamp == Stamp::of(stat, fs);
-        same.then_some(known)
+        same.then_some(file.content)
     }
 }

@@ -7,7 +7,8 @@
 //! 1. **Both trees are walked together** ([`scan`]), by all cores. Files of one path and size are
 //!    read side by side and compared to the byte; if they are equal, one of them is digested. Every
 //!    file is read once, and what is kept of it for comparing is packed at once: 650 bytes instead
-//!    of objects.
+//!    of objects. Documents and archives are taken apart then, and what stands for them is packed
+//!    as well.
 //! 2. **The comparison** is that of [`crate::compare`]; pieces of contents are unpacked only if
 //!    something is left over to look up.
 //! 3. **An inventory of each tree is kept** ([`store`]) while the comparison goes on: paths, stats,
@@ -36,6 +37,7 @@ use resemble_core::{ChunkList, Signature};
 use resemble_index::{Index, ReadError, Snapshot, packed};
 use resemble_proto::message::{CompareRequest, Comparison, Whole};
 use resemble_scan::ingest::Observer;
+use resemble_scan::parts::PartReader;
 
 use self::known::{Inventory, Names, PackedPlace};
 use self::scan::Scanned;
@@ -55,9 +57,11 @@ pub(crate) struct TreeCache<'a> {
     pub(crate) exclude: &'a [PathBuf],
     /// A stat is trusted if the inode had not changed for so long when the file was read.
     pub(crate) settle_window: Duration,
+    /// Takes documents and archives apart.
+    pub(crate) part_reader: Option<&'a dyn PartReader>,
 }
 
-impl TreeCache<'_> {
+impl<'a> TreeCache<'a> {
     /// Whether there is an inventory of the tree.
     pub(crate) fn has(&self, root: &Path) -> Result<bool, ReadError> {
         Ok(self
@@ -65,6 +69,17 @@ impl TreeCache<'_> {
             .snapshot()?
             .record(&store::head_name(root))?
             .is_some())
+    }
+
+    /// What takes files apart for a question.
+    fn part_reader_for(&self, request: &CompareRequest) -> Option<&'a dyn PartReader> {
+        self.part_reader.filter(|_| request.options.text)
+    }
+
+    /// What names that; nothing if nothing is taken apart.
+    fn formats_for(&self, request: &CompareRequest) -> String {
+        let part_reader = self.part_reader_for(request);
+        part_reader.map_or_else(String::new, PartReader::id)
     }
 
     /// Compares two trees as they are now.
@@ -77,10 +92,11 @@ impl TreeCache<'_> {
         let roots = [request.a.as_path(), request.b.as_path()];
         let snapshot = self.index.snapshot()?;
         let names = Mutex::new(Names::default());
-        let params = self.index.params();
+        let formats = self.formats_for(request);
+        let made_with = (self.index.params(), &*formats);
         let known = both(
-            || Inventory::load(&snapshot, params, roots[0], &names),
-            || Inventory::load(&snapshot, params, roots[1], &names),
+            || Inventory::load(&snapshot, made_with, roots[0], &names),
+            || Inventory::load(&snapshot, made_with, roots[1], &names),
         );
         let names = names.into_inner();
         drop(snapshot);
@@ -122,6 +138,7 @@ impl TreeCache<'_> {
             templates,
             params,
             limit: Terms::default_limit(),
+            part_reader: self.part_reader_for(request),
         };
         let keeps = self.cache_bytes > 0;
         std::thread::scope(|threads| {

@@ -27,6 +27,7 @@ use resemble_mounts::MountTable;
 use resemble_proto::message::{CompareRequest, SoftError};
 use resemble_scan::fsid::FsIds;
 use resemble_scan::ingest::{Observer, Progress};
+use resemble_scan::parts::PartReader;
 use resemble_scan::read::{Contents, Lookup};
 use resemble_scan::walk::{Anchor, OpenDir, Stat};
 use rustix::io::Errno;
@@ -35,7 +36,7 @@ use self::worker::Worker;
 use super::TreeCache;
 use super::known::{Inventory, Names, PackedPlace, Stamp};
 use crate::ask::AskError;
-use crate::compare::sides::{Content, Entry, Numbering, Side, Sides, inner_of};
+use crate::compare::sides::{Apart, Content, Entry, Numbering, Side, Sides, inner_of};
 use crate::parallel::threads;
 use crate::scope::Rules;
 
@@ -58,6 +59,8 @@ pub(super) struct Scanned {
     /// For each entry of each side the stamp that an inventory may trust.
     pub(super) stamps: [Vec<Option<Stamp>>; 2],
     pub(super) names: Names,
+    /// Something must be taken apart again.
+    pub(super) again: bool,
 }
 
 /// Scans both trees.
@@ -124,11 +127,18 @@ pub(super) fn scan(
         *[&mut sides.a, &mut sides.b][side] = of;
     }
     let (_, names) = shared.file_systems.into_inner();
-    let ContentTable { numbers, places } = shared.table.into_inner();
+    let ContentTable {
+        numbers,
+        places,
+        apart,
+    } = shared.table.into_inner();
     sides.contents = numbers.contents;
+    sides.apart = apart;
+    sides.apart.retain(|_, stand_ins| !stand_ins.is_empty());
     let old = sides.put_in_order();
     Ok(Scanned {
         sides,
+        again: notes.iter().any(|notes| notes.again),
         places: old.iter().map(|&old| places[old as usize]).collect(),
         arenas: notes.into_iter().map(|notes| notes.arena).collect(),
         stamps,
@@ -150,6 +160,7 @@ struct Notes {
     skipped: u64,
     moving: u64,
     arena: Vec<u8>,
+    again: bool,
 }
 
 /// The content of an inode with several names, and when it was read.
@@ -160,6 +171,8 @@ type Linked = HashMap<(u64, u64), (u32, Option<Stamp>)>;
 struct ContentTable {
     numbers: Numbering,
     places: Vec<PackedPlace>,
+    /// Of each content that was taken apart what stands for it, if anything does.
+    apart: Apart,
 }
 
 impl ContentTable {
@@ -169,6 +182,22 @@ impl ContentTable {
             self.places.push(place());
         }
         number
+    }
+
+    /// The number of a content that an earlier scan knows. What stands for it is numbered, too.
+    fn known(&mut self, inventory: &Inventory, at: u32) -> Option<u32> {
+        let mut number = |at: u32| {
+            let (content, place) = *inventory.contents.get(at as usize)?;
+            Some(self.number(content, || place))
+        };
+        let owner = number(at)?;
+        if let Some(stand_ins) = inventory.apart.get(&at) {
+            let stand_ins = stand_ins.iter();
+            let stand_ins = stand_ins.map(|&(rendition, of)| Some((rendition, number(of)?)));
+            let stand_ins = stand_ins.collect::<Option<_>>()?;
+            self.apart.insert(owner, stand_ins);
+        }
+        Some(owner)
     }
 }
 
@@ -189,6 +218,7 @@ struct ScanShared<'a> {
     filtered: bool,
     min_size: u64,
     exclude: &'a [PathBuf],
+    part_reader: Option<&'a dyn PartReader>,
     /// Nanoseconds.
     settle_window: i128,
     mounts: MountTable,
@@ -314,6 +344,7 @@ impl<'a> ScanShared<'a> {
             filtered: !scope.include.is_empty() || !scope.exclude.is_empty(),
             min_size: scope.min_size,
             exclude: tree_cache.exclude,
+            part_reader: tree_cache.part_reader_for(request),
             settle_window: tree_cache.settle_window.as_nanos() as i128,
             mounts: MountTable::load(),
             file_systems: Mutex::new((FsIds::default(), names)),

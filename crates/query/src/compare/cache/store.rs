@@ -21,10 +21,11 @@ use resemble_proto::message::CompareRequest;
 use serde::{Deserialize, Serialize};
 
 use super::codec::{InventoryHead, decode, encode, encode_files};
-use super::known::{Inventory, PackedPlace, Where};
+use super::known::{Inventory, KnownApart, PackedPlace, Where};
 use super::scan::Scanned;
 use super::{Packed, TreeCache};
 use crate::compare::sides::{Content, Side};
+use crate::renditions::Rendition;
 use crate::scope::Rules;
 
 /// An inventory that would name more pools gets one that holds everything.
@@ -113,7 +114,8 @@ impl NewInventories<'_> {
     /// Writes what is new.
     pub(super) fn store(&self) -> Result<(), CacheError> {
         let roots = [self.request.a.as_path(), self.request.b.as_path()];
-        let news = [0, 1].map(|side| self.is_new(side));
+        // What could not be taken apart now may be the next time.
+        let news = [0, 1].map(|side| !self.scanned.again && self.is_new(side));
         if news == [false, false] {
             return Ok(());
         }
@@ -240,6 +242,23 @@ impl NewInventories<'_> {
         !scope.include.is_empty() || !scope.exclude.is_empty() || scope.min_size > 0
     }
 
+    /// The number in the list of a content that was scanned; what stands for it is listed, too.
+    fn listed(&self, list: &mut List, content: u32) -> u32 {
+        let of_scan = |content: u32| {
+            let at = content as usize;
+            (self.scanned.sides.contents[at], self.scanned.places[at])
+        };
+        let (known, place) = of_scan(content);
+        let number = list.number(known, place);
+        let stand_ins = self.scanned.sides.apart.get(&content).into_iter().flatten();
+        for &(rendition, of) in stand_ins {
+            let (known, place) = of_scan(of);
+            let of = list.number(known, place);
+            list.add(number, (rendition, of));
+        }
+        number
+    }
+
     fn inventory(
         &self,
         side: usize,
@@ -253,9 +272,7 @@ impl NewInventories<'_> {
         let mut files = Vec::new();
         for (entry, stamp) in of.entries.iter().zip(&self.scanned.stamps[side]) {
             if let (Some(stamp), Some(number)) = (stamp, entry.what.content()) {
-                let content = self.scanned.sides.contents[number as usize];
-                let place = self.scanned.places[number as usize];
-                files.push((&entry.path, *stamp, list.number(content, place)));
+                files.push((&entry.path, *stamp, self.listed(&mut list, number)));
             }
         }
         if let Some(known) = self.known[side].as_ref().filter(|_| self.is_filtered()) {
@@ -267,7 +284,14 @@ impl NewInventories<'_> {
                 let (content, place) = known.contents.get(file.content as usize)?;
                 let small = content.size.0 < self.request.options.scope.min_size;
                 if !seen.contains(&**path) && (small || !rules.admit(&absolute)) {
-                    files.push((path, file.stamp, list.number(*content, *place)));
+                    let number = list.number(*content, *place);
+                    let stand_ins = known.apart.get(&file.content).into_iter().flatten();
+                    for &(rendition, of) in stand_ins {
+                        let &(content, place) = known.contents.get(of as usize)?;
+                        let of = list.number(content, place);
+                        list.add(number, (rendition, of));
+                    }
+                    files.push((path, file.stamp, number));
                 }
             }
             files.sort_unstable_by(|a, b| a.0.cmp(b.0));
@@ -303,11 +327,12 @@ impl NewInventories<'_> {
         let file_systems = &self.scanned.names.file_systems;
         let files = files.into_iter();
         let files = files.map(|(path, stamp, content)| (&**path, stamp, content));
-        let files = encode_files(file_systems, &contents, files);
+        let files = encode_files(file_systems, (&contents, &list.apart), files);
         let params = self.tree_cache.index.params();
+        let formats = self.tree_cache.formats_for(self.request);
         Some(Written {
             key: key(root),
-            head: encode(&InventoryHead::new(root, params, pools.clone())),
+            head: encode(&InventoryHead::new(root, params, formats, pools.clone())),
             files,
             pools,
         })
@@ -319,6 +344,7 @@ impl NewInventories<'_> {
 struct List {
     contents: Vec<(Content, PackedPlace)>,
     numbers: HashMap<resemble_core::ContentDigest, u32>,
+    apart: KnownApart,
 }
 
 impl List {
@@ -329,5 +355,13 @@ impl List {
             self.contents.push((content, place));
         }
         number
+    }
+
+    /// Adds what stands for a content, once.
+    fn add(&mut self, of: u32, stand_in: (Rendition, u32)) {
+        let stand_ins = self.apart.entry(of).or_default();
+        if !stand_ins.contains(&stand_in) {
+            stand_ins.push(stand_in);
+        }
     }
 }

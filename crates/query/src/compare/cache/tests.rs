@@ -17,6 +17,7 @@ use super::codec::{InventoryHead, decode_files, encode, encode_files};
 use super::known::Stamp;
 use super::*;
 use crate::compare::sides::Content;
+use crate::renditions::Rendition;
 
 struct Scene {
     temp: TempTree,
@@ -77,6 +78,7 @@ impl Scene {
             cache_bytes: self.cache_bytes,
             exclude: &[],
             settle_window: Duration::ZERO,
+            part_reader: None,
         };
         let mut reads = Reads::default();
         let answer = tree_cache
@@ -97,6 +99,7 @@ impl Scene {
             cache_bytes: 0,
             exclude: &[],
             settle_window: Duration::ZERO,
+            part_reader: None,
         };
         tree_cache
             .compare(
@@ -295,6 +298,7 @@ fn what_changed_a_moment_ago_is_not_trusted() {
         cache_bytes: 1 << 30,
         exclude: &[],
         settle_window: Duration::from_secs(3600),
+        part_reader: None,
     };
     let request = scene.request("a", "b");
     for _ in 0..2 {
@@ -337,10 +341,11 @@ proptest! {
                 (content, u32::from(n % 2), place)
             })
             .collect();
+        let apart = known::KnownApart::from([(1, vec![(Rendition::Text, 2)])]);
         let systems = ["x", "y"].map(|name| FsId(name.to_owned()));
         let bytes = encode_files(
             &systems,
-            &contents,
+            (&contents, &apart),
             files.iter().map(|(path, &(fs, ino, mtime, ctime, content))| {
                 (path.as_slice(), Stamp { fs, ino, mtime, ctime }, content)
             }),
@@ -355,6 +360,7 @@ proptest! {
         }
         let expected: Vec<_> = contents.iter().map(|&(c, _, p)| (c, p)).collect();
         prop_assert_eq!(back.contents, expected);
+        prop_assert_eq!(back.apart, apart);
         for cut in 0..bytes.len() {
             prop_assert!(decode_files(&bytes[..cut], &[0, 1], &names).is_none());
         }
@@ -369,10 +375,10 @@ proptest! {
     #[test]
     fn heads_come_back(root in "/[a-z]{0,9}", pools in prop::collection::vec("[a-z]{0,9}", 0..5)) {
         let root = Path::new(&root);
-        let head = InventoryHead::new(root, &Params::default(), pools);
+        let head = InventoryHead::new(root, &Params::default(), "f".to_owned(), pools);
         let back = InventoryHead::decode(&encode(&head)).expect("decoded");
-        prop_assert!(back.is_of(root, &Params::default()));
-        prop_assert!(!back.is_of(Path::new("/elsewhere/entirely"), &Params::default()));
+        prop_assert!(back.is_of(root, &Params::default(), "f"));
+        prop_assert!(!back.is_of(Path::new("/elsewhere/entirely"), &Params::default(), "f"));
         prop_assert_eq!(back, head);
     }
 }

@@ -3,11 +3,14 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use resemble_core::{Measures, Score};
-use resemble_proto::message::CompareOptions;
+use resemble_core::{Measures, Relation, Score};
+use resemble_proto::message::{CompareOptions, FiguresTold};
 
 use crate::compare::partners::Link;
 use crate::compare::sides::{Entry, Holders, Sides};
+
+/// The measures of two files, and what they are.
+pub(in crate::compare) type Figures = (Measures, FiguresTold);
 
 /// The links of each content, best first.
 #[derive(Debug, Default)]
@@ -41,29 +44,29 @@ impl Known<'_> {
         shares.max().unwrap_or(Score::ZERO)
     }
 
-    /// The further partners of a file, best first: the file of the other side, and the measures
-    /// with the file as a (`None`: equal). At most `most`.
+    /// The further partners of a file, best first: the file of the other side, and the figures with
+    /// the file as a (`None`: equal). At most `most`.
     pub(in crate::compare) fn further(
         &self,
         side: usize,
         at: u32,
         leave_out: Option<u32>,
         most: usize,
-    ) -> Vec<(u32, Option<Measures>)> {
+    ) -> Vec<(u32, Option<Figures>)> {
         let entries = |side: usize| &[&self.sides.a, &self.sides.b][side].entries;
         let own = &entries(side)[at as usize];
         let Some(content) = own.what.content() else {
             return Vec::new();
         };
-        let mut further: Vec<(u32, Option<Measures>)> = Vec::new();
-        let mut add = |other: u32, measures: Option<Measures>| {
+        let mut further: Vec<(u32, Option<Figures>)> = Vec::new();
+        let mut add = |other: u32, figures: Option<Figures>| {
             for &at in self.holders[1 - side].of_content(other) {
                 let entry = &entries(1 - side)[at as usize];
                 if further.len() < most
                     && Some(at) != leave_out
-                    && (measures.is_none() || may_be_partners(self.options, own, entry))
+                    && (figures.is_none() || may_be_partners(self.options, own, entry))
                 {
-                    further.push((at, measures));
+                    further.push((at, figures));
                 }
             }
         };
@@ -88,12 +91,17 @@ impl Known<'_> {
             });
         }
         for link in links {
-            let (other, measures) = if side == 0 {
-                (link.b, link.measures)
+            let (other, figures) = if side == 0 {
+                (link.b, (link.measures, link.told))
             } else {
-                (link.a, link.measures.swapped())
+                let relation = link.told.relation.map(Relation::swapped);
+                let told = FiguresTold {
+                    relation,
+                    ..link.told
+                };
+                (link.a, (link.measures.swapped(), told))
             };
-            add(other, Some(measures));
+            add(other, Some(figures));
         }
         further
     }

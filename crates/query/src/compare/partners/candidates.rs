@@ -12,27 +12,103 @@ use resemble_index::PostingKind;
 use super::PartnerQuestion;
 use crate::ask::AskError;
 use crate::compare::common::{Buckets, CommonKeys};
+use crate::compare::files::FilesMeet;
 use crate::compare::wanted::WantedKeys;
 use crate::nominate::evidence::{CHUNK, Counts, Kept};
 use crate::parallel::{in_parallel, ordered};
+use crate::renditions::Rendition;
 
 /// What is found for all batches.
 #[derive(Default)]
 pub(super) struct FoundCandidates {
     /// Known after the first batch.
     pub(super) common: Option<CommonKeys>,
-    /// Pairs (content of A, content of B) that may be partners.
+    /// Pairs (content of A, content of B) that may be partners, or stand for partners.
     pub(super) candidates: Vec<(u32, u32)>,
 }
 
+/// Two files that may be partners, and the contents by which they meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Candidate {
+    pub(super) met: (u32, u32),
+    /// By their contents: the file of A, and that of B.
+    pub(super) files: (u32, u32),
+}
+
+/// If more files have one text, each is compared with the first of the other side only.
+const MOST_OF_ONE_TEXT: usize = 48;
+
 impl PartnerQuestion<'_> {
+    /// Whether a side has a content, as a file or as what stands for one.
+    fn has(&self, side: usize, content: u32) -> bool {
+        let holders = self.holders[side];
+        let mut owners = self.files.owners(content);
+        holders.has(content) || owners.any(|(owner, _)| holders.has(owner))
+    }
+
+    /// The files of a side that have a content as a rendition.
+    fn owners(&self, side: usize, content: u32) -> Vec<(u32, Rendition)> {
+        let own = [(content, Rendition::Own)].into_iter();
+        let all = own.chain(self.files.owners(content));
+        all.filter(|&(file, _)| self.holders[side].has(file))
+            .collect()
+    }
+
+    /// The pairs of files that pairs of contents nominate: those that meet by contents, in their
+    /// order, and those that meet by members.
+    pub(super) fn candidates(
+        &self,
+        mut found: Vec<(u32, u32)>,
+        is_subject: &[Vec<bool>; 2],
+    ) -> (Vec<Candidate>, Vec<(u32, u32)>) {
+        if self.files.are_plain() {
+            let files = found
+                .into_iter()
+                .map(|files| Candidate { met: files, files });
+            let mut candidates: Vec<Candidate> = files.collect();
+            candidates.sort_unstable();
+            return (candidates, Vec::new());
+        }
+        // What stands for a file of A and for one of B needs no sample in common with itself.
+        let stand_ins = self.sides.apart.values().flatten();
+        found.extend(stand_ins.map(|&(_, content)| (content, content)));
+        let (mut candidates, mut of_members) = (Vec::new(), Vec::new());
+        for (x, y) in found {
+            let (of_a, of_b) = (self.owners(0, x), self.owners(1, y));
+            let is_many = of_a.len() + of_b.len() > MOST_OF_ONE_TEXT;
+            for (at, &a) in of_a.iter().enumerate() {
+                // Of many the first of A meets all of B, and the others the first of B.
+                let met = if is_many && at > 0 { 1 } else { of_b.len() };
+                for &b in &of_b[..met.min(of_b.len())] {
+                    let files = (a.0, b.0);
+                    let is_asked = files.0 != files.1
+                        && (is_subject[0][files.0 as usize] || is_subject[1][files.1 as usize]);
+                    if !is_asked || !self.files.nominate(a, b) {
+                        continue;
+                    }
+                    match self.files.meeting(files.0, files.1) {
+                        FilesMeet::Contents(x, y) => {
+                            candidates.push(Candidate { met: (x, y), files });
+                        }
+                        FilesMeet::Members => of_members.push(files),
+                    }
+                }
+            }
+        }
+        candidates.sort_unstable();
+        candidates.dedup();
+        of_members.sort_unstable();
+        of_members.dedup();
+        (candidates, of_members)
+    }
+
     /// Finds the candidates of a batch. The first pass over all contents notes which keys each has
     /// in common with any subject; then it is known which keys are boilerplate, and the others are
     /// counted for each pair.
     pub(super) fn look_up(
         &self,
         batch: &[(u32, bool)],
-        is_subject: &[Vec<bool>; 2],
+        is_looked_up: &[Vec<bool>; 2],
         found: &mut FoundCandidates,
         counts: &mut Counts,
     ) -> Result<(), AskError> {
@@ -92,7 +168,7 @@ impl PartnerQuestion<'_> {
             question: self,
             subjects: &subjects,
             wanted: &wanted,
-            is_subject,
+            is_looked_up,
             of_a: subjects.partition_point(|subject| subject.of_a) as u32,
             least: self.least_shares(),
         };
@@ -271,7 +347,7 @@ struct Scan<'a> {
     question: &'a PartnerQuestion<'a>,
     subjects: &'a [LookedUp],
     wanted: &'a WantedKeys,
-    is_subject: &'a [Vec<bool>; 2],
+    is_looked_up: &'a [Vec<bool>; 2],
     /// How many of the batch are subjects of A.
     of_a: u32,
     least: (f64, f64),
@@ -302,9 +378,9 @@ impl Scan<'_> {
         if similarity::too_small(question.content(content).size) {
             return;
         }
-        let in_b = question.holders[1].has(content);
+        let in_b = question.has(1, content);
         // Two subjects meet when that of B goes by.
-        let in_a = question.holders[0].has(content) && !self.is_subject[0][content as usize];
+        let in_a = question.has(0, content) && !self.is_looked_up[0][content as usize];
         for &at in keys {
             let at = at as usize;
             if self.wanted.counted(at) > question.limit {

@@ -2,19 +2,20 @@
 
 use std::cmp::Ordering as CmpOrdering;
 use std::ffi::{OsStr, OsString};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
-use resemble_core::{ByteLen, Digest, Digester, Params, StopFlag};
+use resemble_core::{ByteLen, Digest, Digester, Params, Signature, StopFlag};
 use resemble_index::packed;
 use resemble_mounts::{FsClass, class_of};
 use resemble_proto::message::SoftError;
 use resemble_proto::path::PathText;
+use resemble_scan::parts::{DigestedParts, HEAD};
 use resemble_scan::read::{
-    self, FileRead, ReadFailure, Reader, age, open_regular, open_regular_in,
+    self, FileRead, ReadFailure, Reader, age, open_regular, open_regular_in, read_prefix,
 };
 use resemble_scan::walk::{Found, Kind, OpenDir, Stat, means_absent};
 
@@ -22,6 +23,7 @@ use super::{BYTES, Chain, Dirs, FILES, Notes, ScanItem, ScanShared, Task, TwinNa
 use crate::compare::cache::known::{PackedPlace, Stamp, Where};
 use crate::compare::cache::pair::{Opened, PairLook, PairReader};
 use crate::compare::sides::{Content, Entry, What};
+use crate::renditions::renditions_among;
 
 /// Where a file is: its side, its path, and its file system if that is known.
 #[derive(Clone, Copy)]
@@ -36,12 +38,19 @@ pub(super) struct Worker<'s, 'a> {
     reader: Reader,
     digester: Digester,
     pairs: PairReader,
+    /// Digests what files are taken apart into, with these parameters.
+    of_parts: (Digester, Params),
     number: u32,
     notes: Notes,
 }
 
+/// A file that can be taken apart: its first bytes, and it itself.
+type TakenApart = (Vec<u8>, OwnedFd);
+
 impl<'s, 'a> Worker<'s, 'a> {
     pub(super) fn new(shared: &'s ScanShared<'a>, params: &Params, number: u32) -> Self {
+        // The whole sample of a text is needed where all that a file holds is sampled from it.
+        let of_parts = (Digester::new(params), *params);
         // What the index keeps of a text, so that both answer the same.
         let params = Params {
             posted: params.shingles,
@@ -52,6 +61,7 @@ impl<'s, 'a> Worker<'s, 'a> {
             reader: Reader::new(&params, StopFlag::default()),
             digester: Digester::new(&params),
             pairs: PairReader::new(),
+            of_parts,
             number,
             notes: Notes::default(),
         }
@@ -323,9 +333,9 @@ impl<'s, 'a> Worker<'s, 'a> {
     fn is_known(&mut self, at: At<'_>, stat: &Stat) -> bool {
         let inventory = self.shared.known[at.side].as_ref();
         if let (Some(inventory), Some(fs)) = (inventory, at.fs)
-            && let Some((content, place)) = inventory.content_of(at.path, stat, fs)
+            && let Some(known) = inventory.content_of(at.path, stat, fs)
+            && let Some(number) = self.shared.table.lock().known(inventory, known)
         {
-            let number = self.shared.table.lock().number(*content, || *place);
             self.file(at, stat, What::File(number), Some(Stamp::of(stat, fs)));
             return true;
         }
@@ -382,12 +392,16 @@ impl<'s, 'a> Worker<'s, 'a> {
             .fetch_add(self.pairs.bytes - before, Ordering::Relaxed);
         let numbers = match pair {
             Ok(PairLook::Equal { digest, at }) => {
-                let number = self.keep(&digest);
+                let number = self.keep(&digest, &digest.signature);
+                self.look_into(number, files[0].0.path, &a);
                 [(number, at); 2]
             }
-            Ok(PairLook::Unequal { digests, at }) => {
-                [0, 1].map(|side| (self.keep(&digests[side]), at))
-            }
+            Ok(PairLook::Unequal { digests, at }) => [(0, &a), (1, &b)].map(|(side, opened)| {
+                let digest = &digests[side];
+                let number = self.keep(digest, &digest.signature);
+                self.look_into(number, files[side].0.path, opened);
+                (number, at)
+            }),
             // One of them failed. Read alone, each reports its own failure.
             Ok(PairLook::OneByOne) | Err(_) => {
                 self.read_one(files[0].0, files[0].1, Ok(a));
@@ -409,7 +423,12 @@ impl<'s, 'a> Worker<'s, 'a> {
         seen: &Stat,
         opened: Result<Opened, ReadFailure>,
     ) -> Option<(u32, Option<Stamp>)> {
+        let mut apart = None;
         let read = opened.and_then(|opened| {
+            let fd = || opened.0.try_clone().ok();
+            apart = self
+                .head_of(at.path, &opened.0)
+                .and_then(|head| Some((head, fd()?)));
             let size = Some(ByteLen(opened.1.size));
             self.reader.read_open(opened, size, self.shared)
         });
@@ -439,11 +458,58 @@ impl<'s, 'a> Worker<'s, 'a> {
         self.shared.bytes_read.fetch_add(bytes, Ordering::Relaxed);
         let number = match content {
             read::Content::Known(id) => id.0,
-            read::Content::New(digest) => self.keep(&digest),
+            read::Content::New(digest) => self.keep(&digest, &digest.signature),
             // No content is ever in flight in a scan. If one were, it would be known by now.
             read::Content::InFlight(digest) => self.shared.table.lock().numbers.get(&digest)?,
         };
+        if let Some(apart) = apart.filter(|_| !moving) {
+            self.take_apart(number, at.path, &apart, &stat);
+        }
         Some((number, self.settle(at, &stat, number, when, moving)))
+    }
+
+    /// The first bytes of a file that can be taken apart.
+    fn head_of(&self, path: &[u8], file: &OwnedFd) -> Option<Vec<u8>> {
+        let part_reader = self.shared.part_reader?;
+        let head = read_prefix(file, HEAD).ok()?;
+        part_reader.applies(name_of(path), &head).then_some(head)
+    }
+
+    /// Takes a file apart that was read, if that can be done.
+    fn look_into(&mut self, number: u32, path: &[u8], (file, stat): &Opened) {
+        if let Some(head) = self.head_of(path, file)
+            && let Ok(file) = file.try_clone()
+        {
+            self.take_apart(number, path, &(head, file), stat);
+        }
+    }
+
+    /// Takes a file of this content apart, unless that was done.
+    fn take_apart(&mut self, number: u32, path: &[u8], (head, file): &TakenApart, stat: &Stat) {
+        let Some(part_reader) = self.shared.part_reader else {
+            return;
+        };
+        if self.shared.table.lock().apart.contains_key(&number) {
+            return;
+        }
+        let (digester, params) = &mut self.of_parts;
+        let params = *params;
+        let (name, fd) = (name_of(path), file.as_fd());
+        let parts = DigestedParts::of(part_reader, name, head, fd, digester, &params);
+        // If it has changed meanwhile, these are not the parts of this content.
+        if !Stat::of(fd).is_ok_and(|now| now.unchanged_since(stat)) {
+            self.notes.again = true;
+            return;
+        }
+        self.notes.again |= parts.again;
+        let roles = parts.pieces.iter().map(|piece| (piece.role, piece.parent));
+        let mut stand_ins = Vec::new();
+        for (rendition, at) in renditions_among(roles, None) {
+            if let Some(digest) = &parts.pieces[at].digest {
+                stand_ins.push((rendition, self.keep(digest, &digest.kept(&params))));
+            }
+        }
+        self.shared.table.lock().apart.insert(number, stand_ins);
     }
 
     /// Records a file that was read.
@@ -469,8 +535,8 @@ impl<'s, 'a> Worker<'s, 'a> {
         stamp
     }
 
-    /// Packs a content, unless it is known.
-    fn keep(&mut self, digest: &Digest) -> u32 {
+    /// Packs a content with this signature, unless it is known.
+    fn keep(&mut self, digest: &Digest, signature: &Signature) -> u32 {
         let content = Content {
             digest: digest.content,
             size: digest.size,
@@ -481,7 +547,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         }
         let (arena, thread) = (&mut self.notes.arena, self.number);
         let from = arena.len();
-        packed::pack(&digest.chunks, &digest.signature, arena);
+        packed::pack(&digest.chunks, signature, arena);
         let length = (arena.len() - from) as u32;
         let mut new = false;
         let number = self.shared.table.lock().number(content, || {
@@ -498,6 +564,11 @@ impl<'s, 'a> Worker<'s, 'a> {
         }
         number
     }
+}
+
+/// The last component of a path.
+fn name_of(path: &[u8]) -> &[u8] {
+    path.rsplit(|&byte| byte == b'/').next().unwrap_or_default()
 }
 
 fn joined(below: &[u8], name: &OsStr) -> Vec<u8> {

@@ -1,0 +1,139 @@
+//! By which contents the files of two sides are compared.
+//!
+//! A file goes by its own content. What stands for it, the text of a document or what is packed in
+//! it, are contents as well, which are looked up like any other and name the files that they stand
+//! for. Two files meet as everywhere ([`Faces`]): by their texts if both have one, by all that they
+//! hold if one of them holds members, else by their bytes. So what nominates a pair of files need
+//! not be what it is measured by.
+
+use resemble_core::{ContentId, ContentKind};
+
+use super::sides::Sides;
+use crate::prove::members::AloneSide;
+use crate::renditions::Rendition;
+use crate::renditions::faces::Faces;
+use crate::renditions::owners::{RenditionOwners, StandIn};
+
+/// The files of both sides, by their contents, and what stands for them.
+pub(super) struct ComparedFiles<'a> {
+    sides: &'a Sides,
+    pub(super) renditions: RenditionOwners,
+}
+
+/// How two files are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum FilesMeet {
+    /// By these contents.
+    Contents(u32, u32),
+    /// By all that they hold.
+    Members,
+}
+
+impl<'a> ComparedFiles<'a> {
+    pub(super) fn of(sides: &'a Sides) -> Self {
+        let mut renditions = RenditionOwners::default();
+        for (&owner, stand_ins) in &sides.apart {
+            let stand_ins = stand_ins
+                .iter()
+                .map(|&(rendition, content)| stand_in(sides, rendition, content));
+            let own = sides.contents[owner as usize].kind;
+            renditions.add(ContentId(owner), own, stand_ins.collect());
+        }
+        Self { sides, renditions }
+    }
+
+    /// Nothing stands for any file.
+    pub(super) fn are_plain(&self) -> bool {
+        self.sides.apart.is_empty()
+    }
+
+    fn kind(&self, content: u32) -> ContentKind {
+        self.sides.contents[content as usize].kind
+    }
+
+    fn faces(&self, file: u32) -> Faces {
+        self.renditions.faces(ContentId(file), self.kind(file))
+    }
+
+    /// The content that is this rendition of a file; itself if there is none.
+    fn rendition(&self, file: u32, rendition: Rendition) -> u32 {
+        let mut stand_ins = self.renditions.stand_ins(ContentId(file)).iter();
+        let found = stand_ins.find(|one| one.rendition == rendition);
+        found.map_or(file, |one| one.content.0)
+    }
+
+    /// What stands for a file.
+    pub(super) fn stand_ins(&self, file: u32) -> impl Iterator<Item = u32> {
+        let stand_ins = self.renditions.stand_ins(ContentId(file)).iter();
+        stand_ins.map(|one| one.content.0)
+    }
+
+    /// The files that have a content as a rendition, if it is none of a file's own.
+    pub(super) fn owners(&self, content: u32) -> impl Iterator<Item = (u32, Rendition)> {
+        let owners = self.renditions.owners(ContentId(content)).iter();
+        owners.map(|&(owner, rendition)| (owner.0, rendition))
+    }
+
+    /// How two files are compared.
+    pub(super) fn meeting(&self, a: u32, b: u32) -> FilesMeet {
+        if self.are_plain() {
+            return FilesMeet::Contents(a, b);
+        }
+        let (of_a, of_b) = (self.faces(a), self.faces(b));
+        if of_a.holds_members() || of_b.holds_members() {
+            return FilesMeet::Members;
+        }
+        let (one, other) = of_a.meeting(of_b);
+        FilesMeet::Contents(self.rendition(a, one), self.rendition(b, other))
+    }
+
+    /// Whether these renditions of two files nominate the files: those by which they are compared,
+    /// and of what holds members the wholes and the text of a mail.
+    pub(super) fn nominate(&self, a: (u32, Rendition), b: (u32, Rendition)) -> bool {
+        let (of_a, of_b) = (self.faces(a.0), self.faces(b.0));
+        if !(of_a.holds_members() || of_b.holds_members()) {
+            return of_a.meeting(of_b) == (a.1, b.1);
+        }
+        let speaks = |faces: Faces, rendition: Rendition| {
+            if faces.holds_members() {
+                rendition.is_whole() || rendition == Rendition::Text
+            } else {
+                rendition == faces.alone()
+            }
+        };
+        speaks(of_a, a.1) && speaks(of_b, b.1)
+    }
+
+    /// All texts that a file is compared by where it meets an archive, and all else.
+    pub(super) fn wholes(&self, file: u32) -> [Option<u32>; 2] {
+        let faces = self.faces(file);
+        let mut wholes = [None; 2];
+        if !faces.holds_members() {
+            let alone = self.rendition(file, faces.alone());
+            wholes[usize::from(self.kind(alone) != ContentKind::Text)] = Some(alone);
+            return wholes;
+        }
+        for one in self.renditions.stand_ins(ContentId(file)) {
+            if let Some(at) = one.rendition.which_whole() {
+                wholes[at] = Some(one.content.0);
+            }
+        }
+        wholes
+    }
+
+    /// A file by its own bytes.
+    pub(super) fn own(&self, file: u32) -> AloneSide {
+        AloneSide::of(&stand_in(self.sides, Rendition::Own, file))
+    }
+}
+
+fn stand_in(sides: &Sides, rendition: Rendition, content: u32) -> StandIn {
+    let known = sides.contents[content as usize];
+    StandIn {
+        rendition,
+        content: ContentId(content),
+        digest: known.digest,
+        size: known.size,
+        kind: known.kind,
+    }
+}

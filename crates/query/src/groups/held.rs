@@ -1,0 +1,118 @@
+//! Links of files that hold members.
+//!
+//! Samples of all that they hold nominate them, the texts of mails as well. What is shown is
+//! measured on the members ([`Archives`]), one pair after the other: what one file holds is kept
+//! for the next pair, and its links follow each other. What is beyond the work of the question
+//! keeps its estimate.
+
+use std::collections::HashMap;
+
+use resemble_core::Relation;
+use resemble_core::similarity::Unit;
+use resemble_index::Snapshot;
+use resemble_scan::parts::PartReader;
+
+use super::drafts::TAKEN_APART;
+use super::links::{By, HalfLink};
+use super::table::Table;
+use super::terms::{LinkTerms, PairFound};
+use crate::ask::AskError;
+use crate::prove::archives::Archives;
+use crate::renditions::owners::RenditionOwners;
+use crate::scope::ScopedFiles;
+
+/// Makes one link of several of one pair of files.
+pub(super) struct JoinedLinks<'a> {
+    snapshot: &'a Snapshot,
+    terms: LinkTerms,
+    table: &'a Table,
+    archives: Option<Archives<'a, (&'a Snapshot, &'a ScopedFiles)>>,
+    /// Bytes that may still be read.
+    left: u64,
+    /// What was measured from the lesser end, until the other one asks: both must say the same.
+    measured: HashMap<(u32, u32), Option<HalfLink>>,
+}
+
+impl<'a> JoinedLinks<'a> {
+    pub(super) fn new(
+        (snapshot, scoped): (&'a Snapshot, &'a ScopedFiles),
+        (terms, table): (LinkTerms, &'a Table),
+        renditions: &'a RenditionOwners,
+        (part_reader, work): (Option<&'a dyn PartReader>, u64),
+    ) -> Self {
+        let files = (snapshot, scoped);
+        Self {
+            snapshot,
+            terms,
+            table,
+            archives: part_reader.map(|reader| Archives::of(files, renditions, reader)),
+            left: work,
+            measured: HashMap::new(),
+        }
+    }
+
+    /// The one link of two files that several pairs of renditions connect, as the lesser end sees
+    /// it. Each pair is asked about twice, once for each end.
+    pub(super) fn join(&mut self, halves: &[HalfLink]) -> Result<Option<HalfLink>, AskError> {
+        let Some(first) = halves.first() else {
+            return Ok(None);
+        };
+        let ends = (first.from, first.to);
+        let holds = |place| self.table.wholes(place).iter().any(Option::is_some);
+        let hold = (holds(ends.0), holds(ends.1));
+        if hold == (false, false) {
+            return Ok(best(halves));
+        }
+        if let Some(measured) = self.measured.remove(&ends) {
+            return Ok(measured);
+        }
+        let link = self.by_members(ends, halves)?;
+        self.measured.insert(ends, link);
+        Ok(link)
+    }
+
+    fn by_members(
+        &mut self,
+        ends: (u32, u32),
+        halves: &[HalfLink],
+    ) -> Result<Option<HalfLink>, AskError> {
+        self.snapshot.stop().go_on()?;
+        let of_wholes = self.terms.of_wholes(halves, self.table);
+        // That both hold the same needs no look.
+        if of_wholes.is_some_and(|link| !link.is_estimate()) {
+            return Ok(of_wholes);
+        }
+        let owners = (self.table.id(ends.0), self.table.id(ends.1));
+        let least = self.terms.min_shared;
+        let bytes = self.table.size(ends.0) + self.table.size(ends.1);
+        let cost = bytes.saturating_mul(TAKEN_APART);
+        let proven = match &mut self.archives {
+            Some(archives) if cost <= self.left => {
+                self.left -= cost;
+                archives.measure(owners, Unit::Words, least)?
+            }
+            _ => None,
+        };
+        let Some(proven) = proven else {
+            let best = best(halves).map(HalfLink::estimated);
+            return Ok(of_wholes.or(best));
+        };
+        let found = PairFound {
+            sizes: proven.sizes,
+            measures: proven.measures,
+            same: proven.relation == Some(Relation::SameText),
+            is_estimate: false,
+            rarity: None,
+        };
+        let link = self.terms.link_of(ends, &found);
+        Ok(link.map(|link| link.with_match(By::Text)))
+    }
+}
+
+/// The best of the links that pairs of renditions make, wholes not counted.
+fn best(halves: &[HalfLink]) -> Option<HalfLink> {
+    let links = halves
+        .iter()
+        .filter(|half| matches!(half.matched_by(), By::Bytes | By::Text));
+    links.copied().max_by(|x, y| x.worth().cmp(&y.worth()))
+}
