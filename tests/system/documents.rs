@@ -274,6 +274,9 @@ fn two_ways_have_the_same_bytes_for_documents_too() {
     minutes(&sandbox);
     archives(&sandbox);
     sandbox.write("copies/again.docx", sample("minutes.docx"));
+    sandbox.write("copies/again.odt", sample("minutes.odt"));
+    sandbox.write("others/again.pdf", sample("minutes-writer.pdf"));
+    sandbox.write("others/talk.pptx", sample("talk.pptx"));
     let daemon = sandbox.daemon([""; 0]);
     daemon.sync();
     let tree = sandbox.path("tree").display().to_string();
@@ -302,6 +305,32 @@ fn two_ways_have_the_same_bytes_for_documents_too() {
             }
         }
     }
+    // The daemon knows what files hold, the command takes them apart while it reads both folders.
+    let folders = ["copies", "others"].map(|name| sandbox.tree(name).display().to_string());
+    let compare = ["compare", &folders[0], &folders[1], "--format", "json"];
+    let asked = sandbox.resemble(compare).exits(1).text();
+    for further in [&["--local"][..], &["--local"], &["--local", "--no-cache"]] {
+        let alone = sandbox.resemble([&compare[..], further].concat());
+        assert_eq!(asked, alone.exits(1).text(), "{further:?}");
+    }
+    let answer: serde_json::Value = serde_json::from_str(&asked).expect("json");
+    let rows = answer["entries"].as_array().expect("rows").iter();
+    let rows: Vec<String> = rows
+        .map(|row| {
+            format!(
+                "{} {} {} {}",
+                row["a"], row["b"], row["relation"], row["unit"]
+            )
+        })
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            r#""again.docx" "again.pdf" "same-text" "words""#,
+            r#""again.odt" "again.pdf" "same-text" "words""#,
+            r#"null "talk.pptx" null "words""#,
+        ]
+    );
     drop(daemon);
 }
 
