@@ -131,11 +131,13 @@ const MOST_COMPARED: &str = "1,000";
 
 /// Says on standard error which rows are missing from an answer, and whether it is out of date.
 pub fn note_limits(ui: &mut Ui, header: &Header, top: Option<u64>, by_daemon: bool) {
-    if let Some(top) = top.filter(|_| header.shown < header.total) {
-        ui.note(&format!(
-            "{} of {} rows shown (--top {top})",
-            header.shown, header.total
-        ));
+    if header.shown < header.total {
+        let why = top.map_or_else(
+            || "the others are near-copies as well, and `resemble groups` names all".to_owned(),
+            |top| format!("--top {top}"),
+        );
+        let (shown, total) = (header.shown, header.total);
+        ui.note(&format!("{shown} of {total} rows shown ({why})"));
     }
     if let Some(files) = header.near_copies {
         ui.note(&format!(

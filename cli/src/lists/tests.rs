@@ -348,6 +348,7 @@ fn limits_are_said_aloud() {
         ..whole
     };
     note_limits(&mut ui, &many, None, false);
+    note_limits(&mut ui, &Header { shown: 2, ..whole }, None, false);
     assert_eq!(
         err.text(),
         "resemble: 2 of 3 rows shown (--top 2)\n\
@@ -356,6 +357,8 @@ fn limits_are_said_aloud() {
          resemble: 1 file changed while being read: the answer may be out of date\n\
          resemble: 5,000 files are in families of more than 1,000 near-copies: each has rows with \
          the first one of its family and with its neighbours by path alone; `resemble groups` \
-         names all\n"
+         names all\n\
+         resemble: 2 of 3 rows shown (the others are near-copies as well, and `resemble groups` \
+         names all)\n"
     );
 }

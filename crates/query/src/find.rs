@@ -24,9 +24,7 @@ use resemble_core::{
     Signature,
 };
 use resemble_index::{ContentRow, FileRow, ReadError, Snapshot};
-use resemble_proto::message::{
-    Answer, Differs, Discount, FindOptions, FindRow, Layer, Looked, SoftError,
-};
+use resemble_proto::message::{Answer, Differs, Discount, FindOptions, FindRow, Layer, Looked};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_scan::parts::PartReader;
@@ -48,7 +46,7 @@ mod search;
 
 pub use read::{Incoming, Stream, read_member, read_with_parts};
 
-use search::search_in;
+use search::{FoundRows, search_in};
 
 /// The most entries of one `.similar` listing.
 pub use crate::judge::listing::LISTED;
@@ -335,7 +333,12 @@ pub fn find(
     name: &PathText,
     options: &FindOptions,
 ) -> Result<Answer<FindRow>, AskError> {
-    let (similar, errors, looked) = search(snapshot, subject, options, Wanted::Everything)?;
+    let (found, looked) = search(snapshot, subject, options, Wanted::Everything)?;
+    let FoundRows {
+        similar,
+        further,
+        errors,
+    } = found;
     let rows = similar.into_iter().map(|similar| FindRow {
         file: name.clone(),
         path: PathText::from(similar.shown),
@@ -355,6 +358,9 @@ pub fn find(
         numbers: similar.numbers,
     });
     let mut answer = Answer::fresh(rows.collect(), errors).cut(options.top);
+    if options.min.is_none() {
+        answer.header.total += further as u64;
+    }
     // Said of nothing found alone: it is what the answer was made of.
     answer.header.looked = match looked {
         None if answer.rows.is_empty() => Some(everything(snapshot)?),
@@ -374,9 +380,10 @@ pub fn listing(
         text,
         ..FindOptions::default()
     };
-    let (mut similar, ..) = search(snapshot, subject, &options, Wanted::Scores)?;
+    let (found, _) = search(snapshot, subject, &options, Wanted::Scores)?;
+    let mut similar = found.similar;
     similar.retain(Similar::is_listed);
-    let total = similar.len();
+    let total = similar.len() + found.further;
     similar.truncate(LISTED);
     Ok((similar, total))
 }
@@ -398,12 +405,12 @@ pub(crate) fn among(
     scoped: &ScopedFiles,
 ) -> Result<Vec<Similar>, AskError> {
     let options = FindOptions::default();
-    let (similar, _) = search_in(snapshot, subject, Some(scoped), &options, Wanted::Scores)?;
-    Ok(similar)
+    let found = search_in(snapshot, subject, Some(scoped), &options, Wanted::Scores)?;
+    Ok(found.similar)
 }
 
-/// What was found, what could not be read, and what was looked at if that was less than everything.
-type Searched = (Vec<Similar>, Vec<SoftError>, Option<Looked>);
+/// What was found, and what was looked at if that was less than everything.
+type Searched = (FoundRows, Option<Looked>);
 
 fn search(
     snapshot: &Snapshot,
@@ -412,18 +419,17 @@ fn search(
     wanted: Wanted,
 ) -> Result<Searched, AskError> {
     if options.scope.within.is_empty() {
-        let (found, errors) = search_in(snapshot, subject, None, options, wanted)?;
-        return Ok((found, errors, None));
+        let found = search_in(snapshot, subject, None, options, wanted)?;
+        return Ok((found, None));
     }
     let mut scoped = ScopedFiles::of(snapshot, &options.scope)?;
     if options.text {
         scoped.know_parts(snapshot)?;
     }
     let looked = scoped.looked(snapshot);
-    let mut errors = std::mem::take(&mut scoped.errors);
-    let (found, further) = search_in(snapshot, subject, Some(&scoped), options, wanted)?;
-    errors.extend(further);
-    Ok((found, errors, Some(looked)))
+    let mut found = search_in(snapshot, subject, Some(&scoped), options, wanted)?;
+    found.errors.splice(0..0, scoped.errors);
+    Ok((found, Some(looked)))
 }
 
 /// What the subject is compared by: its digest without what is template.

@@ -50,7 +50,8 @@
 //! few files more or less. The next best choice is 32 and 4. `crates/query/examples/discount.rs`
 //! prints the table.
 
-use crate::ids::{Fingerprint, Score};
+use crate::Relation;
+use crate::ids::{ByteLen, Fingerprint, Score};
 use crate::similarity::chunks::Common;
 use crate::similarity::{NoBoilerplate, Sketch};
 
@@ -198,6 +199,19 @@ fn rarity_of(mut pieces: Vec<(u32, f64)>, limit: u32) -> Rarity {
 }
 
 impl Rarity {
+    /// The rarity of what is shared by the words of a content of this size: this share of them is
+    /// shared, and this part was found to count nothing. It is never less; `None`: what is left is
+    /// too little to tell it from what stands beside common text.
+    #[must_use]
+    pub fn of_words(self, lost: f64, share: Score, size: ByteLen) -> Option<Self> {
+        let left = (share.get() - lost).max(0.0);
+        let is_enough = left * size.0 as f64 >= Relation::MIN_SHARED.0 as f64;
+        is_enough.then(|| Self {
+            weight: self.weight.max((left / share.get()).min(1.0)),
+            ..self
+        })
+    }
+
     /// The score after the discount: never above the raw one.
     pub fn discounted(&self, raw: Score) -> Score {
         let raw_share = raw.get();

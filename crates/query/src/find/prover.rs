@@ -6,14 +6,13 @@
 //! and not read again.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::path::Path;
 use std::sync::OnceLock;
 
 use resemble_core::hash::content;
 use resemble_core::numbers::only_numbers;
 use resemble_core::similarity::proof::{Provable, ProvableMembers, unit_of};
-use resemble_core::{ByteLen, ContentDigest, ContentKind, Digest, Relation};
+use resemble_core::{ByteLen, ContentDigest, ContentKind, Digest, Fingerprint, Relation};
 use resemble_index::{ContentRow, Snapshot};
 use resemble_proto::message::{FindOptions, Layer, SoftError};
 
@@ -98,6 +97,7 @@ pub(super) struct Prover<'a> {
     held: OnceLock<Option<ProvableMembers>>,
     /// The bytes of the subject, if they were read and are still to be measured.
     own: Option<Vec<u8>>,
+    subjects: ReadSubjects,
     pub(super) errors: Vec<SoftError>,
 }
 
@@ -106,7 +106,7 @@ type ReadSubjects = HashMap<Rendition, Option<Provable>>;
 
 impl<'a> Prover<'a> {
     /// For the rows of a subject.
-    pub(super) const fn of(
+    pub(super) fn of(
         (snapshot, scoped): (&'a Snapshot, Option<&'a ScopedFiles>),
         subject: &'a Subject,
         options: &'a FindOptions,
@@ -122,6 +122,7 @@ impl<'a> Prover<'a> {
             budget,
             held: OnceLock::new(),
             own: None,
+            subjects: ReadSubjects::new(),
             errors: Vec::new(),
         }
     }
@@ -153,9 +154,9 @@ impl<'a> Prover<'a> {
             }
             found.push(matched);
         }
-        let subjects = self.read_subjects(unread.iter().map(|&at| pairs[at].0))?;
+        self.read_subjects(unread.iter().map(|&at| pairs[at].0))?;
         // Nothing of the other file is read for a subject that is not here.
-        unread.retain(|&at| subjects[&pairs[at].0.rendition].is_some());
+        unread.retain(|&at| self.subjects[&pairs[at].0.rendition].is_some());
         let threads = if is_worth_a_thread(unread.len(), bytes) {
             THREADS.min(threads())
         } else {
@@ -166,7 +167,7 @@ impl<'a> Prover<'a> {
             this.snapshot.stop().go_on()?;
             let mut errors = Vec::new();
             let (subject, occurrence, row) = pairs[unread[at]];
-            let own = subjects[&subject.rendition].as_ref();
+            let own = this.subjects[&subject.rendition].as_ref();
             let read = this.other(occurrence, &row.digest, &mut errors)?;
             let matched = own
                 .zip(read)
@@ -228,22 +229,41 @@ impl<'a> Prover<'a> {
     fn read_subjects<'s>(
         &mut self,
         sides: impl Iterator<Item = &'s SubjectSide>,
-    ) -> Result<ReadSubjects, AskError> {
-        let mut subjects = ReadSubjects::new();
+    ) -> Result<(), AskError> {
         for side in sides {
-            if let Entry::Vacant(unread) = subjects.entry(side.rendition) {
-                let mut errors = Vec::new();
-                let known = self.own.take_if(|_| side.rendition == Rendition::Own);
-                let read = match known {
-                    Some(bytes) => Some(bytes),
-                    None => self.read_subject(side.rendition, &side.content, &mut errors)?,
-                };
-                self.errors.extend(errors);
-                let templates = self.snapshot.templates();
-                unread.insert(read.map(|bytes| provable(templates, side.kind, bytes)));
+            if self.subjects.contains_key(&side.rendition) {
+                continue;
             }
+            let mut errors = Vec::new();
+            let known = self.own.take_if(|_| side.rendition == Rendition::Own);
+            let read = match known {
+                Some(bytes) => Some(bytes),
+                None => self.read_subject(side.rendition, &side.content, &mut errors)?,
+            };
+            self.errors.extend(errors);
+            let templates = self.snapshot.templates();
+            let read = read.map(|bytes| provable(templates, side.kind, bytes));
+            self.subjects.insert(side.rendition, read);
         }
-        Ok(subjects)
+        Ok(())
+    }
+
+    /// The share of the subject's words that stand nearest to these samples, by what each of them
+    /// is worth; `None`: it is no text, or cannot be read now.
+    pub(super) fn share_nearest(
+        &mut self,
+        subject: &SubjectSide,
+        level: u8,
+        worth: &HashMap<Fingerprint, f64>,
+    ) -> Result<Option<f64>, AskError> {
+        if subject.kind != ContentKind::Text || subject.size > LARGEST_READ {
+            return Ok(None);
+        }
+        self.read_subjects(std::iter::once(subject))?;
+        let text = self.subjects[&subject.rendition].as_ref();
+        let worth = |sample| worth.get(&sample).copied().unwrap_or(0.0);
+        let text = text.and_then(Provable::words);
+        Ok(text.map(|text| text.share_nearest(level, worth)))
     }
 
     /// The bytes of the subject as this rendition of it, if no archive has to be opened for them.

@@ -10,9 +10,9 @@ use std::collections::{HashMap, HashSet};
 
 use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::proof::unit_of;
-use resemble_core::similarity::{Boilerplate, Prepared, Sketch};
+use resemble_core::similarity::{self, Boilerplate, Prepared, Sketch, Unit};
 use resemble_core::{
-    ByteLen, ContentKind, Digest, Fingerprint, Measures, Relation, Score, rank, words,
+    ByteLen, ContentKind, Digest, Fingerprint, Measures, Relation, Score, Signature, rank, words,
 };
 use resemble_index::{ContentRow, Snapshot};
 use resemble_proto::message::{Discount, FindOptions, SoftError};
@@ -22,6 +22,7 @@ use super::prover::{Budget, Prover, SubjectSide, UnmeasuredPair};
 use super::{NomineeBound, Payload, Similar, Subject, Wanted, holders, nominated};
 use crate::ask::AskError;
 use crate::judge::estimate::{enough_shared, interval_at, prepared_in};
+use crate::judge::listing;
 use crate::judge::listing::is_quotation;
 use crate::judge::matched::{Match, relate};
 use crate::nominate::evidence::{Counts, Kept, KnownBoilerplate};
@@ -36,6 +37,19 @@ use crate::scope::ScopedFiles;
 
 mod members;
 
+/// What a search found.
+#[derive(Debug, Default)]
+pub(super) struct FoundRows {
+    /// The rows that pass, best first.
+    pub(super) similar: Vec<Similar>,
+    /// So many near-copies of the subject were not looked at.
+    pub(super) further: usize,
+    pub(super) errors: Vec<SoftError>,
+}
+
+/// So many near-copies of the subject are looked at for a listing, which has a hundred entries.
+const COPIES_LISTED: usize = 192;
+
 /// Among these files, or in the whole index.
 pub(super) fn search_in(
     snapshot: &Snapshot,
@@ -43,10 +57,10 @@ pub(super) fn search_in(
     scoped: Option<&ScopedFiles>,
     options: &FindOptions,
     wanted: Wanted,
-) -> Result<(Vec<Similar>, Vec<SoftError>), AskError> {
+) -> Result<FoundRows, AskError> {
     // Empty files are counted, not grouped.
     if subject.digest.size == ByteLen::ZERO {
-        return Ok((Vec::new(), Vec::new()));
+        return Ok(FoundRows::default());
     }
     let min_shared = options.min_shared.map_or(Relation::MIN_SHARED, ByteLen);
     let budget = match wanted {
@@ -66,6 +80,8 @@ pub(super) fn search_in(
         faces: Faces::of(ContentKind::Empty, []),
         drafts: Vec::new(),
         rows: HashMap::new(),
+        further: 0,
+        counted: HashMap::new(),
         held: HashMap::new(),
     };
     let others = if options.text {
@@ -109,6 +125,10 @@ struct Search<'a> {
     /// What is to be measured on the contents.
     drafts: Vec<Draft>,
     rows: HashMap<Place, Match>,
+    /// [`FoundRows::further`].
+    further: usize,
+    /// What is kept of the renditions of the subject, and how common that is.
+    counted: HashMap<Rendition, (Signature, Counts)>,
     /// What is compared by members, of the subject or of the place.
     held: HashMap<Place, HeldNominee>,
 }
@@ -122,13 +142,18 @@ impl Search<'_> {
         let payload = Payload::of(dense.as_ref().unwrap_or(digest), snapshot);
         let posted = payload.sketch();
         let bound = NomineeBound::new(&posted, self.options, snapshot.templates().fingerprints());
-        let (nominees, counts) = nominated(
+        let (mut nominees, counts) = nominated(
             snapshot,
             &posted,
             digest,
             self.scoped,
             self.with_quotations(),
         )?;
+        let most = match self.wanted {
+            Wanted::Everything => usize::MAX,
+            Wanted::Scores => COPIES_LISTED,
+        };
+        self.further = self.further.max(counts.cut_copies(&mut nominees, most));
         let kept = payload.kept(digest.kind, snapshot.params());
         let sketch = kept.sketch();
         let common = Either(&known, &counts);
@@ -179,6 +204,8 @@ impl Search<'_> {
             };
             self.pair(&pair, &occurrences);
         }
+        let signature = kept.signature.into_owned();
+        self.counted.insert(rendition, (signature, counts));
         Ok(known.failure()?)
     }
 
@@ -279,7 +306,7 @@ impl Search<'_> {
                 );
                 continue;
             };
-            let could_relate = self.could_pass(pair.sketch, &other.sketch(), &found.measures);
+            let could_relate = self.could_pass(pair, &other.sketch(), &found.measures);
             if !could_relate && pair.passage.is_none() {
                 continue;
             }
@@ -298,13 +325,20 @@ impl Search<'_> {
         }
     }
 
-    /// Whether the true share of an estimated pair may be enough for a row.
-    fn could_pass(&self, a: &Sketch<'_>, b: &Sketch<'_>, estimate: &Measures) -> bool {
+    /// Whether the true share of an estimated pair may be enough for a row. Samples that are
+    /// boilerplate have no part in the estimate, and none in its interval.
+    fn could_pass(&self, pair: &ContentPair<'_>, b: &Sketch<'_>, estimate: &Measures) -> bool {
         let least = self.options.min.score();
         let least = least.map_or(Relation::PARTLY, Score::get);
+        let a = pair.sketch;
         let level = a.signature.level.max(b.signature.level);
         let could = |share: Option<Score>, of: &Sketch<'_>| {
-            interval_at(share, of, level).is_none_or(|(_, most)| most.get() >= least)
+            let samples = of.signature.at_level(level);
+            let samples = samples
+                .filter(|f| !Boilerplate::fingerprint(pair.counts, *f))
+                .count();
+            let interval = share.map(|share| similarity::interval(share, samples as u64));
+            interval.is_none_or(|(_, most)| most.get() >= least)
         };
         self.options.exact || could(estimate.a_in_b, a) || could(estimate.b_in_a, b)
     }
@@ -312,7 +346,7 @@ impl Search<'_> {
     /// [`Self::could_pass`], of the text of a mail.
     fn could_pass_by(&self, pair: &ContentPair<'_>) -> bool {
         let other = pair.other.map(Kept::sketch);
-        other.is_none_or(|other| self.could_pass(pair.sketch, &other, &pair.measures))
+        other.is_none_or(|other| self.could_pass(pair, &other, &pair.measures))
     }
 
     /// Whether passages are looked for that are next to nothing of both files: not for a listing,
@@ -359,11 +393,18 @@ impl Search<'_> {
                     self.prover.measure_members(ours, (draft.place, theirs))?
                 }
             };
-            let found = proven.map_or(draft.estimate, |proven| Match {
+            let estimate = draft.estimate.clone();
+            let found = proven.map_or(estimate, |proven| Match {
                 rarity: draft.rarity_of_all,
                 has_rare_text: draft.passage.is_some(),
                 ..proven
             });
+            let found = match &draft.compared {
+                DraftSides::Contents(subject, _, row) => {
+                    self.with_rare_words(subject, row, found)?
+                }
+                DraftSides::Members(..) => found,
+            };
             let raw = found.measures.containment();
             let discount = match (found.rarity, raw) {
                 (Some(rarity), Some(raw)) if self.wanted == Wanted::Everything => {
@@ -376,6 +417,39 @@ impl Search<'_> {
             self.offer(draft.place, found);
         }
         Ok(())
+    }
+
+    /// A proven pair that would be listed but for what is common in it: by the words of the subject
+    /// that stand nearest to what is common, where the samples alone say too little.
+    fn with_rare_words(
+        &mut self,
+        subject: &SubjectSide,
+        row: &ContentRow,
+        found: Match,
+    ) -> Result<Match, AskError> {
+        let is_listed = |rarity| listing::is_listed(found.relation, &found.measures, rarity);
+        let Some(rarity) = found.rarity.filter(|_| !found.is_estimate) else {
+            return Ok(found);
+        };
+        let in_words = found.unit == Unit::Words;
+        if !in_words || is_listed(Some(rarity)) || !is_listed(None) {
+            return Ok(found);
+        }
+        let Some((own, counts)) = self.counted.get(&subject.rendition) else {
+            return Ok(found);
+        };
+        let other = self.snapshot.signature(row.id)?;
+        let level = own.level.max(other.level);
+        let Some(losses) = counts.losses(own, &other) else {
+            return Ok(found);
+        };
+        let lost = self.prover.share_nearest(subject, level, &losses)?;
+        let lost = lost.zip(found.measures.a_in_b);
+        let by_words = lost.and_then(|(lost, share)| rarity.of_words(lost, share, found.sizes.0));
+        Ok(Match {
+            rarity: by_words.or(Some(rarity)),
+            ..found
+        })
     }
 
     /// How a pair meets at a place by what the index has; `None`: nothing can be said.
@@ -448,7 +522,7 @@ impl Search<'_> {
     }
 
     /// The rows that pass, best first.
-    fn finish(mut self) -> Result<(Vec<Similar>, Vec<SoftError>), AskError> {
+    fn finish(mut self) -> Result<FoundRows, AskError> {
         self.say_once()?;
         let min_shared = self.min_shared;
         let mut similar = Vec::new();
@@ -491,7 +565,11 @@ impl Search<'_> {
         // An archive may have several members of one name.
         let mut seen = HashSet::new();
         similar.retain(|row| row.names.is_empty() || seen.insert(row.shown.clone()));
-        Ok((similar, self.prover.errors))
+        Ok(FoundRows {
+            similar,
+            further: self.further,
+            errors: self.prover.errors,
+        })
     }
 }
 

@@ -12,7 +12,8 @@
 use parking_lot::Mutex;
 use resemble_core::bits::BitSet;
 use resemble_core::similarity::discount::Rarity;
-use resemble_core::{ByteLen, Measures, Relation};
+use resemble_core::{ByteLen, Measures, Relation, Score};
+use resemble_index::ContentRow;
 use resemble_proto::number::Fraction;
 
 use super::links::{By, HalfLink};
@@ -282,6 +283,7 @@ impl Solver<'_> {
                 same: proven.relation == Some(Relation::SameText),
                 is_estimate: false,
                 rarity: draft.rarity(),
+                of_both: None,
             }
         } else {
             let same = same_words(a.words, b.words);
@@ -297,8 +299,10 @@ impl Solver<'_> {
                 same,
                 is_estimate: true,
                 rarity: draft.rarity(),
+                of_both: None,
             }
         };
+        let found = self.with_rare_words((draft.a, draft.b), (&a, &b), found)?;
         for one in self.table.owners(draft.a) {
             for other in self.table.owners(draft.b) {
                 if !self.table.is_compared(one, other) {
@@ -321,6 +325,53 @@ impl Solver<'_> {
             }
         }
         Ok(())
+    }
+
+    /// A proven pair that would be a link but for what is common in it: by the words that stand
+    /// nearest to what is common, where the samples alone say too little. Of the words of its own
+    /// that a file and an edited one share under a long header few samples are left.
+    fn with_rare_words(
+        &self,
+        places: (u32, u32),
+        (a, b): (&ContentRow, &ContentRow),
+        found: PairFound,
+    ) -> Result<PairFound, AskError> {
+        let Some(rarity) = found.rarity.filter(|_| !found.is_estimate && !found.same) else {
+            return Ok(found);
+        };
+        let all = PairFound {
+            rarity: None,
+            ..found
+        };
+        if self.terms.link_of(places, &found).is_some()
+            || self.terms.link_of(places, &all).is_none()
+        {
+            return Ok(found);
+        }
+        let kept = |row| Kept::of(self.snapshot, row);
+        let (of_a, of_b) = (kept(a)?.signature, kept(b)?.signature);
+        let level = of_a.level.max(of_b.level);
+        let Some(losses) = self.counts.losses(&of_a, &of_b) else {
+            return Ok(found);
+        };
+        let side = |row: &ContentRow, size: ByteLen, share: Option<Score>| {
+            let lost = self.prover.share_nearest(row, level, &losses)?;
+            let side = lost.zip(share);
+            Ok::<_, AskError>(side.and_then(|(lost, share)| rarity.of_words(lost, share, size)))
+        };
+        let Measures { a_in_b, b_in_a, .. } = found.measures;
+        let in_a = side(a, found.sizes.0, a_in_b)?;
+        let in_b = side(b, found.sizes.1, b_in_a)?;
+        let (Some(in_a), Some(in_b)) = (in_a, in_b) else {
+            return Ok(found);
+        };
+        let left = |rarity: Rarity, share: Option<Score>| share.map(|raw| rarity.discounted(raw));
+        let of_both = left(in_a, a_in_b).min(left(in_b, b_in_a));
+        Ok(PairFound {
+            rarity: Some(if a_in_b >= b_in_a { in_a } else { in_b }),
+            of_both,
+            ..found
+        })
     }
 
     /// Whether two places are compared as renditions of files, and whether as wholes of some.
@@ -354,8 +405,6 @@ impl Solver<'_> {
 
 #[cfg(test)]
 mod tests {
-    use resemble_core::Score;
-
     use super::*;
 
     #[test]

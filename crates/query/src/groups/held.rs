@@ -103,6 +103,7 @@ impl<'a> JoinedLinks<'a> {
             same: proven.relation == Some(Relation::SameText),
             is_estimate: false,
             rarity: None,
+            of_both: None,
         };
         let link = self.terms.link_of(ends, &found);
         Ok(link.map(|link| link.with_match(By::Text)))

@@ -189,6 +189,7 @@ impl Solver<'_> {
                 same: true,
                 is_estimate: false,
                 rarity: None,
+                of_both: None,
             };
             self.snapshot.stop().go_on()?;
             for (at, &one) in owners.iter().enumerate() {
@@ -274,7 +275,7 @@ impl Solver<'_> {
         threads: usize,
         sinks: &Sinks<LinkDraft>,
     ) -> Result<(), AskError> {
-        let used = block.postings.candidates(
+        let used = block.postings.nominees(
             threads,
             || None,
             |sink, a, b, common| {
@@ -296,6 +297,9 @@ impl Solver<'_> {
         (a, b): (BlockContent<'_>, BlockContent<'_>),
         (common, is_part): (Common, bool),
     ) -> Result<(), AskError> {
+        if !(common.is_candidate() || is_header(a) && is_header(b)) {
+            return Ok(());
+        }
         let (is_met, is_whole) = self.ways(places.0, places.1);
         let pair = (a.0, b.0);
         let mut may_link = is_met && self.terms.could_be(pair, common) && {
@@ -306,9 +310,11 @@ impl Solver<'_> {
             return Ok(());
         }
         let measures = self.estimate(pair);
-        let rarity = self.rarity(a, b);
-        may_link &= self.terms.may_link(pair, &measures, rarity);
+        // What is ignored is not in the estimate.
+        let of_it = self.counts.rarity(&pair.0.sketch(), &pair.1.sketch());
+        may_link &= self.terms.may_link(pair, &measures, of_it);
         if may_link || is_whole {
+            let rarity = self.rarity(a, b);
             let draft = LinkDraft::new(places, &measures, rarity, may_link);
             self.own(sinks, sink)?.push(draft)?;
         }
@@ -446,6 +452,12 @@ impl Solver<'_> {
         partition.finish()?;
         Ok(ContentSource::Disk(partition))
     }
+}
+
+/// Whether most samples of a content are ignored: under a long header a single sample of what is
+/// its own says as much as two of a whole file.
+const fn is_header((kept, ignored): BlockContent<'_>) -> bool {
+    ignored.len() >= kept.signature.fingerprints.len() && !ignored.is_empty()
 }
 
 /// The content without the fingerprints that are ignored, and these.

@@ -37,6 +37,8 @@ pub(super) struct PairFound {
     /// The measures are estimates.
     pub(super) is_estimate: bool,
     pub(super) rarity: Option<Rarity>,
+    /// So much of each lies in the other without what is common, if their words told it.
+    pub(super) of_both: Option<Score>,
 }
 
 /// Scattered edits spoil 64 windows each but one byte: with a share p of the windows in common the
@@ -137,6 +139,7 @@ impl LinkTerms {
             same,
             is_estimate,
             rarity,
+            of_both,
         } = found;
         let raw = measures.containment()?;
         let is_link = *same
@@ -156,6 +159,9 @@ impl LinkTerms {
             weight: rarity.map_or(1.0, |rarity| rarity.weight),
         }
         .kinship();
+        // A licence is no kin of what it covers: little of that lies in the licence.
+        let of_both = Fraction::from(*of_both).millionths().unwrap_or(0);
+        let score = score.max(of_both);
         if Fraction::from_millionths(score) < self.least() {
             return None;
         }
@@ -181,6 +187,7 @@ impl LinkTerms {
             same: matched.relation == Some(Relation::SameText),
             is_estimate: matched.is_estimate,
             rarity: None,
+            of_both: None,
         };
         let link = self.link_of(ends, &found)?;
         Some(link.with_match(By::Text))

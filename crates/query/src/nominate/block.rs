@@ -6,8 +6,8 @@
 //!    content: time in proportion to the sum of the squares of the lists' lengths, memory to the
 //!    number of contents (Forman, Eshghi & Chiocchetti 2005, section 2.3, step 4, on contents
 //!    instead of files).
-//! 3. A pair with a chunk or two fingerprints in common is a candidate. One common window is a
-//!    phrase, unless the files themselves are looked at ([`PostingBlock::nominees`]).
+//! 3. A pair with a chunk or two fingerprints in common is a candidate ([`Common::is_candidate`]).
+//!    One common window is a phrase, unless the files themselves are looked at.
 //!
 //! Where a collection is larger than memory, contents outside of the block are held against it one
 //! by one ([`PostingBlock::against`]); the pairs found are the same.
@@ -124,25 +124,9 @@ impl PostingBlock {
         }
     }
 
-    /// Calls `found` with each pair of places (the lesser first) that are candidates, on so many
-    /// threads, each with a state of its own; returns the states, or the first failure.
-    pub(crate) fn candidates<S: Send, E: Send + From<Stopped>>(
-        &self,
-        threads: usize,
-        start: impl Fn() -> S + Sync,
-        found: impl Fn(&mut S, usize, usize, Common) -> Result<(), E> + Sync,
-    ) -> Result<Vec<S>, E> {
-        self.nominees(threads, start, |state, a, b, common| {
-            if common.is_candidate() {
-                found(state, a, b, common)
-            } else {
-                Ok(())
-            }
-        })
-    }
-
-    /// As [`Self::candidates`], with all pairs that have anything in common. Those of one lesser
-    /// place follow each other on one thread.
+    /// Calls `found` with each pair of places (the lesser first) that have anything in common, on so
+    /// many threads, each with a state of its own; returns the states, or the first failure. The
+    /// pairs of one lesser place follow each other on one thread.
     pub(crate) fn nominees<S: Send, E: Send + From<Stopped>>(
         &self,
         threads: usize,
@@ -184,8 +168,8 @@ impl PostingBlock {
         })
     }
 
-    /// Calls `found` with the place of each content of the block that is a candidate with a content
-    /// outside of it, in no particular order.
+    /// Calls `found` with the place of each content of the block that has anything in common with a
+    /// content outside of it, in no particular order.
     pub(crate) fn against<E>(
         &self,
         other: &Kept,
@@ -203,14 +187,7 @@ impl PostingBlock {
                 tally.at(a).chunks += 1;
             }
         }
-        let mut found = found;
-        tally.drain(|a, common| {
-            if common.is_candidate() {
-                found(a, common)
-            } else {
-                Ok(())
-            }
-        })
+        tally.drain(found)
     }
 }
 

@@ -120,6 +120,8 @@ pub(crate) struct Counts {
     fingerprints: HashMap<u64, u32>,
     /// Fingerprints that would be boilerplate but for the near-copies of the subject.
     of_copies: HashSet<u64>,
+    /// The near-copies of the subject, ascending, if they are many.
+    copies: Vec<ContentId>,
 }
 
 impl Counts {
@@ -130,12 +132,31 @@ impl Counts {
             chunks: HashMap::new(),
             fingerprints: HashMap::new(),
             of_copies: HashSet::new(),
+            copies: Vec::new(),
         }
     }
 
     /// Whether a fingerprint would be boilerplate but for the near-copies of the subject.
     pub(crate) fn is_of_copies(&self, fingerprint: Fingerprint) -> bool {
         self.of_copies.contains(&fingerprint.0)
+    }
+
+    /// Leaves so many of the nominees that are near-copies of the subject, those that have most in
+    /// common with it, and says how many near-copies are no nominees then.
+    pub(crate) fn cut_copies(&self, nominees: &mut Vec<Nominee>, most: usize) -> usize {
+        let is_copy = |nominee: &Nominee| self.copies.binary_search(&nominee.content).is_ok();
+        let mut copies: Vec<(Reverse<u32>, ContentId)> = nominees
+            .iter()
+            .filter(|nominee| is_copy(nominee))
+            .map(|nominee| (Reverse(nominee.fingerprints), nominee.content))
+            .collect();
+        if copies.len() > most {
+            copies.sort_unstable();
+            copies.truncate(most);
+            let left: HashSet<ContentId> = copies.iter().map(|copy| copy.1).collect();
+            nominees.retain(|nominee| !is_copy(nominee) || left.contains(&nominee.content));
+        }
+        self.copies.len() - copies.len()
     }
 
     /// Counts the near-copies of the subject no more. `count` says how many contents have a piece
@@ -232,6 +253,22 @@ impl Counts {
         }
         let rarity = discount::rarity_of_all(a, b, self, self.limit);
         Some(rarity).filter(|rarity| rarity.weight < 1.0)
+    }
+
+    /// What the samples that two contents have in common lose by being common: of each the share of
+    /// its words that count nothing. `None`: none of them is left.
+    pub(crate) fn losses(&self, a: &Signature, b: &Signature) -> Option<HashMap<Fingerprint, f64>> {
+        let level = a.level.max(b.level);
+        let of_b: HashSet<Fingerprint> = b.at_level(level).collect();
+        let shared = a.at_level(level).filter(|sample| of_b.contains(sample));
+        let mut left = 0.0;
+        let mut losses = HashMap::new();
+        for sample in shared {
+            let weight = discount::weight(Frequency::fingerprint(self, sample), self.limit);
+            left += weight;
+            losses.insert(sample, 1.0 - weight);
+        }
+        (left >= 1.0).then_some(losses)
     }
 
     /// A discount in words.
@@ -340,6 +377,7 @@ pub(crate) fn nominate(
         let kind = PostingKind::Chunk;
         counts.leave_out_copies(kind, copies.len() as u32, count_of(kind));
     }
+    counts.copies = copies;
     let mut nominees: Vec<Nominee> = Vec::new();
     let (mut left, mut right) = (by_fingerprint.iter().peekable(), by_chunk.iter().peekable());
     let mut passages = passages.iter().peekable();

@@ -14,10 +14,9 @@ use std::mem;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use resemble_core::ByteLen;
-use resemble_core::ContentId;
 use resemble_core::similarity::Unit;
 use resemble_core::similarity::proof::{self, ShingledText, unit_of};
+use resemble_core::{ByteLen, ContentId, ContentKind, Fingerprint};
 use resemble_index::{ContentRow, Snapshot};
 
 use crate::ask::AskError;
@@ -130,6 +129,26 @@ impl<'a> PairProver<'a> {
         let files = (reader.snapshot, reader.scoped);
         let mut archives = Archives::of(files, reader.renditions, part_reader);
         Ok(archives.measure(owners, Unit::Words, min_shared)?)
+    }
+
+    /// The share of a text's words that stand nearest to these samples, by what each of them is
+    /// worth ([`ShingledText::share_nearest`]); `None`: it is no text, or cannot be read now.
+    pub(crate) fn share_nearest(
+        &self,
+        row: &ContentRow,
+        level: u8,
+        worth: &HashMap<Fingerprint, f64>,
+    ) -> Result<Option<f64>, AskError> {
+        if row.kind != ContentKind::Text || row.size > LARGEST_READ {
+            return Ok(None);
+        }
+        Ok(match &*self.ready(row, Unit::Words)? {
+            ReadyContent::Words(text, _) => {
+                let worth = |sample| worth.get(&sample).copied().unwrap_or(0.0);
+                Some(text.share_nearest(level, worth))
+            }
+            ReadyContent::Bytes(_) | ReadyContent::Unreadable => None,
+        })
     }
 
     /// A content, from the store or from where it stands.

@@ -8,6 +8,7 @@ mod convergence;
 mod covered;
 mod dirs;
 mod groups;
+mod header;
 mod hostile;
 mod ingest;
 mod kept;

@@ -180,6 +180,43 @@ fn a_family_of_hundreds_stays_together() {
     );
 }
 
+/// Of a large family the best hundred are listed at least, and how many there are is said. What is
+/// measured for one file is bounded.
+#[test]
+fn the_copies_that_are_not_shown_are_counted() {
+    for (copies, rows) in [(320, 319), (1400, 511)] {
+        let mut scene = Scene::new();
+        let page = words(0, 300);
+        for at in 0..copies {
+            let line = words(10_000 + 20 * at, 8);
+            let cut = 8 * (9 + (at * 7) % 280);
+            let copy = format!("{}{line}{}", &page[..cut], &page[cut..]);
+            scene.write(&format!("{at:04}"), copy);
+        }
+        for at in 0..20 {
+            scene.write(&format!("other{at}"), words(50_000 + 400 * at, 300));
+        }
+        scene.scan();
+        let snapshot = scene.index.snapshot().expect("a snapshot");
+        let path = scene.path("0007");
+        let subject = Subject::indexed(&snapshot, &path, &Params::default());
+        let subject = subject.expect("readable").expect("indexed");
+        let (listed, total) = find::listing(&snapshot, &subject, true).expect("a listing");
+        assert_eq!((listed.len(), total), (100, copies - 1));
+        let within = vec![PathText::from(scene.root())];
+        for within in [Vec::new(), within] {
+            let mut options = FindOptions::default();
+            options.scope.within = within;
+            let answer = find::find(&snapshot, &subject, &PathText::from("asked"), &options);
+            let answer = answer.expect("an answer");
+            assert_eq!(answer.rows.len(), rows);
+            assert!(answer.rows.iter().all(|row| !row.estimate));
+            let counts = (answer.header.shown as usize, answer.header.total as usize);
+            assert_eq!(counts, (rows, copies - 1));
+        }
+    }
+}
+
 /// In a family of thousands each has a pair with the first one and with its neighbours, in time and
 /// memory that grow with the number of files and not with its square; and the answer says so.
 #[test]

@@ -183,3 +183,24 @@ proptest! {
         prop_assert!((found.weight - mean).abs() < 1e-9, "{} {mean}", found.weight);
     }
 }
+
+/// What stands between the last sample of a header and the first of what follows is told by neither.
+#[test]
+fn little_that_is_left_by_words_says_nothing() {
+    let rarity = Rarity {
+        weight: 0.1,
+        contents: 400,
+    };
+    let by_words = |lost: f64, size: u64| {
+        let found = rarity.of_words(lost, Score::new(0.8), ByteLen(size));
+        found.map(|found| (found.weight * 1000.0).round())
+    };
+    assert_eq!(by_words(0.6, 4000), Some(250.0));
+    assert_eq!(by_words(0.6, 1000), None);
+    assert_eq!(
+        by_words(0.75, 40_000),
+        Some(100.0),
+        "never less than before"
+    );
+    assert_eq!(by_words(0.9, 40_000), None);
+}

@@ -122,3 +122,29 @@ fn few_words_are_one_shingle() {
     let found = CommonText::of(&of(""), &of("one two three four five six"));
     assert_eq!((found.covered, found.words), ((0, 0), (0, 6)));
 }
+
+/// A sample speaks for the words that stand nearest to it: what is said of a header is said of as
+/// many words as it has, whatever the number of its samples.
+#[test]
+fn a_header_is_as_long_as_its_words() {
+    for seed in 0..20 {
+        let header = resemble_testutil::prose::words(1000 * seed, 300);
+        let text = format!(
+            "{header}{}",
+            resemble_testutil::prose::words(50_000 + 1000 * seed, 200)
+        );
+        let samples = |text: &str| {
+            let params = &Params::default().shingles;
+            crate::words::sample(text.as_bytes(), params)
+        };
+        let (of_header, of_all) = (samples(&header), samples(&text));
+        let of_header: HashSet<Fingerprint> = of_header.at_level(of_all.level).collect();
+        let text = ShingledText::of(text.as_bytes());
+        let worth = |sample| f64::from(u8::from(of_header.contains(&sample)));
+        let share = text.share_nearest(of_all.level, worth);
+        assert!((share - 0.6).abs() < 0.06, "{share}");
+        assert!((text.share_nearest(of_all.level, |_| 1.0) - 1.0).abs() < 1e-9);
+        assert!(text.share_nearest(of_all.level, |_| 0.0) < 1e-9);
+        assert!(text.share_nearest(60, |_| 1.0) < 1e-9, "there is no sample");
+    }
+}

@@ -1,0 +1,146 @@
+//! Relatives under a header that is most of each file, and that many otherwise different files have.
+
+use std::collections::BTreeSet;
+
+use resemble_core::Params;
+use resemble_proto::message::{FindOptions, GroupsRequest, PairsRequest, Scope};
+use resemble_proto::path::PathText;
+use resemble_query::find::{self, Subject};
+use resemble_query::groups::groups;
+use resemble_query::pairs::pairs;
+use resemble_testutil::random::Random;
+
+use crate::scene::Scene;
+
+/// More have the header than may have what nominates.
+const FILES: usize = 1100;
+
+/// So many of them have a relative, of which every third has 5, 15 or 30 percent of its own words
+/// edited.
+const RELATIVES: usize = 90;
+
+/// So many are found at least, in every verb.
+const LEAST: usize = 87;
+
+fn words(random: &mut Random, count: usize) -> Vec<String> {
+    let word = |random: &mut Random| {
+        let length = 2 + random.below(8);
+        let letters = (0..length).map(|_| char::from(b'a' + random.below(26) as u8));
+        letters.collect()
+    };
+    (0..count).map(|_| word(random)).collect()
+}
+
+/// The words with so many percent of them replaced, removed or followed by a new one.
+fn edited(random: &mut Random, words_of_it: &[String], percent: usize) -> Vec<String> {
+    let mut found = Vec::new();
+    for word in words_of_it {
+        if random.below(100) >= percent {
+            found.push(word.clone());
+            continue;
+        }
+        match random.below(3) {
+            0 => {}
+            1 => found.extend(words(random, 1)),
+            _ => found.extend([word.clone(), words(random, 1).remove(0)]),
+        }
+    }
+    found
+}
+
+/// The names of a file and its relative.
+fn names(number: usize) -> (String, String) {
+    (format!("new/{number:04}"), format!("old/{number:04}"))
+}
+
+fn scene(seed: u64) -> Scene {
+    let mut random = Random::new(seed);
+    let header = words(&mut random, 300);
+    let mut scene = Scene::new();
+    let text = |own: &[String]| [&header[..], own].concat().join(" ");
+    for number in 0..FILES {
+        let own = words(&mut random, 200);
+        let (new, old) = names(number);
+        scene.write(&new, text(&own));
+        if number < RELATIVES {
+            let percent = [5, 15, 30][number % 3];
+            scene.write(&old, text(&edited(&mut random, &own, percent)));
+        }
+    }
+    scene.scan();
+    scene
+}
+
+/// Counts the pairs that are relatives and those that are not.
+fn judged(scene: &Scene, pairs: impl IntoIterator<Item = (PathText, PathText)>) -> (usize, usize) {
+    let (mut found, mut strangers) = (BTreeSet::new(), 0);
+    for (a, b) in pairs {
+        let (a, b) = (a.as_path().to_owned(), b.as_path().to_owned());
+        let relatives = (0..RELATIVES).map(names).find(|(new, old)| {
+            let two = [scene.path(new), scene.path(old)];
+            two == [a.clone(), b.clone()] || two == [b.clone(), a.clone()]
+        });
+        match relatives {
+            Some(names) => {
+                found.insert(names);
+            }
+            None => strangers += 1,
+        }
+    }
+    (found.len(), strangers)
+}
+
+#[test]
+fn every_verb_finds_relatives_under_a_header_and_nobody_else() {
+    let scene = scene(3);
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let scope = Scope {
+        within: vec![PathText::from(scene.root())],
+        ..Scope::default()
+    };
+    let mut found = Vec::new();
+
+    let request = GroupsRequest {
+        scope: scope.clone(),
+        ..GroupsRequest::default()
+    };
+    let answer = groups(&snapshot, &request, scene.temp.root()).expect("groups");
+    let links = answer.body.clusters.into_iter().flat_map(|c| c.links);
+    let links = links.map(|link| (link.a, link.b));
+    found.push(("groups", judged(&scene, links)));
+
+    let (mut rows, mut entries) = (Vec::new(), Vec::new());
+    for number in 0..RELATIVES {
+        let (name, _) = names(number);
+        let path = scene.path(&name);
+        let subject = Subject::indexed(&snapshot, &path, &Params::default());
+        let subject = subject.expect("readable").expect("indexed");
+        let asked = PathText::from(path.as_path());
+        let options = FindOptions::default();
+        let answer = find::find(&snapshot, &subject, &asked, &options).expect("rows");
+        rows.extend(answer.rows.into_iter().map(|row| (asked.clone(), row.path)));
+        let (listed, _) = find::listing(&snapshot, &subject, true).expect("a listing");
+        let listed = listed.into_iter().map(|entry| PathText::from(entry.path));
+        entries.extend(listed.map(|path| (asked.clone(), path)));
+    }
+    found.push(("find", judged(&scene, rows)));
+    found.push((".similar", judged(&scene, entries)));
+
+    let request = PairsRequest {
+        scope,
+        ..PairsRequest::default()
+    };
+    let rows = pairs(&snapshot, &request).expect("pairs").rows;
+    let best = rows.into_iter().take(RELATIVES);
+    let best = best.map(|row| (row.a, row.b)).collect::<Vec<_>>();
+    found.push(("pairs", judged(&scene, best)));
+
+    println!("{found:?}");
+    for (verb, (found, strangers)) in found {
+        let few_strangers = strangers <= 1 || verb == "pairs";
+        assert!(
+            found >= LEAST && few_strangers,
+            "{verb}: {found}, {strangers}"
+        );
+    }
+}
