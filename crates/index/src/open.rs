@@ -14,6 +14,7 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use parking_lot::Mutex;
 use resemble_core::Params;
@@ -152,7 +153,9 @@ impl Index {
         let txn = store.read()?;
         let published = vec![(state::counters(&txn)?.generation, Sets::load(&txn)?)];
         drop(txn);
+        let compact_bytes = AtomicU64::new(place.bytes()?);
         let index = Self {
+            compact_bytes,
             store,
             params: *params,
             boilerplate_limit: limit,

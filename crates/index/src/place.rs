@@ -1,5 +1,6 @@
 //! Where an index is.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// A file, or nowhere.
@@ -18,10 +19,10 @@ impl Place {
         }
     }
 
-    /// Bytes on disk now; 0 in memory.
+    /// Bytes that it takes on disk now, without what was never written of the file; 0 in memory.
     pub(crate) fn bytes(&self) -> std::io::Result<u64> {
         match self {
-            Self::File(path) => Ok(std::fs::metadata(path)?.len()),
+            Self::File(path) => Ok(std::fs::metadata(path)?.blocks() * 512),
             Self::Memory => Ok(0),
         }
     }

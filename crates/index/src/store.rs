@@ -5,12 +5,15 @@
 //!    (`set_quick_repair`): after a kill, opening takes milliseconds, whatever the size, and a
 //!    crafted file cannot make a half-written commit look whole.
 //! 2. No savepoints, no non-durable commits.
-//! 3. After an I/O error redb refuses everything that is not cached until it is opened again
+//! 3. A store that was compacted is closed and opened again: only closing saves the allocator's state
+//!    without making the file larger, and whoever begins a transaction waits meanwhile.
+//! 4. After an I/O error redb refuses everything that is not cached until it is opened again
 //!    ([`Fault::Closed`]): where that cannot be, [`Store::open_unwritten`] reads the last commit.
 
 use std::fs::File;
 use std::io;
 
+use parking_lot::{MappedRwLockReadGuard, RwLock, RwLockReadGuard};
 use redb::{Builder, Database, DatabaseError, ReadableDatabase, StorageBackend};
 pub(crate) use redb::{
     ReadOnlyTable, ReadTransaction, ReadableTable, ReadableTableMetadata, Table, TableDefinition,
@@ -100,14 +103,15 @@ pub(crate) enum Refused {
 /// The open store.
 #[derive(Debug)]
 pub(crate) struct Store {
-    /// Taken only to be dropped.
-    database: Option<Database>,
+    /// Taken only to be dropped, or while it is opened again.
+    database: RwLock<Option<Database>>,
+    cache_bytes: usize,
 }
 
 impl Drop for Store {
     /// Closing a damaged file was seen to panic, like reading it.
     fn drop(&mut self) {
-        let database = self.database.take();
+        let database = self.database.get_mut().take();
         if let Err(fault) = guarded(|| {
             drop(database);
             Ok(())
@@ -154,7 +158,8 @@ impl Store {
         .map_err(|fault| Refused::Foreign(format!("{fault:?}")))?;
         match opened {
             Some(Ok(database)) => Ok(Self {
-                database: Some(database),
+                database: RwLock::new(Some(database)),
+                cache_bytes,
             }),
             Some(Err(DatabaseError::DatabaseAlreadyOpen)) => Err(Refused::InUse),
             Some(Err(DatabaseError::Storage(error))) => match error.into() {
@@ -167,12 +172,13 @@ impl Store {
         }
     }
 
-    fn database(&self) -> Result<&Database, Fault> {
-        self.database.as_ref().ok_or(Fault::Closed)
+    fn database(&self) -> Result<MappedRwLockReadGuard<'_, Database>, Fault> {
+        let open = RwLockReadGuard::try_map(self.database.read(), Option::as_ref);
+        open.map_err(|_| Fault::Closed)
     }
 
     pub(crate) fn database_mut(&mut self) -> Result<&mut Database, Fault> {
-        self.database.as_mut().ok_or(Fault::Closed)
+        self.database.get_mut().as_mut().ok_or(Fault::Closed)
     }
 
     /// Begins a read transaction on the last commit.
@@ -190,10 +196,31 @@ impl Store {
     /// Moves pages to the front of the file and cuts off the rest. `false` if a snapshot is
     /// still alive.
     pub(crate) fn compact(&mut self) -> Result<bool, Fault> {
-        match self.database_mut()?.compact() {
-            Ok(_) => Ok(true),
-            Err(redb::CompactionError::TransactionInProgress) => Ok(false),
-            Err(error) => Err(error.into()),
+        compact(self.database_mut()?)
+    }
+
+    /// The same while the store is in use; `file` is the file that it is in.
+    pub(crate) fn compact_in_use(&self, file: File) -> Result<bool, Fault> {
+        let mut slot = self.database.write();
+        if !compact(slot.as_mut().ok_or(Fault::Closed)?)? {
+            return Ok(false);
         }
+        drop(slot.take());
+        let opened = Builder::new()
+            .set_cache_size(self.cache_bytes)
+            .create_file(file);
+        *slot = Some(opened.map_err(|error| match error {
+            DatabaseError::Storage(error) => error.into(),
+            _ => Fault::Closed,
+        })?);
+        Ok(true)
+    }
+}
+
+fn compact(database: &mut Database) -> Result<bool, Fault> {
+    match database.compact() {
+        Ok(_) => Ok(true),
+        Err(redb::CompactionError::TransactionInProgress) => Ok(false),
+        Err(error) => Err(error.into()),
     }
 }

@@ -261,6 +261,7 @@ impl Indexer {
         }
         self.run_scans();
         if self.retry.is_none() {
+            self.compact();
             self.shared.open_first_scan();
         }
     }

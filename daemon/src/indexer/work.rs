@@ -101,7 +101,22 @@ impl Indexer {
             return;
         };
         if let Err(error) = index.write_measures() {
-            self.broken(&error.into());
+            return self.broken(&error.into());
+        }
+        drop(index);
+        self.compact();
+    }
+
+    /// Gives the room back that the index needs no more, if it is much. Somebody may just be asking:
+    /// then the next round does it.
+    pub(super) fn compact(&mut self) {
+        let Some(index) = self.shared.index() else {
+            return;
+        };
+        match index.compact() {
+            Ok(true) => tracing::debug!("the index was compacted"),
+            Ok(false) => {}
+            Err(error) => self.broken(&error.into()),
         }
     }
 

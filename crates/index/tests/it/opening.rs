@@ -1,7 +1,7 @@
 //! Opening files of every sort: nothing panics, nothing foreign is destroyed, nothing is mixed.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use resemble_core::Params;
@@ -188,10 +188,11 @@ fn closing_gives_space_back_and_keeps_everything() {
         )
         .unwrap();
     index.finish_bulk().unwrap();
-    let before = fs::metadata(&at.path).unwrap().len();
+    let file = fs::metadata(&at.path).unwrap();
+    let before = file.len();
     assert_eq!(
         index.snapshot().unwrap().totals().unwrap().index_bytes,
-        before
+        file.blocks() * 512
     );
     index.close().unwrap();
     let after = fs::metadata(&at.path).unwrap().len();
@@ -205,6 +206,41 @@ fn closing_gives_space_back_and_keeps_everything() {
     index.close().unwrap();
     drop(held);
     assert_eq!(sound(&open(&at.path, 1000)).totals().unwrap().files, 510);
+}
+
+/// Merging a first scan takes room for the old postings and the new ones at once.
+#[test]
+fn a_running_index_gives_back_what_it_needs_no_more() {
+    let at = folder();
+    let index = open(&at.path, 1000);
+    for batch in 0..6 {
+        let read = |n: u64| {
+            let prints: Vec<u64> = (0..300).map(|k| (n * 300 + k) * 977 % (1 << 31)).collect();
+            read(
+                format!("/{batch}/{n}"),
+                n + 1,
+                digest(n, &[n as u32], &prints),
+            )
+        };
+        let files = (batch * 1500..(batch + 1) * 1500).map(read);
+        index.apply(files.collect()).unwrap();
+    }
+    index.finish_bulk().unwrap();
+    let before = fs::metadata(&at.path).unwrap().len();
+    let held = index.snapshot().unwrap();
+    assert!(!index.compact().unwrap(), "a reader holds its pages");
+    drop(held);
+    assert!(index.compact().unwrap());
+    let after = fs::metadata(&at.path).unwrap().len();
+    assert!(after < before * 2 / 3, "{before} → {after}");
+    assert!(!index.compact().unwrap(), "there is nothing to gain");
+    // It answers and is written to, and a kill loses nothing.
+    assert_eq!(sound(&index).totals().unwrap().files, 9000);
+    index.apply(files(20_000..20_010)).unwrap();
+    std::mem::forget(index);
+    let copy = at.path.with_extension("copy");
+    fs::copy(&at.path, &copy).unwrap();
+    assert_eq!(sound(&open(&copy, 1000)).totals().unwrap().files, 9010);
 }
 
 fn ask_everything(index: &Index) {
