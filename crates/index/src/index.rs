@@ -212,9 +212,9 @@ impl Index {
         Ok(true)
     }
 
-    /// Gives unused pages back to the file system if they are a third of the file or more, as after a
-    /// first scan, whose merges need room for the old postings beside the new ones. Nobody can ask
-    /// meanwhile: half a second for an index of 100 MB. Says whether it was done: not while a
+    /// Gives unused pages back to the file system if they are a third of the file or more, as after
+    /// a first scan, whose merges need room for the old postings beside the new ones. Nobody can
+    /// ask meanwhile: half a second for an index of 100 MB. Says whether it was done: not while a
     /// [`Snapshot`] lives.
     pub fn compact(&self) -> Result<bool, ApplyError> {
         /// Fewer bytes are not worth it.

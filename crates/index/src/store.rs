@@ -5,8 +5,9 @@
 //!    (`set_quick_repair`): after a kill, opening takes milliseconds, whatever the size, and a
 //!    crafted file cannot make a half-written commit look whole.
 //! 2. No savepoints, no non-durable commits.
-//! 3. A store that was compacted is closed and opened again: only closing saves the allocator's state
-//!    without making the file larger, and whoever begins a transaction waits meanwhile.
+//! 3. A store that was compacted is closed and opened again: only closing saves the allocator's
+//!    state without making the file larger, and whoever begins a transaction waits meanwhile. redb
+//!    compacts without rule 1: after a kill in that moment, opening walks the file to repair it.
 //! 4. After an I/O error redb refuses everything that is not cached until it is opened again
 //!    ([`Fault::Closed`]): where that cannot be, [`Store::open_unwritten`] reads the last commit.
 

@@ -107,8 +107,8 @@ impl Indexer {
         self.compact();
     }
 
-    /// Gives the room back that the index needs no more, if it is much. Somebody may just be asking:
-    /// then the next round does it.
+    /// Gives the room back that the index needs no more, if it is much. Somebody may just be
+    /// asking: then the next round does it.
     pub(super) fn compact(&mut self) {
         let Some(index) = self.shared.index() else {
             return;

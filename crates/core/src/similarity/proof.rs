@@ -39,8 +39,9 @@ pub use members::ProvableMembers;
 /// Words in a shingle, the least length of a run that covers.
 const SHINGLE: usize = Params::SHINGLE;
 
-/// A run of so many bytes of words is a *passage*: some twenty words that nobody writes twice by chance.
-/// `docs/similarity.md` has what a greater and a smaller one find, and what they show besides.
+/// A run of so many bytes of words is a *passage*: some twenty words that nobody writes twice by
+/// chance. `docs/similarity.md` has what a greater and a smaller one find, and what they show
+/// besides.
 pub const PASSAGE: ByteLen = ByteLen(128);
 
 /// A text as its shingles.
@@ -303,8 +304,8 @@ impl<'a> CoverWalk<'a> {
         }
     }
 
-    /// The next run: shingles that follow each other, which may be none. Returns how many bytes they
-    /// are over. That of one to four words is over as many as there are.
+    /// The next run: shingles that follow each other, which may be none. Returns how many bytes
+    /// they are over. That of one to four words is over as many as there are.
     pub(super) fn add(&mut self, shingles: Range<usize>) -> u64 {
         if shingles.is_empty() {
             return 0;

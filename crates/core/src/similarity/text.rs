@@ -110,8 +110,8 @@ impl ReadText {
         self.shingles.shrink_to_fit();
     }
 
-    /// The text by the numbers of its shingles, from 1: 0 is one that no other text has. `texts` says
-    /// of a number, from 0, how many texts have it.
+    /// The text by the numbers of its shingles, from 1: 0 is one that no other text has. `texts`
+    /// says of a number, from 0, how many texts have it.
     pub fn numbered(self, mut numbers: Vec<u32>, texts: impl Fn(u32) -> u32) -> Text {
         let mut places = self.places;
         let mut all = numbers.iter();

@@ -25,7 +25,8 @@ pub(crate) fn is_listed(
     })
 }
 
-/// A file that is too small to judge quotes another one if that has so much of it and so many bytes.
+/// A file that is too small to judge quotes another one if that has so much of it and so many
+/// bytes.
 const QUOTED_OF_SMALL: (f64, ByteLen) = (Relation::MOSTLY, ByteLen(64));
 
 /// Whether a pair without a relation is still one of a text and its quotation: they have a rare

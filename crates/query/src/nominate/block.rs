@@ -124,8 +124,8 @@ impl PostingBlock {
         }
     }
 
-    /// Calls `found` with each pair of places (the lesser first) that have anything in common, on so
-    /// many threads, each with a state of its own; returns the states, or the first failure. The
+    /// Calls `found` with each pair of places (the lesser first) that have anything in common, on
+    /// so many threads, each with a state of its own; returns the states, or the first failure. The
     /// pairs of one lesser place follow each other on one thread.
     pub(crate) fn nominees<S: Send, E: Send + From<Stopped>>(
         &self,

@@ -1,4 +1,5 @@
-//! Relatives under a header that is most of each file, and that many otherwise different files have.
+//! Relatives under a header that is most of each file, and that many otherwise different files
+//! have.
 
 use std::collections::BTreeSet;
 

@@ -184,7 +184,8 @@ proptest! {
     }
 }
 
-/// What stands between the last sample of a header and the first of what follows is told by neither.
+/// What stands between the last sample of a header and the first of what follows is told by
+/// neither.
 #[test]
 fn little_that_is_left_by_words_says_nothing() {
     let rarity = Rarity {

@@ -11,11 +11,11 @@
 //! # Families
 //!
 //! Near-copies are no boilerplate, however many they are. How common a shingle is is told by how
-//! many *otherwise different* texts have it: a family ([`Families`]) counts once. What more than the
-//! limit of these have nominates nobody. And what more than [`FAMILY`] texts have, which are then
-//! near-copies of few, nominates for each text the first of them and its neighbours in the order of
-//! paths: time and memory stay linear, and the answer says how many texts have fewer rows than
-//! near-copies.
+//! many *otherwise different* texts have it: a family ([`Families`]) counts once. What more than
+//! the limit of these have nominates nobody. And what more than [`FAMILY`] texts have, which are
+//! then near-copies of few, nominates for each text the first of them and its neighbours in the
+//! order of paths: time and memory stay linear, and the answer says how many texts have fewer rows
+//! than near-copies.
 //!
 //! # Memory
 //!
