@@ -127,7 +127,7 @@ impl IndexNeighbours {
 
 fn neighbour(similar: Similar) -> Neighbour {
     Neighbour {
-        a_in_b: similar.measures.a_in_b.unwrap_or(Score::ZERO),
+        a_in_b: similar.least().a_in_b.unwrap_or(Score::ZERO),
         identical: similar.relation == Some(Relation::Identical),
         relation: similar.relation.map_or("", Relation::word),
         target: similar.path,

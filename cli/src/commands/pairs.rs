@@ -64,6 +64,7 @@ impl Verb for Pairs<'_> {
             min_shared: selection.min_shared,
             top: selection.top,
             exact: measuring.exact,
+            estimate: self.args.estimate,
             unit: measuring.unit,
             text: self.args.layer.text,
             all: self.args.all,

@@ -60,6 +60,7 @@ fn pair() -> PairRow {
         relation: Some(Relation::Contains),
         unit: MeasureUnit::Words,
         estimate: false,
+        interval: None,
         identical: false,
         copies: None,
         discount: Discount::default(),

@@ -9,7 +9,7 @@
 #![allow(clippy::print_stdout)]
 
 use resemble_core::similarity::proof::Provable;
-use resemble_core::similarity::{NoBoilerplate, Unit, estimate_texts};
+use resemble_core::similarity::{Estimated, NoBoilerplate, Prepared, Unit, estimate_with_interval};
 use resemble_core::{ContentKind, Digest, Params, Score};
 use resemble_testutil::random::Random;
 
@@ -99,6 +99,7 @@ type Kind = (&'static str, fn(&[u8], &mut Random) -> Vec<u8>, [f64; 4]);
 
 fn check(size: usize, kinds: &[Kind]) {
     let params = Params::default();
+    let (mut held, mut all) = (0, 0);
     for &(kind, edit, [bias, mean, words_bias, words_mean]) in kinds {
         let mut random = Random::new(size as u64);
         let (mut bytes, mut words) = (Errors::default(), Errors::default());
@@ -109,7 +110,23 @@ fn check(size: usize, kinds: &[Kind]) {
             let of = |bytes: &[u8]| Provable::new(ContentKind::Text, bytes.to_vec());
             let exact = of(&a).measure(&of(&b), Unit::Words).measures;
             let (of_a, of_b) = (Digest::of(&a, &params), Digest::of(&b, &params));
-            let found = estimate_texts(&of_a.sketch(), &of_b.sketch(), &NoBoilerplate);
+            let [ready_a, ready_b] =
+                [&of_a, &of_b].map(|digest| Prepared::of(&digest.sketch(), &NoBoilerplate));
+            let words_of = Some(Unit::Words);
+            let Estimated {
+                measures: found,
+                interval,
+            } = estimate_with_interval(&ready_a, &ready_b, words_of, &NoBoilerplate);
+            for (ends, truth) in [
+                (interval.a_in_b, exact.a_in_b),
+                (interval.b_in_a, exact.b_in_a),
+                (interval.resemblance, exact.resemblance),
+            ] {
+                let (low, high) = ends.expect("judged");
+                let truth = truth.expect("judged");
+                all += 1;
+                held += usize::from(low <= truth && truth <= high);
+            }
             bytes.add(found.a_in_b, exact.a_in_b);
             bytes.add(found.b_in_a, exact.b_in_a);
             words.add(found.resemblance, exact.resemblance);
@@ -121,6 +138,8 @@ fn check(size: usize, kinds: &[Kind]) {
             words_mean,
         );
     }
+    println!("{size} bytes: the intervals hold {held} of {all}");
+    assert!(held * 100 >= all * 90, "{size} bytes: {held} of {all}");
 }
 
 #[test]

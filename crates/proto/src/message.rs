@@ -39,8 +39,8 @@ mod templates;
 mod why;
 
 pub use answer::{
-    Answer, CoverRow, Discount, DumpRow, End, Failure, FailureKind, FindRow, Header, Hello, Layer,
-    Looked, PairRow, Reply, SoftError, SoftErrorKind, reason,
+    Answer, CoverRow, Discount, DumpRow, End, EstimateInterval, Failure, FailureKind, FindRow,
+    Header, Hello, Layer, Looked, PairRow, Reply, SoftError, SoftErrorKind, reason,
 };
 pub use compare::{
     CompareClass, CompareOptions, ComparePart, CompareRequest, CompareRow, CompareSummary,

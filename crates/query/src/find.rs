@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use resemble_core::StopFlag;
 use resemble_core::similarity::discount::Rarity;
-use resemble_core::similarity::{Sketch, Unit};
+use resemble_core::similarity::{Interval, Sketch, Unit};
 use resemble_core::{
     ByteLen, ChunkList, ContentId, ContentKind, Digest, FileId, Measures, Params, Relation, Score,
     Signature,
@@ -286,22 +286,24 @@ pub struct Similar {
     pub discount: Discount,
     /// How rare what they share is; `None`: nothing of it is common.
     pub rarity: Option<Rarity>,
-    /// Where the larger containment lies in 19 cases of 20, if it is an estimate.
-    pub interval: Option<(Score, Score)>,
+    /// Where the measures lie in 19 cases of 20, if they are estimates of two contents.
+    pub interval: Option<Interval>,
     /// Both are texts that differ in so many numbers and in nothing else, as far as that was looked
     /// at.
     pub numbers: Option<u64>,
 }
 
 impl Similar {
-    fn score(&self) -> Score {
-        self.measures.containment().unwrap_or(Score::ZERO)
+    /// What the measures are at least: by that it is ranked, and named.
+    pub fn least(&self) -> Measures {
+        let interval = self.interval;
+        interval.map_or(self.measures, |interval| interval.least(&self.measures))
     }
 
     /// What its place in an answer depends on.
     fn place(&self) -> (Score, &Measures, &[u8]) {
         (
-            self.score(),
+            self.least().containment().unwrap_or(Score::ZERO),
             &self.measures,
             self.shown.as_os_str().as_encoded_bytes(),
         )
@@ -351,9 +353,7 @@ pub fn find(
         resemblance: Fraction::from(similar.measures.resemblance),
         shared_bytes: similar.measures.shared_bytes.0,
         discount: similar.discount,
-        interval: similar
-            .interval
-            .map(|(low, high)| [Fraction::from(low), Fraction::from(high)]),
+        interval: similar.interval.map(Into::into),
         differs: similar.numbers.map(|_| Differs::OnlyInNumbers),
         numbers: similar.numbers,
     });
@@ -433,6 +433,7 @@ fn search(
 }
 
 /// What the subject is compared by: its digest without what is template.
+#[derive(Clone)]
 struct Payload<'a> {
     size: ByteLen,
     chunks: Cow<'a, ChunkList>,
@@ -464,6 +465,15 @@ impl<'a> Payload<'a> {
             };
         }
         self
+    }
+
+    /// The same with nothing borrowed.
+    fn into_owned(self) -> Payload<'static> {
+        Payload {
+            size: self.size,
+            chunks: Cow::Owned(self.chunks.into_owned()),
+            signature: Cow::Owned(self.signature.into_owned()),
+        }
     }
 
     fn sketch(&self) -> Sketch<'_> {

@@ -16,14 +16,14 @@ use std::collections::HashSet;
 
 use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::proof::{Proven, unit_of};
-use resemble_core::similarity::{Proof, Unit};
+use resemble_core::similarity::{Estimated, Proof, Unit};
 use resemble_core::{ByteLen, ContentId, ContentKind, Measures, Relation, Score, similarity};
 use resemble_index::{ReadError, Snapshot};
 use resemble_proto::message::{Answer, Layer, PairRow, PairScore, PairsRequest};
 use resemble_scan::parts::PartReader;
 
 use crate::ask::AskError;
-use crate::judge::estimate::{enough_shared, estimate_in};
+use crate::judge::estimate::{enough_shared, estimate_in, shown_in};
 use crate::judge::matched::{Match, all_words};
 use crate::nominate::block::PostingBlock;
 use crate::nominate::evidence::{Counts, Kept};
@@ -140,10 +140,10 @@ pub fn pairs_with_parts(
         reader,
         contents: &wanted,
         asked: request.unit.into(),
-        budget: if request.exact {
-            ByteLen(u64::MAX)
-        } else {
-            COMPARED
+        budget: match request {
+            PairsRequest { estimate: true, .. } => ByteLen::ZERO,
+            PairsRequest { exact: true, .. } => ByteLen(u64::MAX),
+            _ => COMPARED,
         },
     };
     let (measured, unread) = prover.prove(&drafts)?;
@@ -174,6 +174,7 @@ pub fn pairs_with_parts(
     errors.dedup();
     let mut rows = Vec::new();
     let matched = question.best_of(matched);
+    let part_reader = part_reader.filter(|_| !request.estimate);
     let matched = question.by_members(matched, part_reader)?;
     for (owners, matched) in &matched {
         question.rows(*owners, matched, &mut rows);
@@ -240,7 +241,7 @@ fn texts_among(
     let texts = texts.map(|((content, _), is_text)| is_text.then_some(*content));
     let texts: Vec<Option<WantedContent>> = texts.collect();
     let all: ByteLen = texts.iter().flatten().map(|content| content.size).sum();
-    if all > TEXTS_READ && !request.exact {
+    if request.estimate || all > TEXTS_READ && !request.exact {
         return Ok(Vec::new());
     }
     Ok(texts)
@@ -316,7 +317,15 @@ impl<'a> Question<'a> {
 
     /// What sorts, if anything is known of it.
     fn score(&self, matched: &Match) -> Option<Score> {
-        let measures = &matched.measures;
+        self.score_by(&matched.measures, matched)
+    }
+
+    /// What ranks: of an estimate what the score is at least.
+    fn rank(&self, matched: &Match) -> Option<Score> {
+        self.score_by(&matched.least(), matched)
+    }
+
+    fn score_by(&self, measures: &Measures, matched: &Match) -> Option<Score> {
         let told = match self.request.score {
             PairScore::Containment => measures.containment(),
             PairScore::Resemblance => measures.resemblance,
@@ -391,7 +400,7 @@ impl<'a> Question<'a> {
     ) where
         'a: 'm,
     {
-        let Some(score) = self.score(matched) else {
+        let Some(scores) = self.score(matched).zip(self.rank(matched)) else {
             return;
         };
         let scoped: &'m ScopedFiles = self.scoped;
@@ -401,7 +410,7 @@ impl<'a> Question<'a> {
             let Some((one, other)) = named_alike(&ones) else {
                 return;
             };
-            let mut of_all = row((one, other), score, matched);
+            let mut of_all = row((one, other), scores, matched);
             of_all.copies = Some(ones.len() as u64);
             rows.push(of_all);
             return;
@@ -409,7 +418,7 @@ impl<'a> Question<'a> {
         for (at, &one) in ones.iter().enumerate() {
             let others = if a == b { &ones[at + 1..] } else { &others[..] };
             for &other in others {
-                rows.push(row((one, other), score, matched));
+                rows.push(row((one, other), scores, matched));
             }
         }
     }
@@ -461,16 +470,25 @@ impl WorkerPairs {
                 ..Match::new(found.relation, Layer::Bytes, found.measures, sizes)
             }
         } else {
-            let (measures, sizes) = (question.estimate((a, b)), (a.size, b.size));
-            let relation = if same_words(a.words, b.words) {
-                Some(Relation::SameText)
-            } else {
-                let least = question.min_shared();
-                similarity::relation(false, sizes.0, sizes.1, &measures, least)
-            };
-            Match {
+            let sizes = (a.size, b.size);
+            let Estimated { measures, interval } =
+                shown_in(unit, (&sketches.0, a.kind), (&sketches.1, b.kind));
+            let least = question.min_shared();
+            let relation = similarity::relation(false, sizes.0, sizes.1, &measures, least);
+            let found = Match {
                 unit: unit_of(a.kind, b.kind, unit),
+                interval: Some(Box::new(interval)),
                 ..Match::new(relation, Layer::Bytes, measures, sizes)
+            };
+            if same_words(a.words, b.words) {
+                Match {
+                    relation: Some(Relation::SameText),
+                    measures: all_words(&measures),
+                    interval: None,
+                    ..found
+                }
+            } else {
+                found
             }
         };
         let rarity = counts.rarity(&sketches.0, &sketches.1);

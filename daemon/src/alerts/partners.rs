@@ -58,7 +58,7 @@ pub(super) fn alike(
 /// true share may be enough.
 pub(super) fn alike_before(snapshot: &Snapshot, path: &Path) -> Result<Vec<PathBuf>, AskError> {
     let may_be_enough = |similar: &Similar| {
-        let most = similar.interval.map(|(_, most)| most);
+        let most = similar.interval.and_then(|interval| interval.most());
         is_enough(similar, most.or(similar.measures.containment()))
     };
     let similar = files_like(snapshot, path, None)?.filter(may_be_enough);

@@ -7,8 +7,8 @@
 //!    common chunks prove, `shared_bytes / size`.
 //! 3. **Resemblance** is shared / union. For sets of windows that is the plain (unbiased) ratio of
 //!    the samples. For the word-5-shingles of two texts ([`estimate_texts`]) it follows from the
-//!    same fit: a gap of g windows spoils the shingles of about g - 63 + 27 bytes, the bytes edited
-//!    and four to five words around them; each shingle stands for as many bytes in either file.
+//!    same fit: if p and q are the shares of the shingles of one and of the other, it is
+//!    1 / (1/p + 1/q - 1).
 //! 4. **Too little evidence is none.** One common window is a phrase, a path, a line of a licence.
 //!    A pair with fewer than two common fingerprints and no common chunk shares nothing (0). A file
 //!    with fewer than two usable samples could never show more, so unless a chunk speaks for it
@@ -21,9 +21,12 @@ use crate::ids::{ByteLen, Score};
 use crate::params::Params;
 use crate::similarity::chunks::Layout;
 use crate::similarity::gaps::{Evidence, Fit};
+use crate::similarity::interval::{Outcomes, bound};
 use crate::similarity::pattern::Pattern;
 use crate::similarity::prepared::Prepared;
-use crate::similarity::{Boilerplate, Measures, Sketch, Unit, WINDOW, too_small};
+use crate::similarity::{
+    Boilerplate, Estimated, Interval, Measures, Sketch, Unit, WINDOW, too_small,
+};
 
 /// Fewest common fingerprints that are evidence without a common chunk.
 const LEAST_SHARED: u64 = 2;
@@ -58,6 +61,21 @@ pub fn estimate_prepared(
     }
 }
 
+/// [`estimate_prepared`] with the intervals of all three measures, for what is shown: ten times the
+/// work.
+pub fn estimate_with_interval(
+    a: &Prepared,
+    b: &Prepared,
+    texts: Option<Unit>,
+    boilerplate: &dyn Boilerplate,
+) -> Estimated {
+    let pair = PreparedPair::of(a, b, boilerplate);
+    match texts {
+        None => pair.estimated(ResemblanceUnit::Windows, Unit::Bytes),
+        Some(unit) => pair.estimated(ResemblanceUnit::Words, unit),
+    }
+}
+
 /// What was sampled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ResemblanceUnit {
@@ -76,6 +94,8 @@ struct PreparedPair {
 /// The evidence as it lies in one of the files.
 struct Side {
     size: ByteLen,
+    /// Distinct windows, and their standard deviation as a share.
+    distinct: (f64, f64),
     /// Windows per sample.
     spacing: f64,
     samples: Pattern,
@@ -100,6 +120,7 @@ impl PreparedPair {
         let samples = a.common_samples(b, level);
         let side = |content: &Prepared, (samples, chunks): (Pattern, Layout)| Side {
             size: content.size,
+            distinct: content.distinct(),
             spacing: 2f64.powi(i32::from(level)),
             samples,
             chunks,
@@ -136,10 +157,9 @@ impl PreparedPair {
             (None, None) => None,
             _ if unrelated => Some(0.0),
             (Some(of_a), Some(of_b)) if unit == ResemblanceUnit::Words => {
-                let sizes = [a.size.0 as f64, b.size.0 as f64];
-                let shared = 0.5 * (of_a.shingles * sizes[0] + of_b.shingles * sizes[1]);
-                let shared = shared.min(sizes[0]).min(sizes[1]);
-                Some(shared / (sizes[0] + sizes[1] - shared))
+                let both = of_a.shingles * of_b.shingles;
+                let union = of_a.shingles + of_b.shingles - both;
+                Some(if union > 0.0 { both / union } else { 0.0 })
             }
             _ => {
                 let union = a.samples.total + b.samples.missing();
@@ -159,8 +179,121 @@ impl PreparedPair {
     }
 }
 
+impl PreparedPair {
+    fn estimated(&self, unit: ResemblanceUnit, containments: Unit) -> Estimated {
+        let Self { proven, a, b } = self;
+        let mut measures = self.measures(unit, containments);
+        let proven = proven.unwrap_or(ByteLen::ZERO);
+        let mut interval = Interval::default();
+        let sides = [
+            (a, &mut measures.a_in_b, &mut interval.a_in_b),
+            (b, &mut measures.b_in_a, &mut interval.b_in_a),
+        ];
+        for (side, share, interval) in sides {
+            if let Some(share) = share {
+                let repeated = match unit {
+                    ResemblanceUnit::Windows => side.repeated(),
+                    ResemblanceUnit::Words => Repeated::default(),
+                };
+                *share = Score::new(repeated.mean(share.get()));
+                let outcomes = side.outcomes(proven, unit, containments);
+                *interval = Some(repeated.spread(outcomes).interval());
+            }
+        }
+        if let Some(share) = measures.resemblance {
+            let (all, shared) = (
+                a.samples.total + b.samples.missing(),
+                a.samples.shared as f64,
+            );
+            let of = all.max(1) as f64 / (1.0 - 1.0 / a.spacing).max(0.05);
+            // Both were looked at because of the samples that they share.
+            let chosen = (share.get() - shared.min(1.0) / all.max(1) as f64).max(0.0);
+            interval.resemblance = Some((
+                Score::new(bound(chosen, of, -1.96)),
+                Score::new(bound(share.get(), of, 1.96)),
+            ));
+        }
+        Estimated { measures, interval }
+    }
+}
+
+/// What a file says more than once, as a share of it: of that the samples know nothing.
+#[derive(Clone, Copy, Debug, Default)]
+struct Repeated {
+    share: f64,
+    deviation: f64,
+}
+
+impl Repeated {
+    /// How much of what is repeated is shared beyond the share of the rest: padding is in every
+    /// binary, and what a file repeats is in whatever has a part of it.
+    const SHARED: [(f64, f64); 3] = [(1.0, 0.0), (2.0, 0.5), (3.0, 1.0)];
+
+    fn share_of_all(repeated: f64, share: f64, more: f64) -> f64 {
+        share + repeated.clamp(0.0, 1.0) * (1.0 - share) * more
+    }
+
+    /// What a share of what is distinct comes to.
+    fn mean(self, share: f64) -> f64 {
+        let sum: f64 = Self::SHARED
+            .iter()
+            .map(|&(weight, more)| weight * more)
+            .sum();
+        let all: f64 = Self::SHARED.iter().map(|&(weight, _)| weight).sum();
+        Self::share_of_all(self.share, share, sum / all)
+    }
+
+    /// The same of what may be true.
+    fn spread(self, outcomes: Outcomes) -> Outcomes {
+        if self.share <= 0.0 && self.deviation <= 0.0 {
+            return outcomes;
+        }
+        let mut spread = Outcomes::default();
+        for (weight, share) in outcomes.thinned().0 {
+            for (of, more) in Self::SHARED {
+                for (errors, chance) in [(-1.2, 1.0), (0.0, 2.0), (1.2, 1.0)] {
+                    let repeated = self.share + errors * self.deviation;
+                    let all = Self::share_of_all(repeated, share, more);
+                    spread.0.push((weight * of * chance, all));
+                }
+            }
+        }
+        spread
+    }
+}
+
 impl Side {
+    fn repeated(&self) -> Repeated {
+        let windows = (self.size.0 as f64 - WINDOW + 1.0).max(1.0);
+        let (distinct, deviation) = self.distinct;
+        let distinct = (distinct / windows).min(1.0);
+        Repeated {
+            share: 1.0 - distinct,
+            deviation: distinct * deviation,
+        }
+    }
+
     fn shares(&self, proven: ByteLen, unit: ResemblanceUnit) -> Shares {
+        self.of_evidence(proven, unit, |evidence, shares| shares(evidence.fit()))
+    }
+
+    fn outcomes(&self, proven: ByteLen, unit: ResemblanceUnit, containments: Unit) -> Outcomes {
+        self.of_evidence(proven, unit, |evidence, shares| {
+            let outcomes = evidence.outcomes().into_iter();
+            let shares = outcomes.map(|(weight, fit)| match containments {
+                Unit::Bytes => (weight, shares(fit).bytes),
+                Unit::Words => (weight, shares(fit).words),
+            });
+            Outcomes(shares.collect())
+        })
+    }
+
+    fn of_evidence<T>(
+        &self,
+        proven: ByteLen,
+        unit: ResemblanceUnit,
+        make: impl FnOnce(&Evidence<'_>, &dyn Fn(Fit) -> Shares) -> T,
+    ) -> T {
         let size = self.size.0 as f64;
         let Self {
             samples,
@@ -173,7 +306,7 @@ impl Side {
             ResemblanceUnit::Words => (Params::SHINGLE as f64 - 1.0, WORD, 1.0),
         };
         let windows = (size / bytes - free).max(1.0);
-        let Fit { missing, gaps, .. } = Evidence {
+        let evidence = Evidence {
             samples,
             chunks,
             spacing: *spacing,
@@ -181,24 +314,26 @@ impl Side {
             free,
             unit: bytes,
             small,
-        }
-        .fit();
-        let uncovered = windows * (missing - gaps * free) * bytes;
-        let of_words = 1.0 - uncovered / size;
-        // Of texts what lies between two edits counts from 64 bytes on: with gaps at random, d to a
-        // shared byte, the share of the bytes in runs of at least l is (1 + d·l)·e^(-d·l).
-        let uncovered = if unit == ResemblanceUnit::Words {
-            let shared = (size - uncovered).max(0.0);
-            let between = WINDOW * gaps * windows / shared.max(1.0);
-            size - shared * (1.0 + between) * (-between).exp()
-        } else {
-            uncovered
         };
         let proven = (proven.0 as f64 / size).min(1.0);
-        Shares {
-            bytes: (1.0 - uncovered / size).clamp(proven, 1.0),
-            words: of_words.clamp(0.0, 1.0),
-            shingles: (1.0 - missing).clamp(0.0, 1.0),
-        }
+        make(&evidence, &|Fit { missing, gaps }| {
+            let uncovered = windows * (missing - gaps * free) * bytes;
+            let of_words = 1.0 - uncovered / size;
+            // Of texts what lies between two edits counts from 64 bytes on: with gaps at random, d
+            // to a shared byte, the share of the bytes in runs of at least l is
+            // (1 + d·l)·e^(-d·l).
+            let uncovered = if unit == ResemblanceUnit::Words {
+                let shared = (size - uncovered).max(0.0);
+                let between = WINDOW * gaps * windows / shared.max(1.0);
+                size - shared * (1.0 + between) * (-between).exp()
+            } else {
+                uncovered
+            };
+            Shares {
+                bytes: (1.0 - uncovered / size).clamp(proven, 1.0),
+                words: of_words.clamp(0.0, 1.0),
+                shingles: (1.0 - missing).clamp(0.0, 1.0),
+            }
+        })
     }
 }

@@ -14,6 +14,8 @@ use crate::similarity::{Boilerplate, Sketch};
 pub struct Prepared {
     pub(super) size: ByteLen,
     pub(super) level: u8,
+    /// How many samples there are, boilerplate included.
+    pub(super) sampled: u64,
     /// Usable samples, in the order of the file.
     samples: Vec<Fingerprint>,
     /// The same with their places in `samples`, sorted.
@@ -55,11 +57,20 @@ impl Prepared {
         Self {
             size: sketch.size,
             level: sketch.signature.level,
+            sampled: sketch.signature.fingerprints.len() as u64,
             samples,
             sorted,
             chunks,
             runs,
         }
+    }
+
+    /// How many distinct windows it has, and the standard deviation of that as a share of it.
+    pub(super) fn distinct(&self) -> (f64, f64) {
+        let sampled = self.sampled as f64;
+        let known = 1.0 - 0.5f64.powi(i32::from(self.level));
+        let deviation = (known / sampled.max(1.0)).sqrt();
+        (sampled * 2f64.powi(i32::from(self.level)), deviation)
     }
 
     /// Whether it has this fingerprint, unless that is boilerplate.

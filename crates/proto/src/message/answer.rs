@@ -4,7 +4,8 @@ use std::io;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use resemble_core::Relation;
+use resemble_core::similarity::Interval;
+use resemble_core::{Relation, Score};
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
@@ -315,6 +316,33 @@ pub struct Discount {
     pub reason: Option<String>,
 }
 
+/// From where to where the figures of an estimate lie in 19 cases of 20. Rows stand in the order of
+/// the lower ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EstimateInterval {
+    /// Of the share of a that is in b.
+    pub a_in_b: [Fraction; 2],
+    /// Of the share of b that is in a.
+    pub b_in_a: [Fraction; 2],
+    /// Of shared over union.
+    pub resemblance: [Fraction; 2],
+}
+
+impl From<Interval> for EstimateInterval {
+    fn from(interval: Interval) -> Self {
+        let ends = |ends: Option<(Score, Score)>| {
+            ends.map_or([Fraction::NONE; 2], |(low, high)| {
+                [Fraction::from(low), Fraction::from(high)]
+            })
+        };
+        Self {
+            a_in_b: ends(interval.a_in_b),
+            b_in_a: ends(interval.b_in_a),
+            resemblance: ends(interval.resemblance),
+        }
+    }
+}
+
 /// A file similar to the subject (a: the subject, b: this file).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FindRow {
@@ -344,10 +372,9 @@ pub struct FindRow {
     pub resemblance: Fraction,
     /// Proven common bytes, a lower bound.
     pub shared_bytes: u64,
-    /// The interval in which the larger containment lies in 19 cases of 20; absent: the containment
-    /// is known.
+    /// Where the figures lie, if they are estimates of two contents; else absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub interval: Option<[Fraction; 2]>,
+    pub interval: Option<EstimateInterval>,
     /// `only in numbers`, if both texts were read and differ in nothing else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub differs: Option<Differs>,
@@ -399,6 +426,9 @@ pub struct PairRow {
     /// The figures are estimates; else they are those of the contents.
     #[serde(default)]
     pub estimate: bool,
+    /// Where the figures lie, if they are estimates of two contents; else absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<EstimateInterval>,
     /// Whether both have equal bytes: only such pairs are 100 % in text. In JSON only if true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub identical: bool,

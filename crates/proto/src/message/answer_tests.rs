@@ -28,7 +28,11 @@ fn rows_read_as_the_contract_says() {
         b_in_a: Fraction::from_millionths(970_001),
         resemblance: Fraction::ZERO,
         shared_bytes: 0,
-        interval: None,
+        interval: Some(EstimateInterval {
+            a_in_b: [Fraction::from_millionths(940_000), Fraction::ONE],
+            b_in_a: [Fraction::ZERO, Fraction::from_millionths(980_000)],
+            resemblance: [Fraction::NONE; 2],
+        }),
         differs: None,
         numbers: None,
         discount: Discount::default(),
@@ -36,7 +40,9 @@ fn rows_read_as_the_contract_says() {
     let expected = "{\"row\":{\"file\":\"report.txt\",\"path\":\"/srv/\u{fffd}\",\
         \"path_b64\":\"L3Nydi//\",\"relation\":\"same-text\",\"unit\":\"words\",\
         \"layer\":\"text\",\"estimate\":true,\
-        \"a_in_b\":1.000000,\"b_in_a\":0.970001,\"resemblance\":0.000000,\"shared_bytes\":0}}";
+        \"a_in_b\":1.000000,\"b_in_a\":0.970001,\"resemblance\":0.000000,\"shared_bytes\":0,\
+        \"interval\":{\"a_in_b\":[0.940000,1.000000],\"b_in_a\":[0.000000,0.980000],\
+        \"resemblance\":[null,null]}}}";
     assert_eq!(json(&Reply::Row(&find)), expected);
     assert_eq!(
         serde_json::from_str::<Reply<FindRow>>(expected).unwrap(),
@@ -55,6 +61,7 @@ fn rows_read_as_the_contract_says() {
         relation: Some(Relation::Contained),
         unit: MeasureUnit::Words,
         estimate: false,
+        interval: None,
         identical: false,
         copies: None,
         discount: Discount::default(),
@@ -195,6 +202,7 @@ fn requests_as_a_newcomer_would_type_them() {
             min_shared: None,
             top: None,
             exact: false,
+            estimate: false,
             all: false,
         })
     );
@@ -225,6 +233,7 @@ fn a_request_survives_the_wire() {
             min_shared: Some(1),
             top: Some(2),
             exact: true,
+            estimate: true,
             all: true,
         }),
         Request::Alerts { follow: true },

@@ -306,6 +306,7 @@ pub struct Inode {
 
 /// `pairs`: every pair among the files of some directories.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[allow(clippy::struct_excessive_bools)] // each is a switch of its own
 pub struct PairsRequest {
     /// The files; `within` is not empty.
     #[serde(flatten)]
@@ -325,6 +326,9 @@ pub struct PairsRequest {
     /// Compute the measures on the bytes of both files.
     #[serde(default)]
     pub exact: bool,
+    /// Read nothing: all figures but those of equal contents are estimates.
+    #[serde(default)]
+    pub estimate: bool,
     /// What the measures are about.
     #[serde(default)]
     pub unit: MeasureUnit,

@@ -21,7 +21,7 @@ use super::held::HeldNominee;
 use super::prover::{Budget, Prover, SubjectSide, UnmeasuredPair};
 use super::{NomineeBound, Payload, Similar, Subject, Wanted, holders, nominated};
 use crate::ask::AskError;
-use crate::judge::estimate::{enough_shared, interval_at, prepared_in};
+use crate::judge::estimate::{enough_shared, prepared_in, shown_in};
 use crate::judge::listing;
 use crate::judge::listing::is_quotation;
 use crate::judge::matched::{Match, relate};
@@ -79,6 +79,7 @@ pub(super) fn search_in(
         own_place: own_place(snapshot, subject)?,
         faces: Faces::of(ContentKind::Empty, []),
         drafts: Vec::new(),
+        subjects: HashMap::new(),
         rows: HashMap::new(),
         further: 0,
         counted: HashMap::new(),
@@ -124,6 +125,8 @@ struct Search<'a> {
     faces: Faces,
     /// What is to be measured on the contents.
     drafts: Vec<Draft>,
+    /// What the index keeps, or would keep, of the renditions of the subject.
+    subjects: HashMap<Rendition, (Payload<'static>, ContentKind)>,
     rows: HashMap<Place, Match>,
     /// [`FoundRows::further`].
     further: usize,
@@ -156,6 +159,8 @@ impl Search<'_> {
         self.further = self.further.max(counts.cut_copies(&mut nominees, most));
         let kept = payload.kept(digest.kind, snapshot.params());
         let sketch = kept.sketch();
+        let subject = (kept.clone().into_owned(), digest.kind);
+        self.subjects.insert(rendition, subject);
         let common = Either(&known, &counts);
         let own = Prepared::of(&sketch, &common);
         for nominee in nominees {
@@ -393,12 +398,14 @@ impl Search<'_> {
                     self.prover.measure_members(ours, (draft.place, theirs))?
                 }
             };
-            let estimate = draft.estimate.clone();
-            let found = proven.map_or(estimate, |proven| Match {
-                rarity: draft.rarity_of_all,
-                has_rare_text: draft.passage.is_some(),
-                ..proven
-            });
+            let found = match proven {
+                Some(proven) => Match {
+                    rarity: draft.rarity_of_all,
+                    has_rare_text: draft.passage.is_some(),
+                    ..proven
+                },
+                None => self.unproven(&draft)?,
+            };
             let found = match &draft.compared {
                 DraftSides::Contents(subject, _, row) => {
                     self.with_rare_words(subject, row, found)?
@@ -468,16 +475,38 @@ impl Search<'_> {
         let related = relate(a, b, sizes, pair.measures, self.min_shared)?;
         let (relation, layer, measures) = related;
         let unit = unit_of(pair.digest.kind, pair.row.kind, self.options.unit.into());
-        let mut matched = Match {
+        Some(Match {
             unit,
             ..Match::new(relation, layer, measures, sizes)
+        })
+    }
+
+    /// What is said of a pair that was not read. The estimate by which it was nominated leaves
+    /// boilerplate out, and has no interval.
+    fn unproven(&self, draft: &Draft) -> Result<Match, AskError> {
+        let estimate = Match {
+            rarity: draft.rarity_of_all,
+            ..draft.estimate.clone()
         };
-        if let Some(other) = sketch
-            && matched.relation != Some(Relation::SameText)
-        {
-            matched.interval = interval_of(pair.sketch, &other, &matched.measures);
-        }
-        Some(matched)
+        let DraftSides::Contents(subject, _, row) = &draft.compared else {
+            return Ok(draft.estimate.clone());
+        };
+        let own = self.subjects.get(&subject.rendition);
+        let Some((own, kind)) = own.filter(|_| estimate.relation != Some(Relation::SameText))
+        else {
+            return Ok(estimate);
+        };
+        let other = Kept::of(self.snapshot, row)?;
+        let unit = self.options.unit.into();
+        let (a, b) = (own.sketch(), other.sketch());
+        let found = shown_in(unit, (&a, *kind), (&b, row.kind));
+        let (a, b) = estimate.sizes;
+        Ok(Match {
+            relation: similarity::relation(false, a, b, &found.measures, self.min_shared),
+            measures: found.measures,
+            interval: Some(Box::new(found.interval)),
+            ..estimate
+        })
     }
 
     /// Keeps what was found of a place if it is the best.
@@ -557,7 +586,7 @@ impl Search<'_> {
                 measures: found.measures,
                 discount: found.discount.clone(),
                 rarity: found.rarity,
-                interval: found.interval,
+                interval: found.interval.as_deref().copied(),
                 numbers: found.numbers,
             }));
         }
@@ -580,18 +609,6 @@ fn has_enough(found: &Match, min_shared: ByteLen) -> bool {
     } else {
         found.measures.shared_bytes >= min_shared
     }
-}
-
-/// How far the larger of two estimated containments can be trusted: by the samples of the file that
-/// it is a share of.
-fn interval_of(a: &Sketch<'_>, b: &Sketch<'_>, measures: &Measures) -> Option<(Score, Score)> {
-    let level = a.signature.level.max(b.signature.level);
-    let of = if measures.a_in_b >= measures.b_in_a {
-        a
-    } else {
-        b
-    };
-    interval_at(measures.containment(), of, level)
 }
 
 /// What is boilerplate to the index, and what has turned out to be in the subject.

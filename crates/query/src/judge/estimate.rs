@@ -1,6 +1,8 @@
 //! Measures of a pair from what is kept of both, by the estimate that fits their kinds.
 
-use resemble_core::similarity::{self, Boilerplate, Prepared, Sketch, Unit};
+use resemble_core::similarity::{
+    self, Boilerplate, Estimated, NoBoilerplate, Prepared, Sketch, Unit,
+};
 use resemble_core::{ByteLen, ContentKind, Measures, Score};
 
 /// The estimate that fits the kinds: shingles of words for two texts, windows for the rest.
@@ -41,6 +43,22 @@ pub(crate) fn prepared_in(
 ) -> Measures {
     let texts = (a_kind, b_kind) == (ContentKind::Text, ContentKind::Text);
     similarity::estimate_prepared(a, b, texts.then_some(unit), boilerplate)
+}
+
+/// What is shown of two contents, which are not identical, if they are not read: as the measures of
+/// the contents do, the estimates leave no boilerplate out.
+pub(crate) fn shown_in(
+    unit: Unit,
+    (a, a_kind): (&Sketch<'_>, ContentKind),
+    (b, b_kind): (&Sketch<'_>, ContentKind),
+) -> Estimated {
+    let (a, b) = (
+        Prepared::of(a, &NoBoilerplate),
+        Prepared::of(b, &NoBoilerplate),
+    );
+    let texts = (a_kind, b_kind) == (ContentKind::Text, ContentKind::Text);
+    similarity::estimate_with_interval(&a, &b, texts.then_some(unit), &NoBoilerplate)
+        .below_identical()
 }
 
 /// How far an estimated share of a content can be trusted, by its samples at this level.

@@ -5,7 +5,7 @@
 //! larger share; of equal figures those of the bytes.
 
 use resemble_core::similarity::discount::Rarity;
-use resemble_core::similarity::{self, LEAST_JUDGED, Unit, too_small};
+use resemble_core::similarity::{self, Interval, LEAST_JUDGED, Unit, too_small};
 use resemble_core::{ByteLen, Measures, Relation, Score, rank};
 use resemble_proto::message::{Discount, Layer};
 
@@ -27,8 +27,8 @@ pub(crate) struct Match {
     /// Of two texts that were read: the larger containment and the resemblance, however small the
     /// files are.
     pub(crate) read: Option<(Score, Score)>,
-    /// Of the larger containment, if it is an estimate.
-    pub(crate) interval: Option<(Score, Score)>,
+    /// Where the measures lie, if they are estimates of two contents.
+    pub(crate) interval: Option<Box<Interval>>,
     /// Both are texts that differ in so many numbers and in nothing else, as far as that was looked
     /// at.
     pub(crate) numbers: Option<u64>,
@@ -66,6 +66,15 @@ impl Match {
             has_passage: false,
             has_rare_text: false,
         }
+    }
+
+    /// What the measures are at least: those by which rows are ranked.
+    pub(crate) fn least(&self) -> Measures {
+        let Self {
+            interval, measures, ..
+        } = self;
+        let interval = interval.as_deref();
+        interval.map_or(*measures, |interval| interval.least(measures))
     }
 
     /// What the better of two pairs of one place has more of.

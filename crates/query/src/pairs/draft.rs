@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use resemble_core::{Measures, Relation, Score, rank};
-use resemble_proto::message::{Discount, PairRow};
+use resemble_proto::message::{Discount, EstimateInterval, PairRow};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
@@ -17,6 +17,8 @@ pub(super) struct PairDraft<'a> {
     b: &'a Path,
     matched: &'a Match,
     score: Score,
+    /// What the score is at least: by that rows are ranked.
+    rank: Score,
     /// `b` is the first of what was matched.
     is_swapped: bool,
     /// So many files have the bytes of both, if the row is that of all of them.
@@ -24,8 +26,8 @@ pub(super) struct PairDraft<'a> {
 }
 
 impl PairDraft<'_> {
-    fn measures(&self) -> Measures {
-        let measures = self.matched.measures;
+    /// Measures of what was matched, seen from `a`.
+    fn seen(&self, measures: Measures) -> Measures {
         if self.is_swapped {
             measures.swapped()
         } else {
@@ -46,13 +48,13 @@ impl PairDraft<'_> {
     pub(super) fn compare(&self, other: &Self) -> std::cmp::Ordering {
         rank::compare(
             (
-                self.score,
-                &self.measures(),
+                self.rank,
+                &self.seen(self.matched.least()),
                 self.a.as_os_str().as_encoded_bytes(),
             ),
             (
-                other.score,
-                &other.measures(),
+                other.rank,
+                &other.seen(other.matched.least()),
                 other.a.as_os_str().as_encoded_bytes(),
             ),
         )
@@ -65,7 +67,8 @@ impl PairDraft<'_> {
     }
 
     pub(super) fn to_answer(&self) -> PairRow {
-        let measures = self.measures();
+        let measures = self.seen(self.matched.measures);
+        let interval = self.matched.interval.as_deref().copied();
         let relation = self.matched.relation;
         PairRow {
             a: PathText::from(self.a),
@@ -77,6 +80,13 @@ impl PairDraft<'_> {
             },
             unit: self.matched.unit.into(),
             estimate: self.matched.is_estimate,
+            interval: interval.map(|interval| {
+                EstimateInterval::from(if self.is_swapped {
+                    interval.swapped()
+                } else {
+                    interval
+                })
+            }),
             identical: self.matched.relation == Some(Relation::Identical),
             layer: self.matched.layer,
             copies: self.copies,
@@ -93,7 +103,7 @@ impl PairDraft<'_> {
 /// The row of two files; the measures are those of (one, other).
 pub(super) fn row<'a>(
     (one, other): (&'a ScopedFile, &'a ScopedFile),
-    score: Score,
+    (score, rank): (Score, Score),
     matched: &'a Match,
 ) -> PairDraft<'a> {
     let raw = |member: &'a ScopedFile| member.path.as_os_str().as_encoded_bytes();
@@ -109,6 +119,7 @@ pub(super) fn row<'a>(
         matched,
         copies: None,
         score,
+        rank,
         is_swapped,
     }
 }

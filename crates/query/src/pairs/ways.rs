@@ -27,6 +27,9 @@ impl Way {
             Self::Whole(matched) => Self::Whole(Match {
                 relation: matched.relation.map(Relation::swapped),
                 measures: matched.measures.swapped(),
+                interval: matched
+                    .interval
+                    .map(|interval| Box::new(interval.swapped())),
                 sizes: (matched.sizes.1, matched.sizes.0),
                 ..matched
             }),

@@ -119,6 +119,52 @@ fn pairs_say_what_find_says() {
     }
 }
 
+/// Whoever asks for estimates gets no other figure, each with an interval, and rows in the order of
+/// what they are at least.
+#[test]
+fn estimates_have_intervals_and_are_ranked_by_their_lower_ends() {
+    let mut scene = Scene::new();
+    let text = sentences(1, 400);
+    let bytes = noise(1, 40_000);
+    for part in [20, 40, 60, 80, 95] {
+        let end = text.len() * part / 100;
+        scene.write(&format!("text-{part}"), &text[..end]);
+        scene.write(&format!("bytes-{part}"), &bytes[..40_000 * part / 100]);
+    }
+    scene.write("text", &text);
+    scene.write("copy", &text);
+    scene.scan();
+    let proven = asked(&scene, |request| request.exact = true);
+    assert!(proven.rows.iter().all(|row| row.interval.is_none()));
+    let estimated = asked(&scene, |request| request.estimate = true);
+    let mut least = Vec::new();
+    let (mut held, mut looked_at) = (0, 0);
+    for row in &estimated.rows {
+        assert_eq!(row.estimate, !row.identical, "{row:?}");
+        assert_eq!(row.interval.is_some(), row.estimate, "{row:?}");
+        let Some(interval) = row.interval else {
+            continue;
+        };
+        least.push(interval.a_in_b[0].max(interval.b_in_a[0]));
+        let of = |other: &&PairRow| (&other.a, &other.b) == (&row.a, &row.b);
+        let exact = proven.rows.iter().find(of).expect("it is proven as well");
+        let figures = [
+            (interval.a_in_b, row.a_in_b, exact.a_in_b),
+            (interval.b_in_a, row.b_in_a, exact.b_in_a),
+            (interval.resemblance, row.resemblance, exact.resemblance),
+        ];
+        for ([low, high], estimate, truth) in figures {
+            assert!(low <= estimate && estimate <= high, "{row:?}");
+            assert!(high < Fraction::ONE, "{row:?}");
+            looked_at += 1;
+            held += usize::from(low <= truth && truth <= high);
+        }
+    }
+    assert!(least.is_sorted_by(|one, next| one >= next), "{least:?}");
+    assert!(looked_at >= 60, "{looked_at}");
+    assert!(held * 100 >= looked_at * 90, "{held} of {looked_at}");
+}
+
 /// A figure that is not of the contents says so; whoever asks for exact ones is told why.
 #[test]
 fn what_is_no_longer_there_is_an_estimate() {
@@ -144,6 +190,8 @@ fn what_is_no_longer_there_is_an_estimate() {
         );
         assert!(of.contains(&("bytes".into(), "bytes-2".into())), "{of:?}");
         assert!(of.contains(&("old".into(), "old-2".into())), "{of:?}");
+        let told = |row: &PairRow| row.interval.is_some() == row.estimate;
+        assert!(answer.rows.iter().all(told), "{:?}", answer.rows);
         let proven = answer.rows.iter().filter(|row| !row.estimate);
         assert!(proven.clone().any(|row| name(&row.b) == "text-2"));
         let errors: Vec<String> = answer
