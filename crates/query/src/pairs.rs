@@ -12,6 +12,7 @@
 //! 3. What stands for files (`renditions`) is among the contents. Whatever two files are met by,
 //!    the best of it is their row (`meet`).
 
+use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use resemble_core::similarity::discount::Rarity;
@@ -102,7 +103,7 @@ pub fn pairs_with_parts(
             {
                 return Ok(());
             }
-            if Unit::from(request.unit) == Unit::Bytes {
+            if Unit::from(request.unit) == Unit::Bytes || texts.are_tables(a, b) {
                 let estimate = Score::new(proof.containment());
                 found.drafts.push(DraftPair { a, b, estimate });
             } else {
@@ -128,14 +129,18 @@ pub fn pairs_with_parts(
     })?;
     let unread_texts = std::mem::take(&mut texts.unread);
     let in_large_families = std::mem::take(&mut texts.in_large_families);
+    let of_tables: Vec<DraftPair> = texts.tables().collect();
     // All texts at once are most of what a question takes; what follows needs them no more.
     drop(texts);
     let mut further = WorkerPairs::default();
     let mut found: Vec<WorkerPairs> = by_text.into_iter().chain(by_samples).collect();
-    let drafts: Vec<DraftPair> = found
+    let mut drafts: Vec<DraftPair> = found
         .iter_mut()
         .flat_map(|part| part.drafts.drain(..))
+        .chain(of_tables)
         .collect();
+    drafts.sort_by_key(|draft| (draft.a, draft.b, Reverse(draft.estimate)));
+    drafts.dedup_by_key(|draft| (draft.a, draft.b));
     let prover = OneByOne {
         reader,
         contents: &wanted,

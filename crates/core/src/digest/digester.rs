@@ -10,7 +10,7 @@ use crate::hash::md5_many;
 use crate::ids::{ByteLen, ChunkHash, WordsDigest};
 use crate::params::{Params, SamplingParams};
 use crate::sample::{Sampler, Signature};
-use crate::words::{Shingled, Shingler};
+use crate::words::{Shingled, Shingler, without_line_ends};
 
 /// Makes the [`Digest`] of bytes handed over in pieces of any size.
 ///
@@ -34,6 +34,9 @@ pub struct Digester {
     shingler: Shingler,
     /// What the shingler knows of a content that came at once.
     shingled: Option<Shingled>,
+    /// Windows of encoded data, of which lines are no part.
+    joined: Chunker,
+    encoded: Sampler,
     /// Samples of shingles, as many as have posting lists: the signature, if it is a text.
     texts: Sampler,
     posted: SamplingParams,
@@ -108,6 +111,8 @@ impl Digester {
             sampler: Sampler::new(&params.sampling),
             shingler: Shingler::new(),
             shingled: None,
+            joined: Chunker::sampling(params),
+            encoded: Sampler::new(&params.sampling),
             texts: Sampler::new(&params.posted.of_any_text()),
             posted: params.posted,
             code: CodeSampler::new(params),
@@ -208,6 +213,8 @@ impl Digester {
         self.sampler.reset();
         self.shingler.reset();
         self.shingled = None;
+        self.joined.reset();
+        self.encoded.reset();
         self.texts.reset();
         self.code.reset();
         self.codes.reset();
@@ -234,6 +241,7 @@ impl Digester {
             } = self;
             self.shingled = Some(shingler.finish(&mut |sample| texts.push(sample)));
         }
+        self.sample_joined(block);
         let windows = self.sampler.samples() && !self.is_text();
         let Self {
             chunker,
@@ -253,6 +261,22 @@ impl Digester {
         let shingled = self.shingled.map(|shingled| shingled.is_text);
         self.kind.is_text(self.whole)
             && (!self.texts.samples() || shingled.or(self.shingler.is_text()) == Some(true))
+    }
+
+    /// Samples the windows of what is encoded data, or may still turn out to be.
+    fn sample_joined(&mut self, block: &[u8]) {
+        let known = self.shingled.map(|shingled| shingled.is_encoded);
+        let is_encoded = known.or(self.shingler.is_encoded()).unwrap_or(true);
+        if !self.samples_words() || !self.encoded.samples() || !is_encoded {
+            return;
+        }
+        let Self {
+            joined, encoded, ..
+        } = self;
+        joined.raise_level(encoded.level());
+        joined.scan(&without_line_ends(block), &mut |_| (), &mut |sample| {
+            encoded.push(sample);
+        });
     }
 
     /// Whether shingles are sampled.
@@ -292,6 +316,8 @@ impl Digester {
         if shingled.is_text || !self.texts.samples() {
             let posted = self.posted.of_text(shingled.continued);
             (kind, self.texts.take().thinned(&posted), shingled.words)
+        } else if shingled.is_encoded {
+            (ContentKind::Data, self.encoded.take(), None)
         } else {
             (ContentKind::Data, self.sampler.take(), None)
         }

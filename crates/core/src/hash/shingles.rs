@@ -84,6 +84,12 @@ pub(crate) struct ShingleChain {
 }
 
 impl ShingleChain {
+    /// The word before the next one.
+    #[inline]
+    pub(crate) const fn last(&self) -> u64 {
+        self.last[SHINGLE - 1]
+    }
+
     /// The next word.
     #[inline]
     pub(crate) fn push(&mut self, word: u64) {

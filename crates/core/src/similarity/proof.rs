@@ -20,6 +20,8 @@
 //!    addressing finds a number, and the walk sees numbers alone.
 //! 3. **Shingles are compared by 64-bit hashes**: among a million of them a false equality has a
 //!    chance of 10^-7, and then moves a figure by 10^-6.
+//! 4. **Tables and encoded data**, where lines are no accident or nothing but that, have measures
+//!    of their own if both contents are such ([`ComparedText`], [`ComparedBytes`]).
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -32,8 +34,10 @@ use crate::similarity::{Measures, Unit, runs, too_small};
 use crate::words::CollectedWords;
 use crate::{ContentKind, WordsDigest};
 
+mod laid_out;
 mod members;
 
+pub use laid_out::{ComparedBytes, ComparedText};
 pub use members::ProvableMembers;
 
 /// Words in a shingle, the least length of a run that covers.
@@ -78,10 +82,12 @@ impl ShingledText {
 
     /// Several texts as one, in any order: each begins and ends by itself.
     pub fn of_all(texts: &[&[u8]]) -> Self {
-        let collected: Vec<CollectedWords> = texts
-            .iter()
-            .map(|bytes| CollectedWords::of(bytes))
-            .collect();
+        let collected = texts.iter().map(|bytes| CollectedWords::of(bytes));
+        Self::of_collected(collected.collect())
+    }
+
+    /// Texts of which the words are known.
+    fn of_collected(collected: Vec<CollectedWords>) -> Self {
         let all = collected.iter().map(|text| text.shingles.len()).sum();
         let mut joined = Self {
             distinct: Vec::with_capacity(all),
@@ -388,6 +394,12 @@ impl CommonText {
         }
     }
 
+    /// The larger share of words in common runs.
+    pub(super) fn containment(&self) -> f64 {
+        let share = |part: u64, of: u64| part as f64 / of.max(1) as f64;
+        share(self.covered.0, self.words.0).max(share(self.covered.1, self.words.1))
+    }
+
     /// The measures of two texts that are not identical, of contents of these sizes.
     pub fn measures(&self, sizes: (ByteLen, ByteLen)) -> Measures {
         let judged = !too_small(sizes.0) && !too_small(sizes.1);
@@ -431,8 +443,8 @@ pub const fn unit_of(a: ContentKind, b: ContentKind, asked: Unit) -> Unit {
 #[derive(Debug)]
 pub struct Provable {
     kind: ContentKind,
-    bytes: Vec<u8>,
-    text: OnceLock<ShingledText>,
+    bytes: ComparedBytes,
+    text: OnceLock<ComparedText>,
 }
 
 /// What two contents that are not identical turned out to be.
@@ -459,8 +471,12 @@ impl Proven {
     }
 
     /// Two texts that are not identical, of contents of these sizes.
-    pub fn in_words(a: &ShingledText, b: &ShingledText, sizes: (ByteLen, ByteLen)) -> Self {
-        Self::of_common(&CommonText::of(a, b), sizes)
+    pub fn in_words(a: &ComparedText, b: &ComparedText, sizes: (ByteLen, ByteLen)) -> Self {
+        let (common, is_same_text) = a.common(b);
+        Self {
+            is_same_text,
+            ..Self::of_common(&common, sizes)
+        }
     }
 
     /// The same, by what they have in common.
@@ -474,7 +490,8 @@ impl Proven {
     }
 
     /// Two contents that are not identical, by their bytes.
-    pub fn in_bytes(a: &[u8], b: &[u8]) -> Self {
+    pub fn in_bytes(a: &ComparedBytes, b: &ComparedBytes) -> Self {
+        let (a, b) = a.meeting(b);
         Self {
             measures: runs::exact(a, b).below_identical(),
             unit: Unit::Bytes,
@@ -490,28 +507,28 @@ impl Provable {
     pub const fn new(kind: ContentKind, bytes: Vec<u8>) -> Self {
         Self {
             kind,
-            bytes,
+            bytes: ComparedBytes::new(bytes),
             text: OnceLock::new(),
         }
     }
 
     /// The bytes that are measured.
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+        self.bytes.all()
     }
 
     /// How many there are.
     pub const fn size(&self) -> ByteLen {
-        ByteLen(self.bytes.len() as u64)
+        self.bytes.size()
     }
 
     /// Its words, if it is a text.
     pub fn words(&self) -> Option<&ShingledText> {
-        (self.kind == ContentKind::Text).then(|| self.text())
+        (self.kind == ContentKind::Text).then(|| self.text().words())
     }
 
-    fn text(&self) -> &ShingledText {
-        self.text.get_or_init(|| ShingledText::of(&self.bytes))
+    fn text(&self) -> &ComparedText {
+        self.text.get_or_init(|| ComparedText::of(self.bytes()))
     }
 
     /// Measures this content, a, and another, b, in words if both are texts, unless bytes are asked

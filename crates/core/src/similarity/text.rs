@@ -41,6 +41,14 @@ const ALIKE: f64 = 0.25;
 /// all its runs comes to so many bytes.
 const SCATTERED: [(f64, f64); 2] = [(0.1, 160.0), (0.5, 24.0)];
 
+/// What stands in a text so often is the frame of its records, and no rare text.
+const REPEATED: usize = 8;
+
+/// Texts of which so much is words that recur are records: rows with the same keys or frames. Of
+/// two such short runs say nothing, nor does a long one if all are less than this share of both.
+const RECURRING: f32 = 0.33;
+const OF_RECORDS: f64 = 0.4;
+
 /// A text that was read: all its shingles in order, and later those that several texts may have.
 #[derive(Clone, Debug, Default)]
 pub struct ReadText {
@@ -51,6 +59,7 @@ pub struct ReadText {
     /// How many were forgotten, each of which it had once.
     forgotten: u32,
     digest: Option<WordsDigest>,
+    is_of_records: bool,
 }
 
 /// Cuts texts into words. What one text needs of memory for that serves the next.
@@ -69,6 +78,7 @@ impl TextCutter {
             digest: words.digest,
             // No larger than it is: all texts are in memory at the same time.
             shingles: words.shingles.clone(),
+            is_of_records: words.recurring >= RECURRING,
         }
     }
 }
@@ -130,6 +140,9 @@ impl ReadText {
         }
         let mut shared = numbers.clone();
         shared.sort_unstable();
+        let repeated = shared.chunk_by(|a, b| a == b);
+        let repeated = repeated.filter(|of_one| of_one.len() >= REPEATED);
+        let repeated = repeated.map(|of_one| of_one[0]).collect();
         shared.dedup();
         let lone = f64::from(self.forgotten) + own.len() as f64;
         let rare = shared.iter().map(|&number| rarity(texts(number)));
@@ -140,6 +153,8 @@ impl ReadText {
             lengths: self.lengths,
             distinct: self.forgotten + (own.len() + shared.len()) as u32,
             digest: self.digest,
+            repeated,
+            is_of_records: self.is_of_records,
         }
     }
 }
@@ -155,6 +170,9 @@ pub struct Text {
     /// The sum of 1/(texts that have it) over the distinct shingles.
     rare: f64,
     digest: Option<WordsDigest>,
+    /// The numbers that it has [`REPEATED`] times, ascending.
+    repeated: Vec<u32>,
+    is_of_records: bool,
 }
 
 impl Text {
@@ -166,6 +184,16 @@ impl Text {
     /// How many distinct shingles it has, alone or not.
     pub const fn distinct(&self) -> u32 {
         self.distinct
+    }
+
+    /// What a byte of a shingle counts in it.
+    #[inline]
+    fn weight(&self, number: u32, weight: f32) -> f32 {
+        if !self.repeated.is_empty() && self.repeated.binary_search(&number).is_ok() {
+            0.0
+        } else {
+            weight
+        }
     }
 }
 
@@ -197,6 +225,8 @@ pub struct Proof {
     /// The rare shingles in common (each counts 1/n if n texts have it), over those of the text
     /// with fewer: the lower end of its interval.
     pub kinship: f64,
+    /// Both are records with keys.
+    pub are_records: bool,
 }
 
 impl Proof {
@@ -216,18 +246,26 @@ impl Proof {
     pub fn is_evidence(&self) -> bool {
         let run = self.common.longest >= Params::WINDOW as u64;
         let (covered, words) = (self.common.covered, self.common.words);
-        let in_a = self.without_boilerplate(covered.0, words.0);
-        let containment = in_a.max(self.without_boilerplate(covered.1, words.1));
         let (shared, distinct) = (self.common.shared, self.common.distinct);
+        // A shingle is over five words: what is more is repeated, and counts once.
+        let once = |covered, words, distinct| {
+            let most = Params::SHINGLE as f64 * self.without_boilerplate(shared, distinct);
+            self.without_boilerplate(covered, words).min(most)
+        };
+        let in_a = once(covered.0, words.0, distinct.0);
+        let containment = in_a.max(once(covered.1, words.1, distinct.1));
         let union = distinct.0 + distinct.1 - shared;
         let bytes = self.common.bytes.0.min(self.common.bytes.1);
         let is_phrase = bytes < Params::WINDOW as u64;
         self.common.is_same
             || !is_phrase && self.without_boilerplate(shared, union) >= ALIKE
-            || run && (containment >= ALIKE || self.rare >= RARE)
-            || SCATTERED
-                .iter()
-                .any(|&(share, rare)| containment >= share && self.scattered >= rare)
+            || run
+                && (containment >= ALIKE || self.rare >= RARE)
+                && (!self.are_records || containment >= OF_RECORDS)
+            || !self.are_records
+                && SCATTERED
+                    .iter()
+                    .any(|&(share, rare)| containment >= share && self.scattered >= rare)
     }
 
     fn without_boilerplate(&self, part: u64, of: u64) -> f64 {
@@ -345,7 +383,8 @@ impl Table {
                 evident += u64::from(known.common.contents <= self.limit);
                 times += u64::from(known.times);
             }
-            in_b.common(place as usize, known.weight);
+            let weight = b.weight(number, known.weight);
+            in_b.common(place as usize, weight);
         }
         let (of_b, in_b) = in_b.end();
         let most = (times * Params::SHINGLE as u64).min(a.lengths.words());
@@ -363,6 +402,7 @@ impl Table {
             scattered: in_b.scattered,
             evident: share(evident, shared),
             kinship: lower_end(rare, a.rare.min(b.rare)),
+            are_records: a.is_of_records && b.is_of_records,
         }
     }
 
@@ -370,10 +410,11 @@ impl Table {
     fn back(&self, a: &Text, proof: &mut Proof) {
         let mut in_a = RunWalk::of(&a.lengths);
         if proof.common.shared > 0 {
-            for (&place, &entry) in a.places.iter().zip(&self.of) {
+            for ((&place, &number), &entry) in a.places.iter().zip(&a.numbers).zip(&self.of) {
                 let known = &self.entries[entry as usize];
                 if known.round == self.round {
-                    in_a.common(place as usize, known.weight);
+                    let weight = a.weight(number, known.weight);
+                    in_a.common(place as usize, weight);
                 }
             }
         }

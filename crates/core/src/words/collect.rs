@@ -14,6 +14,29 @@ pub(crate) struct CollectedWords {
     pub(crate) ends: Vec<u32>,
     /// What names all words in order, if they are enough to judge.
     pub(crate) digest: Option<WordsDigest>,
+    /// The share of its words that come again and again: the keys and frames of records.
+    pub(crate) recurring: f32,
+    /// How often words of a hash that begins so came.
+    pub(super) counts: Vec<u32>,
+}
+
+/// A word recurs if it is one in so many.
+const RECURRING_IN: u32 = 40;
+
+/// Of fewer words it cannot be said which of them recur.
+const LEAST_WORDS: u32 = 150;
+
+/// Words are counted by so many bits of their hashes.
+const COUNTED_BITS: u32 = 10;
+
+/// The share of words that are one in [`RECURRING_IN`], by how often they were counted.
+fn recurring(counts: &[u32]) -> f32 {
+    let all: u32 = counts.iter().sum();
+    if all < LEAST_WORDS {
+        return 0.0;
+    }
+    let often = counts.iter().filter(|&&count| count * RECURRING_IN >= all);
+    often.sum::<u32>() as f32 / all as f32
 }
 
 impl CollectedWords {
@@ -28,6 +51,8 @@ impl CollectedWords {
     pub(crate) fn collect(&mut self, bytes: &[u8]) {
         self.shingles.clear();
         self.ends.clear();
+        self.counts.clear();
+        self.counts.resize(1 << COUNTED_BITS, 0);
         let mut collector = WordCollector {
             folding: Folding::default(),
             of_word: 0,
@@ -38,6 +63,7 @@ impl CollectedWords {
         let folding = collector.folding;
         self.shingles.extend(folding.short());
         self.digest = folding.digest();
+        self.recurring = recurring(&self.counts);
     }
 }
 
@@ -58,6 +84,8 @@ struct WordCollector<'a> {
 impl WordCollector<'_> {
     fn word(&mut self, shingle: Option<u64>, length: u32) {
         self.words.shingles.extend(shingle);
+        let word = self.folding.chain.last() >> (u64::BITS - COUNTED_BITS);
+        self.words.counts[word as usize] += 1;
         self.length = self.length.saturating_add(length);
         self.words.ends.push(self.length);
     }

@@ -31,12 +31,15 @@ use crate::sample::{Sampler, Signature};
 mod classes;
 mod collect;
 mod folding;
+mod layout;
 mod spelled;
 mod stream;
 mod tokenizer;
 
 pub(crate) use collect::CollectedWords;
 pub(crate) use folding::Folding;
+pub use layout::rows_of;
+pub(crate) use layout::{LineLayout, joined, without_line_ends};
 pub use spelled::WordTexts;
 pub use stream::WordHashes;
 pub(crate) use tokenizer::{Short, Sink, Tokenizer};
@@ -57,6 +60,9 @@ pub struct Shingler {
     taken: u64,
     /// Whether the first [`Self::DECIDED`] bytes are text, once they are known.
     is_text: Option<bool>,
+    /// The first bytes, until the layout is known.
+    head: Vec<u8>,
+    layout: Option<LineLayout>,
 }
 
 /// What a [`Shingler`] knows of a whole text.
@@ -70,6 +76,8 @@ pub struct Shingled {
     pub is_text: bool,
     /// Bytes that only continue a character.
     pub continued: u64,
+    /// Whether it is encoded data: it is compared without line ends.
+    pub is_encoded: bool,
 }
 
 /// Gives away the samples of what it hashes.
@@ -86,7 +94,7 @@ impl Shingler {
     }
 
     /// So many bytes decide whether a file is text.
-    pub const DECIDED: usize = 64 << 10;
+    pub const DECIDED: usize = layout::DECIDED;
 
     /// Forgets what was taken.
     pub fn reset(&mut self) {
@@ -94,6 +102,8 @@ impl Shingler {
         self.folding = Folding::default();
         self.taken = 0;
         self.is_text = None;
+        self.head.clear();
+        self.layout = None;
     }
 
     /// Whether it is text, if that is known before the end.
@@ -101,9 +111,47 @@ impl Shingler {
         self.is_text
     }
 
+    /// Whether it is encoded data, if that is known before the end.
+    pub(crate) const fn is_encoded(&self) -> Option<bool> {
+        match &self.layout {
+            None => None,
+            Some(layout) => Some(matches!(layout, LineLayout::Encoded)),
+        }
+    }
+
     /// Takes the next bytes; `sink` gets the fingerprints of level [`Fingerprint::BASE_LEVEL`] and
-    /// more of the shingles that end in them.
+    /// more of the shingles that end in them: of a table those of its rows.
     pub fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(Fingerprint)) {
+        if self.layout.is_some() {
+            return self.take_decided(bytes, sink);
+        }
+        let is_plain = |glance: &[u8]| {
+            glance.len() >= layout::GLANCE && !layout::is_worth_deciding(&glance[..layout::GLANCE])
+        };
+        if self.head.is_empty() && (bytes.len() >= Self::DECIDED || is_plain(bytes)) {
+            self.layout = Some(LineLayout::of(bytes));
+            return self.take_decided(bytes, sink);
+        }
+        let was_glanced_at = self.head.len() >= layout::GLANCE;
+        let room = bytes.len().min(Self::DECIDED - self.head.len());
+        let (first, rest) = bytes.split_at(room);
+        self.head.extend_from_slice(first);
+        if self.head.len() == Self::DECIDED || !was_glanced_at && is_plain(&self.head) {
+            self.begin(sink);
+            self.take_decided(rest, sink);
+        }
+    }
+
+    /// What was kept of the beginning decides.
+    fn begin(&mut self, sink: &mut impl FnMut(Fingerprint)) {
+        let head = std::mem::take(&mut self.head);
+        self.layout = Some(LineLayout::of(&head));
+        self.take_decided(&head, sink);
+        self.head = head;
+        self.head.clear();
+    }
+
+    fn take_decided(&mut self, bytes: &[u8], sink: &mut impl FnMut(Fingerprint)) {
         let mut bytes = bytes;
         let undecided = (Self::DECIDED as u64).saturating_sub(self.taken) as usize;
         if self.is_text.is_none() && bytes.len() >= undecided {
@@ -117,12 +165,21 @@ impl Shingler {
 
     fn take(&mut self, bytes: &[u8], sink: &mut impl FnMut(Fingerprint)) {
         self.taken += bytes.len() as u64;
+        if let Some(LineLayout::Table(rows)) = &mut self.layout {
+            rows.update(bytes, &mut |shingle| give(Some(shingle), sink));
+            let mut none = |_| ();
+            let (tokens, mut hashing) = self.hashing(&mut none);
+            return tokens.update(bytes, &mut hashing);
+        }
         let (tokens, mut hashing) = self.hashing(sink);
         tokens.update(bytes, &mut hashing);
     }
 
     /// Whether words are enough of what was taken.
     fn has_enough_words(&self) -> bool {
+        if self.is_encoded() == Some(true) {
+            return false;
+        }
         let characters = self.taken - self.tokens.continued();
         TEXT_IN * (self.folding.length + self.folding.chain.words) >= characters
     }
@@ -130,13 +187,24 @@ impl Shingler {
     /// Ends the text: `sink` gets what the last words make. The shingler is then at the start of
     /// another one.
     pub fn finish(&mut self, sink: &mut impl FnMut(Fingerprint)) -> Shingled {
-        let (tokens, mut hashing) = self.hashing(sink);
-        tokens.finish(&mut hashing);
-        give(self.folding.short(), sink);
+        if self.layout.is_none() {
+            self.begin(sink);
+        }
+        if let Some(LineLayout::Table(rows)) = &mut self.layout {
+            rows.finish(&mut |shingle| give(Some(shingle), sink));
+            let mut none = |_| ();
+            let (tokens, mut hashing) = self.hashing(&mut none);
+            tokens.finish(&mut hashing);
+        } else {
+            let (tokens, mut hashing) = self.hashing(sink);
+            tokens.finish(&mut hashing);
+            give(self.folding.short(), sink);
+        }
         let shingled = Shingled {
             words: self.folding.digest(),
             is_text: self.is_text.unwrap_or_else(|| self.has_enough_words()),
             continued: self.tokens.continued(),
+            is_encoded: self.is_encoded() == Some(true),
         };
         self.reset();
         shingled

@@ -138,6 +138,14 @@ impl Tokenizer {
         }
     }
 
+    /// For a line of a text that has no markup.
+    pub(crate) fn of_line() -> Self {
+        Self {
+            markup: Some(Markup::None),
+            ..Self::default()
+        }
+    }
+
     /// How many bytes so far were a part of a character and not its first.
     pub(crate) const fn continued(&self) -> u64 {
         self.continued

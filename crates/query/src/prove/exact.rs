@@ -5,7 +5,7 @@
 
 use resemble_core::similarity::proof::{self, Provable};
 use resemble_core::similarity::{self, Templates, Unit};
-use resemble_core::{ByteLen, ContentKind, Measures, Relation};
+use resemble_core::{ByteLen, ContentKind, Measures, Relation, Score};
 
 /// What two contents that are not identical turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,13 +50,35 @@ pub(crate) fn judged(
     } else {
         similarity::relation(false, sizes.0, sizes.1, &measures, min_shared)
     };
+    let is_one_phrase = unit == Unit::Words
+        && relation.is_some_and(|relation| relation != Relation::SameText)
+        && is_one_phrase(&measures, sizes);
     Proven {
-        relation,
+        relation: relation.filter(|_| !is_one_phrase),
         measures,
         unit,
         sizes,
-        has_passage,
+        has_passage: has_passage && !is_one_phrase,
     }
+}
+
+/// So many words are covered for each shingle in common, if they are not repeated.
+const FOR_A_SHINGLE: f64 = 3.0;
+
+/// Whether most of what two texts share is the same few runs again and again: each row of a dump
+/// begins as in every other dump of the kind, and each line of a log with a year.
+///
+/// What is covered beyond three words for each *distinct* shingle in common is repeated; how many
+/// of these each text has is taken to go by the sizes. A shingle lies over five words, but short
+/// runs alone that come to a quarter of a text are accidents of records.
+fn is_one_phrase(measures: &Measures, sizes: (ByteLen, ByteLen)) -> bool {
+    let resemblance = measures.resemblance.map_or(0.0, Score::get);
+    let of_both = resemblance / (1.0 + resemblance) * (sizes.0 + sizes.1).0 as f64;
+    let once = |share: Option<Score>, size: ByteLen| {
+        let most = FOR_A_SHINGLE * of_both / size.0.max(1) as f64;
+        share.map_or(0.0, Score::get).min(most)
+    };
+    once(measures.a_in_b, sizes.0).max(once(measures.b_in_a, sizes.1)) < Relation::PARTLY
 }
 
 /// [`prove`] of two contents that are compared with no other.
@@ -73,7 +95,6 @@ pub(crate) fn prove_once(
 
 #[cfg(test)]
 mod tests {
-    use resemble_core::Score;
     use resemble_testutil::prose::words;
 
     use super::*;
@@ -121,6 +142,40 @@ mod tests {
             assert!(found.measures.shared_bytes < Relation::MIN_SHARED);
             assert_eq!(found.relation, None);
         }
+    }
+
+    /// The figures stay what they are by the definition.
+    #[test]
+    fn a_phrase_that_is_repeated_makes_no_relation() {
+        let dump = |from: usize| -> String {
+            let values = (0..200).map(|at| words(from + 9 * at, 9).replace(' ', "', '"));
+            let row =
+                |values| format!("INSERT INTO one (two, three, four, five) VALUES ('{values}');");
+            values.map(row).collect()
+        };
+        let found = of(&dump(0), &dump(9000));
+        assert!(found.measures.containment() > Some(Score::new(Relation::PARTLY)));
+        assert_eq!(found.relation, None, "{found:?}");
+        let (all, half) = (dump(0), dump(0)[..9000].to_owned());
+        assert_eq!(of(&all, &half).relation, Some(Relation::Contains));
+        // What two files repeat and little else is no phrase of theirs.
+        let line = "all work and no play makes Jack a dull boy\n";
+        let (many, few) = (line.repeat(300), line.repeat(100) + "\nThe end of it.");
+        assert_eq!(of(&many, &few).relation, Some(Relation::Near));
+    }
+
+    #[test]
+    fn a_passage_of_a_large_text_is_no_phrase() {
+        let (large, passage) = (words(0, 90_000), words(500, 60));
+        assert_eq!(of(&passage, &large).relation, Some(Relation::Contained));
+        let edited = |from: usize| -> String {
+            let parts = (0..80).map(|at| format!("{} {}", words(8 * at, 7), words(from + at, 1)));
+            parts.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(
+            of(&edited(2000), &edited(3000)).relation,
+            Some(Relation::Near)
+        );
     }
 
     #[test]

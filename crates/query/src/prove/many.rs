@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use resemble_core::similarity::Unit;
-use resemble_core::similarity::proof::{self, ShingledText, unit_of};
+use resemble_core::similarity::proof::{self, ComparedBytes, ComparedText, unit_of};
 use resemble_core::{ByteLen, ContentId, ContentKind, Fingerprint};
 use resemble_index::{ContentRow, Snapshot};
 
@@ -49,8 +49,8 @@ pub(crate) struct PairProver<'a> {
 #[derive(Debug)]
 enum ReadyContent {
     /// As a text, and its size without what is template.
-    Words(ShingledText, ByteLen),
-    Bytes(Vec<u8>),
+    Words(Box<ComparedText>, ByteLen),
+    Bytes(ComparedBytes),
     /// It cannot be read now, or is not what the index has.
     Unreadable,
 }
@@ -104,8 +104,7 @@ impl<'a> PairProver<'a> {
                 (proof::Proven::in_words(a, b, sizes), sizes)
             }
             (ReadyContent::Bytes(a), ReadyContent::Bytes(b)) => {
-                let size = |bytes: &[u8]| ByteLen(bytes.len() as u64);
-                (proof::Proven::in_bytes(a, b), (size(a), size(b)))
+                (proof::Proven::in_bytes(a, b), (a.size(), b.size()))
             }
             _ => return Ok(None),
         };
@@ -145,7 +144,7 @@ impl<'a> PairProver<'a> {
         Ok(match &*self.ready(row, Unit::Words)? {
             ReadyContent::Words(text, _) => {
                 let worth = |sample| worth.get(&sample).copied().unwrap_or(0.0);
-                Some(text.share_nearest(level, worth))
+                Some(text.words().share_nearest(level, worth))
             }
             ReadyContent::Bytes(_) | ReadyContent::Unreadable => None,
         })
@@ -164,9 +163,9 @@ impl<'a> PairProver<'a> {
             match unit {
                 Unit::Words => {
                     let size = ByteLen(bytes.len() as u64);
-                    ReadyContent::Words(ShingledText::of(&bytes), size)
+                    ReadyContent::Words(Box::new(ComparedText::of(&bytes)), size)
                 }
-                Unit::Bytes => ReadyContent::Bytes(bytes),
+                Unit::Bytes => ReadyContent::Bytes(ComparedBytes::new(bytes)),
             }
         };
         // What cannot be read now keeps its estimate.
@@ -179,10 +178,10 @@ impl<'a> PairProver<'a> {
 
 impl ReadyContent {
     /// Bytes of memory that it takes, about.
-    const fn memory(&self) -> usize {
+    fn memory(&self) -> usize {
         match self {
             Self::Words(text, _) => text.memory(),
-            Self::Bytes(bytes) => bytes.capacity(),
+            Self::Bytes(bytes) => bytes.memory(),
             Self::Unreadable => 0,
         }
     }

@@ -21,6 +21,7 @@ mod quotations;
 mod reads;
 mod scene;
 mod stopped;
+mod tables;
 mod templates;
 mod truth;
 mod why;

@@ -80,6 +80,50 @@ fn a_phrase_is_no_evidence() {
     assert!(!found.is_evidence());
 }
 
+/// Each row of a dump begins as in any other dump of the kind.
+#[test]
+fn what_both_repeat_is_no_evidence() {
+    let dump = |from: usize| -> String {
+        let row = |at: usize| format!("{}{}", words(90_000, 12), words(from + 9 * at, 9));
+        (0..40).map(row).collect()
+    };
+    let found = proof(&dump(0), &dump(5000));
+    assert!(
+        found.common.longest >= 64 && shares(&found).0 > 0.5,
+        "{found:?}"
+    );
+    assert!(!found.is_evidence());
+    assert!(proof(&dump(0), &dump(180)).is_evidence());
+    // Nor is it of one that has it once.
+    let once = format!("{}{}", words(90_000, 12), words(7000, 400));
+    assert!(!proof(&dump(0), &once).is_evidence());
+    assert!(!proof(&once, &dump(0)).is_evidence());
+}
+
+/// Records with the same keys have short runs in common by chance.
+#[test]
+fn records_need_a_long_run() {
+    let record = |at: usize, city: usize| -> String {
+        let (name, city) = (words(at, 1), words(80_000 + city, 1));
+        format!(
+            "id {at} name {name}city {city}year 2024 month {} mail {name}\n",
+            at % 12
+        )
+    };
+    let records = |from: usize| -> String {
+        (from..from + 300)
+            .map(|at| record(at, at * at % 40))
+            .collect()
+    };
+    let found = proof(&records(1000), &records(2001));
+    assert!(
+        shares(&found).0 >= 0.1 && found.scattered >= 160.0,
+        "{found:?}"
+    );
+    assert!(!found.is_evidence());
+    assert!(proof(&records(1000), &records(1100)).is_evidence());
+}
+
 #[test]
 fn what_many_have_is_no_evidence() {
     let heading = words(7, 12);

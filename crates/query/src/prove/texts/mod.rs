@@ -27,7 +27,8 @@ use std::collections::HashSet;
 use resemble_core::bits::BitSet;
 use resemble_core::similarity::discount::{FREE, Rarity};
 use resemble_core::similarity::{Proof, ReadText, SeenShingles, Table, Text, TextCutter};
-use resemble_core::{ByteLen, ContentKind, StopFlag, Stopped};
+use resemble_core::words::rows_of;
+use resemble_core::{ByteLen, ContentKind, Score, StopFlag, Stopped};
 use resemble_proto::message::SoftError;
 
 use crate::ask::AskError;
@@ -35,8 +36,10 @@ use crate::nominate::evidence::{Kept, chunk_keys};
 use crate::nominate::families::Families;
 use crate::parallel::{in_parallel, ordered, threads};
 use crate::prove::contents::{ContentReader, WantedContent};
+use crate::prove::pairwise::DraftPair;
 
 mod shared;
+mod tables;
 
 use shared::{SharedShingles, families};
 
@@ -68,6 +71,8 @@ pub(crate) struct Texts {
     by_place: Vec<Option<Text>>,
     /// The sizes of those that were in another encoding.
     decoded: Vec<Option<ByteLen>>,
+    /// The rows of those that are tables.
+    tables: Vec<Option<Vec<u64>>>,
     /// Those of fewer than [`SMALL`] shingles.
     small: BitSet,
     shared: SharedShingles,
@@ -93,7 +98,7 @@ impl Texts {
         let seen = SeenShingles::for_bytes(bytes.0);
         let read = |place: usize, cutter: &mut TextCutter| {
             let Some(wanted) = &wanted[place] else {
-                return Ok::<_, AskError>((None, (None, None)));
+                return Ok::<_, AskError>((None, (None, None, None)));
             };
             Ok(match reader.read(wanted)? {
                 Ok(bytes) => {
@@ -103,14 +108,19 @@ impl Texts {
                     let size = decoded.is_some().then_some(ByteLen(payload.len() as u64));
                     let text = cutter.read(&payload);
                     seen.note(text.shingles());
-                    (Some(text), (size, None))
+                    (Some(text), (size, rows_of(&payload), None))
                 }
-                Err(error) => (None, (None, Some(error))),
+                Err(error) => (None, (None, None, Some(error))),
             })
         };
         let read = ordered(wanted.len(), TextCutter::default, read)?;
         let (mut texts, others): (Vec<Option<ReadText>>, Vec<_>) = read.into_iter().unzip();
-        let (decoded, unread): (Vec<_>, Vec<Option<SoftError>>) = others.into_iter().unzip();
+        let (mut decoded, mut tables, mut unread) = (Vec::new(), Vec::new(), Vec::new());
+        for (size, rows, error) in others {
+            decoded.push(size);
+            tables.push(rows);
+            unread.extend(error);
+        }
         let families = families(&texts, reader.snapshot.stop())?;
         each(&mut texts, |text| {
             if let Some(text) = text {
@@ -134,17 +144,36 @@ impl Texts {
         Ok(Self {
             by_place: texts,
             decoded,
+            tables,
             small,
             shared,
             in_large_families: in_large(&families),
             limit,
-            unread: unread.into_iter().flatten().collect(),
+            unread,
         })
     }
 
     /// Whether the content at a place is a text that was read.
     pub(crate) fn has(&self, place: usize) -> bool {
         self.by_place.get(place).is_some_and(Option::is_some)
+    }
+
+    /// Whether the texts at these places are tables: what these have in common is told by reading
+    /// them for one another.
+    pub(crate) fn are_tables(&self, a: usize, b: usize) -> bool {
+        let is_table = |place: usize| self.tables.get(place).is_some_and(Option::is_some);
+        is_table(a) && is_table(b)
+    }
+
+    /// The tables that have rows in common, to be measured.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = DraftPair> {
+        let rows = |place: usize| self.tables[place].as_ref().map_or(0, Vec::len);
+        let pairs = tables::nominated(&self.tables).into_iter();
+        pairs.map(move |((a, b), common)| {
+            let fewer = rows(a).min(rows(b)).max(1);
+            let estimate = Score::new((f64::from(common) / fewer as f64).min(1.0));
+            DraftPair { a, b, estimate }
+        })
     }
 
     /// Texts that were read need no samples. Their chunks are of use where what was not read has

@@ -1,0 +1,392 @@
+//! How the lines of a file are laid out: most are prose or code, some are rows of a table, some
+//! lines of encoded data.
+//!
+//! # Rows
+//!
+//! Runs of five words are the unit of texts. Where a line has fewer, each of them lies across two
+//! lines, and a table whose rows stand in another order has none in common with itself. So the rows
+//! of such a table are a unit of their own ([`RowReader`]). A text is a table if nine of ten lines
+//! that have words are rows (two to four words set apart by signs and not by a blank alone, or a
+//! number, or a digest), if nine of ten are distinct, and if three of four *tell* something. Lists
+//! of words, poems, prose and code are none.
+//!
+//! A row tells something if its words that are not common in the table have [`TELLING`] letters,
+//! of each at most [`OF_ONE`]: `17;open` stands in two tables by chance.
+//!
+//! # Encoded data
+//!
+//! Where a line of base64 or of hexadecimal digits ends is chosen by whoever wrote it. If nine
+//! of ten bytes are in lines of one length without any blank, a file is encoded data: it has no
+//! words, and its line ends are no part of what is compared ([`joined`]). Digests of one length
+//! under each other are a table.
+//!
+//! The first [`DECIDED`] bytes decide. A look at the first [`GLANCE`] is enough for nearly all.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use crate::hash::shingles::{SHINGLE, ShingleChain, hash};
+use crate::words::{CollectedWords, Folding, Sink, Tokenizer};
+
+/// So many bytes at the beginning decide.
+pub(crate) const DECIDED: usize = 64 << 10;
+
+/// Of so many it is seen whether there is anything to decide.
+pub(crate) const GLANCE: usize = 4 << 10;
+
+/// The least rows of a table, and the least lines that are looked at.
+const LEAST_ROWS: usize = 8;
+
+/// Letters of a row that must be in words that are not common in its table.
+const TELLING: u32 = 7;
+
+/// So many letters of a word count, and what is more than a number counts so many more.
+const OF_ONE: u32 = 8;
+const MORE: u32 = 2;
+
+/// A word is common if it stands in more than one of so many rows, and in more than two.
+const COMMON_IN: usize = 50;
+
+/// The least length of a line of encoded data, and of a file of one such line.
+const LEAST_LINE: usize = 40;
+const LEAST_ENCODED: usize = 256;
+
+/// A word of so many letters and digits may be a digest.
+const DIGEST: usize = 16;
+
+/// The most words of a row that is a unit: of more words runs of five lie in it.
+const SHORT: usize = SHINGLE - 1;
+
+/// Bytes of a line at most that are kept of a table in pieces.
+const LONGEST_LINE: usize = 64 << 10;
+
+/// How the lines of a file are laid out.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum LineLayout {
+    /// Any other way.
+    #[default]
+    Plain,
+    Table(RowReader),
+    Encoded,
+}
+
+impl LineLayout {
+    /// Of the bytes of a file, or of their first [`DECIDED`].
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        let is_whole = bytes.len() < DECIDED;
+        let head = &bytes[..bytes.len().min(DECIDED)];
+        if !is_worth_deciding(&head[..head.len().min(GLANCE)]) {
+            Self::Plain
+        } else if is_encoded(head, is_whole) {
+            Self::Encoded
+        } else {
+            let complete = if is_whole { head } else { without_last(head) };
+            RowReader::of(complete).map_or(Self::Plain, Self::Table)
+        }
+    }
+}
+
+/// Whether a file that begins so may be anything but [`LineLayout::Plain`].
+pub(crate) fn is_worth_deciding(glance: &[u8]) -> bool {
+    let lines = if glance.len() < GLANCE {
+        glance
+    } else {
+        without_last(glance)
+    };
+    let (mut all, mut rows) = (0, 0);
+    for line in lines_of(lines) {
+        all += 1;
+        rows += usize::from(is_row(line));
+        // Prose needs no more.
+        if all >= LEAST_ROWS && 2 * rows < all {
+            break;
+        }
+    }
+    // A line of encoded data has no end that must be near.
+    4 * rows >= 3 * all && all >= LEAST_ROWS || solid(glance) * 10 >= glance.len() * 8
+}
+
+/// What the rows of a table are compared by: the distinct hashes of the rows that tell something,
+/// and of the runs of five words of longer ones, ascending. `None`: a text is no table.
+pub fn rows_of(bytes: &[u8]) -> Option<Vec<u64>> {
+    let LineLayout::Table(reader) = LineLayout::of(bytes) else {
+        return None;
+    };
+    let rows = reader.rows(bytes).into_iter();
+    let mut rows: Vec<u64> = rows.flat_map(|row| row.shingles).collect();
+    rows.sort_unstable();
+    rows.dedup();
+    Some(rows)
+}
+
+/// The line ends of encoded data left out; of anything else nothing.
+pub(crate) fn joined(bytes: &[u8]) -> Option<Vec<u8>> {
+    let is_encoded = matches!(LineLayout::of(bytes), LineLayout::Encoded);
+    is_encoded.then(|| without_line_ends(bytes).into_owned())
+}
+
+/// Bytes without line ends.
+pub(crate) fn without_line_ends(bytes: &[u8]) -> Cow<'_, [u8]> {
+    let is_end = |byte: u8| matches!(byte, b'\n' | b'\r');
+    if !bytes.iter().any(|&byte| is_end(byte)) {
+        return Cow::Borrowed(bytes);
+    }
+    let mut all = bytes.to_vec();
+    all.retain(|&byte| !is_end(byte));
+    Cow::Owned(all)
+}
+
+/// What ends with the last line end.
+fn without_last(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().rposition(|&byte| byte == b'\n');
+    &bytes[..end.map_or(0, |end| end + 1)]
+}
+
+/// The lines that are not blank.
+fn lines_of(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let lines = bytes.split(|&byte| byte == b'\n');
+    lines
+        .map(<[u8]>::trim_ascii)
+        .filter(|line| !line.is_empty())
+}
+
+const fn is_letter(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 128
+}
+
+/// Whether a line is a row of at most four words: set apart by signs or by several blanks. One
+/// blank between two words is that of a sentence, unless the row has columns by other signs; and
+/// what ends with a sign is code.
+fn is_row(line: &[u8]) -> bool {
+    let (mut words, mut has_digits) = (0, false);
+    let (mut is_set_apart, mut blanks) = (false, 0);
+    let (mut is_sentence, mut has_columns) = (false, false);
+    let mut before = b'\n';
+    for &byte in line {
+        if is_letter(byte) {
+            if !is_letter(before) {
+                is_sentence |= words > 0 && !is_set_apart && blanks == 1;
+                words += 1;
+                (is_set_apart, blanks) = (false, 0);
+            }
+            has_digits |= byte.is_ascii_digit();
+        } else {
+            match byte {
+                b' ' => blanks += 1,
+                b',' | b';' | b'|' | b'\t' | b':' | b'@' | b'.' | b'/' | b'-' | b'+' | b'"'
+                | b'\'' | b'$' | b'%' | b'&' => is_set_apart = true,
+                _ => return false,
+            }
+        }
+        has_columns |= byte == b'\t' || matches!(before, b',' | b';' | b'|') && byte != b' ';
+        if words > SHORT {
+            return false;
+        }
+        before = byte;
+    }
+    // One word alone is a number or a digest.
+    let is_number = words == 1
+        && has_digits
+        && (line.len() >= DIGEST || line.iter().all(|byte| !byte.is_ascii_alphabetic()));
+    (is_number || words > 1) && (!is_sentence || has_columns) && !matches!(before, b',' | b';')
+}
+
+/// Bytes in the lines that have no blank, from [`LEAST_LINE`] on.
+fn solid(bytes: &[u8]) -> usize {
+    let lines = lines_of(bytes).filter(|line| line.len() >= LEAST_LINE && is_solid(line));
+    lines.map(|line| line.len() + 1).sum()
+}
+
+fn is_solid(line: &[u8]) -> bool {
+    line.iter().all(|&byte| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_')
+    })
+}
+
+fn is_encoded(head: &[u8], is_whole: bool) -> bool {
+    let mut lines = lines_of(head).filter(|line| line.len() >= LEAST_LINE && is_solid(line));
+    let Some(length) = lines.next().map(<[u8]>::len) else {
+        return false;
+    };
+    let (mut full, mut taken, mut hex) = (0, 0, true);
+    let mut last = 0;
+    for line in lines_of(head).filter(|line| is_solid(line)) {
+        last = line.len();
+        if last <= length {
+            full += usize::from(last == length);
+            // The last line of a block is shorter.
+            taken += last + 1;
+            hex &= line.iter().all(u8::is_ascii_hexdigit);
+        }
+    }
+    let of_digests = match length {
+        // SHA-1 and SHA-224 in hexadecimal digits.
+        40 | 56 => true,
+        64 | 96 | 128 => is_whole && last == length,
+        _ => false,
+    };
+    let is_list = hex && of_digests && full > 1;
+    !is_list
+        && head.len() >= LEAST_ENCODED
+        && taken * 10 >= head.len() * 9
+        && full * length * 4 >= taken * 3
+}
+
+/// The words of a row.
+#[derive(Default)]
+struct RowWords {
+    folding: Folding,
+    letters: u32,
+    has_more_than_digits: bool,
+    bytes: u32,
+    /// Each word's hash, what it tells, and where it ends in bytes of UTF-8, each with one for what
+    /// separates it from the next.
+    words: Vec<(u64, u32, u32)>,
+}
+
+impl RowWords {
+    fn of(&mut self, line: &[u8]) {
+        self.words.clear();
+        self.bytes = 0;
+        let mut tokens = Tokenizer::of_line();
+        tokens.update(line, self);
+        tokens.finish(self);
+    }
+
+    fn word(&mut self, separator: u32) {
+        if let Some(word) = self.folding.take_word() {
+            let is_more = std::mem::take(&mut self.has_more_than_digits);
+            let letters = std::mem::take(&mut self.letters) + if is_more { MORE } else { 0 };
+            self.bytes += separator;
+            self.words.push((word, letters.min(OF_ONE), self.bytes));
+        }
+    }
+}
+
+impl Sink for RowWords {
+    fn letter(&mut self, letter: u32) {
+        self.folding.letter(letter);
+        self.letters += 1;
+        self.has_more_than_digits |= !matches!(letter, 0x30..=0x39);
+        self.bytes += char::from_u32(letter).map_or(1, char::len_utf8) as u32;
+    }
+
+    fn end_word(&mut self) {
+        self.word(1);
+    }
+
+    fn break_word(&mut self) {
+        self.word(0);
+    }
+}
+
+/// Reads the rows of a table one by one.
+#[derive(Clone, Debug)]
+pub(crate) struct RowReader {
+    /// The words that many rows have.
+    common: HashSet<u64>,
+    /// The row under way, of a table in pieces.
+    line: Vec<u8>,
+}
+
+impl RowReader {
+    /// For the table that begins with these lines, if it is one.
+    fn of(lines: &[u8]) -> Option<Self> {
+        let (mut all, mut rows) = (0usize, 0);
+        let mut read = RowWords::default();
+        let mut in_rows: HashMap<u64, usize> = HashMap::new();
+        let mut distinct = HashSet::new();
+        let mut words: Vec<Vec<(u64, u32)>> = Vec::new();
+        for line in lines_of(lines).filter(|line| line.iter().any(|&byte| is_letter(byte))) {
+            all += 1;
+            if !is_row(line) {
+                continue;
+            }
+            rows += 1;
+            read.of(line);
+            let of_row: Vec<(u64, u32)> = read
+                .words
+                .iter()
+                .map(|&(word, letters, _)| (word, letters))
+                .collect();
+            let of_row_alone: HashSet<u64> = of_row.iter().map(|&(word, _)| word).collect();
+            for word in of_row_alone {
+                *in_rows.entry(word).or_default() += 1;
+            }
+            distinct.insert(of_row.iter().map(|&(word, _)| word).collect::<Vec<u64>>());
+            words.push(of_row);
+        }
+        if rows < LEAST_ROWS || rows * 10 < all * 9 || distinct.len() * 10 < rows * 9 {
+            return None;
+        }
+        in_rows.retain(|_, &mut count| count > 2 && count * COMMON_IN > rows);
+        let reader = Self {
+            common: in_rows.into_keys().collect(),
+            line: Vec::new(),
+        };
+        let telling = words.iter().filter(|row| reader.tells(row.iter().copied()));
+        (telling.count() * 4 >= rows * 3).then_some(reader)
+    }
+
+    fn tells(&self, words: impl Iterator<Item = (u64, u32)>) -> bool {
+        let rare = words.filter(|(word, _)| !self.common.contains(word));
+        rare.map(|(_, told)| told).sum::<u32>() >= TELLING
+    }
+
+    /// Takes the next bytes of a table that comes in pieces; `sink` gets what the rows that end in
+    /// them are compared by.
+    pub(crate) fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(u64)) {
+        let mut line = std::mem::take(&mut self.line);
+        for part in bytes.split_inclusive(|&byte| byte == b'\n') {
+            let room = LONGEST_LINE.saturating_sub(line.len());
+            line.extend_from_slice(&part[..part.len().min(room)]);
+            if part.ends_with(b"\n") {
+                self.row(&line, &mut RowWords::default(), sink);
+                line.clear();
+            }
+        }
+        self.line = line;
+    }
+
+    /// Ends the table.
+    pub(crate) fn finish(&mut self, sink: &mut impl FnMut(u64)) {
+        let line = std::mem::take(&mut self.line);
+        self.row(&line, &mut RowWords::default(), sink);
+    }
+
+    /// The shingles of a row: that of all its words if they are fewer than five, and tell
+    /// something.
+    fn row(&self, line: &[u8], read: &mut RowWords, sink: &mut impl FnMut(u64)) {
+        read.of(line);
+        let mut chain = ShingleChain::default();
+        for &(word, ..) in &read.words {
+            chain.push(word);
+            if chain.words >= SHINGLE as u64 {
+                sink(hash(chain.shingle));
+            }
+        }
+        let is_short = (1..=SHORT).contains(&read.words.len());
+        if is_short && self.tells(read.words.iter().map(|&(word, letters, _)| (word, letters))) {
+            sink(hash(chain.shingle));
+        }
+    }
+
+    /// All rows of a whole table, each a text of its own.
+    pub(crate) fn rows(&self, bytes: &[u8]) -> Vec<CollectedWords> {
+        let mut read = RowWords::default();
+        let mut rows = Vec::new();
+        for line in lines_of(bytes) {
+            let mut shingles = Vec::new();
+            self.row(line, &mut read, &mut |shingle| shingles.push(shingle));
+            rows.push(CollectedWords {
+                shingles,
+                ends: read.words.iter().map(|&(.., end)| end).collect(),
+                ..CollectedWords::default()
+            });
+        }
+        rows
+    }
+}
+
+#[cfg(test)]
+mod tests;
