@@ -412,6 +412,9 @@ impl Search<'_> {
                 }
                 DraftSides::Members(..) => found,
             };
+            if self.is_common_text(&draft, &found)? {
+                continue;
+            }
             let raw = found.measures.containment();
             let discount = match (found.rarity, raw) {
                 (Some(rarity), Some(raw)) if self.wanted == Wanted::Everything => {
@@ -424,6 +427,37 @@ impl Search<'_> {
             self.offer(draft.place, found);
         }
         Ok(())
+    }
+
+    /// The share of the subject's words that it has in common with a content and that count
+    /// nothing, if that can be told, and how many samples count.
+    fn lost(
+        &mut self,
+        subject: &SubjectSide,
+        row: &ContentRow,
+    ) -> Result<(Option<f64>, f64), AskError> {
+        let Some((own, counts)) = self.counted.get(&subject.rendition) else {
+            return Ok((None, 0.0));
+        };
+        let other = self.snapshot.signature(row.id)?;
+        let (losses, left) = counts.losses(own, &other);
+        let level = own.level.max(other.level);
+        let lost = self.prover.share_nearest(subject, level, &losses)?;
+        Ok((lost, left))
+    }
+
+    /// Whether a pair that was looked at for a passage has none but in common text.
+    fn is_common_text(&mut self, draft: &Draft, found: &Match) -> Result<bool, AskError> {
+        let DraftSides::Contents(subject, _, row) = &draft.compared else {
+            return Ok(false);
+        };
+        let is_nominee = draft.could_relate && draft.passage.is_none();
+        if is_nominee || found.is_estimate || found.rarity.is_none() {
+            return Ok(false);
+        }
+        let lost = self.lost(subject, row)?.0.zip(found.measures.a_in_b);
+        let size = found.sizes.0.0 as f64;
+        Ok(lost.is_some_and(|(lost, share)| (share.get() - lost) * size < LEAST_PASSAGE))
     }
 
     /// A proven pair that would be listed but for what is common in it: by the words of the subject
@@ -442,15 +476,10 @@ impl Search<'_> {
         if !in_words || is_listed(Some(rarity)) || !is_listed(None) {
             return Ok(found);
         }
-        let Some((own, counts)) = self.counted.get(&subject.rendition) else {
+        let (lost, left) = self.lost(subject, row)?;
+        if left < 1.0 {
             return Ok(found);
-        };
-        let other = self.snapshot.signature(row.id)?;
-        let level = own.level.max(other.level);
-        let Some(losses) = counts.losses(own, &other) else {
-            return Ok(found);
-        };
-        let lost = self.prover.share_nearest(subject, level, &losses)?;
+        }
         let lost = lost.zip(found.measures.a_in_b);
         let by_words = lost.and_then(|(lost, share)| rarity.of_words(lost, share, found.sizes.0));
         Ok(Match {
@@ -627,6 +656,9 @@ impl Boilerplate for Either<'_> {
 /// So many pairs are measured at most for a passage that they may have in common, the longest and
 /// rarest first.
 const QUOTATIONS: usize = 128;
+
+/// Bytes besides common text that a passage has at least.
+const LEAST_PASSAGE: f64 = 128.0;
 
 /// How two places are compared.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -351,9 +351,10 @@ impl Solver<'_> {
         let kept = |row| Kept::of(self.snapshot, row);
         let (of_a, of_b) = (kept(a)?.signature, kept(b)?.signature);
         let level = of_a.level.max(of_b.level);
-        let Some(losses) = self.counts.losses(&of_a, &of_b) else {
+        let (losses, left) = self.counts.losses(&of_a, &of_b);
+        if left < 1.0 {
             return Ok(found);
-        };
+        }
         let side = |row: &ContentRow, size: ByteLen, share: Option<Score>| {
             let lost = self.prover.share_nearest(row, level, &losses)?;
             let side = lost.zip(share);

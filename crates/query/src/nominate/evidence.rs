@@ -256,8 +256,8 @@ impl Counts {
     }
 
     /// What the samples that two contents have in common lose by being common: of each the share of
-    /// its words that count nothing. `None`: none of them is left.
-    pub(crate) fn losses(&self, a: &Signature, b: &Signature) -> Option<HashMap<Fingerprint, f64>> {
+    /// its words that count nothing, and how many samples are left.
+    pub(crate) fn losses(&self, a: &Signature, b: &Signature) -> (HashMap<Fingerprint, f64>, f64) {
         let level = a.level.max(b.level);
         let of_b: HashSet<Fingerprint> = b.at_level(level).collect();
         let shared = a.at_level(level).filter(|sample| of_b.contains(sample));
@@ -268,7 +268,7 @@ impl Counts {
             left += weight;
             losses.insert(sample, 1.0 - weight);
         }
-        (left >= 1.0).then_some(losses)
+        (losses, left)
     }
 
     /// A discount in words.
