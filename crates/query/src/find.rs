@@ -491,9 +491,9 @@ fn nominated(
     sketch: &Sketch<'_>,
     digest: &Digest,
     scoped: Option<&ScopedFiles>,
-    with_quotations: bool,
+    quoted_at: Option<u8>,
 ) -> Result<(Vec<Nominee>, Counts), ReadError> {
-    let (mut nominees, counts) = evidence::nominate(snapshot, sketch, scoped, with_quotations)?;
+    let (mut nominees, counts) = evidence::nominate(snapshot, sketch, scoped, quoted_at)?;
     if let Some(own) = snapshot.content_by_digest(&digest.content)?
         && let Err(at) = nominees.binary_search_by_key(&own, |nominee| nominee.content)
     {

@@ -150,7 +150,7 @@ impl Search<'_> {
             &posted,
             digest,
             self.scoped,
-            self.with_quotations(),
+            self.quoted_at(digest),
         )?;
         let most = match self.wanted {
             Wanted::Everything => usize::MAX,
@@ -354,10 +354,19 @@ impl Search<'_> {
         other.is_none_or(|other| self.could_pass(pair, &other, &pair.measures))
     }
 
-    /// Whether passages are looked for that are next to nothing of both files: not for a listing,
-    /// and not where the least share was asked for.
-    fn with_quotations(&self) -> bool {
-        self.wanted == Wanted::Everything && self.options.min.is_none()
+    /// By samples of which level passages are looked for that are next to nothing of both files:
+    /// not for a listing, and not where the least share was asked for. What is template is known of
+    /// the samples that are kept, and of no others.
+    fn quoted_at(&self, digest: &Digest) -> Option<u8> {
+        let is_asked = self.wanted == Wanted::Everything && self.options.min.is_none();
+        let kept = || {
+            digest
+                .signature
+                .thinned(&self.snapshot.params().shingles)
+                .level
+        };
+        let is_all_known = self.snapshot.templates().is_empty();
+        is_asked.then(|| if is_all_known { 0 } else { kept() })
     }
 
     /// What is to be measured, the best by their estimates first.

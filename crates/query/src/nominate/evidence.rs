@@ -333,12 +333,13 @@ pub(crate) fn fingerprint_keys(sketch: &Sketch<'_>) -> Vec<u64> {
 const LOOKED_UP: SamplingParams = SamplingParams::at(0, 1 << 14);
 
 /// All contents (of `scoped`, if given) that have something in common with the subject, ascending,
-/// and how common the subject's pieces are. `with_quotations`: those that have little of it, too.
+/// and how common the subject's pieces are. `quoted_at`: those that have little of it, too, by its
+/// samples of this level or a greater one.
 pub(crate) fn nominate(
     snapshot: &Snapshot,
     subject: &Sketch<'_>,
     scoped: Option<&ScopedFiles>,
-    with_quotations: bool,
+    quoted_at: Option<u8>,
 ) -> Result<(Vec<Nominee>, Counts), ReadError> {
     let mut counts = Counts::new(snapshot.boilerplate_limit());
     let looked_up = subject.signature.thinned(&LOOKED_UP);
@@ -346,8 +347,10 @@ pub(crate) fn nominate(
         signature: &looked_up,
         ..*subject
     });
-    let mut rare = with_quotations
-        .then(|| RareSamples::of(&looked_up.fingerprints, snapshot.boilerplate_limit()));
+    let mut rare = quoted_at.map(|level| {
+        let samples: Vec<Fingerprint> = looked_up.at_level(level).collect();
+        RareSamples::of(&samples, snapshot.boilerplate_limit())
+    });
     let mut by_fingerprint = hits(
         (snapshot, scoped),
         PostingKind::Fingerprint,

@@ -58,7 +58,7 @@ pub(crate) fn judged(
         measures,
         unit,
         sizes,
-        has_passage: has_passage && !is_one_phrase,
+        has_passage: has_passage && !is_one_phrase && !is_heading(&measures, sizes),
     }
 }
 
@@ -72,13 +72,28 @@ const FOR_A_SHINGLE: f64 = 3.0;
 /// of these each text has is taken to go by the sizes. A shingle lies over five words, but short
 /// runs alone that come to a quarter of a text are accidents of records.
 fn is_one_phrase(measures: &Measures, sizes: (ByteLen, ByteLen)) -> bool {
-    let resemblance = measures.resemblance.map_or(0.0, Score::get);
-    let of_both = resemblance / (1.0 + resemblance) * (sizes.0 + sizes.1).0 as f64;
+    let of_both = shared_once(measures, sizes);
     let once = |share: Option<Score>, size: ByteLen| {
         let most = FOR_A_SHINGLE * of_both / size.0.max(1) as f64;
         share.map_or(0.0, Score::get).min(most)
     };
     once(measures.a_in_b, sizes.0).max(once(measures.b_in_a, sizes.1)) < Relation::PARTLY
+}
+
+/// A passage that is short and stands all over a text is no quotation but how its records begin.
+fn is_heading(measures: &Measures, sizes: (ByteLen, ByteLen)) -> bool {
+    /// What is shared is so many times as much as one of each: the rest is repeated.
+    const REPEATED: f64 = 4.0;
+    let once = shared_once(measures, sizes);
+    measures.resemblance.is_some()
+        && once < 2.0 * proof::PASSAGE.0 as f64
+        && measures.shared_bytes.0 as f64 > REPEATED * once
+}
+
+/// Bytes that the *distinct* shingles in common come to, each counted for one word.
+fn shared_once(measures: &Measures, sizes: (ByteLen, ByteLen)) -> f64 {
+    let resemblance = measures.resemblance.map_or(0.0, Score::get);
+    resemblance / (1.0 + resemblance) * (sizes.0 + sizes.1).0 as f64
 }
 
 /// [`prove`] of two contents that are compared with no other.
