@@ -31,7 +31,9 @@ pub use interval::{interval, wilson};
 pub use pair::PairKey;
 pub use prepared::Prepared;
 pub use templates::{Template, Templates};
-pub use text::{Commonness, Proof, RARE, ReadText, SeenShingles, Table, Text, TextCutter};
+pub use text::{
+    Commonness, Proof, RARE, ReadText, SeenShingles, Table, Text, TextCutter, lower_end,
+};
 
 /// What is known of a pair (a, b).
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -6,7 +6,8 @@
 //!    looked at, and what two of them really have in common decides whether there is a row, and is
 //!    its score.
 //! 2. Everything else, and what there is too much of to be in memory at once, is nominated by what
-//!    the index keeps (`candidates`): a chunk or two fingerprints in common. These pairs are read
+//!    the index keeps (`candidates`): a chunk or two fingerprints in common. Of what is no text
+//!    that must be more than strangers have in common (`nominate::kinship`). These pairs are read
 //!    for one another, the best by their estimates first (`prove::pairwise`); what is beyond the
 //!    budget keeps its estimate and says so.
 //! 3. What stands for files (`renditions`) is among the contents. Whatever two files are met by,
@@ -28,6 +29,7 @@ use crate::judge::estimate::{enough_shared, estimate_in, shown_in};
 use crate::judge::matched::{Match, all_words};
 use crate::nominate::block::PostingBlock;
 use crate::nominate::evidence::{Counts, Kept};
+use crate::nominate::kinship::Kinships;
 use crate::parallel::{ordered, threads};
 use crate::prove::archives::Archives;
 use crate::prove::contents::{ContentReader, WantedContent, WantedOfKind};
@@ -117,9 +119,14 @@ pub fn pairs_with_parts(
             Ok::<(), AskError>(())
         },
     )?;
+    let kinships = Kinships::of(&block, limit);
     let by_samples = block.nominees(threads(), WorkerPairs::default, |found, a, b, common| {
         let pair = (&block.kept[a], &block.kept[b]);
-        let is_candidate = common.is_candidate() || same_words(pair.0.words, pair.1.words);
+        let is_candidate = if question.are_judged_by_windows(pair) {
+            common.is_candidate() && kinships.are_kin((a, b), common)
+        } else {
+            common.is_candidate() || same_words(pair.0.words, pair.1.words)
+        };
         if is_candidate && !(texts.has(a) && texts.has(b)) && question.meet(pair) {
             let estimate = question.estimate(pair).containment();
             let estimate = estimate.unwrap_or(Score::ZERO);
@@ -155,7 +162,11 @@ pub fn pairs_with_parts(
     for (draft, measured) in drafts.iter().zip(measured) {
         snapshot.stop().go_on()?;
         let pair = (&block.kept[draft.a], &block.kept[draft.b]);
-        further.others(&question, pair, measured);
+        let by_kinship =
+            request.score == PairScore::Discounted && question.are_judged_by_windows(pair);
+        let kinship = by_kinship.then(|| kinships.kinship((draft.a, draft.b)));
+        let kinship = kinship.flatten().map(Score::new);
+        further.others(&question, pair, measured, kinship);
     }
     for content in &block.kept {
         snapshot.stop().go_on()?;
@@ -463,7 +474,14 @@ impl WorkerPairs {
     }
 
     /// Keeps a pair of which the contents were measured for one another, or could not be.
-    fn others(&mut self, question: &Question<'_>, (a, b): (&Kept, &Kept), measured: MeasuredPair) {
+    /// `kinship`: what sorts it, if that was asked for and is known of what is no text.
+    fn others(
+        &mut self,
+        question: &Question<'_>,
+        (a, b): (&Kept, &Kept),
+        measured: MeasuredPair,
+        kinship: Option<Score>,
+    ) {
         let counts = question.counts;
         let sketches = (a.sketch(), b.sketch());
         let unit = question.request.unit.into();
@@ -502,6 +520,7 @@ impl WorkerPairs {
             .containment()
             .filter(|_| question.request.score == PairScore::Discounted);
         let rare = rare.map(|raw| rarity.map_or(raw, |rarity| rarity.discounted(raw)));
+        let rare = kinship.or(rare);
         let matched = Match {
             rare,
             rarity,

@@ -493,7 +493,7 @@ impl<'a> RunWalk<'a> {
 }
 
 /// The lower end of the interval of a share, three standard errors below it; 0 of nothing.
-fn lower_end(part: f64, of: f64) -> f64 {
+pub fn lower_end(part: f64, of: f64) -> f64 {
     if of <= 0.0 {
         return 0.0;
     }

@@ -32,13 +32,20 @@ pub(crate) struct Common {
     pub(crate) chunks: u32,
     /// How rare the fingerprints are: the sum of what each counts ([`discount::weight`]).
     pub(crate) rare: f32,
+    /// How few have them: a fingerprint counts 1/n if n *others* have it, a chunk [`CHUNK_TELLS`]
+    /// as much.
+    pub(crate) told: f32,
 }
+
+/// A chunk that nobody else has says as much as so many windows: that is their least number.
+const CHUNK_TELLS: f32 = 4.0;
 
 impl Common {
     const NONE: Self = Self {
         fingerprints: 0,
         chunks: 0,
         rare: 0.0,
+        told: 0.0,
     };
 
     /// What a content has of the pieces of another one. How rare they are is not looked at.
@@ -50,7 +57,7 @@ impl Common {
         Self {
             fingerprints: count(fingerprint_keys(&other.sketch()), 0),
             chunks: count(chunk_keys(&other.sketch()), CHUNK),
-            rare: 0.0,
+            ..Self::NONE
         }
     }
 
@@ -124,6 +131,15 @@ impl PostingBlock {
         }
     }
 
+    /// The fingerprints, ascending, and the places of those that have them; boilerplate is none.
+    pub(crate) fn lists_of_fingerprints(&self) -> impl Iterator<Item = (u64, &[u32])> + '_ {
+        let lists = &self.fingerprints;
+        (0..lists.keys.len()).map(|at| {
+            let (begin, end) = lists.range(at);
+            (lists.keys[at].0, &lists.contents[begin..end])
+        })
+    }
+
     /// Calls `found` with each pair of places (the lesser first) that have anything in common, on
     /// so many threads, each with a state of its own; returns the states, or the first failure. The
     /// pairs of one lesser place follow each other on one thread.
@@ -143,16 +159,19 @@ impl PostingBlock {
                     return Ok(state);
                 }
                 self.stop.go_on()?;
-                for (weight, contents) in self.fingerprints.later(a) {
+                for (rest, contents) in self.fingerprints.later(a) {
                     for &b in contents {
                         let common = tally.at(b);
                         common.fingerprints += 1;
-                        common.rare += weight;
+                        common.rare += rest.weight;
+                        common.told += rest.of_others;
                     }
                 }
-                for (_, contents) in self.chunks.later(a) {
+                for (rest, contents) in self.chunks.later(a) {
                     for &b in contents {
-                        tally.at(b).chunks += 1;
+                        let common = tally.at(b);
+                        common.chunks += 1;
+                        common.told += CHUNK_TELLS * rest.of_others;
                     }
                 }
                 let drained = tally.drain(|b, common| {
@@ -225,6 +244,8 @@ struct ListRest {
     to: u32,
     /// What its key counts, by the length of the whole list.
     weight: f32,
+    /// One over all contents of the list but one.
+    of_others: f32,
 }
 
 /// The posting lists of one kind of evidence over the contents of a block.
@@ -287,6 +308,7 @@ impl Lists {
                     from: from as u32 + 1,
                     to: end as u32,
                     weight,
+                    of_others: 1.0 / (end - begin - 1) as f32,
                 };
                 *next += 1;
             }
@@ -303,11 +325,11 @@ impl Lists {
     }
 
     /// The later contents that share a key with this one, and what the key counts: key by key.
-    fn later(&self, place: usize) -> impl Iterator<Item = (f32, &[u32])> + '_ {
+    fn later(&self, place: usize) -> impl Iterator<Item = (&ListRest, &[u32])> + '_ {
         let lists = &self.of[self.starts[place]..self.starts[place + 1]];
         lists.iter().map(|rest| {
             let contents = &self.contents[rest.from as usize..rest.to as usize];
-            (rest.weight, contents)
+            (rest, contents)
         })
     }
 

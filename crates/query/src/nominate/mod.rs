@@ -4,4 +4,5 @@ pub(crate) mod block;
 pub(crate) mod copies;
 pub(crate) mod evidence;
 pub(crate) mod families;
+pub(crate) mod kinship;
 pub(crate) mod quotations;

@@ -1,11 +1,13 @@
 //! How two files meet: in one way or in several, of which the best is their row.
 
 use resemble_core::similarity::Unit;
-use resemble_core::{ContentId, Measures, Relation};
+use resemble_core::{ContentId, ContentKind, Measures, Relation};
 use resemble_proto::message::MeasureUnit;
 
 use super::Question;
 use crate::judge::matched::{Match, match_of_wholes};
+use crate::nominate::evidence::Kept;
+use crate::renditions::Rendition;
 
 /// The contents of two files, the lesser first, and one way in which these meet.
 pub(super) type Pair = ((ContentId, ContentId), Way);
@@ -38,6 +40,16 @@ impl Way {
 }
 
 impl Question<'_> {
+    /// Whether two contents stand for files by their own bytes, and neither is a text: what they
+    /// have in common are windows.
+    pub(super) fn are_judged_by_windows(&self, pair: (&Kept, &Kept)) -> bool {
+        let is_text = |content: &Kept| content.kind == ContentKind::Text;
+        let of_files = |(one, other): ((ContentId, Rendition), (ContentId, Rendition))| {
+            one.1 == Rendition::Own && other.1 == Rendition::Own
+        };
+        !is_text(pair.0) && !is_text(pair.1) && self.meetings(pair).all(of_files)
+    }
+
     /// The best way in which each pair of files meets. There may be very many: they stay in the
     /// same memory.
     pub(super) fn best_of(&self, mut matched: Vec<Pair>) -> Vec<Met> {

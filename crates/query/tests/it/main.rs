@@ -12,6 +12,7 @@ mod header;
 mod hostile;
 mod ingest;
 mod kept;
+mod kinship;
 mod local;
 mod one_figure;
 mod parts;

@@ -1,0 +1,150 @@
+//! `pairs` of what is no text: two builds of a program are a pair, two programs of one compiler are
+//! none.
+
+use std::collections::BTreeSet;
+
+use resemble_proto::message::{PairRow, PairScore, PairsRequest, Scope};
+use resemble_proto::path::PathText;
+use resemble_query::pairs::pairs;
+use resemble_testutil::random::{Random, noise};
+
+use crate::scene::Scene;
+
+const PROGRAMS: usize = 24;
+
+fn asked(scene: &Scene, score: PairScore) -> Vec<PairRow> {
+    let request = PairsRequest {
+        scope: Scope {
+            within: vec![PathText::from(scene.root())],
+            ..Scope::default()
+        },
+        score,
+        ..PairsRequest::default()
+    };
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    pairs(&snapshot, &request).expect("an answer").rows
+}
+
+fn name(path: &PathText) -> String {
+    let name = path.as_path().file_name().expect("a name");
+    name.to_string_lossy().into_owned()
+}
+
+fn names(rows: &[PairRow]) -> Vec<(String, String)> {
+    let names = rows.iter().map(|row| (name(&row.a), name(&row.b)));
+    names.collect()
+}
+
+/// Code in runs of some 200 bytes with a distance behind each, which another build has changed.
+fn code(seed: u64, length: usize, build: u64) -> Vec<u8> {
+    let mut random = Random::new(seed);
+    let mut distances = noise((seed << 8) + build + 1, length).into_iter();
+    let mut code = Vec::with_capacity(length);
+    while code.len() < length {
+        code.extend(noise(random.draw(), 120 + random.below(160)));
+        code.extend(distances.by_ref().take(4));
+    }
+    code
+}
+
+/// A program: its code, functions of a library of which others have one, the names that all have,
+/// and padding.
+fn program(at: usize, build: u64) -> Vec<u8> {
+    let mut random = Random::new(at as u64);
+    let mut bytes = [&[0x7f, b'E', b'L', b'F', 0][..], &[0; 300]].concat();
+    bytes.extend(code(1_000 + at as u64, 15_000 + random.below(9_000), build));
+    for step in [0, 1, 3] {
+        let function = (at + step) % PROGRAMS;
+        bytes.extend(noise(500 + function as u64, 300));
+        bytes.extend(noise((at as u64) << 20 | build, 12));
+    }
+    bytes.extend([0; 700]);
+    bytes.extend(noise(7, 3_000));
+    bytes
+}
+
+#[test]
+fn builds_are_pairs_and_programs_of_one_compiler_are_strangers() {
+    let mut scene = Scene::new();
+    for at in 0..PROGRAMS {
+        for build in 0..2 {
+            scene.write(&format!("{at:02}-{build}"), program(at, build));
+        }
+    }
+    scene.scan();
+    let expected: BTreeSet<(String, String)> = (0..PROGRAMS)
+        .map(|at| (format!("{at:02}-0"), format!("{at:02}-1")))
+        .collect();
+    for score in [PairScore::Containment, PairScore::Discounted] {
+        let rows = asked(&scene, score);
+        assert!(rows.iter().all(|row| !row.estimate));
+        let found: BTreeSet<(String, String)> = names(&rows).into_iter().collect();
+        assert_eq!(found, expected);
+    }
+}
+
+/// What few windows tell, or what many have, is no less kin.
+#[test]
+fn small_files_copies_and_what_is_packed_stay_pairs() {
+    let mut scene = Scene::new();
+    // So that there are common windows.
+    for at in 0..PROGRAMS {
+        scene.write(&format!("program-{at:02}"), program(at, 0));
+    }
+    for at in 0..8u64 {
+        let mut icon = noise(20_000 + at, 700);
+        scene.write(&format!("icon-{at}-a"), &icon);
+        icon[350..358].fill(7);
+        scene.write(&format!("icon-{at}-b"), &icon);
+    }
+    let font = noise(30_000, 2_500);
+    for at in 0..70u64 {
+        let end = noise(31_000 + at, 60);
+        scene.write(&format!("font-{at:02}"), [&font[..], &end].concat());
+    }
+    let packed = noise(40_000, 4_000);
+    scene.write("packed", &packed);
+    scene.write(
+        "pack",
+        [&noise(40_001, 50_000)[..], &packed, &noise(40_002, 9_000)].concat(),
+    );
+    scene.scan();
+    let found = names(&asked(&scene, PairScore::Containment));
+    let of = |start: &str| {
+        let found = found.iter();
+        let of = found.filter(|(a, b)| a.starts_with(start) && b.starts_with(start));
+        of.count()
+    };
+    let is_icon = |(a, b): &&(String, String)| a.starts_with("icon-") && a[..6] == b[..6];
+    assert_eq!(found.iter().filter(is_icon).count(), 8);
+    assert_eq!(of("font-"), 70 * 69 / 2);
+    assert_eq!(of("pack"), 1);
+    assert_eq!(of("program-"), 0);
+    assert_eq!(found.len(), 8 + 70 * 69 / 2 + 1);
+}
+
+/// What few have in common comes before more of what many have.
+#[test]
+fn kinship_sorts_what_is_no_text() {
+    let mut scene = Scene::new();
+    let (library, own) = (noise(1, 20_000), noise(2, 12_000));
+    for at in 0..10u64 {
+        let rest = noise(100 + at, 10_000);
+        scene.write(&format!("user-{at}"), [&library[..], &rest].concat());
+    }
+    for build in 0..2u64 {
+        let rest = noise(200 + build, 18_000);
+        scene.write(&format!("build-{build}"), [&own[..], &rest].concat());
+    }
+    scene.scan();
+    let by_containment = asked(&scene, PairScore::Containment);
+    let by_kinship = asked(&scene, PairScore::Discounted);
+    let builds = ("build-0".to_owned(), "build-1".to_owned());
+    assert_eq!(by_containment.len(), 10 * 9 / 2 + 1);
+    assert_eq!(names(&by_containment).last(), Some(&builds));
+    assert_eq!(by_kinship.len(), by_containment.len());
+    assert_eq!(names(&by_kinship).first(), Some(&builds));
+    for row in &by_kinship {
+        assert!(row.score < row.a_in_b, "the lower end: {row:?}");
+    }
+}
