@@ -124,7 +124,8 @@ impl SamplingParams {
     ///
     /// A letter beyond ASCII has two bytes and more. A passage of 500 bytes has half as many words
     /// then, so a text of such letters may keep more of its samples at the least level: one for
-    /// each [`CONTINUED`] of these bytes. In its bytes that costs no more than in a text of ASCII.
+    /// each `CONTINUED` (40) of these bytes. In its bytes that costs no more than in a text of
+    /// ASCII.
     #[must_use]
     pub const fn of_text(self, continued: u64) -> Self {
         let few = continued / CONTINUED;
