@@ -9,8 +9,10 @@
 //! have in common.
 #![allow(clippy::print_stdout, missing_docs)]
 
+mod folder;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use resemble_core::similarity::proof::Provable;
 use resemble_core::similarity::{
@@ -20,21 +22,6 @@ use resemble_core::{ContentKind, Digest, Params, Score, Signature};
 
 /// Pairs that no truth names: at most so many of a corpus are looked at.
 const OTHERS: usize = 20_000;
-
-fn files(top: &Path, out: &mut Vec<PathBuf>) {
-    let Ok(entries) = std::fs::read_dir(top) else {
-        return;
-    };
-    let mut entries: Vec<_> = entries.flatten().collect();
-    entries.sort_by_key(std::fs::DirEntry::file_name);
-    for entry in entries {
-        match entry.file_type() {
-            Ok(kind) if kind.is_dir() => files(&entry.path(), out),
-            Ok(kind) if kind.is_file() => out.push(entry.path()),
-            _ => {}
-        }
-    }
-}
 
 struct File {
     name: String,
@@ -133,8 +120,7 @@ fn main() {
     println!("what\tcount\tbias\tMAE\theld\tbelow\tabove\theld inside\twidth");
     for corpus in &args {
         let top = Path::new(corpus).join("files");
-        let mut paths = Vec::new();
-        files(&top, &mut paths);
+        let paths = folder::files(&top).expect("a readable folder");
         assert!(!paths.is_empty(), "no files under {}", top.display());
         let all: Vec<File> = paths
             .iter()

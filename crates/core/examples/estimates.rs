@@ -7,8 +7,10 @@
 //! bound; the last two columns are those of the resemblance of texts.
 #![allow(clippy::print_stdout, missing_docs)]
 
+mod folder;
+
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use resemble_core::similarity::proof::Provable;
 use resemble_core::similarity::{NoBoilerplate, Unit, estimate_texts};
@@ -124,21 +126,6 @@ fn edits(data: &[u8], random: &mut Random) -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-fn files(top: &Path, out: &mut Vec<PathBuf>) {
-    let Ok(entries) = std::fs::read_dir(top) else {
-        return;
-    };
-    let mut entries: Vec<_> = entries.flatten().collect();
-    entries.sort_by_key(std::fs::DirEntry::file_name);
-    for entry in entries {
-        match entry.file_type() {
-            Ok(kind) if kind.is_dir() => files(&entry.path(), out),
-            Ok(kind) if kind.is_file() => out.push(entry.path()),
-            _ => {}
-        }
-    }
-}
-
 #[derive(Default)]
 struct Errors {
     count: usize,
@@ -161,8 +148,7 @@ fn main() {
     let top = args.next().unwrap_or_else(|| ".".to_owned());
     let most: usize = args.next().and_then(|n| n.parse().ok()).unwrap_or(100);
     let params = Params::default();
-    let mut paths = Vec::new();
-    files(Path::new(&top), &mut paths);
+    let mut paths = folder::files(Path::new(&top)).expect("a readable folder");
     // A misspelt path must not look like a result.
     assert!(!paths.is_empty(), "no files under {top}");
     let mut random = Random::new(1);

@@ -8,27 +8,16 @@
 //! containment, `a_in_b`, `b_in_a`, resemblance, shared bytes.
 #![allow(clippy::print_stdout, missing_docs)]
 
+mod folder;
+
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use resemble_core::digest::Digester;
 use resemble_core::params::{ChunkParams, SamplingParams};
 use resemble_core::similarity::{NoBoilerplate, estimate};
 use resemble_core::{Digest, Params, Score};
-
-fn files(top: &Path, out: &mut Vec<PathBuf>) {
-    let Ok(entries) = std::fs::read_dir(top) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        match entry.file_type() {
-            Ok(kind) if kind.is_dir() => files(&entry.path(), out),
-            Ok(kind) if kind.is_file() => out.push(entry.path()),
-            _ => {}
-        }
-    }
-}
 
 /// All pairs that share a fingerprint or a chunk.
 fn candidates(digests: &[Digest]) -> BTreeSet<(usize, usize)> {
@@ -56,11 +45,9 @@ fn main() -> std::io::Result<()> {
     let mut args = std::env::args_os().skip(1).map(PathBuf::from);
     let top = args.next().unwrap_or_else(|| ".".into());
     let out = args.next();
-    let mut paths = Vec::new();
-    files(&top, &mut paths);
+    let paths = folder::files(&top).expect("a readable folder");
     // A misspelt path must not look like a result.
     assert!(!paths.is_empty(), "no files under {}", top.display());
-    paths.sort();
     println!("level\tcap\tfiles\tbytes\tfingerprints\tbytes per fingerprint\tpairs");
     for least_level in [4, 5, 6] {
         for cap in [64, 128, 192, 256, 512] {

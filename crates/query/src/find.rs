@@ -433,7 +433,6 @@ fn search(
 }
 
 /// What the subject is compared by: its digest without what is template.
-#[derive(Clone)]
 struct Payload<'a> {
     size: ByteLen,
     chunks: Cow<'a, ChunkList>,

@@ -12,7 +12,7 @@ use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::proof::unit_of;
 use resemble_core::similarity::{self, Boilerplate, Prepared, Sketch, Unit};
 use resemble_core::{
-    ByteLen, ContentKind, Digest, Fingerprint, Measures, Relation, Score, Signature, rank, words,
+    ByteLen, ContentKind, Digest, Fingerprint, Measures, Relation, Score, rank, words,
 };
 use resemble_index::{ContentRow, Snapshot};
 use resemble_proto::message::{Discount, FindOptions, SoftError};
@@ -79,10 +79,9 @@ pub(super) fn search_in(
         own_place: own_place(snapshot, subject)?,
         faces: Faces::of(ContentKind::Empty, []),
         drafts: Vec::new(),
-        subjects: HashMap::new(),
         rows: HashMap::new(),
         further: 0,
-        counted: HashMap::new(),
+        compared: HashMap::new(),
         held: HashMap::new(),
     };
     let others = if options.text {
@@ -125,13 +124,11 @@ struct Search<'a> {
     faces: Faces,
     /// What is to be measured on the contents.
     drafts: Vec<Draft>,
-    /// What the index keeps, or would keep, of the renditions of the subject.
-    subjects: HashMap<Rendition, (Payload<'static>, ContentKind)>,
     rows: HashMap<Place, Match>,
     /// [`FoundRows::further`].
     further: usize,
-    /// What is kept of the renditions of the subject, and how common that is.
-    counted: HashMap<Rendition, (Signature, Counts)>,
+    /// The renditions of the subject that were compared.
+    compared: HashMap<Rendition, ComparedRendition>,
     /// What is compared by members, of the subject or of the place.
     held: HashMap<Place, HeldNominee>,
 }
@@ -159,8 +156,6 @@ impl Search<'_> {
         self.further = self.further.max(counts.cut_copies(&mut nominees, most));
         let kept = payload.kept(digest.kind, snapshot.params());
         let sketch = kept.sketch();
-        let subject = (kept.clone().into_owned(), digest.kind);
-        self.subjects.insert(rendition, subject);
         let common = Either(&known, &counts);
         let own = Prepared::of(&sketch, &common);
         for nominee in nominees {
@@ -209,8 +204,12 @@ impl Search<'_> {
             };
             self.pair(&pair, &occurrences);
         }
-        let signature = kept.signature.into_owned();
-        self.counted.insert(rendition, (signature, counts));
+        let compared = ComparedRendition {
+            kept: kept.into_owned(),
+            kind: digest.kind,
+            counts,
+        };
+        self.compared.insert(rendition, compared);
         Ok(known.failure()?)
     }
 
@@ -445,11 +444,12 @@ impl Search<'_> {
         subject: &SubjectSide,
         row: &ContentRow,
     ) -> Result<(Option<f64>, f64), AskError> {
-        let Some((own, counts)) = self.counted.get(&subject.rendition) else {
+        let Some(compared) = self.compared.get(&subject.rendition) else {
             return Ok((None, 0.0));
         };
+        let own = &compared.kept.signature;
         let other = self.snapshot.signature(row.id)?;
-        let (losses, left) = counts.losses(own, &other);
+        let (losses, left) = compared.counts.losses(own, &other);
         let level = own.level.max(other.level);
         let lost = self.prover.share_nearest(subject, level, &losses)?;
         Ok((lost, left))
@@ -529,15 +529,14 @@ impl Search<'_> {
         let DraftSides::Contents(subject, _, row) = &draft.compared else {
             return Ok(draft.estimate.clone());
         };
-        let own = self.subjects.get(&subject.rendition);
-        let Some((own, kind)) = own.filter(|_| estimate.relation != Some(Relation::SameText))
-        else {
+        let own = self.compared.get(&subject.rendition);
+        let Some(own) = own.filter(|_| estimate.relation != Some(Relation::SameText)) else {
             return Ok(estimate);
         };
         let other = Kept::of(self.snapshot, row)?;
         let unit = self.options.unit.into();
-        let (a, b) = (own.sketch(), other.sketch());
-        let found = shown_in(unit, (&a, *kind), (&b, row.kind));
+        let (a, b) = (own.kept.sketch(), other.sketch());
+        let found = shown_in(unit, (&a, own.kind), (&b, row.kind));
         let (a, b) = estimate.sizes;
         Ok(Match {
             relation: similarity::relation(false, a, b, &found.measures, self.min_shared),
@@ -668,6 +667,15 @@ const QUOTATIONS: usize = 128;
 
 /// Bytes besides common text that a passage has at least.
 const LEAST_PASSAGE: f64 = 128.0;
+
+/// A rendition of the subject that was compared with all that it meets.
+struct ComparedRendition {
+    /// What the index keeps, or would keep, of it.
+    kept: Payload<'static>,
+    kind: ContentKind,
+    /// How common its pieces are.
+    counts: Counts,
+}
 
 /// How two places are compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
