@@ -5,37 +5,33 @@
 //! letter by its bytes, the letter itself by its text. The best pair makes its row. What holds
 //! members is compared by these ([`super::held`]).
 
-use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::proof::unit_of;
-use resemble_core::similarity::{self, Boilerplate, Prepared, Sketch, Unit};
-use resemble_core::{
-    ByteLen, ContentKind, Digest, Fingerprint, Measures, Relation, Score, rank, words,
-};
+use resemble_core::similarity::{self, Boilerplate, Prepared, Sketch};
+use resemble_core::{ByteLen, ContentKind, Digest, Fingerprint, Measures, Relation, Score, words};
 use resemble_index::{ContentRow, Snapshot};
-use resemble_proto::message::{Discount, FindOptions, SoftError};
+use resemble_proto::message::{FindOptions, SoftError};
 
 use super::held::HeldNominee;
-use super::prover::{Budget, Prover, SubjectSide, UnmeasuredPair};
-use super::{NomineeBound, Payload, Similar, Subject, Wanted, holders, nominated};
+use super::prover::{Budget, Prover, SubjectSide};
+use super::{NomineeBound, Payload, Similar, Subject, Wanted, nominated};
 use crate::ask::AskError;
-use crate::judge::estimate::{enough_shared, prepared_in, shown_in};
-use crate::judge::listing;
-use crate::judge::listing::is_quotation;
+use crate::judge::estimate::prepared_in;
 use crate::judge::matched::{Match, relate};
 use crate::nominate::evidence::{Counts, Kept, KnownBoilerplate};
 use crate::nominate::quotations::Passage;
-use crate::prove::members::ComparedSide;
 use crate::renditions::faces::Faces;
 use crate::renditions::{
-    Named, Occurrence, Place, Rendition, WholeDigest, lies_in, names, occurrences, same_words,
-    shown,
+    Named, Occurrence, Place, Rendition, WholeDigest, lies_in, occurrences, same_words,
 };
 use crate::scope::ScopedFiles;
 
+mod drafts;
 mod members;
+mod rows;
+
+use self::drafts::{Draft, DraftSides};
 
 /// What a search found.
 #[derive(Debug, Default)]
@@ -368,135 +364,6 @@ impl Search<'_> {
         is_asked.then(|| if is_all_known { 0 } else { kept() })
     }
 
-    /// What is to be measured, the best by their estimates first.
-    fn ordered_drafts(&mut self) -> Vec<Draft> {
-        let all = std::mem::take(&mut self.drafts);
-        let (mut drafts, mut quotations): (Vec<Draft>, Vec<Draft>) =
-            all.into_iter().partition(|draft| draft.could_relate);
-        drafts.sort_by(|a, b| {
-            let score = |draft: &Draft| draft.estimate.measures.containment();
-            score(b)
-                .cmp(&score(a))
-                .then_with(|| a.order().cmp(&b.order()))
-        });
-        quotations.sort_by_key(|draft| {
-            let promise = draft.passage.map(Passage::promise);
-            (Reverse(promise), draft.order())
-        });
-        quotations.truncate(QUOTATIONS);
-        drafts.extend(quotations);
-        drafts
-    }
-
-    /// Measures what was nominated on the contents.
-    fn prove(&mut self) -> Result<(), AskError> {
-        let drafts = self.ordered_drafts();
-        let pairs: Vec<UnmeasuredPair<'_>> = drafts
-            .iter()
-            .filter_map(|draft| match &draft.compared {
-                DraftSides::Contents(subject, occurrence, row) => Some((subject, occurrence, row)),
-                DraftSides::Members(..) => None,
-            })
-            .collect();
-        let mut of_contents = self.prover.measure_all(&pairs)?.into_iter();
-        for draft in drafts {
-            let proven = match &draft.compared {
-                DraftSides::Contents(..) => of_contents.next().flatten(),
-                DraftSides::Members(ours, theirs) => {
-                    self.prover.measure_members(ours, (draft.place, theirs))?
-                }
-            };
-            let found = match proven {
-                Some(proven) => Match {
-                    rarity: draft.rarity_of_all,
-                    has_rare_text: draft.passage.is_some(),
-                    ..proven
-                },
-                None => self.unproven(&draft)?,
-            };
-            let found = match &draft.compared {
-                DraftSides::Contents(subject, _, row) => {
-                    self.with_rare_words(subject, row, found)?
-                }
-                DraftSides::Members(..) => found,
-            };
-            if self.is_common_text(&draft, &found)? {
-                continue;
-            }
-            let raw = found.measures.containment();
-            let discount = match (found.rarity, raw) {
-                (Some(rarity), Some(raw)) if self.wanted == Wanted::Everything => {
-                    let left = rarity.discounted(raw);
-                    Counts::in_words(raw.into(), left.into(), rarity.contents)
-                }
-                _ => Discount::default(),
-            };
-            let found = Match { discount, ..found };
-            self.offer(draft.place, found);
-        }
-        Ok(())
-    }
-
-    /// The share of the subject's words that it has in common with a content and that count
-    /// nothing, if that can be told, and how many samples count.
-    fn lost(
-        &mut self,
-        subject: &SubjectSide,
-        row: &ContentRow,
-    ) -> Result<(Option<f64>, f64), AskError> {
-        let Some(compared) = self.compared.get(&subject.rendition) else {
-            return Ok((None, 0.0));
-        };
-        let own = &compared.kept.signature;
-        let other = self.snapshot.signature(row.id)?;
-        let (losses, left) = compared.counts.losses(own, &other);
-        let level = own.level.max(other.level);
-        let lost = self.prover.share_nearest(subject, level, &losses)?;
-        Ok((lost, left))
-    }
-
-    /// Whether a pair that was looked at for a passage has none but in common text.
-    fn is_common_text(&mut self, draft: &Draft, found: &Match) -> Result<bool, AskError> {
-        let DraftSides::Contents(subject, _, row) = &draft.compared else {
-            return Ok(false);
-        };
-        let is_nominee = draft.could_relate && draft.passage.is_none();
-        if is_nominee || found.is_estimate || found.rarity.is_none() {
-            return Ok(false);
-        }
-        let lost = self.lost(subject, row)?.0.zip(found.measures.a_in_b);
-        let size = found.sizes.0.0 as f64;
-        Ok(lost.is_some_and(|(lost, share)| (share.get() - lost) * size < LEAST_PASSAGE))
-    }
-
-    /// A proven pair that would be listed but for what is common in it: by the words of the subject
-    /// that stand nearest to what is common, where the samples alone say too little.
-    fn with_rare_words(
-        &mut self,
-        subject: &SubjectSide,
-        row: &ContentRow,
-        found: Match,
-    ) -> Result<Match, AskError> {
-        let is_listed = |rarity| listing::is_listed(found.relation, &found.measures, rarity);
-        let Some(rarity) = found.rarity.filter(|_| !found.is_estimate) else {
-            return Ok(found);
-        };
-        let in_words = found.unit == Unit::Words;
-        if !in_words || is_listed(Some(rarity)) || !is_listed(None) {
-            return Ok(found);
-        }
-        let (lost, left) = self.lost(subject, row)?;
-        if left < 1.0 {
-            return Ok(found);
-        }
-        let lost = lost.zip(found.measures.a_in_b);
-        let by_words = lost.and_then(|(lost, share)| rarity.of_words(lost, share, found.sizes.0));
-        Ok(Match {
-            rarity: by_words.or(Some(rarity)),
-            ..found
-        })
-    }
-
     /// How a pair meets at a place by what the index has; `None`: nothing can be said.
     fn estimated(&self, pair: &ContentPair<'_>, occurrence: &Occurrence) -> Option<Match> {
         let named = |named: Named| Named {
@@ -518,134 +385,6 @@ impl Search<'_> {
             ..Match::new(relation, layer, measures, sizes)
         })
     }
-
-    /// What is said of a pair that was not read. The estimate by which it was nominated leaves
-    /// boilerplate out, and has no interval.
-    fn unproven(&self, draft: &Draft) -> Result<Match, AskError> {
-        let estimate = Match {
-            rarity: draft.rarity_of_all,
-            ..draft.estimate.clone()
-        };
-        let DraftSides::Contents(subject, _, row) = &draft.compared else {
-            return Ok(draft.estimate.clone());
-        };
-        let own = self.compared.get(&subject.rendition);
-        let Some(own) = own.filter(|_| estimate.relation != Some(Relation::SameText)) else {
-            return Ok(estimate);
-        };
-        let other = Kept::of(self.snapshot, row)?;
-        let unit = self.options.unit.into();
-        let (a, b) = (own.kept.sketch(), other.sketch());
-        let found = shown_in(unit, (&a, own.kind), (&b, row.kind));
-        let (a, b) = estimate.sizes;
-        Ok(Match {
-            relation: similarity::relation(false, a, b, &found.measures, self.min_shared),
-            measures: found.measures,
-            interval: Some(Box::new(found.interval)),
-            ..estimate
-        })
-    }
-
-    /// Keeps what was found of a place if it is the best.
-    fn offer(&mut self, place: Place, found: Match) {
-        match self.rows.get_mut(&place) {
-            Some(best) if !found.is_better_than(best) => {}
-            Some(best) => *best = found,
-            None => {
-                self.rows.insert(place, found);
-            }
-        }
-    }
-
-    /// Of an archive and a member in it the one has a row that says more; of equal ones the member.
-    /// Only what is identical stays beside what is better.
-    fn say_once(&mut self) -> Result<(), AskError> {
-        let mut said: HashSet<Place> = HashSet::new();
-        for (&place, found) in &self.rows {
-            let mut at = place.member;
-            while let Some(number) = at {
-                let part = self.snapshot.part(place.content, number)?;
-                at = part.and_then(|part| part.parent);
-                let around = Place {
-                    member: at,
-                    ..place
-                };
-                let Some(of_archive) = self.rows.get(&around) else {
-                    continue;
-                };
-                let (less, of_less) = if of_archive.is_better_than(found) {
-                    (place, found)
-                } else {
-                    (around, of_archive)
-                };
-                if of_less.relation != Some(Relation::Identical) {
-                    said.insert(less);
-                }
-            }
-        }
-        self.rows.retain(|place, _| !said.contains(place));
-        Ok(())
-    }
-
-    /// The rows that pass, best first.
-    fn finish(mut self) -> Result<FoundRows, AskError> {
-        self.say_once()?;
-        let min_shared = self.min_shared;
-        let mut similar = Vec::new();
-        for (place, found) in self.rows {
-            let equal = matches!(
-                found.relation,
-                Some(Relation::Identical | Relation::SameText)
-            );
-            let min = self.options.min;
-            let passes = if min.is_none() {
-                found.relation.is_some()
-                    || is_quotation(&found, self.options.min_shared.map(ByteLen))
-            } else {
-                let score = found.measures.containment();
-                score.is_some_and(|score| min.accepts(score))
-                    && (equal || has_enough(&found, min_shared))
-            };
-            if !passes {
-                continue;
-            }
-            let leave_out = self.subject.file;
-            let names = names(self.snapshot, place)?;
-            let files = holders(self.snapshot, place.content, self.scoped, leave_out)?;
-            similar.extend(files.into_iter().map(|path| Similar {
-                shown: shown(&path, &names),
-                path,
-                names: names.clone(),
-                relation: found.relation,
-                layer: found.layer,
-                unit: found.unit,
-                is_estimate: found.is_estimate,
-                measures: found.measures,
-                discount: found.discount.clone(),
-                rarity: found.rarity,
-                interval: found.interval.as_deref().copied(),
-                numbers: found.numbers,
-            }));
-        }
-        similar.sort_by(|a, b| rank::compare(a.place(), b.place()));
-        // An archive may have several members of one name.
-        let mut seen = HashSet::new();
-        similar.retain(|row| row.names.is_empty() || seen.insert(row.shown.clone()));
-        Ok(FoundRows {
-            similar,
-            further: self.further,
-            errors: self.prover.errors,
-        })
-    }
-}
-
-/// Whether a pair shares at least so many bytes: of an estimate it may be more than is proven.
-fn has_enough(found: &Match, min_shared: ByteLen) -> bool {
-    if found.is_estimate {
-        enough_shared(found.sizes, &found.measures, min_shared)
-    } else {
-        found.measures.shared_bytes >= min_shared
-    }
 }
 
 /// What is boilerplate to the index, and what has turned out to be in the subject.
@@ -660,13 +399,6 @@ impl Boilerplate for Either<'_> {
         !self.1.is_of_copies(fingerprint) && self.0.fingerprint(fingerprint)
     }
 }
-
-/// So many pairs are measured at most for a passage that they may have in common, the longest and
-/// rarest first.
-const QUOTATIONS: usize = 128;
-
-/// Bytes besides common text that a passage has at least.
-const LEAST_PASSAGE: f64 = 128.0;
 
 /// A rendition of the subject that was compared with all that it meets.
 struct ComparedRendition {
@@ -686,37 +418,6 @@ enum Meeting {
     Members,
     /// By all that they hold; the subject alone holds members.
     OurMembers,
-}
-
-/// A pair that is to be measured on the contents.
-struct Draft {
-    place: Place,
-    compared: DraftSides,
-    /// With the rarity of what the estimate is of.
-    estimate: Match,
-    rarity_of_all: Option<Rarity>,
-    /// By the estimate it may have a relation.
-    could_relate: bool,
-    /// [`ContentPair::passage`].
-    passage: Option<Passage>,
-}
-
-/// What of a pair is to be measured.
-enum DraftSides {
-    Contents(SubjectSide, Occurrence, ContentRow),
-    /// What both hold; with where the other stands, if it holds no members.
-    Members(ComparedSide, (ComparedSide, Option<Occurrence>)),
-}
-
-impl Draft {
-    /// In which order drafts of equal estimates are measured.
-    fn order(&self) -> (Place, Option<Rendition>) {
-        let rendition = match &self.compared {
-            DraftSides::Contents(subject, ..) => Some(subject.rendition),
-            DraftSides::Members(..) => None,
-        };
-        (self.place, rendition)
-    }
 }
 
 /// A pair of contents.

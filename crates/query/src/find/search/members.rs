@@ -5,7 +5,8 @@ use std::sync::Arc;
 use resemble_core::{Digest, Relation, similarity};
 use resemble_index::ContentRow;
 
-use super::{Draft, DraftSides, Meeting, Search};
+use super::drafts::{Draft, DraftSides};
+use super::{Meeting, Search};
 use crate::ask::AskError;
 use crate::find::held::HeldNominee;
 use crate::judge::matched::Match;

@@ -1,0 +1,220 @@
+//! Drafts, which are the pairs that are to be measured, and what is found when they are.
+//!
+//! A draft was nominated by an estimate, or by a rare passage. The proof takes its place wherever
+//! the budget of the question reaches; what it leaves keeps the estimate, with its interval.
+
+use std::cmp::Reverse;
+
+use resemble_core::Relation;
+use resemble_core::similarity::discount::Rarity;
+use resemble_core::similarity::{self, Unit};
+use resemble_index::ContentRow;
+use resemble_proto::message::Discount;
+
+use super::Search;
+use crate::ask::AskError;
+use crate::find::Wanted;
+use crate::find::prover::{SubjectSide, UnmeasuredPair};
+use crate::judge::estimate::shown_in;
+use crate::judge::listing;
+use crate::judge::matched::Match;
+use crate::nominate::evidence::{Counts, Kept};
+use crate::nominate::quotations::Passage;
+use crate::prove::members::ComparedSide;
+use crate::renditions::{Occurrence, Place, Rendition};
+
+/// A pair that is to be measured on the contents.
+pub(super) struct Draft {
+    pub(super) place: Place,
+    pub(super) compared: DraftSides,
+    /// With the rarity of what the estimate is of.
+    pub(super) estimate: Match,
+    pub(super) rarity_of_all: Option<Rarity>,
+    /// By the estimate it may have a relation.
+    pub(super) could_relate: bool,
+    /// [`ContentPair::passage`].
+    pub(super) passage: Option<Passage>,
+}
+
+/// What of a pair is to be measured.
+pub(super) enum DraftSides {
+    Contents(SubjectSide, Occurrence, ContentRow),
+    /// What both hold; with where the other stands, if it holds no members.
+    Members(ComparedSide, (ComparedSide, Option<Occurrence>)),
+}
+
+impl Draft {
+    /// In which order drafts of equal estimates are measured.
+    fn order(&self) -> (Place, Option<Rendition>) {
+        let rendition = match &self.compared {
+            DraftSides::Contents(subject, ..) => Some(subject.rendition),
+            DraftSides::Members(..) => None,
+        };
+        (self.place, rendition)
+    }
+}
+
+/// So many pairs are measured at most for a passage that they may have in common, the longest and
+/// rarest first.
+const QUOTATIONS: usize = 128;
+
+/// Bytes besides common text that a passage has at least.
+const LEAST_PASSAGE: f64 = 128.0;
+
+impl Search<'_> {
+    /// What is to be measured, the best by their estimates first.
+    fn ordered_drafts(&mut self) -> Vec<Draft> {
+        let all = std::mem::take(&mut self.drafts);
+        let (mut drafts, mut quotations): (Vec<Draft>, Vec<Draft>) =
+            all.into_iter().partition(|draft| draft.could_relate);
+        drafts.sort_by(|a, b| {
+            let score = |draft: &Draft| draft.estimate.measures.containment();
+            score(b)
+                .cmp(&score(a))
+                .then_with(|| a.order().cmp(&b.order()))
+        });
+        quotations.sort_by_key(|draft| {
+            let promise = draft.passage.map(Passage::promise);
+            (Reverse(promise), draft.order())
+        });
+        quotations.truncate(QUOTATIONS);
+        drafts.extend(quotations);
+        drafts
+    }
+
+    /// Measures what was nominated on the contents.
+    pub(super) fn prove(&mut self) -> Result<(), AskError> {
+        let drafts = self.ordered_drafts();
+        let pairs: Vec<UnmeasuredPair<'_>> = drafts
+            .iter()
+            .filter_map(|draft| match &draft.compared {
+                DraftSides::Contents(subject, occurrence, row) => Some((subject, occurrence, row)),
+                DraftSides::Members(..) => None,
+            })
+            .collect();
+        let mut of_contents = self.prover.measure_all(&pairs)?.into_iter();
+        for draft in drafts {
+            let proven = match &draft.compared {
+                DraftSides::Contents(..) => of_contents.next().flatten(),
+                DraftSides::Members(ours, theirs) => {
+                    self.prover.measure_members(ours, (draft.place, theirs))?
+                }
+            };
+            let found = match proven {
+                Some(proven) => Match {
+                    rarity: draft.rarity_of_all,
+                    has_rare_text: draft.passage.is_some(),
+                    ..proven
+                },
+                None => self.unproven(&draft)?,
+            };
+            let found = match &draft.compared {
+                DraftSides::Contents(subject, _, row) => {
+                    self.with_rare_words(subject, row, found)?
+                }
+                DraftSides::Members(..) => found,
+            };
+            if self.is_common_text(&draft, &found)? {
+                continue;
+            }
+            let raw = found.measures.containment();
+            let discount = match (found.rarity, raw) {
+                (Some(rarity), Some(raw)) if self.wanted == Wanted::Everything => {
+                    let left = rarity.discounted(raw);
+                    Counts::in_words(raw.into(), left.into(), rarity.contents)
+                }
+                _ => Discount::default(),
+            };
+            let found = Match { discount, ..found };
+            self.offer(draft.place, found);
+        }
+        Ok(())
+    }
+
+    /// The share of the subject's words that it has in common with a content and that count
+    /// nothing, if that can be told, and how many samples count.
+    fn lost(
+        &mut self,
+        subject: &SubjectSide,
+        row: &ContentRow,
+    ) -> Result<(Option<f64>, f64), AskError> {
+        let Some(compared) = self.compared.get(&subject.rendition) else {
+            return Ok((None, 0.0));
+        };
+        let own = &compared.kept.signature;
+        let other = self.snapshot.signature(row.id)?;
+        let (losses, left) = compared.counts.losses(own, &other);
+        let level = own.level.max(other.level);
+        let lost = self.prover.share_nearest(subject, level, &losses)?;
+        Ok((lost, left))
+    }
+
+    /// Whether a pair that was looked at for a passage has none but in common text.
+    fn is_common_text(&mut self, draft: &Draft, found: &Match) -> Result<bool, AskError> {
+        let DraftSides::Contents(subject, _, row) = &draft.compared else {
+            return Ok(false);
+        };
+        let is_nominee = draft.could_relate && draft.passage.is_none();
+        if is_nominee || found.is_estimate || found.rarity.is_none() {
+            return Ok(false);
+        }
+        let lost = self.lost(subject, row)?.0.zip(found.measures.a_in_b);
+        let size = found.sizes.0.0 as f64;
+        Ok(lost.is_some_and(|(lost, share)| (share.get() - lost) * size < LEAST_PASSAGE))
+    }
+
+    /// A proven pair that would be listed but for what is common in it: by the words of the subject
+    /// that stand nearest to what is common, where the samples alone say too little.
+    fn with_rare_words(
+        &mut self,
+        subject: &SubjectSide,
+        row: &ContentRow,
+        found: Match,
+    ) -> Result<Match, AskError> {
+        let is_listed = |rarity| listing::is_listed(found.relation, &found.measures, rarity);
+        let Some(rarity) = found.rarity.filter(|_| !found.is_estimate) else {
+            return Ok(found);
+        };
+        let in_words = found.unit == Unit::Words;
+        if !in_words || is_listed(Some(rarity)) || !is_listed(None) {
+            return Ok(found);
+        }
+        let (lost, left) = self.lost(subject, row)?;
+        if left < 1.0 {
+            return Ok(found);
+        }
+        let lost = lost.zip(found.measures.a_in_b);
+        let by_words = lost.and_then(|(lost, share)| rarity.of_words(lost, share, found.sizes.0));
+        Ok(Match {
+            rarity: by_words.or(Some(rarity)),
+            ..found
+        })
+    }
+
+    /// What is said of a pair that was not read. The estimate by which it was nominated leaves
+    /// boilerplate out, and has no interval.
+    fn unproven(&self, draft: &Draft) -> Result<Match, AskError> {
+        let estimate = Match {
+            rarity: draft.rarity_of_all,
+            ..draft.estimate.clone()
+        };
+        let DraftSides::Contents(subject, _, row) = &draft.compared else {
+            return Ok(draft.estimate.clone());
+        };
+        let own = self.compared.get(&subject.rendition);
+        let Some(own) = own.filter(|_| estimate.relation != Some(Relation::SameText)) else {
+            return Ok(estimate);
+        };
+        let other = Kept::of(self.snapshot, row)?;
+        let unit = self.options.unit.into();
+        let (a, b) = (own.kept.sketch(), other.sketch());
+        let found = shown_in(unit, (&a, own.kind), (&b, row.kind));
+        let (a, b) = estimate.sizes;
+        Ok(Match {
+            relation: similarity::relation(false, a, b, &found.measures, self.min_shared),
+            measures: found.measures,
+            interval: Some(Box::new(found.interval)),
+            ..estimate
+        })
+    }
+}

@@ -1,0 +1,116 @@
+//! Rows: of all that was found of a place the best, and what of it the answer shows.
+
+use std::collections::HashSet;
+
+use resemble_core::{ByteLen, Relation, rank};
+
+use super::{FoundRows, Search};
+use crate::ask::AskError;
+use crate::find::{Similar, holders};
+use crate::judge::estimate::enough_shared;
+use crate::judge::listing::is_quotation;
+use crate::judge::matched::Match;
+use crate::renditions::{Place, names, shown};
+
+impl Search<'_> {
+    /// Keeps what was found of a place if it is the best.
+    pub(super) fn offer(&mut self, place: Place, found: Match) {
+        match self.rows.get_mut(&place) {
+            Some(best) if !found.is_better_than(best) => {}
+            Some(best) => *best = found,
+            None => {
+                self.rows.insert(place, found);
+            }
+        }
+    }
+
+    /// Of an archive and a member in it the one has a row that says more; of equal ones the member.
+    /// Only what is identical stays beside what is better.
+    fn say_once(&mut self) -> Result<(), AskError> {
+        let mut said: HashSet<Place> = HashSet::new();
+        for (&place, found) in &self.rows {
+            let mut at = place.member;
+            while let Some(number) = at {
+                let part = self.snapshot.part(place.content, number)?;
+                at = part.and_then(|part| part.parent);
+                let around = Place {
+                    member: at,
+                    ..place
+                };
+                let Some(of_archive) = self.rows.get(&around) else {
+                    continue;
+                };
+                let (less, of_less) = if of_archive.is_better_than(found) {
+                    (place, found)
+                } else {
+                    (around, of_archive)
+                };
+                if of_less.relation != Some(Relation::Identical) {
+                    said.insert(less);
+                }
+            }
+        }
+        self.rows.retain(|place, _| !said.contains(place));
+        Ok(())
+    }
+
+    /// The rows that pass, best first.
+    pub(super) fn finish(mut self) -> Result<FoundRows, AskError> {
+        self.say_once()?;
+        let min_shared = self.min_shared;
+        let mut similar = Vec::new();
+        for (place, found) in self.rows {
+            let equal = matches!(
+                found.relation,
+                Some(Relation::Identical | Relation::SameText)
+            );
+            let min = self.options.min;
+            let passes = if min.is_none() {
+                found.relation.is_some()
+                    || is_quotation(&found, self.options.min_shared.map(ByteLen))
+            } else {
+                let score = found.measures.containment();
+                score.is_some_and(|score| min.accepts(score))
+                    && (equal || has_enough(&found, min_shared))
+            };
+            if !passes {
+                continue;
+            }
+            let leave_out = self.subject.file;
+            let names = names(self.snapshot, place)?;
+            let files = holders(self.snapshot, place.content, self.scoped, leave_out)?;
+            similar.extend(files.into_iter().map(|path| Similar {
+                shown: shown(&path, &names),
+                path,
+                names: names.clone(),
+                relation: found.relation,
+                layer: found.layer,
+                unit: found.unit,
+                is_estimate: found.is_estimate,
+                measures: found.measures,
+                discount: found.discount.clone(),
+                rarity: found.rarity,
+                interval: found.interval.as_deref().copied(),
+                numbers: found.numbers,
+            }));
+        }
+        similar.sort_by(|a, b| rank::compare(a.place(), b.place()));
+        // An archive may have several members of one name.
+        let mut seen = HashSet::new();
+        similar.retain(|row| row.names.is_empty() || seen.insert(row.shown.clone()));
+        Ok(FoundRows {
+            similar,
+            further: self.further,
+            errors: self.prover.errors,
+        })
+    }
+}
+
+/// Whether a pair shares at least so many bytes: of an estimate it may be more than is proven.
+fn has_enough(found: &Match, min_shared: ByteLen) -> bool {
+    if found.is_estimate {
+        enough_shared(found.sizes, &found.measures, min_shared)
+    } else {
+        found.measures.shared_bytes >= min_shared
+    }
+}
