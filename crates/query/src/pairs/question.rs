@@ -1,0 +1,197 @@
+//! What a question asks of a pair: whether two files are compared by it, and what is shown of it.
+
+use resemble_core::{ByteLen, ContentId, ContentKind, Measures, Relation, Score};
+use resemble_index::{ReadError, Snapshot};
+use resemble_proto::message::{Layer, PairScore, PairsRequest};
+use resemble_scan::parts::PartReader;
+
+use super::copies::named_alike;
+use super::draft::{PairDraft, row};
+use super::ways::Met;
+use crate::judge::estimate::{enough_shared, estimate_in};
+use crate::judge::matched::Match;
+use crate::nominate::evidence::{Counts, Kept};
+use crate::prove::archives::Archives;
+use crate::renditions::Rendition;
+use crate::renditions::owners::RenditionOwners;
+use crate::scope::{ScopedFile, ScopedFiles};
+
+/// All that the pairs of a question depend on.
+#[derive(Clone, Copy)]
+pub(super) struct Question<'a> {
+    pub(super) snapshot: &'a Snapshot,
+    pub(super) scoped: &'a ScopedFiles,
+    pub(super) renditions: &'a RenditionOwners,
+    pub(super) request: &'a PairsRequest,
+    pub(super) counts: &'a Counts,
+}
+
+impl<'a> Question<'a> {
+    pub(super) fn min_shared(&self) -> ByteLen {
+        self.request
+            .min_shared
+            .map_or(Relation::MIN_SHARED, ByteLen)
+    }
+
+    /// The files that a content stands for, and as what, by their contents.
+    pub(super) fn owners(
+        &self,
+        content: ContentId,
+    ) -> impl Iterator<Item = (ContentId, Rendition)> {
+        let own = self.scoped.has_file_of(content);
+        let own = own.then_some((content, Rendition::Own)).into_iter();
+        own.chain(self.renditions.owners(content).iter().copied())
+    }
+
+    /// Whether two files are compared by these renditions of theirs, which are of these kinds.
+    pub(super) fn are_compared(
+        &self,
+        (one, kind): ((ContentId, Rendition), ContentKind),
+        (other, other_kind): ((ContentId, Rendition), ContentKind),
+    ) -> bool {
+        if one.1.is_whole() || other.1.is_whole() {
+            return one.1 == other.1;
+        }
+        // What has renditions besides its own bytes is known by these.
+        let faces = |owner, kind| self.renditions.faces(owner, kind);
+        let (ours, theirs) = (faces(one.0, kind), faces(other.0, other_kind));
+        // What holds members is compared by these; its text is a reason to look.
+        ours.meeting(theirs) == (one.1, other.1)
+    }
+
+    /// Whether two contents stand for two files that are compared by them.
+    pub(super) fn meet(&self, (a, b): (&Kept, &Kept)) -> bool {
+        self.meetings((a, b)).next().is_some()
+    }
+
+    /// The files that two contents stand for, as far as these are compared by them.
+    pub(super) fn meetings(
+        &self,
+        (a, b): (&Kept, &Kept),
+    ) -> impl Iterator<Item = ((ContentId, Rendition), (ContentId, Rendition))> {
+        let kinds = (a.kind, b.kind);
+        let (a, b) = (a.id, b.id);
+        let pairs = self.owners(a).flat_map(move |one| {
+            let others = self.owners(b);
+            others.map(move |other| (one, other))
+        });
+        pairs.filter(move |&(one, other)| {
+            one.0 != other.0 && self.are_compared((one, kinds.0), (other, kinds.1))
+        })
+    }
+
+    /// What the samples say of two contents.
+    pub(super) fn estimate(&self, (a, b): (&Kept, &Kept)) -> Measures {
+        let asked = self.request.unit.into();
+        let (one, other) = (a.sketch(), b.sketch());
+        estimate_in(asked, (&one, a.kind), (&other, b.kind), self.counts)
+    }
+
+    /// What sorts, if anything is known of it.
+    pub(super) fn score(&self, matched: &Match) -> Option<Score> {
+        self.score_by(&matched.measures, matched)
+    }
+
+    /// What ranks: of an estimate what the score is at least.
+    pub(super) fn rank(&self, matched: &Match) -> Option<Score> {
+        self.score_by(&matched.least(), matched)
+    }
+
+    pub(super) fn score_by(&self, measures: &Measures, matched: &Match) -> Option<Score> {
+        let told = match self.request.score {
+            PairScore::Containment => measures.containment(),
+            PairScore::Resemblance => measures.resemblance,
+            PairScore::Discounted => matched.rare.or(measures.containment()),
+        };
+        // What is too small to judge by a sample is not when it was read.
+        told.or_else(|| {
+            let (containment, resemblance) = matched.read?;
+            Some(match self.request.score {
+                PairScore::Resemblance => resemblance,
+                PairScore::Containment | PairScore::Discounted => containment,
+            })
+        })
+    }
+
+    /// Whether a pair is shown.
+    pub(super) fn passes(&self, matched: &Match) -> bool {
+        let equal = matches!(
+            matched.relation,
+            Some(Relation::Identical | Relation::SameText)
+        );
+        let score = self.score(matched);
+        score.is_some_and(|score| self.request.min.accepts(score))
+            && (equal
+                || (matched.read.is_some() && self.request.min_shared.is_none())
+                || enough_shared(matched.sizes, &matched.measures, self.min_shared()))
+    }
+
+    /// Whether the file of a content is compared by its members.
+    pub(super) fn holds_members(&self, owner: ContentId) -> bool {
+        self.renditions.wholes(owner).iter().any(Option::is_some)
+    }
+
+    /// Measures archives and mails by their members. What is left of all pairs is shown.
+    pub(super) fn by_members(
+        &self,
+        mut matched: Vec<Met>,
+        part_reader: Option<&dyn PartReader>,
+    ) -> Result<Vec<Met>, ReadError> {
+        if let Some(part_reader) = part_reader {
+            let files = (self.snapshot, self.scoped);
+            let mut archives = Archives::of(files, self.renditions, part_reader);
+            for (owners, matched) in &mut matched {
+                let holds = (self.holds_members(owners.0), self.holds_members(owners.1));
+                // Of two archives that is said of equal members.
+                let is_known =
+                    holds == (true, true) && matched.relation == Some(Relation::SameText);
+                if owners.0 == owners.1 || holds == (false, false) || is_known {
+                    continue;
+                }
+                self.snapshot.stop().go_on()?;
+                let unit = self.request.unit.into();
+                if let Some(found) = archives.measure(*owners, unit, self.min_shared())? {
+                    *matched = Match {
+                        is_estimate: false,
+                        unit: found.unit,
+                        ..Match::new(found.relation, Layer::Text, found.measures, found.sizes)
+                    };
+                }
+            }
+        }
+        matched.retain(|(_, matched)| self.passes(matched));
+        Ok(matched)
+    }
+
+    /// A row for each two files; of several identical ones one for all, unless all are asked for.
+    pub(super) fn rows<'m>(
+        &self,
+        (a, b): (ContentId, ContentId),
+        matched: &'m Match,
+        rows: &mut Vec<PairDraft<'m>>,
+    ) where
+        'a: 'm,
+    {
+        let Some(scores) = self.score(matched).zip(self.rank(matched)) else {
+            return;
+        };
+        let scoped: &'m ScopedFiles = self.scoped;
+        let holders = |content| scoped.holders(content).collect::<Vec<&'m ScopedFile>>();
+        let (ones, others) = (holders(a), holders(b));
+        if a == b && ones.len() > 2 && !self.request.all {
+            let Some((one, other)) = named_alike(&ones) else {
+                return;
+            };
+            let mut of_all = row((one, other), scores, matched);
+            of_all.copies = Some(ones.len() as u64);
+            rows.push(of_all);
+            return;
+        }
+        for (at, &one) in ones.iter().enumerate() {
+            let others = if a == b { &ones[at + 1..] } else { &others[..] };
+            for &other in others {
+                rows.push(row((one, other), scores, matched));
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! What is found of pairs of contents, kept for all files that these stand for.
+
+use resemble_core::similarity::discount::Rarity;
+use resemble_core::similarity::proof::{Proven, unit_of};
+use resemble_core::similarity::{self, Estimated, Proof};
+use resemble_core::{ContentId, Measures, Relation, Score};
+use resemble_proto::message::{Layer, PairScore};
+
+use super::question::Question;
+use super::ways::{Pair, Way};
+use crate::judge::estimate::shown_in;
+use crate::judge::matched::{Match, all_words};
+use crate::nominate::evidence::Kept;
+use crate::prove::exact::judged;
+use crate::prove::pairwise::{DraftPair, MeasuredPair};
+use crate::renditions::{Rendition, is_same_text, layer, same_words};
+
+/// What one worker found.
+#[derive(Default)]
+pub(super) struct WorkerPairs {
+    pub(super) matched: Vec<Pair>,
+    /// Pairs that are still to be measured.
+    pub(super) drafts: Vec<DraftPair>,
+}
+
+impl WorkerPairs {
+    /// Keeps a pair of texts, with all that they have in common and how rare that is.
+    pub(super) fn texts(
+        &mut self,
+        question: &Question<'_>,
+        (a, b): (&Kept, &Kept),
+        (proof, layer): (&Proof, Layer),
+        rarity: Option<Rarity>,
+    ) {
+        let sizes = (a.size, b.size);
+        let proven = Proven::of_common(&proof.common, sizes);
+        let found = judged(proven, sizes, question.min_shared());
+        let below = |share| Score::new(share).min(Score::ALL_BUT_IDENTICAL);
+        let is_rare = question.request.score == PairScore::Discounted;
+        let matched = Match {
+            is_estimate: false,
+            unit: found.unit,
+            read: Some((below(proof.containment()), below(proof.resemblance()))),
+            rare: is_rare.then(|| Score::new(proof.kinship)),
+            rarity,
+            ..Match::new(found.relation, layer, found.measures, sizes)
+        };
+        self.meet(question, (a, b), &matched);
+    }
+
+    /// Keeps a pair of which the contents were measured for one another, or could not be.
+    /// `kinship`: what sorts it, if that was asked for and is known of what is no text.
+    pub(super) fn others(
+        &mut self,
+        question: &Question<'_>,
+        (a, b): (&Kept, &Kept),
+        measured: MeasuredPair,
+        kinship: Option<Score>,
+    ) {
+        let counts = question.counts;
+        let sketches = (a.sketch(), b.sketch());
+        let unit = question.request.unit.into();
+        let matched = if let Some((proven, sizes)) = measured {
+            let found = judged(proven, sizes, question.min_shared());
+            Match {
+                is_estimate: false,
+                unit: found.unit,
+                ..Match::new(found.relation, Layer::Bytes, found.measures, sizes)
+            }
+        } else {
+            let sizes = (a.size, b.size);
+            let Estimated { measures, interval } =
+                shown_in(unit, (&sketches.0, a.kind), (&sketches.1, b.kind));
+            let least = question.min_shared();
+            let relation = similarity::relation(false, sizes.0, sizes.1, &measures, least);
+            let found = Match {
+                unit: unit_of(a.kind, b.kind, unit),
+                interval: Some(Box::new(interval)),
+                ..Match::new(relation, Layer::Bytes, measures, sizes)
+            };
+            if same_words(a.words, b.words) {
+                Match {
+                    relation: Some(Relation::SameText),
+                    measures: all_words(&measures),
+                    interval: None,
+                    ..found
+                }
+            } else {
+                found
+            }
+        };
+        let rarity = counts.rarity(&sketches.0, &sketches.1);
+        let rare = matched
+            .measures
+            .containment()
+            .filter(|_| question.request.score == PairScore::Discounted);
+        let rare = rare.map(|raw| rarity.map_or(raw, |rarity| rarity.discounted(raw)));
+        let rare = kinship.or(rare);
+        let matched = Match {
+            rare,
+            rarity,
+            ..matched
+        };
+        self.meet(question, (a, b), &matched);
+    }
+
+    /// Keeps what was found of two contents for all files that they stand for.
+    fn meet(&mut self, question: &Question<'_>, (a, b): (&Kept, &Kept), found: &Match) {
+        for (one, other) in question.meetings((a, b)) {
+            if one.1.is_whole() {
+                let at = usize::from(one.1 == Rendition::WholeBytes);
+                self.keep(one.0, other.0, Way::Part(at, found.measures));
+                continue;
+            }
+            // What is shown nowhere needs no memory.
+            if !question.passes(found) {
+                continue;
+            }
+            let matched = Match {
+                layer: match found.relation {
+                    Some(Relation::SameText) => Layer::Text,
+                    _ if found.layer == Layer::Text => Layer::Text,
+                    _ => layer(one.1, other.1),
+                },
+                ..found.clone()
+            };
+            self.keep(one.0, other.0, Way::Whole(matched));
+        }
+    }
+
+    /// Keeps a way in which two files meet, the lesser first.
+    fn keep(&mut self, a: ContentId, b: ContentId, way: Way) {
+        let pair = if a <= b {
+            ((a, b), way)
+        } else {
+            ((b, a), way.swapped())
+        };
+        self.matched.push(pair);
+    }
+
+    /// The files that one and the same content stands for.
+    pub(super) fn same_content(&mut self, question: &Question<'_>, content: &Kept) {
+        let owners: Vec<(ContentId, Rendition)> = question.owners(content.id).collect();
+        let measures = Measures::identical(content.whole);
+        let sizes = (content.whole, content.whole);
+        let unit = unit_of(content.kind, content.kind, question.request.unit.into());
+        let matched = |relation, layer| Match {
+            unit,
+            is_estimate: false,
+            ..Match::new(Some(relation), layer, measures, sizes)
+        };
+        for (at, one) in owners.iter().enumerate() {
+            if one.1 == Rendition::Own {
+                let identical = matched(Relation::Identical, Layer::Bytes);
+                self.matched.push(((one.0, one.0), Way::Whole(identical)));
+            }
+            for other in &owners[at + 1..] {
+                if one.0 == other.0 || !one.1.meets(other.1) {
+                    continue;
+                }
+                let way = if one.1.is_whole() {
+                    Way::Part(usize::from(one.1 == Rendition::WholeBytes), measures)
+                } else if is_same_text(one.1, other.1, content.whole) {
+                    // Equal is what they hold, and not the files.
+                    let measures = all_words(&measures);
+                    let same = matched(Relation::SameText, layer(one.1, other.1));
+                    Way::Whole(Match { measures, ..same })
+                } else {
+                    continue;
+                };
+                self.keep(one.0, other.0, way);
+            }
+        }
+    }
+}
