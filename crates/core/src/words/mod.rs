@@ -42,7 +42,7 @@ pub use layout::rows_of;
 pub(crate) use layout::{LineLayout, joined, without_line_ends};
 pub use spelled::WordTexts;
 pub use stream::WordHashes;
-pub(crate) use tokenizer::{Short, Sink, Tokenizer};
+pub(crate) use tokenizer::{BeyondAscii, Short, Sink, Tokenizer};
 
 /// A file is text if its words, each with a separator, are at least one in so many of its
 /// characters. Else it is data or a template, and words are a small part of it: 95 % of 530
@@ -76,6 +76,9 @@ pub struct Shingled {
     pub is_text: bool,
     /// Bytes that only continue a character.
     pub continued: u64,
+    /// Whether its samples are of other words than its measures: it is UTF-8 with broken
+    /// characters, as a whole ISO 8859-1.
+    pub is_mixed: bool,
     /// Whether it is encoded data: it is compared without line ends.
     pub is_encoded: bool,
 }
@@ -157,7 +160,7 @@ impl Shingler {
         if self.is_text.is_none() && bytes.len() >= undecided {
             let (first, rest) = bytes.split_at(undecided);
             self.take(first, sink);
-            self.is_text = Some(self.has_enough_words());
+            self.is_text = Some(self.has_enough_words(self.tokens.beyond_ascii()));
             bytes = rest;
         }
         self.take(bytes, sink);
@@ -176,11 +179,11 @@ impl Shingler {
     }
 
     /// Whether words are enough of what was taken.
-    fn has_enough_words(&self) -> bool {
+    fn has_enough_words(&self, beyond_ascii: BeyondAscii) -> bool {
         if self.is_encoded() == Some(true) {
             return false;
         }
-        let characters = self.taken - self.tokens.continued();
+        let characters = self.taken - beyond_ascii.continued;
         TEXT_IN * (self.folding.length + self.folding.chain.words) >= characters
     }
 
@@ -190,20 +193,24 @@ impl Shingler {
         if self.layout.is_none() {
             self.begin(sink);
         }
-        if let Some(LineLayout::Table(rows)) = &mut self.layout {
+        let beyond_ascii = if let Some(LineLayout::Table(rows)) = &mut self.layout {
             rows.finish(&mut |shingle| give(Some(shingle), sink));
             let mut none = |_| ();
             let (tokens, mut hashing) = self.hashing(&mut none);
-            tokens.finish(&mut hashing);
+            tokens.finish(&mut hashing)
         } else {
             let (tokens, mut hashing) = self.hashing(sink);
-            tokens.finish(&mut hashing);
+            let beyond_ascii = tokens.finish(&mut hashing);
             give(self.folding.short(), sink);
-        }
+            beyond_ascii
+        };
         let shingled = Shingled {
             words: self.folding.digest(),
-            is_text: self.is_text.unwrap_or_else(|| self.has_enough_words()),
-            continued: self.tokens.continued(),
+            is_text: self
+                .is_text
+                .unwrap_or_else(|| self.has_enough_words(beyond_ascii)),
+            continued: beyond_ascii.continued,
+            is_mixed: beyond_ascii.is_mixed,
             is_encoded: self.is_encoded() == Some(true),
         };
         self.reset();
@@ -549,5 +556,20 @@ mod tests {
             let expected: Vec<Fingerprint> = expected.collect();
             prop_assert_eq!(shingles(&[text.as_bytes()]), expected);
         }
+    }
+
+    /// How many bytes only continue a letter is known when the text ends, and not after that.
+    #[test]
+    fn a_large_text_in_letters_of_two_bytes_is_sampled_one_in_eight() {
+        let text = |letters: &str| -> String {
+            let words = (0..30_000u32).map(|n| format!("{letters}{} ", n * 7919 % 29_989));
+            words.collect()
+        };
+        let posted = crate::Params::default().posted;
+        let level = |letters: &str| sample(text(letters).as_bytes(), &posted).level;
+        let wide = "\u{436}\u{437}".repeat(4);
+        assert_eq!((level(&wide), level("zyzyzyzy")), (3, 4));
+        let digest = crate::Digest::of(text(&wide).as_bytes(), &crate::Params::default());
+        assert_eq!(digest.signature.level, 3);
     }
 }

@@ -50,6 +50,16 @@ enum Markup {
     Entity(u8),
 }
 
+/// What a text has beyond ASCII.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct BeyondAscii {
+    /// Bytes that only continue a character of UTF-8.
+    pub(crate) continued: u64,
+    /// Some characters are of UTF-8, and some bytes are none of these. As a whole it is ISO 8859-1
+    /// ([`tokenize`](super::tokenize)), which a text that comes in pieces shows too late.
+    pub(crate) is_mixed: bool,
+}
+
 /// Takes the words of a text, letter by letter.
 pub(crate) trait Sink {
     /// The next letter of a word, in lower case: its code point.
@@ -127,6 +137,8 @@ pub(crate) struct Tokenizer {
     need: u8,
     /// Bytes that were a part of a character and not its first.
     continued: u64,
+    /// A byte beyond ASCII was no part of a character of UTF-8.
+    is_broken: bool,
 }
 
 impl Tokenizer {
@@ -146,9 +158,12 @@ impl Tokenizer {
         }
     }
 
-    /// How many bytes so far were a part of a character and not its first.
-    pub(crate) const fn continued(&self) -> u64 {
-        self.continued
+    /// What there was beyond ASCII so far.
+    pub(crate) const fn beyond_ascii(&self) -> BeyondAscii {
+        BeyondAscii {
+            continued: self.continued,
+            is_mixed: self.is_broken && self.continued > 0,
+        }
     }
 
     pub(crate) fn reset(&mut self) {
@@ -174,13 +189,16 @@ impl Tokenizer {
         self.take(bytes, sink);
     }
 
-    pub(crate) fn finish(&mut self, sink: &mut impl Sink) {
+    /// Ends the text, and says what there was beyond ASCII. What comes next is another text.
+    pub(crate) fn finish(&mut self, sink: &mut impl Sink) -> BeyondAscii {
         if self.markup.is_none() {
             self.begin(sink);
         }
         self.end_wide(sink);
         sink.end_word();
+        let beyond_ascii = self.beyond_ascii();
         self.reset();
+        beyond_ascii
     }
 
     /// The beginning is known.
@@ -408,7 +426,10 @@ impl Tokenizer {
             0xc2..=0xdf => 2,
             0xe0..=0xef => 3,
             0xf0..=0xf4 => 4,
-            _ => return self.character(char::from(byte), sink),
+            _ => {
+                self.is_broken = true;
+                return self.character(char::from(byte), sink);
+            }
         };
         (self.wide[0], self.have) = (byte, 1);
     }
@@ -418,6 +439,7 @@ impl Tokenizer {
     fn end_wide(&mut self, sink: &mut impl Sink) {
         if self.need > 0 {
             self.need = 0;
+            self.is_broken = true;
             for at in 0..usize::from(self.have) {
                 self.character(char::from(self.wide[at]), sink);
             }

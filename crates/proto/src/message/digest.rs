@@ -379,7 +379,7 @@ mod tests {
         };
         let mut wire = WireParams::from(&params);
         assert_eq!(Params::try_from(&wire), Ok(params));
-        wire.id = wire.id.replace(".v6", ".v9");
+        wire.id = wire.id.replace(".v7", ".v9");
         assert_eq!(Params::try_from(&wire), Err(BadParams(wire.id.clone())));
     }
 
