@@ -51,6 +51,9 @@ mod layering;
 /// The pages say what the programs do: README, units, promises of the overlay.
 mod pages;
 
+/// The README's demo, as a newcomer types it.
+mod readme;
+
 /// No test file is forgotten in the list above.
 #[test]
 fn every_test_file_is_in_the_list() {
