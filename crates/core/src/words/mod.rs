@@ -15,8 +15,9 @@
 //!    related pairs of 19 kinds of change 94 % and 97 %.
 //! 2. **A word** is a maximal run of letters, marks, digits and connectors such as `_` (Unicode's
 //!    categories L, M, N, Pc), in lower case character by character. In scripts that are written
-//!    without blanks (Han, Kana, Thai, Khmer ...) each character with its marks is one. Bytes that
-//!    are no UTF-8 are characters of ISO 8859-1. However long a run of letters is, it is one word:
+//!    without blanks (Han, Kana, Thai, Khmer ...) each character with its marks is one. A text that
+//!    is not in UTF-8 is in ISO 8859-1; one that was cut within a letter, or has some stray bytes,
+//!    still is UTF-8. However long a run of letters is, it is one word:
 //!    a hash or a line of base64 is evidence of no more than a short one.
 //! 3. **Markup is not text.** In HTML and XML, recognised by how the file begins, tags with their
 //!    attributes, comments, scripts, styles and entities separate words and are none.
@@ -295,16 +296,35 @@ pub fn canonical(bytes: &[u8]) -> Vec<u8> {
     text.0
 }
 
-/// Hands the words of a whole text on. Bytes that are not all UTF-8 are ISO 8859-1, which a text
-/// that comes in pieces shows too late: there the broken characters alone are.
+/// A text is UTF-8 with damage, and not in another encoding, if it has so many characters beyond
+/// ASCII for each place where it is broken. A text that was cut within a letter has one such place;
+/// what is ISO 8859-1 has next to no such characters.
+const FOR_EACH_BREAK: usize = 8;
+
+/// Hands the words of a whole text on. Of a text in UTF-8 the bytes of broken characters are
+/// characters of ISO 8859-1 each; of any other all bytes are, which a text that comes in pieces
+/// shows too late: there the broken characters alone are.
 pub(crate) fn tokenize(bytes: &[u8], sink: &mut impl Sink) {
-    let mut tokens = if std::str::from_utf8(bytes).is_ok() {
+    let mut tokens = if is_utf8(bytes) {
         Tokenizer::default()
     } else {
         Tokenizer::by_byte()
     };
     tokens.update(bytes, sink);
     tokens.finish(sink);
+}
+
+/// Whether a text is in UTF-8, damaged or not.
+fn is_utf8(bytes: &[u8]) -> bool {
+    if std::str::from_utf8(bytes).is_ok() {
+        return true;
+    }
+    let (mut characters, mut breaks) = (0, 0);
+    for chunk in bytes.utf8_chunks() {
+        characters += chunk.valid().chars().filter(|c| !c.is_ascii()).count();
+        breaks += usize::from(!chunk.invalid().is_empty());
+    }
+    characters >= breaks * FOR_EACH_BREAK
 }
 
 /// The sample of a text, from all its bytes.
@@ -494,6 +514,23 @@ mod tests {
         // Broken characters are bytes of ISO 8859-1.
         assert_eq!(canonical(b"\xe4\xbd x"), "ä½ x ".as_bytes());
         assert_eq!(canonical(b"\xc3"), "ã ".as_bytes());
+    }
+
+    #[test]
+    fn a_text_in_utf_8_that_was_cut_within_a_letter_has_its_words_all_the_same() {
+        let text = "Съешь же ещё этих мягких французских булок, да выпей чаю";
+        let words = canonical(text.as_bytes());
+        for cut in 1..12 {
+            let found = canonical(&text.as_bytes()[..text.len() - cut]);
+            assert!(found.starts_with(&words[..words.len() - 20]), "{cut}");
+        }
+        // A damaged letter ends its word, and no other word changes.
+        let mut damaged = text.as_bytes().to_vec();
+        damaged[1] = b'?';
+        assert!(canonical(&damaged).ends_with(&words[words.len() - 60..]));
+        // Of ISO 8859-1 some letters make a character of UTF-8.
+        let latin = b"\xc3\xa9t\xe9 d\xe9j\xe0 \xe9t\xe9";
+        assert_eq!(canonical(latin), "ã té déjà été ".as_bytes());
     }
 
     #[test]

@@ -399,3 +399,44 @@ fn rare_text_sorts_before_frames() {
         "{first:?}, then {second}"
     );
 }
+
+/// Cuts know bytes and not letters, and disks lose some.
+#[test]
+fn what_is_broken_off_within_a_letter_is_in_the_whole() {
+    let letters: Vec<char> = ('а'..='я').collect();
+    let mut random = Random::new(7);
+    let word = |random: &mut Random| -> String {
+        let length = 3 + random.below(7);
+        (0..length)
+            .map(|_| letters[random.below(letters.len())])
+            .collect()
+    };
+    let words: Vec<String> = (0..900).map(|_| word(&mut random)).collect();
+    let whole = words.join(" ").into_bytes();
+    let mut scene = Scene::new();
+    scene.write("whole.txt", &whole);
+    // Somewhere in a letter of two bytes.
+    let within_a_letter = |from: usize| (from..).find(|&at| whole[at] & 0xc0 == 0x80);
+    let (begin, end) = (within_a_letter(2000), within_a_letter(7000));
+    let (begin, end) = (begin.expect("a letter"), end.expect("a letter"));
+    scene.write("part.txt", &whole[begin..end]);
+    let mut damaged = whole.clone();
+    damaged[end] = b'?';
+    scene.write("damaged.txt", &damaged);
+    scene.scan();
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let request = PairsRequest {
+        scope: Scope {
+            within: vec![PathText::from(scene.root())],
+            ..Scope::default()
+        },
+        ..PairsRequest::default()
+    };
+    let rows = pairs(&snapshot, &request).expect("an answer").rows;
+    assert_eq!(rows.len(), 3, "{rows:?}");
+    for row in rows {
+        assert_eq!(row.unit, MeasureUnit::Words);
+        let shares = [row.a_in_b, row.b_in_a].map(value);
+        assert!(shares.iter().any(|share| *share > Some(0.98)), "{row:?}");
+    }
+}
