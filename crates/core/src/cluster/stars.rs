@@ -16,12 +16,17 @@
 //!    end then is its member), or if the new link is of no later round than the one to the centre
 //!    that it leaves. What is left over after that is [`Stars::loose`]: to take it in would break a
 //!    better star.
+//! 4. **Extracts come to what they are of.** Two near-copies of an extract find each other in the
+//!    first round, and the versions of the whole find each other. If all members of a star lie in
+//!    the centre of one other star, and in half of its members, they become members of that one.
+//!    What lies in two of these is quoted text and stays by itself; so do messages that only a
+//!    mailbox holds.
 //!
 //! Each content is taken once, and its links are then read once, so the time is in proportion to
 //! the links and the memory to the contents.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
 
 use super::{Network, Tie};
 
@@ -97,6 +102,7 @@ pub fn stars<N: Network>(network: &mut N) -> Result<Stars, N::Error> {
         choice.play(round)?;
     }
     let loose = choice.place_left_over()?;
+    choice.join_extracts()?;
     Ok(Stars {
         centers: choice.centers,
         loose,
@@ -248,5 +254,69 @@ impl<N: Network> Choice<'_, N> {
         self.network.ties(a, &mut self.further)?;
         let tie = self.further.iter().find(|tie| tie.to == b);
         Ok(tie.map_or(Round::All, Round::of))
+    }
+
+    /// Joins stars of which all members lie in another one, the smallest first.
+    fn join_extracts(&mut self) -> Result<(), N::Error> {
+        let mut stars: HashMap<u32, Vec<u32>> = HashMap::new();
+        for (node, &center) in (0u32..).zip(&self.centers) {
+            if center != FREE {
+                stars.entry(center).or_default().push(node);
+            }
+        }
+        let mut order: Vec<(usize, u32)> = stars
+            .iter()
+            .map(|(&center, members)| (members.len(), center))
+            .collect();
+        order.sort_unstable();
+        for (_, center) in order {
+            let Some(whole) = self.lies_in(&stars, center)? else {
+                continue;
+            };
+            let members = stars.remove(&center).unwrap_or_default();
+            for &node in &members {
+                self.centers[node as usize] = whole;
+            }
+            stars.entry(whole).or_default().extend(members);
+        }
+        Ok(())
+    }
+
+    /// The centre of the only other star in whose centre, and in half of whose members, all of a
+    /// star lie.
+    fn lies_in(
+        &mut self,
+        stars: &HashMap<u32, Vec<u32>>,
+        center: u32,
+    ) -> Result<Option<u32>, N::Error> {
+        let mut among: Option<Vec<u32>> = None;
+        for &node in stars.get(&center).into_iter().flatten() {
+            self.network.ties(node, &mut self.further)?;
+            let lies_in = |tie: &&Tie| tie.score >= Tie::MOSTLY && tie.there >= Some(Tie::MOSTLY);
+            let mut in_members: HashMap<u32, usize> = HashMap::new();
+            let mut wholes = Vec::new();
+            for tie in self.further.iter().filter(lies_in) {
+                let of = self.centers[tie.to as usize];
+                if of == FREE || of == center {
+                    continue;
+                }
+                *in_members.entry(of).or_default() += 1;
+                if of == tie.to {
+                    wholes.push(of);
+                }
+            }
+            wholes.retain(|whole| {
+                let is_other = among.as_ref().is_none_or(|among| among.contains(whole));
+                is_other && 2 * in_members[whole] >= stars[whole].len()
+            });
+            if wholes.is_empty() {
+                return Ok(None);
+            }
+            among = Some(wholes);
+        }
+        Ok(among.and_then(|among| match among[..] {
+            [whole] => Some(whole),
+            _ => None,
+        }))
     }
 }

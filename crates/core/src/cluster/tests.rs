@@ -336,6 +336,53 @@ fn one_left_over_takes_its_neighbour_from_a_pair_or_an_equal() {
     assert_eq!((stars.center(3), stars.loose), (None, 1));
 }
 
+/// Links of near-copies among these nodes, and of extracts (a pair of near-copies) that lie in
+/// `wholes`.
+fn versions_and_an_extract(versions: &[u32], wholes: &[u32]) -> Vec<(u32, u32, u32, u32)> {
+    let mut links = vec![(0, 1, 990_000, 990_000)];
+    for (at, &a) in versions.iter().enumerate() {
+        links.extend(versions[at + 1..].iter().map(|&b| (a, b, 900_000, 900_000)));
+    }
+    for &whole in wholes {
+        links.extend([(0, whole, 1_000_000, 500_000), (1, whole, 990_000, 500_000)]);
+    }
+    links
+}
+
+#[test]
+fn copies_of_an_extract_come_to_the_versions_of_the_whole() {
+    let versions = [2, 3, 4, 5];
+    let links = versions_and_an_extract(&versions, &versions[..3]);
+    let stars = Plain::new(6, &links).stars();
+    let center = stars.center(2).expect("in a star");
+    assert!(versions.contains(&center));
+    assert!((0..6).all(|node| stars.center(node) == Some(center)));
+}
+
+#[test]
+fn copies_stay_by_themselves_that_lie_in_one_of_many_or_in_two_families() {
+    // A mailbox that holds two copies of a message, and others.
+    let mut links = versions_and_an_extract(&[], &[2]);
+    links.extend((3..9).map(|message| (message, 2, 990_000, 50_000)));
+    let stars = Plain::new(9, &links).stars();
+    assert_eq!(stars.center(0), stars.center(1));
+    assert_ne!(stars.center(0), stars.center(2));
+    // A licence that lies in two programs, of each of which there are versions.
+    let mut links = versions_and_an_extract(&[2, 3], &[2, 3, 4, 5]);
+    links.push((4, 5, 900_000, 900_000));
+    let stars = Plain::new(6, &links).stars();
+    let centers: Vec<_> = [0, 2, 4].map(|node| stars.center(node)).to_vec();
+    assert!(centers[0] != centers[1] && centers[1] != centers[2] && centers[0] != centers[2]);
+    // A member that only shares a part with the whole.
+    let mut links = versions_and_an_extract(&[2, 3], &[2, 3]);
+    links.retain(|link| (link.0, link.1) != (1, 2));
+    links.push((1, 2, 400_000, 300_000));
+    links.retain(|link| (link.0, link.1) != (1, 3));
+    links.push((1, 3, 400_000, 300_000));
+    let stars = Plain::new(4, &links).stars();
+    assert_ne!(stars.center(0), stars.center(2));
+}
+
 #[test]
 fn shapes() {
     let tie = |there, back| Tie {
