@@ -73,6 +73,11 @@ impl Prepared {
         (sampled * 2f64.powi(i32::from(self.level)), deviation)
     }
 
+    /// How many samples it has at a level, boilerplate not counted.
+    pub fn samples_at(&self, level: u8) -> u64 {
+        self.samples.iter().filter(|f| f.level() >= level).count() as u64
+    }
+
     /// Whether it has this fingerprint, unless that is boilerplate.
     pub fn has_fingerprint(&self, fingerprint: Fingerprint) -> bool {
         let sorted = &self.sorted;

@@ -13,7 +13,9 @@
 //!    than 1,000 contents have count for nobody ([`CommonKeys`]), so a piece concerns at most 1,000
 //!    subjects, and the work is in proportion to the two trees.
 //! 3. A pair whose common pieces could not come to the least containment under any distribution of
-//!    edits is dropped before it is measured.
+//!    edits is dropped before it is measured. Boilerplate is neither common nor missing there. Of
+//!    two contents of which most is boilerplate few samples are left that could be common: one is
+//!    enough.
 //! 4. Two subjects of different sides meet once, when that of B goes by.
 //! 5. Pairs of which one holds members are measured one after the other, because what they hold is
 //!    kept from one to the next.
@@ -31,7 +33,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use resemble_core::hash::content::digest;
 use resemble_core::similarity::proof::{Provable, unit_of};
-use resemble_core::similarity::{self, Prepared, Templates, Unit};
+use resemble_core::similarity::{self, Boilerplate, Prepared, Templates, Unit};
 use resemble_core::{ByteLen, ContentId, Measures, Relation, Score};
 use resemble_proto::message::{CompareOptions, FiguresTold, SoftError};
 use resemble_scan::parts::PartReader;
@@ -43,7 +45,7 @@ use super::files::{ComparedFiles, FilesMeet};
 use super::sides::{Content, Holders, Pieces, Sides};
 use super::wanted::evidence_keys;
 use crate::ask::{AskError, soft_error};
-use crate::judge::estimate::{enough_shared, estimate_prepared, interval_at};
+use crate::judge::estimate::{enough_shared, estimate_prepared};
 use crate::nominate::evidence::{Counts, Kept};
 use crate::parallel::{in_parallel, ordered};
 use crate::prove::exact::{Proven, judged, provable};
@@ -276,6 +278,9 @@ impl PartnerQuestion<'_> {
                 };
                 let could_pass = self.options.exact;
                 let (found, is_estimate) = self.measure((&a, b), could_pass, common, errors);
+                if !self.has_own((&a, b), &found, common, errors) {
+                    continue;
+                }
                 for &Candidate { files, .. } in of_pair {
                     let link = Link::of(files, &found, is_estimate);
                     if !self.passes(&link, found.sizes) {
@@ -372,12 +377,7 @@ impl PartnerQuestion<'_> {
         if let Some(kept) = kept {
             return (judged(kept, sizes, self.min_shared()), false);
         }
-        let mut content = |ready: &'_ Ready| {
-            let _ = ready.content.get_or_init(|| self.read(ready, errors));
-        };
-        content(a);
-        content(b);
-        if let (Some(a), Some(b)) = (a.content(), b.content()) {
+        if let (Some(a), Some(b)) = (self.content_of(a, errors), self.content_of(b, errors)) {
             let found = a.measure(b, Unit::Words);
             if let Some(measured) = measured {
                 measured.keep_measures(digests.0, digests.1, &found);
@@ -390,6 +390,47 @@ impl PartnerQuestion<'_> {
             self.has_unread.store(true, Ordering::Relaxed);
             estimated()
         }
+    }
+
+    /// What is in a content, read once.
+    fn content_of<'r>(
+        &self,
+        ready: &'r Ready,
+        errors: &mut Vec<SoftError>,
+    ) -> Option<&'r Provable> {
+        let content = ready.content.get_or_init(|| self.read(ready, errors));
+        content.as_ref()
+    }
+
+    /// Whether two contents that one sample nominated, because most of both is boilerplate, have
+    /// more than that in common. A header and a word behind it would be such a sample.
+    fn has_own(
+        &self,
+        (a, b): (&Ready, &Ready),
+        found: &Proven,
+        common: &CommonKeys,
+        errors: &mut Vec<SoftError>,
+    ) -> bool {
+        // What is no partner needs no look.
+        let is_partner = found.measures.containment() >= Some(Score::new(self.least()));
+        if self.options.exact
+            || !is_partner
+            || !(a.is_header() && b.is_header())
+            || a.share_several(b)
+        {
+            return true;
+        }
+        let level = a.kept.signature.level.max(b.kept.signature.level);
+        let worth = |sample| f64::from(u8::from(Boilerplate::fingerprint(common, sample)));
+        let mut own = |side: &Ready, share: Option<Score>| {
+            let content = self.content_of(side, errors)?;
+            let left = share?.get() - content.words()?.share_nearest(level, worth);
+            Some(left * content.size().0 as f64)
+        };
+        let measures = &found.measures;
+        let least = self.min_shared().0 as f64;
+        let is_enough = |bytes: Option<f64>| bytes.is_some_and(|bytes| bytes >= least);
+        is_enough(own(a, measures.a_in_b)) && is_enough(own(b, measures.b_in_a))
     }
 
     /// Where a file with this content is, on either side.
@@ -435,16 +476,22 @@ impl PartnerQuestion<'_> {
         }
     }
 
-    /// Whether the true share of an estimated pair may be enough for partners.
+    /// Whether the true share of an estimated pair may be enough for partners. Samples that are
+    /// boilerplate have no part in the estimate, and none in its interval.
     fn could_pass(&self, estimate: &Measures, a: &Ready, b: &Ready) -> bool {
-        let least = self.options.min.score();
-        let least = least.map_or(Relation::PARTLY, Score::get);
+        let least = self.least();
         let level = a.kept.signature.level.max(b.kept.signature.level);
         let could = |share: Option<Score>, of: &Ready| {
-            let interval = interval_at(share, &of.kept.sketch(), level);
-            interval.is_some_and(|(_, most)| most.get() >= least)
+            let samples = of.prepared.samples_at(level);
+            share.is_some_and(|share| similarity::interval(share, samples).1.get() >= least)
         };
         could(estimate.a_in_b, a) || could(estimate.b_in_a, b)
+    }
+
+    /// The share that makes partners.
+    fn least(&self) -> f64 {
+        let least = self.options.min.score();
+        least.map_or(Relation::PARTLY, Score::get)
     }
 
     fn min_shared(&self) -> ByteLen {
@@ -482,8 +529,19 @@ impl Ready {
         }
     }
 
-    fn content(&self) -> Option<&Provable> {
-        self.content.get()?.as_ref()
+    /// Whether most of it is boilerplate.
+    fn is_header(&self) -> bool {
+        let all = self.kept.signature.fingerprints.len() as u64;
+        let own = self.prepared.samples_at(0);
+        own < all && 2 * own <= all
+    }
+
+    /// Whether it has two samples or a chunk of another content that are no boilerplate.
+    fn share_several(&self, other: &Self) -> bool {
+        let mut chunks = other.kept.chunks.0.iter();
+        let samples = other.kept.signature.fingerprints.iter();
+        let mut shared = samples.filter(|&&sample| self.prepared.has_fingerprint(sample));
+        shared.nth(1).is_some() || chunks.any(|run| self.prepared.has_chunk(run.hash, run.len))
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use resemble_core::{ByteLen, Fingerprint, Relation, Score, similarity};
+use resemble_core::{ByteLen, ContentKind, Fingerprint, Relation, Score, similarity};
 use resemble_index::PostingKind;
 
 use super::PartnerQuestion;
@@ -128,7 +128,7 @@ impl PartnerQuestion<'_> {
         };
         let loaded = ordered(batch.len(), || (), load)?;
         let mut pairs = Vec::new();
-        let mut subjects = Vec::with_capacity(loaded.len());
+        let mut subjects: Vec<LookedUp> = Vec::with_capacity(loaded.len());
         for (place, (subject, keys)) in loaded.into_iter().enumerate() {
             pairs.extend(
                 keys.into_iter()
@@ -163,6 +163,10 @@ impl PartnerQuestion<'_> {
         })?;
         if found.common.is_none() {
             found.common = Some(self.common(&buckets)?);
+        }
+        let common_of = self.common_of(&subjects, &wanted);
+        for (subject, common) in subjects.iter_mut().zip(common_of) {
+            subject.shape.leave_out(common);
         }
         let scan = Scan {
             question: self,
@@ -203,6 +207,19 @@ impl PartnerQuestion<'_> {
             counts.note(kind, key & !CHUNK, counted as usize);
         }
         Ok(())
+    }
+
+    /// The samples of each subject that are boilerplate.
+    fn common_of(&self, subjects: &[LookedUp], wanted: &WantedKeys) -> Vec<Vec<u64>> {
+        let mut common_of: Vec<Vec<u64>> = vec![Vec::new(); subjects.len()];
+        let is_common = |at: &usize| wanted.counted(*at) > self.limit;
+        for at in (0..wanted.keys.len()).filter(is_common) {
+            let key = wanted.keys[at];
+            for &(place, _) in wanted.places(at).iter().filter(|_| key & CHUNK == 0) {
+                common_of[place as usize].push(key);
+            }
+        }
+        common_of
     }
 
     /// The keys that are boilerplate although no subject has them: contents that are measured have
@@ -290,12 +307,15 @@ struct LookedUp {
 }
 
 /// The levels of a content's fingerprints.
+#[derive(Clone)]
 struct Shape {
     /// The least level that any of them has. It is that of the signature, or more.
     level: u8,
     /// How many have at least each level, counted from the least possible one. Counts saturate at
     /// 255.
     at_least: [u8; 32],
+    /// How many were left out because they are boilerplate.
+    common: u8,
 }
 
 impl Shape {
@@ -311,7 +331,26 @@ impl Shape {
         for place in (0..31).rev() {
             at_least[place] = at_least[place].saturating_add(at_least[place + 1]);
         }
-        Self { level, at_least }
+        Self {
+            level,
+            at_least,
+            common: 0,
+        }
+    }
+
+    /// Counts these no more, as far as they are fingerprints.
+    fn leave_out(&mut self, common: impl IntoIterator<Item = u64>) {
+        for key in common.into_iter().filter(|key| key & CHUNK == 0) {
+            self.common = self.common.saturating_add(1);
+            for count in &mut self.at_least[..=Self::place(Fingerprint(key).level())] {
+                *count = count.saturating_sub(1);
+            }
+        }
+    }
+
+    /// Whether most of it is boilerplate.
+    const fn is_header(&self) -> bool {
+        self.common > 0 && self.common >= self.at_least[0]
     }
 
     fn place(level: u8) -> usize {
@@ -404,10 +443,14 @@ impl Scan<'_> {
                 }
             }
         }
+        let mut shape = seen.shape.clone();
+        let places = keys.iter().map(|&at| at as usize);
+        let common = places.filter(|&at| self.wanted.counted(at) > question.limit);
+        shape.leave_out(common.map(|at| self.wanted.keys[at]));
         for place in tally.touched.drain(..) {
             let shared = std::mem::take(&mut tally.counts[place as usize]);
             let subject = &self.subjects[place as usize];
-            if self.could_pass(subject, seen, shared) {
+            if self.could_pass(subject, (seen, &shape), shared) {
                 tally.candidates.push(if subject.of_a {
                     (subject.content, content)
                 } else {
@@ -417,11 +460,15 @@ impl Scan<'_> {
         }
     }
 
+    fn is_text(&self, content: u32) -> bool {
+        self.question.content(content).kind == ContentKind::Text
+    }
+
     /// Whether so much in common could come to the threshold.
     fn could_pass(
         &self,
         subject: &LookedUp,
-        other: &Seen,
+        (other, shape): (&Seen, &Shape),
         (fingerprints, bytes): (u16, u32),
     ) -> bool {
         let whole = self.question.content(other.content).size;
@@ -434,8 +481,11 @@ impl Scan<'_> {
         if bytes > 0 && f64::from(bytes) / smaller >= least_bytes {
             return true;
         }
-        // One window is a phrase.
-        fingerprints >= 2
-            && f64::from(fingerprints) / subject.shape.fewer(&other.shape) >= least_windows
+        // One sample is a phrase, unless few are left that could be common.
+        let are_texts = self.is_text(subject.content) && self.is_text(other.content);
+        if are_texts && subject.shape.is_header() && shape.is_header() {
+            return fingerprints > 0;
+        }
+        fingerprints >= 2 && f64::from(fingerprints) / subject.shape.fewer(shape) >= least_windows
     }
 }
