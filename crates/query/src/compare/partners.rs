@@ -32,6 +32,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use resemble_core::hash::content::digest;
+use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::proof::{Provable, unit_of};
 use resemble_core::similarity::{self, Boilerplate, Prepared, Templates, Unit};
 use resemble_core::{ByteLen, ContentId, Measures, Relation, Score};
@@ -422,15 +423,18 @@ impl PartnerQuestion<'_> {
         }
         let level = a.kept.signature.level.max(b.kept.signature.level);
         let worth = |sample| f64::from(u8::from(Boilerplate::fingerprint(common, sample)));
-        let mut own = |side: &Ready, share: Option<Score>| {
+        let mut has_own = |side: &Ready, share: Option<Score>| {
             let content = self.content_of(side, errors)?;
-            let left = share?.get() - content.words()?.share_nearest(level, worth);
-            Some(left * content.size().0 as f64)
+            let lost = content.words()?.share_nearest(level, worth);
+            let of_it = Rarity {
+                weight: 0.0,
+                contents: 0,
+            };
+            let own = of_it.of_words(lost, share?, content.size())?;
+            Some(own.discounted(share?).get() >= Relation::PARTLY)
         };
         let measures = &found.measures;
-        let least = self.min_shared().0 as f64;
-        let is_enough = |bytes: Option<f64>| bytes.is_some_and(|bytes| bytes >= least);
-        is_enough(own(a, measures.a_in_b)) && is_enough(own(b, measures.b_in_a))
+        has_own(a, measures.a_in_b) == Some(true) && has_own(b, measures.b_in_a) == Some(true)
     }
 
     /// Where a file with this content is, on either side.
