@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use resemble_core::similarity::too_small;
 use resemble_core::{ChunkList, ContentId, FileId, Signature, Stopped};
 use resemble_index::{Entry as Known, FileState, Snapshot};
 use resemble_proto::message::{CompareRequest, Scope, SoftError};
@@ -16,7 +17,7 @@ use rustix::io::Errno;
 use super::sides::{Content, Entry, Numbering, Pieces, Side, Sides, What, inner_of};
 use crate::ask::AskError;
 use crate::parallel::both;
-use crate::renditions::{Place, Rendition, renditions};
+use crate::renditions::{MOST_MEMBERS, Place, Rendition, held_contents, renditions};
 use crate::scope::Rules;
 
 /// Finds what an index keeps of a content by the content's number in the comparison.
@@ -107,10 +108,19 @@ fn take_apart(
             continue;
         }
         let mut stand_ins: Vec<(Rendition, u32)> = Vec::new();
-        for (rendition, id) in renditions(snapshot, Place::file(ids[owner]))? {
+        let place = Place::file(ids[owner]);
+        let mut found = renditions(snapshot, place)?;
+        if found.iter().any(|(rendition, _)| rendition.is_whole()) {
+            let held = held_contents(snapshot, place, MOST_MEMBERS)?.into_iter();
+            found.extend(held.map(|content| (Rendition::Member, content)));
+        }
+        for (rendition, id) in found {
             let Some(row) = snapshot.content(id)? else {
                 continue;
             };
+            if rendition == Rendition::Member && too_small(row.size) {
+                continue;
+            }
             let (number, new) = numbers.number(Content {
                 digest: row.digest,
                 size: row.size,

@@ -455,6 +455,8 @@ impl PartnerQuestion<'_> {
         let number = content.kept.id.0;
         let wanted = &self.content(number).digest;
         let owners = self.files.owners(number);
+        // No member is read by itself.
+        let owners = owners.filter(|&(_, rendition)| rendition != Rendition::Member);
         let mut places = [(number, Rendition::Own)]
             .into_iter()
             .chain(owners)

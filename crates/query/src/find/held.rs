@@ -9,7 +9,7 @@ use resemble_core::{ByteLen, Measures, Relation, Score};
 use resemble_index::ContentRow;
 use resemble_proto::message::Layer;
 
-use crate::judge::matched::{Match, match_of_wholes};
+use crate::judge::matched::{Match, match_of_wholes, of_part};
 use crate::prove::members::{ComparedSide, unit_of};
 use crate::renditions::{Occurrence, WholeDigest};
 
@@ -48,12 +48,12 @@ impl HeldNominee {
                 Some(contained(sizes, least))
             }
             (ComparedSide::Held(_), ComparedSide::Alone(_)) => self.text.map(|(measures, text)| {
-                let of_one = of_all(measures.swapped(), text, (sizes.1, sizes.0));
+                let of_one = of_part(measures.swapped(), text, (sizes.1, sizes.0));
                 related(of_one.swapped(), sizes, least)
             }),
             (ComparedSide::Alone(_), _) => self
                 .text
-                .map(|(measures, text)| related(of_all(measures, text, sizes), sizes, least)),
+                .map(|(measures, text)| related(of_part(measures, text, sizes), sizes, least)),
         };
         let nothing = Measures {
             a_in_b: Some(Score::ZERO),
@@ -88,19 +88,5 @@ fn contained(sizes: (ByteLen, ByteLen), least: ByteLen) -> Match {
     Match {
         relation: Some(Relation::Contains),
         ..related(measures, sizes, least)
-    }
-}
-
-/// The measures of a single text, a, and a mail, from those of it and the mail's text of this size.
-fn of_all(measures: Measures, text: ByteLen, sizes: (ByteLen, ByteLen)) -> Measures {
-    let share = |score: Option<Score>| score.map_or(0.0, Score::get);
-    let part = text.0 as f64 / sizes.1.0.max(1) as f64;
-    let in_a = share(measures.b_in_a) * part;
-    let shared = share(measures.a_in_b) * sizes.0.0 as f64;
-    let union = sizes.0.0 as f64 + sizes.1.0 as f64 - shared;
-    Measures {
-        b_in_a: Some(Score::new(in_a)),
-        resemblance: Some(Score::new(shared / union.max(1.0))),
-        ..measures
     }
 }

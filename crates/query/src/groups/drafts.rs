@@ -22,7 +22,7 @@ use super::sort::{Merge, Record, SortedRun, Sorter, put_words, take_words};
 use super::table::Table;
 use super::terms::PairFound;
 use crate::ask::AskError;
-use crate::judge::matched::all_words;
+use crate::judge::matched::{all_words, of_part};
 use crate::nominate::evidence::Kept;
 use crate::parallel::{on_threads, threads};
 use crate::renditions::{Rendition, layer, same_words};
@@ -229,7 +229,9 @@ impl Solver<'_> {
         };
         while let Some(mut draft) = best_first.next()? {
             self.snapshot.stop().go_on()?;
-            if draft.may_link() && !plan.takes(self.table, &draft) {
+            // What lies in an archive is read with all of it, when its links are joined.
+            let is_met = || self.ways(draft.a, draft.b).met;
+            if draft.may_link() && !(is_met() && plan.takes(self.table, &draft)) {
                 draft.contents |= LinkDraft::BEYOND;
             }
             in_order.push(draft.in_order_of_paths(self.table))?;
@@ -305,6 +307,12 @@ impl Solver<'_> {
         let found = self.with_rare_words((draft.a, draft.b), (&a, &b), found)?;
         for one in self.table.owners(draft.a) {
             for other in self.table.owners(draft.b) {
+                if draft.may_link() && self.table.is_held(one, other) {
+                    if let Some(link) = self.link_of_held((one, other), &found) {
+                        self.push((links, &mut *sink), link)?;
+                    }
+                    continue;
+                }
                 if !self.table.is_compared(one, other) {
                     continue;
                 }
@@ -375,33 +383,72 @@ impl Solver<'_> {
         })
     }
 
-    /// Whether two places are compared as renditions of files, and whether as wholes of some.
-    pub(super) fn ways(&self, a: u32, b: u32) -> (bool, bool) {
-        let is_wanted = |one: (u32, Rendition), other: (u32, Rendition)| {
-            self.table.is_compared(one, other) && (self.is_wanted)(one.0, other.0)
+    /// The link of an archive and a single file by what is known of a member and that file: it is
+    /// measured with all that the archive holds when it is joined.
+    pub(super) fn link_of_held(
+        &self,
+        (one, other): ((u32, Rendition), (u32, Rendition)),
+        found: &PairFound,
+    ) -> Option<HalfLink> {
+        let is_first = other.1 == Rendition::Member;
+        let (single, archive) = if is_first { (one, other) } else { (other, one) };
+        let (measures, (size, member)) = if is_first {
+            (found.measures, found.sizes)
+        } else {
+            (found.measures.swapped(), (found.sizes.1, found.sizes.0))
         };
+        let wholes = self.table.wholes(archive.0);
+        let whole = wholes.iter().flatten().map(|whole| whole.size).sum();
+        let found = PairFound {
+            sizes: (size, whole),
+            measures: of_part(measures, member, (size, whole)),
+            same: false,
+            is_estimate: true,
+            rarity: None,
+            of_both: None,
+        };
+        let link = self.terms.link_of((single.0, archive.0), &found)?;
+        Some(link.with_match(By::Text))
+    }
+
+    /// In which ways two places are compared.
+    pub(super) fn ways(&self, a: u32, b: u32) -> Ways {
         let own = |place| (place, Rendition::Own);
+        let mut ways = Ways::default();
         if self.table.is_plain(a) && self.table.is_plain(b) {
-            return (is_wanted(own(a), own(b)), false);
+            ways.met = self.table.is_compared(own(a), own(b)) && (self.is_wanted)(a, b);
+            return ways;
         }
-        let mut ways = (false, false);
         for one in self.table.owners(a) {
             for other in self.table.owners(b) {
-                if is_wanted(one, other) {
-                    let way = if one.1.is_whole() {
-                        &mut ways.1
-                    } else {
-                        &mut ways.0
-                    };
-                    *way = true;
-                }
-                if ways == (true, true) {
+                let way = if self.table.is_held(one, other) {
+                    &mut ways.held
+                } else if !self.table.is_compared(one, other) {
+                    continue;
+                } else if one.1.is_whole() {
+                    &mut ways.whole
+                } else {
+                    &mut ways.met
+                };
+                *way |= (self.is_wanted)(one.0, other.0);
+                if ways.met && ways.held && ways.whole {
                     return ways;
                 }
             }
         }
         ways
     }
+}
+
+/// In which ways two contents stand for files that are compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Ways {
+    /// By these contents.
+    pub(super) met: bool,
+    /// One lies in an archive, and the other is a single file.
+    pub(super) held: bool,
+    /// They are wholes of archives.
+    pub(super) whole: bool,
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ impl By {
         match rendition {
             Rendition::WholeText => Some(Self::Whole(0)),
             Rendition::WholeBytes => Some(Self::Whole(1)),
-            Rendition::Own | Rendition::Unpacked | Rendition::Text => None,
+            Rendition::Own | Rendition::Unpacked | Rendition::Text | Rendition::Member => None,
         }
     }
 }

@@ -21,7 +21,7 @@
 //!    connected components are what `--family` and `order` follow.
 //! 5. What stands for files (`renditions`) is among the contents; a link of such a one is a link of
 //!    the files that it stands for, and of several links of two files the best counts. What holds
-//!    members is measured by these (`held`).
+//!    members is measured by these (`held`); each of them nominates it for single files.
 //! 6. `answer` puts into words the groups that are shown, and only those.
 //!
 //! Members and the worst pair of a group need not be linked: `meeting` measures them, too.
@@ -128,7 +128,7 @@ impl Collection {
         let scoped = ScopedFiles::of(snapshot, &request.scope)?;
         let looked = scoped.looked(snapshot);
         let renditions = if request.text {
-            RenditionOwners::of(snapshot, &scoped)?
+            RenditionOwners::with_members(snapshot, &scoped)?
         } else {
             RenditionOwners::default()
         };

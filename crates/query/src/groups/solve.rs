@@ -203,7 +203,12 @@ impl Solver<'_> {
                     if one.0 == other.0 {
                         continue;
                     }
-                    let link = if let Some(by) = By::of_wholes(one.1) {
+                    let of_member = [one.1, other.1].contains(&Rendition::Member);
+                    let link = if of_member {
+                        let is_held = self.table.is_held(one, other);
+                        let link = is_held.then(|| self.link_of_held((one, other), &found));
+                        link.flatten()
+                    } else if let Some(by) = By::of_wholes(one.1) {
                         let whole = HalfLink::new(ends, &measures, 0, None).with_match(by);
                         (one.1 == other.1).then_some(whole)
                     } else if is_same_text(one.1, other.1, size) {
@@ -300,9 +305,10 @@ impl Solver<'_> {
         if !(common.is_candidate() || is_header(a) && is_header(b)) {
             return Ok(());
         }
-        let (is_met, is_whole) = self.ways(places.0, places.1);
+        let ways = self.ways(places.0, places.1);
+        let is_whole = ways.whole;
         let pair = (a.0, b.0);
-        let mut may_link = is_met && self.terms.could_be(pair, common) && {
+        let mut may_link = (ways.met || ways.held) && self.terms.could_be(pair, common) && {
             let weight = self.weight(pair, common, is_part);
             self.terms.is_worth_an_estimate(pair, common, weight)
         };

@@ -164,8 +164,26 @@ impl Table {
         if one.1.is_whole() || other.1.is_whole() {
             return one.1 == other.1;
         }
-        let faces = |end: (u32, Rendition)| self.rows[end.0 as usize].faces;
-        faces(one).meeting(faces(other)) == (one.1, other.1)
+        if one.1 == Rendition::Member || other.1 == Rendition::Member {
+            return false;
+        }
+        let (of_one, of_other) = (self.faces(one.0), self.faces(other.0));
+        of_one.meeting(of_other) == (one.1, other.1)
+    }
+
+    /// Whether one of these renditions is a member that nominates its archive for the other file.
+    pub(super) fn is_held(&self, one: (u32, Rendition), other: (u32, Rendition)) -> bool {
+        let nominates = |archive: (u32, Rendition), single: (u32, Rendition)| {
+            archive.1 == Rendition::Member
+                && self
+                    .faces(archive.0)
+                    .is_named_by_member(self.faces(single.0), single.1)
+        };
+        one.0 != other.0 && (nominates(one, other) || nominates(other, one))
+    }
+
+    fn faces(&self, owner: u32) -> Faces {
+        self.rows[owner as usize].faces
     }
 
     /// The files that have a content as a rendition: its own file, if there is one, and others.

@@ -162,6 +162,20 @@ pub(crate) fn match_of_wholes(
     })
 }
 
+/// The measures of a single content, a, and an archive or mail, from those of it and one content of
+/// this size that the other holds.
+pub(crate) fn of_part(measures: Measures, part: ByteLen, sizes: (ByteLen, ByteLen)) -> Measures {
+    let share = |score: Option<Score>| score.map_or(0.0, Score::get);
+    let in_a = share(measures.b_in_a) * part.0 as f64 / sizes.1.0.max(1) as f64;
+    let shared = share(measures.a_in_b) * sizes.0.0 as f64;
+    let union = sizes.0.0 as f64 + sizes.1.0 as f64 - shared;
+    Measures {
+        b_in_a: Some(Score::new(in_a)),
+        resemblance: Some(Score::new(shared / union.max(1.0))),
+        ..measures
+    }
+}
+
 /// The measures of two texts that have all words in common and not all bytes: just below 1, so that
 /// equal bytes come first.
 pub(crate) fn all_words(measures: &Measures) -> Measures {

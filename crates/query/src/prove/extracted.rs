@@ -65,7 +65,7 @@ impl Extracted {
             Rendition::Own => Some(self.own),
             Rendition::Text => self.text,
             Rendition::Unpacked => self.packed,
-            Rendition::WholeText | Rendition::WholeBytes => None,
+            Rendition::WholeText | Rendition::WholeBytes | Rendition::Member => None,
         }
     }
 

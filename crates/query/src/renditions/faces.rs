@@ -45,7 +45,7 @@ impl Faces {
                     }
                 }
                 Rendition::WholeText | Rendition::WholeBytes => faces.holds_members = true,
-                Rendition::Own => {}
+                Rendition::Own | Rendition::Member => {}
             }
         }
         faces
@@ -59,6 +59,11 @@ impl Faces {
     /// By which rendition something that holds no members meets what holds some.
     pub(crate) fn alone(self) -> Rendition {
         self.text.unwrap_or(self.bytes)
+    }
+
+    /// Whether a member of this archive nominates it for a file that is compared by `rendition`.
+    pub(crate) fn is_named_by_member(self, other: Self, rendition: Rendition) -> bool {
+        self.holds_members && !other.holds_members && rendition == other.alone()
     }
 
     /// Which rendition of the first and which of the second are compared.

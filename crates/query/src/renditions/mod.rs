@@ -7,8 +7,9 @@
 //! Whatever archive lies in another, all its parts are in one list under the file's content, so the
 //! way from a part to its place is a walk up one list.
 //!
-//! Wholes nominate wholes only. What a file has in common with an archive that holds it is said
-//! better by the row of that member; that it is a thousandth of the archive is of use to nobody.
+//! Wholes nominate wholes only. A question about one file says what that has in common with an
+//! archive that holds it by the row of the member. Questions about all pairs of files have rows of
+//! archives alone; there a member nominates its archive for a single file ([`held_among`]).
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -41,7 +42,13 @@ pub enum Rendition {
     WholeText,
     /// All else in it.
     WholeBytes,
+    /// One of the contents in it. It nominates the pair of the archive and a single file, which
+    /// are compared by all that they hold.
+    Member,
 }
+
+/// So many contents in an archive nominate it, the first ones.
+pub(crate) const MOST_MEMBERS: usize = 1000;
 
 impl Rendition {
     const fn of(role: PartRole) -> Self {
@@ -62,6 +69,7 @@ impl Rendition {
             Self::Text => 2,
             Self::WholeText => 3,
             Self::WholeBytes => 4,
+            Self::Member => 5,
         }
     }
 
@@ -73,6 +81,7 @@ impl Rendition {
             2 => Self::Text,
             3 => Self::WholeText,
             4 => Self::WholeBytes,
+            5 => Self::Member,
             _ => return None,
         })
     }
@@ -87,7 +96,7 @@ impl Rendition {
         match self {
             Self::WholeText => Some(0),
             Self::WholeBytes => Some(1),
-            Self::Own | Self::Unpacked | Self::Text => None,
+            Self::Own | Self::Unpacked | Self::Text | Self::Member => None,
         }
     }
 
@@ -118,10 +127,11 @@ impl From<StandsAs> for Rendition {
 }
 
 impl Rendition {
-    /// The word for it in messages; `None` for its own bytes, which need no word.
+    /// The word for it in messages; `None` for its own bytes, which need no word, and for what
+    /// lies in it, which stands for itself.
     pub const fn stands_as(self) -> Option<StandsAs> {
         match self {
-            Self::Own => None,
+            Self::Own | Self::Member => None,
             Self::Unpacked => Some(StandsAs::Unpacked),
             Self::Text => Some(StandsAs::Text),
             Self::WholeText => Some(StandsAs::WholeText),
@@ -392,25 +402,39 @@ pub(crate) fn held_contents(
     place: Place,
     most: usize,
 ) -> Result<Vec<ContentId>, ReadError> {
-    let mut parts = snapshot.parts(place.content)?;
-    parts.retain(|part| !Rendition::of(part.role).is_whole());
-    let mut has_parts = vec![false; parts.len()];
-    let mut lies_within = Vec::with_capacity(parts.len());
-    for part in &parts {
-        let parent = part.parent.map(|parent| parent as usize);
-        lies_within
-            .push(part.parent == place.member || parent.is_some_and(|parent| lies_within[parent]));
-        if let Some(parent) = parent {
-            has_parts[parent] = true;
-        }
+    if most == 0 {
+        return Ok(Vec::new());
     }
+    let parts = snapshot.parts(place.content)?;
+    let rows = parts.iter().map(|part| (part.role, part.parent));
     let mut held = Vec::new();
     let mut seen = HashSet::new();
-    for (at, part) in parts.iter().enumerate() {
-        let leaf = part.content.filter(|_| lies_within[at] && !has_parts[at]);
+    for at in held_among(rows, place.member) {
+        let leaf = parts[at].content;
         held.extend(leaf.filter(|&content| held.len() < most && seen.insert(content)));
     }
     Ok(held)
+}
+
+/// Which parts lie in a member, or in the file, and are taken apart no further. `parts` as for
+/// [`renditions_among`].
+pub(crate) fn held_among(
+    parts: impl Iterator<Item = (PartRole, Option<u32>)>,
+    member: Option<u32>,
+) -> Vec<usize> {
+    let (mut has_parts, mut lies_within) = (Vec::new(), Vec::new());
+    for (role, parent) in parts {
+        has_parts.push(false);
+        let is_whole = Rendition::of(role).is_whole();
+        let above = parent.map(|parent| parent as usize);
+        let is_within = |above: usize| lies_within.get(above) == Some(&true);
+        lies_within.push(!is_whole && (parent == member || above.is_some_and(is_within)));
+        if let Some(above) = above.filter(|_| !is_whole) {
+            has_parts[above] = true;
+        }
+    }
+    let leaf = |&at: &usize| lies_within[at] && !has_parts[at];
+    (0..lies_within.len()).filter(leaf).collect()
 }
 
 /// Whether one place lies in the other, or is it.

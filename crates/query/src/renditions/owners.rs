@@ -6,11 +6,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use resemble_core::similarity::too_small;
 use resemble_core::{ByteLen, ContentDigest, ContentId, ContentKind};
 use resemble_index::{ContentRow, ReadError, Snapshot};
 
 use crate::renditions::faces::Faces;
-use crate::renditions::{Place, Rendition, WholeDigest, renditions};
+use crate::renditions::{MOST_MEMBERS, Place, Rendition, WholeDigest, held_contents, renditions};
 use crate::scope::ScopedFiles;
 
 /// A content that stands for a file.
@@ -50,6 +51,18 @@ pub(crate) struct RenditionOwners {
 impl RenditionOwners {
     /// Finds the renditions of all files of a question.
     pub(crate) fn of(snapshot: &Snapshot, scoped: &ScopedFiles) -> Result<Self, ReadError> {
+        Self::read(snapshot, scoped, 0)
+    }
+
+    /// Finds them with what archives hold ([`Rendition::Member`]).
+    pub(crate) fn with_members(
+        snapshot: &Snapshot,
+        scoped: &ScopedFiles,
+    ) -> Result<Self, ReadError> {
+        Self::read(snapshot, scoped, MOST_MEMBERS)
+    }
+
+    fn read(snapshot: &Snapshot, scoped: &ScopedFiles, members: usize) -> Result<Self, ReadError> {
         let mut found = Self::default();
         for owner in scoped.contents() {
             let Some(own) = snapshot.content(owner)?.filter(|row| row.parts > 0) else {
@@ -59,6 +72,13 @@ impl RenditionOwners {
             for (rendition, content) in renditions(snapshot, Place::file(owner))? {
                 let row = snapshot.content(content)?;
                 stand_ins.extend(row.map(|row| StandIn::of(rendition, &row)));
+            }
+            let holds = stand_ins.iter().any(|one| one.rendition.is_whole());
+            let most = if holds { members } else { 0 };
+            for content in held_contents(snapshot, Place::file(owner), most)? {
+                let row = snapshot.content(content)?;
+                let row = row.filter(|row| !too_small(row.size));
+                stand_ins.extend(row.map(|row| StandIn::of(Rendition::Member, &row)));
             }
             found.add(owner, own.kind, stand_ins);
         }

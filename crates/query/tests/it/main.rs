@@ -14,6 +14,7 @@ mod ingest;
 mod kept;
 mod kinship;
 mod local;
+mod members;
 mod one_figure;
 mod parts;
 mod proven_pairs;

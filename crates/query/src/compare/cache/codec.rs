@@ -19,7 +19,7 @@ use crate::compare::sides::Content;
 use crate::renditions::Rendition;
 
 /// A head of another version is treated as missing.
-const VERSION: u64 = 3;
+const VERSION: u64 = 4;
 
 /// The record as bytes.
 pub(crate) fn encode(record: &impl Serialize) -> Vec<u8> {

@@ -11,6 +11,7 @@
 //! 5. Left out, before any stat: our own cache, and what is mounted from a process or made up by
 //!    the kernel.
 
+mod apart;
 mod worker;
 
 use std::collections::HashMap;

@@ -13,11 +13,9 @@ use crate::judge::matched::Match;
 use crate::prove::members::{AloneSide, ComparedSide};
 use crate::renditions::faces::Faces;
 use crate::renditions::{
-    self, Occurrence, Place, Rendition, WholeDigest, faces_of, held_contents, occurrences,
+    self, MOST_MEMBERS, Occurrence, Place, Rendition, WholeDigest, faces_of, held_contents,
+    occurrences,
 };
-
-/// Files are looked for that are equal to so many members of an archive.
-const MOST_MEMBERS: usize = 1000;
 
 impl Search<'_> {
     /// How this rendition of the subject and this one of the place are compared, if they are. `row`

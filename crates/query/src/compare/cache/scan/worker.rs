@@ -19,11 +19,11 @@ use resemble_scan::read::{
 };
 use resemble_scan::walk::{Found, Kind, OpenDir, Stat, means_absent};
 
+use super::apart::stand_ins;
 use super::{BYTES, Chain, Dirs, FILES, Notes, ScanItem, ScanShared, Task, TwinNames};
 use crate::compare::cache::known::{PackedPlace, Stamp, Where};
 use crate::compare::cache::pair::{Opened, PairLook, PairReader};
 use crate::compare::sides::{Content, Entry, What};
-use crate::renditions::renditions_among;
 
 /// Where a file is: its side, its path, and its file system if that is known.
 #[derive(Clone, Copy)]
@@ -502,13 +502,10 @@ impl<'s, 'a> Worker<'s, 'a> {
             return;
         }
         self.notes.again |= parts.again;
-        let roles = parts.pieces.iter().map(|piece| (piece.role, piece.parent));
-        let mut stand_ins = Vec::new();
-        for (rendition, at) in renditions_among(roles, None) {
-            if let Some(digest) = &parts.pieces[at].digest {
-                stand_ins.push((rendition, self.keep(digest, &digest.kept(&params))));
-            }
-        }
+        let stand_ins = stand_ins(&parts).into_iter();
+        let stand_ins = stand_ins
+            .map(|(rendition, digest)| (rendition, self.keep(digest, &digest.kept(&params))))
+            .collect();
         self.shared.table.lock().apart.insert(number, stand_ins);
     }
 

@@ -1,0 +1,181 @@
+//! An archive and a single file meet by what the archive holds, however little of it the file is.
+
+use std::sync::Arc;
+
+use resemble_core::similarity::Templates;
+use resemble_core::{Params, Relation};
+use resemble_proto::message::{
+    CompareOptions, CompareRequest, Comparison, FindOptions, GroupsRequest, Layer, Scope,
+};
+use resemble_proto::number::Fraction;
+use resemble_proto::path::PathText;
+use resemble_query::compare::{MemoryCache, compare_with_parts};
+use resemble_query::find::{self, Subject};
+use resemble_query::groups::groups_with_parts;
+use resemble_query::local::{LocalIndex, LocalOptions};
+use resemble_scan::ingest::Unobserved;
+use resemble_testutil::prose::sentences;
+
+use crate::scene::Scene;
+use crate::scene::fake::{Fake, fake, member, text_of};
+
+/// Members of the archive: of 96 samples one in three has one.
+const MEMBERS: u64 = 300;
+
+fn held(n: u64) -> String {
+    sentences(5000 + n, 40)
+}
+
+/// A folder with an archive, and one with files of which some lie in it.
+fn scene() -> Scene {
+    let mut scene = Scene::with_parts();
+    let members: Vec<_> = (0..MEMBERS)
+        .map(|n| member(&format!("{n}.txt"), held(n)))
+        .collect();
+    scene.write("a/all.zip", fake(1, &members));
+    scene.write("b/equal.txt", held(17));
+    scene.write("b/document.doc", fake(2, &[text_of(held(40))]));
+    let edited = held(80).replacen(". ", ". Somebody added this. ", 3);
+    scene.write("b/edited.txt", edited);
+    scene.write("b/stranger.txt", sentences(9000, 40));
+    scene.write("b/small.txt", &held(90)[..200]);
+    scene.scan();
+    scene
+}
+
+/// The shares of a file in the archive, and of that in the file.
+type Shares = Vec<(String, Fraction, Fraction, bool)>;
+
+fn name(path: &PathText) -> String {
+    let name = path.as_path().file_name().expect("a name");
+    name.to_string_lossy().into_owned()
+}
+
+fn compared(scene: &Scene, from_disk: bool) -> (Comparison, Shares) {
+    let [a, b] = ["a", "b"].map(|side| PathText::from(scene.path(side)));
+    let options = CompareOptions {
+        text: true,
+        ..CompareOptions::default()
+    };
+    let request = CompareRequest { a, b, options };
+    let comparison = if from_disk {
+        let mut local = LocalIndex::open(LocalOptions {
+            catalogues: None,
+            part_reader: Some(Arc::new(Fake)),
+            cache: None,
+            cache_bytes: 0,
+            params: Params::default(),
+            own: Vec::new(),
+        })
+        .expect("an index");
+        let answer = local.compare(&request, &Templates::default(), &mut Unobserved);
+        answer.expect("an answer").body
+    } else {
+        let snapshot = scene.index.snapshot().expect("a snapshot");
+        let cache = MemoryCache::default();
+        let answer = compare_with_parts(&snapshot, &request, Some(&Fake), &cache);
+        answer.expect("an answer").body
+    };
+    let rows = comparison.entries.iter();
+    let shares = rows.filter_map(|row| {
+        let (_, b) = (row.a.as_ref()?, row.b.as_ref()?);
+        Some((name(b), row.b_in_a, row.a_in_b, row.told.estimate))
+    });
+    let mut shares: Shares = shares.collect();
+    shares.sort();
+    (comparison, shares)
+}
+
+fn names(shares: &Shares) -> Vec<&str> {
+    shares.iter().map(|row| row.0.as_str()).collect()
+}
+
+const HELD: [&str; 3] = ["document.doc", "edited.txt", "equal.txt"];
+
+#[test]
+fn trees_meet_by_the_members_of_an_archive() {
+    let scene = scene();
+    let (answer, shares) = compared(&scene, false);
+    assert_eq!(names(&shares), HELD, "{:?}", answer.entries);
+    let most = Fraction::from_millionths(900_000);
+    for (file, in_archive, of_archive, is_estimate) in &shares {
+        assert!(*in_archive > most && !is_estimate, "{file}");
+        assert!(*of_archive < Fraction::from_millionths(10_000), "{file}");
+    }
+    assert_eq!(answer.summary.only_b, 2);
+    assert_eq!(compared(&scene, true), (answer, shares), "from the disk");
+}
+
+#[test]
+fn a_cluster_has_the_files_of_an_archive() {
+    let scene = scene();
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let scope = Scope {
+        within: vec![PathText::from(scene.root())],
+        ..Scope::default()
+    };
+    let request = GroupsRequest {
+        scope: scope.clone(),
+        text: true,
+        ..GroupsRequest::default()
+    };
+    let answer = groups_with_parts(&snapshot, &request, Some(&Fake), scene.temp.root());
+    let body = answer.expect("an answer").body;
+    let links = body.clusters.iter().flat_map(|cluster| &cluster.links);
+    let mut found: Shares = links
+        .map(|link| {
+            assert_eq!((name(&link.a), link.layer), ("all.zip".into(), Layer::Text));
+            (name(&link.b), link.b_in_a, link.a_in_b, link.estimate)
+        })
+        .collect();
+    found.sort();
+    assert_eq!(names(&found), HELD);
+    assert_eq!(found, compared(&scene, false).1, "the figures of compare");
+    // And of find, which asks for equal members.
+    let path = scene.path("a/all.zip");
+    let subject = Subject::indexed(&snapshot, &path, &Params::default());
+    let subject = subject.expect("readable").expect("indexed");
+    let subject = subject.with_part_reader(Some(Arc::new(Fake)));
+    let options = FindOptions {
+        text: true,
+        scope,
+        ..FindOptions::default()
+    };
+    let asked = PathText::from(path.as_path());
+    let answer = find::find(&snapshot, &subject, &asked, &options);
+    let rows = answer.expect("an answer").rows;
+    let related = rows.iter().filter(|row| row.relation.is_some());
+    for row in related {
+        assert_eq!(row.relation, Some(Relation::Contains), "{row:?}");
+        let shares = (name(&row.path), row.b_in_a, row.a_in_b, row.estimate);
+        assert!(found.contains(&shares), "{row:?} {found:?}");
+    }
+    assert!(rows.len() >= 2, "{rows:?}");
+}
+
+/// Two archives of a few common members are no pair because of these.
+#[test]
+fn one_member_makes_no_archives_kin() {
+    let mut scene = Scene::with_parts();
+    let licence = sentences(1, 60);
+    for n in 0..5u64 {
+        let own = (0..20).map(|m| member(&format!("{m}"), sentences(100 + 20 * n + m, 40)));
+        let members: Vec<_> = own.chain([member("LICENSE", &licence)]).collect();
+        let side = if n < 3 { "a" } else { "b" };
+        scene.write(&format!("{side}/{n}.zip"), fake(n, &members));
+    }
+    scene.scan();
+    let (answer, shares) = compared(&scene, false);
+    assert!(shares.is_empty(), "{:?}", answer.entries);
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let request = GroupsRequest {
+        scope: Scope {
+            within: vec![PathText::from(scene.root())],
+            ..Scope::default()
+        },
+        text: true,
+        ..GroupsRequest::default()
+    };
+    let answer = groups_with_parts(&snapshot, &request, Some(&Fake), scene.temp.root());
+    assert_eq!(answer.expect("an answer").body.clusters, []);
+}
