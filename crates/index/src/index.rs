@@ -22,6 +22,7 @@ use crate::batch::{Refusal, Writing, postings};
 use crate::change::{Applied, Change};
 use crate::error::{ApplyError, ReadError};
 use crate::fault::{Fault, guarded};
+use crate::footprint::{CommitLog, Touched};
 use crate::measures::{self, NewMeasures};
 use crate::place::Place;
 use crate::schema;
@@ -73,6 +74,8 @@ pub struct Index {
     pub(crate) published: Mutex<Vec<(u64, Sets)>>,
     /// What was measured since measures were last written.
     pub(crate) new_measures: Arc<NewMeasures>,
+    /// What the last commits have changed.
+    pub(crate) commits: Arc<CommitLog>,
     /// Bytes on disk when it was opened or last compacted.
     pub(crate) compact_bytes: AtomicU64,
 }
@@ -107,7 +110,7 @@ impl Index {
             sets,
             (self.boilerplate_limit, self.params),
             Arc::clone(&self.place),
-            Arc::clone(&self.new_measures),
+            (Arc::clone(&self.new_measures), Arc::clone(&self.commits)),
             None,
         )
     }
@@ -287,17 +290,28 @@ impl Index {
             sets: before.inner.sets.clone(),
             boilerplate_limit: self.boilerplate_limit,
             before: &before,
+            touched: Touched::default(),
         };
         let new = old + 1;
         writing.counters.generation = new;
         let done = work(&mut writing)?;
-        let Writing { counters, sets, .. } = writing;
+        let Writing {
+            counters,
+            sets,
+            mut touched,
+            ..
+        } = writing;
+        // Which keys are boilerplate is not known of the one or the other.
+        if before.inner.counters.uncounted || counters.uncounted {
+            touched.everything();
+        }
         let mut meta = txn.open_table(schema::META)?;
         meta.insert(schema::meta::COUNTERS, &counters.encode()[..])?;
         meta.insert(schema::meta::FILE_SUMS, &sets.file_sums.encode(new)[..])?;
         drop(meta);
         // Its pages may be used again by the next commit.
         drop(before);
+        self.commits.push(new, touched);
         {
             let mut published = self.published.lock();
             published.retain(|(generation, _)| *generation == old);

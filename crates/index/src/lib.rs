@@ -37,6 +37,7 @@ pub mod change;
 mod codec;
 pub mod error;
 mod fault;
+mod footprint;
 pub mod index;
 mod measures;
 pub mod open;
@@ -58,6 +59,7 @@ mod tests;
 pub use change::{Applied, Change, ContentRef, FileContent, NewLook, NewPart, NewState};
 pub use codec::varint;
 pub use error::{ApplyError, OpenError, ReadError};
+pub use footprint::Footprint;
 pub use index::{Index, MergeWork, Options};
 pub use rows::{
     ContentRow, Entry, FileRow, FileStat, FileState, FsId, Look, PartRole, PartRow, SetAside,

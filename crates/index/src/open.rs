@@ -22,6 +22,7 @@ use resemble_core::Params;
 use crate::batch::postings;
 use crate::error::OpenError;
 use crate::fault::{Fault, guarded, open_error};
+use crate::footprint::CommitLog;
 use crate::index::{Index, Options};
 use crate::measures::NewMeasures;
 use crate::place::Place;
@@ -93,13 +94,14 @@ impl Index {
                 Found::Other(reason) => return Err(Fault::damaged(reason)),
             };
             let txn = store.read()?;
+            let counters = state::counters(&txn)?;
             Snapshot::new(
                 &txn,
-                state::counters(&txn)?,
+                counters,
                 Sets::load(&txn)?,
                 (boilerplate_limit, *params),
                 Arc::new(Place::File(path.to_path_buf())),
-                Arc::new(NewMeasures::default()),
+                (Arc::default(), CommitLog::since(counters.generation)),
                 Some(store),
             )
         })
@@ -151,7 +153,8 @@ impl Index {
             Found::Other(reason) => return Ok(Err(reason)),
         };
         let txn = store.read()?;
-        let published = vec![(state::counters(&txn)?.generation, Sets::load(&txn)?)];
+        let generation = state::counters(&txn)?.generation;
+        let published = vec![(generation, Sets::load(&txn)?)];
         drop(txn);
         let compact_bytes = AtomicU64::new(place.bytes()?);
         let index = Self {
@@ -163,6 +166,7 @@ impl Index {
             turn: Mutex::new(()),
             published: Mutex::new(published),
             new_measures: Arc::new(NewMeasures::default()),
+            commits: CommitLog::since(generation),
         };
         if counted_with != limit {
             let path = index.place.path().to_path_buf();

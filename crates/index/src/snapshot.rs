@@ -9,6 +9,7 @@
 //! No question panics on a damaged file: whatever the store does, the answer is
 //! [`ReadError::Damaged`]. Callbacks run outside of that protection, their panics are their own.
 
+mod footprint;
 mod lists;
 mod measures;
 pub(crate) mod paths;
@@ -23,6 +24,7 @@ use resemble_core::{ChunkList, ContentId, Params, Signature, StopFlag};
 
 use crate::error::ReadError;
 use crate::fault::{Fault, guarded};
+use crate::footprint::CommitLog;
 use crate::measures::{MeasuresTable, NewMeasures};
 use crate::place::Place;
 use crate::schema::{self, DirValue, EntryKey, NameKey, PostingKind, PostingTable};
@@ -38,6 +40,8 @@ pub struct Snapshot {
     templates: Arc<Templates>,
     /// Neither: whether the reader still wants it.
     stop: StopFlag,
+    /// What the question looks at, if its answer is to be kept.
+    noted: Option<footprint::Notes>,
 }
 
 pub(crate) struct Inner {
@@ -63,6 +67,7 @@ pub(crate) struct Inner {
     /// The newer generation and the older one.
     pub(crate) measures: [MeasuresTable; 2],
     pub(crate) new_measures: Arc<NewMeasures>,
+    pub(crate) commits: Arc<CommitLog>,
     pub(crate) segments: Vec<OpenSegment>,
     /// The only owner. It stands below the tables, which must be dropped first.
     _store: Option<Store>,
@@ -93,7 +98,7 @@ impl Snapshot {
         sets: Sets,
         (boilerplate_limit, params): (u32, Params),
         place: Arc<Place>,
-        new_measures: Arc<NewMeasures>,
+        (new_measures, commits): (Arc<NewMeasures>, Arc<CommitLog>),
         store: Option<Store>,
     ) -> Result<Self, Fault> {
         let mut segments = Vec::new();
@@ -147,6 +152,7 @@ impl Snapshot {
                 txn.open_table(schema::OLDER_MEASURES)?,
             ],
             new_measures,
+            commits,
             segments,
             _store: store,
         };
@@ -154,6 +160,7 @@ impl Snapshot {
             inner: Arc::new(inner),
             templates: Arc::default(),
             stop: StopFlag::default(),
+            noted: None,
         })
     }
 

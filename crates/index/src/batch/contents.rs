@@ -232,6 +232,9 @@ impl<'a> Contents<'a> {
     }
 
     fn settle_old(&mut self, writing: &mut Writing<'_>) -> Result<Vec<ContentId>, Fault> {
+        for &content in self.gained.keys() {
+            writing.touched.content(ContentId(content));
+        }
         let changed =
             |gained: &Gained| (gained.files, gained.uses) != (0, 0) || gained.seen.is_some();
         let gained = self.gained.drain().filter(|(_, gained)| changed(gained));

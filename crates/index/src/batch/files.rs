@@ -6,7 +6,7 @@ use resemble_core::{ContentId, DirId, FileId};
 
 use super::{Batch, Refusal};
 use crate::change::{ContentRef, FileContent, NewState};
-use crate::codec::rows::{FsNumber, StoredFile};
+use crate::codec::rows::{FsNumber, StoredFile, decode_entry};
 use crate::fault::Fault;
 use crate::rows::{Entry, FileStat, FileState, FsId};
 use crate::store::ReadableTable;
@@ -47,6 +47,7 @@ impl Batch<'_, '_> {
             if !named {
                 self.further_names.insert((id.0, dir.0, &name[..]), ())?;
                 self.put_entry(dir, &name, &Entry::File(id))?;
+                self.touch(&self.file(id)?);
             }
             self.update_file(id, fs, stat, state)?;
             id
@@ -128,12 +129,14 @@ impl Batch<'_, '_> {
             self.release(dir, &name, &old)?;
         }
         self.put_entry(dir, &name, &Entry::File(file))?;
+        self.touch(&self.file(file)?);
         Ok(())
     }
 
     /// One of a file's names is gone; with the last, the file is.
     pub(super) fn unlink(&mut self, file: FileId, dir: DirId, name: &[u8]) -> Result<(), Fault> {
         let mut row = self.file(file)?;
+        self.touch(&row);
         if row.dir != dir || row.name != name {
             self.further_names.remove((file.0, dir.0, name))?;
             return Ok(());
@@ -161,6 +164,44 @@ impl Batch<'_, '_> {
         }
     }
 
+    /// The file is called otherwise.
+    fn touch(&mut self, row: &StoredFile) {
+        if let Some(content) = row.state.content() {
+            self.writing.touched.content(content);
+        }
+    }
+
+    /// All files below a directory are called otherwise.
+    pub(super) fn touch_below(&mut self, top: DirId) -> Result<(), Fault> {
+        /// Of more entries it is not looked at which files they are.
+        const MOST: usize = 1 << 12;
+        let mut waiting = vec![top];
+        let mut entries = 0;
+        while let Some(dir) = waiting.pop() {
+            let mut files = Vec::new();
+            for row in self.entries.range((dir.0, &[][..])..)? {
+                let (key, entry) = row?;
+                if key.value().0 != dir.0 {
+                    break;
+                }
+                entries += 1;
+                if entries > MOST {
+                    self.writing.touched.everything();
+                    return Ok(());
+                }
+                match decode_entry(entry.value())? {
+                    Entry::Dir(below) => waiting.push(below),
+                    Entry::File(file) => files.push(file),
+                    Entry::Symlink(_) | Entry::Special(_) => {}
+                }
+            }
+            for file in files {
+                self.touch(&self.file(file)?);
+            }
+        }
+        Ok(())
+    }
+
     /// Replaces one name of a file by another.
     pub(super) fn rename_of(
         &mut self,
@@ -169,6 +210,7 @@ impl Batch<'_, '_> {
         to: (DirId, &[u8]),
     ) -> Result<(), Fault> {
         let mut row = self.file(file)?;
+        self.touch(&row);
         if (row.dir, &row.name[..]) == from {
             row.dir = to.0;
             row.name = to.1.to_vec();

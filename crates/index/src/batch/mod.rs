@@ -26,6 +26,7 @@ use self::contents::Contents;
 use crate::change::{Applied, Change};
 use crate::error::ApplyError;
 use crate::fault::Fault;
+use crate::footprint::Touched;
 use crate::schema::{self, DirValue, EntryKey, NameKey};
 use crate::snapshot::Snapshot;
 use crate::state::{Counters, Sets};
@@ -66,6 +67,8 @@ pub(crate) struct Writing<'a> {
     pub(crate) counters: Counters,
     pub(crate) sets: Sets,
     pub(crate) boilerplate_limit: u32,
+    /// What answers that are kept may depend on.
+    pub(crate) touched: Touched,
 }
 
 impl Writing<'_> {

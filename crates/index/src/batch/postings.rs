@@ -90,6 +90,11 @@ pub(super) fn add(writing: &mut Writing<'_>, settled: Settled) -> Result<(), Ref
     } = settled;
     let new = New::of(&fresh);
     drop(fresh);
+    for kind in PostingKind::ALL {
+        for same in new.kind(kind).chunk_by(|a, b| a.0 == b.0) {
+            writing.touched.key(kind, same[0].0);
+        }
+    }
     bury(writing, &killed)?;
     count(writing, &new, &killed)?;
     let mut segments = segments_before(writing);
@@ -434,6 +439,11 @@ fn publish(writing: &mut Writing<'_>, counts: Boilerplate) -> Result<(), Refusal
         let mut changed: Vec<_> = changed_keys(old, new).into_iter().collect();
         changed.sort_unstable();
         for key in changed {
+            if old.contains_key(&key) == new.contains_key(&key) {
+                writing.touched.key(kind, key);
+            } else {
+                writing.touched.everything();
+            }
             match new.get(&key) {
                 Some(count) => drop(table.insert((number, key), count)?),
                 None => drop(table.remove((number, key))?),

@@ -78,6 +78,7 @@ impl Batch<'_, '_> {
         match entry {
             Entry::Dir(dir) => {
                 self.directories.insert(dir.0, (to_dir.0, &to_name[..]))?;
+                self.touch_below(dir)?;
             }
             Entry::File(file) => {
                 self.rename_of(file, (from_dir, &from_name), (to_dir, &to_name))?;

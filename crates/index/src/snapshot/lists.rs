@@ -11,11 +11,13 @@ use crate::segments::read::Lists;
 impl Snapshot {
     /// The chunks of a content; none for an unknown one.
     pub fn chunks(&self, content: ContentId) -> Result<ChunkList, ReadError> {
+        self.note_content(content);
         self.ask(|inner| inner.chunks(content))
     }
 
     /// The signature of a content; an empty one for an unknown one.
     pub fn signature(&self, content: ContentId) -> Result<Signature, ReadError> {
+        self.note_content(content);
         self.ask(|inner| inner.signature(content))
     }
 
@@ -53,9 +55,18 @@ impl Snapshot {
         for (index, &key) in keys.iter().enumerate() {
             // The counts are exact unless a bulk load is going on.
             if counted && boilerplate.get(&key).is_some_and(|&count| count > most) {
+                // As long as it is boilerplate, nothing but its count can change that.
+                if most > inner.boilerplate_limit {
+                    self.note_list(kind, key, &[]);
+                }
                 continue;
             }
             let live = self.look(|| lists.get(key, most as usize, |id| dead.has(id)))?;
+            match live {
+                Some(contents) => self.note_list(kind, key, contents),
+                // Who is in it is not known.
+                None => self.note_outside(),
+            }
             if let Some(contents) = live
                 && !contents.is_empty()
             {

@@ -25,12 +25,14 @@ const DEPTH: usize = 1 << 16;
 impl Snapshot {
     /// What is at an absolute path. "/" is always a directory.
     pub fn entry(&self, path: &Path) -> Result<Option<Entry>, ReadError> {
+        self.note_outside();
         self.ask(|inner| inner.entry(path))
     }
 
     /// The entries of the directory at `path` in the order of their names' bytes; none if there
     /// is no directory.
     pub fn list(&self, path: &Path) -> Result<Vec<(OsString, Entry)>, ReadError> {
+        self.note_outside();
         self.ask(|inner| match inner.entry(path)? {
             Some(Entry::Dir(dir)) => inner.list(dir),
             _ => Ok(Vec::new()),
@@ -39,16 +41,20 @@ impl Snapshot {
 
     /// The file at `path`.
     pub fn file_at(&self, path: &Path) -> Result<Option<FileRow>, ReadError> {
-        self.ask(|inner| match inner.entry(path)? {
+        let row = self.ask(|inner| match inner.entry(path)? {
             Some(Entry::File(file)) => inner.file(file),
             _ => Ok(None),
-        })
+        })?;
+        self.note_file(row.as_ref().map(|row| &row.state));
+        Ok(row)
     }
 
     /// All names of a file (hard links), in the order of their bytes; none for an unknown one.
     pub fn paths(&self, file: FileId) -> Result<Vec<PathBuf>, ReadError> {
         self.ask(|inner| {
-            let Some(row) = inner.stored_file(file)? else {
+            let row = inner.stored_file(file)?;
+            self.note_file(row.as_ref().map(|row| &row.state));
+            let Some(row) = row else {
                 return Ok(Vec::new());
             };
             let mut paths = vec![inner.path(row.dir, &row.name)?];

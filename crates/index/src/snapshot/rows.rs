@@ -12,11 +12,14 @@ use crate::store::ReadableTableMetadata;
 impl Snapshot {
     /// The file with this id.
     pub fn file(&self, file: FileId) -> Result<Option<FileRow>, ReadError> {
-        self.ask(|inner| inner.file(file))
+        let row = self.ask(|inner| inner.file(file))?;
+        self.note_file(row.as_ref().map(|row| &row.state));
+        Ok(row)
     }
 
     /// The file with this inode number on this file system.
     pub fn file_by_inode(&self, fs: &FsId, ino: u64) -> Result<Option<FileId>, ReadError> {
+        self.note_outside();
         self.ask(|inner| {
             let Some(number) = inner.sets.file_systems.number(fs) else {
                 return Ok(None);
@@ -30,6 +33,7 @@ impl Snapshot {
 
     /// The content with this id; ids of contents that are gone answer `None`.
     pub fn content(&self, content: ContentId) -> Result<Option<ContentRow>, ReadError> {
+        self.note_content(content);
         self.ask(|inner| Ok(inner.content(content)?.map(|row| row.into_row(content))))
     }
 
@@ -38,7 +42,7 @@ impl Snapshot {
         &self,
         digest: &ContentDigest,
     ) -> Result<Option<ContentId>, ReadError> {
-        self.ask(|inner| {
+        let found = self.ask(|inner| {
             let prefix = digest_prefix(digest);
             for row in inner.digests.range((prefix, 0)..=(prefix, u32::MAX))? {
                 let content = ContentId(row?.0.value().1);
@@ -50,11 +54,17 @@ impl Snapshot {
                 }
             }
             Ok(None)
-        })
+        })?;
+        match found {
+            Some(content) => self.note_content(content),
+            None => self.note_outside(),
+        }
+        Ok(found)
     }
 
     /// The files that have a content, ascending. Empty for an unknown content.
     pub fn files_of(&self, content: ContentId) -> Result<Vec<FileId>, ReadError> {
+        self.note_content(content);
         self.ask(|inner| {
             let range = inner
                 .content_files
@@ -66,6 +76,7 @@ impl Snapshot {
     /// What a content was taken apart into, parts of parts after what they were found in; nothing
     /// for an unknown content.
     pub fn parts(&self, content: ContentId) -> Result<Vec<PartRow>, ReadError> {
+        self.note_content(content);
         self.ask(|inner| {
             let range = (content.0, 0)..=(content.0, u32::MAX);
             let mut parts = Vec::new();
@@ -84,6 +95,7 @@ impl Snapshot {
 
     /// One of the parts of a content, by its place in the list.
     pub fn part(&self, content: ContentId, number: u32) -> Result<Option<PartRow>, ReadError> {
+        self.note_content(content);
         self.ask(|inner| {
             let row = inner.parts.get((content.0, number))?;
             let part = row.map(|row| decode_part(row.value())).transpose()?;
@@ -97,6 +109,7 @@ impl Snapshot {
     /// Where a content is a part: containers and places in their lists, ascending. Every container
     /// is the content of a file.
     pub fn part_of(&self, content: ContentId) -> Result<Vec<(ContentId, u32)>, ReadError> {
+        self.note_content(content);
         self.ask(|inner| {
             let range = (content.0, 0, 0)..=(content.0, u32::MAX, u32::MAX);
             let rows = inner.part_of.range(range)?;
@@ -110,6 +123,7 @@ impl Snapshot {
 
     /// What was skipped when a content was taken apart.
     pub fn skipped_parts(&self, content: ContentId) -> Result<Vec<SkippedPart>, ReadError> {
+        self.note_content(content);
         self.ask(|inner| match inner.skipped_parts.get(content.0)? {
             Some(row) => Ok(decode_skipped(row.value())?),
             None => Ok(Vec::new()),
@@ -118,11 +132,13 @@ impl Snapshot {
 
     /// The record of this name.
     pub fn record(&self, name: &str) -> Result<Option<Vec<u8>>, ReadError> {
+        self.note_outside();
         self.ask(|inner| Ok(inner.records.get(name)?.map(|value| value.value().to_vec())))
     }
 
     /// All records whose names begin with `prefix`, sorted by the names' bytes.
     pub fn records(&self, prefix: &str) -> Result<Vec<(String, Vec<u8>)>, ReadError> {
+        self.note_outside();
         self.ask(|inner| {
             let mut records = Vec::new();
             for row in inner.records.range(prefix..)? {
@@ -138,6 +154,7 @@ impl Snapshot {
 
     /// Figures of the whole index.
     pub fn totals(&self) -> Result<Totals, ReadError> {
+        self.note_outside();
         self.ask(|inner| {
             Ok(Totals {
                 index_bytes: inner.place.bytes()?,
@@ -164,12 +181,14 @@ impl Snapshot {
 
     /// How many live contents have a boilerplate key; `None`: it is none.
     pub fn boilerplate_count(&self, kind: PostingKind, key: u64) -> Option<u32> {
+        self.note_list(kind, key, &[]);
         let of_kind = self.inner.sets.boilerplate.of(kind);
         of_kind.get(&key).copied()
     }
 
     /// The number of boilerplate keys of a kind and, for each, of its live contents.
     pub fn boilerplate(&self, kind: PostingKind) -> Vec<(u64, u32)> {
+        self.note_outside();
         let mut keys: Vec<_> = self
             .inner
             .sets

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
 
 mod concurrent;
+mod footprints;
 mod format_doc;
 mod killed;
 mod last_commit;

@@ -14,11 +14,14 @@ use resemble_index::{
 };
 use resemble_testutil::random::Random;
 
+use self::kept::KeptAnswers;
 use self::naive::{File, Looked, Model, ModelState, Node};
 use self::steps::{After, Content, State, Step, batches, part_row};
 use crate::made;
 
 mod steps;
+
+mod kept;
 
 mod naive;
 
@@ -62,6 +65,7 @@ fn keys(n: u64, kind: PostingKind) -> BTreeSet<u64> {
 struct Pair {
     index: Option<Index>,
     model: Model,
+    kept: KeptAnswers,
     /// Where the file is; in memory without one.
     path: Option<PathBuf>,
 }
@@ -338,11 +342,13 @@ impl Pair {
         }
     }
 
-    fn compare(&self) {
+    fn compare(&mut self) {
         let snapshot = made::sound(self.index());
         self.compare_tree(&snapshot);
         self.compare_files(&snapshot);
         self.compare_contents(&snapshot);
+        let index = self.index.as_ref().unwrap();
+        self.kept.compare(index, &self.model);
     }
 
     fn entry(&self, node: &Node, got: &Entry) -> bool {
@@ -569,6 +575,7 @@ fn run(path: Option<PathBuf>, batches: Vec<(Vec<Step>, After)>) {
     let mut pair = Pair {
         index,
         model: Model::default(),
+        kept: KeptAnswers::default(),
         path,
     };
     for (steps, after) in batches {

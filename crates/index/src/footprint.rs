@@ -1,0 +1,364 @@
+//! What of the index an answer depends on, and what commits change of that: so an answer can be
+//! kept for longer than to the next commit.
+//!
+//! The view takes note of what a question looks at ([`crate::Snapshot::noting`]), and not the
+//! question itself, so that no code of any question can forget to. It notes two things, and a
+//! commit says of the same two what it changed:
+//!
+//! * **contents**: their rows and parts, where they are parts, the files that have them and the
+//!   names of these; and all contents in a posting list that was read;
+//! * **posting keys**: a new content touches all its keys. A content that goes touches itself alone
+//!   (the index does not know all the keys that it had): whoever has read one of its lists has
+//!   noted it.
+//!
+//! That a key is boilerplate is not noted: most questions find that of many keys, and each new file
+//! under a common header would touch them. It is rare that a key becomes boilerplate or ceases to
+//! be: then the commit touches everything. So does a commit of which too much would have to be
+//! kept. What looks at anything else (directories, records, sums) has no footprint, and its answer
+//! is kept until the next commit.
+//!
+//! Keys are kept as hashes of 32 bits: of two that are equal by chance an answer is at worst found
+//! anew.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use resemble_core::ContentId;
+use resemble_core::bits::BitSet;
+
+use crate::codec::varint::{self, Reader};
+use crate::schema::PostingKind;
+
+/// An answer that depends on more contents and keys has no footprint.
+const MOST_NOTED: usize = 1 << 16;
+
+/// Contents and keys of all commits that are known, and of one that does not touch everything: at 4
+/// bytes each, a quarter of a megabyte.
+const MOST_TOUCHED: usize = 1 << 16;
+
+/// The key as it is kept.
+fn hashed(kind: PostingKind, key: u64) -> u32 {
+    // Fibonacci hashing. Keys have 48 bits at most.
+    let key = key ^ ((kind as u64) << 56);
+    (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
+}
+
+/// What a question looked at so far.
+#[derive(Debug, Default)]
+pub(crate) struct Noted {
+    contents: BitSet,
+    keys: Vec<u32>,
+    is_boundless: bool,
+}
+
+impl Noted {
+    pub(crate) fn content(&mut self, content: ContentId) {
+        if !self.is_boundless {
+            self.contents.insert(content.0);
+            self.bound();
+        }
+    }
+
+    /// The posting list of a key, and who is in it.
+    pub(crate) fn list(&mut self, kind: PostingKind, key: u64, contents: &[ContentId]) {
+        if !self.is_boundless {
+            self.keys.push(hashed(kind, key));
+            for content in contents {
+                self.contents.insert(content.0);
+            }
+            self.bound();
+        }
+    }
+
+    /// Something that a footprint does not have.
+    pub(crate) fn anything(&mut self) {
+        *self = Self {
+            is_boundless: true,
+            ..Self::default()
+        };
+    }
+
+    fn bound(&mut self) {
+        if self.contents.len() + self.keys.len() > MOST_NOTED {
+            self.anything();
+        }
+    }
+
+    /// The footprint of an answer from the view of this commit.
+    pub(crate) fn footprint(&self, log: &Arc<CommitLog>, generation: u64) -> Option<Footprint> {
+        if self.is_boundless {
+            return None;
+        }
+        let mut contents = Vec::new();
+        let mut last = 0;
+        for content in self.contents.iter() {
+            varint::put(&mut contents, u64::from(content - last));
+            last = content;
+        }
+        let mut keys = self.keys.clone();
+        keys.sort_unstable();
+        keys.dedup();
+        Some(Footprint {
+            log: Arc::clone(log),
+            generation,
+            contents: contents.into_boxed_slice(),
+            keys: keys.into_boxed_slice(),
+        })
+    }
+}
+
+/// What of the index an answer depends on: see [`crate::Snapshot::is_untouched`].
+#[derive(Clone, Debug)]
+pub struct Footprint {
+    log: Arc<CommitLog>,
+    /// No commit up to this one has touched it.
+    generation: u64,
+    /// The gaps between the contents, ascending.
+    contents: Box<[u8]>,
+    /// Hashes, ascending.
+    keys: Box<[u32]>,
+}
+
+impl Footprint {
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>() + self.contents.len() + size_of_val(&*self.keys)
+    }
+
+    /// Whether no commit up to this one has touched it.
+    pub(crate) fn stands(&mut self, log: &Arc<CommitLog>, generation: u64) -> bool {
+        // Another log is that of an index that was opened again.
+        let stands = Arc::ptr_eq(&self.log, log)
+            && (generation <= self.generation || !log.touches(self, generation));
+        if stands {
+            self.generation = self.generation.max(generation);
+        }
+        stands
+    }
+
+    fn contents(&self) -> impl Iterator<Item = u32> + '_ {
+        let mut gaps = Reader(&self.contents);
+        let mut last = 0;
+        std::iter::from_fn(move || {
+            last += gaps.u32()?;
+            Some(last)
+        })
+    }
+
+    /// Whether it has one of these, which are ascending.
+    fn has_content(&self, touched: &[u32]) -> bool {
+        let mut touched = touched.iter().copied().peekable();
+        self.contents().any(|content| {
+            while touched.next_if(|&other| other < content).is_some() {}
+            touched.peek() == Some(&content)
+        })
+    }
+}
+
+/// What a commit changes.
+#[derive(Debug, Default)]
+pub(crate) struct Touched {
+    contents: Vec<u32>,
+    keys: Vec<u32>,
+    is_everything: bool,
+}
+
+impl Touched {
+    pub(crate) fn content(&mut self, content: ContentId) {
+        if !self.is_everything {
+            self.contents.push(content.0);
+            self.bound();
+        }
+    }
+
+    pub(crate) fn key(&mut self, kind: PostingKind, key: u64) {
+        if !self.is_everything {
+            self.keys.push(hashed(kind, key));
+            self.bound();
+        }
+    }
+
+    pub(crate) fn everything(&mut self) {
+        *self = Self {
+            is_everything: true,
+            ..Self::default()
+        };
+    }
+
+    fn len(&self) -> usize {
+        self.contents.len() + self.keys.len()
+    }
+
+    fn bound(&mut self) {
+        if self.len() > MOST_TOUCHED {
+            self.everything();
+        }
+    }
+}
+
+/// What the last commits have changed.
+#[derive(Debug)]
+pub(crate) struct CommitLog(Mutex<Commits>);
+
+#[derive(Debug)]
+struct Commits {
+    /// The later ones are known, all of them that have touched anything.
+    since: u64,
+    /// With their generations, ascending. One that failed stays: it may have been made all the
+    /// same.
+    known: VecDeque<(u64, Touched)>,
+    touched: usize,
+}
+
+impl CommitLog {
+    /// Nothing is known up to this commit.
+    pub(crate) fn since(generation: u64) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Commits {
+            since: generation,
+            known: VecDeque::new(),
+            touched: 0,
+        })))
+    }
+
+    /// Takes note of a commit before anybody can see it.
+    pub(crate) fn push(&self, generation: u64, mut touched: Touched) {
+        let mut commits = self.0.lock();
+        if touched.is_everything {
+            *commits = Commits {
+                since: generation,
+                known: VecDeque::new(),
+                touched: 0,
+            };
+            return;
+        }
+        if touched.len() == 0 {
+            return;
+        }
+        touched.contents.sort_unstable();
+        touched.contents.dedup();
+        touched.keys.sort_unstable();
+        touched.keys.dedup();
+        commits.touched += touched.len();
+        commits.known.push_back((generation, touched));
+        while commits.touched > MOST_TOUCHED
+            && let Some((generation, first)) = commits.known.pop_front()
+        {
+            commits.since = generation;
+            commits.touched -= first.len();
+        }
+    }
+
+    /// Whether a commit that came after those which the footprint knows of, up to this one, has
+    /// touched it.
+    fn touches(&self, footprint: &Footprint, generation: u64) -> bool {
+        let commits = self.0.lock();
+        if footprint.generation < commits.since {
+            return true;
+        }
+        let later = || {
+            let known = commits.known.iter();
+            known
+                .filter(|(of, _)| (footprint.generation + 1..=generation).contains(of))
+                .map(|(_, touched)| touched)
+        };
+        let mut keys = later().flat_map(|touched| &touched.keys);
+        if keys.any(|key| footprint.keys.binary_search(key).is_ok()) {
+            return true;
+        }
+        let mut contents: Vec<u32> = later().flat_map(|of| &of.contents).copied().collect();
+        contents.sort_unstable();
+        !contents.is_empty() && footprint.has_content(&contents)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn noted(contents: &[u32], keys: &[u64]) -> Noted {
+        let mut noted = Noted::default();
+        for &content in contents {
+            noted.content(ContentId(content));
+        }
+        for &key in keys {
+            noted.list(PostingKind::Chunk, key, &[]);
+        }
+        noted
+    }
+
+    fn touched(contents: &[u32], keys: &[u64]) -> Touched {
+        let mut touched = Touched::default();
+        for &content in contents {
+            touched.content(ContentId(content));
+        }
+        for &key in keys {
+            touched.key(PostingKind::Chunk, key);
+        }
+        touched
+    }
+
+    #[test]
+    fn an_answer_stands_until_a_commit_touches_what_it_depends_on() {
+        let log = CommitLog::since(7);
+        let noted = noted(&[3, 200, 70_000], &[5, 1 << 40]);
+        let footprint = || noted.footprint(&log, 7).unwrap();
+        let mut old = footprint();
+        log.push(8, touched(&[0, 4, 199, 201, 69_999, 70_001], &[4, 6]));
+        assert!(old.stands(&log, 8) && footprint().stands(&log, 8));
+        for (generation, one) in [
+            (9, touched(&[200], &[])),
+            (10, touched(&[70_000], &[])),
+            (11, touched(&[], &[1 << 40])),
+        ] {
+            log.push(generation, one);
+            let before = noted.footprint(&log, generation - 1);
+            assert!(!before.unwrap().stands(&log, generation), "{generation}");
+        }
+        assert!(!old.stands(&log, 11) && !footprint().stands(&log, 9));
+        // Up to the commit that is asked for.
+        assert!(footprint().stands(&log, 8));
+        assert!(!footprint().stands(&CommitLog::since(7), 8));
+    }
+
+    #[test]
+    fn a_chunk_is_no_fingerprint() {
+        let log = CommitLog::since(0);
+        let mut of_chunk = noted(&[], &[5]).footprint(&log, 0).unwrap();
+        let mut commit = Touched::default();
+        commit.key(PostingKind::Fingerprint, 5);
+        log.push(1, commit);
+        assert!(of_chunk.stands(&log, 1));
+    }
+
+    #[test]
+    fn what_is_too_much_to_keep_touches_everything() {
+        let log = CommitLog::since(0);
+        let of = |generation| noted(&[1], &[]).footprint(&log, generation).unwrap();
+        let many: Vec<u32> = (2..2 + MOST_TOUCHED as u32).collect();
+        log.push(1, touched(&many, &[]));
+        assert!(of(0).stands(&log, 1));
+        // There is no room for both.
+        log.push(2, touched(&[2], &[]));
+        assert!(!of(0).stands(&log, 2));
+        assert!(of(1).stands(&log, 2) && log.0.lock().touched == 1);
+        log.push(3, touched(&[&many[..], &[9]].concat(), &[]));
+        assert!(!of(2).stands(&log, 3) && of(3).stands(&log, 3));
+        assert_eq!(log.0.lock().touched, 0);
+    }
+
+    #[test]
+    fn what_depends_on_too_much_has_no_footprint() {
+        let log = CommitLog::since(0);
+        let many: Vec<u32> = (0..MOST_NOTED as u32).collect();
+        let mut noted = noted(&many, &[]);
+        let footprint = noted.footprint(&log, 0).unwrap();
+        assert!(
+            footprint.bytes() < MOST_NOTED + 100,
+            "{}",
+            footprint.bytes()
+        );
+        noted.list(PostingKind::Chunk, 1, &[]);
+        assert!(noted.footprint(&log, 0).is_none());
+    }
+}
