@@ -329,14 +329,25 @@ impl<'a> Prover<'a> {
         digest: &ContentDigest,
         errors: &mut Vec<SoftError>,
     ) -> Result<Option<Vec<u8>>, AskError> {
-        match bytes_if(path, digest) {
-            Ok(bytes) => Ok(bytes),
-            Err(AskError::Cancelled) => Err(AskError::Cancelled),
-            Err(error) => {
+        let read = match bytes_if(path, digest) {
+            Err(AskError::Cancelled) => return Err(AskError::Cancelled),
+            // What is in a catalogue never can be.
+            Err(error @ AskError::Elsewhere { .. }) => {
                 self.note(path, &error, errors);
-                Ok(None)
+                return Ok(None);
             }
+            read => read.inspect_err(|error| self.note(path, error, errors)),
+        };
+        Ok(self.here(read.ok().flatten()))
+    }
+
+    /// What was read of a file, if that could be done and it is what the index has. In the next
+    /// moment it may be otherwise, without a change of the index.
+    fn here<T>(&self, read: Option<T>) -> Option<T> {
+        if read.is_none() {
+            self.snapshot.note_outside();
         }
+        read
     }
 
     /// Takes note of what cannot be read, if all had to be.
@@ -376,9 +387,9 @@ impl<'a> Prover<'a> {
         let part_reader = self.subject.part_reader.as_deref()?;
         let extracted = extract(path, part_reader)
             .map_err(|error| self.note(path, &error, errors))
-            .ok()??;
-        let bytes = extracted.rendition(rendition);
-        bytes.filter(|bytes| content::digest(bytes) == *digest)
+            .ok();
+        let bytes = extracted.flatten().and_then(|all| all.rendition(rendition));
+        self.here(bytes.filter(|bytes| content::digest(bytes) == *digest))
     }
 }
 

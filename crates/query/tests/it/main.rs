@@ -12,6 +12,7 @@ mod header;
 mod hostile;
 mod ingest;
 mod kept;
+mod kept_listings;
 mod kinship;
 mod local;
 mod members;

@@ -116,7 +116,8 @@ impl Prover<'_> {
             .map_err(|error| self.note(path, &error, &mut errors))
             .ok();
         self.errors.extend(errors);
-        let held = held.flatten().filter(|held| are_of(held, wholes))?;
-        Some(provable_members(self.snapshot.templates(), held))
+        let held = held.flatten().filter(|held| are_of(held, wholes));
+        let templates = self.snapshot.templates();
+        self.here(held.map(|held| provable_members(templates, held)))
     }
 }
