@@ -1,20 +1,27 @@
 //! Answers the questions of the overlay from the index.
 //!
-//! Every answer is that of the last commit, and none waits for a scan or touches the overlay. A
-//! listing is computed from a fresh snapshot, unless nothing has changed since the same one was: to
-//! find out who has something in common with a file takes longer than all else once measures are
-//! kept, and `ls`, completion and file managers open one folder several times over. When the index
-//! cannot be read, the answer is empty and the reason is in the journal and in `status`, because a
-//! listing has no place for it.
+//! Every answer is that of the last commit, and none waits for a scan or touches the overlay. When
+//! the index cannot be read, the answer is empty and the reason is in the journal and in `status`,
+//! because a listing has no place for it.
+//!
+//! A listing is kept: to find out who has something in common with a file takes longer than all
+//! else once measures are kept, and `ls`, completion and file managers open one folder several
+//! times over. While nothing at all has changed, which the clock says, it is handed out without a
+//! look at the index. After that it is still right if no commit has touched anything that its
+//! search looked at, and that the index knows ([`Footprint`]). Where a search has looked at more
+//! than a footprint holds, or at a file that could not be read, the listing is right for one clock
+//! only.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use resemble_core::similarity::Templates;
 use resemble_core::{Relation, Score};
 use resemble_fs::{Listing, Neighbour, Neighbours};
-use resemble_index::Snapshot;
+use resemble_index::{Footprint, Snapshot};
 use resemble_proto::catalogued;
 use resemble_proto::message::{Answer, DirRow, FindOptions};
 use resemble_proto::path::PathText;
@@ -34,35 +41,79 @@ pub struct IndexNeighbours {
     listings: Mutex<KeptListings>,
 }
 
-/// The listings of one moment.
+/// Listings, each with the time up to which it is known to be right.
 #[derive(Debug, Default)]
 struct KeptListings {
+    of: HashMap<PathBuf, KeptListing>,
+    /// Of all of them.
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct KeptListing {
+    listing: Listing,
     /// See [`Shared::clock`].
     clock: u64,
-    of: HashMap<PathBuf, Listing>,
-    /// Entries of all of them, and one for each.
-    entries: usize,
+    /// What was left out.
+    templates: Arc<Templates>,
+    /// What it depends on; `None`: on more than can be said.
+    footprint: Option<Footprint>,
+}
+
+impl KeptListing {
+    /// Whether it is what would be found in this view.
+    fn is_right(&mut self, snapshot: &Snapshot) -> bool {
+        let (then, now) = (&self.templates, snapshot.templates());
+        let same_templates = Arc::ptr_eq(then, now) || (then.is_empty() && now.is_empty());
+        let footprint = self.footprint.as_mut().filter(|_| same_templates);
+        footprint.is_some_and(|footprint| snapshot.is_untouched(footprint))
+    }
+
+    /// Bytes that it takes.
+    fn bytes(&self) -> usize {
+        let neighbours = self.listing.neighbours.iter();
+        let names = neighbours.map(|one| one.target.as_os_str().len() + one.member.len());
+        size_of::<Self>()
+            + self.listing.neighbours.len() * size_of::<Neighbour>()
+            + names.sum::<usize>()
+            + self.footprint.as_ref().map_or(0, Footprint::bytes)
+    }
 }
 
 impl KeptListings {
-    /// With more entries than this, all are forgotten: at some 200 bytes each, they take 6 MB.
-    const MOST: usize = 1 << 15;
+    /// With more bytes than this, all are forgotten.
+    const MOST: usize = 16 << 20;
 
+    /// The listing of a path, if it is known to be right at this time.
     fn get(&self, clock: u64, path: &Path) -> Option<Listing> {
-        let of = (self.clock == clock).then_some(&self.of)?;
-        of.get(path).cloned()
+        let kept = self.of.get(path).filter(|kept| kept.clock == clock);
+        kept.map(|kept| kept.listing.clone())
     }
 
-    fn put(&mut self, clock: u64, path: &Path, listing: &Listing) {
-        let entries = listing.neighbours.len() + 1;
-        if self.clock != clock || self.entries + entries > Self::MOST {
-            *self = Self {
-                clock,
-                ..Self::default()
-            };
+    /// The same after a look at what has changed up to this view, which is not older than the time.
+    fn get_in(&mut self, snapshot: &Snapshot, clock: u64, path: &Path) -> Option<Listing> {
+        let kept = self.of.get_mut(path)?;
+        if kept.is_right(snapshot) {
+            kept.clock = clock;
+            return Some(kept.listing.clone());
         }
-        if self.of.insert(path.to_owned(), listing.clone()).is_none() {
-            self.entries += entries;
+        self.remove(path);
+        None
+    }
+
+    fn put(&mut self, path: &Path, kept: KeptListing) {
+        self.remove(path);
+        let bytes = kept.bytes() + path.as_os_str().len();
+        if self.bytes + bytes > Self::MOST {
+            *self = Self::default();
+        }
+        self.bytes += bytes;
+        self.of.insert(path.to_owned(), kept);
+    }
+
+    fn remove(&mut self, path: &Path) {
+        if let Some(kept) = self.of.remove(path) {
+            self.bytes -= kept.bytes() + path.as_os_str().len();
         }
     }
 }
@@ -90,19 +141,15 @@ impl IndexNeighbours {
         path: &Path,
         question: impl FnOnce(&Snapshot) -> Result<T, AskError>,
     ) -> Option<T> {
-        let answer = match self.shared.snapshot() {
-            Ok(snapshot) => question(&snapshot).map_err(|error| error.to_string()),
-            Err(error) => Err(error.to_string()),
-        };
-        answer
-            .inspect_err(|error| {
-                tracing::warn!(path = ?path, error, "the overlay has no answer");
-            })
-            .ok()
+        let snapshot = self.snapshot(path)?;
+        said(path, question(&snapshot))
     }
 
-    /// The listing of a file or directory: the one that was computed last, if nothing has changed
-    /// since.
+    fn snapshot(&self, path: &Path) -> Option<Snapshot> {
+        said(path, self.shared.snapshot())
+    }
+
+    /// The listing of a file or directory: the one that was found last, if it still is right.
     fn listing(
         &self,
         path: &Path,
@@ -114,15 +161,34 @@ impl IndexNeighbours {
         if let Some(listing) = self.listings.lock().get(clock, path) {
             return listing;
         }
-        let Some(listing) = self.try_ask(path, question) else {
+        let Some(snapshot) = self.snapshot(path) else {
+            return Listing::default();
+        };
+        if let Some(listing) = self.listings.lock().get_in(&snapshot, clock, path) {
+            return listing;
+        }
+        let snapshot = snapshot.noting();
+        let Some(listing) = said(path, question(&snapshot)) else {
             return Listing::default();
         };
         // Until the first scan is done, former roots go without a tick.
         if self.shared.first_scan_done() {
-            self.listings.lock().put(clock, path, &listing);
+            let kept = KeptListing {
+                listing: listing.clone(),
+                clock,
+                templates: Arc::clone(snapshot.templates()),
+                footprint: snapshot.footprint(),
+            };
+            self.listings.lock().put(path, kept);
         }
         listing
     }
+}
+
+/// The answer, or nothing and a line in the journal.
+fn said<T, E: Display>(path: &Path, answer: Result<T, E>) -> Option<T> {
+    let logged = |error: &E| tracing::warn!(path = ?path, %error, "the overlay has no answer");
+    answer.inspect_err(logged).ok()
 }
 
 fn neighbour(similar: Similar) -> Neighbour {
@@ -222,48 +288,4 @@ impl Neighbours for IndexNeighbours {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn listing(entries: usize) -> Listing {
-        let neighbour = Neighbour {
-            target: "/b".into(),
-            member: Vec::new(),
-            a_in_b: Score::ONE,
-            identical: true,
-            relation: "identical",
-        };
-        Listing {
-            neighbours: vec![neighbour; entries],
-            total: entries,
-        }
-    }
-
-    #[test]
-    fn a_listing_stands_until_the_clock_moves() {
-        let mut kept = KeptListings::default();
-        let (a, b) = (Path::new("/a"), Path::new("/b"));
-        kept.put(7, a, &listing(2));
-        assert_eq!(kept.get(7, a), Some(listing(2)));
-        assert_eq!(kept.get(7, b), None);
-        assert_eq!(kept.get(8, a), None);
-        // A question that began before a change ends after another one.
-        kept.put(8, b, &listing(1));
-        assert_eq!((kept.get(7, a), kept.get(8, a)), (None, None));
-        assert_eq!(kept.get(8, b), Some(listing(1)));
-    }
-
-    #[test]
-    fn listings_are_bounded_by_their_entries() {
-        let mut kept = KeptListings::default();
-        for n in 0..2000 {
-            let path = PathBuf::from(format!("/{n}"));
-            kept.put(1, &path, &listing(99));
-            kept.put(1, &path, &listing(99));
-            let entries: usize = kept.of.values().map(|of| of.neighbours.len() + 1).sum();
-            assert_eq!(kept.entries, entries);
-            assert!(entries <= KeptListings::MOST);
-            assert!(kept.get(1, &path).is_some());
-        }
-    }
-}
+mod tests;
