@@ -129,23 +129,32 @@ pub(crate) struct Tokenizer {
     between: bool,
     /// The word under way is a letter of a script without blanks.
     alone: bool,
-    /// Each byte beyond ASCII is a character (ISO 8859-1).
-    by_byte: bool,
+    beyond: Beyond,
     /// The bytes of a character of UTF-8 under way, how many there are, and how many there will be.
     wide: [u8; 4],
     have: u8,
     need: u8,
     /// Bytes that were a part of a character and not its first.
     continued: u64,
-    /// A byte beyond ASCII was no part of a character of UTF-8.
-    is_broken: bool,
+}
+
+/// What bytes beyond ASCII are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Beyond {
+    /// Characters of UTF-8, so far.
+    #[default]
+    Utf8,
+    /// The same, and some were none, so each of these is a character of ISO 8859-1.
+    Broken,
+    /// Each is a character (ISO 8859-1).
+    ByByte,
 }
 
 impl Tokenizer {
     /// For a text of which each byte is a character: ISO 8859-1.
     pub(crate) fn by_byte() -> Self {
         Self {
-            by_byte: true,
+            beyond: Beyond::ByByte,
             ..Self::default()
         }
     }
@@ -162,7 +171,7 @@ impl Tokenizer {
     pub(crate) const fn beyond_ascii(&self) -> BeyondAscii {
         BeyondAscii {
             continued: self.continued,
-            is_mixed: self.is_broken && self.continued > 0,
+            is_mixed: matches!(self.beyond, Beyond::Broken) && self.continued > 0,
         }
     }
 
@@ -399,7 +408,7 @@ impl Tokenizer {
 
     /// A byte beyond ASCII.
     fn wide(&mut self, byte: u8, sink: &mut impl Sink) {
-        if self.by_byte {
+        if self.beyond == Beyond::ByByte {
             return self.character(char::from(byte), sink);
         }
         if self.need > 0 && byte & 0xc0 == 0x80 {
@@ -427,7 +436,7 @@ impl Tokenizer {
             0xe0..=0xef => 3,
             0xf0..=0xf4 => 4,
             _ => {
-                self.is_broken = true;
+                self.beyond = Beyond::Broken;
                 return self.character(char::from(byte), sink);
             }
         };
@@ -439,7 +448,7 @@ impl Tokenizer {
     fn end_wide(&mut self, sink: &mut impl Sink) {
         if self.need > 0 {
             self.need = 0;
-            self.is_broken = true;
+            self.beyond = Beyond::Broken;
             for at in 0..usize::from(self.have) {
                 self.character(char::from(self.wide[at]), sink);
             }
