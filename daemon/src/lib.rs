@@ -36,7 +36,7 @@ use resemble_proto::message::{RootState, WatchOrigin};
 use resemble_proto::places::{self, PlaceError};
 use resemble_query::templates::Store;
 use resemble_scan::ingest::RootOptions;
-use resemble_scan::parts::{Formats, PartReader};
+use resemble_scan::parts::{Formats, PartReader, RecentParts};
 use tokio::net::UnixListener;
 use tokio::runtime::Runtime;
 use tokio::sync::{oneshot, watch as signal};
@@ -192,7 +192,7 @@ impl Daemon {
             Arc::new(Formats::new(config.limits, config.converters.clone()));
         let shared = Shared::new(index)
             .with_templates(store)
-            .with_part_reader(Arc::clone(&part_reader));
+            .with_part_reader(Arc::new(RecentParts::new(Arc::clone(&part_reader))));
         let shared = Arc::new(shared);
         shared.set_roots(roots);
         let log = Arc::new(Mutex::new(AlertLog::open(&config.state.join(ALERTS_FILE))));

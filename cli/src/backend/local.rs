@@ -24,7 +24,7 @@ use resemble_query::local::{LocalIndex, LocalOptions};
 use resemble_query::templates::Store;
 use resemble_query::{AskError, Snapshot};
 use resemble_scan::ingest::{Observer, Progress as Reading, Report};
-use resemble_scan::parts::PartReader;
+use resemble_scan::parts::{PartReader, RecentParts};
 use rustix::fs::{Access, access};
 
 use super::formats;
@@ -65,7 +65,8 @@ impl Local {
             cache.map_err(|error| ui.detail(&error.to_string())).ok()
         };
         let folder = cache.as_deref().and_then(Path::parent).map(Path::to_owned);
-        let part_reader = formats(answering.text).map(|formats| Arc::new(formats) as _);
+        let part_reader: Option<Arc<dyn PartReader>> =
+            formats(answering.text).map(|formats| Arc::new(formats) as _);
         let options = LocalOptions {
             cache,
             cache_bytes: answering.cache_size,
@@ -102,7 +103,8 @@ impl Local {
             index,
             templates,
             params: *params,
-            part_reader,
+            // The scan takes each file apart once, questions may do so for each of their subjects.
+            part_reader: part_reader.map(|reader| Arc::new(RecentParts::new(reader)) as _),
             scratch,
             errors: Vec::new(),
             moving: 0,

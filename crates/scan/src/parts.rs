@@ -25,6 +25,10 @@ pub use resemble_extract::{Converter, Limits, Skipped};
 use resemble_extract::{Extractor, Part, Role, Sink};
 use resemble_index::{ContentRef, NewLook, NewPart, PartRole, SkippedPart};
 
+mod recent;
+
+pub use recent::RecentParts;
+
 /// So many first bytes of a file tell what it is.
 pub const HEAD: usize = resemble_extract::HEAD;
 

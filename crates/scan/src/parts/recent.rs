@@ -1,0 +1,392 @@
+//! What files were taken apart into a short while ago.
+//!
+//! A book in PDF takes half a second to be taken apart, and each of the pages that it was made of
+//! has it among its rows. So what comes out is kept for the next question, if it is not too much:
+//! as it came, to be told once more. It is that of one state of a file, by what the file system
+//! says of it; a file that was changed just now may change again without looking otherwise, so of
+//! it nothing is kept.
+//!
+//! There are two generations: whatever is asked for moves to the younger one, and when that has
+//! taken half of the room the older one is forgotten.
+
+use std::collections::HashMap;
+use std::mem;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use parking_lot::Mutex;
+use resemble_extract::{Part, Sink, Skipped};
+
+use super::PartReader;
+
+/// Bytes of memory that all takes together.
+const ROOM: usize = 32 << 20;
+
+/// So many bytes of one file are kept at most.
+const MOST_OF_ONE: usize = 8 << 20;
+
+/// The clock of a file system stands still for less than this.
+const TICK: Duration = Duration::from_millis(20);
+
+/// A reader that remembers what it read a short while ago.
+#[derive(Debug)]
+pub struct RecentParts {
+    reader: Arc<dyn PartReader>,
+    kept: Mutex<KeptParts>,
+}
+
+impl RecentParts {
+    /// Asks this reader for what is not remembered.
+    pub fn new(reader: Arc<dyn PartReader>) -> Self {
+        Self {
+            reader,
+            kept: Mutex::default(),
+        }
+    }
+}
+
+impl PartReader for RecentParts {
+    fn applies(&self, name: &[u8], head: &[u8]) -> bool {
+        self.reader.applies(name, head)
+    }
+
+    fn read_parts(
+        &self,
+        name: &[u8],
+        head: &[u8],
+        file: BorrowedFd<'_>,
+        sink: &mut dyn Sink,
+    ) -> Result<Vec<(Vec<u8>, Skipped)>, Skipped> {
+        let Some(state) = FileState::of(file, name) else {
+            return self.reader.read_parts(name, head, file, sink);
+        };
+        let known = self.kept.lock().get(&state);
+        if let Some(told) = known {
+            told.tell(sink);
+            return Ok(told.skipped.clone());
+        }
+        let mut recorder = Recorder {
+            sink,
+            told: Some(ToldParts::default()),
+        };
+        let skipped = self.reader.read_parts(name, head, file, &mut recorder)?;
+        // A reader that could not be run may be, next time.
+        let is_final = !skipped
+            .iter()
+            .any(|(_, why)| matches!(why, Skipped::NotRun(_)));
+        if let Some(mut told) = recorder.told.filter(|_| is_final) {
+            told.skipped.clone_from(&skipped);
+            self.kept.lock().put(state, Arc::new(told));
+        }
+        Ok(skipped)
+    }
+
+    fn id(&self) -> String {
+        self.reader.id()
+    }
+}
+
+/// What tells two states of a file apart, and what its format is told by.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct FileState {
+    inode: (u64, u64),
+    size: i64,
+    changed: (i64, i64),
+    name: Vec<u8>,
+}
+
+impl FileState {
+    /// `None`: the file may change without looking otherwise.
+    fn of(file: BorrowedFd<'_>, name: &[u8]) -> Option<Self> {
+        let stat = rustix::fs::fstat(file.as_fd()).ok()?;
+        let changed = (stat.st_ctime, stat.st_ctime_nsec as i64);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+        is_settled(changed, now).then(|| Self {
+            inode: (stat.st_dev, stat.st_ino),
+            size: stat.st_size,
+            changed,
+            name: name.to_owned(),
+        })
+    }
+}
+
+/// Whether a change from now on has another time than this.
+fn is_settled(changed: (i64, i64), now: Duration) -> bool {
+    let (Ok(seconds), Ok(nanos)) = (u64::try_from(changed.0), u32::try_from(changed.1)) else {
+        return false;
+    };
+    Duration::new(seconds, nanos) + TICK <= now
+}
+
+/// What a file was taken apart into, as it was told.
+#[derive(Debug, Default)]
+struct ToldParts {
+    events: Vec<PartEvent>,
+    /// The bytes of all parts, one after another.
+    bytes: Vec<u8>,
+    skipped: Vec<(Vec<u8>, Skipped)>,
+}
+
+#[derive(Debug)]
+enum PartEvent {
+    Begin(Part),
+    /// So many of the bytes.
+    Bytes(usize),
+    End,
+    Drop,
+}
+
+impl ToldParts {
+    /// Tells it once more.
+    fn tell(&self, sink: &mut dyn Sink) {
+        let mut rest = &self.bytes[..];
+        for event in &self.events {
+            match event {
+                PartEvent::Begin(part) => sink.begin(part.clone()),
+                PartEvent::Bytes(count) => {
+                    let (bytes, more) = rest.split_at(*count);
+                    sink.bytes(bytes);
+                    rest = more;
+                }
+                PartEvent::End => sink.end(),
+                PartEvent::Drop => sink.drop_part(),
+            }
+        }
+    }
+
+    /// Bytes of memory that it takes, about.
+    fn memory(&self) -> usize {
+        /// What an event takes, and the name of a part or what was skipped.
+        const EVENT: usize = 96;
+        self.bytes.len() + (1 + self.events.len() + self.skipped.len()) * EVENT
+    }
+}
+
+/// Passes on what is told, and notes it as long as it is not too much.
+struct Recorder<'s> {
+    sink: &'s mut dyn Sink,
+    told: Option<ToldParts>,
+}
+
+impl Recorder<'_> {
+    fn note(&mut self, event: PartEvent, bytes: &[u8]) {
+        if let Some(told) = &mut self.told {
+            told.events.push(event);
+            told.bytes.extend_from_slice(bytes);
+            if told.memory() > MOST_OF_ONE {
+                self.told = None;
+            }
+        }
+    }
+}
+
+impl Sink for Recorder<'_> {
+    fn begin(&mut self, part: Part) {
+        self.note(PartEvent::Begin(part.clone()), b"");
+        self.sink.begin(part);
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.note(PartEvent::Bytes(bytes.len()), bytes);
+        self.sink.bytes(bytes);
+    }
+
+    fn end(&mut self) {
+        self.note(PartEvent::End, b"");
+        self.sink.end();
+    }
+
+    fn drop_part(&mut self) {
+        self.note(PartEvent::Drop, b"");
+        self.sink.drop_part();
+    }
+}
+
+#[derive(Debug, Default)]
+struct KeptParts {
+    young: HashMap<FileState, Arc<ToldParts>>,
+    old: HashMap<FileState, Arc<ToldParts>>,
+    /// Bytes of the younger generation.
+    taken: usize,
+}
+
+impl KeptParts {
+    fn get(&mut self, state: &FileState) -> Option<Arc<ToldParts>> {
+        if let Some(told) = self.young.get(state) {
+            return Some(Arc::clone(told));
+        }
+        let (state, told) = self.old.remove_entry(state)?;
+        self.put(state, Arc::clone(&told));
+        Some(told)
+    }
+
+    fn put(&mut self, state: FileState, told: Arc<ToldParts>) {
+        let memory = told.memory();
+        self.taken += memory;
+        if self.taken > ROOM / 2 {
+            self.old = mem::take(&mut self.young);
+            self.taken = memory;
+        }
+        self.young.insert(state, told);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::path::Path;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use resemble_extract::{Bound, Role};
+
+    use super::*;
+
+    /// Says of a file its bytes twice, and a part that breaks off; counts how often it is asked.
+    #[derive(Debug, Default)]
+    struct Twice(AtomicUsize);
+
+    impl PartReader for Twice {
+        fn applies(&self, _: &[u8], _: &[u8]) -> bool {
+            true
+        }
+
+        fn read_parts(
+            &self,
+            _: &[u8],
+            _: &[u8],
+            file: BorrowedFd<'_>,
+            sink: &mut dyn Sink,
+        ) -> Result<Vec<(Vec<u8>, Skipped)>, Skipped> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            let mut bytes = vec![0; 64 << 20];
+            let count = rustix::io::pread(file, &mut bytes, 0).expect("bytes");
+            for part in 0..3 {
+                sink.begin(Part {
+                    role: Role::Member,
+                    parent: None,
+                    name: vec![part],
+                });
+                bytes[..count]
+                    .chunks(1000)
+                    .for_each(|piece| sink.bytes(piece));
+                if part == 1 {
+                    sink.drop_part();
+                } else {
+                    sink.end();
+                }
+            }
+            Ok(vec![(b"x".to_vec(), Skipped::TooMuch(Bound::Depth))])
+        }
+
+        fn id(&self) -> String {
+            String::new()
+        }
+    }
+
+    #[derive(Debug, Default, PartialEq, Eq)]
+    struct Heard(Vec<(&'static str, Vec<u8>)>);
+
+    impl Sink for Heard {
+        fn begin(&mut self, part: Part) {
+            self.0.push(("begin", part.name));
+        }
+
+        fn bytes(&mut self, bytes: &[u8]) {
+            self.0.push(("bytes", bytes.to_owned()));
+        }
+
+        fn end(&mut self) {
+            self.0.push(("end", Vec::new()));
+        }
+
+        fn drop_part(&mut self) {
+            self.0.push(("drop", Vec::new()));
+        }
+    }
+
+    fn heard(reader: &dyn PartReader, path: &Path) -> Heard {
+        let file = File::open(path).expect("a file");
+        let mut heard = Heard::default();
+        let skipped = reader.read_parts(b"name", b"", file.as_fd(), &mut heard);
+        assert_eq!(skipped.expect("parts").len(), 1);
+        heard
+    }
+
+    /// Asks until the file is no longer one that was changed just now.
+    fn settled(path: &Path) {
+        let file = File::open(path).expect("a file");
+        while FileState::of(file.as_fd(), b"").is_none() {
+            std::thread::yield_now();
+        }
+    }
+
+    fn asked(recent: &RecentParts, inner: &Twice, path: &Path) -> (Heard, usize) {
+        let before = inner.0.load(Ordering::Relaxed);
+        let heard = heard(recent, path);
+        (heard, inner.0.load(Ordering::Relaxed) - before)
+    }
+
+    #[test]
+    fn a_file_is_taken_apart_once_until_it_changes() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a");
+        std::fs::write(&path, vec![7; 12_345]).expect("a file");
+        settled(&path);
+        let inner = Arc::new(Twice::default());
+        let recent = RecentParts::new(Arc::clone(&inner) as _);
+        let expected = heard(&*inner, &path);
+        for times in [1, 0, 0] {
+            let (told, asked) = asked(&recent, &inner, &path);
+            assert_eq!(asked, times);
+            assert_eq!(told, expected);
+        }
+        std::fs::write(&path, vec![8; 12_345]).expect("a file");
+        let (told, asked_again) = asked(&recent, &inner, &path);
+        assert_eq!(asked_again, 1);
+        assert_ne!(told, expected);
+    }
+
+    #[test]
+    fn what_is_kept_has_bounds() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let inner = Arc::new(Twice::default());
+        let recent = RecentParts::new(Arc::clone(&inner) as _);
+        let write = |name: &str, size: usize| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, vec![7; size]).expect("a file");
+            settled(&path);
+            path
+        };
+        // Three parts of 3 MiB are more than is kept of one file.
+        let large = write("large", 3 << 20);
+        for _ in 0..2 {
+            assert_eq!(asked(&recent, &inner, &large).1, 1);
+        }
+        let paths: Vec<_> = (0..12).map(|at| write(&at.to_string(), 2 << 20)).collect();
+        for path in &paths {
+            assert_eq!(asked(&recent, &inner, path).1, 1);
+        }
+        let kept = recent.kept.lock();
+        let all = kept.young.values().chain(kept.old.values());
+        assert!(all.map(|told| told.memory()).sum::<usize>() <= ROOM);
+        drop(kept);
+        // The last one is there, the first one is gone.
+        assert_eq!(asked(&recent, &inner, &paths[11]).1, 0);
+        assert_eq!(asked(&recent, &inner, &paths[0]).1, 1);
+    }
+
+    #[test]
+    fn a_file_that_changed_just_now_may_change_again() {
+        let now = Duration::new(100, 30_000_000);
+        for (changed, expected) in [
+            ((100, 10_000_000), true),
+            ((100, 10_000_001), false),
+            ((101, 0), false),
+            ((99, 999_999_999), true),
+            ((-1, 0), false),
+        ] {
+            assert_eq!(is_settled(changed, now), expected, "{changed:?}");
+        }
+    }
+}
