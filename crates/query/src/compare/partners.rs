@@ -403,8 +403,8 @@ impl PartnerQuestion<'_> {
         content.as_ref()
     }
 
-    /// Whether two contents that one sample nominated, because most of both is boilerplate, have
-    /// more than that in common. A header and a word behind it would be such a sample.
+    /// Whether two texts of which most is boilerplate would be partners without it. A chunk of
+    /// the header, or a sample that lies across its end, nominates as well.
     fn has_own(
         &self,
         (a, b): (&Ready, &Ready),
@@ -414,27 +414,25 @@ impl PartnerQuestion<'_> {
     ) -> bool {
         // What is no partner needs no look.
         let is_partner = found.measures.containment() >= Some(Score::new(self.least()));
-        if self.options.exact
-            || !is_partner
-            || !(a.is_header() && b.is_header())
-            || a.share_several(b)
-        {
+        if self.options.exact || !is_partner || !(a.is_header() && b.is_header()) {
             return true;
         }
         let level = a.kept.signature.level.max(b.kept.signature.level);
         let worth = |sample| f64::from(u8::from(Boilerplate::fingerprint(common, sample)));
         let mut has_own = |side: &Ready, share: Option<Score>| {
             let content = self.content_of(side, errors)?;
-            let lost = content.words()?.share_nearest(level, worth);
-            let of_it = Rarity {
+            let (words, share) = (content.words()?, share?);
+            let of_header = Rarity {
                 weight: 0.0,
                 contents: 0,
             };
-            let own = of_it.of_words(lost, share?, content.size())?;
-            Some(own.discounted(share?).get() >= Relation::PARTLY)
+            let lost = words.share_nearest(level, worth);
+            let own = of_header.of_words(lost, share, content.size());
+            Some(own.is_some_and(|own| own.discounted(share).get() >= Relation::PARTLY))
         };
         let measures = &found.measures;
-        has_own(a, measures.a_in_b) == Some(true) && has_own(b, measures.b_in_a) == Some(true)
+        // An estimate leaves boilerplate out by itself.
+        has_own(a, measures.a_in_b) != Some(false) && has_own(b, measures.b_in_a) != Some(false)
     }
 
     /// Where a file with this content is, on either side.
@@ -540,14 +538,6 @@ impl Ready {
         let all = self.kept.signature.fingerprints.len() as u64;
         let own = self.prepared.samples_at(0);
         own < all && 2 * own <= all
-    }
-
-    /// Whether it has two samples or a chunk of another content that are no boilerplate.
-    fn share_several(&self, other: &Self) -> bool {
-        let mut chunks = other.kept.chunks.0.iter();
-        let samples = other.kept.signature.fingerprints.iter();
-        let mut shared = samples.filter(|&&sample| self.prepared.has_fingerprint(sample));
-        shared.nth(1).is_some() || chunks.any(|run| self.prepared.has_chunk(run.hash, run.len))
     }
 }
 

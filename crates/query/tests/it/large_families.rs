@@ -1,0 +1,96 @@
+//! More near-copies than may have what nominates, in `pairs` of what is not read at once: binaries,
+//! and texts beyond its memory (as with `--estimate`, which reads nothing).
+
+use resemble_index::Snapshot;
+use resemble_proto::message::{Answer, PairRow, PairsRequest, Scope};
+use resemble_proto::path::PathText;
+use resemble_query::pairs::pairs;
+use resemble_testutil::prose::{sentences, words};
+use resemble_testutil::random::noise;
+
+use crate::scene::Scene;
+
+/// What more contents have is boilerplate, if they are otherwise different.
+const COPIES: usize = 1040;
+
+fn asked(scene: &Scene, estimate: bool) -> Answer<PairRow> {
+    let snapshot: Snapshot = scene.index.snapshot().expect("a snapshot");
+    let request = PairsRequest {
+        scope: Scope {
+            within: vec![PathText::from(scene.root())],
+            ..Scope::default()
+        },
+        estimate,
+        ..PairsRequest::default()
+    };
+    pairs(&snapshot, &request).expect("an answer")
+}
+
+fn name(path: &PathText) -> String {
+    let name = path.as_path().file_name().expect("a name");
+    name.to_string_lossy().into_owned()
+}
+
+/// Each copy has a row with the first and with its neighbours, and no other file has one.
+fn are_held_together(answer: &Answer<PairRow>) {
+    assert_eq!(answer.header.near_copies, Some(COPIES as u64));
+    let rows = &answer.rows;
+    assert!(rows.len() < 12 * COPIES, "{} rows", rows.len());
+    let is_of_copies = |row: &PairRow| !name(&row.b).starts_with('x');
+    assert!(rows.iter().all(is_of_copies));
+    let first = rows.iter().filter(|row| name(&row.a) == "0000");
+    assert_eq!(first.count(), COPIES - 1);
+    let neighbours = rows.iter().filter(|row| name(&row.a) == "0500");
+    assert!(neighbours.count() >= 8);
+}
+
+#[test]
+fn near_copies_of_a_binary_are_held_together_by_the_first() {
+    let mut scene = Scene::new();
+    let base = noise(1, 4000);
+    for at in 0..COPIES {
+        let mut bytes = base.clone();
+        let from = 64 * (at * 7 % 60);
+        bytes[from..from + 64].copy_from_slice(&noise(100 + at as u64, 64));
+        scene.write(&format!("{at:04}"), bytes);
+    }
+    for at in 0..20 {
+        scene.write(&format!("x{at}"), noise(50_000 + at, 4000));
+    }
+    scene.scan();
+    let answer = asked(&scene, false);
+    are_held_together(&answer);
+    assert!(answer.rows.iter().all(|row| !row.estimate));
+}
+
+#[test]
+fn near_copies_of_a_text_are_held_together_by_the_first() {
+    let mut scene = Scene::new();
+    let page = words(0, 400);
+    for at in 0..COPIES {
+        let line = words(10_000 + 20 * at, 8);
+        scene.write(&format!("{at:04}"), format!("{page}{line}"));
+    }
+    for at in 0..20 {
+        scene.write(&format!("x{at}"), words(500_000 + 1000 * at, 400));
+    }
+    scene.scan();
+    are_held_together(&asked(&scene, true));
+}
+
+/// Otherwise different texts under one header are no family, and share boilerplate alone.
+#[test]
+fn texts_under_one_header_are_no_near_copies() {
+    let mut scene = Scene::new();
+    let header = sentences(1, 30);
+    for at in 0..COPIES {
+        let own = sentences(1000 + at as u64, 20);
+        scene.write(&format!("{at:04}"), format!("{header}{own}"));
+    }
+    scene.scan();
+    let answer = asked(&scene, true);
+    assert_eq!(answer.header.near_copies, None);
+    let rows = answer.rows.iter();
+    let rows: Vec<_> = rows.map(|row| (name(&row.a), name(&row.b))).collect();
+    assert!(rows.is_empty(), "{} {:?}", rows.len(), rows.first());
+}
