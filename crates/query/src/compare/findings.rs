@@ -56,10 +56,11 @@ pub(super) fn name_of(
     let mut all = Vec::with_capacity(48 * sides.contents.len());
     put(&mut all, VERSION);
     let terms_text = format!(
-        "{} {} {} {:?} {:?} {:?}\0",
+        "{} {} {} {} {:?} {:?} {:?}\0",
         env!("CARGO_PKG_VERSION"),
         terms.params,
         terms.limit,
+        terms.work,
         options.min,
         options.min_shared,
         options.size_ratio,

@@ -22,6 +22,9 @@
 //!
 //! Asked again about the same contents, what they have in common is remembered (`findings`).
 //!
+//! What is beyond [`MOST_WORK`] bytes is not read, the best pairs by their estimates first
+//! (`partners::budget`); such rows are estimates and say so.
+//!
 //! Documents are compared by their texts, archives by their members, as everywhere (`files`): what
 //! a file was taken apart into is looked up besides its own content.
 //!
@@ -55,6 +58,7 @@ use self::files::ComparedFiles;
 use self::partners::{PartnerQuestion, Partners};
 use self::sides::{Holders, Pieces, Side, Sides};
 use crate::ask::AskError;
+use crate::groups::near::MOST_WORK;
 
 pub use self::findings::{FindingsCache, MemoryCache};
 
@@ -94,6 +98,7 @@ pub fn compare_with_parts(
             params: snapshot.params(),
             limit: snapshot.boilerplate_limit(),
             part_reader,
+            work: MOST_WORK,
         },
         Some(cache),
     )
@@ -108,6 +113,8 @@ pub(crate) struct Terms<'a> {
     pub(crate) limit: u32,
     /// Takes documents and archives apart again.
     pub(crate) part_reader: Option<&'a dyn PartReader>,
+    /// So many bytes are read, as in `groups`; what is beyond that keeps its estimate.
+    pub(crate) work: u64,
 }
 
 impl Terms<'_> {
@@ -158,6 +165,7 @@ pub(crate) fn of_sides(
         options: terms.options,
         holders,
         limit: terms.limit,
+        work: terms.work,
         has_unread: AtomicBool::new(false),
     };
     let subjects = [&subjects[0][..], &subjects[1][..]];
@@ -196,3 +204,6 @@ pub(crate) fn of_sides(
         answer(rows, &known, &partners, &discounts)
     })
 }
+
+#[cfg(test)]
+mod tests;

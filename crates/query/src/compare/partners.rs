@@ -21,6 +21,7 @@
 //!    kept from one to the next.
 //! 6. Batches bound the memory; there is one for trees that differ in fewer than 65,536 contents.
 
+mod budget;
 mod candidates;
 mod cover;
 mod members;
@@ -39,6 +40,7 @@ use resemble_core::{ByteLen, ContentId, Measures, Relation, Score};
 use resemble_proto::message::{CompareOptions, FiguresTold, SoftError};
 use resemble_scan::parts::PartReader;
 
+use self::budget::{BeyondBudget, CostlyPair};
 use self::candidates::{Candidate, FoundCandidates};
 use self::cover::Cover;
 use super::common::CommonKeys;
@@ -99,6 +101,8 @@ pub(super) struct PartnerQuestion<'a> {
     pub(super) holders: [&'a Holders; 2],
     /// A piece that more contents have is boilerplate.
     pub(super) limit: u32,
+    /// So many bytes are read.
+    pub(super) work: u64,
     /// A content that had to be measured could not be read, so that an estimate stands.
     pub(super) has_unread: AtomicBool,
 }
@@ -195,13 +199,14 @@ impl PartnerQuestion<'_> {
         let common = common.unwrap_or_default();
         let is_subject = subjects.map(flags);
         let (candidates, of_members) = self.candidates(candidates, &is_subject);
-        self.measure_all(&candidates, &is_subject, &common, &mut partners)?;
-        let of_members = self.by_members(&of_members, &common)?;
+        let beyond = self.beyond_budget(&candidates, &of_members, twins, &common)?;
+        self.measure_all(&candidates, &is_subject, (&common, &beyond), &mut partners)?;
+        let of_members = self.by_members(&of_members, (&common, &beyond))?;
         let of_members = of_members.into_iter();
         let passed = of_members.filter(|(link, sizes)| self.passes(link, *sizes));
         partners.links.extend(passed.map(|(link, _)| link));
         partners.links.sort_unstable_by_key(|link| (link.a, link.b));
-        self.measure_twins(twins, &common, &mut partners)?;
+        self.measure_twins(twins, (&common, &beyond), &mut partners)?;
         partners.twins.sort_unstable_by_key(|twin| (twin.a, twin.b));
         partners.errors.sort();
         partners.errors.dedup();
@@ -221,7 +226,7 @@ impl PartnerQuestion<'_> {
     fn measure_twins(
         &self,
         twins: &[(u32, u32)],
-        common: &CommonKeys,
+        (common, beyond): (&CommonKeys, &BeyondBudget),
         partners: &mut Partners,
     ) -> Result<(), AskError> {
         let (mut of_contents, mut of_members) = (Vec::new(), Vec::new());
@@ -236,15 +241,20 @@ impl PartnerQuestion<'_> {
             let ready = |content| Ok::<_, AskError>(Ready::of(self.load(content)?, common));
             let (a, b) = (ready(a)?, ready(b)?);
             let mut errors = Vec::new();
-            let always = true;
-            let (found, is_estimate) = self.measure((&a, &b), always, common, &mut errors);
+            let reading = if beyond.has(CostlyPair::Contents(a.kept.id.0, b.kept.id.0)) {
+                Reading::Never
+            } else {
+                Reading::Always
+            };
+            let (found, is_estimate) = self.measure((&a, &b), reading, common, &mut errors);
             Ok::<_, AskError>((Link::of(files, &found, is_estimate), errors))
         };
         for (twin, errors) in ordered(of_contents.len(), || (), measure)? {
             partners.twins.push(twin);
             partners.errors.extend(errors);
         }
-        let of_members = self.by_members(&of_members, common)?.into_iter();
+        let of_members = self.by_members(&of_members, (common, beyond))?;
+        let of_members = of_members.into_iter();
         partners.twins.extend(of_members.map(|(twin, _)| twin));
         Ok(())
     }
@@ -254,7 +264,7 @@ impl PartnerQuestion<'_> {
         &self,
         candidates: &[Candidate],
         is_subject: &[Vec<bool>; 2],
-        common: &CommonKeys,
+        (common, beyond): (&CommonKeys, &BeyondBudget),
         partners: &mut Partners,
     ) -> Result<(), AskError> {
         // Grouped by the content of A, whose pieces are then unpacked once.
@@ -262,7 +272,8 @@ impl PartnerQuestion<'_> {
         let measured = in_parallel(groups.len(), Measured::default, |at, state| {
             let a = Ready::of(self.load(groups[at][0].met.0)?, common);
             for of_pair in groups[at].chunk_by(|x, y| x.met == y.met) {
-                let (_, b) = of_pair[0].met;
+                let met = of_pair[0].met;
+                let b = met.1;
                 self.pieces.go_on()?;
                 let Measured {
                     ready,
@@ -277,9 +288,16 @@ impl PartnerQuestion<'_> {
                     Entry::Occupied(known) => known.into_mut(),
                     Entry::Vacant(new) => new.insert(Ready::of(self.load(b)?, common)),
                 };
-                let could_pass = self.options.exact;
-                let (found, is_estimate) = self.measure((&a, b), could_pass, common, errors);
-                if !self.has_own((&a, b), &found, common, errors) {
+                let reading = if beyond.has(CostlyPair::Contents(met.0, met.1)) {
+                    Reading::Never
+                } else if self.options.exact {
+                    Reading::Always
+                } else {
+                    Reading::IfPartners
+                };
+                let (found, is_estimate) = self.measure((&a, b), reading, common, errors);
+                // An estimate leaves boilerplate out by itself.
+                if !is_estimate && !self.has_own((&a, b), &found, common, errors) {
                     continue;
                 }
                 for &Candidate { files, .. } in of_pair {
@@ -323,13 +341,12 @@ impl PartnerQuestion<'_> {
         Ok(())
     }
 
-    /// What two contents are, and whether that is an estimate. They are measured `always` or if
-    /// what is kept of them says that they may be partners: by what was kept, or by what is in both
-    /// if they can be read.
+    /// What two contents are, and whether that is an estimate: by what was measured before, or by
+    /// what is in both if they can be read.
     fn measure(
         &self,
         (a, b): (&Ready, &Ready),
-        always: bool,
+        reading: Reading,
         common: &CommonKeys,
         errors: &mut Vec<SoftError>,
     ) -> (Proven, bool) {
@@ -364,7 +381,12 @@ impl PartnerQuestion<'_> {
             };
             (found, true)
         };
-        if !always && !self.could_pass(&estimate, a, b) {
+        let is_read = match reading {
+            Reading::Always => true,
+            Reading::IfPartners => self.could_pass(&estimate, a, b),
+            Reading::Never => false,
+        };
+        if !is_read {
             return estimated();
         }
         // Exact questions look at the contents, and say what cannot be read.
@@ -431,7 +453,6 @@ impl PartnerQuestion<'_> {
             Some(own.is_some_and(|own| own.discounted(share).get() >= Relation::PARTLY))
         };
         let measures = &found.measures;
-        // An estimate leaves boilerplate out by itself.
         has_own(a, measures.a_in_b) != Some(false) && has_own(b, measures.b_in_a) != Some(false)
     }
 
@@ -513,6 +534,16 @@ impl PartnerQuestion<'_> {
             }
         }
     }
+}
+
+/// Whether two contents are measured.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    Always,
+    /// If what is kept of them says that they may be partners.
+    IfPartners,
+    /// They are beyond the budget.
+    Never,
 }
 
 /// A content ready to be measured.

@@ -32,10 +32,10 @@ use resemble_proto::message::Layer;
 pub(crate) const MOST_WORK: u64 = 8 << 30;
 
 /// Measuring a byte that is ready costs this part of reading it and cutting it into words.
-const MEASURED: u64 = 8;
+pub(crate) const MEASURED: u64 = 8;
 
 /// Taking a byte of a file apart takes as long as reading so many.
-pub(super) const TAKEN_APART: u64 = 4;
+pub(crate) const TAKEN_APART: u64 = 4;
 
 /// Drafts that a thread takes at once.
 const BATCH: usize = 64;

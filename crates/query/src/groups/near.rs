@@ -12,7 +12,7 @@ use resemble_scan::parts::PartReader;
 
 use super::Room;
 use super::common::common_pieces;
-pub(crate) use super::drafts::MOST_WORK;
+pub(crate) use super::drafts::{MEASURED, MOST_WORK, TAKEN_APART};
 use super::held::JoinedLinks;
 use super::links::{HalfLink, Links};
 use super::solve::Solver;

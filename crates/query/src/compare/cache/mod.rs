@@ -43,7 +43,7 @@ use self::known::{Inventory, Names, PackedPlace};
 use self::scan::Scanned;
 use crate::ask::AskError;
 use crate::compare::sides::Pieces;
-use crate::compare::{Terms, of_sides};
+use crate::compare::{MOST_WORK, Terms, of_sides};
 use crate::nominate::evidence::CHUNK;
 use crate::parallel::both;
 
@@ -139,6 +139,7 @@ impl<'a> TreeCache<'a> {
             params,
             limit: Terms::default_limit(),
             part_reader: self.part_reader_for(request),
+            work: MOST_WORK,
         };
         let keeps = self.cache_bytes > 0;
         std::thread::scope(|threads| {

@@ -7,6 +7,7 @@ use resemble_core::similarity::Unit;
 use resemble_core::{ByteLen, ContentId, Measures};
 use resemble_index::ReadError;
 
+use super::budget::{BeyondBudget, CostlyPair};
 use super::{Link, PartnerQuestion};
 use crate::ask::AskError;
 use crate::compare::common::CommonKeys;
@@ -36,7 +37,7 @@ impl PartnerQuestion<'_> {
     pub(super) fn by_members(
         &self,
         pairs: &[(u32, u32)],
-        common: &CommonKeys,
+        (common, beyond): (&CommonKeys, &BeyondBudget),
     ) -> Result<Vec<SizedLink>, AskError> {
         let measured = self.pieces.measured().filter(|_| self.templates.is_empty());
         let mut archives = self.part_reader.map(|part_reader| {
@@ -47,16 +48,19 @@ impl PartnerQuestion<'_> {
         for &(a, b) in pairs {
             self.pieces.go_on()?;
             let owners = (ContentId(a), ContentId(b));
+            let is_beyond = beyond.has(CostlyPair::Files(a, b));
             let proven = match &mut archives {
-                Some(archives) => archives.measure(owners, Unit::Words, self.min_shared())?,
-                None => None,
+                Some(archives) if !is_beyond => {
+                    archives.measure(owners, Unit::Words, self.min_shared())?
+                }
+                _ => None,
             };
             let is_estimate = proven.is_none();
             let found = match proven {
                 Some(proven) => Some(proven),
                 None => self.estimate_of_members((a, b), common)?,
             };
-            if is_estimate {
+            if is_estimate && !is_beyond {
                 self.has_unread.store(true, Ordering::Relaxed);
             }
             let link = found.map(|found| (Link::of((a, b), &found, is_estimate), found.sizes));
@@ -66,7 +70,7 @@ impl PartnerQuestion<'_> {
     }
 
     /// What is known of two files without reading what they hold.
-    fn estimate_of_members(
+    pub(super) fn estimate_of_members(
         &self,
         (a, b): (u32, u32),
         common: &CommonKeys,

@@ -1,5 +1,5 @@
 //! What stands for a file that was taken apart just now: as the index has it
-//! ([`RenditionOwners`](crate::renditions::owners::RenditionOwners)).
+//! (`renditions::owners`).
 
 use std::collections::HashSet;
 

@@ -1,0 +1,147 @@
+//! How much a comparison reads.
+//!
+//! Nearly every comparison reads all that it wants to measure. Where that is more than
+//! [`PartnerQuestion::work`] bytes the best pairs by their estimates come first, and the rest keep
+//! their estimates. Which these are depends on the contents alone, and neither on threads nor on
+//! what was measured before.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
+use resemble_core::Score;
+use resemble_core::bits::BitSet;
+
+use super::PartnerQuestion;
+use super::candidates::Candidate;
+use crate::ask::AskError;
+use crate::compare::common::CommonKeys;
+use crate::compare::files::FilesMeet;
+use crate::groups::near::{MEASURED, TAKEN_APART};
+use crate::judge::estimate::estimate;
+use crate::parallel::ordered;
+use crate::prove::read::LARGEST_READ;
+
+/// A pair that is to be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum CostlyPair {
+    Contents(u32, u32),
+    /// Two files by all that they hold.
+    Files(u32, u32),
+}
+
+/// The pairs that keep their estimates, because they are beyond what a comparison reads.
+#[derive(Debug, Default)]
+pub(super) struct BeyondBudget(HashSet<CostlyPair>);
+
+impl BeyondBudget {
+    pub(super) fn has(&self, pair: CostlyPair) -> bool {
+        self.0.contains(&pair)
+    }
+}
+
+/// What a comparison has decided to read.
+struct ComparisonPlan {
+    read: BitSet,
+    left: u64,
+}
+
+impl PartnerQuestion<'_> {
+    /// The pairs, of all that are to be measured, that are beyond the budget.
+    pub(super) fn beyond_budget(
+        &self,
+        candidates: &[Candidate],
+        of_members: &[(u32, u32)],
+        twins: &[(u32, u32)],
+        common: &CommonKeys,
+    ) -> Result<BeyondBudget, AskError> {
+        if self.options.exact {
+            return Ok(BeyondBudget::default());
+        }
+        let contents = candidates.iter();
+        let contents = contents.map(|one| CostlyPair::Contents(one.met.0, one.met.1));
+        let files = of_members.iter().map(|&(a, b)| CostlyPair::Files(a, b));
+        let twins = twins.iter().map(|&(a, b)| match self.files.meeting(a, b) {
+            FilesMeet::Contents(x, y) => CostlyPair::Contents(x, y),
+            FilesMeet::Members => CostlyPair::Files(a, b),
+        });
+        let mut pairs: Vec<CostlyPair> = contents.chain(files).chain(twins).collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        let plan = || ComparisonPlan {
+            read: BitSet::default(),
+            left: self.work,
+        };
+        let mut all = plan();
+        if pairs.iter().all(|&pair| self.takes(&mut all, pair)) {
+            return Ok(BeyondBudget::default());
+        }
+        let score = |at: usize, (): &mut ()| {
+            self.pieces.go_on()?;
+            self.estimated_score(pairs[at], common)
+        };
+        let scores = ordered(pairs.len(), || (), score)?;
+        let mut best_first: Vec<(Reverse<Score>, CostlyPair)> =
+            scores.into_iter().map(Reverse).zip(pairs).collect();
+        best_first.sort_unstable();
+        let mut plan = plan();
+        let beyond = best_first.into_iter().map(|(_, pair)| pair);
+        let beyond = beyond.filter(|&pair| !self.takes(&mut plan, pair));
+        Ok(BeyondBudget(beyond.collect()))
+    }
+
+    /// Whether a pair is measured as well. What is too large to be read costs nothing.
+    fn takes(&self, plan: &mut ComparisonPlan, pair: CostlyPair) -> bool {
+        let size = |content: u32| self.content(content).size;
+        let (CostlyPair::Contents(a, b) | CostlyPair::Files(a, b)) = pair;
+        if a == b || size(a).max(size(b)) > LARGEST_READ {
+            return true;
+        }
+        let both = (size(a) + size(b)).0;
+        let cost = match pair {
+            CostlyPair::Files(..) => both.saturating_mul(TAKEN_APART),
+            CostlyPair::Contents(..) => {
+                let new = [a, b]
+                    .into_iter()
+                    .filter(|&content| !plan.read.has(content));
+                new.map(|content| self.reading(content)).sum::<u64>() + both / MEASURED
+            }
+        };
+        let is_taken = cost <= plan.left;
+        if is_taken {
+            plan.left -= cost;
+            if matches!(pair, CostlyPair::Contents(..)) {
+                plan.read.insert(a);
+                plan.read.insert(b);
+            }
+        }
+        is_taken
+    }
+
+    /// What reading a content costs: what stands for a file is taken out of it.
+    fn reading(&self, content: u32) -> u64 {
+        let size = self.content(content).size;
+        if self.holders.iter().any(|holders| holders.has(content)) {
+            return size.0;
+        }
+        let owner = self.files.owners(content).next();
+        let file = owner.map_or(size, |(owner, _)| self.content(owner).size);
+        file.max(size).0.saturating_mul(TAKEN_APART)
+    }
+
+    fn estimated_score(&self, pair: CostlyPair, common: &CommonKeys) -> Result<Score, AskError> {
+        let measures = match pair {
+            CostlyPair::Contents(a, b) if a == b => return Ok(Score::ONE),
+            CostlyPair::Contents(a, b) => {
+                let (a, b) = (self.load(a)?, self.load(b)?);
+                let (of_a, of_b) = (a.sketch(), b.sketch());
+                Some(estimate((&of_a, a.kind), (&of_b, b.kind), common))
+            }
+            CostlyPair::Files(a, b) => {
+                let found = self.estimate_of_members((a, b), common)?;
+                found.map(|found| found.measures)
+            }
+        };
+        let score = measures.and_then(|measures| measures.containment());
+        Ok(score.unwrap_or(Score::ZERO))
+    }
+}
