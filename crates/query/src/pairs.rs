@@ -7,9 +7,11 @@
 //!    its score.
 //! 2. Everything else, and what there is too much of to be in memory at once, is nominated by what
 //!    the index keeps (`candidates`): a chunk or two fingerprints in common. Of what is no text
-//!    that must be more than strangers have in common (`nominate::kinship`). These pairs are read
-//!    for one another, the best by their estimates first (`prove::pairwise`); what is beyond the
-//!    budget keeps its estimate and says so.
+//!    that must be more than strangers have in common (`nominate::kinship`). Families of
+//!    near-copies (`nominate::families`) count once here as well, and those of more than 1,000 are
+//!    held together by their leaders and by neighbours. These pairs are read for one another, the
+//!    best by their estimates first (`prove::pairwise`); what is beyond the budget keeps its
+//!    estimate and says so.
 //! 3. What stands for files (`renditions`) is among the contents. Whatever two files are met by,
 //!    the best of it is their row (`meet`).
 
@@ -25,9 +27,11 @@ use resemble_scan::parts::PartReader;
 use crate::ask::AskError;
 use crate::nominate::block::PostingBlock;
 use crate::nominate::evidence::Kept;
+use crate::nominate::families::LARGE;
 use crate::nominate::kinship::Kinships;
 use crate::parallel::{ordered, threads};
 use crate::prove::contents::{ContentReader, WantedContent, WantedOfKind};
+use crate::prove::many::PairProver;
 use crate::prove::pairwise::{COMPARED, DraftPair, OneByOne};
 use crate::prove::read::LARGEST_READ;
 use crate::prove::texts::{TEXTS_READ, Texts};
@@ -81,7 +85,12 @@ pub fn pairs_with_parts(
         kept.iter().map(Kept::pieces).collect()
     };
     texts.take_over(&mut kept);
-    let (block, counts) = PostingBlock::counting(kept, limit, snapshot.stop());
+    let prover = (!request.estimate).then(|| PairProver::new(reader, None));
+    let families = copies::families(&kept, snapshot, prover.as_ref())?;
+    let large = families.of_more_than(LARGE);
+    copies::leave_to_leaders(&mut kept, &families, &large);
+    let (block, counts) = PostingBlock::counting(kept, &families, limit, snapshot.stop());
+    drop((families, prover));
     let question = Question {
         snapshot,
         scoped: &scoped,
@@ -130,6 +139,13 @@ pub fn pairs_with_parts(
         }
         Ok::<(), AskError>(())
     })?;
+    let in_families = copies::held_together(&large).filter_map(|(a, b)| {
+        let pair = (&block.kept[a], &block.kept[b]);
+        let estimate = question.estimate(pair).containment();
+        let estimate = estimate.unwrap_or(Score::ZERO);
+        question.meet(pair).then_some(DraftPair { a, b, estimate })
+    });
+    let in_families: Vec<DraftPair> = in_families.collect();
     let unread_texts = std::mem::take(&mut texts.unread);
     let in_large_families = std::mem::take(&mut texts.in_large_families);
     let of_tables: Vec<DraftPair> = texts.tables().collect();
@@ -141,6 +157,7 @@ pub fn pairs_with_parts(
         .iter_mut()
         .flat_map(|part| part.drafts.drain(..))
         .chain(of_tables)
+        .chain(in_families)
         .collect();
     drafts.sort_by_key(|draft| (draft.a, draft.b, Reverse(draft.estimate)));
     drafts.dedup_by_key(|draft| (draft.a, draft.b));
@@ -170,8 +187,12 @@ pub fn pairs_with_parts(
     }
     found.push(further);
 
-    let large = in_large_families.iter();
-    let near_copies = large.map(|place| scoped.holders(block.kept[place as usize].id).count());
+    let mut cut = in_large_families;
+    let large = large.into_iter().flat_map(|(_, members)| members);
+    large.for_each(|place| cut.insert(place));
+    let near_copies = cut
+        .iter()
+        .map(|place| scoped.holders(block.kept[place as usize].id).count());
     let near_copies = near_copies.sum::<usize>() as u64;
     let mut errors = scoped.errors.clone();
     let mut matched = Vec::with_capacity(found.iter().map(|part| part.matched.len()).sum());

@@ -9,6 +9,11 @@
 //! 3. A pair with a chunk or two fingerprints in common is a candidate ([`Common::is_candidate`]).
 //!    One common window is a phrase, unless the files themselves are looked at.
 //!
+//! How common a piece is is told by how many *otherwise different* contents have it: a family of
+//! near-copies ([`Families`]) counts once. What more contents have than the limit, most of them
+//! near-copies, nominates for each of them the first in the list, which stands for its family, and
+//! its neighbours, so that time stays linear.
+//!
 //! Where a collection is larger than memory, contents outside of the block are held against it one
 //! by one ([`PostingBlock::against`]); the pairs found are the same.
 
@@ -21,6 +26,7 @@ use resemble_core::{Fingerprint, StopFlag, Stopped};
 use resemble_index::PostingKind;
 
 use crate::nominate::evidence::{CHUNK, Counts, Kept, chunk_keys, fingerprint_keys};
+use crate::nominate::families::{Families, NEIGHBOURS};
 use crate::parallel::on_threads;
 
 /// How much two contents have in common.
@@ -79,23 +85,32 @@ pub(crate) struct PostingBlock {
 
 impl PostingBlock {
     /// A block of all contents that are in question: what is common is counted among them, and what
-    /// more than `limit` have is left out of the lists. When `stop` is set, looking for candidates
-    /// ends early.
-    pub(crate) fn counting(kept: Vec<Kept>, limit: u32, stop: &StopFlag) -> (Self, Counts) {
+    /// more than `limit` otherwise different ones have is left out of the lists. When `stop` is
+    /// set, looking for candidates ends early.
+    pub(crate) fn counting(
+        kept: Vec<Kept>,
+        families: &Families,
+        limit: u32,
+        stop: &StopFlag,
+    ) -> (Self, Counts) {
         let mut counts = Counts::new(limit);
-        let samples = |content: &Kept| fingerprint_keys(&content.sketch());
+        let samples = own_fingerprints;
         let limits = (limit as usize, limit);
-        let fingerprints = Lists::new(&kept, limits, samples, |key, contents| {
+        let mut scratch = Vec::new();
+        let fingerprints = Lists::new(&kept, limits, samples, |key, places| {
+            let contents = families.count(places, &mut scratch);
             counts.note(PostingKind::Fingerprint, key, contents);
+            contents
         });
         for content in &kept {
             counts.note_passages(&content.sketch());
         }
         let mut of_chunks = Counts::new(limit);
-        let chunks =
-            |content: &Kept| usable(chunk_keys(&content.sketch()), PostingKind::Chunk, &counts);
-        let chunks = Lists::new(&kept, limits, chunks, |key, contents| {
+        let chunks = |content: &Kept| usable(own_chunks(content), PostingKind::Chunk, &counts);
+        let chunks = Lists::new(&kept, limits, chunks, |key, places| {
+            let contents = families.count(places, &mut scratch);
             of_chunks.note(PostingKind::Chunk, key, contents);
+            contents
         });
         counts.join(of_chunks);
         let block = Self {
@@ -115,13 +130,13 @@ impl PostingBlock {
             &kept,
             limits,
             |content| usable(own_fingerprints(content), PostingKind::Fingerprint, counts),
-            |_, _| {},
+            |_, places| places.len(),
         );
         let chunks = Lists::new(
             &kept,
             limits,
             |content| usable(own_chunks(content), PostingKind::Chunk, counts),
-            |_, _| {},
+            |_, places| places.len(),
         );
         Self {
             kept,
@@ -263,13 +278,14 @@ struct Lists {
 }
 
 impl Lists {
-    /// `note` is told of every key and how many contents have it. Keys of more than `limit` have no
-    /// list; `cutoff` is that of what a key counts.
+    /// `count` is told of every key and the places that have it, and says how many otherwise
+    /// different contents these are. Keys of more than `limit` have no list; `cutoff` is that of
+    /// what a key counts.
     fn new(
         kept: &[Kept],
         (limit, cutoff): (usize, u32),
         keys: impl Fn(&Kept) -> Vec<u64>,
-        mut note: impl FnMut(u64, usize),
+        mut count: impl FnMut(u64, &[u32]) -> usize,
     ) -> Self {
         let mut postings: Vec<(u64, u32)> = Vec::new();
         for (place, content) in (0u32..).zip(kept) {
@@ -282,11 +298,13 @@ impl Lists {
             of: Vec::new(),
             starts: vec![0; kept.len() + 1],
         };
+        let mut places = Vec::new();
         for list in postings.chunk_by(|a, b| a.0 == b.0) {
-            note(list[0].0, list.len());
-            if list.len() <= limit {
+            places.clear();
+            places.extend(list.iter().map(|&(_, place)| place));
+            if count(list[0].0, &places) <= limit {
                 lists.keys.push((list[0].0, lists.contents.len() as u32));
-                lists.contents.extend(list.iter().map(|&(_, place)| place));
+                lists.contents.extend(&places);
                 // A content only looks at the contents after itself: the last looks at none.
                 for &(_, place) in &list[..list.len() - 1] {
                     lists.starts[place as usize + 1] += 1;
@@ -304,9 +322,15 @@ impl Lists {
             let weight = discount::weight((end - begin) as u32, cutoff) as f32;
             for from in begin..end.saturating_sub(1) {
                 let next = &mut next[lists.contents[from] as usize];
+                // The first of a family stands for it.
+                let to = if end - begin > limit && from > begin {
+                    end.min(from + 1 + NEIGHBOURS)
+                } else {
+                    end
+                };
                 lists.of[*next] = ListRest {
                     from: from as u32 + 1,
-                    to: end as u32,
+                    to: to as u32,
                     weight,
                     of_others: 1.0 / (end - begin - 1) as f32,
                 };
@@ -404,7 +428,7 @@ mod tests {
         };
         let all: Vec<Kept> = (0..100).map(alike).collect();
         let pairs = |stop: &StopFlag, stops: bool| {
-            let (block, _) = PostingBlock::counting(all.clone(), 1000, stop);
+            let (block, _) = PostingBlock::counting(all.clone(), &Families::default(), 1000, stop);
             let found = AtomicUsize::new(0);
             let looked = block.nominees(
                 1,

@@ -7,6 +7,13 @@
 //! the subject is an extract of the page: of files that have a header in common most differ from
 //! each other. Copies are not counted where it is counted how many *otherwise different* contents
 //! have a piece.
+//!
+//! A near-copy is the same here as in `families`, and so is what it counts. But
+//! there all contents of a question are gone through, to find the families among them. Whoever asks
+//! about one file asks for one family, of which the index has many members and the subject may be
+//! none (text from a pipe, an extract): a few lists and a sample of signatures tell it in the time
+//! of a listing. For that nothing is read where samples leave a copy in doubt; most of those that
+//! are looked at decide for all.
 
 use std::collections::HashMap;
 
@@ -14,6 +21,7 @@ use resemble_core::similarity::discount::FREE;
 use resemble_core::{ContentId, Fingerprint, Signature};
 use resemble_index::{PostingKind, ReadError, Snapshot};
 
+use super::families::ALIKE;
 use crate::scope::ScopedFiles;
 
 /// So many lists are read.
@@ -24,9 +32,6 @@ const IN_LISTS: (usize, usize) = (2, 3);
 
 /// So many of the contents that stand in most lists are looked at.
 const LOOKED_AT: usize = 32;
-
-/// So much of the samples of both a copy has in common with the subject, or with another copy.
-const ALIKE: f64 = 0.75;
 
 /// The near-copies of a content with this signature, ascending; none if they are few.
 pub(crate) fn near_copies(

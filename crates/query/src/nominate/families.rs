@@ -63,6 +63,13 @@ pub(crate) const ALIKE: f64 = 0.75;
 /// What has less in common is no near-copy; what has more, but less than [`ALIKE`], may be one.
 const DOUBTFUL: f64 = 1.0 / 3.0;
 
+/// Of a family of more contents not each two are held against each other, but each and the leader,
+/// and each and its neighbours.
+pub(crate) const LARGE: usize = 1000;
+
+/// So many contents on either side, in the order of paths, are a content's neighbours.
+pub(crate) const NEIGHBOURS: usize = 8;
+
 /// So many times a leader may be held against a content in vain, and once more for each member.
 const TRIALS: u32 = 4;
 
@@ -186,6 +193,22 @@ impl Families {
     pub(crate) fn members(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let member = |member: &(u32, LeaderPieces)| (member.0, self.leaders[member.0 as usize]);
         self.members.iter().map(member)
+    }
+
+    /// The families of more than so many contents, each with its leader, ascending by place.
+    pub(crate) fn of_more_than(&self, contents: usize) -> Vec<(u32, Vec<u32>)> {
+        let mut members: Vec<(u32, u32)> = self.members().collect();
+        members.sort_unstable_by_key(|&(member, leader)| (leader, member));
+        let families = members.chunk_by(|a, b| a.1 == b.1);
+        let families = families.filter(|family| family.len() >= contents);
+        let family = |members: &[(u32, u32)]| {
+            let leader = members[0].1;
+            let mut all = vec![leader];
+            all.extend(members.iter().map(|&(member, _)| member));
+            all.sort_unstable();
+            (leader, all)
+        };
+        families.map(family).collect()
     }
 
     /// What a content at a place has in common with its family, if it is a member of one.

@@ -1,9 +1,91 @@
-//! Which two of several identical files stand for all of them.
+//! Which two of several identical files stand for all of them, and which contents that are not
+//! read at once are near-copies.
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::path::Component;
 
+use resemble_core::Relation;
+use resemble_core::similarity::discount::FREE;
+use resemble_index::Snapshot;
+
+use crate::ask::AskError;
+use crate::nominate::evidence::Kept;
+use crate::nominate::families::{Families, FamilyNames, NEIGHBOURS, NearCopies, are_near_copies};
+use crate::prove::many::PairProver;
 use crate::scope::ScopedFile;
+
+/// The families of contents by what is kept of them, and where that is not enough by the contents,
+/// if they may be read.
+pub(super) fn families(
+    kept: &[Kept],
+    snapshot: &Snapshot,
+    prover: Option<&PairProver<'_>>,
+) -> Result<Families, AskError> {
+    let names = (0u32..).zip(kept).map(|(place, content)| {
+        let fingerprints = content.signature.fingerprints.iter().map(|f| f.0);
+        FamilyNames::of(place, fingerprints)
+    });
+    let names: Vec<FamilyNames> = names.collect();
+    let copies = KeptCopies {
+        kept,
+        snapshot,
+        prover,
+    };
+    Families::of(&names, FREE, &copies)
+}
+
+/// Members of large families nominate nobody by what they have of their leaders.
+pub(super) fn leave_to_leaders(kept: &mut [Kept], families: &Families, large: &[(u32, Vec<u32>)]) {
+    for (_, members) in large {
+        for &place in members {
+            kept[place as usize].of_leader = families.of_leader(place);
+        }
+    }
+}
+
+/// The pairs of large families: each member and the leader, and neighbours in the order of paths;
+/// the lesser place first.
+pub(super) fn held_together(
+    large: &[(u32, Vec<u32>)],
+) -> impl Iterator<Item = (usize, usize)> + '_ {
+    large.iter().flat_map(|(leader, members)| {
+        let of_one = members.iter().enumerate().flat_map(move |(at, &place)| {
+            let end = members.len().min(at + 1 + NEIGHBOURS);
+            let neighbours = members[at + 1..end].iter();
+            let neighbours = neighbours.map(move |&next| (place, next));
+            let led = (place != *leader).then_some((place.min(*leader), place.max(*leader)));
+            neighbours.chain(led)
+        });
+        of_one.map(|(a, b)| (a as usize, b as usize))
+    })
+}
+
+/// The contents of a question, among which families are looked for.
+struct KeptCopies<'a> {
+    kept: &'a [Kept],
+    snapshot: &'a Snapshot,
+    prover: Option<&'a PairProver<'a>>,
+}
+
+impl NearCopies for KeptCopies<'_> {
+    type Error = AskError;
+
+    fn pieces(&self, place: u32) -> Result<HashSet<u64>, AskError> {
+        self.snapshot.stop().go_on()?;
+        Ok(self.kept[place as usize].pieces())
+    }
+
+    /// What is not read is none.
+    fn are_near_copies(&self, a: u32, b: u32) -> Result<bool, AskError> {
+        let row = |place: u32| self.snapshot.content(self.kept[place as usize].id);
+        let (Some(prover), Some(a), Some(b)) = (self.prover, row(a)?, row(b)?) else {
+            return Ok(false);
+        };
+        let proven = prover.measure(&a, &b, Relation::MIN_SHARED)?;
+        Ok(proven.is_some_and(|proven| are_near_copies(&proven.measures)))
+    }
+}
 
 /// The two of these files whose paths have the longest common ending: of the copies in two versions
 /// of a tree a file and its other version.

@@ -14,6 +14,7 @@ mod ingest;
 mod kept;
 mod kept_listings;
 mod kinship;
+mod large_families;
 mod local;
 mod members;
 mod one_figure;

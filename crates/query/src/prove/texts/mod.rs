@@ -11,9 +11,9 @@
 //! # Families
 //!
 //! Near-copies are no boilerplate, however many they are. How common a shingle is is told by how
-//! many *otherwise different* texts have it: a family ([`Families`]) counts once. What more than
-//! the limit of these have nominates nobody. And what more than [`FAMILY`] texts have, which are
-//! then near-copies of few, nominates for each text the first of them and its neighbours in the
+//! many *otherwise different* texts have it: a family (`nominate::families`) counts once. What more
+//! than the limit of these have nominates nobody. And what more than [`LARGE`] texts have, which
+//! are then near-copies of few, nominates for each text the first of them and its neighbours in the
 //! order of paths: time and memory stay linear, and the answer says how many texts have fewer rows
 //! than near-copies.
 //!
@@ -33,7 +33,7 @@ use resemble_proto::message::SoftError;
 
 use crate::ask::AskError;
 use crate::nominate::evidence::{Kept, chunk_keys};
-use crate::nominate::families::Families;
+use crate::nominate::families::{LARGE, NEIGHBOURS};
 use crate::parallel::{in_parallel, ordered, threads};
 use crate::prove::contents::{ContentReader, WantedContent};
 use crate::prove::pairwise::DraftPair;
@@ -45,12 +45,6 @@ use shared::{SharedShingles, families};
 
 /// The most bytes of text that are read for one question.
 pub(crate) const TEXTS_READ: ByteLen = ByteLen(256 << 20);
-
-/// What more texts than this have nominates only the first of them and neighbours.
-const FAMILY: usize = 1000;
-
-/// So many texts on either side are a text's neighbours.
-const NEIGHBOURS: usize = 8;
 
 /// Of what more than [`FREE`] texts have one shingle in so many nominates.
 const COMMON_SAMPLED: u32 = 8;
@@ -76,7 +70,7 @@ pub(crate) struct Texts {
     /// Those of fewer than [`SMALL`] shingles.
     small: BitSet,
     shared: SharedShingles,
-    /// The places of texts in families of more than [`FAMILY`], of which not all are held against
+    /// The places of texts in families of more than [`LARGE`], of which not all are held against
     /// each other.
     pub(crate) in_large_families: BitSet,
     limit: u32,
@@ -141,13 +135,18 @@ impl Texts {
                 small.insert(place);
             }
         }
+        let large = families.of_more_than(LARGE).into_iter();
+        let mut in_large_families = BitSet::default();
+        large
+            .flat_map(|(_, members)| members)
+            .for_each(|place| in_large_families.insert(place));
         Ok(Self {
             by_place: texts,
             decoded,
             tables,
             small,
             shared,
-            in_large_families: in_large(&families),
+            in_large_families,
             limit,
             unread,
         })
@@ -284,7 +283,7 @@ impl Texts {
                 at.rare += rare;
             };
             let place = holders.partition_point(|&b| (b as usize) < a);
-            let first = if holders.len() > FAMILY {
+            let first = if holders.len() > LARGE {
                 // The first of a family stands for it.
                 if place > NEIGHBOURS {
                     meet(holders[0]);
@@ -293,7 +292,7 @@ impl Texts {
             } else {
                 0
             };
-            let last = if holders.len() > FAMILY {
+            let last = if holders.len() > LARGE {
                 holders.len().min(place + 1 + NEIGHBOURS)
             } else {
                 holders.len()
@@ -321,22 +320,6 @@ struct InCommon {
     all: f32,
     /// What they count.
     rare: f32,
-}
-
-/// The places of the contents in families of more than [`FAMILY`].
-fn in_large(families: &Families) -> BitSet {
-    let mut members: Vec<(u32, u32)> = families.members().collect();
-    members.sort_unstable_by_key(|&(member, leader)| (leader, member));
-    let mut found = BitSet::default();
-    for family in members.chunk_by(|a, b| a.1 == b.1) {
-        if family.len() >= FAMILY {
-            found.insert(family[0].1);
-            for &(member, _) in family {
-                found.insert(member);
-            }
-        }
-    }
-    found
 }
 
 fn worth_a_look(a: &Text, b: &Text, common: InCommon) -> bool {
