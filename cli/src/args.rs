@@ -37,7 +37,7 @@ pub use dirs::DirsArgs;
 pub use dump::DumpArgs;
 pub use groups::GroupsArgs;
 pub use lab::LabArgs;
-pub use layer::{TextLayer, WithText};
+pub use layer::{TextLayer, TextWanted, WithText};
 pub use report::{ListAs, ListOutput, PlanKind, ReportFormat, ReportOutput};
 pub use sweeps::{HistoryArgs, InSweeps, LostArgs};
 pub use templates::{MarkArgs, TemplatesAction, TemplatesArgs};

@@ -147,6 +147,12 @@ pub fn note_limits(ui: &mut Ui, header: &Header, top: Option<u64>, by_daemon: bo
             counted(files, "file")
         ));
     }
+    if let Some(files) = header.unopened {
+        ui.note(&format!(
+            "{} not looked into (archives, mails, compressed files); `--text` does",
+            counted(files, "file")
+        ));
+    }
     if !header.fresh {
         let files = match header.pending {
             1 => "1 file".to_owned(),

@@ -1,6 +1,6 @@
 //! The option of all questions that can look into documents and archives.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::Answering;
 
@@ -23,21 +23,39 @@ impl TextLayer {
     }
 }
 
-/// The same for `pairs`, which is made for scripts: there files are compared by their bytes alone
-/// unless `--text` is given.
+/// The same for `pairs`, which has a row for whatever two files have in common: there an archive
+/// would have one with every file that it holds, so these are asked for.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Selection")]
 pub struct WithText {
-    /// Compare the texts of documents and what archives hold, too
-    #[arg(long)]
-    pub text: bool,
+    /// What files are compared by; --text alone is --text=all
+    #[arg(
+        long,
+        value_name = "WHAT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value = "documents",
+        default_missing_value = "all"
+    )]
+    pub text: TextWanted,
+}
+
+/// What is taken out of files to compare them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TextWanted {
+    /// Nothing: every file is compared by its bytes
+    Off,
+    /// The texts of documents
+    Documents,
+    /// What archives, mails and compressed files hold, too
+    All,
 }
 
 impl WithText {
     /// Who answers, with this option taken into account.
     pub fn answering(self, answering: &Answering) -> Answering {
         Answering {
-            text: self.text,
+            text: self.text != TextWanted::Off,
             ..answering.clone()
         }
     }

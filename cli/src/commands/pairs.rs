@@ -9,7 +9,7 @@ use resemble_proto::places::Env;
 use resemble_proto::report::PairsParameters;
 use resemble_report::document::{Extras, Report};
 
-use crate::args::{Answering, Global, ListAs, PairsArgs};
+use crate::args::{Answering, Global, ListAs, PairsArgs, TextWanted};
 use crate::backend::Backend;
 use crate::commands::common_parameters;
 use crate::error::{CliError, CliResult};
@@ -66,7 +66,8 @@ impl Verb for Pairs<'_> {
             exact: measuring.exact,
             estimate: self.args.estimate,
             unit: measuring.unit,
-            text: self.args.layer.text,
+            text: self.args.layer.text != TextWanted::Off,
+            archives: self.args.layer.text == TextWanted::All,
             all: self.args.all,
         };
         backend.ask(ui, "comparing", request)

@@ -349,6 +349,11 @@ fn limits_are_said_aloud() {
         ..whole
     };
     note_limits(&mut ui, &many, None, false);
+    let closed = Header {
+        unopened: Some(1),
+        ..whole
+    };
+    note_limits(&mut ui, &closed, None, false);
     note_limits(&mut ui, &Header { shown: 2, ..whole }, None, false);
     assert_eq!(
         err.text(),
@@ -359,6 +364,7 @@ fn limits_are_said_aloud() {
          resemble: 5,000 files are in families of more than 1,000 near-copies: each has rows with \
          the first one of its family and with its neighbours by path alone; `resemble groups` \
          names all\n\
+         resemble: 1 file not looked into (archives, mails, compressed files); `--text` does\n\
          resemble: 2 of 3 rows shown (the others are near-copies as well, and `resemble groups` \
          names all)\n"
     );

@@ -209,8 +209,11 @@ const ORIGIN: [&[u8]; 8] = [
 const KNOWN: [&[u8]; 6] = [b"from", b"to", b"subject", b"date", b"cc", b"content-type"];
 
 /// A mail has no mark: it begins with headers, among which are two that only mails have or, when
-/// its name says so, one that mails have too.
+/// its name says so, one that mails have too. What is named a text is one, with its headers.
 fn mail(name: &[u8], head: &[u8]) -> Option<Kind> {
+    if ends(name, b".txt") {
+        return None;
+    }
     let first = header(head)?;
     if first.len() > 40 {
         return None;
@@ -326,6 +329,7 @@ mod tests {
     fn mails_are_known_by_their_headers() {
         let mail = b"Return-Path: <a@b>\nReceived: from x\n\tby y\nSubject: hello\n\nFrom: x\n";
         assert_eq!(of(b"x", mail), Some(Kind::Mail));
+        assert_eq!(of(b"x.TXT", mail), None);
         assert_eq!(of(b"a.eml", b"Subject: hello\n\n"), Some(Kind::Mail));
         assert_eq!(of(b"a.txt", b"Subject: hello\nDate: now\n\n"), None);
         assert_eq!(

@@ -28,6 +28,7 @@ fn header() -> Header {
             ..Looked::default()
         }),
         near_copies: None,
+        unopened: None,
     }
 }
 

@@ -62,10 +62,10 @@ pub fn pairs_with_parts(
     part_reader: Option<&dyn PartReader>,
 ) -> Result<Answer<PairRow>, AskError> {
     let scoped = ScopedFiles::of(snapshot, &request.scope)?;
-    let renditions = if request.text {
-        RenditionOwners::of(snapshot, &scoped)?
-    } else {
-        RenditionOwners::default()
+    let renditions = match (request.text, request.archives) {
+        (false, _) => RenditionOwners::default(),
+        (true, false) => RenditionOwners::of_documents(snapshot, &scoped)?,
+        (true, true) => RenditionOwners::of(snapshot, &scoped)?,
     };
     let reader = ContentReader {
         snapshot,
@@ -217,6 +217,11 @@ pub fn pairs_with_parts(
     let mut answer = Answer::fresh(rows, errors).cut(request.top);
     answer.header.looked = Some(scoped.looked(snapshot));
     answer.header.near_copies = (near_copies > 0).then_some(near_copies);
+    let unopened = renditions
+        .unopened()
+        .map(|owner| scoped.holders(owner).count());
+    let unopened = unopened.sum::<usize>() as u64;
+    answer.header.unopened = (unopened > 0).then_some(unopened);
     Ok(answer)
 }
 

@@ -59,7 +59,7 @@ pub trait PartReader: fmt::Debug + Send + Sync {
 }
 
 /// The formats that are read, as a number: with another one files are taken apart anew.
-const FORMATS: u32 = 1;
+const FORMATS: u32 = 2;
 
 /// The first argument with which a program of ours is the worker that reads formats.
 const WORKER: &str = "extract-worker";

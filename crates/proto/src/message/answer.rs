@@ -73,6 +73,9 @@ pub struct Header {
     /// has rows of each with the first one of its family and with its neighbours by path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub near_copies: Option<u64>,
+    /// Archives, mails and compressed files that `pairs` did not look into.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unopened: Option<u64>,
 }
 
 impl Header {
@@ -86,11 +89,17 @@ impl Header {
             total: self.total + next.total,
             shown: self.shown + next.shown,
             looked: self.looked.or(next.looked),
-            near_copies: match (self.near_copies, next.near_copies) {
-                (Some(ours), Some(theirs)) => Some(ours + theirs),
-                (ours, theirs) => ours.or(theirs),
-            },
+            near_copies: sum(self.near_copies, next.near_copies),
+            unopened: sum(self.unopened, next.unopened),
         }
+    }
+}
+
+/// Of two numbers both, if there are both.
+fn sum(ours: Option<u64>, theirs: Option<u64>) -> Option<u64> {
+    match (ours, theirs) {
+        (Some(ours), Some(theirs)) => Some(ours + theirs),
+        (ours, theirs) => ours.or(theirs),
     }
 }
 

@@ -193,6 +193,7 @@ fn requests_as_a_newcomer_would_type_them() {
         Request::Pairs(PairsRequest {
             unit: MeasureUnit::default(),
             text: true,
+            archives: false,
             scope: Scope {
                 within: vec!["/a".into(), PathText::from_bytes(*b"\xff")],
                 ..Scope::default()
@@ -222,6 +223,7 @@ fn a_request_survives_the_wire() {
         Request::Pairs(PairsRequest {
             unit: MeasureUnit::default(),
             text: true,
+            archives: true,
             scope: Scope {
                 within: vec!["/a".into()],
                 include: vec!["*.c".into()],

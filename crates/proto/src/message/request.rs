@@ -332,10 +332,13 @@ pub struct PairsRequest {
     /// What the measures are about.
     #[serde(default)]
     pub unit: MeasureUnit,
-    /// Compare by the texts of documents and by what archives hold, too, as far as the roots have
-    /// them.
+    /// Compare documents by their texts, as far as the roots have these.
     #[serde(default = "yes")]
     pub text: bool,
+    /// With `text`, compare archives, mails and compressed files by what they hold; else none of
+    /// them has a row but with what is identical.
+    #[serde(default)]
+    pub archives: bool,
     /// A row for each two of several identical files; else one for all of them.
     #[serde(default)]
     pub all: bool,

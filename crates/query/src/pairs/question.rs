@@ -52,6 +52,9 @@ impl<'a> Question<'a> {
         if one.1.is_whole() || other.1.is_whole() {
             return one.1 == other.1;
         }
+        if self.renditions.is_unopened(one.0) || self.renditions.is_unopened(other.0) {
+            return false;
+        }
         // What has renditions besides its own bytes is known by these.
         let faces = |owner, kind| self.renditions.faces(owner, kind);
         let (ours, theirs) = (faces(one.0, kind), faces(other.0, other_kind));

@@ -4,7 +4,7 @@
 //! one document says another may say as well, so a stand-in has any number of owners; and it may be
 //! a file of the question itself.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use resemble_core::similarity::too_small;
 use resemble_core::{ByteLen, ContentDigest, ContentId, ContentKind};
@@ -46,6 +46,8 @@ pub(crate) struct RenditionOwners {
     stand_ins: HashMap<ContentId, Vec<StandIn>>,
     /// What each owner is compared by.
     faces: HashMap<ContentId, Faces>,
+    /// The archives, mails and compressed files of a question that looks into none.
+    unopened: HashSet<ContentId>,
 }
 
 impl RenditionOwners {
@@ -60,6 +62,37 @@ impl RenditionOwners {
         scoped: &ScopedFiles,
     ) -> Result<Self, ReadError> {
         Self::read(snapshot, scoped, MOST_MEMBERS)
+    }
+
+    /// Finds the texts of documents, and nothing of what holds other files.
+    pub(crate) fn of_documents(
+        snapshot: &Snapshot,
+        scoped: &ScopedFiles,
+    ) -> Result<Self, ReadError> {
+        let mut found = Self::read(snapshot, scoped, 0)?;
+        let is_held = |one: &StandIn| one.rendition != Rendition::Text;
+        let holders = found.stand_ins.iter();
+        let holders = holders.filter(|(_, stand_ins)| stand_ins.iter().any(is_held));
+        found.unopened = holders.map(|(&owner, _)| owner).collect();
+        let unopened = &found.unopened;
+        found.stand_ins.retain(|owner, _| !unopened.contains(owner));
+        found.faces.retain(|owner, _| !unopened.contains(owner));
+        found.owners.retain(|_, owners| {
+            owners.retain(|(owner, _)| !unopened.contains(owner));
+            !owners.is_empty()
+        });
+        Ok(found)
+    }
+
+    /// Whether nothing is said of a file, because it is judged by what it holds and was not looked
+    /// into.
+    pub(crate) fn is_unopened(&self, owner: ContentId) -> bool {
+        self.unopened.contains(&owner)
+    }
+
+    /// The files of [`Self::is_unopened`].
+    pub(crate) fn unopened(&self) -> impl Iterator<Item = ContentId> {
+        self.unopened.iter().copied()
     }
 
     fn read(snapshot: &Snapshot, scoped: &ScopedFiles, members: usize) -> Result<Self, ReadError> {

@@ -189,7 +189,7 @@ fn ask_why(scene: &Scene, all: &[String], said: &mut Answers) {
     }
 }
 
-fn ask_pairs(scene: &Scene, said: &mut Answers) {
+fn ask_pairs(scene: &Scene, archives: bool, said: &mut Answers) {
     let snapshot = scene.index.snapshot().expect("a snapshot");
     let request = PairsRequest {
         scope: Scope {
@@ -197,6 +197,7 @@ fn ask_pairs(scene: &Scene, said: &mut Answers) {
             ..Scope::default()
         },
         text: true,
+        archives,
         ..PairsRequest::default()
     };
     let answer = pairs_with_parts(&snapshot, &request, Some(&Fake)).expect("an answer");
@@ -358,7 +359,8 @@ fn every_verb_says_the_same_of_every_pair() {
         assert_eq!(all.len(), files.len());
         ask_why(&scene, &all, &mut said);
         ask_find(&scene, &all, &mut said);
-        ask_pairs(&scene, &mut said);
+        ask_pairs(&scene, true, &mut said);
+        ask_pairs(&scene, false, &mut said);
         ask_compare(&scene, &all, backwards, &mut said);
         ask_groups(&scene, &mut said);
     }

@@ -350,13 +350,14 @@ fn what_broke_off_is_left_out_and_the_rest_is_there() {
 }
 
 /// The pairs of the tree as names, with the layer and the larger containment.
-fn pairs_of(scene: &Scene, text: bool) -> Vec<(String, String, Layer, f64)> {
+fn pairs_of(scene: &Scene, (text, archives): (bool, bool)) -> Vec<(String, String, Layer, f64)> {
     let options = PairsRequest {
         scope: Scope {
             within: vec![PathText::from(scene.root())],
             ..Scope::default()
         },
         text,
+        archives,
         ..PairsRequest::default()
     };
     let snapshot = scene.index.snapshot().expect("a snapshot");
@@ -403,7 +404,7 @@ fn pairs_are_of_files_by_whatever_stands_for_them() {
     );
     scene.write("h.gz", fake(5, &[packed("x", sentences(9, 30))]));
     scene.scan();
-    let rows = pairs_of(&scene, true);
+    let rows = pairs_of(&scene, (true, true));
     let find = |a: &str, b: &str| {
         let mut found = rows.iter().filter(|row| (&row.0[..], &row.1[..]) == (a, b));
         let row = found.next().map(|row| (row.2, row.3));
@@ -420,7 +421,11 @@ fn pairs_are_of_files_by_whatever_stands_for_them() {
     assert!(layer == Layer::Text && score > 0.9, "{score}");
     // Members are no rows, and no pair is made of an archive and what lies in it.
     assert_eq!(rows.len(), 5 * 4 / 2 + 1);
-    let plain = pairs_of(&scene, false);
+    // Without archives the others are the same, and it is said how many there are.
+    let mut of_documents = rows.clone();
+    of_documents.retain(|row| !row.0.ends_with("zip"));
+    assert_eq!(pairs_of(&scene, (true, false)), of_documents);
+    let plain = pairs_of(&scene, (false, false));
     assert_eq!(plain.len(), 3);
 }
 

@@ -92,6 +92,7 @@ fn every_link_has_the_figures_of_find_and_pairs() {
         scope: asked.request().scope,
         exact: true,
         text: true,
+        archives: true,
         ..PairsRequest::default()
     };
     let part_reader = reader();
