@@ -423,7 +423,8 @@ fn content(reader: &mut Reader<'_>, params: &Params) -> Option<Digest> {
         return None;
     }
     let pieces = reader.rest();
-    sample_is_small(pieces, params)?;
+    let most = params.sampling.cap.max(params.shingles.cap);
+    packed::claimed(pieces).filter(|&claimed| claimed <= most)?;
     let (chunks, signature) = packed::unpack(pieces)?;
     let mut total = 0u64;
     for run in &chunks.0 {
@@ -454,22 +455,4 @@ fn content(reader: &mut Reader<'_>, params: &Params) -> Option<Digest> {
         signature,
         words,
     })
-}
-
-/// Fails if a sample has more fingerprints than the parameters allow. Fields without width could
-/// claim any number of them in a few bytes.
-fn sample_is_small(pieces: &[u8], params: &Params) -> Option<()> {
-    let most = params.sampling.cap.max(params.shingles.cap);
-    let mut reader = Reader(pieces);
-    bytes_of(&mut reader)?;
-    let mut all = 0u32;
-    while !reader.0.is_empty() {
-        let mut part = Reader(bytes_of(&mut reader)?);
-        let (_level, _width) = (part.byte()?, part.byte()?);
-        all = all.checked_add(part.u32()?)?;
-        if all > most {
-            return None;
-        }
-    }
-    Some(())
 }

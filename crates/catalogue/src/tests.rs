@@ -202,6 +202,7 @@ fn contents_that_cannot_be_are_refused() {
         digest.signature = Signature {
             level: 20,
             fingerprints: vec![Fingerprint(1 << 31)],
+            repeats: None,
         };
     });
     with(&|digest| digest.signature.fingerprints = (0..10_000).map(Fingerprint).collect());

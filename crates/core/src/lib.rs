@@ -36,6 +36,6 @@ pub use ids::{
     ByteLen, ChunkHash, ContentDigest, ContentId, DirId, FileId, Fingerprint, Score, WordsDigest,
 };
 pub use params::Params;
-pub use sample::Signature;
+pub use sample::{Repeats, Signature};
 pub use similarity::{Measures, Relation};
 pub use stop::{StopFlag, Stopped};

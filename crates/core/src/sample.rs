@@ -39,6 +39,28 @@ pub struct Signature {
     /// The distinct fingerprints in the order of their first occurrence in the file, so that the
     /// order tells contiguous sharing from scattered edits.
     pub fingerprints: Vec<Fingerprint>,
+    /// How much of it is said more than once, of a text of which that is known.
+    pub repeats: Option<Repeats>,
+}
+
+/// The share of its shingles that a text has said before, in 255ths: a sample of distinct ones does
+/// not tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repeats(pub u8);
+
+impl Repeats {
+    const ALL: f64 = 255.0;
+
+    /// Of a text with so many shingles, each as often as it has it, of which so many are distinct.
+    pub fn new(said: u64, distinct: u64) -> Self {
+        let repeated = said.saturating_sub(distinct) as f64 / said.max(1) as f64;
+        Self((repeated * Self::ALL).round() as u8)
+    }
+
+    /// The share.
+    pub fn share(self) -> f64 {
+        f64::from(self.0) / Self::ALL
+    }
 }
 
 impl Signature {
@@ -57,6 +79,7 @@ impl Signature {
         let mut thinned = Self {
             level: self.level.max(params.least_level),
             fingerprints: Vec::new(),
+            repeats: self.repeats,
         };
         let at = |level: u8| self.at_level(level);
         // Ends: no fingerprint has a level above 35.
@@ -80,6 +103,8 @@ pub struct Sampler {
     level: u8,
     order: Vec<Fingerprint>,
     seen: Seen,
+    /// How many were pushed, those included that are not kept.
+    pushed: u64,
 }
 
 impl Sampler {
@@ -90,6 +115,7 @@ impl Sampler {
             level: params.least_level,
             order: Vec::new(),
             seen: Seen::with_room_for(Seen::FIRST),
+            pushed: 0,
         }
     }
 
@@ -102,6 +128,7 @@ impl Sampler {
     /// seen before, change nothing.
     #[inline]
     pub fn push(&mut self, fingerprint: Fingerprint) {
+        self.pushed += 1;
         if self.params.cap > 0 && fingerprint.level() >= self.level && self.seen.insert(fingerprint)
         {
             self.order.push(fingerprint);
@@ -144,9 +171,22 @@ impl Sampler {
         let signature = Signature {
             level: self.level,
             fingerprints: self.order.as_slice().into(),
+            repeats: None,
         };
         self.reset();
         signature
+    }
+
+    /// [`Self::take`], of a text of which all fingerprints of the least level were pushed, as
+    /// often as it has them.
+    pub fn take_text(&mut self) -> Signature {
+        let sparser = self.level - self.params.least_level;
+        let distinct = (self.order.len() as u64) << sparser;
+        let repeats = Repeats::new(self.pushed, distinct);
+        Signature {
+            repeats: self.samples().then_some(repeats),
+            ..self.take()
+        }
     }
 
     /// Forgets everything pushed; keeps the memory.
@@ -160,6 +200,7 @@ impl Sampler {
             }
             self.order.clear();
         }
+        self.pushed = 0;
         self.level = self.params.least_level;
     }
 }
@@ -235,6 +276,7 @@ mod tests {
                 return Signature {
                     level,
                     fingerprints: kept,
+                    repeats: None,
                 };
             }
         }
@@ -295,7 +337,7 @@ mod tests {
             sampler.take(),
             Signature {
                 level: 5,
-                fingerprints: Vec::new()
+                ..Signature::default()
             }
         );
     }

@@ -135,6 +135,16 @@ impl Estimated {
 }
 
 impl Interval {
+    /// Of measures that are known.
+    pub fn of(measures: &Measures) -> Self {
+        let known = |share: Option<Score>| share.map(|share| (share, share));
+        Self {
+            a_in_b: known(measures.a_in_b),
+            b_in_a: known(measures.b_in_a),
+            resemblance: known(measures.resemblance),
+        }
+    }
+
     /// The same pair seen from b.
     #[must_use]
     pub fn swapped(self) -> Self {

@@ -58,6 +58,7 @@ fn file(random: &mut Random, number: usize) -> Change {
         signature: Signature {
             level: 5,
             fingerprints,
+            repeats: None,
         },
         words: Some(WordsDigest(bytes(random))),
     };

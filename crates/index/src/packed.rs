@@ -9,7 +9,8 @@ use std::convert::Infallible;
 use resemble_core::{ChunkList, Signature};
 
 use crate::codec::lists::{
-    decode_chunks, decode_signature, each_fingerprint, encode_chunks, encode_signature, run,
+    PartHead, decode_chunks, decode_signature, each_fingerprint, encode_chunks, encode_signature,
+    run,
 };
 use crate::codec::varint::{Reader, put};
 
@@ -43,6 +44,21 @@ pub fn unpack(bytes: &[u8]) -> Option<(ChunkList, Signature)> {
         decode_signature(reader.bytes(length)?, &mut signature).ok()?;
     }
     Some((chunks, signature))
+}
+
+/// How many fingerprints the bytes claim to have: fields without width could claim any number of
+/// them in a few bytes. `None` if the bytes are none of [`pack`]'s.
+pub fn claimed(bytes: &[u8]) -> Option<u32> {
+    let mut reader = Reader(bytes);
+    let length = usize::try_from(reader.u64()?).ok()?;
+    reader.bytes(length)?;
+    let mut all = 0u32;
+    while !reader.0.is_empty() {
+        let length = usize::try_from(reader.u64()?).ok()?;
+        let head = PartHead::read(&mut Reader(reader.bytes(length)?))?;
+        all = all.checked_add(u32::from(head.count))?;
+    }
+    Some(all)
 }
 
 /// Calls `key` with the posting key of every chunk that is evidence, repeats included, then
@@ -88,12 +104,14 @@ mod tests {
             prop_assert_eq!(keys, runs.map(|run| run.hash.posting_key()).collect::<Vec<_>>());
             let all = digest.signature.fingerprints.iter().map(|f| f.0);
             prop_assert_eq!(fingerprints, all.collect::<Vec<_>>());
+            prop_assert_eq!(claimed(&out), u32::try_from(digest.signature.fingerprints.len()).ok());
             prop_assert_eq!(unpack(&out), Some((digest.chunks, digest.signature)));
         }
 
         #[test]
         fn any_bytes_unpack_or_are_refused(bytes: Vec<u8>) {
             let _unpacked = unpack(&bytes);
+            let _claimed = claimed(&bytes);
             let _told = evidence(&bytes, drop, drop);
         }
     }

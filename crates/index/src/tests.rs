@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use redb::StorageBackend;
 use resemble_core::{
     ByteLen, ChunkHash, ChunkList, ChunkRun, ContentDigest, ContentKind, Digest, Fingerprint,
-    Params, Signature,
+    Params, Repeats, Signature,
 };
 use resemble_testutil::random::Random;
 
@@ -171,6 +171,7 @@ fn file(n: u64) -> Change {
         signature: Signature {
             level: 5,
             fingerprints: (0..30).map(|k| Fingerprint((n * k) << 8 | k)).collect(),
+            repeats: Some(Repeats(n as u8)),
         },
         words: None,
     };

@@ -315,7 +315,8 @@ impl Digester {
         let shingled = self.shingled.take().unwrap_or_else(end);
         if shingled.is_text || !self.texts.samples() {
             let posted = self.posted.of_text(shingled.continued);
-            (kind, self.texts.take().thinned(&posted), shingled.words)
+            let all = self.texts.take_text();
+            (kind, all.thinned(&posted), shingled.words)
         } else if shingled.is_encoded {
             (ContentKind::Data, self.encoded.take(), None)
         } else {

@@ -39,18 +39,25 @@ fn plainly(bytes: &[u8], params: &Params) -> Digest {
     }
     let mut kind = ContentKind::of(bytes);
     let mut words = None;
+    let mut repeats = None;
     // Who samples nothing looks for no words.
     if kind == ContentKind::Text && params.posted.cap == 0 {
         sampler = Sampler::new(&params.posted);
     } else if kind == ContentKind::Text {
         let mut shingler = Shingler::new();
         shingler.update(bytes, &mut |_| ());
-        let continued = shingler.finish(&mut |_| ()).continued;
-        let mut texts = Sampler::new(&params.posted.of_text(continued));
-        shingler.update(bytes, &mut |sample| texts.push(sample));
-        let shingled = shingler.finish(&mut |sample| texts.push(sample));
+        let shingled = shingler.finish(&mut |_| ());
+        let mut texts = Sampler::new(&params.posted.of_text(shingled.continued));
+        let mut all = Sampler::new(&params.posted.of_any_text());
+        let mut push = |sample| {
+            texts.push(sample);
+            all.push(sample);
+        };
+        shingler.update(bytes, &mut push);
+        shingler.finish(&mut push);
         if shingled.is_text {
             (sampler, words) = (texts, shingled.words);
+            repeats = all.take_text().repeats;
         } else {
             kind = ContentKind::Data;
         }
@@ -60,7 +67,10 @@ fn plainly(bytes: &[u8], params: &Params) -> Digest {
         size: ByteLen(bytes.len() as u64),
         kind,
         chunks,
-        signature: sampler.take(),
+        signature: Signature {
+            repeats,
+            ..sampler.take()
+        },
         words,
     }
 }

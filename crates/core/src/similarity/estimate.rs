@@ -19,6 +19,7 @@
 
 use crate::ids::{ByteLen, Score};
 use crate::params::Params;
+use crate::sample::Repeats;
 use crate::similarity::chunks::Layout;
 use crate::similarity::gaps::{Evidence, Fit};
 use crate::similarity::interval::{Outcomes, bound};
@@ -33,6 +34,9 @@ const LEAST_SHARED: u64 = 2;
 
 /// Bytes of a word of text, with what separates it from the next.
 const WORD: f64 = 6.0;
+
+/// What is known of [`WORD`] beforehand is worth so many samples.
+const PRIOR: f64 = 16.0;
 
 /// Estimates the measures of a pair; the resemblance is that of the sets of 64-byte windows.
 pub fn estimate(a: &Sketch<'_>, b: &Sketch<'_>, boilerplate: &dyn Boilerplate) -> Measures {
@@ -96,6 +100,8 @@ struct Side {
     size: ByteLen,
     /// Distinct windows, and their standard deviation as a share.
     distinct: (f64, f64),
+    /// How much of a text is said more than once, if that is known.
+    repeats: Option<Repeats>,
     /// Windows per sample.
     spacing: f64,
     samples: Pattern,
@@ -121,6 +127,7 @@ impl PreparedPair {
         let side = |content: &Prepared, (samples, chunks): (Pattern, Layout)| Side {
             size: content.size,
             distinct: content.distinct(),
+            repeats: content.repeats,
             spacing: 2f64.powi(i32::from(level)),
             samples,
             chunks,
@@ -191,10 +198,7 @@ impl PreparedPair {
         ];
         for (side, share, interval) in sides {
             if let Some(share) = share {
-                let repeated = match unit {
-                    ResemblanceUnit::Windows => side.repeated(),
-                    ResemblanceUnit::Words => Repeated::default(),
-                };
+                let repeated = side.repeated(unit);
                 *share = Score::new(repeated.mean(share.get()));
                 let outcomes = side.outcomes(proven, unit, containments);
                 *interval = Some(repeated.spread(outcomes).interval());
@@ -217,30 +221,36 @@ impl PreparedPair {
     }
 }
 
-/// What a file says more than once, as a share of it: of that the samples know nothing.
+/// What a file says more than once, as a share of it: of that the samples, which are of distinct
+/// pieces, know nothing.
 #[derive(Clone, Copy, Debug, Default)]
 struct Repeated {
     share: f64,
     deviation: f64,
+    /// [`Self::OF_WINDOWS`] or [`Self::OF_WORDS`].
+    shared: &'static [(f64, f64)],
 }
 
 impl Repeated {
-    /// How much of what is repeated is shared beyond the share of the rest: padding is in every
-    /// binary, and what a file repeats is in whatever has a part of it.
-    const SHARED: [(f64, f64); 3] = [(1.0, 0.0), (2.0, 0.5), (3.0, 1.0)];
+    /// How much of what is repeated is shared beyond the share of the rest, each with its weight:
+    /// padding is in every binary, and what a file repeats is in whatever has a part of it.
+    const OF_WINDOWS: &[(f64, f64)] = &[(1.0, 0.0), (2.0, 0.5), (3.0, 1.0)];
+
+    /// The same of a text; below 0: less than of the rest, of which that is a part.
+    const OF_WORDS: &[(f64, f64)] = &[(0.5, -1.0), (2.0, 0.0), (1.5, 0.5), (1.5, 1.0)];
 
     fn share_of_all(repeated: f64, share: f64, more: f64) -> f64 {
-        share + repeated.clamp(0.0, 1.0) * (1.0 - share) * more
+        let of = if more < 0.0 { share } else { 1.0 - share };
+        share + repeated.clamp(0.0, 1.0) * of * more
     }
 
     /// What a share of what is distinct comes to.
     fn mean(self, share: f64) -> f64 {
-        let sum: f64 = Self::SHARED
-            .iter()
-            .map(|&(weight, more)| weight * more)
-            .sum();
-        let all: f64 = Self::SHARED.iter().map(|&(weight, _)| weight).sum();
-        Self::share_of_all(self.share, share, sum / all)
+        let all: f64 = self.shared.iter().map(|&(weight, _)| weight).sum();
+        let of =
+            |&(weight, more): &(f64, f64)| weight * Self::share_of_all(self.share, share, more);
+        let sum: f64 = self.shared.iter().map(of).sum();
+        if all > 0.0 { sum / all } else { share }
     }
 
     /// The same of what may be true.
@@ -250,7 +260,7 @@ impl Repeated {
         }
         let mut spread = Outcomes::default();
         for (weight, share) in outcomes.thinned().0 {
-            for (of, more) in Self::SHARED {
+            for &(of, more) in self.shared {
                 for (errors, chance) in [(-1.2, 1.0), (0.0, 2.0), (1.2, 1.0)] {
                     let repeated = self.share + errors * self.deviation;
                     let all = Self::share_of_all(repeated, share, more);
@@ -263,14 +273,36 @@ impl Repeated {
 }
 
 impl Side {
-    fn repeated(&self) -> Repeated {
+    fn repeated(&self, unit: ResemblanceUnit) -> Repeated {
+        if unit == ResemblanceUnit::Words {
+            let share = self.repeats.map_or(0.0, Repeats::share);
+            return Repeated {
+                share,
+                deviation: 0.0,
+                shared: Repeated::OF_WORDS,
+            };
+        }
         let windows = (self.size.0 as f64 - WINDOW + 1.0).max(1.0);
         let (distinct, deviation) = self.distinct;
         let distinct = (distinct / windows).min(1.0);
         Repeated {
             share: 1.0 - distinct,
             deviation: distinct * deviation,
+            shared: Repeated::OF_WINDOWS,
         }
+    }
+
+    /// Bytes of a word with what separates it from the next.
+    fn word(&self) -> f64 {
+        let Some(repeats) = self.repeats else {
+            return WORD;
+        };
+        let (distinct, deviation) = self.distinct;
+        let words = distinct / (1.0 - repeats.share()).max(0.01) + 4.0;
+        let sampled = 1.0 / (deviation * deviation).max(1e-3);
+        let by_samples = (self.size.0 as f64 / words.max(1.0)).clamp(1.0, 1000.0);
+        let log = (sampled * by_samples.ln() + PRIOR * WORD.ln()) / (sampled + PRIOR);
+        log.exp()
     }
 
     fn shares(&self, proven: ByteLen, unit: ResemblanceUnit) -> Shares {
@@ -303,7 +335,7 @@ impl Side {
         } = self;
         let (free, bytes, small) = match unit {
             ResemblanceUnit::Windows => (WINDOW - 1.0, 1.0, 0.0),
-            ResemblanceUnit::Words => (Params::SHINGLE as f64 - 1.0, WORD, 1.0),
+            ResemblanceUnit::Words => (Params::SHINGLE as f64 - 1.0, self.word(), 1.0),
         };
         let windows = (size / bytes - free).max(1.0);
         let evidence = Evidence {

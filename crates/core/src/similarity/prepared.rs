@@ -5,6 +5,7 @@
 //! hundred does that once.
 
 use crate::ids::{ByteLen, ChunkHash, Fingerprint};
+use crate::sample::Repeats;
 use crate::similarity::chunks::Layout;
 use crate::similarity::pattern::Pattern;
 use crate::similarity::{Boilerplate, Sketch};
@@ -16,6 +17,8 @@ pub struct Prepared {
     pub(super) level: u8,
     /// How many samples there are, boilerplate included.
     pub(super) sampled: u64,
+    /// How much of a text is said more than once, if that is known.
+    pub(super) repeats: Option<Repeats>,
     /// Usable samples, in the order of the file.
     samples: Vec<Fingerprint>,
     /// The same with their places in `samples`, sorted.
@@ -58,6 +61,7 @@ impl Prepared {
             size: sketch.size,
             level: sketch.signature.level,
             sampled: sketch.signature.fingerprints.len() as u64,
+            repeats: sketch.signature.repeats,
             samples,
             sorted,
             chunks,

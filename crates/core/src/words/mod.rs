@@ -43,7 +43,7 @@ pub use layout::rows_of;
 pub(crate) use layout::{LineLayout, joined, without_line_ends};
 pub use spelled::WordTexts;
 pub use stream::WordHashes;
-pub(crate) use tokenizer::{BeyondAscii, Short, Sink, Tokenizer};
+pub(crate) use tokenizer::{Short, Sink, Tokenizer};
 
 /// A file is text if its words, each with a separator, are at least one in so many of its
 /// characters. Else it is data or a template, and words are a small part of it: 95 % of 530
@@ -77,9 +77,6 @@ pub struct Shingled {
     pub is_text: bool,
     /// Bytes that only continue a character.
     pub continued: u64,
-    /// Whether its samples are of other words than its measures: it is UTF-8 with broken
-    /// characters, as a whole ISO 8859-1.
-    pub is_mixed: bool,
     /// Whether it is encoded data: it is compared without line ends.
     pub is_encoded: bool,
 }
@@ -161,7 +158,7 @@ impl Shingler {
         if self.is_text.is_none() && bytes.len() >= undecided {
             let (first, rest) = bytes.split_at(undecided);
             self.take(first, sink);
-            self.is_text = Some(self.has_enough_words(self.tokens.beyond_ascii()));
+            self.is_text = Some(self.has_enough_words(self.tokens.continued()));
             bytes = rest;
         }
         self.take(bytes, sink);
@@ -180,11 +177,11 @@ impl Shingler {
     }
 
     /// Whether words are enough of what was taken.
-    fn has_enough_words(&self, beyond_ascii: BeyondAscii) -> bool {
+    fn has_enough_words(&self, continued: u64) -> bool {
         if self.is_encoded() == Some(true) {
             return false;
         }
-        let characters = self.taken - beyond_ascii.continued;
+        let characters = self.taken - continued;
         TEXT_IN * (self.folding.length + self.folding.chain.words) >= characters
     }
 
@@ -194,24 +191,23 @@ impl Shingler {
         if self.layout.is_none() {
             self.begin(sink);
         }
-        let beyond_ascii = if let Some(LineLayout::Table(rows)) = &mut self.layout {
+        let continued = if let Some(LineLayout::Table(rows)) = &mut self.layout {
             rows.finish(&mut |shingle| give(Some(shingle), sink));
             let mut none = |_| ();
             let (tokens, mut hashing) = self.hashing(&mut none);
             tokens.finish(&mut hashing)
         } else {
             let (tokens, mut hashing) = self.hashing(sink);
-            let beyond_ascii = tokens.finish(&mut hashing);
+            let continued = tokens.finish(&mut hashing);
             give(self.folding.short(), sink);
-            beyond_ascii
+            continued
         };
         let shingled = Shingled {
             words: self.folding.digest(),
             is_text: self
                 .is_text
-                .unwrap_or_else(|| self.has_enough_words(beyond_ascii)),
-            continued: beyond_ascii.continued,
-            is_mixed: beyond_ascii.is_mixed,
+                .unwrap_or_else(|| self.has_enough_words(continued)),
+            continued,
             is_encoded: self.is_encoded() == Some(true),
         };
         self.reset();
@@ -333,7 +329,8 @@ pub fn sample(bytes: &[u8], params: &SamplingParams) -> Signature {
     let mut shingler = Shingler::new();
     shingler.update(bytes, &mut |fingerprint| sampler.push(fingerprint));
     let shingled = shingler.finish(&mut |fingerprint| sampler.push(fingerprint));
-    sampler.take().thinned(&params.of_text(shingled.continued))
+    let all = sampler.take_text();
+    all.thinned(&params.of_text(shingled.continued))
 }
 
 /// Whether a content without NUL is text, and not data or a template of which words are a small

@@ -50,16 +50,6 @@ enum Markup {
     Entity(u8),
 }
 
-/// What a text has beyond ASCII.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct BeyondAscii {
-    /// Bytes that only continue a character of UTF-8.
-    pub(crate) continued: u64,
-    /// Some characters are of UTF-8, and some bytes are none of these. As a whole it is ISO 8859-1
-    /// ([`tokenize`](super::tokenize)), which a text that comes in pieces shows too late.
-    pub(crate) is_mixed: bool,
-}
-
 /// Takes the words of a text, letter by letter.
 pub(crate) trait Sink {
     /// The next letter of a word, in lower case: its code point.
@@ -129,7 +119,8 @@ pub(crate) struct Tokenizer {
     between: bool,
     /// The word under way is a letter of a script without blanks.
     alone: bool,
-    beyond: Beyond,
+    /// Each byte beyond ASCII is a character (ISO 8859-1).
+    by_byte: bool,
     /// The bytes of a character of UTF-8 under way, how many there are, and how many there will be.
     wide: [u8; 4],
     have: u8,
@@ -138,23 +129,11 @@ pub(crate) struct Tokenizer {
     continued: u64,
 }
 
-/// What bytes beyond ASCII are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Beyond {
-    /// Characters of UTF-8, so far.
-    #[default]
-    Utf8,
-    /// The same, and some were none, so each of these is a character of ISO 8859-1.
-    Broken,
-    /// Each is a character (ISO 8859-1).
-    ByByte,
-}
-
 impl Tokenizer {
     /// For a text of which each byte is a character: ISO 8859-1.
     pub(crate) fn by_byte() -> Self {
         Self {
-            beyond: Beyond::ByByte,
+            by_byte: true,
             ..Self::default()
         }
     }
@@ -167,12 +146,9 @@ impl Tokenizer {
         }
     }
 
-    /// What there was beyond ASCII so far.
-    pub(crate) const fn beyond_ascii(&self) -> BeyondAscii {
-        BeyondAscii {
-            continued: self.continued,
-            is_mixed: matches!(self.beyond, Beyond::Broken) && self.continued > 0,
-        }
+    /// How many bytes so far were a part of a character and not its first.
+    pub(crate) const fn continued(&self) -> u64 {
+        self.continued
     }
 
     pub(crate) fn reset(&mut self) {
@@ -198,16 +174,17 @@ impl Tokenizer {
         self.take(bytes, sink);
     }
 
-    /// Ends the text, and says what there was beyond ASCII. What comes next is another text.
-    pub(crate) fn finish(&mut self, sink: &mut impl Sink) -> BeyondAscii {
+    /// Ends the text, and says how many bytes were a part of a character and not its first. What
+    /// comes next is another text.
+    pub(crate) fn finish(&mut self, sink: &mut impl Sink) -> u64 {
         if self.markup.is_none() {
             self.begin(sink);
         }
         self.end_wide(sink);
         sink.end_word();
-        let beyond_ascii = self.beyond_ascii();
+        let continued = self.continued;
         self.reset();
-        beyond_ascii
+        continued
     }
 
     /// The beginning is known.
@@ -408,7 +385,7 @@ impl Tokenizer {
 
     /// A byte beyond ASCII.
     fn wide(&mut self, byte: u8, sink: &mut impl Sink) {
-        if self.beyond == Beyond::ByByte {
+        if self.by_byte {
             return self.character(char::from(byte), sink);
         }
         if self.need > 0 && byte & 0xc0 == 0x80 {
@@ -436,7 +413,6 @@ impl Tokenizer {
             0xe0..=0xef => 3,
             0xf0..=0xf4 => 4,
             _ => {
-                self.beyond = Beyond::Broken;
                 return self.character(char::from(byte), sink);
             }
         };
@@ -448,7 +424,6 @@ impl Tokenizer {
     fn end_wide(&mut self, sink: &mut impl Sink) {
         if self.need > 0 {
             self.need = 0;
-            self.beyond = Beyond::Broken;
             for at in 0..usize::from(self.have) {
                 self.character(char::from(self.wide[at]), sink);
             }

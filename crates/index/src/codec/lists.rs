@@ -3,8 +3,8 @@
 //! ```text
 //! chunk list, part:   run*
 //!                     run: │ MD5 16 B │ varint len·2 + more │ if more: varint count·2 + constant │
-//! signature, part:    │ level u8 │ width u8 │ varint count │ count fields of `width` bits │
-//!                     low bits first, zero-padded
+//! signature, part:    │ level u8 │ width + 128·known u8 │ if known: repeats u8 │ varint count │
+//!                     count fields of `width` bits, low bits first, zero-padded │
 //! ```
 //!
 //! A chunk costs 18 bytes: lengths of 64 to 8191 take two varint bytes, and a run of one ordinary
@@ -15,7 +15,7 @@
 //! Parts are at most [`PART`] bytes: with the key and redb's offsets that fills a 4096-byte page,
 //! and a list of gigabytes is read and written page by page.
 
-use resemble_core::{ChunkHash, ChunkList, ChunkRun, Fingerprint, Signature};
+use resemble_core::{ChunkHash, ChunkList, ChunkRun, Fingerprint, Repeats, Signature};
 
 use super::varint::{Reader, put};
 use super::{Malformed, bits};
@@ -78,8 +78,11 @@ pub(crate) fn run(reader: &mut Reader<'_>) -> Option<ChunkRun> {
     })
 }
 
-/// Bytes of a signature part before its fields: level, width, and a count below 2^14.
-const SIGNATURE_HEAD: usize = 4;
+/// Bytes of a signature part before its fields: level, width, repeats, and a count below 2^14.
+const SIGNATURE_HEAD: usize = 5;
+
+/// The bit of `width` that says that the repeats are known.
+const KNOWN: u8 = 0x80;
 
 /// Calls `part` with each part of the signature in order; not at all if it has no fingerprints
 /// and level 0.
@@ -106,7 +109,8 @@ pub(crate) fn encode_signature<E>(
         let (now, later) = rest.split_at(fit.min(rest.len()));
         out.clear();
         out.push(signature.level);
-        out.push(width as u8);
+        out.push(width as u8 | signature.repeats.map_or(0, |_| KNOWN));
+        out.extend(signature.repeats.map(|repeats| repeats.0));
         put(&mut out, now.len() as u64);
         let mut writer = bits::Writer::new(&mut out);
         for fingerprint in now {
@@ -122,27 +126,52 @@ pub(crate) fn encode_signature<E>(
 /// Appends the fingerprints of one part and sets the level.
 pub(crate) fn decode_signature(part: &[u8], signature: &mut Signature) -> Result<(), Malformed> {
     let fingerprints = &mut signature.fingerprints;
-    signature.level = each_fingerprint(part, |fingerprint| fingerprints.push(fingerprint))?;
+    let head = each_fingerprint(part, |fingerprint| fingerprints.push(fingerprint))?;
+    (signature.level, signature.repeats) = (head.level, head.repeats);
     Ok(())
 }
 
-/// Calls `found` with each fingerprint of one part, in order; returns the level.
+/// What a part of a signature begins with.
+pub(crate) struct PartHead {
+    level: u8,
+    width: u32,
+    repeats: Option<Repeats>,
+    /// Fingerprints in it.
+    pub(crate) count: u16,
+}
+
+impl PartHead {
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        let (level, width) = (reader.byte()?, reader.byte()?);
+        let repeats = match width & KNOWN {
+            0 => None,
+            _ => Some(Repeats(reader.byte()?)),
+        };
+        Some(Self {
+            level,
+            width: u32::from(width & !KNOWN),
+            repeats,
+            count: reader.u16()?,
+        })
+    }
+}
+
+/// Calls `found` with each fingerprint of one part, in order; returns what it begins with.
 pub(crate) fn each_fingerprint(
     part: &[u8],
     found: impl FnMut(Fingerprint),
-) -> Result<u8, Malformed> {
+) -> Result<PartHead, Malformed> {
     let malformed = Malformed("signatures");
     let mut reader = Reader(part);
-    let mut head = || Some((reader.byte()?, u32::from(reader.byte()?), reader.u16()?));
-    let (level, width, count) = head().ok_or(malformed)?;
-    let count = usize::from(count);
+    let head = PartHead::read(&mut reader).ok_or(malformed)?;
+    let (count, width) = (usize::from(head.count), head.width);
     if width > 64 || reader.0.len() != bits::bytes(count * width as usize) {
         return Err(malformed);
     }
     (0..count)
         .map(|field| Fingerprint(bits::get(reader.0, field * width as usize, width)))
         .for_each(found);
-    Ok(level)
+    Ok(head)
 }
 
 #[cfg(test)]
@@ -205,10 +234,13 @@ mod tests {
             level in 0u8..43,
             wide in 0u32..=64,
             values in prop::collection::vec(any::<u64>(), 0..3000),
+            repeats in any::<Option<u8>>(),
         ) {
             let mask = if wide == 64 { u64::MAX } else { (1 << wide) - 1 };
-            let fingerprints = values.into_iter().map(|v| Fingerprint(v & mask)).collect();
-            let signature = Signature { level, fingerprints };
+            let fingerprints: Vec<_> = values.into_iter().map(|v| Fingerprint(v & mask)).collect();
+            // Nothing is kept of a text without words.
+            let repeats = repeats.filter(|_| level > 0 || !fingerprints.is_empty()).map(Repeats);
+            let signature = Signature { level, fingerprints, repeats };
             let mut back = Signature::default();
             for part in parts_of_signature(&signature) {
                 prop_assert!(part.len() <= PART, "{}", part.len());

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use resemble_core::{
     ByteLen, ChunkHash, ChunkList, ChunkRun, ContentDigest, ContentKind, Digest, Fingerprint,
-    Params, Signature, WordsDigest,
+    Params, Repeats, Signature, WordsDigest,
 };
 use resemble_index::{
     Change, ContentRef, FileStat, FsId, Index, NewState, Options, Snapshot, Timestamp,
@@ -52,6 +52,7 @@ pub(crate) fn digest(name: u64, chunks: &[u32], fingerprints: &[u64]) -> Digest 
         signature: Signature {
             level: 5,
             fingerprints: distinct.into_iter().map(Fingerprint).collect(),
+            repeats: name.is_multiple_of(3).then_some(Repeats(name as u8)),
         },
         words: name
             .is_multiple_of(2)

@@ -13,7 +13,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use resemble_core::params::{ChunkParams, SamplingParams};
 use resemble_core::{
     ByteLen, ChunkHash, ChunkList, ChunkRun, ContentDigest, ContentKind, Digest, Fingerprint,
-    Params, Signature, WordsDigest,
+    Params, Repeats, Signature, WordsDigest,
 };
 use serde::{Deserialize, Serialize};
 
@@ -122,6 +122,9 @@ pub struct WireDigest {
     /// The digest of its words, 32 hex digits, if it is a text of enough words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
+    /// The share of its shingles that a text has said before, in 255ths.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<u8>,
 }
 
 /// [`ContentKind`] on the wire.
@@ -170,6 +173,7 @@ impl From<&Digest> for WireDigest {
             chunks: BASE64.encode(runs),
             level: digest.signature.level,
             fingerprints: BASE64.encode(fingerprints),
+            repeats: digest.signature.repeats.map(|repeats| repeats.0),
             words: digest.words.map(|words| words.to_string()),
         }
     }
@@ -195,6 +199,7 @@ impl WireDigest {
             signature: Signature {
                 level: wire.level,
                 fingerprints: fingerprints(&wire.fingerprints, wire.level)?,
+                repeats: wire.repeats.map(Repeats),
             },
             words: wire
                 .words
@@ -317,6 +322,7 @@ mod tests {
             signature: Signature {
                 level,
                 fingerprints: fingerprints.iter().map(|f| Fingerprint(*f)).collect(),
+                repeats: Some(Repeats(level)),
             },
             words: None,
         }
@@ -409,6 +415,7 @@ mod tests {
                 level: 3,
                 fingerprints,
                 words: None,
+                repeats: None,
             };
             let _any = Digest::try_from(&wire);
         }

@@ -159,7 +159,7 @@ fn decode(record: &[u8]) -> Option<(u32, Kept)> {
 
 #[cfg(test)]
 mod tests {
-    use resemble_core::{ChunkHash, ChunkList, ChunkRun, Fingerprint, Signature};
+    use resemble_core::{ChunkHash, ChunkList, ChunkRun, Fingerprint, Repeats, Signature};
 
     use super::*;
 
@@ -181,6 +181,7 @@ mod tests {
                 fingerprints: (0..u64::from(n % 129))
                     .map(|f| Fingerprint(f << 27))
                     .collect(),
+                repeats: n.is_multiple_of(2).then_some(Repeats(n as u8)),
             },
             words: n.is_multiple_of(3).then_some(WordsDigest([n as u8; 16])),
             of_leader: None,

@@ -44,6 +44,7 @@ fn content(names: &[u8]) -> (ChunkList, Signature) {
         Signature {
             level: 5,
             fingerprints,
+            repeats: None,
         },
     )
 }

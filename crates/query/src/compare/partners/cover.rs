@@ -64,6 +64,7 @@ impl Cover {
         let signature = Signature {
             level,
             fingerprints,
+            repeats: subject.signature.repeats,
         };
         let together = Sketch {
             size: subject.size,
