@@ -35,13 +35,27 @@ impl PairDraft<'_> {
         }
     }
 
-    /// What is left of the score without common text.
+    /// What is left of the score without common text. A score that is the share of what is rare
+    /// has none of that in it: there it is that of the containment.
     fn discount(&self) -> Discount {
-        let rarity = self.matched.rarity;
-        rarity.map_or_else(Discount::default, |rarity| {
-            let left = Fraction::from(rarity.discounted(self.score));
-            Counts::in_words(Fraction::from(self.score), left, rarity.contents)
-        })
+        let Match {
+            measures,
+            rare,
+            rarity,
+            read,
+            ..
+        } = self.matched;
+        let Some(rarity) = rarity else {
+            return Discount::default();
+        };
+        let raw = if rare.is_some() {
+            let read = read.map(|(containment, _)| containment);
+            measures.containment().or(read).unwrap_or(self.score)
+        } else {
+            self.score
+        };
+        let left = Fraction::from(rarity.discounted(raw));
+        Counts::in_words(Fraction::from(raw), left, rarity.contents)
     }
 
     /// The order of rows.

@@ -5,7 +5,7 @@
 //! * Measures are the definitions to four digits, in words and in bytes.
 //! * Related texts are found and strangers are not; case, line width and markup hide nothing.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use resemble_core::Relation;
@@ -398,6 +398,38 @@ fn rare_text_sorts_before_frames() {
         value(first.score).is_some_and(|score| score > 2.0 * second),
         "{first:?}, then {second}"
     );
+}
+
+/// What sorts a row does not change what is said of it.
+#[test]
+fn the_discount_of_a_row_is_that_of_its_containment_however_rows_are_sorted() {
+    let mut scene = Scene::new();
+    let frame = prose(40, 0, 200);
+    for page in 0..100 {
+        let own = prose(50 + page, 0, 200);
+        scene.write(&format!("page-{page:02}.txt"), format!("{frame}{own}"));
+    }
+    scene.scan();
+    let asked = Asked {
+        scene,
+        files: Vec::new(),
+    };
+    let discounts = |score| {
+        let answer = asked.pairs(|options| options.score = score);
+        let rows = answer.rows.into_iter();
+        let all = rows.map(|row| {
+            (
+                (row.a.lossy().into_owned(), row.b.lossy().into_owned()),
+                row,
+            )
+        });
+        all.map(|(pair, row)| (pair, (row.a_in_b, row.b_in_a, row.discount)))
+            .collect::<BTreeMap<_, _>>()
+    };
+    let by_containment = discounts(PairScore::Containment);
+    let told = by_containment.values().filter(|row| row.2.reason.is_some());
+    assert!(told.count() > 100);
+    assert_eq!(discounts(PairScore::Discounted), by_containment);
 }
 
 /// Cuts know bytes and not letters, and disks lose some.
