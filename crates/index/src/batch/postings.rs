@@ -4,23 +4,24 @@
 //! limit have, with their number. A small batch looks up just the keys it touches: those of new
 //! contents gain, those of dead contents lose. A large one would look up millions, so it only
 //! notes that the set is out of date; the next small batch, or the merge that ends a bulk load,
-//! counts all keys in one pass over the sorted postings (about 10 ns each). An index with no more
+//! counts all keys in one pass over the sorted postings (about 10 ns each). Of a dead text that
+//! has more postings than its signature has fingerprints, each key of the set is looked up. An index with no more
 //! contents than the limit has no boilerplate, and nothing is counted.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use resemble_core::{ContentId, Digest};
+use resemble_core::{ContentId, Digest, Fingerprint};
 
 use super::contents::Settled;
 use super::{Refusal, Writing};
 use crate::fault::Fault;
 use crate::schema::{self, PostingKind};
 use crate::segments::block::Posting;
-use crate::segments::read::{Lists, Scan};
+use crate::segments::read::{Lists, Scan, has};
 use crate::segments::write::{Merge, Source, delete, write};
 use crate::segments::{Segment, plan};
-use crate::snapshot::{Inner, Snapshot};
+use crate::snapshot::{Inner, OpenSegment, Snapshot};
 use crate::state::{Boilerplate, changed_keys};
 use crate::store::ReadableTableMetadata;
 
@@ -340,7 +341,11 @@ fn count(writing: &mut Writing<'_>, new: &New, killed: &[ContentId]) -> Result<(
     let forgetting = if known == 0 {
         0
     } else {
-        killed.len() as u64 * 10
+        let mut dense = 0;
+        for &content in killed {
+            dense += u64::from(is_dense(writing, content)?);
+        }
+        killed.len() as u64 * 10 + dense * known
     };
     let looking_up = (new.len() as u64 * segments + forgetting) * LOOKUP;
     if writing.counters.uncounted || looking_up > stored {
@@ -378,6 +383,37 @@ fn count(writing: &mut Writing<'_>, new: &New, killed: &[ContentId]) -> Result<(
     publish(writing, counts)
 }
 
+/// Whether a killed content has more postings than its signature has fingerprints.
+fn is_dense(writing: &Writing<'_>, content: ContentId) -> Result<bool, Fault> {
+    let row = writing.before.inner.content(content)?;
+    let posted = row.map_or(0, |row| row.fingerprints as usize);
+    Ok(posted > writing.before.signature_raw(content)?.fingerprints.len())
+}
+
+/// The fingerprints of a killed content that its signature has not, among those that are
+/// boilerplate.
+fn denser_than(
+    writing: &Writing<'_>,
+    content: ContentId,
+    level: u8,
+    known: &HashMap<u64, u32>,
+) -> Result<Vec<u64>, Fault> {
+    let is_in =
+        |segment: &&OpenSegment| (segment.row.first..=segment.row.last).contains(&content.0);
+    let segment = writing.before.segments().iter().find(is_in);
+    let Some(table) = segment.and_then(|segment| segment.table(PostingKind::Fingerprint)) else {
+        return Ok(Vec::new());
+    };
+    let sparse = |key: u64| Fingerprint(key).level() >= level;
+    let mut found = Vec::new();
+    for &key in known.keys().filter(|&&key| !sparse(key)) {
+        if has(table, (key, content.0))? {
+            found.push(key);
+        }
+    }
+    Ok(found)
+}
+
 /// The keys of a killed content lose one.
 fn forget(
     writing: &Writing<'_>,
@@ -389,6 +425,11 @@ fn forget(
     let signature = writing.before.signature_raw(content)?;
     let mut chunk_keys: Vec<_> = posted(&chunks).collect();
     let mut fingerprints: Vec<_> = signature.fingerprints.iter().map(|print| print.0).collect();
+    if is_dense(writing, content)? {
+        let known = counts.of_mut(PostingKind::Fingerprint);
+        let denser = denser_than(writing, content, signature.level, known)?;
+        fingerprints.extend(denser);
+    }
     for (kind, keys) in [
         (PostingKind::Chunk, &mut chunk_keys),
         (PostingKind::Fingerprint, &mut fingerprints),

@@ -95,6 +95,17 @@ impl<'a> Lookup<'a> {
     }
 }
 
+/// Whether a segment has a posting: that of a dead content, too.
+pub(crate) fn has(table: &PostingTable, posting: Posting) -> Result<bool, Fault> {
+    let mut cursor = table.upper_bound(Bound::Included(posting))?;
+    let Some((first, block)) = cursor.peek_prev()? else {
+        return Ok(false);
+    };
+    let mut found = Vec::new();
+    Block::parse(first.value().0, block.value())?.find(posting.0, &mut found);
+    Ok(found.binary_search(&posting.1).is_ok())
+}
+
 /// Looks up ascending keys in several segments, oldest first, and leaves out the dead.
 pub(crate) struct Lists<'a> {
     lookups: Vec<Lookup<'a>>,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use resemble_core::{ChunkRun, ContentId, Params};
+use resemble_core::{ChunkRun, ContentId, Fingerprint, Params};
 use resemble_index::{Change, Index, MergeWork, Options, PostingKind, Snapshot};
 
 use crate::made::{chunk_key, digest, memory, open, posting_rows, read, sound};
@@ -288,4 +288,53 @@ fn a_bulk_load_answers_at_once_and_counts_at_its_end() {
         [(0, 3000), (1, 3001)]
     );
     assert_eq!(snapshot.boilerplate_limit(), 1200);
+}
+
+/// Of a large text more is posted than is kept as its signature: who goes takes all of it along.
+#[test]
+fn what_goes_is_counted_no_more_however_dense_its_postings_are() {
+    let options = Options {
+        boilerplate_limit: 30,
+        ..Options::default()
+    };
+    let index = Index::in_memory_with(&Params::default(), &options).unwrap();
+    let mut random = Random::new(5);
+    // Samples of a text, one shingle in eight.
+    let mut sample = move || random.draw() >> (64 - Fingerprint::BITS);
+    let common: Vec<u64> = (0..40).map(|_| sample()).collect();
+    let mut random = Random::new(6);
+    let mut live: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    let mut contents = 0;
+    for batch in 0..60 {
+        let mut changes = Vec::new();
+        for _ in 0..=random.below(6) {
+            let name = random.below(50) as u64;
+            if random.below(4) == 0 {
+                live.remove(&name);
+                changes.push(Change::Remove(format!("/{name}").into()));
+                continue;
+            }
+            let of_common = common.iter().filter(|_| random.below(5) > 0).copied();
+            let mut prints: Vec<u64> = of_common.collect();
+            prints.extend((0..random.below(200)).map(|_| sample()));
+            contents += 1;
+            let mut digest = digest(contents, &[name as u32], &prints);
+            digest.signature.level = 3;
+            live.insert(name, prints);
+            changes.push(read(format!("/{name}"), name + 1, digest));
+        }
+        index.apply(changes).unwrap();
+        let mut counts: BTreeMap<u64, u32> = BTreeMap::new();
+        for print in live.values().flatten() {
+            *counts.entry(*print).or_default() += 1;
+        }
+        let is_counted = live.len() > 30;
+        counts.retain(|_, count| is_counted && *count > 30);
+        let expected: Vec<(u64, u32)> = counts.into_iter().collect();
+        assert_eq!(
+            sound(&index).boilerplate(PostingKind::Fingerprint),
+            expected,
+            "{batch}"
+        );
+    }
 }
