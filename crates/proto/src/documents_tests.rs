@@ -151,6 +151,7 @@ fn dirs() -> DirsDocument {
     let body = SimilarDirs {
         pairs: vec![DirRow {
             estimate: false,
+            interval: None,
             a: "x".into(),
             b: "y".into(),
             a_in_b: half(),
@@ -174,6 +175,7 @@ fn dirs() -> DirsDocument {
 fn groups() -> GroupsDocument {
     let member = Member {
         estimate: false,
+        interval: None,
         path: "v1".into(),
         size: 3,
         mtime: -5,
@@ -205,6 +207,7 @@ fn groups() -> GroupsDocument {
             members: vec![member],
             links: vec![Link {
                 estimate: false,
+                interval: None,
                 layer: crate::message::Layer::Bytes,
                 a: "v1".into(),
                 b: "v2".into(),

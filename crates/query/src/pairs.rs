@@ -15,6 +15,7 @@
 //! 3. What stands for files (`renditions`) is among the contents. Whatever two files are met by,
 //!    the best of it is their row (`meet`).
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
@@ -149,6 +150,9 @@ pub fn pairs_with_parts(
     let unread_texts = std::mem::take(&mut texts.unread);
     let in_large_families = std::mem::take(&mut texts.in_large_families);
     let of_tables: Vec<DraftPair> = texts.tables().collect();
+    let were_read: Vec<bool> = (0..block.kept.len())
+        .map(|place| texts.has(place))
+        .collect();
     // All texts at once are most of what a question takes; what follows needs them no more.
     drop(texts);
     let mut further = WorkerPairs::default();
@@ -174,7 +178,16 @@ pub fn pairs_with_parts(
     let (measured, unread) = prover.prove(&drafts)?;
     for (draft, measured) in drafts.iter().zip(measured) {
         snapshot.stop().go_on()?;
-        let pair = (&block.kept[draft.a], &block.kept[draft.b]);
+        // What is left of a text that was read is no sample of it.
+        let whole = |place: usize| {
+            let kept = &block.kept[place];
+            if measured.is_some() || !were_read[place] {
+                return Ok(Cow::Borrowed(kept));
+            }
+            kept.whole_again(snapshot).map(Cow::Owned)
+        };
+        let (a, b) = (whole(draft.a)?, whole(draft.b)?);
+        let pair = (&*a, &*b);
         let by_kinship =
             request.score == PairScore::Discounted && question.are_judged_by_windows(pair);
         let kinship = by_kinship.then(|| kinships.kinship((draft.a, draft.b)));

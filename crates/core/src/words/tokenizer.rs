@@ -412,9 +412,7 @@ impl Tokenizer {
             0xc2..=0xdf => 2,
             0xe0..=0xef => 3,
             0xf0..=0xf4 => 4,
-            _ => {
-                return self.character(char::from(byte), sink);
-            }
+            _ => return self.character(char::from(byte), sink),
         };
         (self.wide[0], self.have) = (byte, 1);
     }

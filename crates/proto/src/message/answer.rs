@@ -337,6 +337,18 @@ pub struct EstimateInterval {
     pub resemblance: [Fraction; 2],
 }
 
+impl EstimateInterval {
+    /// The same pair seen from b.
+    #[must_use]
+    pub const fn swapped(self) -> Self {
+        Self {
+            a_in_b: self.b_in_a,
+            b_in_a: self.a_in_b,
+            ..self
+        }
+    }
+}
+
 impl From<Interval> for EstimateInterval {
     fn from(interval: Interval) -> Self {
         let ends = |ends: Option<(Score, Score)>| {

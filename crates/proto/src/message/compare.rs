@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
 use crate::message::answer::relation_word;
-use crate::message::{Discount, MeasureUnit, Parts, Scope};
+use crate::message::{Discount, EstimateInterval, MeasureUnit, Parts, Scope};
 use crate::number::Fraction;
 use crate::path::{PathText, fields};
 
@@ -149,6 +149,21 @@ pub struct FiguresTold {
     /// The figures are estimates; else they are those of the contents.
     #[serde(default)]
     pub estimate: bool,
+    /// Where the figures lie, if they are estimates of two files; else absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<EstimateInterval>,
+}
+
+impl FiguresTold {
+    /// The same of the two files the other way round.
+    #[must_use]
+    pub fn swapped(self) -> Self {
+        Self {
+            relation: self.relation.map(Relation::swapped),
+            interval: self.interval.map(EstimateInterval::swapped),
+            ..self
+        }
+    }
 }
 
 /// A further partner of a row's file.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::message::Scope;
+use crate::message::{EstimateInterval, Scope};
 use crate::number::Fraction;
 use crate::path::{PathText, fields};
 
@@ -50,6 +50,10 @@ pub struct DirRow {
     /// JSON only if true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimate: bool,
+    /// Where the figures lie, if an estimate is part of them and such estimates are not very many;
+    /// else absent. There is no resemblance of directories.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<EstimateInterval>,
     /// Whether every file of each has an equal in the other. In JSON only if true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub identical: bool,

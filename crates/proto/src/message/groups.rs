@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
-use crate::message::{Discount, Layer, Parts, Scope};
+use crate::message::{Discount, EstimateInterval, Layer, Parts, Scope};
 use crate::number::Fraction;
 use crate::path::{PathText, fields};
 
@@ -159,6 +159,9 @@ pub struct Member {
     /// The figures are estimates; else they are those of the contents. In JSON only if true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimate: bool,
+    /// Where the figures lie, if they are estimates of two files; else absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<EstimateInterval>,
     /// The newest of `versions`. In JSON only if true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub newest: bool,
@@ -186,6 +189,9 @@ pub struct Link {
     /// The figures are estimates; else they are those of the contents. In JSON only if true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimate: bool,
+    /// Where the figures lie, if they are estimates of two files; else absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<EstimateInterval>,
     /// Which layer the figures are from. In JSON only if it is not the bytes.
     #[serde(default, skip_serializing_if = "Layer::is_bytes")]
     pub layer: Layer,
@@ -309,6 +315,7 @@ mod tests {
         let path = PathText::from_bytes([&[1; 4095][..], b"\xff"].concat());
         let member = Member {
             estimate: false,
+            interval: None,
             path: path.clone(),
             size: u64::MAX,
             mtime: i64::MIN,
@@ -319,6 +326,7 @@ mod tests {
         };
         let link = Link {
             estimate: false,
+            interval: None,
             a: path.clone(),
             b: path.clone(),
             a_in_b: Fraction::ONE,

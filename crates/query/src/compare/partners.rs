@@ -35,9 +35,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use resemble_core::hash::content::digest;
 use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::proof::{Provable, unit_of};
-use resemble_core::similarity::{self, Boilerplate, Prepared, Templates, Unit};
+use resemble_core::similarity::{self, Boilerplate, Interval, Prepared, Templates, Unit};
 use resemble_core::{ByteLen, ContentId, Measures, Relation, Score};
-use resemble_proto::message::{CompareOptions, FiguresTold, SoftError};
+use resemble_proto::message::{CompareOptions, EstimateInterval, FiguresTold, SoftError};
 use resemble_scan::parts::PartReader;
 
 use self::budget::{BeyondBudget, CostlyPair};
@@ -48,7 +48,7 @@ use super::files::{ComparedFiles, FilesMeet};
 use super::sides::{Content, Holders, Pieces, Sides};
 use super::wanted::evidence_keys;
 use crate::ask::{AskError, soft_error};
-use crate::judge::estimate::{enough_shared, estimate_prepared};
+use crate::judge::estimate::{enough_shared, estimate_prepared, shown_in};
 use crate::nominate::evidence::{Counts, Kept};
 use crate::parallel::{in_parallel, ordered};
 use crate::prove::exact::{Proven, judged, provable};
@@ -71,8 +71,9 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// What two files, by their contents, turned out to be.
-    fn of((a, b): (u32, u32), found: &Proven, estimate: bool) -> Self {
+    /// What two files, by their contents, turned out to be; `estimate`: by an estimate, and where the
+    /// true figures lie, if that is known.
+    fn of((a, b): (u32, u32), found: &Proven, estimate: Option<Interval>) -> Self {
         Self {
             a,
             b,
@@ -80,7 +81,10 @@ impl Link {
             told: FiguresTold {
                 relation: found.relation,
                 unit: found.unit.into(),
-                estimate,
+                estimate: estimate.is_some(),
+                interval: estimate
+                    .filter(|interval| *interval != Interval::default())
+                    .map(EstimateInterval::from),
             },
         }
     }
@@ -201,7 +205,7 @@ impl PartnerQuestion<'_> {
         let (candidates, of_members) = self.candidates(candidates, &is_subject);
         let beyond = self.beyond_budget(&candidates, &of_members, twins, &common)?;
         self.measure_all(&candidates, &is_subject, (&common, &beyond), &mut partners)?;
-        let of_members = self.by_members(&of_members, (&common, &beyond))?;
+        let of_members = self.by_members(&of_members, &beyond)?;
         let of_members = of_members.into_iter();
         let passed = of_members.filter(|(link, sizes)| self.passes(link, *sizes));
         partners.links.extend(passed.map(|(link, _)| link));
@@ -246,14 +250,14 @@ impl PartnerQuestion<'_> {
             } else {
                 Reading::Always
             };
-            let (found, is_estimate) = self.measure((&a, &b), reading, common, &mut errors);
-            Ok::<_, AskError>((Link::of(files, &found, is_estimate), errors))
+            let (found, estimate) = self.measure((&a, &b), reading, common, &mut errors);
+            Ok::<_, AskError>((Link::of(files, &found, estimate), errors))
         };
         for (twin, errors) in ordered(of_contents.len(), || (), measure)? {
             partners.twins.push(twin);
             partners.errors.extend(errors);
         }
-        let of_members = self.by_members(&of_members, (common, beyond))?;
+        let of_members = self.by_members(&of_members, beyond)?;
         let of_members = of_members.into_iter();
         partners.twins.extend(of_members.map(|(twin, _)| twin));
         Ok(())
@@ -295,13 +299,13 @@ impl PartnerQuestion<'_> {
                 } else {
                     Reading::IfPartners
                 };
-                let (found, is_estimate) = self.measure((&a, b), reading, common, errors);
+                let (found, estimate) = self.measure((&a, b), reading, common, errors);
                 // An estimate leaves boilerplate out by itself.
-                if !is_estimate && !self.has_own((&a, b), &found, common, errors) {
+                if estimate.is_none() && !self.has_own((&a, b), &found, common, errors) {
                     continue;
                 }
                 for &Candidate { files, .. } in of_pair {
-                    let link = Link::of(files, &found, is_estimate);
+                    let link = Link::of(files, &found, estimate);
                     if !self.passes(&link, found.sizes) {
                         continue;
                     }
@@ -341,15 +345,15 @@ impl PartnerQuestion<'_> {
         Ok(())
     }
 
-    /// What two contents are, and whether that is an estimate: by what was measured before, or by
-    /// what is in both if they can be read.
+    /// What two contents are, and where the figures lie if these are an estimate: by what was
+    /// measured before, or by what is in both if they can be read.
     fn measure(
         &self,
         (a, b): (&Ready, &Ready),
         reading: Reading,
         common: &CommonKeys,
         errors: &mut Vec<SoftError>,
-    ) -> (Proven, bool) {
+    ) -> (Proven, Option<Interval>) {
         let unit = unit_of(a.kept.kind, b.kept.kind, Unit::Words);
         let sizes = (a.kept.size, b.kept.size);
         if a.kept.id == b.kept.id {
@@ -361,25 +365,40 @@ impl PartnerQuestion<'_> {
                 sizes,
                 has_passage: false,
             };
-            return (same, false);
+            return (same, None);
         }
         let estimate = estimate_prepared(
             (&a.prepared, a.kept.kind),
             (&b.prepared, b.kept.kind),
             common,
         );
-        let estimated = || {
+        // The estimate leaves boilerplate out and says whether they are partners. What is shown of
+        // them is what every question shows.
+        let estimated = |reading: Reading| {
             let least = self.min_shared();
-            let relation = similarity::relation(false, sizes.0, sizes.1, &estimate, least);
-            let measures = estimate;
+            let relation = |of: &Measures| similarity::relation(false, sizes.0, sizes.1, of, least);
+            let (of_a, of_b) = (a.kept.sketch(), b.kept.sketch());
+            let shown = if reading == Reading::IfPartners {
+                None
+            } else {
+                Some(shown_in(
+                    Unit::Words,
+                    (&of_a, a.kept.kind),
+                    (&of_b, b.kept.kind),
+                ))
+            };
+            let measures = shown.map_or(estimate, |shown| shown.measures);
             let found = Proven {
-                relation,
+                relation: relation(&estimate).and(relation(&measures)),
                 measures,
                 unit,
                 sizes,
                 has_passage: false,
             };
-            (found, true)
+            (
+                found,
+                Some(shown.map_or_else(Interval::default, |shown| shown.interval)),
+            )
         };
         let is_read = match reading {
             Reading::Always => true,
@@ -387,7 +406,7 @@ impl PartnerQuestion<'_> {
             Reading::Never => false,
         };
         if !is_read {
-            return estimated();
+            return estimated(reading);
         }
         // Exact questions look at the contents, and say what cannot be read.
         let digest = |ready: &Ready| &self.content(ready.kept.id.0).digest;
@@ -398,20 +417,17 @@ impl PartnerQuestion<'_> {
             .filter(|_| !self.options.exact)
             .and_then(|measured| measured.kept_measures(digests.0, digests.1, unit));
         if let Some(kept) = kept {
-            return (judged(kept, sizes, self.min_shared()), false);
+            return (judged(kept, sizes, self.min_shared()), None);
         }
         if let (Some(a), Some(b)) = (self.content_of(a, errors), self.content_of(b, errors)) {
             let found = a.measure(b, Unit::Words);
             if let Some(measured) = measured {
                 measured.keep_measures(digests.0, digests.1, &found);
             }
-            (
-                judged(found, (a.size(), b.size()), self.min_shared()),
-                false,
-            )
+            (judged(found, (a.size(), b.size()), self.min_shared()), None)
         } else {
             self.has_unread.store(true, Ordering::Relaxed);
-            estimated()
+            estimated(Reading::Never)
         }
     }
 

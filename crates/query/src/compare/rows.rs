@@ -128,7 +128,7 @@ fn row(
         Some(FiguresTold {
             relation,
             unit,
-            estimate: false,
+            ..FiguresTold::default()
         })
     };
     let told = if unequal {

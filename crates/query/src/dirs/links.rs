@@ -53,8 +53,17 @@ pub(super) struct LinkEffort {
 #[derive(Debug, Default)]
 pub(super) struct FoundLinks {
     pub(super) links: Vec<Link>,
-    /// Pairs of places whose links are estimates.
-    pub(super) estimates: Vec<(u32, u32)>,
+    /// Those whose shares are estimates.
+    pub(super) estimates: Vec<EstimatedLink>,
+}
+
+/// Two places with an estimated link.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EstimatedLink {
+    pub(super) of: u32,
+    pub(super) to: u32,
+    /// How much less and more of each may be in the other, in millionths; `None`: nobody knows.
+    pub(super) slack: Option<[(u32, u32); 2]>,
 }
 
 /// The links between the contents of the scoped files, which they name by their places in
@@ -84,7 +93,14 @@ pub(super) fn between(
             found.links.push(Link { of, to, share });
         }
         if link.is_estimate {
-            found.estimates.push((a, b));
+            let slack = |share: u32, (low, high): (u32, u32)| {
+                (share.saturating_sub(low), high.saturating_sub(share))
+            };
+            let slack = link
+                .ends
+                .map(|[in_b, in_a]| [slack(link.a_in_b, in_b), slack(link.b_in_a, in_a)]);
+            let (of, to) = (a, b);
+            found.estimates.push(EstimatedLink { of, to, slack });
         }
     }
     found.links = best(found.links);

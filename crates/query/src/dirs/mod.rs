@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use resemble_core::tree::{Node, Pair, Share, fold};
 use resemble_core::{ContentId, Relation, Score};
 use resemble_index::Snapshot;
-use resemble_proto::message::{Answer, DirRow, DirsRequest, Scope};
+use resemble_proto::message::{Answer, DirRow, DirsRequest, EstimateInterval, Scope};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_scan::parts::PartReader;
@@ -219,8 +219,28 @@ fn row(trees: &Trees, pair: &Pair, first: Option<Node>) -> DirRow {
         bytes_a: pair.bytes_a,
         bytes_b: pair.bytes_b,
         estimate: trees.is_estimate(pair.a, pair.b),
+        interval: interval(trees, &pair),
         identical: trees.identical(pair.a, pair.b),
     }
+}
+
+/// Where the shares of two directories lie, if an estimate is part of them: as if the errors of all
+/// had one sign.
+fn interval(trees: &Trees, pair: &Pair) -> Option<EstimateInterval> {
+    if !trees.is_estimate(pair.a, pair.b) {
+        return None;
+    }
+    let ends = |shared: u64, all: u64, (less, more): (u64, u64)| {
+        let share = |bytes: u64| Share::of(bytes.min(all), all).millionths();
+        let ends = [share(shared.saturating_sub(less)), share(shared + more)];
+        ends.map(Fraction::from_millionths)
+    };
+    let [slack_a, slack_b] = trees.slack(pair.a, pair.b)?;
+    Some(EstimateInterval {
+        a_in_b: ends(pair.shared_a, pair.bytes_a, slack_a),
+        b_in_a: ends(pair.shared_b, pair.bytes_b, slack_b),
+        resemblance: [Fraction::NONE; 2],
+    })
 }
 
 /// Biggest saving first, then the larger containment, then a's, and the paths.

@@ -7,8 +7,9 @@ use resemble_core::tree::{Forest, Held, Holdings, Limits, Node};
 use resemble_core::{ByteLen, ContentId};
 use resemble_index::Snapshot;
 
-use super::links::FoundLinks;
+use super::links::{EstimatedLink, FoundLinks};
 use crate::ask::AskError;
+use crate::groups::near::MOST_ESTIMATES;
 use crate::scope::ScopedFiles;
 
 /// Levels of directories below a path of the question. What lies deeper counts with the directory
@@ -26,11 +27,10 @@ pub(super) struct Trees {
     /// Directories directly with a file that could not be read, ascending.
     unread: Vec<Node>,
     /// Linked contents of which only an estimate is known.
-    estimates: Vec<(u32, u32)>,
+    estimates: Vec<EstimatedLink>,
+    /// The bytes of each content.
+    sizes: Vec<u64>,
 }
-
-/// If there are more estimates, every pair of directories is taken for one.
-const MOST_ESTIMATES: usize = 10_000;
 
 impl Trees {
     /// The directories at and below `bases` that files of `scoped` lie in. `links` is asked for the
@@ -82,7 +82,8 @@ impl Trees {
         let mut unread: Vec<Node> = unread.into_iter().map(|at| nodes[at]).collect();
         unread.sort_unstable();
         Ok(Self {
-            holdings: Holdings::new(forest, sizes, &held, &links, Limits::default()),
+            holdings: Holdings::new(forest, sizes.clone(), &held, &links, Limits::default()),
+            sizes,
             paths,
             nodes: named.map(|(path, at)| (path, nodes[at])).collect(),
             unread,
@@ -100,19 +101,48 @@ impl Trees {
         self.nodes.get(at).copied()
     }
 
-    /// Whether an estimate is part of what two directories have in common.
+    /// Whether an estimate is part of what two directories have in common. If there are very many,
+    /// every two are taken for that.
     pub(super) fn is_estimate(&self, a: Node, b: Node) -> bool {
-        let counts = |here: Node, (of, to): (u32, u32), there: Node| {
-            let (has, holdings) = (Holdings::has, &self.holdings);
-            // What has an equal in the other counts by that.
-            let are_met = has(holdings, here, of) && has(holdings, there, to);
-            are_met && !(has(holdings, there, of) && has(holdings, here, to))
-        };
         self.estimates.len() > MOST_ESTIMATES
             || self
                 .estimates
                 .iter()
-                .any(|&link| counts(a, link, b) || counts(b, link, a))
+                .any(|link| self.counts(a, link, b) || self.counts(b, link, a))
+    }
+
+    /// How many bytes less and more of each directory may be in the other, by the estimates that
+    /// are part of that; `None`: nobody knows.
+    pub(super) fn slack(&self, a: Node, b: Node) -> Option<[(u64, u64); 2]> {
+        if self.estimates.len() > MOST_ESTIMATES {
+            return None;
+        }
+        let bytes = |of: u32, share: u32| {
+            (u128::from(self.sizes[of as usize]) * u128::from(share) / 1_000_000) as u64
+        };
+        let mut all = [(0, 0); 2];
+        for link in &self.estimates {
+            let is_swapped = !self.counts(a, link, b);
+            if is_swapped && !self.counts(b, link, a) {
+                continue;
+            }
+            let slack = link.slack?;
+            for (at, of) in [link.of, link.to].into_iter().enumerate() {
+                let sum = &mut all[at ^ usize::from(is_swapped)];
+                sum.0 += bytes(of, slack[at].0);
+                sum.1 += bytes(of, slack[at].1);
+            }
+        }
+        Some(all)
+    }
+
+    /// Whether the link of a content here with one there is part of what both have in common.
+    fn counts(&self, here: Node, link: &EstimatedLink, there: Node) -> bool {
+        let &EstimatedLink { of, to, .. } = link;
+        let (has, holdings) = (Holdings::has, &self.holdings);
+        // What has an equal in the other counts by that.
+        let are_met = has(holdings, here, of) && has(holdings, there, to);
+        are_met && !(has(holdings, there, of) && has(holdings, here, to))
     }
 
     /// Whether all files below both have been read, and every one has an equal below the other.

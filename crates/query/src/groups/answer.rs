@@ -161,8 +161,10 @@ fn cluster(shown: &Shown<'_>, group: Group, members: &[u32]) -> Result<Cluster, 
     let shape = Shape::of(&ties);
     let mut rows = Vec::new();
     for &place in members {
-        let link = to_center(place).map(HalfLink::swapped);
-        let shares = link.map_or(MeetingShares::ALL, |half| MeetingShares::of(&half));
+        let shares = match to_center(place).map(HalfLink::swapped) {
+            Some(link) => shown.of_link(&link)?,
+            None => MeetingShares::ALL,
+        };
         rows.push((place, member(snapshot, collection, place, shares)?));
     }
     rows.sort_by(|(a, one), (b, other)| {
@@ -205,7 +207,7 @@ fn cluster(shown: &Shown<'_>, group: Group, members: &[u32]) -> Result<Cluster, 
             collection.links.components[group.center as usize],
         )?,
         members: rows.into_iter().map(|(_, member)| member).collect(),
-        links: in_words(collection, links),
+        links: in_words(shown, links)?,
     })
 }
 
@@ -240,6 +242,7 @@ pub(super) fn member(
         a_in_b: shares.there,
         b_in_a: shares.back,
         estimate: shares.is_estimate,
+        interval: shares.interval,
         newest: false,
         copies: u64::from(collection.table.files(place)),
     })
@@ -281,8 +284,8 @@ pub(super) fn average(links: &[HalfLink]) -> Fraction {
 }
 
 /// Links as rows, best first; `a` has the lesser path.
-fn in_words(collection: &Collection, links: Vec<HalfLink>) -> Vec<Link> {
-    let rank = |place: u32| collection.table.rank(place);
+fn in_words(shown: &Shown<'_>, links: Vec<HalfLink>) -> Result<Vec<Link>, AskError> {
+    let rank = |place: u32| shown.collection.table.rank(place);
     let mut links: Vec<HalfLink> = links
         .into_iter()
         .map(|link| {
@@ -302,25 +305,26 @@ fn in_words(collection: &Collection, links: Vec<HalfLink>) -> Vec<Link> {
             rank(link.to),
         )
     });
-    links.iter().map(|link| row(collection, link)).collect()
+    links.iter().map(|link| row(shown, link)).collect()
 }
 
 /// A link as a row; `a` is the end it is seen from.
-pub(super) fn row(collection: &Collection, link: &HalfLink) -> Link {
-    let (a_in_b, b_in_a) = link.shares();
-    Link {
-        a: path(collection, link.from),
-        b: path(collection, link.to),
-        a_in_b,
-        b_in_a,
+pub(super) fn row(shown: &Shown<'_>, link: &HalfLink) -> Result<Link, AskError> {
+    let shares = shown.of_link(link)?;
+    Ok(Link {
+        a: path(shown.collection, link.from),
+        b: path(shown.collection, link.to),
+        a_in_b: shares.there,
+        b_in_a: shares.back,
         shared_bytes: link.shared(),
-        estimate: link.is_estimate(),
+        estimate: shares.is_estimate,
+        interval: shares.interval,
         layer: match link.matched_by() {
             By::Bytes => Layer::Bytes,
             By::Text | By::Whole(_) => Layer::Text,
         },
         discount: link.discount(),
-    }
+    })
 }
 
 /// Adds the identical sets and their totals.

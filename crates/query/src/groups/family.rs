@@ -89,8 +89,8 @@ pub(super) fn family(shown: &Shown<'_>, of: u32) -> Result<Groups, AskError> {
         members,
         links: links
             .iter()
-            .map(|link| answer::row(collection, link))
-            .collect(),
+            .map(|link| answer::row(shown, link))
+            .collect::<Result<_, _>>()?,
     });
     Ok(groups)
 }

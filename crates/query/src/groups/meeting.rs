@@ -5,16 +5,19 @@
 //! more than all its links; so the worst pair is chosen by estimates, and what is shown of it is
 //! measured.
 
-use resemble_core::{Measures, Relation, Score};
+use resemble_core::similarity::{Estimated, Interval, Unit};
+use resemble_core::{ContentId, Measures, Relation, Score};
 use resemble_index::Snapshot;
+use resemble_proto::message::EstimateInterval;
 use resemble_proto::number::Fraction;
 
 use super::Collection;
 use super::links::HalfLink;
 use super::solve::{Ignored, stripped};
+use super::table::Table;
 use crate::ask::AskError;
-use crate::judge::estimate::estimate;
-use crate::judge::matched::{all_words, match_of_wholes};
+use crate::judge::estimate::{estimate, shown_in, shown_whole};
+use crate::judge::matched::{all_words, match_of_wholes, shown_wholes};
 use crate::nominate::evidence::Kept;
 use crate::prove::many::PairProver;
 use crate::renditions::{Place, Rendition, is_same_text, renditions, same_words};
@@ -43,6 +46,8 @@ pub(super) struct MeetingShares {
     pub(super) there: Fraction,
     pub(super) back: Fraction,
     pub(super) is_estimate: bool,
+    /// Where an estimate lies, if that is known.
+    pub(super) interval: Option<EstimateInterval>,
 }
 
 impl MeetingShares {
@@ -51,23 +56,15 @@ impl MeetingShares {
         there: Fraction::ONE,
         back: Fraction::ONE,
         is_estimate: false,
+        interval: None,
     };
-
-    /// Of the ends of a link.
-    pub(super) fn of(link: &HalfLink) -> Self {
-        let (there, back) = link.shares();
-        Self {
-            there,
-            back,
-            is_estimate: link.is_estimate(),
-        }
-    }
 
     fn new(shares: (Option<Score>, Option<Score>), is_estimate: bool) -> Self {
         Self {
             there: Fraction::from(shares.0),
             back: Fraction::from(shares.1),
             is_estimate,
+            interval: None,
         }
     }
 }
@@ -76,19 +73,12 @@ impl Shown<'_> {
     /// What there is to compare of a content, without what is ignored: itself and what stands for
     /// it.
     pub(super) fn kept_of(&self, place: u32) -> Result<Vec<(Rendition, Kept)>, AskError> {
-        let id = self.collection.table.id(place);
-        let mut contents = vec![(Rendition::Own, id)];
-        if self.collection.text {
-            contents.extend(renditions(self.snapshot, Place::file(id))?);
-        }
-        let mut kept = Vec::new();
-        for (rendition, content) in contents {
-            if let Some(row) = self.snapshot.content(content)? {
-                let content = Kept::of(self.snapshot, &row)?;
-                kept.push((rendition, stripped(&self.collection.counts, content).0));
-            }
-        }
-        Ok(kept)
+        let table = &self.collection.table;
+        let all = all_of(self.snapshot, table.id(place), self.collection.text)?.into_iter();
+        let without_ignored = |content| stripped(&self.collection.counts, content).0;
+        Ok(all
+            .map(|(rendition, content)| (rendition, without_ignored(content)))
+            .collect())
     }
 
     /// How two files meet, measured as far as they can be read.
@@ -109,7 +99,7 @@ impl Shown<'_> {
                 ));
             }
         }
-        self.meeting(a, b, &|a, b| {
+        let met = self.meeting(a, b, &|a, b| {
             let row = |kept: &Kept| self.snapshot.content(kept.id);
             let (Some(row_a), Some(row_b)) = (row(a)?, row(b)?) else {
                 return Ok(None);
@@ -117,7 +107,37 @@ impl Shown<'_> {
             let least = Relation::MIN_SHARED;
             let proven = self.prover.measure(&row_a, &row_b, least)?;
             Ok(proven.map(|proven| proven.measures))
-        })
+        })?;
+        if met.is_estimate {
+            return Ok(self.shown((a.0, b.0))?.unwrap_or(met));
+        }
+        Ok(met)
+    }
+
+    /// The shares of the ends of a link: of an estimate what every question shows of two files that
+    /// it does not read.
+    pub(super) fn of_link(&self, link: &HalfLink) -> Result<MeetingShares, AskError> {
+        let (there, back) = link.shares();
+        let known = MeetingShares {
+            there,
+            back,
+            is_estimate: link.is_estimate(),
+            interval: None,
+        };
+        if !known.is_estimate {
+            return Ok(known);
+        }
+        Ok(self.shown((link.from, link.to))?.unwrap_or(known))
+    }
+
+    /// What is shown of two files that are not read, if their contents tell.
+    fn shown(&self, places: (u32, u32)) -> Result<Option<MeetingShares>, AskError> {
+        let Collection { table, text, .. } = self.collection;
+        let found = shown((self.snapshot, table, *text), places)?;
+        Ok(found.map(|Estimated { measures, interval }| MeetingShares {
+            interval: (interval != Interval::default()).then(|| interval.into()),
+            ..MeetingShares::new((measures.a_in_b, measures.b_in_a), true)
+        }))
     }
 
     /// How two files meet, by the pair of renditions that shares most; `measure` says what it knows
@@ -226,4 +246,63 @@ impl Shown<'_> {
         let is_worse = worst.0 != Fraction::NONE && worst.0 < linked.0;
         Ok(if is_worse { worst } else { linked })
     }
+}
+
+/// What there is to compare of a content: itself and what stands for it, if that is asked for.
+fn all_of(
+    snapshot: &Snapshot,
+    id: ContentId,
+    text: bool,
+) -> Result<Vec<(Rendition, Kept)>, AskError> {
+    let mut contents = vec![(Rendition::Own, id)];
+    if text {
+        contents.extend(renditions(snapshot, Place::file(id))?);
+    }
+    let mut kept = Vec::new();
+    for (rendition, content) in contents {
+        if let Some(row) = snapshot.content(content)? {
+            kept.push((rendition, Kept::of(snapshot, &row)?));
+        }
+    }
+    Ok(kept)
+}
+
+/// What every question shows of two files that it does not read: of the renditions by which they
+/// are compared what says most. `None`: no estimate.
+pub(super) fn shown(
+    (snapshot, table, text): (&Snapshot, &Table, bool),
+    (a, b): (u32, u32),
+) -> Result<Option<Estimated>, AskError> {
+    let of = |place| all_of(snapshot, table.id(place), text);
+    let (of_a, of_b) = (of(a)?, of(b)?);
+    let mut best: Option<Estimated> = None;
+    let mut parts = [None; 2];
+    for (one, in_a) in &of_a {
+        let is_compared = |other: Rendition| table.is_compared((a, *one), (b, other));
+        for (_, in_b) in of_b.iter().filter(|(other, _)| is_compared(*other)) {
+            let (sketch_a, sketch_b) = (in_a.sketch(), in_b.sketch());
+            let (side_a, side_b) = ((&sketch_a, in_a.kind), (&sketch_b, in_b.kind));
+            if one.is_whole() {
+                let found = shown_whole(Unit::Words, side_a, side_b, in_a.id == in_b.id);
+                parts[usize::from(*one == Rendition::WholeBytes)] = Some(found);
+            } else if in_a.id != in_b.id && !same_words(in_a.words, in_b.words) {
+                let found = shown_in(Unit::Words, side_a, side_b);
+                let score = |found: &Estimated| found.measures.containment();
+                if best.as_ref().is_none_or(|best| score(&found) > score(best)) {
+                    best = Some(found);
+                }
+            }
+        }
+    }
+    if parts.iter().all(Option::is_none) {
+        return Ok(best);
+    }
+    let wholes = (table.wholes(a), table.wholes(b));
+    let matched = shown_wholes(wholes.0, wholes.1, parts, Relation::MIN_SHARED);
+    Ok(matched.map(|matched| Estimated {
+        measures: matched.measures,
+        interval: matched
+            .interval
+            .map_or_else(Interval::default, |interval| *interval),
+    }))
 }

@@ -5,9 +5,11 @@
 
 use std::path::Path;
 
-use resemble_core::ContentId;
+use resemble_core::similarity::Estimated;
+use resemble_core::{ContentId, Score};
 use resemble_index::Snapshot;
 use resemble_proto::message::GroupsRequest;
+use resemble_proto::number::Fraction;
 use resemble_scan::parts::PartReader;
 
 use super::Room;
@@ -15,6 +17,7 @@ use super::common::common_pieces;
 pub(crate) use super::drafts::{MEASURED, MOST_WORK, TAKEN_APART};
 use super::held::JoinedLinks;
 use super::links::{HalfLink, Links};
+use super::meeting::shown;
 use super::solve::Solver;
 use super::table::Table;
 use super::terms::LinkTerms;
@@ -33,6 +36,23 @@ pub(crate) struct NearLink {
     pub(crate) b_in_a: u32,
     /// The shares are estimates; else they are those of the contents.
     pub(crate) is_estimate: bool,
+    /// Where both shares lie, if they are estimates and these are not too many.
+    pub(crate) ends: Option<[(u32, u32); 2]>,
+}
+
+/// Of more estimates it is not said where they lie: that is dear.
+pub(crate) const MOST_ESTIMATES: usize = 10_000;
+
+impl NearLink {
+    /// Takes over what is shown of two files that are not read.
+    fn show(&mut self, found: &Estimated) {
+        let millionths = |share: Option<Score>| Fraction::from(share).millionths().unwrap_or(0);
+        let Estimated { measures, interval } = found;
+        (self.a_in_b, self.b_in_a) = (millionths(measures.a_in_b), millionths(measures.b_in_a));
+        let ends = interval.a_in_b.zip(interval.b_in_a);
+        let in_millionths = |(low, high)| (millionths(Some(low)), millionths(Some(high)));
+        self.ends = ends.map(|(of_a, of_b)| [in_millionths(of_a), in_millionths(of_b)]);
+    }
 }
 
 /// Which links are asked for.
@@ -88,18 +108,27 @@ pub(crate) fn near_links(
     let mut join = |halves: &[HalfLink]| joined.join(halves);
     let of = (table.len(), snapshot.stop());
     let links = Links::of(solved.runs, of, &mut join, room, dir)?;
-    let (mut near, mut halves) = (Vec::new(), Vec::new());
+    let (mut near, mut halves, mut estimates) = (Vec::new(), Vec::new(), 0);
     for place in 0..table.len() {
         links.read(place, &mut halves)?;
         for half in halves.iter().filter(|half| half.from < half.to) {
             let tie = half.tie();
-            near.push(NearLink {
+            let mut link = NearLink {
                 a: table.id(half.from),
                 b: table.id(half.to),
                 a_in_b: tie.there.unwrap_or(0),
                 b_in_a: tie.back.unwrap_or(0),
                 is_estimate: half.is_estimate(),
-            });
+                ends: None,
+            };
+            estimates += usize::from(link.is_estimate);
+            if link.is_estimate && estimates <= MOST_ESTIMATES {
+                let found = shown((snapshot, &table, true), (half.from, half.to))?;
+                if let Some(found) = found {
+                    link.show(&found);
+                }
+            }
+            near.push(link);
         }
     }
     Ok(near)

@@ -1,7 +1,7 @@
 //! Measures of a pair from what is kept of both, by the estimate that fits their kinds.
 
 use resemble_core::similarity::{
-    self, Boilerplate, Estimated, NoBoilerplate, Prepared, Sketch, Unit,
+    self, Boilerplate, Estimated, Interval, NoBoilerplate, Prepared, Sketch, Unit,
 };
 use resemble_core::{ByteLen, ContentKind, Measures, Score};
 
@@ -59,6 +59,23 @@ pub(crate) fn shown_in(
     let texts = (a_kind, b_kind) == (ContentKind::Text, ContentKind::Text);
     similarity::estimate_with_interval(&a, &b, texts.then_some(unit), &NoBoilerplate)
         .below_identical()
+}
+
+/// [`shown_in`], of two wholes: of equal ones it is known.
+pub(crate) fn shown_whole(
+    unit: Unit,
+    a: (&Sketch<'_>, ContentKind),
+    b: (&Sketch<'_>, ContentKind),
+    are_equal: bool,
+) -> Estimated {
+    if !are_equal {
+        return shown_in(unit, a, b);
+    }
+    let measures = Measures::identical(a.0.size);
+    Estimated {
+        measures,
+        interval: Interval::of(&measures),
+    }
 }
 
 /// How far an estimated share of a content can be trusted, by its samples at this level.

@@ -5,7 +5,7 @@
 //! larger share; of equal figures those of the bytes.
 
 use resemble_core::similarity::discount::Rarity;
-use resemble_core::similarity::{self, Interval, LEAST_JUDGED, Unit, too_small};
+use resemble_core::similarity::{self, Estimated, Interval, LEAST_JUDGED, Unit, too_small};
 use resemble_core::{ByteLen, Measures, Relation, Score, rank};
 use resemble_proto::message::{Discount, Layer};
 
@@ -108,6 +108,22 @@ pub(crate) fn match_of_wholes(
     measures: [Option<Measures>; 2],
     min_shared: ByteLen,
 ) -> Option<Match> {
+    let found = |measures| Estimated {
+        measures,
+        interval: Interval::default(),
+    };
+    let found = measures.map(|measures| measures.map(found));
+    shown_wholes(ours, theirs, found, min_shared)
+}
+
+/// [`match_of_wholes`] with the interval of what is shown, which is that of the parts as if the
+/// errors of both had one sign.
+pub(crate) fn shown_wholes(
+    ours: [Option<WholeDigest>; 2],
+    theirs: [Option<WholeDigest>; 2],
+    found: [Option<Estimated>; 2],
+    min_shared: ByteLen,
+) -> Option<Match> {
     let digests = |sides: [Option<WholeDigest>; 2]| sides.map(|side| side.map(|side| side.digest));
     let size = |sides: [Option<WholeDigest>; 2]| sides.iter().flatten().map(|side| side.size).sum();
     let sizes: (ByteLen, ByteLen) = (size(ours), size(theirs));
@@ -126,38 +142,47 @@ pub(crate) fn match_of_wholes(
         return (!too_small(sizes.0)).then_some(same);
     }
     let bytes = |side: Option<WholeDigest>| side.map_or(0.0, |side| side.size.0 as f64);
-    let mut judged = [(0.0, 0.0); 3];
+    let mut judged = [JudgedShare::default(); 3];
     for at in 0..2 {
         let (a, b) = (ours[at], theirs[at]);
         let small = |side: Option<WholeDigest>| side.is_some_and(|side| side.size < LEAST_JUDGED);
         if small(a) || small(b) {
             continue;
         }
-        let found = measures[at];
-        let of =
-            |share: fn(&Measures) -> Option<Score>| found.as_ref().map_or(Some(Score::ZERO), share);
-        let shares = [
-            (of(|m| m.a_in_b), bytes(a)),
-            (of(|m| m.b_in_a), bytes(b)),
-            (of(|m| m.resemblance), bytes(a) + bytes(b)),
-        ];
-        for (sum, (share, weight)) in judged.iter_mut().zip(shares) {
-            if let Some(share) = share {
-                sum.0 += share.get() * weight;
-                sum.1 += weight;
-            }
+        // What only one of them has is not shared, and that is known.
+        let nothing = (Some(Score::ZERO), Some((Score::ZERO, Score::ZERO)));
+        let shares = found[at].map_or([nothing; 3], |Estimated { measures, interval }| {
+            [
+                (measures.a_in_b, interval.a_in_b),
+                (measures.b_in_a, interval.b_in_a),
+                (measures.resemblance, interval.resemblance),
+            ]
+        });
+        let weights = [bytes(a), bytes(b), bytes(a) + bytes(b)];
+        for ((judged, share), weight) in judged.iter_mut().zip(shares).zip(weights) {
+            judged.add(share, weight);
         }
     }
-    let share = |(shared, all): (f64, f64)| (all > 0.0).then(|| Score::new(shared / all));
+    let [in_a, in_b, of_both] = judged.map(JudgedShare::finish);
     let measures = Measures {
-        a_in_b: share(judged[0]),
-        b_in_a: share(judged[1]),
-        resemblance: share(judged[2]),
-        shared_bytes: measures.iter().flatten().map(|m| m.shared_bytes).sum(),
+        a_in_b: in_a.0,
+        b_in_a: in_b.0,
+        resemblance: of_both.0,
+        shared_bytes: found
+            .iter()
+            .flatten()
+            .map(|found| found.measures.shared_bytes)
+            .sum(),
+    };
+    let interval = Interval {
+        a_in_b: in_a.1,
+        b_in_a: in_b.1,
+        resemblance: of_both.1,
     };
     let relation = similarity::relation(false, sizes.0, sizes.1, &measures, min_shared);
     Some(Match {
         unit,
+        interval: (interval != Interval::default()).then(|| Box::new(interval)),
         ..Match::new(relation, Layer::Text, measures, sizes)
     })
 }
@@ -173,6 +198,41 @@ pub(crate) fn of_part(measures: Measures, part: ByteLen, sizes: (ByteLen, ByteLe
         b_in_a: Some(Score::new(in_a)),
         resemblance: Some(Score::new(shared / union.max(1.0))),
         ..measures
+    }
+}
+
+/// A share of several parts, and its interval if that is known of all of them.
+#[derive(Clone, Copy, Debug, Default)]
+struct JudgedShare {
+    shared: f64,
+    ends: (f64, f64),
+    all: f64,
+    is_unsure: bool,
+}
+
+impl JudgedShare {
+    fn add(&mut self, (share, ends): (Option<Score>, Option<(Score, Score)>), weight: f64) {
+        let Some(share) = share else {
+            return;
+        };
+        self.all += weight;
+        self.shared += share.get() * weight;
+        match ends {
+            Some((low, high)) => {
+                self.ends.0 += low.get() * weight;
+                self.ends.1 += high.get() * weight;
+            }
+            None => self.is_unsure = true,
+        }
+    }
+
+    fn finish(self) -> (Option<Score>, Option<(Score, Score)>) {
+        if self.all <= 0.0 {
+            return (None, None);
+        }
+        let of_all = |part: f64| Score::new(part / self.all);
+        let ends = (of_all(self.ends.0), of_all(self.ends.1));
+        (Some(of_all(self.shared)), (!self.is_unsure).then_some(ends))
     }
 }
 

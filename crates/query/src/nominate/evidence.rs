@@ -75,6 +75,18 @@ impl Kept {
         })
     }
 
+    /// The same with all that the index keeps, if some of it was left out.
+    pub(crate) fn whole_again(&self, snapshot: &Snapshot) -> Result<Self, ReadError> {
+        let mut whole = self.clone();
+        if let Some(row) = snapshot.content(self.id)? {
+            let Self {
+                chunks, signature, ..
+            } = Self::of(snapshot, &row)?;
+            (whole.chunks, whole.signature) = (chunks, signature);
+        }
+        Ok(whole)
+    }
+
     /// Without the chunks whose text is boilerplate by what is known of its samples. As with
     /// templates, the list has gaps then.
     pub(crate) fn without_common_chunks(&mut self, boilerplate: &dyn Boilerplate) {

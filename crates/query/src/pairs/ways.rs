@@ -1,11 +1,11 @@
 //! How two files meet: in one way or in several, of which the best is their row.
 
-use resemble_core::similarity::Unit;
-use resemble_core::{ContentId, ContentKind, Measures, Relation};
+use resemble_core::similarity::{Estimated, Unit};
+use resemble_core::{ContentId, ContentKind, Relation};
 use resemble_proto::message::MeasureUnit;
 
 use super::Question;
-use crate::judge::matched::{Match, match_of_wholes};
+use crate::judge::matched::{Match, shown_wholes};
 use crate::nominate::evidence::Kept;
 use crate::renditions::Rendition;
 
@@ -19,13 +19,16 @@ pub(super) type Met = ((ContentId, ContentId), Match);
 pub(super) enum Way {
     Whole(Match),
     /// By one of the wholes of both: of texts or of all else.
-    Part(usize, Measures),
+    Part(usize, Estimated),
 }
 
 impl Way {
     pub(super) fn swapped(self) -> Self {
         match self {
-            Self::Part(at, measures) => Self::Part(at, measures.swapped()),
+            Self::Part(at, Estimated { measures, interval }) => {
+                let (measures, interval) = (measures.swapped(), interval.swapped());
+                Self::Part(at, Estimated { measures, interval })
+            }
             Self::Whole(matched) => Self::Whole(Match {
                 relation: matched.relation.map(Relation::swapped),
                 measures: matched.measures.swapped(),
@@ -78,7 +81,7 @@ impl Question<'_> {
         let (mut best, mut parts) = (None::<&Match>, [None, None]);
         for (_, way) in ways {
             match way {
-                Way::Part(at, measures) => parts[*at] = Some(*measures),
+                Way::Part(at, found) => parts[*at] = Some(*found),
                 Way::Whole(found) => {
                     if best.is_none_or(|best| found.is_better_than(best)) {
                         best = Some(found);
@@ -91,7 +94,7 @@ impl Question<'_> {
                 self.renditions.wholes(owners.0),
                 self.renditions.wholes(owners.1),
             );
-            let mut found = match_of_wholes(a, b, parts, self.min_shared())?;
+            let mut found = shown_wholes(a, b, parts, self.min_shared())?;
             if self.request.unit == MeasureUnit::Bytes {
                 found.unit = Unit::Bytes;
             }

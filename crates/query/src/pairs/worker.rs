@@ -2,7 +2,7 @@
 
 use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::proof::{Proven, unit_of};
-use resemble_core::similarity::{self, Estimated, Proof};
+use resemble_core::similarity::{self, Estimated, Interval, Proof};
 use resemble_core::{ContentId, Measures, Relation, Score};
 use resemble_proto::message::{Layer, PairScore};
 
@@ -109,7 +109,13 @@ impl WorkerPairs {
         for (one, other) in question.meetings((a, b)) {
             if one.1.is_whole() {
                 let at = usize::from(one.1 == Rendition::WholeBytes);
-                self.keep(one.0, other.0, Way::Part(at, found.measures));
+                // Of equal words nothing is unsure.
+                let interval = found.interval.as_deref().copied();
+                let part = Estimated {
+                    measures: found.measures,
+                    interval: interval.unwrap_or_else(|| Interval::of(&found.measures)),
+                };
+                self.keep(one.0, other.0, Way::Part(at, part));
                 continue;
             }
             // What is shown nowhere needs no memory.
@@ -159,7 +165,9 @@ impl WorkerPairs {
                     continue;
                 }
                 let way = if one.1.is_whole() {
-                    Way::Part(usize::from(one.1 == Rendition::WholeBytes), measures)
+                    let interval = Interval::of(&measures);
+                    let part = Estimated { measures, interval };
+                    Way::Part(usize::from(one.1 == Rendition::WholeBytes), part)
                 } else if is_same_text(one.1, other.1, content.whole) {
                     // Equal is what they hold, and not the files.
                     let measures = all_words(&measures);

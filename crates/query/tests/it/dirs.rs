@@ -517,19 +517,40 @@ fn near_files_count_with_what_is_in_them() {
 
 #[test]
 fn what_is_gone_counts_by_its_estimate_and_is_marked() {
-    let mut scene = Scene::new();
-    for n in 0..3 {
-        let page = prose(20_200 + n, 5000);
-        scene.write(&format!("one/{n}"), &page);
-        scene.write(&format!("two/{n}"), edited(&page, n, 20));
-        for copy in ["same/a", "same/b"] {
-            scene.write(&format!("{copy}/{n}"), text(20_300 + n, 3000));
+    let scene = || {
+        let mut scene = Scene::new();
+        for n in 0..3 {
+            let page = prose(20_200 + n, 5000);
+            scene.write(&format!("one/{n}"), &page);
+            scene.write(&format!("two/{n}"), edited(&page, n, 20));
+            for copy in ["same/a", "same/b"] {
+                scene.write(&format!("{copy}/{n}"), text(20_300 + n, 3000));
+            }
         }
-    }
-    scene.scan();
+        scene.scan();
+        scene
+    };
+    let truth = all(&scene());
+    assert!(truth.iter().all(|row| row.interval.is_none()));
+    let truth = truth.iter().find(|row| row.a.as_path().ends_with("one"));
+    let truth = truth.expect("a row");
+    let scene = scene();
     fs::remove_file(scene.path("two/1")).expect("removed");
     fs::remove_file(scene.path("same/b/1")).expect("removed");
     for row in all(&scene) {
         assert_eq!(row.estimate, row.a.as_path().ends_with("one"), "{row:?}");
+        assert_eq!(row.interval.is_some(), row.estimate, "{row:?}");
+        let Some(interval) = row.interval else {
+            continue;
+        };
+        for ([low, high], share, truth) in [
+            (interval.a_in_b, row.a_in_b, truth.a_in_b),
+            (interval.b_in_a, row.b_in_a, truth.b_in_a),
+        ] {
+            assert!(low < share && share < high, "{row:?}");
+            assert!(low <= truth && truth <= high, "{row:?}, {truth:?}");
+            // What was measured is sure.
+            assert!(low > Fraction::from_millionths(500_000), "{row:?}");
+        }
     }
 }

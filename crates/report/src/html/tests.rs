@@ -44,6 +44,7 @@ fn nothing_ends_a_data_block_and_json_stays_the_same() {
 fn dirs(count: u64) -> DirsDocument {
     let row = |n: u64| DirRow {
         estimate: false,
+        interval: None,
         a: format!("/a/{n}").as_str().into(),
         b: format!("/b/{n}").as_str().into(),
         a_in_b: Fraction::from_millionths(500_000),

@@ -30,6 +30,7 @@ fn share(percent: u32) -> Fraction {
 fn member(path: &str, mtime: i64) -> Member {
     Member {
         estimate: false,
+        interval: None,
         path: path.into(),
         size: 100,
         mtime,
@@ -43,6 +44,7 @@ fn member(path: &str, mtime: i64) -> Member {
 fn link(a: &str, b: &str, percent: u32) -> Link {
     Link {
         estimate: false,
+        interval: None,
         layer: resemble_proto::message::Layer::Bytes,
         a: a.into(),
         b: b.into(),

@@ -126,6 +126,7 @@ fn discounts_have_columns() {
     };
     let link = |discount: &Discount| Link {
         estimate: discount.reason.is_none(),
+        interval: None,
         layer: resemble_proto::message::Layer::Bytes,
         a: "p".into(),
         b: "q".into(),

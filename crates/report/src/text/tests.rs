@@ -325,6 +325,7 @@ fn what_is_covered() {
 fn similar_directories() {
     let pair = |a: &str, b: &str, identical: bool| DirRow {
         estimate: !identical,
+        interval: None,
         a: a.into(),
         b: b.into(),
         a_in_b: share(100),
@@ -375,6 +376,7 @@ fn collection(body: Groups) -> GroupsDocument {
 fn the_steps_of_a_family() {
     let member = |path: &str, time: i64, newest| Member {
         estimate: false,
+        interval: None,
         path: path.into(),
         size: 2048,
         mtime: 1_700_000_000 + time * 86_400,
@@ -386,6 +388,7 @@ fn the_steps_of_a_family() {
     };
     let link = |a: &str, b: &str, score| Link {
         estimate: false,
+        interval: None,
         layer: resemble_proto::message::Layer::Bytes,
         a: a.into(),
         b: b.into(),
@@ -437,6 +440,7 @@ family  4 files, 8.0 KiB, average 80%, worst 3%
 fn sets_and_clusters() {
     let member = |path: &str, newest| Member {
         estimate: path == "v2",
+        interval: None,
         path: path.into(),
         size: 2048,
         mtime: 1_700_000_000,
@@ -457,6 +461,7 @@ fn sets_and_clusters() {
         members: vec![member("v1", false), member("v2", true)],
         links: vec![Link {
             estimate: false,
+            interval: None,
             layer: resemble_proto::message::Layer::Bytes,
             a: "v1".into(),
             b: "v2".into(),

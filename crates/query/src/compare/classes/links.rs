@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use resemble_core::{Measures, Relation, Score};
+use resemble_core::{Measures, Score};
 use resemble_proto::message::{CompareOptions, FiguresTold};
 
 use crate::compare::partners::Link;
@@ -94,12 +94,7 @@ impl Known<'_> {
             let (other, figures) = if side == 0 {
                 (link.b, (link.measures, link.told))
             } else {
-                let relation = link.told.relation.map(Relation::swapped);
-                let told = FiguresTold {
-                    relation,
-                    ..link.told
-                };
-                (link.a, (link.measures.swapped(), told))
+                (link.a, (link.measures.swapped(), link.told.swapped()))
             };
             add(other, Some(figures));
         }

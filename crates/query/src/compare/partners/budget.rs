@@ -137,8 +137,8 @@ impl PartnerQuestion<'_> {
                 Some(estimate((&of_a, a.kind), (&of_b, b.kind), common))
             }
             CostlyPair::Files(a, b) => {
-                let found = self.estimate_of_members((a, b), common)?;
-                found.map(|found| found.measures)
+                let found = self.estimate_of_members((a, b))?;
+                found.map(|(found, _)| found.measures)
             }
         };
         let score = measures.and_then(|measures| measures.containment());

@@ -3,16 +3,15 @@
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
-use resemble_core::similarity::Unit;
-use resemble_core::{ByteLen, ContentId, Measures};
+use resemble_core::similarity::{Estimated, Interval, Unit};
+use resemble_core::{ByteLen, ContentId};
 use resemble_index::ReadError;
 
 use super::budget::{BeyondBudget, CostlyPair};
 use super::{Link, PartnerQuestion};
 use crate::ask::AskError;
-use crate::compare::common::CommonKeys;
-use crate::judge::estimate::estimate;
-use crate::judge::matched::match_of_wholes;
+use crate::judge::estimate::shown_whole;
+use crate::judge::matched::shown_wholes;
 use crate::prove::archives::{Archives, OwnedFiles};
 use crate::prove::exact::Proven;
 use crate::prove::members::AloneSide;
@@ -37,7 +36,7 @@ impl PartnerQuestion<'_> {
     pub(super) fn by_members(
         &self,
         pairs: &[(u32, u32)],
-        (common, beyond): (&CommonKeys, &BeyondBudget),
+        beyond: &BeyondBudget,
     ) -> Result<Vec<SizedLink>, AskError> {
         let measured = self.pieces.measured().filter(|_| self.templates.is_empty());
         let mut archives = self.part_reader.map(|part_reader| {
@@ -55,15 +54,18 @@ impl PartnerQuestion<'_> {
                 }
                 _ => None,
             };
-            let is_estimate = proven.is_none();
-            let found = match proven {
-                Some(proven) => Some(proven),
-                None => self.estimate_of_members((a, b), common)?,
+            let found = if let Some(proven) = proven {
+                Some((proven, None))
+            } else {
+                if !is_beyond {
+                    self.has_unread.store(true, Ordering::Relaxed);
+                }
+                self.estimate_of_members((a, b))?
             };
-            if is_estimate && !is_beyond {
-                self.has_unread.store(true, Ordering::Relaxed);
-            }
-            let link = found.map(|found| (Link::of((a, b), &found, is_estimate), found.sizes));
+            let link = found.map(|(found, estimate)| {
+                let sizes = found.sizes;
+                (Link::of((a, b), &found, estimate), sizes)
+            });
             links.extend(link);
         }
         Ok(links)
@@ -73,18 +75,19 @@ impl PartnerQuestion<'_> {
     pub(super) fn estimate_of_members(
         &self,
         (a, b): (u32, u32),
-        common: &CommonKeys,
-    ) -> Result<Option<Proven>, AskError> {
+    ) -> Result<Option<(Proven, Option<Interval>)>, AskError> {
         let wholes = (self.files.wholes(a), self.files.wholes(b));
-        let mut measures: [Option<Measures>; 2] = [None, None];
-        for (at, found) in measures.iter_mut().enumerate() {
+        let mut shown: [Option<Estimated>; 2] = [None, None];
+        for (at, found) in shown.iter_mut().enumerate() {
             if let (Some(one), Some(other)) = (wholes.0[at], wholes.1[at]) {
+                let are_equal = one == other;
                 let (one, other) = (self.load(one)?, self.load(other)?);
                 let (of_one, of_other) = (one.sketch(), other.sketch());
-                *found = Some(estimate(
+                *found = Some(shown_whole(
+                    Unit::Words,
                     (&of_one, one.kind),
                     (&of_other, other.kind),
-                    common,
+                    are_equal,
                 ));
             }
         }
@@ -97,13 +100,24 @@ impl PartnerQuestion<'_> {
         };
         let digests = |wholes: [Option<u32>; 2]| wholes.map(|whole| whole.map(digest));
         let sides = (digests(wholes.0), digests(wholes.1));
-        let matched = match_of_wholes(sides.0, sides.1, measures, self.min_shared());
-        Ok(matched.map(|matched| Proven {
-            relation: matched.relation,
-            measures: matched.measures,
-            unit: matched.unit,
-            sizes: matched.sizes,
-            has_passage: matched.has_passage,
+        let matched = shown_wholes(sides.0, sides.1, shown, self.min_shared());
+        Ok(matched.map(|matched| {
+            let found = Proven {
+                relation: matched.relation,
+                measures: matched.measures,
+                unit: matched.unit,
+                sizes: matched.sizes,
+                has_passage: matched.has_passage,
+            };
+            (
+                found,
+                Some(
+                    matched
+                        .interval
+                        .map(|interval| *interval)
+                        .unwrap_or_default(),
+                ),
+            )
         }))
     }
 }

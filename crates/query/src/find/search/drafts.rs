@@ -15,13 +15,13 @@ use super::Search;
 use crate::ask::AskError;
 use crate::find::Wanted;
 use crate::find::prover::{SubjectSide, UnmeasuredPair};
-use crate::judge::estimate::shown_in;
+use crate::judge::estimate::{shown_in, shown_whole};
 use crate::judge::listing;
-use crate::judge::matched::Match;
+use crate::judge::matched::{Match, shown_wholes};
 use crate::nominate::evidence::{Counts, Kept};
 use crate::nominate::quotations::Passage;
 use crate::prove::members::ComparedSide;
-use crate::renditions::{Occurrence, Place, Rendition};
+use crate::renditions::{Occurrence, Place, Rendition, WholeDigest};
 
 /// A pair that is to be measured on the contents.
 pub(super) struct Draft {
@@ -198,8 +198,13 @@ impl Search<'_> {
             rarity: draft.rarity_of_all,
             ..draft.estimate.clone()
         };
-        let DraftSides::Contents(subject, _, row) = &draft.compared else {
-            return Ok(draft.estimate.clone());
+        let (subject, row) = match &draft.compared {
+            DraftSides::Contents(subject, _, row) => (subject, row),
+            DraftSides::Members(ComparedSide::Held(ours), (ComparedSide::Held(theirs), _)) => {
+                let found = self.shown_of_wholes(*ours, *theirs)?;
+                return Ok(found.unwrap_or_else(|| draft.estimate.clone()));
+            }
+            DraftSides::Members(..) => return Ok(draft.estimate.clone()),
         };
         let own = self.compared.get(&subject.rendition);
         let Some(own) = own.filter(|_| estimate.relation != Some(Relation::SameText)) else {
@@ -216,5 +221,36 @@ impl Search<'_> {
             interval: Some(Box::new(found.interval)),
             ..estimate
         })
+    }
+
+    /// What is shown of two places by what both hold, if that is not read.
+    fn shown_of_wholes(
+        &self,
+        ours: [Option<WholeDigest>; 2],
+        theirs: [Option<WholeDigest>; 2],
+    ) -> Result<Option<Match>, AskError> {
+        let mut found = [None; 2];
+        for (at, rendition) in [Rendition::WholeText, Rendition::WholeBytes]
+            .into_iter()
+            .enumerate()
+        {
+            let (Some(one), Some(other)) = (ours[at], theirs[at]) else {
+                continue;
+            };
+            let Some(own) = self.compared.get(&rendition) else {
+                return Ok(None);
+            };
+            let id = self.snapshot.content_by_digest(&other.digest)?;
+            let row = id.map(|id| self.snapshot.content(id)).transpose()?;
+            let Some(row) = row.flatten() else {
+                return Ok(None);
+            };
+            let kept = Kept::of(self.snapshot, &row)?;
+            let (a, b) = (own.kept.sketch(), kept.sketch());
+            let are_equal = one.digest == other.digest;
+            let unit = self.options.unit.into();
+            found[at] = Some(shown_whole(unit, (&a, own.kind), (&b, row.kind), are_equal));
+        }
+        Ok(shown_wholes(ours, theirs, found, self.min_shared))
     }
 }

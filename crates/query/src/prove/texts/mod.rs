@@ -32,7 +32,7 @@ use resemble_core::{ByteLen, ContentKind, Score, StopFlag, Stopped};
 use resemble_proto::message::SoftError;
 
 use crate::ask::AskError;
-use crate::nominate::evidence::{Kept, chunk_keys};
+use crate::nominate::evidence::{CHUNK, Kept};
 use crate::nominate::families::{LARGE, NEIGHBOURS};
 use crate::parallel::{in_parallel, ordered, threads};
 use crate::prove::contents::{ContentReader, WantedContent};
@@ -175,22 +175,22 @@ impl Texts {
         })
     }
 
-    /// Texts that were read need no samples. Their chunks are of use where what was not read has
-    /// them, too. And what was decoded is a text.
+    /// Of texts that were read those pieces are left that what was not read has, too. And what was
+    /// decoded is a text.
     pub(crate) fn take_over(&self, kept: &mut [Kept]) {
         let others = kept.iter().enumerate();
         let others = others.filter(|&(place, _)| !self.has(place));
-        let wanted: HashSet<u64> = others
-            .flat_map(|(_, content)| chunk_keys(&content.sketch()))
-            .collect();
+        let wanted: HashSet<u64> = others.flat_map(|(_, content)| content.pieces()).collect();
         for (place, content) in kept.iter_mut().enumerate() {
             if let Some(Some(size)) = self.decoded.get(place) {
                 (content.kind, content.size) = (ContentKind::Text, *size);
             }
             if self.has(place) {
-                content.signature.fingerprints = Vec::new();
+                let samples = &mut content.signature.fingerprints;
+                samples.retain(|sample| wanted.contains(&sample.0));
+                samples.shrink_to_fit();
                 let chunks = &mut content.chunks.0;
-                chunks.retain(|run| wanted.contains(&run.hash.posting_key()));
+                chunks.retain(|run| wanted.contains(&(run.hash.posting_key() | CHUNK)));
             }
         }
     }

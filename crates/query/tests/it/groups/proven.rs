@@ -252,6 +252,7 @@ fn what_cannot_be_read_is_an_estimate_and_says_so() {
     for link in &cluster.links {
         let gone = [&link.a, &link.b].map(|path| asked.name(path) == "v2");
         assert_eq!(link.estimate, gone.contains(&true), "{link:?}");
+        assert_eq!(link.interval.is_some(), link.estimate, "{link:?}");
         assert!(link.a_in_b > Fraction::from_millionths(700_000));
     }
     for member in &cluster.members {
