@@ -7,6 +7,8 @@ from collections import defaultdict
 CHECKED = 300  # rows of a verb that are computed again by the definition
 LARGE = 200_000  # bytes of a file at most that Python covers by runs of bytes
 FOUND = 0.25  # a pair that shares less need not be listed
+# How a page or drawing begins, or a part of one that was cut off at a tag: its markup is no text.
+MARKUP = re.compile(rb"\s*(<!DOCTYPE|<html|<\?xml|<svg|<head|<body|<!--|<(?=[^\0]{0,1023}</|/))", re.I)
 TAG = re.compile(rb"<(script|style)\b.*?</\1\s*>|<!--.*?-->|<[^>]*>", re.S | re.I)
 
 
@@ -24,7 +26,7 @@ class Exact:
         if known.exists():
             return known.read_bytes()
         data = self._data(name)
-        if re.match(rb"\s*(<!DOCTYPE|<html|<\?xml)", data[:200], re.I):
+        if MARKUP.match(data[:1024]):
             data = html.unescape(TAG.sub(b" ", data).decode("utf-8", "replace")).encode()
         return data
 
