@@ -380,7 +380,7 @@ pub fn listing(
         text,
         ..FindOptions::default()
     };
-    let (found, _) = search(snapshot, subject, &options, Wanted::Scores)?;
+    let (found, _) = search(snapshot, subject, &options, Wanted::Listed)?;
     let mut similar = found.similar;
     similar.retain(Similar::is_listed);
     let total = similar.len() + found.further;
@@ -393,8 +393,10 @@ pub fn listing(
 enum Wanted {
     /// Rows with everything that is known of them.
     Everything,
-    /// No discounts: a listing has no place for them.
+    /// No discounts: these rows have no place for them.
     Scores,
+    /// No discounts, and no rows that no listing has.
+    Listed,
 }
 
 /// The files of `scoped` that relate to the subject, best first: for a question with many subjects

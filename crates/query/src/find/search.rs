@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 
+use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::proof::unit_of;
 use resemble_core::similarity::{self, Boilerplate, Prepared, Sketch};
 use resemble_core::{ByteLen, ContentKind, Digest, Fingerprint, Measures, Relation, Score, words};
@@ -62,7 +63,7 @@ pub(super) fn search_in(
     let budget = match wanted {
         _ if options.exact => Budget::NONE,
         Wanted::Everything => Budget::QUESTION,
-        Wanted::Scores => Budget::LISTING,
+        Wanted::Scores | Wanted::Listed => Budget::LISTING,
     };
     let mut search = Search {
         snapshot,
@@ -147,7 +148,7 @@ impl Search<'_> {
         )?;
         let most = match self.wanted {
             Wanted::Everything => usize::MAX,
-            Wanted::Scores => COPIES_LISTED,
+            Wanted::Scores | Wanted::Listed => COPIES_LISTED,
         };
         self.further = self.further.max(counts.cut_copies(&mut nominees, most));
         let kept = payload.kept(digest.kind, snapshot.params());
@@ -313,6 +314,13 @@ impl Search<'_> {
             // An estimate leaves boilerplate out by itself; what is proven has it in.
             let rarity = pair.counts.rarity(pair.sketch, &other.sketch());
             let rarity_of_all = pair.counts.rarity_of_all(pair.sketch, &other.sketch());
+            let is_equal = found.relation == Some(Relation::SameText);
+            if self.wanted == Wanted::Listed
+                && !is_equal
+                && !pair.could_be_listed(&other.sketch(), &found.measures, rarity)
+            {
+                continue;
+            }
             let subject = SubjectSide::of(pair.rendition, pair.digest);
             self.drafts.push(Draft {
                 place: occurrence.place,
@@ -432,4 +440,38 @@ struct ContentPair<'a> {
     counts: &'a Counts,
     /// A rare passage that both may have.
     passage: Option<Passage>,
+}
+
+impl ContentPair<'_> {
+    /// Whether it may be listed when it is measured: the share of the subject will be discounted by
+    /// how rare the samples in common are, and that is known before. `rarity`: of what the estimate
+    /// is of.
+    fn could_be_listed(&self, b: &Sketch<'_>, estimate: &Measures, rarity: Option<Rarity>) -> bool {
+        let Some(rarity) = rarity else {
+            return true;
+        };
+        let a = self.sketch;
+        let level = a.signature.level.max(b.signature.level);
+        let is_common = |sample: &Fingerprint| Boilerplate::fingerprint(self.counts, *sample);
+        let count = |of: &Sketch<'_>, common: bool| {
+            let samples = of.signature.at_level(level);
+            samples.filter(|sample| is_common(sample) == common).count() as u64
+        };
+        let most = |share: Option<Score>, samples: u64| {
+            share.map_or(Score::ONE, |share| similarity::interval(share, samples).1)
+        };
+        let of_subject = most(estimate.a_in_b, count(a, false));
+        if rarity.discounted(of_subject).get() >= Relation::PARTLY {
+            return true;
+        }
+        // The share of the other is not discounted. What is common to the index is known of samples
+        // of the subject alone, so the subject has these.
+        let (common, rare) = (count(b, true), count(b, false));
+        let all = common + rare;
+        let in_common = Score::new(common as f64 / all.max(1) as f64);
+        let of_other = most(Some(in_common), all).get() + most(estimate.b_in_a, rare).get();
+        // The words in common may be rarer than the samples, if enough of these are rare.
+        let left = || self.counts.losses(a.signature, b.signature).1;
+        of_other >= Relation::MOSTLY || left() >= 1.0
+    }
 }

@@ -262,3 +262,37 @@ fn the_next_command_compares_by_what_this_one_measured() {
     assert_ne!(second, first);
     assert_eq!(second, compared(None).0);
 }
+
+/// Files that share a phrase with hundreds of others are no relatives, and a listing reads few of
+/// them to see that; `find` reads all.
+#[test]
+fn a_listing_reads_nothing_that_it_cannot_list() {
+    let phrase = prose(9, 700);
+    let mut scene = Scene::new();
+    for n in 0..400 {
+        let text = [&phrase[..], &prose(1000 + n, 2500)].concat();
+        scene.write(&format!("{n:03}"), text);
+    }
+    let subject_text = fs::read(scene.path("000")).expect("a file");
+    scene.write("version", edited(&subject_text, 1, 5));
+    scene.scan();
+    let measures = || {
+        scene.index.write_measures().expect("written");
+        let sizes = scene.index.table_sizes().expect("sizes");
+        sizes
+            .iter()
+            .find(|(name, _)| name == "measures")
+            .expect("a table")
+            .1
+            .rows
+    };
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let names =
+        |rows: &[Similar]| -> Vec<PathBuf> { rows.iter().map(|row| row.path.clone()).collect() };
+    let rows = listed(&snapshot, &scene.path("000"));
+    assert_eq!(names(&rows), [scene.path("version")]);
+    let read = measures();
+    assert!(read < 150, "{read} of 400");
+    found(&snapshot, &scene.path("000"));
+    assert!(measures() > 2 * read);
+}
