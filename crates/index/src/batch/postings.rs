@@ -5,8 +5,8 @@
 //! contents gain, those of dead contents lose. A large one would look up millions, so it only
 //! notes that the set is out of date; the next small batch, or the merge that ends a bulk load,
 //! counts all keys in one pass over the sorted postings (about 10 ns each). Of a dead text that
-//! has more postings than its signature has fingerprints, each key of the set is looked up. An index with no more
-//! contents than the limit has no boilerplate, and nothing is counted.
+//! has more postings than its signature has fingerprints, each key of the set is looked up. An
+//! index with no more contents than the limit has no boilerplate, and nothing is counted.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -71,8 +71,8 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// What two files, by their contents, turned out to be; `estimate`: by an estimate, and where the
-    /// true figures lie, if that is known.
+    /// What two files, by their contents, turned out to be; `estimate`: by an estimate, and where
+    /// the true figures lie, if that is known.
     fn of((a, b): (u32, u32), found: &Proven, estimate: Option<Interval>) -> Self {
         Self {
             a,
