@@ -32,7 +32,8 @@ use resemble_scan::read::{Content, Reader};
 
 use crate::ask::AskError;
 use crate::judge::listing;
-use crate::nominate::evidence::{self, Counts, Nominee};
+use crate::nominate::block::Common;
+use crate::nominate::evidence::{self, Nominee, Nominees, Told};
 use crate::nominate::quotations::Passage;
 use crate::prove::read::{anchor_of, bytes_of, unreadable};
 use crate::renditions::{self, Located, Place, Rendition};
@@ -487,28 +488,35 @@ impl<'a> Payload<'a> {
 }
 
 /// The nominees, with the subject's own content among them: identical files need no evidence.
+/// `quoted_at`: those of a text, too, that have little of it, by its samples of this level.
 fn nominated(
     snapshot: &Snapshot,
     sketch: &Sketch<'_>,
     digest: &Digest,
     scoped: Option<&ScopedFiles>,
     quoted_at: Option<u8>,
-) -> Result<(Vec<Nominee>, Counts), ReadError> {
-    let (mut nominees, counts) = evidence::nominate(snapshot, sketch, scoped, quoted_at)?;
-    if let Some(own) = snapshot.content_by_digest(&digest.content)?
-        && let Err(at) = nominees.binary_search_by_key(&own, |nominee| nominee.content)
+) -> Result<Nominees, ReadError> {
+    let own = snapshot.content_by_digest(&digest.content)?;
+    let told = if digest.kind == ContentKind::Text {
+        quoted_at.map_or(Told::Counts, Told::PassagesAt)
+    } else {
+        Told::Rarity(own)
+    };
+    let mut nominees = evidence::nominate(snapshot, sketch, scoped, told)?;
+    let all = &mut nominees.all;
+    if let Some(own) = own
+        && let Err(at) = all.binary_search_by_key(&own, |nominee| nominee.content)
     {
-        nominees.insert(
+        all.insert(
             at,
             Nominee {
                 content: own,
-                fingerprints: 0,
-                chunks: 0,
+                common: Common::NONE,
                 passage: Passage::default(),
             },
         );
     }
-    Ok((nominees, counts))
+    Ok(nominees)
 }
 
 /// The least path of each file that holds the content and takes part.
@@ -581,14 +589,15 @@ impl NomineeBound {
     }
 
     fn could_pass(&self, nominee: &Nominee, row: &ContentRow) -> bool {
+        let common = nominee.common;
         // A chunk may prove what few samples hide.
-        let chunks = f64::from(nominee.chunks) * self.longest_chunk;
+        let chunks = f64::from(common.chunks) * self.longest_chunk;
         let smaller = self.size.0.min(row.size.0).max(1) as f64;
-        if nominee.chunks > 0 && (chunks / smaller >= self.least || self.template > 0) {
+        if common.chunks > 0 && (chunks / smaller >= self.least || self.template > 0) {
             return true;
         }
-        if nominee.fingerprints == 0 {
-            return nominee.chunks > 0 && self.least <= 0.0;
+        if common.fingerprints == 0 {
+            return common.chunks > 0 && self.least <= 0.0;
         }
         let level = self.level.max(row.level);
         let a = f64::from(self.at_least[usize::from(level).min(63)]);
@@ -596,7 +605,7 @@ impl NomineeBound {
         let b = f64::from(fingerprints) / 2f64.powi(i32::from(level - row.level));
         let fewer = a.min(b).max(1.0);
         // One fingerprint is a phrase, unless the smaller of both has few: then it is a quotation.
-        let is_enough = nominee.fingerprints >= 2 || fewer <= FEW;
-        is_enough && f64::from(nominee.fingerprints) / fewer >= self.least
+        let is_enough = common.fingerprints >= 2 || fewer <= FEW;
+        is_enough && f64::from(common.fingerprints) / fewer >= self.least
     }
 }

@@ -17,7 +17,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use resemble_core::similarity::Unit;
 use resemble_core::{ByteLen, ContentId, ContentKind, Score};
@@ -29,7 +29,7 @@ use crate::ask::AskError;
 use crate::nominate::block::PostingBlock;
 use crate::nominate::evidence::Kept;
 use crate::nominate::families::LARGE;
-use crate::nominate::kinship::Kinships;
+use crate::nominate::kinship::{Kinships, WindowCounts};
 use crate::parallel::{ordered, threads};
 use crate::prove::contents::{ContentReader, WantedContent, WantedOfKind};
 use crate::prove::many::PairProver;
@@ -128,15 +128,26 @@ pub fn pairs_with_parts(
     let kinships = Kinships::of(&block, limit);
     let by_samples = block.nominees(threads(), WorkerPairs::default, |found, a, b, common| {
         let pair = (&block.kept[a], &block.kept[b]);
-        let is_candidate = if question.are_judged_by_windows(pair) {
-            common.is_candidate() && kinships.are_kin((a, b), common)
-        } else {
-            common.is_candidate() || same_words(pair.0.words, pair.1.words)
+        let windows = question
+            .are_judged_by_windows(pair)
+            .then(|| WindowCounts::of(&pair.0.signature, &pair.1.signature));
+        let is_candidate = match windows {
+            Some(windows) => {
+                let is_at_most =
+                    |most| Ok::<_, AskError>(kinships.is_at_most((a, b), windows.level, most));
+                windows.are_kin(common, is_at_most)?
+            }
+            None => common.is_candidate() || same_words(pair.0.words, pair.1.words),
         };
         if is_candidate && !(texts.has(a) && texts.has(b)) && question.meet(pair) {
             let estimate = question.estimate(pair).containment();
             let estimate = estimate.unwrap_or(Score::ZERO);
             found.drafts.push(DraftPair { a, b, estimate });
+            if request.score == PairScore::Discounted {
+                let kinship = windows.and_then(|windows| kinships.kinship((a, b), windows, common));
+                let kinship = kinship.map(|kinship| ((a, b), Score::new(kinship)));
+                found.kinships.extend(kinship);
+            }
         }
         Ok::<(), AskError>(())
     })?;
@@ -163,6 +174,8 @@ pub fn pairs_with_parts(
         .chain(of_tables)
         .chain(in_families)
         .collect();
+    let sorted_by = found.iter_mut().flat_map(|part| part.kinships.drain());
+    let sorted_by: HashMap<(usize, usize), Score> = sorted_by.collect();
     drafts.sort_by_key(|draft| (draft.a, draft.b, Reverse(draft.estimate)));
     drafts.dedup_by_key(|draft| (draft.a, draft.b));
     let prover = OneByOne {
@@ -188,10 +201,7 @@ pub fn pairs_with_parts(
         };
         let (a, b) = (whole(draft.a)?, whole(draft.b)?);
         let pair = (&*a, &*b);
-        let by_kinship =
-            request.score == PairScore::Discounted && question.are_judged_by_windows(pair);
-        let kinship = by_kinship.then(|| kinships.kinship((draft.a, draft.b)));
-        let kinship = kinship.flatten().map(Score::new);
+        let kinship = sorted_by.get(&(draft.a, draft.b)).copied();
         further.others(&question, pair, measured, kinship);
     }
     for content in &block.kept {

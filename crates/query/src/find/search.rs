@@ -20,7 +20,8 @@ use super::{NomineeBound, Payload, Similar, Subject, Wanted, nominated};
 use crate::ask::AskError;
 use crate::judge::estimate::prepared_in;
 use crate::judge::matched::{Match, relate};
-use crate::nominate::evidence::{Counts, Kept, KnownBoilerplate};
+use crate::nominate::evidence::{Counts, Kept, KnownBoilerplate, Nominees};
+use crate::nominate::kinship::SubjectKin;
 use crate::nominate::quotations::Passage;
 use crate::renditions::faces::Faces;
 use crate::renditions::{
@@ -139,7 +140,11 @@ impl Search<'_> {
         let payload = Payload::of(dense.as_ref().unwrap_or(digest), snapshot);
         let posted = payload.sketch();
         let bound = NomineeBound::new(&posted, self.options, snapshot.templates().fingerprints());
-        let (mut nominees, counts) = nominated(
+        let Nominees {
+            all: mut nominees,
+            counts,
+            windows,
+        } = nominated(
             snapshot,
             &posted,
             digest,
@@ -155,6 +160,18 @@ impl Search<'_> {
         let sketch = kept.sketch();
         let common = Either(&known, &counts);
         let own = Prepared::of(&sketch, &common);
+        let kin = windows.map(|windows| {
+            let is_boilerplate = |window| known.fingerprint(window);
+            SubjectKin::of(
+                (snapshot, self.scoped),
+                sketch.signature,
+                &windows,
+                is_boilerplate,
+            )
+        });
+        // Only what stands for a file by its own bytes is known by windows.
+        let kin = kin.filter(|_| rendition == Rendition::Own);
+        let is_own = |found: &(Occurrence, Meeting)| found.0.rendition == Rendition::Own;
         for nominee in nominees {
             let Some(row) = snapshot.content(nominee.content)? else {
                 continue;
@@ -175,7 +192,15 @@ impl Search<'_> {
                 None
             } else {
                 let mut other = Kept::of(snapshot, &row)?;
-                if nominee.chunks > 0 {
+                if let Some(kin) = &kin
+                    && row.kind != ContentKind::Text
+                    && occurrences.iter().all(is_own)
+                    && !counts.is_copy(nominee.content)
+                    && !kin.is_kin(&other.signature, nominee.common)?
+                {
+                    continue;
+                }
+                if nominee.common.chunks > 0 {
                     other.without_common_chunks(&known);
                 }
                 Some(other)

@@ -54,6 +54,7 @@ mod common;
 mod drafts;
 mod family;
 mod held;
+mod kin;
 mod links;
 mod meeting;
 pub(crate) mod near;

@@ -22,6 +22,7 @@ use resemble_index::Snapshot;
 
 use super::Room;
 use super::drafts::LinkDraft;
+use super::kin::Met;
 use super::links::{By, HalfLink};
 use super::partition::Partition;
 use super::sort::{Record, SortedRun, Sorter};
@@ -33,6 +34,7 @@ use crate::judge::matched::all_words;
 use crate::nominate::block::{Common, PostingBlock, Tally};
 use crate::nominate::evidence::{Counts, Kept};
 use crate::nominate::families::Families;
+use crate::nominate::kinship::Kinships;
 use crate::parallel::{in_parallel, on_threads, ordered, threads};
 use crate::prove::many::PairProver;
 use crate::renditions::{Rendition, is_same_text};
@@ -151,7 +153,7 @@ impl Solver<'_> {
                 };
                 let common = Common::of(&pieces, &member);
                 let pair = ((&leader, &of_leader[..]), (&member, &of_member[..]));
-                self.pair((sinks, sink), (of, place), pair, (common, true))?;
+                self.pair((sinks, sink), (of, place), pair, (common, Met::Family))?;
             }
             Ok::<_, AskError>(())
         };
@@ -265,10 +267,12 @@ impl Solver<'_> {
             usable.push(content);
             ignored.push(of_it);
         }
+        let postings = PostingBlock::of(usable, self.counts, self.snapshot.stop());
+        let kinships = (!is_part).then(|| Kinships::of(&postings, self.counts.limit()));
         ProblemBlock {
-            postings: PostingBlock::of(usable, self.counts, self.snapshot.stop()),
+            postings,
             ignored,
-            is_part,
+            kinships,
         }
     }
 
@@ -286,21 +290,22 @@ impl Solver<'_> {
             |sink, a, b, common| {
                 let places = (places[a], places[b]);
                 let pair = (block.at(a), block.at(b));
-                self.pair((sinks, sink), places, pair, (common, block.is_part))
+                let known = block.kinships.as_ref();
+                let met = known.map_or(Met::Part, |known| Met::Whole(known, (a, b)));
+                self.pair((sinks, sink), places, pair, (common, met))
             },
         )?;
         sinks.put_back(used);
         Ok(())
     }
 
-    /// Drafts a pair, if it may be a link, in the thread's own `sink`; `is_part`: of a problem that
-    /// is solved in parts.
+    /// Drafts a pair, if it may be a link, in the thread's own `sink`.
     fn pair(
         &self,
         (sinks, sink): (&Sinks<LinkDraft>, &mut Option<Sorter<LinkDraft>>),
         places: (u32, u32),
         (a, b): (BlockContent<'_>, BlockContent<'_>),
-        (common, is_part): (Common, bool),
+        (common, met): (Common, Met<'_>),
     ) -> Result<(), AskError> {
         if !(common.is_candidate() || is_header(a) && is_header(b)) {
             return Ok(());
@@ -309,9 +314,10 @@ impl Solver<'_> {
         let is_whole = ways.whole;
         let pair = (a.0, b.0);
         let mut may_link = (ways.met || ways.held) && self.terms.could_be(pair, common) && {
-            let weight = self.weight(pair, common, is_part);
+            let weight = self.weight(pair, common, met);
             self.terms.is_worth_an_estimate(pair, common, weight)
         };
+        may_link = may_link && (ways.held || self.are_kin(places, (a, b), (common, met))?);
         if !(may_link || is_whole) {
             return Ok(());
         }
@@ -329,12 +335,12 @@ impl Solver<'_> {
 
     /// What a sample that two contents have in common counts on average. In a part of a problem not
     /// all that have it are known.
-    fn weight(&self, (a, b): (&Kept, &Kept), common: Common, is_part: bool) -> f64 {
-        if is_part {
+    fn weight(&self, (a, b): (&Kept, &Kept), common: Common, met: Met<'_>) -> f64 {
+        if matches!(met, Met::Whole(..)) {
+            f64::from(common.rare) / f64::from(common.fingerprints.max(1))
+        } else {
             let rarity = self.counts.rarity(&a.sketch(), &b.sketch());
             rarity.map_or(1.0, |rarity| rarity.weight)
-        } else {
-            f64::from(common.rare) / f64::from(common.fingerprints.max(1))
         }
     }
 
@@ -420,7 +426,7 @@ impl Solver<'_> {
                     let (content, ignored) = stripped(self.counts, content);
                     block.postings.against(&content, &mut tally, |a, common| {
                         let pair = (block.at(a), (&content, &ignored[..]));
-                        let common = (common, true);
+                        let common = (common, Met::Part);
                         self.pair((sinks, &mut sink), (places[a], place), pair, common)
                     })?;
                 }
@@ -475,7 +481,7 @@ pub(super) fn stripped(counts: &Counts, mut kept: Kept) -> (Kept, Vec<Fingerprin
 }
 
 /// A content without what is ignored of it, and that.
-type BlockContent<'b> = (&'b Kept, &'b [Fingerprint]);
+pub(super) type BlockContent<'b> = (&'b Kept, &'b [Fingerprint]);
 
 /// Contents that are compared with each other.
 struct ProblemBlock {
@@ -483,8 +489,8 @@ struct ProblemBlock {
     postings: PostingBlock,
     /// What is ignored of each.
     ignored: Vec<Vec<Fingerprint>>,
-    /// It has not all contents of its problem.
-    is_part: bool,
+    /// What tells kin from strangers, if all contents of the problem are here.
+    kinships: Option<Kinships>,
 }
 
 impl ProblemBlock {

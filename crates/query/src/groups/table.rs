@@ -248,7 +248,7 @@ impl Table {
         Ok(content.and_then(|content| self.place(content)))
     }
 
-    fn place(&self, content: ContentId) -> Option<u32> {
+    pub(super) fn place(&self, content: ContentId) -> Option<u32> {
         let at = self
             .by_id
             .binary_search_by_key(&content, |&place| self.id(place));

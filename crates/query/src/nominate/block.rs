@@ -38,21 +38,76 @@ pub(crate) struct Common {
     pub(crate) chunks: u32,
     /// How rare the fingerprints are: the sum of what each counts ([`discount::weight`]).
     pub(crate) rare: f32,
-    /// How few have them: a fingerprint counts 1/n if n *others* have it, a chunk [`CHUNK_TELLS`]
-    /// as much.
+    /// The same as far as few have them: each counts fully up to [`FEW`], and as much less as more
+    /// contents have it.
+    pub(crate) few: f32,
+    /// How few have the fingerprints: each counts 1/n² if n *others* have it.
+    pub(crate) own: f32,
+    /// The same of chunks besides, which count [`CHUNK_TELLS`] times as much.
     pub(crate) told: f32,
 }
 
 /// A chunk that nobody else has says as much as so many windows: that is their least number.
 const CHUNK_TELLS: f32 = 4.0;
 
+/// So many contents are few ([`Common::few`]).
+const FEW: f32 = 24.0;
+
+/// What a piece counts, by how many contents have it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PieceWorth {
+    /// [`discount::weight`].
+    weight: f32,
+    /// One over all of them but one.
+    of_others: f32,
+}
+
+impl PieceWorth {
+    /// Of a piece that so many contents have; what more than `limit` have is boilerplate.
+    pub(crate) fn of(contents: u32, limit: u32) -> Self {
+        Self {
+            weight: discount::weight(contents, limit) as f32,
+            of_others: 1.0 / contents.saturating_sub(1).max(1) as f32,
+        }
+    }
+
+    /// [`Common::few`]. Of n contents n - 1 are the others of one.
+    fn few(self) -> f32 {
+        (FEW * self.of_others / (1.0 + self.of_others)).min(1.0)
+    }
+
+    /// One over the square of all of them but one: what a window counts as evidence of kinship.
+    pub(crate) fn own(self) -> f64 {
+        f64::from(self.of_others * self.of_others)
+    }
+}
+
 impl Common {
-    const NONE: Self = Self {
+    pub(crate) const NONE: Self = Self {
         fingerprints: 0,
         chunks: 0,
         rare: 0.0,
+        few: 0.0,
+        own: 0.0,
         told: 0.0,
     };
+
+    /// One more.
+    pub(crate) fn add(&mut self, kind: PostingKind, worth: PieceWorth) {
+        match kind {
+            PostingKind::Fingerprint => {
+                self.fingerprints += 1;
+                self.rare += worth.weight;
+                self.few += worth.few();
+                self.own += worth.of_others * worth.of_others;
+                self.told += worth.of_others * worth.of_others;
+            }
+            PostingKind::Chunk => {
+                self.chunks += 1;
+                self.told += CHUNK_TELLS * worth.of_others * worth.of_others;
+            }
+        }
+    }
 
     /// What a content has of the pieces of another one. How rare they are is not looked at.
     pub(crate) fn of(pieces: &HashSet<u64>, other: &Kept) -> Self {
@@ -147,11 +202,11 @@ impl PostingBlock {
     }
 
     /// The fingerprints, ascending, and the places of those that have them; boilerplate is none.
-    pub(crate) fn lists_of_fingerprints(&self) -> impl Iterator<Item = (u64, &[u32])> + '_ {
+    pub(crate) fn lists_of_fingerprints(&self) -> impl Iterator<Item = (Fingerprint, &[u32])> + '_ {
         let lists = &self.fingerprints;
         (0..lists.keys.len()).map(|at| {
             let (begin, end) = lists.range(at);
-            (lists.keys[at].0, &lists.contents[begin..end])
+            (Fingerprint(lists.keys[at].0), &lists.contents[begin..end])
         })
     }
 
@@ -176,17 +231,12 @@ impl PostingBlock {
                 self.stop.go_on()?;
                 for (rest, contents) in self.fingerprints.later(a) {
                     for &b in contents {
-                        let common = tally.at(b);
-                        common.fingerprints += 1;
-                        common.rare += rest.weight;
-                        common.told += rest.of_others;
+                        tally.at(b).add(PostingKind::Fingerprint, rest.worth);
                     }
                 }
                 for (rest, contents) in self.chunks.later(a) {
                     for &b in contents {
-                        let common = tally.at(b);
-                        common.chunks += 1;
-                        common.told += CHUNK_TELLS * rest.of_others;
+                        tally.at(b).add(PostingKind::Chunk, rest.worth);
                     }
                 }
                 let drained = tally.drain(|b, common| {
@@ -225,6 +275,15 @@ impl PostingBlock {
     }
 }
 
+/// The pieces of a content that nominate others, ascending.
+pub(crate) fn nominating_pieces(kind: PostingKind, content: &Kept, counts: &Counts) -> Vec<u64> {
+    let keys = match kind {
+        PostingKind::Fingerprint => own_fingerprints(content),
+        PostingKind::Chunk => own_chunks(content),
+    };
+    usable(keys, kind, counts)
+}
+
 /// The fingerprints of a content that nominate others: of a member of a family those that its
 /// leader has not.
 fn own_fingerprints(content: &Kept) -> Vec<u64> {
@@ -258,9 +317,7 @@ struct ListRest {
     from: u32,
     to: u32,
     /// What its key counts, by the length of the whole list.
-    weight: f32,
-    /// One over all contents of the list but one.
-    of_others: f32,
+    worth: PieceWorth,
 }
 
 /// The posting lists of one kind of evidence over the contents of a block.
@@ -319,7 +376,7 @@ impl Lists {
         lists.of = vec![ListRest::default(); next[kept.len()]];
         for at in 0..lists.keys.len() {
             let (begin, end) = lists.range(at);
-            let weight = discount::weight((end - begin) as u32, cutoff) as f32;
+            let worth = PieceWorth::of((end - begin) as u32, cutoff);
             for from in begin..end.saturating_sub(1) {
                 let next = &mut next[lists.contents[from] as usize];
                 // The first of a family stands for it.
@@ -331,8 +388,7 @@ impl Lists {
                 lists.of[*next] = ListRest {
                     from: from as u32 + 1,
                     to: to as u32,
-                    weight,
-                    of_others: 1.0 / (end - begin - 1) as f32,
+                    worth,
                 };
                 *next += 1;
             }

@@ -20,19 +20,19 @@ use resemble_index::{ContentRow, PostingKind, ReadError, Snapshot};
 use resemble_proto::message::Discount;
 use resemble_proto::number::Fraction;
 
+use crate::nominate::block::Common;
 use crate::nominate::copies::near_copies;
 use crate::nominate::families::LeaderPieces;
+use crate::nominate::kinship::SubjectWindows;
 use crate::nominate::quotations::{Passage, RareSamples};
 use crate::scope::ScopedFiles;
 
 /// A content that has something in common with the subject.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Nominee {
     pub(crate) content: ContentId,
-    /// Distinct fingerprints in common.
-    pub(crate) fingerprints: u32,
-    /// Distinct chunks in common (by their posting keys).
-    pub(crate) chunks: u32,
+    /// What both have in common. How rare that is is told of a subject that is no text.
+    pub(crate) common: Common,
     /// What it may have of one place of the subject, if that was asked for.
     pub(crate) passage: Passage,
 }
@@ -153,14 +153,19 @@ impl Counts {
         self.of_copies.contains(&fingerprint.0)
     }
 
+    /// Whether a content is one of many near-copies of the subject.
+    pub(crate) fn is_copy(&self, content: ContentId) -> bool {
+        self.copies.binary_search(&content).is_ok()
+    }
+
     /// Leaves so many of the nominees that are near-copies of the subject, those that have most in
     /// common with it, and says how many near-copies are no nominees then.
     pub(crate) fn cut_copies(&self, nominees: &mut Vec<Nominee>, most: usize) -> usize {
-        let is_copy = |nominee: &Nominee| self.copies.binary_search(&nominee.content).is_ok();
+        let is_copy = |nominee: &Nominee| self.is_copy(nominee.content);
         let mut copies: Vec<(Reverse<u32>, ContentId)> = nominees
             .iter()
             .filter(|nominee| is_copy(nominee))
-            .map(|nominee| (Reverse(nominee.fingerprints), nominee.content))
+            .map(|nominee| (Reverse(nominee.common.fingerprints), nominee.content))
             .collect();
         if copies.len() > most {
             copies.sort_unstable();
@@ -344,32 +349,61 @@ pub(crate) fn fingerprint_keys(sketch: &Sketch<'_>) -> Vec<u64> {
 /// The most samples of a subject that are looked up: of a text, all up to some 1.5 MB.
 const LOOKED_UP: SamplingParams = SamplingParams::at(0, 1 << 14);
 
-/// All contents (of `scoped`, if given) that have something in common with the subject, ascending,
-/// and how common the subject's pieces are. `quoted_at`: those that have little of it, too, by its
-/// samples of this level or a greater one.
+/// What is told of the nominees besides how many pieces they have in common with the subject.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Told {
+    /// Nothing.
+    Counts,
+    /// Those that have little of the subject are among them, by the subject's samples of this level
+    /// or a greater one.
+    PassagesAt(u8),
+    /// How rare what they have is. The subject is no text, and this content.
+    Rarity(Option<ContentId>),
+}
+
+/// What has something in common with a subject.
+pub(crate) struct Nominees {
+    /// By content.
+    pub(crate) all: Vec<Nominee>,
+    /// How common the subject's pieces are.
+    pub(crate) counts: Counts,
+    /// How rare, of a subject that is no text.
+    pub(crate) windows: Option<SubjectWindows>,
+}
+
+/// All contents (of `scoped`, if given) that have something in common with the subject.
 pub(crate) fn nominate(
     snapshot: &Snapshot,
     subject: &Sketch<'_>,
     scoped: Option<&ScopedFiles>,
-    quoted_at: Option<u8>,
-) -> Result<(Vec<Nominee>, Counts), ReadError> {
-    let mut counts = Counts::new(snapshot.boilerplate_limit());
+    told: Told,
+) -> Result<Nominees, ReadError> {
+    let limit = snapshot.boilerplate_limit();
+    let mut counts = Counts::new(limit);
     let looked_up = subject.signature.thinned(&LOOKED_UP);
     let samples = fingerprint_keys(&Sketch {
         signature: &looked_up,
         ..*subject
     });
-    let mut rare = quoted_at.map(|level| {
-        let samples: Vec<Fingerprint> = looked_up.at_level(level).collect();
-        RareSamples::of(&samples, snapshot.boilerplate_limit())
-    });
-    let mut by_fingerprint = hits(
-        (snapshot, scoped),
-        PostingKind::Fingerprint,
-        &samples,
-        &mut counts,
-        &mut rare,
-    )?;
+    let (mut rare, mut windows) = (None, None);
+    match told {
+        Told::Counts => {}
+        Told::PassagesAt(level) => {
+            let samples: Vec<Fingerprint> = looked_up.at_level(level).collect();
+            rare = Some(RareSamples::of(&samples, limit));
+        }
+        Told::Rarity(own) => windows = Some(SubjectWindows::of(own, limit)),
+    }
+    let files = (snapshot, scoped);
+    let kind = PostingKind::Fingerprint;
+    let mut by_fingerprint = hits(files, kind, &samples, &mut counts, &mut |key, contents| {
+        if let Some(rare) = &mut rare {
+            rare.note(key, contents);
+        }
+        if let Some(windows) = &mut windows {
+            windows.note(kind, key, contents);
+        }
+    })?;
     let passages = rare.map(RareSamples::passages).unwrap_or_default();
     let copies = if 2 * counts.fingerprints.len() > samples.len() {
         let kept = subject.signature.thinned(&snapshot.params().shingles);
@@ -379,41 +413,56 @@ pub(crate) fn nominate(
     };
     let count_of = |kind| move |key| snapshot.boilerplate_count(kind, key);
     if !copies.is_empty() {
-        let kind = PostingKind::Fingerprint;
         counts.leave_out_copies(kind, copies.len() as u32, count_of(kind));
         nominate_copies(&copies, counts.of_copies.len() as u32, &mut by_fingerprint);
     }
     counts.note_passages(subject);
     let mut chunks = chunk_keys(subject);
     chunks.retain(|&key| !Boilerplate::chunk(&counts, key));
-    let files = (snapshot, scoped);
-    let by_chunk = hits(files, PostingKind::Chunk, &chunks, &mut counts, &mut None)?;
+    let kind = PostingKind::Chunk;
+    let by_chunk = hits(files, kind, &chunks, &mut counts, &mut |key, contents| {
+        if let Some(windows) = &mut windows {
+            windows.note(kind, key, contents);
+        }
+    })?;
     if !copies.is_empty() {
-        let kind = PostingKind::Chunk;
         counts.leave_out_copies(kind, copies.len() as u32, count_of(kind));
     }
     counts.copies = copies;
+    let rarities = windows.as_mut().map(SubjectWindows::take_common);
+    let rarities = rarities.unwrap_or_default();
     let mut nominees: Vec<Nominee> = Vec::new();
     let (mut left, mut right) = (by_fingerprint.iter().peekable(), by_chunk.iter().peekable());
     let mut passages = passages.iter().peekable();
+    let mut rarities = rarities.iter().peekable();
     loop {
         let content = match (left.peek(), right.peek()) {
             (Some(a), Some(b)) => a.0.min(b.0),
             (Some(a), None) => a.0,
             (None, Some(b)) => b.0,
-            (None, None) => return Ok((nominees, counts)),
+            (None, None) => break,
         };
         let fingerprints = left.next_if(|hit| hit.0 == content).map_or(0, |hit| hit.1);
         let chunks = right.next_if(|hit| hit.0 == content).map_or(0, |hit| hit.1);
         while passages.next_if(|found| found.0 < content).is_some() {}
         let passage = passages.next_if(|found| found.0 == content);
+        while rarities.next_if(|found| found.0 < content).is_some() {}
+        let rarity = rarities.next_if(|found| found.0 == content);
         nominees.push(Nominee {
             content,
-            fingerprints,
-            chunks,
+            common: Common {
+                fingerprints,
+                chunks,
+                ..rarity.map_or(Common::NONE, |found| found.1)
+            },
             passage: passage.map_or_else(Passage::default, |found| found.1),
         });
     }
+    Ok(Nominees {
+        all: nominees,
+        counts,
+        windows,
+    })
 }
 
 /// So many near-copies are nominated at most, those first that have something else in common.
@@ -462,21 +511,16 @@ pub(crate) fn sharing(
 }
 
 /// How many of the keys each content has, boilerplate aside; by content. What is common is noted in
-/// `counts`, boilerplate among it, and what is not common in `rare`.
+/// `counts`, boilerplate among it; of what is none `note` is told the key and who has it.
 fn hits(
     (snapshot, scoped): (&Snapshot, Option<&ScopedFiles>),
     kind: PostingKind,
     keys: &[u64],
     counts: &mut Counts,
-    rare: &mut Option<RareSamples>,
+    note: &mut dyn FnMut(u64, &[ContentId]),
 ) -> Result<Vec<(ContentId, u32)>, ReadError> {
     let limit = snapshot.boilerplate_limit();
     let mut all: Vec<ContentId> = Vec::new();
-    let mut note_rare = |at: usize, contents: &[ContentId]| {
-        if let Some(rare) = rare {
-            rare.note(keys[at], contents);
-        }
-    };
     match scoped {
         None => {
             // A key that nobody is named for is boilerplate, or only the subject has it.
@@ -487,7 +531,7 @@ fn hits(
                 }
                 next = at + 1;
                 counts.note(kind, keys[at], contents.len());
-                note_rare(at, contents);
+                note(keys[at], contents);
                 all.extend_from_slice(contents);
             })?;
             for &key in &keys[next..] {
@@ -504,9 +548,10 @@ fn hits(
             );
             let count = all.len() - before;
             counts.note(kind, keys[at], count);
-            note_rare(at, &all[before..]);
             if count > limit as usize {
                 all.truncate(before);
+            } else {
+                note(keys[at], &all[before..]);
             }
         })?,
     }

@@ -2,120 +2,319 @@
 //! have.
 //!
 //! Two programs of one compiler share padding, tables of strings and the code of every start; two
-//! builds of one program share what nobody else has. So a window that n contents have counts 1/n,
-//! and *kinship* is what two contents have in common of that over what the one with less comes to,
-//! as with texts (`Proof::kinship` of core). Samples suffice to tell. What is common to a family of
-//! near-copies is no less evidence, though many have it: half of all windows are enough.
+//! builds of one program share what nobody else has. So a window counts 1/n² if n *others* have it:
+//! what nobody else than the two has counts 1, and what three more have a sixteenth. *Kinship* is
+//! what two contents have in common of that over what the one with less comes to. Samples suffice
+//! to tell. What is common to a family of near-copies is no less evidence, though many have it:
+//! half of all windows of both are enough, and half of those of one, if few have them.
+//!
+//! A thinly sampled content seems to lack windows that it has, which then look rare. The square
+//! makes that harmless: if five of ten contents with a window show it, it counts next to nothing
+//! all the same.
+//!
+//! Every verb asks this, each as it knows how many contents have a window: [`Kinships`] by the lists
+//! of a block, [`SubjectKin`] by the posting lists of a subject. Those of another content are read
+//! only where nothing else decides, and its first windows mostly tell.
 
-use resemble_core::similarity::{discount, lower_end};
-use resemble_core::{ContentKind, Fingerprint};
+use std::cmp::Ordering;
 
-use crate::nominate::block::{Common, PostingBlock};
+use resemble_core::similarity::lower_end;
+use resemble_core::{ContentId, ContentKind, Fingerprint, Signature};
+use resemble_index::{PostingKind, ReadError, Snapshot};
+
+use crate::nominate::block::{Common, PieceWorth, PostingBlock};
+use crate::scope::ScopedFiles;
 
 /// Windows in common that nobody else has, or more of those that others have, and chunks.
 const TOLD: f32 = 4.0;
 
 /// Or so much of what is rare in the one with less.
-const KIN: f64 = 0.07;
+const KIN: f64 = 0.08;
 
-/// Or so much of all windows of the one with fewer, each discounted as text is, or of both.
+/// Or so much of all windows of the one with fewer, as far as few have them.
+const HALF: f64 = 0.5;
+
+/// Or so much of all windows of both.
 const ALIKE: f64 = 0.5;
 
 /// Fewer samples tell nothing: what nominated the pair is enough.
-const FEW: u32 = 4;
+const FEW: usize = 4;
 
-/// A sampled window of a content.
+/// How many sampled windows two contents have at a level at which both are complete.
 #[derive(Clone, Copy, Debug)]
-struct SampledWindow {
-    fingerprint: Fingerprint,
-    /// One over the contents that have it.
-    rarity: f32,
-    /// What it counts after the discount.
-    weight: f32,
+pub(crate) struct WindowCounts {
+    pub(crate) level: u8,
+    a: usize,
+    b: usize,
 }
 
-/// Windows, counted.
-#[derive(Clone, Copy, Debug, Default)]
-struct WindowSum {
-    count: u32,
-    rarity: f64,
-    weight: f64,
-}
+impl WindowCounts {
+    /// Of two contents with these signatures.
+    pub(crate) fn of(a: &Signature, b: &Signature) -> Self {
+        let level = a.level.max(b.level);
+        let at_level = |signature: &Signature| {
+            if signature.level == level {
+                signature.fingerprints.len()
+            } else {
+                signature.at_level(level).count()
+            }
+        };
+        Self {
+            level,
+            a: at_level(a),
+            b: at_level(b),
+        }
+    }
 
-impl WindowSum {
-    fn add(&mut self, window: &SampledWindow) {
-        self.count += 1;
-        self.rarity += f64::from(window.rarity);
-        self.weight += f64::from(window.weight);
+    /// With so many more.
+    #[must_use]
+    pub(crate) const fn and(self, a: usize, b: usize) -> Self {
+        Self {
+            a: self.a + a,
+            b: self.b + b,
+            ..self
+        }
+    }
+
+    /// Whether two contents with so much in common have more than strangers. `is_at_most` says
+    /// whether what is rare in one of the two comes to no more than this.
+    pub(crate) fn are_kin<E>(
+        self,
+        common: Common,
+        is_at_most: impl FnOnce(f64) -> Result<bool, E>,
+    ) -> Result<bool, E> {
+        let fewer = self.a.min(self.b);
+        let part = |share: f64, of: usize| share * of as f64;
+        let all = (self.a + self.b).saturating_sub(common.fingerprints as usize);
+        // One window is a phrase.
+        if !common.is_candidate() {
+            return Ok(false);
+        }
+        let are_kin = common.told >= TOLD
+            || fewer < FEW
+            || f64::from(common.few) >= part(HALF, fewer)
+            || f64::from(common.fingerprints) >= part(ALIKE, all);
+        Ok(are_kin || common.own > 0.0 && is_at_most(f64::from(common.own) / KIN)?)
     }
 }
 
-/// For each content of a block that is no text its sampled windows, ascending. Boilerplate is none
-/// of them.
-#[derive(Debug)]
-pub(crate) struct Kinships<'a> {
-    block: &'a PostingBlock,
-    windows: Vec<Vec<SampledWindow>>,
+/// Whether windows come to no more than `most`, by what each counts.
+pub(crate) fn come_to_at_most(worths: impl Iterator<Item = PieceWorth>, most: f64) -> bool {
+    let mut sum = 0.0;
+    for worth in worths {
+        sum += worth.own();
+        if sum > most {
+            return false;
+        }
+    }
+    true
 }
 
-impl<'a> Kinships<'a> {
+/// For each content of a block that is no text what its sampled windows count, by their level.
+/// Boilerplate is none of them.
+#[derive(Debug)]
+pub(crate) struct Kinships {
+    windows: Vec<Vec<(u8, PieceWorth)>>,
+}
+
+impl Kinships {
     /// Of the contents of a block; what more than `limit` have is boilerplate.
-    pub(crate) fn of(block: &'a PostingBlock, limit: u32) -> Self {
+    pub(crate) fn of(block: &PostingBlock, limit: u32) -> Self {
+        let is_text = |place: u32| block.kept[place as usize].kind == ContentKind::Text;
         let mut windows = vec![Vec::new(); block.kept.len()];
-        for (key, contents) in block.lists_of_fingerprints() {
-            let window = SampledWindow {
-                fingerprint: Fingerprint(key),
-                rarity: 1.0 / contents.len() as f32,
-                weight: discount::weight(contents.len() as u32, limit) as f32,
+        for (fingerprint, contents) in block.lists_of_fingerprints() {
+            let window = (
+                fingerprint.level(),
+                PieceWorth::of(contents.len() as u32, limit),
+            );
+            for &place in contents.iter().filter(|&&place| !is_text(place)) {
+                windows[place as usize].push(window);
+            }
+        }
+        Self { windows }
+    }
+
+    /// What the windows of a content count that have this level or a greater one.
+    fn at_level(&self, place: usize, level: u8) -> impl Iterator<Item = PieceWorth> + '_ {
+        let windows = self.windows[place].iter();
+        windows
+            .filter(move |window| window.0 >= level)
+            .map(|window| window.1)
+    }
+
+    /// Whether what is rare in one of two contents comes to no more than `most`.
+    pub(crate) fn is_at_most(&self, pair: (usize, usize), level: u8, most: f64) -> bool {
+        let is_at_most = |place| come_to_at_most(self.at_level(place, level), most);
+        is_at_most(pair.0) || is_at_most(pair.1)
+    }
+
+    /// The kinship of two contents with so much in common, the lower end of its interval; `None`:
+    /// no window of one of them was sampled.
+    pub(crate) fn kinship(
+        &self,
+        pair: (usize, usize),
+        windows: WindowCounts,
+        common: Common,
+    ) -> Option<f64> {
+        let own = |place| {
+            let worths = self.at_level(place, windows.level);
+            worths.map(PieceWorth::own).sum::<f64>()
+        };
+        let of = own(pair.0).min(own(pair.1));
+        (of > 0.0).then(|| lower_end(f64::from(common.own), of))
+    }
+}
+
+/// The pieces of a subject that is no text, and who has them.
+#[derive(Debug)]
+pub(crate) struct SubjectWindows {
+    /// The subject, if it is one of those that have its pieces.
+    own: Option<ContentId>,
+    limit: u32,
+    /// What the pieces that others have count: first windows, ascending, then chunks.
+    lists: Vec<(PostingKind, u64, PieceWorth)>,
+    /// Who is in which list.
+    met: Vec<(ContentId, u32)>,
+}
+
+impl SubjectWindows {
+    /// `own`: the subject's content, if the index has it; `limit`: what more have is boilerplate.
+    pub(crate) const fn of(own: Option<ContentId>, limit: u32) -> Self {
+        Self {
+            own,
+            limit,
+            lists: Vec::new(),
+            met: Vec::new(),
+        }
+    }
+
+    /// Takes note of the contents that have a piece, ascending. Keys are ascending, too.
+    pub(crate) fn note(&mut self, kind: PostingKind, key: u64, contents: &[ContentId]) {
+        let is_in = |own| contents.binary_search(&own).is_ok();
+        let all = contents.len() + usize::from(!self.own.is_some_and(is_in));
+        if all > self.limit as usize {
+            return;
+        }
+        let list = self.lists.len() as u32;
+        let worth = PieceWorth::of(all as u32, self.limit);
+        self.lists.push((kind, key, worth));
+        let met = contents.iter().map(|&content| (content, list));
+        self.met.extend(met);
+    }
+
+    /// What each content has in common with the subject; by content. It is told once.
+    pub(crate) fn take_common(&mut self) -> Vec<(ContentId, Common)> {
+        let mut met = std::mem::take(&mut self.met);
+        met.sort_unstable();
+        let of_content = |met: &[(ContentId, u32)]| {
+            let mut common = Common::NONE;
+            for &(_, list) in met {
+                let (kind, _, worth) = self.lists[list as usize];
+                common.add(kind, worth);
+            }
+            (met[0].0, common)
+        };
+        met.chunk_by(|a, b| a.0 == b.0).map(of_content).collect()
+    }
+
+    /// What a window of the subject counts that others have; boilerplate has no worth.
+    fn worth(&self, key: u64) -> Option<PieceWorth> {
+        let order = |list: &(PostingKind, u64, PieceWorth)| match list.0 {
+            PostingKind::Fingerprint => list.1.cmp(&key),
+            PostingKind::Chunk => Ordering::Greater,
+        };
+        let at = self.lists.binary_search_by(order).ok()?;
+        Some(self.lists[at].2)
+    }
+}
+
+/// So many windows of another content are looked up at once.
+const LOOKED_UP: usize = 8;
+
+/// A subject that is no text, and how rare its windows are.
+pub(crate) struct SubjectKin<'a> {
+    snapshot: &'a Snapshot,
+    scoped: Option<&'a ScopedFiles>,
+    signature: &'a Signature,
+    /// Its windows, ascending, and what they count, unless they are boilerplate.
+    windows: Vec<(u64, Option<PieceWorth>)>,
+}
+
+impl<'a> SubjectKin<'a> {
+    /// Of the subject with this signature; `is_boilerplate`: what of it counts nothing.
+    pub(crate) fn of(
+        (snapshot, scoped): (&'a Snapshot, Option<&'a ScopedFiles>),
+        signature: &'a Signature,
+        known: &SubjectWindows,
+        is_boilerplate: impl Fn(Fingerprint) -> bool,
+    ) -> Self {
+        let worth = |window: &Fingerprint| {
+            let worth = known.worth(window.0);
+            // What nobody else has is in no list if the index has not the subject.
+            let alone = || (!is_boilerplate(*window)).then(|| PieceWorth::of(1, known.limit));
+            (window.0, worth.or_else(alone))
+        };
+        let windows = signature.fingerprints.iter().map(worth);
+        let mut windows: Vec<(u64, Option<PieceWorth>)> = windows.collect();
+        windows.sort_unstable_by_key(|window| window.0);
+        Self {
+            snapshot,
+            scoped,
+            signature,
+            windows,
+        }
+    }
+
+    /// Whether a content with this signature, which has so much in common with the subject, has
+    /// more than strangers.
+    pub(crate) fn is_kin(&self, other: &Signature, common: Common) -> Result<bool, ReadError> {
+        let windows = WindowCounts::of(self.signature, other);
+        windows.are_kin(common, |most| {
+            let level = windows.level;
+            let own = self.windows.iter();
+            let own = own.filter(|window| Fingerprint(window.0).level() >= level);
+            let is_at_most = come_to_at_most(own.filter_map(|window| window.1), most);
+            Ok(is_at_most || self.other_is_at_most(other, level, most)?)
+        })
+    }
+
+    /// Whether what is rare in another content comes to no more than `most`. What nobody else has
+    /// counts most, so a few windows of a stranger tell.
+    fn other_is_at_most(&self, other: &Signature, level: u8, most: f64) -> Result<bool, ReadError> {
+        let mut keys: Vec<u64> = other.at_level(level).map(|window| window.0).collect();
+        keys.sort_unstable();
+        let limit = self.snapshot.boilerplate_limit();
+        let mut sum = 0.0;
+        for keys in keys.chunks(LOOKED_UP) {
+            let mut worths: Vec<Option<PieceWorth>> = vec![None; keys.len()];
+            let mut unknown = Vec::with_capacity(keys.len());
+            for (at, key) in keys.iter().enumerate() {
+                match self.windows.binary_search_by_key(key, |window| window.0) {
+                    Ok(known) => worths[at] = self.windows[known].1,
+                    Err(_) => unknown.push((*key, at)),
+                }
+            }
+            let asked: Vec<u64> = unknown.iter().map(|&(key, _)| key).collect();
+            let kind = PostingKind::Fingerprint;
+            let most_read = if self.scoped.is_some() {
+                u32::MAX
+            } else {
+                limit
             };
-            for &place in contents {
-                if block.kept[place as usize].kind != ContentKind::Text {
-                    windows[place as usize].push(window);
+            self.snapshot
+                .postings_up_to(kind, &asked, most_read, &mut |at, contents| {
+                    let is_here = |content| self.scoped.is_none_or(|scoped| scoped.has(content));
+                    let count = contents.iter().filter(|&&content| is_here(content)).count();
+                    let worth = PieceWorth::of(count as u32, limit);
+                    worths[unknown[at].1] = (count <= limit as usize).then_some(worth);
+                })?;
+            for worth in worths.into_iter().flatten() {
+                sum += worth.own();
+                if sum > most {
+                    return Ok(false);
                 }
             }
         }
-        Self { block, windows }
-    }
-
-    /// The windows of two contents, and those that both have.
-    fn sums(&self, (a, b): (usize, usize)) -> (WindowSum, WindowSum, WindowSum) {
-        let level = |place: usize| self.block.kept[place].signature.level;
-        let level = level(a).max(level(b));
-        let at_level = |place: usize| {
-            let windows = self.windows[place].iter();
-            windows.filter(move |window| window.fingerprint.level() >= level)
-        };
-        let (mut of_a, mut of_b, mut of_both) = <(WindowSum, WindowSum, WindowSum)>::default();
-        at_level(b).for_each(|window| of_b.add(window));
-        let mut in_b = at_level(b).map(|window| window.fingerprint).peekable();
-        for window in at_level(a) {
-            of_a.add(window);
-            while in_b.next_if(|&other| other < window.fingerprint).is_some() {}
-            if in_b.next_if_eq(&window.fingerprint).is_some() {
-                of_both.add(window);
-            }
-        }
-        (of_a, of_b, of_both)
-    }
-
-    /// Whether two contents have more in common than strangers.
-    pub(crate) fn are_kin(&self, pair: (usize, usize), common: Common) -> bool {
-        if common.told >= TOLD {
-            return true;
-        }
-        let (a, b, both) = self.sums(pair);
-        let all = a.count + b.count - both.count;
-        a.count.min(b.count) < FEW
-            || both.rarity >= KIN * a.rarity.min(b.rarity)
-            || both.weight > 0.0 && both.weight >= ALIKE * a.weight.min(b.weight)
-            || f64::from(both.count) >= ALIKE * f64::from(all)
-    }
-
-    /// The kinship of two contents, the lower end of its interval; `None`: no window of one of them
-    /// was sampled.
-    pub(crate) fn kinship(&self, pair: (usize, usize)) -> Option<f64> {
-        let (a, b, both) = self.sums(pair);
-        let of = a.rarity.min(b.rarity);
-        (of > 0.0).then(|| lower_end(both.rarity, of))
+        Ok(true)
     }
 }

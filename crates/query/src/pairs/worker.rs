@@ -1,5 +1,7 @@
 //! What is found of pairs of contents, kept for all files that these stand for.
 
+use std::collections::HashMap;
+
 use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::proof::{Proven, unit_of};
 use resemble_core::similarity::{self, Estimated, Interval, Proof};
@@ -21,6 +23,8 @@ pub(super) struct WorkerPairs {
     pub(super) matched: Vec<Pair>,
     /// Pairs that are still to be measured.
     pub(super) drafts: Vec<DraftPair>,
+    /// What sorts those of them that are no texts, if kinship does.
+    pub(super) kinships: HashMap<(usize, usize), Score>,
 }
 
 impl WorkerPairs {

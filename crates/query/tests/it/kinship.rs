@@ -1,10 +1,16 @@
-//! `pairs` of what is no text: two builds of a program are a pair, two programs of one compiler are
-//! none.
+//! What is no text, in every verb: two builds of a program are a pair, two programs of one compiler
+//! are none.
 
 use std::collections::BTreeSet;
 
-use resemble_proto::message::{PairRow, PairScore, PairsRequest, Scope};
+use resemble_core::{Digest, Params};
+use resemble_proto::message::{
+    FindOptions, GroupsRequest, PairRow, PairScore, PairsRequest, Scope,
+};
+use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
+use resemble_query::find::{self, Subject};
+use resemble_query::groups::groups;
 use resemble_query::pairs::pairs;
 use resemble_testutil::random::{Random, noise};
 
@@ -12,12 +18,16 @@ use crate::scene::Scene;
 
 const PROGRAMS: usize = 24;
 
+fn everything(scene: &Scene) -> Scope {
+    Scope {
+        within: vec![PathText::from(scene.root())],
+        ..Scope::default()
+    }
+}
+
 fn asked(scene: &Scene, score: PairScore) -> Vec<PairRow> {
     let request = PairsRequest {
-        scope: Scope {
-            within: vec![PathText::from(scene.root())],
-            ..Scope::default()
-        },
+        scope: everything(scene),
         score,
         ..PairsRequest::default()
     };
@@ -80,6 +90,102 @@ fn builds_are_pairs_and_programs_of_one_compiler_are_strangers() {
         assert!(rows.iter().all(|row| !row.estimate));
         let found: BTreeSet<(String, String)> = names(&rows).into_iter().collect();
         assert_eq!(found, expected);
+    }
+}
+
+/// Two files and the shares of each that lie in the other, the lesser name first.
+type Row = ((String, String), [Fraction; 2]);
+
+fn row(a: &PathText, b: &PathText, shares: [Fraction; 2]) -> Row {
+    let (a, b) = (name(a), name(b));
+    if a < b {
+        ((a, b), shares)
+    } else {
+        ((b, a), [shares[1], shares[0]])
+    }
+}
+
+/// What `pairs` shows that has a relation.
+fn related_pairs(scene: &Scene) -> BTreeSet<Row> {
+    let rows = asked(scene, PairScore::Containment);
+    let related = rows.iter().filter(|row| row.relation.is_some());
+    related
+        .map(|found| row(&found.a, &found.b, [found.a_in_b, found.b_in_a]))
+        .collect()
+}
+
+/// What `find` shows of these files, indexed or read from elsewhere, among all or in the folder.
+fn found(scene: &Scene, files: &[String], is_indexed: bool, scope: &Scope) -> BTreeSet<Row> {
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let options = FindOptions {
+        scope: scope.clone(),
+        ..FindOptions::default()
+    };
+    let mut rows = BTreeSet::new();
+    for file in files {
+        let path = scene.path(file);
+        let subject = if is_indexed {
+            let subject = Subject::indexed(&snapshot, &path, &Params::default());
+            subject.expect("readable").expect("indexed")
+        } else {
+            let bytes = std::fs::read(&path).expect("readable");
+            let digest = Digest::of(&bytes, &Params::default());
+            Subject::of_digest(digest).with_bytes(Some(bytes))
+        };
+        let own = PathText::from(path);
+        let answer = find::find(&snapshot, &subject, &own, &options).expect("an answer");
+        let others = answer
+            .rows
+            .iter()
+            .filter(|found| name(&found.path) != *file);
+        rows.extend(others.map(|found| row(&own, &found.path, [found.a_in_b, found.b_in_a])));
+    }
+    rows
+}
+
+fn linked(scene: &Scene, memory: Option<u64>) -> BTreeSet<Row> {
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let request = GroupsRequest {
+        scope: everything(scene),
+        memory,
+        ..GroupsRequest::default()
+    };
+    let answer = groups(&snapshot, &request, scene.temp.root()).expect("an answer");
+    let clusters = answer.body.clusters.iter();
+    let links = clusters.flat_map(|cluster| &cluster.links);
+    links
+        .map(|link| row(&link.a, &link.b, [link.a_in_b, link.b_in_a]))
+        .collect()
+}
+
+/// One notion of kinship: `find`, indexed or not, and `groups`, with any bound of memory, show what
+/// `pairs` shows, and no stranger.
+#[test]
+fn every_verb_tells_builds_from_programs_of_one_compiler() {
+    let mut scene = Scene::new();
+    let mut files = Vec::new();
+    for at in 0..PROGRAMS {
+        for build in 0..2 {
+            let file = format!("{at:02}-{build}");
+            // Its runtime is a third of it and more: without kinship most rows are of strangers.
+            let runtime = noise(9, 14_000);
+            scene.write(&file, [program(at, build), runtime].concat());
+            files.push(file);
+        }
+    }
+    scene.scan();
+    let pairs = related_pairs(&scene);
+    let builds = |at: usize| (format!("{at:02}-0"), format!("{at:02}-1"));
+    let names: Vec<(String, String)> = pairs.iter().map(|row| row.0.clone()).collect();
+    assert_eq!(names, (0..PROGRAMS).map(builds).collect::<Vec<_>>());
+    for is_indexed in [true, false] {
+        for scope in [Scope::default(), everything(&scene)] {
+            let found = found(&scene, &files, is_indexed, &scope);
+            assert_eq!(found, pairs, "indexed: {is_indexed}, {scope:?}");
+        }
+    }
+    for memory in [None, Some(1 << 20)] {
+        assert_eq!(linked(&scene, memory), pairs, "{memory:?}");
     }
 }
 

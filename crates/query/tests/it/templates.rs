@@ -16,6 +16,7 @@ use resemble_query::find::{Subject, find, listing};
 use resemble_query::pairs::pairs;
 use resemble_query::templates::{FILE_NAME, Store, TemplateError, mark};
 use resemble_testutil::TempTree;
+use resemble_testutil::prose::prose;
 use resemble_testutil::random::letters;
 
 /// An index of files that are on no disk, so that nothing can be read again.
@@ -56,10 +57,15 @@ impl Collection {
     /// Pages of a process that puts the same `frame` in front of each, two of which are versions
     /// of one text.
     fn pages(frame: usize) -> Self {
-        let frame = letters(1, frame);
+        Self::pages_of(letters, frame)
+    }
+
+    /// The same, made of this.
+    fn pages_of(made: fn(u64, usize) -> Vec<u8>, frame: usize) -> Self {
+        let frame = made(1, frame);
         let mut files: Vec<(String, Vec<u8>)> = (0..8)
             .map(|page| {
-                let bytes = [frame.clone(), letters(100 + page, 5_000)].concat();
+                let bytes = [frame.clone(), made(100 + page, 5_000)].concat();
                 (format!("/t/page-{page}.html"), bytes)
             })
             .collect();
@@ -163,10 +169,11 @@ fn a_template_is_no_evidence_in_any_question() {
     assert_eq!(pages.pairs(), everything, "as if nothing had been");
 }
 
-/// A frame that is shorter than a chunk leaves no common chunk; its samples are enough.
+/// A frame that is shorter than a chunk leaves no common chunk; its samples are enough. It is text:
+/// files of data that share no more than ten others have as well are strangers without it.
 #[test]
 fn short_frames_are_templates_too() {
-    let pages = Collection::pages(1_100);
+    let pages = Collection::pages_of(prose, 1_100);
     let options = |min| FindOptions {
         min: Fraction::from(Score::new(min)),
         ..FindOptions::default()
@@ -381,13 +388,13 @@ fn a_fifo_in_its_place_hangs_nobody() {
     assert!(pages.store.current().0.trouble.is_some());
 }
 
-/// Two hundred files share a header of which nothing is boilerplate yet.
+/// Two hundred texts share a header of which nothing is boilerplate yet.
 #[test]
 fn common_text_is_discounted_and_the_reason_given() {
-    let header = letters(1, 3_000);
+    let header = prose(1, 3_000);
     let mut files: Vec<(String, Vec<u8>)> = (0..200)
         .map(|file| {
-            let bytes = [header.clone(), letters(100 + file, 3_000)].concat();
+            let bytes = [header.clone(), prose(100 + file, 3_000)].concat();
             (format!("/t/{file:03}"), bytes)
         })
         .collect();

@@ -1,0 +1,103 @@
+//! Whether two contents that are no text have more in common than strangers.
+//!
+//! That is told by how few have what both have ([`WindowCounts`]). Where a problem is solved in
+//! parts the lists of a part do not tell it; there those of the index are read, which costs as much
+//! as measuring the pair. So the answer is the same with any bound of memory.
+
+use resemble_core::{ContentKind, Fingerprint};
+use resemble_index::{PostingKind, ReadError};
+
+use super::solve::{BlockContent, Solver};
+use crate::ask::AskError;
+use crate::nominate::block::{Common, PieceWorth, nominating_pieces};
+use crate::nominate::evidence::{CHUNK, Kept};
+use crate::nominate::kinship::{Kinships, WindowCounts, come_to_at_most};
+
+/// How two contents met.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Met<'k> {
+    /// Where all contents of their problem are, in these places.
+    Whole(&'k Kinships, (usize, usize)),
+    /// In a part of their problem.
+    Part,
+    /// As a member of a family and its leader.
+    Family,
+}
+
+impl Solver<'_> {
+    /// Whether the pair of these places may be a link by what both have in common.
+    pub(super) fn are_kin(
+        &self,
+        places: (u32, u32),
+        (a, b): (BlockContent<'_>, BlockContent<'_>),
+        (common, met): (Common, Met<'_>),
+    ) -> Result<bool, AskError> {
+        let is_text = a.0.kind == ContentKind::Text || b.0.kind == ContentKind::Text;
+        let are_files = self.table.is_plain(places.0) && self.table.is_plain(places.1);
+        if is_text || !are_files {
+            return Ok(true);
+        }
+        let (of_a, of_b) = (&a.0.signature, &b.0.signature);
+        let level = of_a.level.max(of_b.level);
+        let ignored = |of: &[Fingerprint]| of.iter().filter(|f| f.level() >= level).count();
+        let windows = WindowCounts::of(of_a, of_b).and(ignored(a.1), ignored(b.1));
+        match met {
+            Met::Family => Ok(true),
+            Met::Whole(known, pair) => {
+                windows.are_kin(common, |most| Ok(known.is_at_most(pair, level, most)))
+            }
+            Met::Part => {
+                let common = self.common_in_problem(a.0, b.0)?;
+                windows.are_kin(common, |most| {
+                    let is_at_most = |of| self.is_at_most(of, level, most);
+                    Ok(is_at_most(a.0)? || is_at_most(b.0)?)
+                })
+            }
+        }
+    }
+
+    /// What two contents have in common, by how many contents of the question have it.
+    fn common_in_problem(&self, a: &Kept, b: &Kept) -> Result<Common, ReadError> {
+        let mut common = Common::NONE;
+        for kind in [PostingKind::Fingerprint, PostingKind::Chunk] {
+            let of_b = nominating_pieces(kind, b, self.counts);
+            let mut keys = nominating_pieces(kind, a, self.counts);
+            keys.retain(|key| of_b.binary_search(key).is_ok());
+            self.worths(kind, &keys, |worth| common.add(kind, worth))?;
+        }
+        Ok(common)
+    }
+
+    /// Whether what is rare in a content comes to no more than `most`.
+    fn is_at_most(&self, content: &Kept, level: u8, most: f64) -> Result<bool, ReadError> {
+        let kind = PostingKind::Fingerprint;
+        let mut keys = nominating_pieces(kind, content, self.counts);
+        keys.retain(|&key| Fingerprint(key).level() >= level);
+        let mut worths = Vec::with_capacity(keys.len());
+        self.worths(kind, &keys, |worth| worths.push(worth))?;
+        Ok(come_to_at_most(worths.into_iter(), most))
+    }
+
+    /// What pieces count among the contents of the question, as in a block of all of them.
+    fn worths(
+        &self,
+        kind: PostingKind,
+        keys: &[u64],
+        mut found: impl FnMut(PieceWorth),
+    ) -> Result<(), ReadError> {
+        let mark = match kind {
+            PostingKind::Fingerprint => 0,
+            PostingKind::Chunk => CHUNK,
+        };
+        self.snapshot.postings(kind, keys, &mut |at, contents| {
+            // What the leader of a family has nominates none of its members.
+            let is_its_own = |&place: &u32| {
+                let of_leader = self.families.of_leader(place);
+                of_leader.is_none_or(|pieces| !pieces.contains(&(keys[at] | mark)))
+            };
+            let places = contents.iter().filter_map(|&id| self.table.place(id));
+            let count = places.filter(is_its_own).count();
+            found(PieceWorth::of(count as u32, self.counts.limit()));
+        })
+    }
+}
