@@ -89,6 +89,7 @@ fn ask(scene: &Scene) -> Answers {
     let request = PairsRequest {
         scope: within.clone(),
         text: true,
+        archives: true,
         ..PairsRequest::default()
     };
     let answer = pairs_with_parts(&snapshot, &request, Some(&Fake)).expect("an answer");
