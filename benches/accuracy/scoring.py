@@ -12,6 +12,15 @@ MARKUP = re.compile(rb"\s*(<!DOCTYPE|<html|<\?xml|<svg|<head|<body|<!--|<(?=[^\0
 TAG = re.compile(rb"<(script|style)\b.*?</\1\s*>|<!--.*?-->|<[^>]*>", re.S | re.I)
 
 
+def whole_utf8(data):
+    """A text in UTF-8 that was cut within a letter, or has some stray bytes, made whole: these bytes are Latin-1."""
+    text = data.decode("utf-8", "surrogateescape")
+    stray = sum("\udc80" <= letter <= "\udcff" for letter in text)
+    if not stray or sum(letter > "\x7f" for letter in text) - stray < 8 * stray:
+        return data
+    return "".join(chr(ord(c) - 0xDC00) if "\udc80" <= c <= "\udcff" else c for c in text).encode()
+
+
 class Exact:
     """The measures of two files by the definitions of common.py."""
 
@@ -28,7 +37,7 @@ class Exact:
         data = self._data(name)
         if MARKUP.match(data[:1024]):
             data = html.unescape(TAG.sub(b" ", data).decode("utf-8", "replace")).encode()
-        return data
+        return whole_utf8(data)
 
     def _of(self, name, unit):
         if len(self.kept) > 4000:
