@@ -90,8 +90,7 @@ fn a_disk_that_is_gone_is_asked_about() {
             args(&["compare", &under, "tree/work"]),
             args(&["dirs", disk, "tree/work"]),
             args(&["groups", disk, "tree/work"]),
-            // As it is, it proves texts by their bytes.
-            args(&["pairs", disk, "tree/work/minutes.txt"]),
+            args(&["pairs", disk, "tree/work/minutes.txt", "--text"]),
         ]
     };
     let ask = |disk: &str| -> Vec<(String, i32)> {

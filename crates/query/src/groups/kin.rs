@@ -15,7 +15,7 @@ use crate::nominate::kinship::{Kinships, WindowCounts, come_to_at_most};
 
 /// How two contents met.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Met<'k> {
+pub(super) enum MetBy<'k> {
     /// Where all contents of their problem are, in these places.
     Whole(&'k Kinships, (usize, usize)),
     /// In a part of their problem.
@@ -30,7 +30,7 @@ impl Solver<'_> {
         &self,
         places: (u32, u32),
         (a, b): (BlockContent<'_>, BlockContent<'_>),
-        (common, met): (Common, Met<'_>),
+        (common, met): (Common, MetBy<'_>),
     ) -> Result<bool, AskError> {
         let is_text = a.0.kind == ContentKind::Text || b.0.kind == ContentKind::Text;
         let are_files = self.table.is_plain(places.0) && self.table.is_plain(places.1);
@@ -42,11 +42,11 @@ impl Solver<'_> {
         let ignored = |of: &[Fingerprint]| of.iter().filter(|f| f.level() >= level).count();
         let windows = WindowCounts::of(of_a, of_b).and(ignored(a.1), ignored(b.1));
         match met {
-            Met::Family => Ok(true),
-            Met::Whole(known, pair) => {
+            MetBy::Family => Ok(true),
+            MetBy::Whole(known, pair) => {
                 windows.are_kin(common, |most| Ok(known.is_at_most(pair, level, most)))
             }
-            Met::Part => {
+            MetBy::Part => {
                 let common = self.common_in_problem(a.0, b.0)?;
                 windows.are_kin(common, |most| {
                     let is_at_most = |of| self.is_at_most(of, level, most);

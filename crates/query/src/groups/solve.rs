@@ -22,7 +22,7 @@ use resemble_index::Snapshot;
 
 use super::Room;
 use super::drafts::LinkDraft;
-use super::kin::Met;
+use super::kin::MetBy;
 use super::links::{By, HalfLink};
 use super::partition::Partition;
 use super::sort::{Record, SortedRun, Sorter};
@@ -153,7 +153,7 @@ impl Solver<'_> {
                 };
                 let common = Common::of(&pieces, &member);
                 let pair = ((&leader, &of_leader[..]), (&member, &of_member[..]));
-                self.pair((sinks, sink), (of, place), pair, (common, Met::Family))?;
+                self.pair((sinks, sink), (of, place), pair, (common, MetBy::Family))?;
             }
             Ok::<_, AskError>(())
         };
@@ -291,7 +291,7 @@ impl Solver<'_> {
                 let places = (places[a], places[b]);
                 let pair = (block.at(a), block.at(b));
                 let known = block.kinships.as_ref();
-                let met = known.map_or(Met::Part, |known| Met::Whole(known, (a, b)));
+                let met = known.map_or(MetBy::Part, |known| MetBy::Whole(known, (a, b)));
                 self.pair((sinks, sink), places, pair, (common, met))
             },
         )?;
@@ -305,7 +305,7 @@ impl Solver<'_> {
         (sinks, sink): (&Sinks<LinkDraft>, &mut Option<Sorter<LinkDraft>>),
         places: (u32, u32),
         (a, b): (BlockContent<'_>, BlockContent<'_>),
-        (common, met): (Common, Met<'_>),
+        (common, met): (Common, MetBy<'_>),
     ) -> Result<(), AskError> {
         if !(common.is_candidate() || is_header(a) && is_header(b)) {
             return Ok(());
@@ -335,8 +335,8 @@ impl Solver<'_> {
 
     /// What a sample that two contents have in common counts on average. In a part of a problem not
     /// all that have it are known.
-    fn weight(&self, (a, b): (&Kept, &Kept), common: Common, met: Met<'_>) -> f64 {
-        if matches!(met, Met::Whole(..)) {
+    fn weight(&self, (a, b): (&Kept, &Kept), common: Common, met: MetBy<'_>) -> f64 {
+        if matches!(met, MetBy::Whole(..)) {
             f64::from(common.rare) / f64::from(common.fingerprints.max(1))
         } else {
             let rarity = self.counts.rarity(&a.sketch(), &b.sketch());
@@ -426,7 +426,7 @@ impl Solver<'_> {
                     let (content, ignored) = stripped(self.counts, content);
                     block.postings.against(&content, &mut tally, |a, common| {
                         let pair = (block.at(a), (&content, &ignored[..]));
-                        let common = (common, Met::Part);
+                        let common = (common, MetBy::Part);
                         self.pair((sinks, &mut sink), (places[a], place), pair, common)
                     })?;
                 }

@@ -12,9 +12,9 @@
 //! makes that harmless: if five of ten contents with a window show it, it counts next to nothing
 //! all the same.
 //!
-//! Every verb asks this, each as it knows how many contents have a window: [`Kinships`] by the lists
-//! of a block, [`SubjectKin`] by the posting lists of a subject. Those of another content are read
-//! only where nothing else decides, and its first windows mostly tell.
+//! Every verb asks this, each as it knows how many contents have a window: [`Kinships`] by the
+//! lists of a block, [`SubjectKin`] by the posting lists of a subject. Those of another content are
+//! read only where nothing else decides, and its first windows mostly tell.
 
 use std::cmp::Ordering;
 

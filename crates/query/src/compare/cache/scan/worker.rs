@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
-use resemble_core::{ByteLen, Digest, Digester, Params, Signature, StopFlag};
+use resemble_core::{ByteLen, Digest, Digester, Params, StopFlag};
 use resemble_index::packed;
 use resemble_mounts::{FsClass, class_of};
 use resemble_proto::message::SoftError;
@@ -37,9 +37,8 @@ pub(super) struct Worker<'s, 'a> {
     shared: &'s ScanShared<'a>,
     reader: Reader,
     digester: Digester,
+    params: Params,
     pairs: PairReader,
-    /// Digests what files are taken apart into, with these parameters.
-    of_parts: (Digester, Params),
     number: u32,
     notes: Notes,
 }
@@ -49,19 +48,12 @@ type TakenApart = (Vec<u8>, OwnedFd);
 
 impl<'s, 'a> Worker<'s, 'a> {
     pub(super) fn new(shared: &'s ScanShared<'a>, params: &Params, number: u32) -> Self {
-        // The whole sample of a text is needed where all that a file holds is sampled from it.
-        let of_parts = (Digester::new(params), *params);
-        // What the index keeps of a text, so that both answer the same.
-        let params = Params {
-            posted: params.shingles,
-            ..*params
-        };
         Self {
             shared,
-            reader: Reader::new(&params, StopFlag::default()),
-            digester: Digester::new(&params),
+            reader: Reader::new(params, StopFlag::default()),
+            digester: Digester::new(params),
+            params: *params,
             pairs: PairReader::new(),
-            of_parts,
             number,
             notes: Notes::default(),
         }
@@ -392,13 +384,13 @@ impl<'s, 'a> Worker<'s, 'a> {
             .fetch_add(self.pairs.bytes - before, Ordering::Relaxed);
         let numbers = match pair {
             Ok(PairLook::Equal { digest, at }) => {
-                let number = self.keep(&digest, &digest.signature);
+                let number = self.keep(&digest);
                 self.look_into(number, files[0].0.path, &a);
                 [(number, at); 2]
             }
             Ok(PairLook::Unequal { digests, at }) => [(0, &a), (1, &b)].map(|(side, opened)| {
                 let digest = &digests[side];
-                let number = self.keep(digest, &digest.signature);
+                let number = self.keep(digest);
                 self.look_into(number, files[side].0.path, opened);
                 (number, at)
             }),
@@ -458,7 +450,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         self.shared.bytes_read.fetch_add(bytes, Ordering::Relaxed);
         let number = match content {
             read::Content::Known(id) => id.0,
-            read::Content::New(digest) => self.keep(&digest, &digest.signature),
+            read::Content::New(digest) => self.keep(&digest),
             // No content is ever in flight in a scan. If one were, it would be known by now.
             read::Content::InFlight(digest) => self.shared.table.lock().numbers.get(&digest)?,
         };
@@ -492,8 +484,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         if self.shared.table.lock().apart.contains_key(&number) {
             return;
         }
-        let (digester, params) = &mut self.of_parts;
-        let params = *params;
+        let (digester, params) = (&mut self.digester, self.params);
         let (name, fd) = (name_of(path), file.as_fd());
         let parts = DigestedParts::of(part_reader, name, head, fd, digester, &params);
         // If it has changed meanwhile, these are not the parts of this content.
@@ -504,7 +495,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         self.notes.again |= parts.again;
         let stand_ins = stand_ins(&parts).into_iter();
         let stand_ins = stand_ins
-            .map(|(rendition, digest)| (rendition, self.keep(digest, &digest.kept(&params))))
+            .map(|(rendition, digest)| (rendition, self.keep(digest)))
             .collect();
         self.shared.table.lock().apart.insert(number, stand_ins);
     }
@@ -532,8 +523,8 @@ impl<'s, 'a> Worker<'s, 'a> {
         stamp
     }
 
-    /// Packs a content with this signature, unless it is known.
-    fn keep(&mut self, digest: &Digest, signature: &Signature) -> u32 {
+    /// Packs a content with what the index keeps of its sample, unless it is known.
+    fn keep(&mut self, digest: &Digest) -> u32 {
         let content = Content {
             digest: digest.content,
             size: digest.size,
@@ -544,7 +535,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         }
         let (arena, thread) = (&mut self.notes.arena, self.number);
         let from = arena.len();
-        packed::pack(&digest.chunks, signature, arena);
+        packed::pack(&digest.chunks, &digest.kept(&self.params), arena);
         let length = (arena.len() - from) as u32;
         let mut new = false;
         let number = self.shared.table.lock().number(content, || {
