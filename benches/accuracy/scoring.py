@@ -1,5 +1,6 @@
 """What the rows of every verb are worth: against the truth of a corpus, the exact definitions, and each other."""
 
+import codecs
 import html
 import re
 from collections import defaultdict
@@ -12,13 +13,25 @@ MARKUP = re.compile(rb"\s*(<!DOCTYPE|<html|<\?xml|<svg|<head|<body|<!--|<(?=[^\0
 TAG = re.compile(rb"<(script|style)\b.*?</\1\s*>|<!--.*?-->|<[^>]*>", re.S | re.I)
 
 
+BREAKS = []
+
+
+def _as_latin1(error):
+    BREAKS.append(error.start)
+    return error.object[error.start:error.end].decode("latin-1"), error.end
+
+
+codecs.register_error("latin-1", _as_latin1)
+
+
 def whole_utf8(data):
     """A text in UTF-8 that was cut within a letter, or has some stray bytes, made whole: these bytes are Latin-1."""
-    text = data.decode("utf-8", "surrogateescape")
-    stray = sum("\udc80" <= letter <= "\udcff" for letter in text)
-    if not stray or sum(letter > "\x7f" for letter in text) - stray < 8 * stray:
+    BREAKS.clear()
+    text = data.decode("utf-8", "latin-1")
+    if not BREAKS:
         return data
-    return "".join(chr(ord(c) - 0xDC00) if "\udc80" <= c <= "\udcff" else c for c in text).encode()
+    letters = sum(letter > "\x7f" for letter in data.decode("utf-8", "ignore"))
+    return text.encode() if letters >= 8 * len(BREAKS) else data
 
 
 class Exact:

@@ -114,7 +114,7 @@ fn marked(name: &[u8], head: &[u8]) -> Option<Kind> {
         b'{' if begins(b"{\\rtf") => Kind::Rtf,
         b'!' if begins(b"!<arch>\n") => Kind::Ar,
         0xd0 if begins(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1") && office(name) => Kind::Ole,
-        b'F' if begins(b"From ") && mbox(head) => Kind::Mbox,
+        b'F' if begins(b"From ") && !is_named_text(name) && mbox(head) => Kind::Mbox,
         _ if tar(head) => Kind::Tar,
         // Some writers put a few bytes before a pdf; readers look for the mark in the first
         // kilobyte.
@@ -208,10 +208,16 @@ const ORIGIN: [&[u8]; 8] = [
 /// Headers that people know.
 const KNOWN: [&[u8]; 6] = [b"from", b"to", b"subject", b"date", b"cc", b"content-type"];
 
+/// Whether it is a text by its name: a raw mail, or a folder of them, that is named so is read as
+/// the text it is, with its headers.
+fn is_named_text(name: &[u8]) -> bool {
+    ends(name, b".txt")
+}
+
 /// A mail has no mark: it begins with headers, among which are two that only mails have or, when
-/// its name says so, one that mails have too. What is named a text is one, with its headers.
+/// its name says so, one that mails have too.
 fn mail(name: &[u8], head: &[u8]) -> Option<Kind> {
-    if ends(name, b".txt") {
+    if is_named_text(name) {
         return None;
     }
     let first = header(head)?;
@@ -339,6 +345,7 @@ mod tests {
         assert_eq!(of(b"a.txt", b"Note: see From: and Received: below\n"), None);
         let mbox = b"From a@b Thu Jan  1 00:00:00 1970\nFrom: a@b\n\nhello\n";
         assert_eq!(of(b"x", mbox), Some(Kind::Mbox));
+        assert_eq!(of(b"x.txt", mbox), None);
         let patch = b"From 0123 Mon Sep 17 00:00:00 2001\nFrom: A <a@b>\nDate: x\nSubject: y\n\n";
         assert_eq!(of(b"x.patch", patch), None);
         assert_eq!(of(b"x", b"From here on: nothing\nbut text"), None);
