@@ -15,7 +15,7 @@ use resemble_scan::read::{open_regular, read_prefix};
 
 use crate::ask::{AskError, soft_error};
 use crate::prove::extracted::extract;
-use crate::prove::read::{LARGEST_READ, anchor_of, bytes_if, unreadable};
+use crate::prove::read::{LARGEST_READ, anchor_of, bytes_if, bytes_of, unreadable};
 use crate::renditions::Rendition;
 use crate::renditions::owners::RenditionOwners;
 use crate::scope::ScopedFiles;
@@ -111,6 +111,9 @@ impl ContentReader<'_> {
             let path = holder.map_or_else(PathBuf::new, |holder| holder.path.clone());
             return Err(Self::unread(&path, NOT_TAKEN_APART));
         };
+        if let Some(text) = decoded_text(&holder.path, wanted) {
+            return Ok(text);
+        }
         let extracted =
             extract(&holder.path, part_reader).map_err(|error| soft_error(&holder.path, &error))?;
         let texts = extracted.map(|extracted| [extracted.text, extracted.packed]);
@@ -127,6 +130,17 @@ impl ContentReader<'_> {
             message: message.to_owned(),
         }
     }
+}
+
+/// This text, if it is what a plain text in another encoding says: no process is needed for that.
+fn decoded_text(path: &Path, wanted: &WantedContent) -> Option<Vec<u8>> {
+    let head = head_of(path).ok()?;
+    if !resemble_extract::is_encoded(name_of(path), &head) {
+        return None;
+    }
+    let text = resemble_extract::decoded(name_of(path), &bytes_of(path).ok()?)?;
+    let text = text.into_bytes();
+    (content::digest(&text) == wanted.digest).then_some(text)
 }
 
 fn head_of(path: &Path) -> Result<Vec<u8>, AskError> {
