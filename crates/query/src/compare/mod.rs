@@ -22,7 +22,7 @@
 //!
 //! Asked again about the same contents, what they have in common is remembered (`findings`).
 //!
-//! What is beyond [`MOST_WORK`] bytes is not read, the best pairs by their estimates first
+//! What is beyond `MOST_WORK` bytes is not read, the best pairs by their estimates first
 //! (`partners::budget`); such rows are estimates and say so.
 //!
 //! Documents are compared by their texts, archives by their members, as everywhere (`files`): what

@@ -9,7 +9,7 @@
 //!
 //! Wholes nominate wholes only. A question about one file says what that has in common with an
 //! archive that holds it by the row of the member. Questions about all pairs of files have rows of
-//! archives alone; there a member nominates its archive for a single file ([`held_among`]).
+//! archives alone; there a member nominates its archive for a single file (`held_among`).
 
 use std::collections::HashSet;
 use std::ffi::OsString;
