@@ -25,6 +25,7 @@ pub mod numbers;
 pub mod params;
 pub mod printable;
 pub mod rank;
+pub mod recent;
 pub mod sample;
 pub mod similarity;
 pub mod stop;

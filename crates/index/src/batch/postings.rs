@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use resemble_core::{ContentId, Digest, Fingerprint};
+use resemble_core::{ContentId, Digest, Fingerprint, Signature};
 
 use super::contents::Settled;
 use super::{Refusal, Writing};
@@ -343,7 +343,8 @@ fn count(writing: &mut Writing<'_>, new: &New, killed: &[ContentId]) -> Result<(
     } else {
         let mut dense = 0;
         for &content in killed {
-            dense += u64::from(is_dense(writing, content)?);
+            let kept = writing.before.signature_raw(content)?;
+            dense += u64::from(is_denser(writing, content, &kept)?);
         }
         killed.len() as u64 * 10 + dense * known
     };
@@ -384,10 +385,10 @@ fn count(writing: &mut Writing<'_>, new: &New, killed: &[ContentId]) -> Result<(
 }
 
 /// Whether a killed content has more postings than its signature has fingerprints.
-fn is_dense(writing: &Writing<'_>, content: ContentId) -> Result<bool, Fault> {
+fn is_denser(writing: &Writing<'_>, content: ContentId, kept: &Signature) -> Result<bool, Fault> {
     let row = writing.before.inner.content(content)?;
     let posted = row.map_or(0, |row| row.fingerprints as usize);
-    Ok(posted > writing.before.signature_raw(content)?.fingerprints.len())
+    Ok(posted > kept.fingerprints.len())
 }
 
 /// The fingerprints of a killed content that its signature has not, among those that are
@@ -425,7 +426,7 @@ fn forget(
     let signature = writing.before.signature_raw(content)?;
     let mut chunk_keys: Vec<_> = posted(&chunks).collect();
     let mut fingerprints: Vec<_> = signature.fingerprints.iter().map(|print| print.0).collect();
-    if is_dense(writing, content)? {
+    if is_denser(writing, content, &signature)? {
         let known = counts.of_mut(PostingKind::Fingerprint);
         let denser = denser_than(writing, content, signature.level, known)?;
         fingerprints.extend(denser);

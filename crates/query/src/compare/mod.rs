@@ -58,7 +58,7 @@ use self::files::ComparedFiles;
 use self::partners::{PartnerQuestion, Partners};
 use self::sides::{Holders, Pieces, Side, Sides};
 use crate::ask::AskError;
-use crate::groups::near::MOST_WORK;
+use crate::prove::cost::MOST_WORK;
 
 pub use self::findings::{FindingsCache, MemoryCache};
 

@@ -29,8 +29,8 @@ use resemble_proto::path::PathText;
 use resemble_scan::parts::PartReader;
 
 use crate::ask::AskError;
-use crate::groups::near::MOST_WORK;
 use crate::judge::listing::LISTED;
+use crate::prove::cost::MOST_WORK;
 use crate::scope::ScopedFiles;
 use links::{LinkEffort, WhichSide};
 use trees::Trees;

@@ -20,6 +20,7 @@ use super::{Subject, holders};
 use crate::ask::{AskError, soft_error};
 use crate::judge::matched::Match;
 use crate::parallel::{ordered_on, threads};
+use crate::prove::cost::TAKEN_APART;
 use crate::prove::exact::{Proven, judged, provable};
 use crate::prove::extracted::extract;
 use crate::prove::read::{LARGEST_READ, bytes_if};
@@ -58,9 +59,6 @@ const THREADS: usize = 2;
 const fn is_worth_a_thread(files: usize, bytes: ByteLen) -> bool {
     files > 1 && files as u64 * (16 << 10) + bytes.0 >= 256 << 10
 }
-
-/// Taking a byte of a file apart takes as long as reading and measuring so many.
-const TAKEN_APART: u64 = 4;
 
 /// A rendition of the subject, and its content.
 #[derive(Clone, Copy, Debug)]

@@ -3,8 +3,8 @@
 //! What the index knows of two contents decides only whether they are looked at; the link, and all
 //! that is shown of it, is made of measures of the contents themselves. Two passes over the drafts:
 //!
-//! 1. **The best first**, to see how far the question may read ([`MOST_WORK`]). What is beyond that
-//!    keeps its estimate, whatever the threads do.
+//! 1. **The best first**, to see how far the question may read ([`crate::prove::cost::MOST_WORK`]).
+//!    What is beyond that keeps its estimate, whatever the threads do.
 //! 2. **By the places of the files.** A draft goes by the later of its two files in the order of
 //!    paths, so all drafts of one file follow each other, and the other files were mostly met
 //!    shortly before: files resemble those in their own directory.
@@ -25,17 +25,9 @@ use crate::ask::AskError;
 use crate::judge::matched::{all_words, of_part};
 use crate::nominate::evidence::Kept;
 use crate::parallel::{on_threads, threads};
+use crate::prove::cost::{MEASURED, TAKEN_APART};
 use crate::renditions::{Rendition, layer, same_words};
 use resemble_proto::message::Layer;
-
-/// A question reads contents of so many bytes, and measures pairs of eight times as many at most.
-pub(crate) const MOST_WORK: u64 = 8 << 30;
-
-/// Measuring a byte that is ready costs this part of reading it and cutting it into words.
-pub(crate) const MEASURED: u64 = 8;
-
-/// Taking a byte of a file apart takes as long as reading so many.
-pub(crate) const TAKEN_APART: u64 = 4;
 
 /// Drafts that a thread takes at once.
 const BATCH: usize = 64;

@@ -12,12 +12,12 @@ use resemble_core::similarity::Unit;
 use resemble_index::Snapshot;
 use resemble_scan::parts::PartReader;
 
-use super::drafts::TAKEN_APART;
 use super::links::{By, HalfLink};
 use super::table::Table;
 use super::terms::{LinkTerms, PairFound};
 use crate::ask::AskError;
 use crate::prove::archives::Archives;
+use crate::prove::cost::TAKEN_APART;
 use crate::renditions::owners::RenditionOwners;
 use crate::scope::ScopedFiles;
 

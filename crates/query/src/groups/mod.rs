@@ -45,6 +45,7 @@ use resemble_scan::parts::PartReader;
 
 use crate::ask::AskError;
 use crate::prove::contents::ContentReader;
+use crate::prove::cost::MOST_WORK;
 use crate::prove::many::PairProver;
 use crate::renditions::owners::RenditionOwners;
 use crate::scope::ScopedFiles;
@@ -161,7 +162,7 @@ impl Collection {
             terms: LinkTerms::of(request),
             prover: &prover,
             is_wanted: &|_, _| true,
-            work: drafts::MOST_WORK,
+            work: MOST_WORK,
             room,
             dir,
         };
@@ -173,8 +174,7 @@ impl Collection {
             About::Everything => solver.solve(&common.sets, None)?,
         };
         let (files, terms) = ((snapshot, &scoped), (solver.terms, &table));
-        let mut joined =
-            JoinedLinks::new(files, terms, &renditions, (part_reader, drafts::MOST_WORK));
+        let mut joined = JoinedLinks::new(files, terms, &renditions, (part_reader, MOST_WORK));
         let mut join = |halves: &[HalfLink]| joined.join(halves);
         let contents = table.len();
         let stop = snapshot.stop();

@@ -14,7 +14,6 @@ use resemble_scan::parts::PartReader;
 
 use super::Room;
 use super::common::common_pieces;
-pub(crate) use super::drafts::{MEASURED, MOST_WORK, TAKEN_APART};
 use super::held::JoinedLinks;
 use super::links::{HalfLink, Links};
 use super::meeting::shown;
@@ -60,7 +59,7 @@ impl NearLink {
 pub(crate) struct NearTerms<'a> {
     /// Whether two files with these contents are compared.
     pub(crate) is_wanted: &'a (dyn Fn(ContentId, ContentId) -> bool + Sync),
-    /// How much is read: as [`MOST_WORK`].
+    /// How much is read: as [`MOST_WORK`](crate::prove::cost::MOST_WORK).
     pub(crate) work: u64,
 }
 

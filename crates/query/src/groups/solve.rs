@@ -64,7 +64,7 @@ pub(super) struct Solver<'a> {
     pub(super) prover: &'a PairProver<'a>,
     /// Whether two files are compared, by their places.
     pub(super) is_wanted: &'a (dyn Fn(u32, u32) -> bool + Sync),
-    /// How much is read: as [`super::drafts::MOST_WORK`].
+    /// How much is read: as [`crate::prove::cost::MOST_WORK`].
     pub(super) work: u64,
     pub(super) room: Room,
     pub(super) dir: &'a Path,

@@ -90,8 +90,7 @@ impl ContentReader<'_> {
         let Some(holder) = self.scoped.holders(wanted.id).next() else {
             return Ok(false);
         };
-        let head = head_of(&holder.path);
-        Ok(head.is_ok_and(|head| resemble_extract::is_encoded(name_of(&holder.path), &head)))
+        Ok(is_encoded(&holder.path))
     }
 
     /// What these bytes of a content say in UTF-8, if they are a text in another encoding.
@@ -132,10 +131,15 @@ impl ContentReader<'_> {
     }
 }
 
+/// Whether a file is a plain text in another encoding than UTF-8, as far as its beginning says.
+fn is_encoded(path: &Path) -> bool {
+    let head = head_of(path);
+    head.is_ok_and(|head| resemble_extract::is_encoded(name_of(path), &head))
+}
+
 /// This text, if it is what a plain text in another encoding says: no process is needed for that.
 fn decoded_text(path: &Path, wanted: &WantedContent) -> Option<Vec<u8>> {
-    let head = head_of(path).ok()?;
-    if !resemble_extract::is_encoded(name_of(path), &head) {
+    if !is_encoded(path) {
         return None;
     }
     let text = resemble_extract::decoded(name_of(path), &bytes_of(path).ok()?)?;

@@ -2,18 +2,16 @@
 //!
 //! A question about all pairs measures one content against five others on average, and against
 //! hundreds in a family. What a measure needs of a content ([`ReadyContent`]) is kept in a bounded
-//! store that all threads share; the least used goes first, roughly: there are two generations,
-//! whatever is asked for moves to the younger one, and when that is full the older one is
-//! forgotten. So pairs should come in an order in which those of one content follow each other, and
-//! its partners lie near: files of one directory do.
+//! store that all threads share ([`Recent`]). So pairs should come in an order in which those of
+//! one content follow each other, and its partners lie near: files of one directory do.
 //!
 //! Nothing here depends on what is in the store but time.
 
 use std::collections::HashMap;
-use std::mem;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use resemble_core::recent::Recent;
 use resemble_core::similarity::Unit;
 use resemble_core::similarity::proof::{self, ComparedBytes, ComparedText, unit_of};
 use resemble_core::{ByteLen, ContentId, ContentKind, Fingerprint};
@@ -40,7 +38,7 @@ const KEPT: ByteLen = ByteLen(16 << 10);
 #[derive(Debug)]
 pub(crate) struct PairProver<'a> {
     reader: ContentReader<'a>,
-    ready: Mutex<ReadyContents>,
+    ready: Mutex<Recent<Key, Arc<ReadyContent>>>,
     /// Held by who reads a content of more than [`LARGE`] bytes.
     large: Mutex<()>,
 }
@@ -61,12 +59,7 @@ impl<'a> PairProver<'a> {
     pub(crate) fn new(reader: ContentReader<'a>, room: Option<u64>) -> Self {
         Self {
             reader,
-            ready: Mutex::new(ReadyContents {
-                young: HashMap::new(),
-                old: HashMap::new(),
-                taken: 0,
-                most: room.unwrap_or(USUAL_ROOM) as usize,
-            }),
+            ready: Mutex::new(Recent::new(room.unwrap_or(USUAL_ROOM) as usize)),
             large: Mutex::new(()),
         }
     }
@@ -153,7 +146,7 @@ impl<'a> PairProver<'a> {
     /// A content, from the store or from where it stands.
     fn ready(&self, row: &ContentRow, unit: Unit) -> Result<Arc<ReadyContent>, AskError> {
         let key = (row.id, unit == Unit::Bytes);
-        if let Some(known) = self.ready.lock().get(key) {
+        if let Some(known) = self.ready.lock().get(&key) {
             return Ok(known);
         }
         let _one_at_a_time = (row.size > LARGE).then(|| self.large.lock());
@@ -171,7 +164,9 @@ impl<'a> PairProver<'a> {
         // What cannot be read now keeps its estimate.
         let read = self.reader.read(&WantedContent::of(row))?.ok();
         let ready = Arc::new(read.map_or(ReadyContent::Unreadable, ready));
-        self.ready.lock().put(key, Arc::clone(&ready));
+        self.ready
+            .lock()
+            .put(key, Arc::clone(&ready), ready.memory());
         Ok(ready)
     }
 }
@@ -179,48 +174,16 @@ impl<'a> PairProver<'a> {
 impl ReadyContent {
     /// Bytes of memory that it takes, about.
     fn memory(&self) -> usize {
-        match self {
+        /// What an entry takes besides.
+        const ENTRY: usize = 64;
+        let content = match self {
             Self::Words(text, _) => text.memory(),
             Self::Bytes(bytes) => bytes.memory(),
             Self::Unreadable => 0,
-        }
+        };
+        ENTRY + content
     }
 }
 
 /// A content and whether it is measured in bytes.
 type Key = (ContentId, bool);
-
-/// What is ready.
-type Generation = HashMap<Key, Arc<ReadyContent>>;
-
-#[derive(Debug)]
-struct ReadyContents {
-    young: Generation,
-    old: Generation,
-    /// Bytes of the younger generation.
-    taken: usize,
-    most: usize,
-}
-
-impl ReadyContents {
-    fn get(&mut self, key: Key) -> Option<Arc<ReadyContent>> {
-        if let Some(known) = self.young.get(&key) {
-            return Some(Arc::clone(known));
-        }
-        let known = self.old.remove(&key)?;
-        self.put(key, Arc::clone(&known));
-        Some(known)
-    }
-
-    fn put(&mut self, key: Key, ready: Arc<ReadyContent>) {
-        /// What an entry takes besides.
-        const ENTRY: usize = 64;
-        let memory = ENTRY + ready.memory();
-        self.taken += memory;
-        if self.taken > self.most / 2 {
-            self.old = mem::take(&mut self.young);
-            self.taken = memory;
-        }
-        self.young.insert(key, ready);
-    }
-}

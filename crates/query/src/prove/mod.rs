@@ -2,6 +2,7 @@
 
 pub(crate) mod archives;
 pub(crate) mod contents;
+pub(crate) mod cost;
 pub(crate) mod exact;
 pub(crate) mod extracted;
 pub(crate) mod many;

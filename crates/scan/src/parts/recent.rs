@@ -5,17 +5,13 @@
 //! as it came, to be told once more. It is that of one state of a file, by what the file system
 //! says of it; a file that was changed just now may change again without looking otherwise, so of
 //! it nothing is kept.
-//!
-//! There are two generations: whatever is asked for moves to the younger one, and when that has
-//! taken half of the room the older one is forgotten.
 
-use std::collections::HashMap;
-use std::mem;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
+use resemble_core::recent::Recent;
 use resemble_extract::{Part, Sink, Skipped};
 
 use super::PartReader;
@@ -33,7 +29,7 @@ const TICK: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct RecentParts {
     reader: Arc<dyn PartReader>,
-    kept: Mutex<KeptParts>,
+    kept: Mutex<Recent<FileState, Arc<ToldParts>>>,
 }
 
 impl RecentParts {
@@ -41,7 +37,7 @@ impl RecentParts {
     pub fn new(reader: Arc<dyn PartReader>) -> Self {
         Self {
             reader,
-            kept: Mutex::default(),
+            kept: Mutex::new(Recent::new(ROOM)),
         }
     }
 }
@@ -77,7 +73,8 @@ impl PartReader for RecentParts {
             .any(|(_, why)| matches!(why, Skipped::NotRun(_)));
         if let Some(mut told) = recorder.told.filter(|_| is_final) {
             told.skipped.clone_from(&skipped);
-            self.kept.lock().put(state, Arc::new(told));
+            let bytes = told.memory();
+            self.kept.lock().put(state, Arc::new(told), bytes);
         }
         Ok(skipped)
     }
@@ -200,35 +197,6 @@ impl Sink for Recorder<'_> {
     fn drop_part(&mut self) {
         self.note(PartEvent::Drop, b"");
         self.sink.drop_part();
-    }
-}
-
-#[derive(Debug, Default)]
-struct KeptParts {
-    young: HashMap<FileState, Arc<ToldParts>>,
-    old: HashMap<FileState, Arc<ToldParts>>,
-    /// Bytes of the younger generation.
-    taken: usize,
-}
-
-impl KeptParts {
-    fn get(&mut self, state: &FileState) -> Option<Arc<ToldParts>> {
-        if let Some(told) = self.young.get(state) {
-            return Some(Arc::clone(told));
-        }
-        let (state, told) = self.old.remove_entry(state)?;
-        self.put(state, Arc::clone(&told));
-        Some(told)
-    }
-
-    fn put(&mut self, state: FileState, told: Arc<ToldParts>) {
-        let memory = told.memory();
-        self.taken += memory;
-        if self.taken > ROOM / 2 {
-            self.old = mem::take(&mut self.young);
-            self.taken = memory;
-        }
-        self.young.insert(state, told);
     }
 }
 
@@ -367,10 +335,7 @@ mod tests {
         for path in &paths {
             assert_eq!(asked(&recent, &inner, path).1, 1);
         }
-        let kept = recent.kept.lock();
-        let all = kept.young.values().chain(kept.old.values());
-        assert!(all.map(|told| told.memory()).sum::<usize>() <= ROOM);
-        drop(kept);
+        assert!(recent.kept.lock().bytes() <= ROOM);
         // The last one is there, the first one is gone.
         assert_eq!(asked(&recent, &inner, &paths[11]).1, 0);
         assert_eq!(asked(&recent, &inner, &paths[0]).1, 1);

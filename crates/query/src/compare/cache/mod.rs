@@ -43,9 +43,10 @@ use self::known::{Inventory, Names, PackedPlace};
 use self::scan::Scanned;
 use crate::ask::AskError;
 use crate::compare::sides::Pieces;
-use crate::compare::{MOST_WORK, Terms, of_sides};
+use crate::compare::{Terms, of_sides};
 use crate::nominate::evidence::CHUNK;
 use crate::parallel::both;
+use crate::prove::cost::MOST_WORK;
 
 /// Where inventories are kept, and how large they may become.
 #[derive(Debug)]

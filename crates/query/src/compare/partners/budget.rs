@@ -16,9 +16,9 @@ use super::candidates::Candidate;
 use crate::ask::AskError;
 use crate::compare::common::CommonKeys;
 use crate::compare::files::FilesMeet;
-use crate::groups::near::{MEASURED, TAKEN_APART};
 use crate::judge::estimate::estimate;
 use crate::parallel::ordered;
+use crate::prove::cost::{MEASURED, TAKEN_APART};
 use crate::prove::read::LARGEST_READ;
 
 /// A pair that is to be measured.

@@ -7,10 +7,11 @@ use resemble_core::ByteLen;
 use resemble_core::similarity::proof::ProvableMembers;
 use resemble_proto::message::Layer;
 
-use super::{Prover, TAKEN_APART, matched};
+use super::{Prover, matched};
 use crate::ask::AskError;
 use crate::find::holders;
 use crate::judge::matched::Match;
+use crate::prove::cost::TAKEN_APART;
 use crate::prove::exact::judged;
 use crate::prove::members::{
     ComparedSide, are_of, held_by, provable_members, provable_single, unit_of,

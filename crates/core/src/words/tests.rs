@@ -1,0 +1,262 @@
+use proptest::prelude::*;
+use resemble_testutil::prose::words;
+
+use super::*;
+use crate::hash::shingles::{OF_WORD, SHINGLE, fold, hash};
+
+fn shingles(pieces: &[&[u8]]) -> Vec<Fingerprint> {
+    let mut all = Vec::new();
+    let mut shingler = Shingler::new();
+    for piece in pieces {
+        shingler.update(piece, &mut |f| all.push(f));
+    }
+    shingler.finish(&mut |f| all.push(f));
+    all
+}
+
+#[test]
+fn words_of_every_length_are_the_same_at_once_and_by_letters() {
+    let all = "AB_cdefgh01234_6789ijklmnopQRSTUVWXYZ_and_so_on_and_so_on";
+    for length in 1..all.len() {
+        let line = format!("{} ", &all[..length]).repeat(40);
+        let bytes: Vec<&[u8]> = line.as_bytes().chunks(1).collect();
+        assert_eq!(shingles(&bytes), shingles(&[line.as_bytes()]), "{length}");
+    }
+}
+
+#[test]
+fn case_and_blanks_make_no_difference() {
+    let text = words(0, 3000);
+    let plain = shingles(&[text.as_bytes()]);
+    assert!(plain.len() > 200, "{}", plain.len());
+    let wrapped = text.to_uppercase().replace(' ', " \n\t- ");
+    assert_eq!(shingles(&[wrapped.as_bytes()]), plain);
+    assert_ne!(shingles(&[words(5000, 3000).as_bytes()]), plain);
+}
+
+fn digest(text: &[u8]) -> Option<WordsDigest> {
+    let mut shingler = Shingler::new();
+    shingler.update(text, &mut |_| ());
+    shingler.finish(&mut |_| ()).words
+}
+
+#[test]
+fn a_text_is_named_by_its_words_and_their_order() {
+    let text = words(15000, 3000);
+    let named = digest(text.as_bytes());
+    assert!(named.is_some());
+    let wrapped = text.to_uppercase().replace(' ', " \n\t- ");
+    assert_eq!(digest(wrapped.as_bytes()), named);
+    let mut words: Vec<&str> = text.split(' ').collect();
+    words.swap(100, 200);
+    assert_ne!(digest(words.join(" ").as_bytes()), named);
+    assert_ne!(digest(format!("{text}x").as_bytes()), named);
+    assert_ne!(digest(text.replacen(' ', "", 1).as_bytes()), named);
+}
+
+#[test]
+fn few_words_name_nothing() {
+    assert_eq!(digest(b""), None);
+    assert_eq!(digest(" . ".repeat(300).as_bytes()), None);
+    // 255 letters and blanks, and one more.
+    assert_eq!(
+        digest(&[b"abcd ".repeat(50), b"wxyz".to_vec()].concat()),
+        None
+    );
+    assert!(digest(&[b"abcd ".repeat(50), b"uvwxyz".to_vec()].concat()).is_some());
+}
+
+#[test]
+fn letters_without_end_are_one_word() {
+    let letters: String = words(40000, 4000).split(' ').collect();
+    assert_eq!(canonical(letters.as_bytes()).len(), letters.len() + 1);
+    assert!(shingles(&[letters.as_bytes()]).len() <= 1);
+}
+
+fn is_text(bytes: &[u8]) -> bool {
+    let (mut whole, mut pieces) = (Shingler::new(), Shingler::new());
+    whole.update(bytes, &mut |_| ());
+    bytes
+        .chunks(977)
+        .for_each(|piece| pieces.update(piece, &mut |_| ()));
+    let shingled = whole.finish(&mut |_| ());
+    assert_eq!(pieces.finish(&mut |_| ()), shingled);
+    assert_eq!(super::is_text(bytes), shingled.is_text);
+    shingled.is_text
+}
+
+#[test]
+fn a_text_is_mostly_words() {
+    let text = words(0, 30_000);
+    assert!(is_text(text.as_bytes()));
+    assert!(is_text("重复数据删除".repeat(3000).as_bytes()));
+    assert!(is_text("Додому, на північ. ".repeat(3000).as_bytes()));
+    assert!(is_text(b"a"));
+    assert!(!is_text(&b"QUJDx0VGR0hJSktM".repeat(2000)));
+    let html = |with: &str| text.replace(' ', with);
+    let page = |with: &str| format!("<html><body>{}</body></html>", html(with));
+    assert!(is_text(page(" <b>").as_bytes()));
+    assert!(!is_text(
+        page(&format!("<i class='{}'>", "x ".repeat(60))).as_bytes()
+    ));
+    // The first of its bytes decide.
+    assert!(is_text(
+        format!("{text}{}", "= + ".repeat(100_000)).as_bytes()
+    ));
+}
+
+#[test]
+fn canonical_text_is_words_in_lower_case() {
+    assert_eq!(
+        canonical(b" A-b  C_d,\n\xc3\x89t\xc3\xa9!"),
+        "a b c_d été ".as_bytes()
+    );
+    assert_eq!(canonical(b"<p>One&nbsp;<b>TWO</b></p>"), b"one two ");
+    assert_eq!(canonical(b" .\n"), b"");
+}
+
+#[test]
+fn markup_is_not_text() {
+    let text = words(10000, 3000);
+    let html = format!(
+        "<!DOCTYPE html>\n<html><head><style type=x>p {{ color: red }}</style>\
+         <script>if (a < b) c</script></head>\n\
+         <body><!-- a > b -- c --><p class=\"x y\">{}</p></body></html>",
+        text.replace(' ', "</b> &amp; <i title='a b'>")
+    );
+    assert_eq!(shingles(&[html.as_bytes()]), shingles(&[text.as_bytes()]));
+}
+
+#[test]
+fn values_of_attributes_are_no_text() {
+    let svg = b"a <?xml version=\"1.0\"?>\n<!DOCTYPE svg PUBLIC \"x\">\n\
+        <svg width='10'><path d=\"M 1 2\"/>Text</svg>";
+    assert_eq!(canonical(svg), b"a text ");
+    assert_eq!(
+        canonical(b"<?xml?><!DOCTYPE html><html a='b'>c</html>"),
+        b"c "
+    );
+    assert_eq!(canonical(b"if a <b and c</d"), b"if a b and c d ");
+}
+
+/// The words of `words` in the accuracy scripts: Python's categories and lower case.
+#[test]
+fn words_are_unicodes() {
+    let of = |text: &str| String::from_utf8(canonical(text.as_bytes())).expect("UTF-8");
+    for (text, words) in [
+        ("Ångström’s naïve co‑op", "ångström s naïve co op "),
+        ("ДОМ\u{301}а № 7½", "дом\u{301}а 7½ "),
+        ("हिन्दी में", "हिन्दी में "),
+        ("שָׁלוֹם עולם", "שָׁלוֹם עולם "),
+        ("漢字kana かな。ㇰ々", "漢 字 kana か な ㇰ 々 "),
+        ("ภาษาไทยก็", "ภ า ษ า ไ ท ย ก\u{e47} "),
+        ("ខ្មែរ", "ខ\u{17d2} ម\u{17c2} រ "),
+        ("한국어 텍스트", "한국어 텍스트 "),
+        ("İstanbul IŞIK", "i\u{307}stanbul işik "),
+        ("a\u{ad}b x\u{200b}y", "a b x y "),
+        ("\u{301}a ก\u{301}b", "\u{301}a ก\u{301} b "),
+    ] {
+        assert_eq!(of(text).trim_end(), words.trim_end(), "{text}");
+    }
+    assert_eq!(
+        canonical(b"caf\xe9 \xd7 \xc9T\xc9\xa0\xbb"),
+        "café été ".as_bytes()
+    );
+    // Broken characters are bytes of ISO 8859-1.
+    assert_eq!(canonical(b"\xe4\xbd x"), "ä½ x ".as_bytes());
+    assert_eq!(canonical(b"\xc3"), "ã ".as_bytes());
+}
+
+#[test]
+fn a_text_in_utf_8_that_was_cut_within_a_letter_has_its_words_all_the_same() {
+    let text = "Съешь же ещё этих мягких французских булок, да выпей чаю";
+    let words = canonical(text.as_bytes());
+    for cut in 1..12 {
+        let found = canonical(&text.as_bytes()[..text.len() - cut]);
+        assert!(found.starts_with(&words[..words.len() - 20]), "{cut}");
+    }
+    // A damaged letter ends its word, and no other word changes.
+    let mut damaged = text.as_bytes().to_vec();
+    damaged[1] = b'?';
+    assert!(canonical(&damaged).ends_with(&words[words.len() - 60..]));
+    // Of ISO 8859-1 some letters make a character of UTF-8.
+    let latin = b"\xc3\xa9t\xe9 d\xe9j\xe0 \xe9t\xe9";
+    assert_eq!(canonical(latin), "ã té déjà été ".as_bytes());
+}
+
+#[test]
+fn scripts_without_blanks_have_a_word_for_each_character() {
+    let line = "重复数据删除".repeat(3);
+    let spaced: String = line.chars().flat_map(|c| [c, ' ']).collect();
+    assert_eq!(shingles(&[line.as_bytes()]), shingles(&[spaced.as_bytes()]));
+    assert_eq!(
+        shingles(&["ДОМ кот ÉTÉ ß ΣΑΣ".as_bytes()]),
+        shingles(&["дом КОТ été ß σασ".as_bytes()])
+    );
+}
+
+proptest! {
+    #[test]
+    fn pieces_make_no_difference(
+        bytes in prop::collection::vec(
+            prop::sample::select(b"ab <>/!-&;sc\xc3\xa9\xe4\xbd\xa0\xff".to_vec()),
+            0..3000,
+        ),
+        cuts in prop::collection::vec(0usize..3000, 0..6),
+        markup in any::<bool>(),
+    ) {
+        let mut all = if markup { b"<html>".to_vec() } else { Vec::new() };
+        all.extend(bytes);
+        let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(all.len())).collect();
+        cuts.extend([0, all.len()]);
+        cuts.sort_unstable();
+        let pieces: Vec<&[u8]> = cuts.windows(2).map(|cut| &all[cut[0]..cut[1]]).collect();
+        prop_assert_eq!(shingles(&pieces), shingles(&[&all]));
+        let mut shingler = Shingler::new();
+        for piece in &pieces {
+            shingler.update(piece, &mut |_| ());
+        }
+        prop_assert_eq!(shingler.finish(&mut |_| ()).words, digest(&all));
+    }
+
+    #[test]
+    fn plain_text_is_its_definition(text in "([a-cA-C0 _.,\n]{0,30}|[a-cA-C0_]{15,60}){0,10}") {
+        let words: Vec<u64> = text
+            .to_lowercase()
+            .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+            .filter(|word| !word.is_empty())
+            .map(|word| {
+                let word: Vec<u8> = word.bytes().map(|byte| byte | 0x20).collect();
+                word.chunks(16).fold(0, |before, sixteen| {
+                    let join = |all, &byte| all << 8 | u128::from(byte);
+                    fold(before, sixteen.iter().rev().fold(0, join))
+                })
+            })
+            .collect();
+        let join = |h: u64, word: &u64| h.wrapping_mul(OF_WORD).wrapping_add(*word);
+        let of = |run: &[u64]| hash(run.iter().fold(0, join));
+        let hashes: Vec<u64> = if words.is_empty() {
+            Vec::new()
+        } else {
+            words.windows(SHINGLE.min(words.len())).map(of).collect()
+        };
+        let expected = hashes.into_iter().filter_map(Fingerprint::of_hash);
+        let expected: Vec<Fingerprint> = expected.collect();
+        prop_assert_eq!(shingles(&[text.as_bytes()]), expected);
+    }
+}
+
+/// How many bytes only continue a letter is known when the text ends, and not after that.
+#[test]
+fn a_large_text_in_letters_of_two_bytes_is_sampled_one_in_eight() {
+    let text = |letters: &str| -> String {
+        let words = (0..30_000u32).map(|n| format!("{letters}{} ", n * 7919 % 29_989));
+        words.collect()
+    };
+    let posted = crate::Params::default().posted;
+    let level = |letters: &str| sample(text(letters).as_bytes(), &posted).level;
+    let wide = "\u{436}\u{437}".repeat(4);
+    assert_eq!((level(&wide), level("zyzyzyzy")), (3, 4));
+    let digest = crate::Digest::of(text(&wide).as_bytes(), &crate::Params::default());
+    assert_eq!(digest.signature.level, 3);
+}
