@@ -48,6 +48,14 @@ const SHINGLE: usize = Params::SHINGLE;
 /// besides.
 pub const PASSAGE: ByteLen = ByteLen(128);
 
+/// Two texts repeat what they share, as records do the words they begin with, if in each it comes
+/// to so many words for one distinct shingle; runs of five words come to five at most.
+const REPEATED: u64 = 8;
+
+/// The bytes of a passage of such texts, of which what is repeated counts next to nothing. The
+/// tables of two bases begin with the same statement, which is no quotation either.
+const PASSAGE_OF_RECORDS: f64 = 2.0 * PASSAGE.0 as f64;
+
 /// A text as its shingles.
 #[derive(Clone, Debug, Default)]
 pub struct ShingledText {
@@ -225,6 +233,31 @@ impl ShingledText {
         }
         walk.covered
     }
+
+    /// The bytes of the run of these shingles where they are most: of each shingle those of its
+    /// first word, over how often the text has it.
+    fn heaviest(&self, common: &BitSet) -> f64 {
+        let mut times = vec![0_u32; self.distinct.len()];
+        for &number in &self.order {
+            times[number as usize] += 1;
+        }
+        let (mut most, mut first_shingle, mut first_word) = (0.0_f64, 0, 0);
+        for text in &self.texts {
+            let order = &self.order[first_shingle..text.shingles];
+            let mut run = 0.0;
+            for (place, &number) in (first_word..).zip(order) {
+                if common.has(number) {
+                    let bytes = self.lengths.sum(place..place + 1);
+                    run += bytes as f64 / f64::from(times[number as usize]);
+                    most = most.max(run);
+                } else {
+                    run = 0.0;
+                }
+            }
+            (first_shingle, first_word) = (text.shingles, text.words);
+        }
+        most
+    }
 }
 
 /// The length of each word of a text, in bytes of UTF-8 with one for what separates it from the
@@ -348,6 +381,8 @@ pub struct CommonText {
     /// Bytes of the longest of those runs, in the text where it is shorter: one phrase that a text
     /// repeats all over is no long run of the other.
     pub longest: u64,
+    /// One of those runs is a [`PASSAGE`] that is not repeated all over both.
+    pub has_passage: bool,
     /// Distinct shingles in common.
     pub shared: u64,
     /// Distinct shingles of a and of b.
@@ -383,11 +418,16 @@ impl CommonText {
         } else {
             (a.covered(&in_a), b.covered(&in_b))
         };
+        let longest = of_a.longest.min(of_b.longest);
+        let is_repeated = of_a.words.min(of_b.words) >= REPEATED * shared;
+        // Once in one of them is enough.
+        let is_said_once = || a.heaviest(&in_a).max(b.heaviest(&in_b)) >= PASSAGE_OF_RECORDS;
         Self {
             covered: (of_a.words, of_b.words),
             words: (a.words(), b.words()),
             bytes: (of_a.bytes, of_b.bytes),
-            longest: of_a.longest.min(of_b.longest),
+            longest,
+            has_passage: longest >= PASSAGE.0 && (!is_repeated || is_said_once()),
             shared,
             distinct: (a.distinct(), b.distinct()),
             is_same: a.digest().is_some() && a.digest() == b.digest(),
@@ -485,7 +525,7 @@ impl Proven {
             measures: common.measures(sizes),
             unit: Unit::Words,
             is_same_text: common.is_same,
-            has_passage: common.longest >= PASSAGE.0,
+            has_passage: common.has_passage,
         }
     }
 

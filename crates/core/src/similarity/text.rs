@@ -394,6 +394,8 @@ impl Table {
                 words: (a.lengths.words(), b.lengths.words()),
                 bytes: (u64::MAX, of_b.bytes),
                 longest: of_b.longest,
+                // Nobody asks for that here.
+                has_passage: false,
                 shared,
                 distinct: (u64::from(a.distinct), u64::from(b.distinct)),
                 is_same: a.digest.is_some() && a.digest == b.digest,

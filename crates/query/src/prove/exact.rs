@@ -58,7 +58,7 @@ pub(crate) fn judged(
         measures,
         unit,
         sizes,
-        has_passage: has_passage && !is_one_phrase && !is_heading(&measures, sizes),
+        has_passage,
     }
 }
 
@@ -78,16 +78,6 @@ fn is_one_phrase(measures: &Measures, sizes: (ByteLen, ByteLen)) -> bool {
         share.map_or(0.0, Score::get).min(most)
     };
     once(measures.a_in_b, sizes.0).max(once(measures.b_in_a, sizes.1)) < Relation::PARTLY
-}
-
-/// A passage that is short and stands all over a text is no quotation but how its records begin.
-fn is_heading(measures: &Measures, sizes: (ByteLen, ByteLen)) -> bool {
-    /// What is shared is so many times as much as one of each: the rest is repeated.
-    const REPEATED: f64 = 4.0;
-    let once = shared_once(measures, sizes);
-    measures.resemblance.is_some()
-        && once < 2.0 * proof::PASSAGE.0 as f64
-        && measures.shared_bytes.0 as f64 > REPEATED * once
 }
 
 /// Bytes that the *distinct* shingles in common come to, each counted for one word.
@@ -191,6 +181,58 @@ mod tests {
             of(&edited(2000), &edited(3000)).relation,
             Some(Relation::Near)
         );
+    }
+
+    /// A dump of a table whose statements name its columns in this order, from the row of a number.
+    fn dump(columns: &str, from: usize, rows: usize) -> String {
+        let create = "CREATE TABLE people (id int, name text, street text, city text, day date, \
+                      amount numeric, state text, mail text);\n";
+        let row = |at: usize| {
+            let values = words(10 * (from + at), 10).replace(' ', "', '");
+            format!("INSERT INTO people ({columns}) VALUES ('{values}');\n")
+        };
+        let rows: String = (0..rows).map(row).collect();
+        format!("{create}{rows}")
+    }
+
+    #[test]
+    fn how_records_begin_is_no_quotation() {
+        let found = of(
+            &dump("id, name, street, city, day, amount, state, mail", 0, 400),
+            &dump("city, day, amount, state, mail, id, name", 4000, 400),
+        );
+        assert!(found.measures.containment() > Some(Score::new(0.05)));
+        assert_eq!((found.relation, found.has_passage), (None, false));
+        // However long it is.
+        let columns = words(0, 40).replace(' ', ", ");
+        let with_long_values = |from: usize| -> String {
+            let row = |at: usize| format!("({columns}) {}\n", words(from + 200 * at, 200));
+            (0..40).map(row).collect()
+        };
+        let found = of(&with_long_values(1000), &with_long_values(30_000));
+        assert_eq!((found.relation, found.has_passage), (None, false));
+    }
+
+    /// Though each row begins as all others do.
+    #[test]
+    fn rows_of_another_table_are_a_quotation() {
+        let columns = "id, name, street, city, day, amount, state, mail";
+        let source = dump(columns, 0, 400);
+        let rows: Vec<&str> = source.lines().collect();
+        let quoting = dump(columns, 4000, 400) + &rows[200..210].join("\n");
+        let found = of(&source, &quoting);
+        assert_eq!((found.relation, found.has_passage), (None, true));
+    }
+
+    #[test]
+    fn what_one_of_two_texts_says_once_is_a_quotation() {
+        let quoted = words(500, 40);
+        let row = |at: usize| format!("{} {quoted} ", words(2000 + 400 * at, 400));
+        let repeating: String = (0..40).map(row).collect();
+        let once = format!("{} {quoted} {}", words(40_000, 900), words(50_000, 900));
+        for found in [of(&repeating, &once), of(&once, &repeating)] {
+            assert_eq!((found.relation, found.has_passage), (None, true));
+        }
     }
 
     #[test]
