@@ -10,7 +10,7 @@
 //!    that must be more than strangers have in common (`nominate::kinship`). Families of
 //!    near-copies (`nominate::families`) count once here as well, and those of more than 1,000 are
 //!    held together by their leaders and by neighbours. These pairs are read for one another, the
-//!    best by their estimates first (`prove::pairwise`); what is beyond the budget keeps its
+//!    best by their estimates first (`prove::many`); what is beyond the budget keeps its
 //!    estimate and says so.
 //! 3. What stands for files (`renditions`) is among the contents. Whatever two files are met by,
 //!    the best of it is their row (`meet`).
@@ -32,8 +32,8 @@ use crate::nominate::families::LARGE;
 use crate::nominate::kinship::{Kinships, WindowCounts};
 use crate::parallel::{ordered, threads};
 use crate::prove::contents::{ContentReader, WantedContent, WantedOfKind};
-use crate::prove::many::PairProver;
-use crate::prove::pairwise::{COMPARED, DraftPair, OneByOne};
+use crate::prove::cost::COMPARED;
+use crate::prove::many::{DraftPair, PairProver};
 use crate::prove::read::LARGEST_READ;
 use crate::prove::texts::{TEXTS_READ, Texts};
 use crate::renditions::owners::RenditionOwners;
@@ -178,17 +178,14 @@ pub fn pairs_with_parts(
     let sorted_by: HashMap<(usize, usize), Score> = sorted_by.collect();
     drafts.sort_by_key(|draft| (draft.a, draft.b, Reverse(draft.estimate)));
     drafts.dedup_by_key(|draft| (draft.a, draft.b));
-    let prover = OneByOne {
-        reader,
-        contents: &wanted,
-        asked: request.unit.into(),
-        budget: match request {
-            PairsRequest { estimate: true, .. } => ByteLen::ZERO,
-            PairsRequest { exact: true, .. } => ByteLen(u64::MAX),
-            _ => COMPARED,
-        },
+    let prover = PairProver::new(reader, None).asked(request.unit.into());
+    let budget = match request {
+        PairsRequest { estimate: true, .. } => ByteLen::ZERO,
+        PairsRequest { exact: true, .. } => ByteLen(u64::MAX),
+        _ => COMPARED,
     };
-    let (measured, unread) = prover.prove(&drafts)?;
+    let (measured, unread) = prover.measure_best(&wanted, &drafts, budget)?;
+    drop(prover);
     for (draft, measured) in drafts.iter().zip(measured) {
         snapshot.stop().go_on()?;
         // What is left of a text that was read is no sample of it.

@@ -14,7 +14,7 @@ use crate::judge::estimate::shown_in;
 use crate::judge::matched::{Match, all_words};
 use crate::nominate::evidence::Kept;
 use crate::prove::exact::judged;
-use crate::prove::pairwise::{DraftPair, MeasuredPair};
+use crate::prove::many::{DraftPair, MeasuredPair};
 use crate::renditions::{Rendition, is_same_text, layer, same_words};
 
 /// What one worker found.

@@ -1,8 +1,13 @@
 //! What a proof costs, in bytes that are read: so budgets of all questions count alike.
 
+use resemble_core::ByteLen;
+
 /// A question about all pairs reads contents of so many bytes, and measures pairs of
 /// [`MEASURED`] times as many at most.
 pub(crate) const MOST_WORK: u64 = 8 << 30;
+
+/// `pairs` holds so many bytes against each other: some half a minute of one processor.
+pub(crate) const COMPARED: ByteLen = ByteLen(4 << 30);
 
 /// Measuring a byte that is ready costs this part of reading it and cutting it into words.
 pub(crate) const MEASURED: u64 = 8;

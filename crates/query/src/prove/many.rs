@@ -6,7 +6,13 @@
 //! one content follow each other, and its partners lie near: files of one directory do.
 //!
 //! Nothing here depends on what is in the store but time.
+//!
+//! A question with a budget measures the best of its pairs by their estimates, as far as that goes
+//! ([`PairProver::measure_best`]). Which pairs these are depends on the contents alone, and neither
+//! on threads nor on what was measured before: a pair whose measures are kept takes its part of the
+//! budget all the same.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -14,12 +20,14 @@ use parking_lot::Mutex;
 use resemble_core::recent::Recent;
 use resemble_core::similarity::Unit;
 use resemble_core::similarity::proof::{self, ComparedBytes, ComparedText, unit_of};
-use resemble_core::{ByteLen, ContentId, ContentKind, Fingerprint};
+use resemble_core::{ByteLen, ContentId, ContentKind, Fingerprint, Score};
 use resemble_index::{ContentRow, Snapshot};
+use resemble_proto::message::SoftError;
 
 use crate::ask::AskError;
+use crate::parallel::ordered;
 use crate::prove::archives::Archives;
-use crate::prove::contents::{ContentReader, WantedContent};
+use crate::prove::contents::{ContentReader, WantedContent, WantedOfKind};
 use crate::prove::exact::{Proven, judged};
 use crate::prove::read::LARGEST_READ;
 
@@ -34,10 +42,22 @@ const LARGE: ByteLen = ByteLen(4 << 20);
 /// sooner than looked up.
 const KEPT: ByteLen = ByteLen(16 << 10);
 
+/// A pair of places, the lesser first, and the estimate of its score.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct DraftPair {
+    pub(crate) a: usize,
+    pub(crate) b: usize,
+    pub(crate) estimate: Score,
+}
+
+/// The measures of a pair, and the sizes that they are of; `None`: the pair keeps its estimate.
+pub(crate) type MeasuredPair = Option<(proof::Proven, (ByteLen, ByteLen))>;
+
 /// Measures pairs of contents where they stand.
 #[derive(Debug)]
 pub(crate) struct PairProver<'a> {
     reader: ContentReader<'a>,
+    asked: Unit,
     ready: Mutex<Recent<Key, Arc<ReadyContent>>>,
     /// Held by who reads a content of more than [`LARGE`] bytes.
     large: Mutex<()>,
@@ -50,7 +70,7 @@ enum ReadyContent {
     Words(Box<ComparedText>, ByteLen),
     Bytes(ComparedBytes),
     /// It cannot be read now, or is not what the index has.
-    Unreadable,
+    Unreadable(SoftError),
 }
 
 impl<'a> PairProver<'a> {
@@ -59,9 +79,16 @@ impl<'a> PairProver<'a> {
     pub(crate) fn new(reader: ContentReader<'a>, room: Option<u64>) -> Self {
         Self {
             reader,
+            asked: Unit::Words,
             ready: Mutex::new(Recent::new(room.unwrap_or(USUAL_ROOM) as usize)),
             large: Mutex::new(()),
         }
+    }
+
+    /// Measures in this unit.
+    pub(crate) const fn asked(mut self, unit: Unit) -> Self {
+        self.asked = unit;
+        self
     }
 
     /// What the contents are known by.
@@ -80,17 +107,76 @@ impl<'a> PairProver<'a> {
         if a.size > LARGEST_READ || b.size > LARGEST_READ {
             return Ok(None);
         }
-        let unit = unit_of(a.kind, b.kind, Unit::Words);
+        let of = |row: &ContentRow| (WantedContent::of(row), row.kind);
+        let measured = self.measures(&of(a), &of(b), &mut Vec::new())?;
+        Ok(measured.map(|(found, sizes)| judged(found, sizes, min_shared)))
+    }
+
+    /// Measures the best of these pairs of `contents`, as far as the budget goes: the measures in
+    /// the order of the pairs, and what could not be read.
+    pub(crate) fn measure_best(
+        &self,
+        contents: &[WantedOfKind],
+        drafts: &[DraftPair],
+        mut budget: ByteLen,
+    ) -> Result<(Vec<MeasuredPair>, Vec<SoftError>), AskError> {
+        let mut order: Vec<usize> = (0..drafts.len()).collect();
+        let place = |at: usize| (drafts[at].a, drafts[at].b);
+        order.sort_unstable_by_key(|&at| (Reverse(drafts[at].estimate), place(at)));
+        let size = |place: usize| contents[place].0.size;
+        let within = order.iter().take_while(|&&at| {
+            let cost = size(drafts[at].a) + size(drafts[at].b);
+            let is_enough = cost <= budget;
+            budget = budget - cost;
+            is_enough
+        });
+        order.truncate(within.count());
+        order.sort_unstable_by_key(|&at| place(at));
+        let measure = |at: usize, (): &mut ()| {
+            let (a, b) = place(order[at]);
+            let mut errors = Vec::new();
+            let found = self.measures(&contents[a], &contents[b], &mut errors)?;
+            Ok::<_, AskError>((found, errors))
+        };
+        let mut measured: Vec<MeasuredPair> = vec![None; drafts.len()];
+        let mut unread = HashMap::new();
+        let found = ordered(order.len(), || (), measure)?;
+        for (&at, (found, errors)) in order.iter().zip(found) {
+            measured[at] = found;
+            let errors = errors.into_iter();
+            unread.extend(errors.map(|error| (error.path.as_bytes().to_vec(), error)));
+        }
+        Ok((measured, unread.into_values().collect()))
+    }
+
+    /// The measures of two contents that are not identical, kept or made, if both can be read.
+    fn measures(
+        &self,
+        (a, a_kind): &WantedOfKind,
+        (b, b_kind): &WantedOfKind,
+        errors: &mut Vec<SoftError>,
+    ) -> Result<MeasuredPair, AskError> {
         let snapshot = self.reader.snapshot;
+        snapshot.stop().go_on()?;
+        let unit = unit_of(*a_kind, *b_kind, self.asked);
         let is_kept = a.size + b.size >= KEPT;
         if is_kept && let Some(found) = snapshot.kept_measures(&a.digest, &b.digest, unit) {
-            return Ok(Some(judged(found, (a.size, b.size), min_shared)));
+            return Ok(Some((found, (a.size, b.size))));
         }
-        let one = self.ready(a, unit)?;
-        if matches!(*one, ReadyContent::Unreadable) {
+        let mut ready = |wanted: &WantedContent| {
+            let ready = self.ready(wanted, unit)?;
+            if let ReadyContent::Unreadable(error) = &*ready {
+                errors.push(error.clone());
+                return Ok(None);
+            }
+            Ok::<_, AskError>(Some(ready))
+        };
+        let Some(one) = ready(a)? else {
             return Ok(None);
-        }
-        let other = self.ready(b, unit)?;
+        };
+        let Some(other) = ready(b)? else {
+            return Ok(None);
+        };
         let (found, sizes) = match (&*one, &*other) {
             (ReadyContent::Words(a, size), ReadyContent::Words(b, other)) => {
                 let sizes = (*size, *other);
@@ -104,7 +190,7 @@ impl<'a> PairProver<'a> {
         if is_kept {
             snapshot.keep_measures(&a.digest, &b.digest, &found);
         }
-        Ok(Some(judged(found, sizes, min_shared)))
+        Ok(Some((found, sizes)))
     }
 
     /// Measures two files, by their contents, of which one at least holds members; `None` as for
@@ -120,7 +206,7 @@ impl<'a> PairProver<'a> {
         };
         let files = (reader.snapshot, reader.scoped);
         let mut archives = Archives::of(files, reader.renditions, part_reader);
-        Ok(archives.measure(owners, Unit::Words, min_shared)?)
+        Ok(archives.measure(owners, self.asked, min_shared)?)
     }
 
     /// The share of a text's words that stand nearest to these samples, by what each of them is
@@ -134,22 +220,22 @@ impl<'a> PairProver<'a> {
         if row.kind != ContentKind::Text || row.size > LARGEST_READ {
             return Ok(None);
         }
-        Ok(match &*self.ready(row, Unit::Words)? {
+        Ok(match &*self.ready(&WantedContent::of(row), Unit::Words)? {
             ReadyContent::Words(text, _) => {
                 let worth = |sample| worth.get(&sample).copied().unwrap_or(0.0);
                 Some(text.words().share_nearest(level, worth))
             }
-            ReadyContent::Bytes(_) | ReadyContent::Unreadable => None,
+            ReadyContent::Bytes(_) | ReadyContent::Unreadable(_) => None,
         })
     }
 
     /// A content, from the store or from where it stands.
-    fn ready(&self, row: &ContentRow, unit: Unit) -> Result<Arc<ReadyContent>, AskError> {
-        let key = (row.id, unit == Unit::Bytes);
+    fn ready(&self, wanted: &WantedContent, unit: Unit) -> Result<Arc<ReadyContent>, AskError> {
+        let key = (wanted.id, unit == Unit::Bytes);
         if let Some(known) = self.ready.lock().get(&key) {
             return Ok(known);
         }
-        let _one_at_a_time = (row.size > LARGE).then(|| self.large.lock());
+        let _one_at_a_time = (wanted.size > LARGE).then(|| self.large.lock());
         let templates = self.reader.snapshot.templates();
         let ready = |bytes: Vec<u8>| {
             let bytes = templates.into_payload(bytes);
@@ -161,9 +247,8 @@ impl<'a> PairProver<'a> {
                 Unit::Bytes => ReadyContent::Bytes(ComparedBytes::new(bytes)),
             }
         };
-        // What cannot be read now keeps its estimate.
-        let read = self.reader.read(&WantedContent::of(row))?.ok();
-        let ready = Arc::new(read.map_or(ReadyContent::Unreadable, ready));
+        let read = self.reader.read(wanted)?;
+        let ready = Arc::new(read.map_or_else(ReadyContent::Unreadable, ready));
         self.ready
             .lock()
             .put(key, Arc::clone(&ready), ready.memory());
@@ -179,7 +264,7 @@ impl ReadyContent {
         let content = match self {
             Self::Words(text, _) => text.memory(),
             Self::Bytes(bytes) => bytes.memory(),
-            Self::Unreadable => 0,
+            Self::Unreadable(_) => 0,
         };
         ENTRY + content
     }

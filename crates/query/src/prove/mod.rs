@@ -7,6 +7,5 @@ pub(crate) mod exact;
 pub(crate) mod extracted;
 pub(crate) mod many;
 pub(crate) mod members;
-pub(crate) mod pairwise;
 pub(crate) mod read;
 pub(crate) mod texts;

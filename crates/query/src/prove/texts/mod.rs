@@ -36,7 +36,7 @@ use crate::nominate::evidence::{CHUNK, Kept};
 use crate::nominate::families::{LARGE, NEIGHBOURS};
 use crate::parallel::{in_parallel, ordered, threads};
 use crate::prove::contents::{ContentReader, WantedContent};
-use crate::prove::pairwise::DraftPair;
+use crate::prove::many::DraftPair;
 
 mod shared;
 mod tables;
