@@ -3,7 +3,9 @@
 use super::*;
 use crate::ui::tests::ui;
 use resemble_core::Relation;
-use resemble_proto::message::{AlertKind, AlertRow, Discount, FindRow, PairRow, WatchRow};
+use resemble_proto::message::{
+    AlertKind, AlertRow, Discount, FiguresTold, FindRow, PairRow, WatchRow,
+};
 use resemble_proto::message::{Layer, MeasureUnit, SoftErrorKind, WatchOrigin};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
@@ -57,10 +59,10 @@ fn pair() -> PairRow {
         b_in_a: Fraction::from_millionths(123_456),
         resemblance: Fraction::ZERO,
         shared_bytes: 7,
-        relation: Some(Relation::Contains),
-        unit: MeasureUnit::Words,
-        estimate: false,
-        interval: None,
+        told: FiguresTold {
+            relation: Some(Relation::Contains),
+            ..FiguresTold::default()
+        },
         identical: false,
         copies: None,
         discount: Discount::default(),
@@ -143,7 +145,10 @@ fn text_on_a_terminal() {
         "100%  x  y z\n100%  x  y z  (3 identical files)\n"
     );
     let estimated = PairRow {
-        estimate: true,
+        told: FiguresTold {
+            estimate: true,
+            ..pair().told
+        },
         ..pair()
     };
     assert_eq!(

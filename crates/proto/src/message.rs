@@ -39,12 +39,12 @@ mod templates;
 mod why;
 
 pub use answer::{
-    Answer, CoverRow, Discount, DumpRow, End, EstimateInterval, Failure, FailureKind, FindRow,
-    Header, Hello, Layer, Looked, PairRow, Reply, SoftError, SoftErrorKind, reason,
+    Answer, CoverRow, Discount, DumpRow, End, EstimateInterval, Failure, FailureKind, FiguresTold,
+    FindRow, Header, Hello, Layer, Looked, PairRow, Reply, SoftError, SoftErrorKind, reason,
 };
 pub use compare::{
     CompareClass, CompareOptions, ComparePart, CompareRequest, CompareRow, CompareSummary,
-    Comparison, FiguresTold, OtherRow, OtherSummary, Partner, TreeRow,
+    Comparison, OtherRow, OtherSummary, Partner, TreeRow,
 };
 pub use covered::{CoverPair, Coverage, CoveredPart, CoveredRequest, MissingRow, NearRow};
 pub use digest::{BadDigest, BadParams, WireDigest, WireParams};

@@ -262,9 +262,9 @@ impl Row for PairRow {
         later
         "discounted": Field::Share(row.discount.discounted),
         "reason": reason(&row.discount),
-        "relation": Field::Word(row.relation.map_or("", Relation::word)),
-        "unit": Field::Word(row.unit.word()),
-        "estimate": yes(row.estimate),
+        "relation": Field::Word(row.told.relation.map_or("", Relation::word)),
+        "unit": Field::Word(row.told.unit.word()),
+        "estimate": yes(row.told.estimate),
         "copies": row.copies.map_or(Field::Nothing, Field::Count),
     }
 
@@ -277,7 +277,7 @@ impl Row for PairRow {
         let mut cells = vec![Cell::right(
             format!(
                 "{}{}",
-                if self.estimate { "~" } else { "" },
+                if self.told.estimate { "~" } else { "" },
                 percent_text(self.score, self.identical)
             ),
             tint,

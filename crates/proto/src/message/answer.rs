@@ -364,6 +364,35 @@ impl From<Interval> for EstimateInterval {
     }
 }
 
+/// How two files relate, and what their figures are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FiguresTold {
+    /// How they relate; `null` below every threshold.
+    #[serde(default, with = "relation_word")]
+    pub relation: Option<Relation>,
+    /// What the shares are of.
+    #[serde(default)]
+    pub unit: MeasureUnit,
+    /// The figures are estimates; else they are those of the contents.
+    #[serde(default)]
+    pub estimate: bool,
+    /// Where the figures lie, if they are estimates of two files; else absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<EstimateInterval>,
+}
+
+impl FiguresTold {
+    /// The same of the two files the other way round.
+    #[must_use]
+    pub fn swapped(self) -> Self {
+        Self {
+            relation: self.relation.map(Relation::swapped),
+            interval: self.interval.map(EstimateInterval::swapped),
+            ..self
+        }
+    }
+}
+
 /// A file similar to the subject (a: the subject, b: this file).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FindRow {
@@ -438,18 +467,9 @@ pub struct PairRow {
     pub resemblance: Fraction,
     /// Bytes of the smaller file that the other has too; of an estimate those that are proven.
     pub shared_bytes: u64,
-    /// How they relate; `null` below every threshold.
-    #[serde(default, with = "relation_word")]
-    pub relation: Option<Relation>,
-    /// What the shares are of.
-    #[serde(default)]
-    pub unit: MeasureUnit,
-    /// The figures are estimates; else they are those of the contents.
-    #[serde(default)]
-    pub estimate: bool,
-    /// Where the figures lie, if they are estimates of two contents; else absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub interval: Option<EstimateInterval>,
+    /// How they relate, and what the figures are.
+    #[serde(flatten)]
+    pub told: FiguresTold,
     /// Whether both have equal bytes: only such pairs are 100 % in text. In JSON only if true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub identical: bool,

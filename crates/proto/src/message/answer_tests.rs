@@ -58,10 +58,10 @@ fn rows_read_as_the_contract_says() {
         b_in_a: Fraction::NONE,
         resemblance: Fraction::NONE,
         shared_bytes: 9,
-        relation: Some(Relation::Contained),
-        unit: MeasureUnit::Words,
-        estimate: false,
-        interval: None,
+        told: FiguresTold {
+            relation: Some(Relation::Contained),
+            ..FiguresTold::default()
+        },
         identical: false,
         copies: None,
         discount: Discount::default(),

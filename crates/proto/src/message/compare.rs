@@ -1,11 +1,9 @@
 //! `compare`: two directories (or files) by content.
 
-use resemble_core::Relation;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
-use crate::message::answer::relation_word;
-use crate::message::{Discount, EstimateInterval, MeasureUnit, Parts, Scope};
+use crate::message::{Discount, FiguresTold, Parts, Scope};
 use crate::number::Fraction;
 use crate::path::{PathText, fields};
 
@@ -135,35 +133,6 @@ pub struct CompareRow {
     /// The larger containment after the discount for common text, where that makes a difference.
     #[serde(flatten)]
     pub discount: Discount,
-}
-
-/// How two files of a comparison relate, and what their figures are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FiguresTold {
-    /// How they relate; `null` below every threshold.
-    #[serde(default, with = "relation_word")]
-    pub relation: Option<Relation>,
-    /// What the shares are of.
-    #[serde(default)]
-    pub unit: MeasureUnit,
-    /// The figures are estimates; else they are those of the contents.
-    #[serde(default)]
-    pub estimate: bool,
-    /// Where the figures lie, if they are estimates of two files; else absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub interval: Option<EstimateInterval>,
-}
-
-impl FiguresTold {
-    /// The same of the two files the other way round.
-    #[must_use]
-    pub fn swapped(self) -> Self {
-        Self {
-            relation: self.relation.map(Relation::swapped),
-            interval: self.interval.map(EstimateInterval::swapped),
-            ..self
-        }
-    }
 }
 
 /// A further partner of a row's file.

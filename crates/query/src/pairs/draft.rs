@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use resemble_core::{Measures, Relation, Score, rank};
-use resemble_proto::message::{Discount, EstimateInterval, PairRow};
+use resemble_proto::message::{Discount, FiguresTold, PairRow};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
@@ -82,25 +82,24 @@ impl PairDraft<'_> {
 
     pub(super) fn to_answer(&self) -> PairRow {
         let measures = self.seen(self.matched.measures);
-        let interval = self.matched.interval.as_deref().copied();
-        let relation = self.matched.relation;
+        let told = FiguresTold {
+            relation: self.matched.relation,
+            unit: self.matched.unit.into(),
+            estimate: self.matched.is_estimate,
+            interval: self
+                .matched
+                .interval
+                .as_deref()
+                .map(|&interval| interval.into()),
+        };
         PairRow {
             a: PathText::from(self.a),
             b: PathText::from(self.b),
-            relation: if self.is_swapped {
-                relation.map(Relation::swapped)
+            told: if self.is_swapped {
+                told.swapped()
             } else {
-                relation
+                told
             },
-            unit: self.matched.unit.into(),
-            estimate: self.matched.is_estimate,
-            interval: interval.map(|interval| {
-                EstimateInterval::from(if self.is_swapped {
-                    interval.swapped()
-                } else {
-                    interval
-                })
-            }),
             identical: self.matched.relation == Some(Relation::Identical),
             layer: self.matched.layer,
             copies: self.copies,

@@ -94,8 +94,8 @@ fn ask(scene: &Scene) -> Answers {
     };
     let answer = pairs_with_parts(&snapshot, &request, Some(&Fake)).expect("an answer");
     for row in answer.rows {
-        assert_eq!(row.interval.is_some(), row.estimate, "{row:?}");
-        let found = figures(row.a_in_b, row.b_in_a, row.interval);
+        assert_eq!(row.told.interval.is_some(), row.told.estimate, "{row:?}");
+        let found = figures(row.a_in_b, row.b_in_a, row.told.interval);
         add("pairs", &name(&row.a), &name(&row.b), found);
     }
     let request = GroupsRequest {

@@ -87,7 +87,7 @@ fn builds_are_pairs_and_programs_of_one_compiler_are_strangers() {
         .collect();
     for score in [PairScore::Containment, PairScore::Discounted] {
         let rows = asked(&scene, score);
-        assert!(rows.iter().all(|row| !row.estimate));
+        assert!(rows.iter().all(|row| !row.told.estimate));
         let found: BTreeSet<(String, String)> = names(&rows).into_iter().collect();
         assert_eq!(found, expected);
     }
@@ -108,7 +108,7 @@ fn row(a: &PathText, b: &PathText, shares: [Fraction; 2]) -> Row {
 /// What `pairs` shows that has a relation.
 fn related_pairs(scene: &Scene) -> BTreeSet<Row> {
     let rows = asked(scene, PairScore::Containment);
-    let related = rows.iter().filter(|row| row.relation.is_some());
+    let related = rows.iter().filter(|row| row.told.relation.is_some());
     related
         .map(|found| row(&found.a, &found.b, [found.a_in_b, found.b_in_a]))
         .collect()

@@ -65,7 +65,7 @@ fn near_copies_of_a_binary_are_held_together_by_the_first() {
     scene.scan();
     let answer = asked(&scene, false);
     are_held_together(&answer);
-    assert!(answer.rows.iter().all(|row| !row.estimate));
+    assert!(answer.rows.iter().all(|row| !row.told.estimate));
 }
 
 #[test]

@@ -207,11 +207,14 @@ fn ask_pairs(scene: &Scene, archives: bool, said: &mut Answers) {
         let (a, b) = (name(&row.a), name(&row.b));
         // Of single files that are no texts it has estimates.
         let is_text = |name: &str| !name.contains("image.bin") && !name.contains("drawing");
-        assert!(!row.estimate || !is_text(&a) && !is_text(&b), "{row:?}");
+        assert!(
+            !row.told.estimate || !is_text(&a) && !is_text(&b),
+            "{row:?}"
+        );
         // Its shared bytes are those of common chunks.
-        if !row.estimate {
+        if !row.told.estimate {
             let found = Said {
-                told: Some((row.relation, row.unit)),
+                told: Some((row.told.relation, row.told.unit)),
                 shares: [row.a_in_b, row.b_in_a].map(Fraction::from),
                 resemblance: Some(row.resemblance),
                 shared: None,

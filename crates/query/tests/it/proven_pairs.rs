@@ -102,16 +102,16 @@ fn pairs_say_what_find_says() {
         for row in &rows {
             let shares = [row.a_in_b, row.b_in_a, row.resemblance];
             let said = (
-                row.relation,
-                row.unit,
-                row.estimate,
+                row.told.relation,
+                row.told.unit,
+                row.told.estimate,
                 shares,
                 row.shared_bytes,
             );
             let (a, b) = (name(&row.a), name(&row.b));
             if let Some(found) = found(&scene, &a, unit).get(&b) {
                 assert_eq!(&said, found, "{a} and {b} in {unit:?}");
-                assert!(!row.estimate, "{a} and {b} in {unit:?}");
+                assert!(!row.told.estimate, "{a} and {b} in {unit:?}");
                 compared += 1;
             }
         }
@@ -135,14 +135,14 @@ fn estimates_have_intervals_and_are_ranked_by_their_lower_ends() {
     scene.write("copy", &text);
     scene.scan();
     let proven = asked(&scene, |request| request.exact = true);
-    assert!(proven.rows.iter().all(|row| row.interval.is_none()));
+    assert!(proven.rows.iter().all(|row| row.told.interval.is_none()));
     let estimated = asked(&scene, |request| request.estimate = true);
     let mut least = Vec::new();
     let (mut held, mut looked_at) = (0, 0);
     for row in &estimated.rows {
-        assert_eq!(row.estimate, !row.identical, "{row:?}");
-        assert_eq!(row.interval.is_some(), row.estimate, "{row:?}");
-        let Some(interval) = row.interval else {
+        assert_eq!(row.told.estimate, !row.identical, "{row:?}");
+        assert_eq!(row.told.interval.is_some(), row.told.estimate, "{row:?}");
+        let Some(interval) = row.told.interval else {
             continue;
         };
         least.push(interval.a_in_b[0].max(interval.b_in_a[0]));
@@ -182,7 +182,7 @@ fn what_is_no_longer_there_is_an_estimate() {
     fs::write(scene.path("bytes"), "something else").expect("it is written");
     for exact in [false, true] {
         let answer = asked(&scene, |request| request.exact = exact);
-        let estimates = answer.rows.iter().filter(|row| row.estimate);
+        let estimates = answer.rows.iter().filter(|row| row.told.estimate);
         let of: Vec<(String, String)> = estimates.map(|row| (name(&row.a), name(&row.b))).collect();
         assert!(
             of.iter()
@@ -190,9 +190,9 @@ fn what_is_no_longer_there_is_an_estimate() {
         );
         assert!(of.contains(&("bytes".into(), "bytes-2".into())), "{of:?}");
         assert!(of.contains(&("old".into(), "old-2".into())), "{of:?}");
-        let told = |row: &PairRow| row.interval.is_some() == row.estimate;
+        let told = |row: &PairRow| row.told.interval.is_some() == row.told.estimate;
         assert!(answer.rows.iter().all(told), "{:?}", answer.rows);
-        let proven = answer.rows.iter().filter(|row| !row.estimate);
+        let proven = answer.rows.iter().filter(|row| !row.told.estimate);
         assert!(proven.clone().any(|row| name(&row.b) == "text-2"));
         let errors: Vec<String> = answer
             .errors
@@ -333,13 +333,13 @@ fn texts_in_other_encodings_have_the_same_figures() {
     let of_base: Vec<&PairRow> = rows.iter().filter(|row| name(&row.a) == "base").collect();
     assert_eq!(of_base.len(), 3);
     for row in &of_base {
-        assert_eq!(row.unit, MeasureUnit::Words);
-        assert!(!row.estimate);
+        assert_eq!(row.told.unit, MeasureUnit::Words);
+        assert!(!row.told.estimate);
         let shares = |row: &PairRow| [row.a_in_b, row.b_in_a, row.resemblance];
         assert_eq!(shares(row), shares(of_base[0]), "{}", name(&row.b));
     }
     let others = rows.iter().filter(|row| name(&row.a) != "base");
     for row in others {
-        assert_eq!(row.relation, Some(Relation::SameText), "{row:?}");
+        assert_eq!(row.told.relation, Some(Relation::SameText), "{row:?}");
     }
 }

@@ -351,9 +351,9 @@ fn identical_files_are_one_row_unless_all_are_asked_for() {
             path.into_string().expect("a name")
         };
         let pair = |row: &PairRow| (name(&row.a), name(&row.b), row.copies);
-        let is_identical = |row: &&PairRow| row.relation == Some(Relation::Identical);
+        let is_identical = |row: &&PairRow| row.told.relation == Some(Relation::Identical);
         let identical: Vec<_> = answer.rows.iter().filter(is_identical).map(pair).collect();
-        assert!(answer.rows.iter().all(|row| !row.estimate));
+        assert!(answer.rows.iter().all(|row| !row.told.estimate));
         (identical, answer.rows.len())
     };
     let (identical, all) = rows(false);
@@ -467,7 +467,7 @@ fn what_is_broken_off_within_a_letter_is_in_the_whole() {
     let rows = pairs(&snapshot, &request).expect("an answer").rows;
     assert_eq!(rows.len(), 3, "{rows:?}");
     for row in rows {
-        assert_eq!(row.unit, MeasureUnit::Words);
+        assert_eq!(row.told.unit, MeasureUnit::Words);
         let shares = [row.a_in_b, row.b_in_a].map(value);
         assert!(shares.iter().any(|share| *share > Some(0.98)), "{row:?}");
     }
