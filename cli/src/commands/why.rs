@@ -21,7 +21,9 @@ use resemble_proto::message::{
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_query::AskError;
-use resemble_query::why::{self, Comparison, MemberMatch, SharedRange, Stretch, ViewOptions};
+use resemble_query::why::{
+    self, Comparison, MemberMatch, RangesOf, SharedRange, Stretch, ViewOptions,
+};
 use resemble_report::human::human_count;
 use resemble_report::quote::quoted;
 use resemble_report::table::{Field, Style, write_row};
@@ -168,10 +170,10 @@ fn print_text(ui: &mut Ui, args: &WhyArgs, comparison: &Comparison) -> CliResult
     }
     print_summary(ui, args, comparison)?;
     if shared.ranges.is_empty() {
-        let nothing = if shared.exact {
-            "no run of 64 bytes or more is in both"
-        } else {
-            "no chunk is in both, padding aside"
+        let nothing = match shared.ranges_of {
+            RangesOf::Runs => "no run of 64 bytes or more is in both",
+            RangesOf::Rows => "no row is in both",
+            RangesOf::Chunks => "no chunk is in both, padding aside",
         };
         ui.write(|out| writeln!(out, "\n{nothing}"))
     } else if in_columns && comparison.bytes().is_some() {
@@ -267,7 +269,7 @@ fn document(args: &WhyArgs, comparison: &Comparison) -> Document<Explanation> {
             shared_bytes: measures.shared_bytes.get(),
             size_a: shared.sizes.0.get(),
             size_b: shared.sizes.1.get(),
-            exact: shared.exact,
+            exact: shared.ranges_of != RangesOf::Chunks,
             text: shared.text,
             layer: shared.layer,
             differs: shared.numbers.as_ref().map(|_| Differs::OnlyInNumbers),

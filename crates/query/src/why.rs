@@ -15,6 +15,8 @@
 //! * **Shared is what the measures mean**: runs of at least 64 bytes that the other file has too,
 //!   so that the differing bytes of a are exactly what `a_in_b` lacks, and those of b what `b_in_a`
 //!   lacks. A word that happens to stand in both texts is not shared.
+//! * **Of two tables the rows are shared** that stand in both, besides the runs ([`tables`]): their
+//!   measures are of rows, whose order is no matter.
 //! * **Documents are compared by what they say**, if they are taken apart: their texts, then, and
 //!   of a compressed file what it holds. What is shown are lines of these texts.
 //! * **Archives and mails are compared by their members**, one by one ([`MemberMatch`]).
@@ -30,6 +32,7 @@ mod lines;
 mod members;
 mod order;
 mod rows;
+mod tables;
 mod view;
 
 use std::collections::HashMap;
@@ -63,6 +66,7 @@ pub use order::Placing;
 pub use view::{Fold, Folded, Line, Rest, Row, RowSide, Run, Span, View, ViewOptions};
 
 use lines::Lines;
+use tables::TableRows;
 
 /// If breaking documents into sentences gains at least this share, they are shown so instead of
 /// with their own lines.
@@ -102,6 +106,17 @@ pub struct Stretch {
     pub lines: Option<(u64, u64)>,
 }
 
+/// What shared ranges are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RangesOf {
+    /// Runs of bytes, exact to the byte.
+    Runs,
+    /// Rows that two tables share, however short they are, and runs.
+    Rows,
+    /// Common chunks of files that are too large for more.
+    Chunks,
+}
+
 /// Where two files agree, and how much.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shared {
@@ -114,8 +129,8 @@ pub struct Shared {
     pub differs_a: Vec<Stretch>,
     /// What of b is nowhere in a: the bytes that neither a range nor a repeat names.
     pub differs_b: Vec<Stretch>,
-    /// The ranges are exact to the byte; otherwise they are those of common chunks.
-    pub exact: bool,
+    /// What the ranges are.
+    pub ranges_of: RangesOf,
     /// Both files have the same bytes.
     pub identical: bool,
     /// Both are text: no NUL in the first 8 KiB.
@@ -205,6 +220,7 @@ impl Comparison {
         let mut comparison = Self::of_bytes(a, b);
         let share = |comparison: &Self| comparison.shared.measures.containment();
         if !comparison.shared.identical
+            && comparison.shared.ranges_of != RangesOf::Rows
             && comparison.shared.words.is_some()
             && let Some((a, b)) = comparison.bytes()
         {
@@ -392,7 +408,7 @@ pub fn compare(a: &Path, b: &Path, params: &Params) -> Result<Comparison, AskErr
     let shared = FoundRuns {
         of_a,
         of_b,
-        exact: false,
+        ranges_of: RangesOf::Chunks,
         identical,
         text: a.kind.has_lines() && b.kind.has_lines(),
         sizes,
@@ -407,7 +423,7 @@ pub fn compare(a: &Path, b: &Path, params: &Params) -> Result<Comparison, AskErr
 fn by_bytes(a: &[u8], b: &[u8]) -> Shared {
     let identical = a == b;
     let sizes = (ByteLen(a.len() as u64), ByteLen(b.len() as u64));
-    let (of_a, of_b, measures) = if identical {
+    let (mut of_a, mut of_b, measures) = if identical {
         (whole(sizes.0), Vec::new(), Measures::identical(sizes.0))
     } else {
         // Three passes over both that need nothing of each other.
@@ -417,16 +433,32 @@ fn by_bytes(a: &[u8], b: &[u8]) -> Shared {
         );
         (of_a, of_b, measures)
     };
+    let tables = tables_of(a, b).filter(|_| !identical);
+    if let Some((a, b)) = &tables {
+        of_a = a.add_rows(of_a, b);
+        of_b = b.add_rows(of_b, a);
+    }
     FoundRuns {
         of_a,
         of_b,
-        exact: true,
+        ranges_of: if tables.is_some() {
+            RangesOf::Rows
+        } else {
+            RangesOf::Runs
+        },
         identical,
         text: ContentKind::of(a).has_lines() && ContentKind::of(b).has_lines(),
         sizes,
         measures,
     }
     .placed(Some((a, b)))
+}
+
+/// Two texts that are tables.
+fn tables_of<'t>(a: &'t [u8], b: &'t [u8]) -> Option<(TableRows<'t>, TableRows<'t>)> {
+    let is_text = |bytes: &[u8]| ContentKind::of_whole(bytes) == ContentKind::Text;
+    let tables = TableRows::of(a).zip(TableRows::of(b))?;
+    (is_text(a) && is_text(b)).then_some(tables)
 }
 
 /// The only run of two equal files.
@@ -444,7 +476,7 @@ struct FoundRuns {
     of_a: Vec<CommonRun>,
     /// Runs of b in a: their `a` is in b.
     of_b: Vec<CommonRun>,
-    exact: bool,
+    ranges_of: RangesOf,
     identical: bool,
     text: bool,
     sizes: (ByteLen, ByteLen),
@@ -498,7 +530,7 @@ impl FoundRuns {
                 .collect(),
             differs_a,
             differs_b,
-            exact: self.exact,
+            ranges_of: self.ranges_of,
             identical: self.identical,
             text: self.text,
             members: Vec::new(),

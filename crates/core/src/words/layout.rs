@@ -24,6 +24,7 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use crate::hash::shingles::{SHINGLE, ShingleChain, hash};
 use crate::words::{CollectedWords, Folding, Sink, Tokenizer};
@@ -116,6 +117,27 @@ pub fn rows_of(bytes: &[u8]) -> Option<Vec<u64>> {
     let mut rows: Vec<u64> = rows.flat_map(|row| row.shingles).collect();
     rows.sort_unstable();
     rows.dedup();
+    Some(rows)
+}
+
+/// Where the rows of a table lie that tell something, or have five words, without what is blank
+/// around them: those that [`rows_of`] is of. `None`: a text is no table.
+pub fn telling_rows(bytes: &[u8]) -> Option<Vec<Range<usize>>> {
+    let LineLayout::Table(reader) = LineLayout::of(bytes) else {
+        return None;
+    };
+    let mut read = RowWords::default();
+    let (mut rows, mut at) = (Vec::new(), 0);
+    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+        let row = line.trim_ascii();
+        let start = at + line.len() - line.trim_ascii_start().len();
+        let mut is_telling = false;
+        reader.row(row, &mut read, &mut |_| is_telling = true);
+        if is_telling {
+            rows.push(start..start + row.len());
+        }
+        at += line.len();
+    }
     Some(rows)
 }
 

@@ -39,8 +39,8 @@ mod tokenizer;
 
 pub(crate) use collect::CollectedWords;
 pub(crate) use folding::Folding;
-pub use layout::rows_of;
 pub(crate) use layout::{LineLayout, joined, without_line_ends};
+pub use layout::{rows_of, telling_rows};
 pub use spelled::WordTexts;
 pub use stream::WordHashes;
 pub(crate) use tokenizer::{Short, Sink, Tokenizer};

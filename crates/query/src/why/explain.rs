@@ -16,7 +16,7 @@ use resemble_scan::parts::PartReader;
 use crate::ask::AskError;
 use crate::why::layout::{Block, BlockKind};
 use crate::why::view::grouped;
-use crate::why::{Comparison, MemberMatch, Placing, Shared, compare_with_parts};
+use crate::why::{Comparison, MemberMatch, Placing, RangesOf, Shared, compare_with_parts};
 
 /// At most so many lines are shown in one explanation; the rest is counted.
 const SHOWN: usize = 200;
@@ -148,10 +148,10 @@ impl Shared {
         if moved > 0 {
             let _ = write!(shared, ", {} moved", grouped(moved as u64));
         }
-        shared.push_str(if self.exact {
-            " (compared to the byte)"
-        } else {
-            " (common chunks; the files are too large to compare to the byte)"
+        shared.push_str(match self.ranges_of {
+            RangesOf::Runs => " (compared to the byte)",
+            RangesOf::Rows => " (compared row by row)",
+            RangesOf::Chunks => " (common chunks; the files are too large to compare to the byte)",
         });
         shared
     }

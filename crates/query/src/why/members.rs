@@ -16,7 +16,7 @@ use resemble_proto::message::Layer;
 use crate::judge::matched::all_words;
 use crate::prove::exact::judged;
 use crate::prove::members::{HeldContent, provable_members};
-use crate::why::{Comparison, FoundRuns};
+use crate::why::{Comparison, FoundRuns, RangesOf};
 
 /// So many pairs of members are measured to find out which belong together.
 const MOST_TRIED: usize = 2500;
@@ -50,7 +50,7 @@ impl Comparison {
         let mut shared = FoundRuns {
             of_a: Vec::new(),
             of_b: Vec::new(),
-            exact: true,
+            ranges_of: RangesOf::Runs,
             identical: false,
             text: false,
             sizes,

@@ -6,9 +6,11 @@ use proptest::prelude::*;
 use resemble_core::printable::is_printable;
 use resemble_core::similarity::runs;
 use resemble_core::{Relation, Score};
-use resemble_query::why::{BlockKind, Comparison, Placing, Row, RowSide, Stretch, ViewOptions};
+use resemble_query::why::{
+    BlockKind, Comparison, Placing, RangesOf, Row, RowSide, Stretch, ViewOptions,
+};
 use resemble_testutil::prose::lines as text;
-use resemble_testutil::random::noise;
+use resemble_testutil::random::{Random, noise};
 
 fn compared(a: impl AsRef<[u8]>, b: impl AsRef<[u8]>) -> Comparison {
     Comparison::of_bytes(a.as_ref().to_vec(), b.as_ref().to_vec())
@@ -18,7 +20,7 @@ fn compared(a: impl AsRef<[u8]>, b: impl AsRef<[u8]>) -> Comparison {
 fn identical_bytes_are_one_range() {
     let text = b"a line that is here\n".repeat(40);
     let shared = compared(&text, &text).shared;
-    assert!(shared.identical && shared.exact);
+    assert!(shared.identical && shared.ranges_of == RangesOf::Runs);
     assert_eq!(shared.ranges.len(), 1);
     assert_eq!(shared.ranges[0].lines_a, Some((1, 40)));
     assert_eq!((shared.differs_a, shared.differs_b), (vec![], vec![]));
@@ -107,6 +109,96 @@ fn common_text_stays_in_its_place() {
             range.placing == Placing::InOrder || range.bytes() < 20,
             "{range:?}"
         );
+    }
+}
+
+/// Rows of a number, a word of four and an amount.
+fn rows(seed: u64, count: usize) -> Vec<String> {
+    let mut random = Random::new(seed);
+    let row = |_| {
+        let number = random.below(1_000_000);
+        let state = ["open", "paid", "sent", "late"][random.below(4)];
+        format!(
+            "{number};{state};{}.{:02}",
+            random.below(9000),
+            random.below(100)
+        )
+    };
+    (0..count).map(row).collect()
+}
+
+fn shuffled(mut rows: Vec<String>, seed: u64) -> Vec<String> {
+    let mut random = Random::new(seed);
+    for at in (1..rows.len()).rev() {
+        rows.swap(at, random.below(at + 1));
+    }
+    rows
+}
+
+/// What the ranges cover of a and of b, and what the measures say.
+fn covered_and_told(a: &str, b: &str) -> [(f64, f64); 2] {
+    let shared = compared(a, b).shared;
+    for range in shared.ranges.iter().chain(&shared.repeats) {
+        let (of_a, of_b) = (slice(a.as_bytes(), &range.a), slice(b.as_bytes(), &range.b));
+        assert_eq!(of_a, of_b);
+    }
+    let of_a = shared.ranges.iter().map(|r| r.a.clone());
+    let of_a = of_a.chain(shared.differs_a.iter().map(|s| s.range.clone()));
+    assert!(is_tiled(of_a.collect(), a.len()));
+    let ranges = union(shared.ranges.iter().map(|r| r.b.clone()).collect());
+    let of_b = ranges
+        .into_iter()
+        .chain(shared.repeats.iter().map(|r| r.b.clone()));
+    let of_b = of_b.chain(shared.differs_b.iter().map(|s| s.range.clone()));
+    assert!(is_tiled(of_b.collect(), b.len()));
+    let (only_a, only_b) = shared.differing_bytes();
+    let covered = |only: u64, size: usize| 1.0 - only as f64 / size as f64;
+    let (measures, _) = shared.told();
+    let told = |share: Option<Score>| share.map_or(0.0, Score::get);
+    [
+        (covered(only_a, a.len()), told(measures.a_in_b)),
+        (covered(only_b, b.len()), told(measures.b_in_a)),
+    ]
+}
+
+/// The ranges of two tables cover what their measures say, whatever the order of the rows.
+#[test]
+fn rows_are_shown_in_any_order() {
+    let all = rows(1, 600);
+    let sorted = || {
+        let mut sorted = all.clone();
+        sorted.sort();
+        sorted
+    };
+    let edited = |every: usize| {
+        let other = rows(2, 600);
+        let rows = all.iter().zip(&other).enumerate();
+        rows.map(|(at, (row, other))| if at % every == 0 { other } else { row }.clone())
+            .collect::<Vec<String>>()
+    };
+    let doubled = [&all[..50], &all[..]].concat();
+    let tables = [
+        (sorted(), 1.0, 1.0),
+        (shuffled(all.clone(), 3), 1.0, 1.0),
+        (shuffled(edited(20), 4), 0.95, 0.95),
+        (edited(3), 0.67, 0.67),
+        (shuffled(all[..150].to_vec(), 5), 0.25, 1.0),
+        (shuffled(doubled, 6), 1.0, 1.0),
+        (rows(7, 600), 0.0, 0.0),
+    ];
+    let head = "number;state;amount";
+    for (at, (table, in_b, in_a)) in tables.into_iter().enumerate() {
+        for end in ["\n", "\r\n"] {
+            let a = [head, &all.join("\n"), ""].join("\n");
+            let b = [head, &table.join(end), ""].join(end);
+            let [of_a, of_b] = covered_and_told(&a, &b);
+            for ((covered, told), least) in [(of_a, in_b), (of_b, in_a)] {
+                assert!((told - least).abs() < 0.03, "{at}: {told}");
+                // A line end that is another one is no word.
+                let most = if end == "\n" { 0.02 } else { 0.12 };
+                assert!((covered - told).abs() < most, "{at}: {covered} but {told}");
+            }
+        }
     }
 }
 

@@ -1,0 +1,95 @@
+//! Tables: what is shared is rows.
+//!
+//! Two tables whose rows stand in another order have no run of 64 bytes in common, but all their
+//! rows. Their figures are of rows ([`resemble_core::similarity::proof`]), and so are the ranges:
+//! each row that counts there and stands in the other file byte for byte is shared, besides the
+//! long runs. Rows that follow each other in both files are one range.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use resemble_core::similarity::runs::CommonRun;
+use resemble_core::words::telling_rows;
+
+use crate::why::order::{union, without};
+
+/// A table, and where its rows lie that tell something.
+pub(super) struct TableRows<'t> {
+    bytes: &'t [u8],
+    rows: Vec<Range<usize>>,
+}
+
+/// The places in b of equal rows, and how many of them have been matched.
+#[derive(Default)]
+struct EqualRows {
+    places: Vec<usize>,
+    matched: usize,
+}
+
+impl EqualRows {
+    /// The place that goes on where the last one ended, or else one for each row of a; the last for
+    /// all that a has more of.
+    fn place(&mut self, next: Option<usize>) -> usize {
+        if let Some(next) = next.filter(|next| self.places.binary_search(next).is_ok()) {
+            return next;
+        }
+        let at = self.matched.min(self.places.len() - 1);
+        self.matched += 1;
+        self.places[at]
+    }
+}
+
+impl<'t> TableRows<'t> {
+    /// `None`: a text is no table.
+    pub(super) fn of(bytes: &'t [u8]) -> Option<Self> {
+        let rows = telling_rows(bytes)?;
+        Some(Self { bytes, rows })
+    }
+
+    fn row(&self, at: usize) -> &'t [u8] {
+        &self.bytes[self.rows[at].clone()]
+    }
+
+    /// The runs of this table in another one, to which are added the rows that are in both; in the
+    /// order of this table, each of its bytes at most once.
+    pub(super) fn add_rows(&self, runs: Vec<CommonRun>, other: &TableRows<'_>) -> Vec<CommonRun> {
+        let mut equal: HashMap<&[u8], EqualRows> = HashMap::new();
+        for at in 0..other.rows.len() {
+            equal.entry(other.row(at)).or_default().places.push(at);
+        }
+        let taken = union(runs.iter().map(|run| run.a.clone()).collect());
+        let mut all = runs;
+        let mut last: Option<usize> = None;
+        for at in 0..self.rows.len() {
+            let found = equal.get_mut(self.row(at));
+            last = found.map(|found| found.place(last.map(|last| last + 1)));
+            let Some(place) = last else {
+                continue;
+            };
+            let (here, there) = (self.rows[at].start, other.rows[place].start);
+            // With the line end and what else is blank behind it.
+            let len = self.rows[at].len() + {
+                let behind = self.bytes[self.rows[at].end..].iter();
+                let theirs = other.bytes[other.rows[place].end..].iter();
+                let both = behind.zip(theirs);
+                both.take_while(|(one, other)| one == other && one.is_ascii_whitespace())
+                    .count()
+            };
+            let whole = here as u64..(here + len) as u64;
+            all.extend(without(&whole, &taken).into_iter().map(|a| {
+                let start = there as u64 + (a.start - whole.start);
+                let b = start..start + (a.end - a.start);
+                CommonRun { a, b }
+            }));
+        }
+        all.sort_by_key(|run| run.a.start);
+        all.dedup_by(|next, run| {
+            let goes_on = run.a.end == next.a.start && run.b.end == next.b.start;
+            if goes_on {
+                (run.a.end, run.b.end) = (next.a.end, next.b.end);
+            }
+            goes_on
+        });
+        all
+    }
+}
