@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use resemble_core::bits::BitSet;
 use resemble_core::similarity::Sketch;
 
 use crate::nominate::evidence::{CHUNK, chunk_keys};
@@ -29,6 +30,8 @@ pub(super) struct WantedKeys {
     places: Vec<(u32, u32)>,
     /// How many contents have each key; filled while all contents go by.
     counts: Vec<AtomicU32>,
+    /// The places of the keys that are boilerplate; known once all are counted.
+    common: BitSet,
     /// Indexes into `keys` plus one, by open addressing, at most half full; 0 is a free slot.
     slots: Vec<u32>,
     shift: u32,
@@ -89,6 +92,7 @@ impl WantedKeys {
             starts,
             places,
             counts,
+            common: BitSet::default(),
             slots,
             shift,
             filter,
@@ -120,6 +124,20 @@ impl WantedKeys {
     /// How many were counted.
     pub(super) fn counted(&self, at: usize) -> u32 {
         self.counts[at].load(Ordering::Relaxed)
+    }
+
+    /// Decides which keys are boilerplate, by their places.
+    pub(super) fn decide(&mut self, is_common: impl Fn(&Self, usize) -> bool) {
+        let mut common = BitSet::default();
+        for at in (0..self.keys.len()).filter(|&at| is_common(self, at)) {
+            common.insert(at as u32);
+        }
+        self.common = common;
+    }
+
+    /// Whether the key at a place is boilerplate.
+    pub(super) fn is_common(&self, at: usize) -> bool {
+        self.common.has(at as u32)
     }
 
     /// Who in the batch has the key at this place.

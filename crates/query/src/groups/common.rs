@@ -13,8 +13,8 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use resemble_core::Relation;
 use resemble_core::cluster::UnionFind;
+use resemble_core::{ContentKind, Fingerprint, Relation};
 use resemble_index::{PostingKind, Snapshot};
 
 use super::Room;
@@ -23,6 +23,7 @@ use super::table::Table;
 use crate::ask::AskError;
 use crate::nominate::evidence::{CHUNK, Counts, Kept, chunk_keys, fingerprint_keys};
 use crate::nominate::families::{Families, FamilyNames, NearCopies, are_near_copies};
+use crate::nominate::levels::SignatureLevels;
 use crate::parallel::{in_parallel, on_threads, threads};
 use crate::prove::many::PairProver;
 
@@ -113,7 +114,9 @@ pub(super) fn common_pieces(
                 };
                 let kept = Kept::of(snapshot, &row)?;
                 let fingerprints = kept.signature.fingerprints.iter().map(|f| f.0);
-                names.push((place, FamilyNames::of(place, fingerprints)));
+                let is_text = kept.kind == ContentKind::Text;
+                let level = (is_text, kept.signature.level);
+                names.push((place, FamilyNames::of(place, fingerprints), level));
                 for key in fingerprint_keys(&kept.sketch()) {
                     sorter.push(Posting::new(PostingKind::Fingerprint, key, place))?;
                 }
@@ -125,14 +128,19 @@ pub(super) fn common_pieces(
     })?;
     let mut runs = Vec::new();
     let mut names = vec![FamilyNames::default(); table.all() as usize];
+    let mut kept_levels = vec![None; table.all() as usize];
     for (sorted, named) in found {
         runs.extend(sorted);
-        for (place, name) in named {
+        for (place, name, level) in named {
             names[place as usize] = name;
+            kept_levels[place as usize] = Some(level);
         }
     }
     let families = Families::of(&names, few, &TableCopies { table, prover })?;
     drop(names);
+    let placed = (0u32..).zip(&kept_levels);
+    let placed = placed.filter_map(|(place, &level)| Some((place, level?)));
+    let levels = SignatureLevels::of(&families, placed);
     let mut postings = Merge::new(runs, room.part(2), dir)?;
 
     let mut common = CommonPieces {
@@ -158,7 +166,11 @@ pub(super) fn common_pieces(
             places.push(posting.place);
             ahead = postings.next()?;
         }
-        let count = common.families.count(&places, &mut scratch);
+        let mut count = common.families.count(&places, &mut scratch);
+        if let (PostingKind::Fingerprint, key) = piece {
+            let is_text = kept_levels[places[0] as usize].is_some_and(|(is_text, _)| is_text);
+            count = levels.contents(Fingerprint(key), is_text, count, limit);
+        }
         common.counts.note(piece.0, piece.1, count);
         if count > limit as usize {
             common.ignored += 1;

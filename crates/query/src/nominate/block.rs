@@ -22,11 +22,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use resemble_core::similarity::Boilerplate;
 use resemble_core::similarity::discount;
-use resemble_core::{Fingerprint, StopFlag, Stopped};
+use resemble_core::{ContentKind, Fingerprint, StopFlag, Stopped};
 use resemble_index::PostingKind;
 
 use crate::nominate::evidence::{CHUNK, Counts, Kept, chunk_keys, fingerprint_keys};
 use crate::nominate::families::{Families, NEIGHBOURS};
+use crate::nominate::levels::SignatureLevels;
 use crate::parallel::on_threads;
 
 /// How much two contents have in common.
@@ -151,9 +152,14 @@ impl PostingBlock {
         let mut counts = Counts::new(limit);
         let samples = own_fingerprints;
         let limits = (limit as usize, limit);
+        let is_text = |content: &Kept| content.kind == ContentKind::Text;
+        let level = |content: &Kept| (is_text(content), content.signature.level);
+        let levels = SignatureLevels::of(families, (0u32..).zip(kept.iter().map(level)));
         let mut scratch = Vec::new();
         let fingerprints = Lists::new(&kept, limits, samples, |key, places| {
             let contents = families.count(places, &mut scratch);
+            let is_text = is_text(&kept[places[0] as usize]);
+            let contents = levels.contents(Fingerprint(key), is_text, contents, limit);
             counts.note(PostingKind::Fingerprint, key, contents);
             contents
         });

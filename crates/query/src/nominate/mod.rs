@@ -5,4 +5,5 @@ pub(crate) mod copies;
 pub(crate) mod evidence;
 pub(crate) mod families;
 pub(crate) mod kinship;
+pub(crate) mod levels;
 pub(crate) mod quotations;

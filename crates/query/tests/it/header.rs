@@ -62,12 +62,17 @@ fn names(number: usize) -> (String, String) {
 
 /// Files of so many words of a header and so many of their own.
 fn scene(seed: u64, (header, own): (usize, usize)) -> Scene {
+    scene_of(seed, header, |_| own)
+}
+
+/// The same; `own` says how many words of its own each file has.
+fn scene_of(seed: u64, header: usize, own: impl Fn(usize) -> usize) -> Scene {
     let mut random = Random::new(seed);
     let header = words(&mut random, header);
     let mut scene = Scene::new();
     let text = |own: &[String]| [&header[..], own].concat().join(" ");
     for number in 0..FILES {
-        let own = words(&mut random, own);
+        let own = words(&mut random, own(number));
         let (new, old) = names(number);
         scene.write(&new, text(&own));
         if number < RELATIVES {
@@ -119,6 +124,28 @@ fn compared(scene: &Scene) -> (usize, usize) {
 fn trees_find_relatives_of_which_few_samples_are_left() {
     let scene = scene(5, (540, 260));
     let (found, strangers) = compared(&scene);
+    assert!(found >= LEAST && strangers <= 1, "{found}, {strangers}");
+}
+
+/// Of small files more shingles are kept than of large ones. What of the header is kept of small
+/// files alone is in fewer signatures than may have what nominates, and yet in all files.
+#[test]
+fn a_header_of_small_and_of_large_files_is_one() {
+    let scene = scene_of(7, 300, |number| if number % 2 == 0 { 200 } else { 1500 });
+    let (found, strangers) = compared(&scene);
+    assert!(found >= LEAST && strangers <= 1, "{found}, {strangers}");
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let scope = Scope {
+        within: vec![PathText::from(scene.root())],
+        ..Scope::default()
+    };
+    let request = PairsRequest {
+        scope,
+        estimate: true,
+        ..PairsRequest::default()
+    };
+    let rows = pairs(&snapshot, &request).expect("pairs").rows.into_iter();
+    let (found, strangers) = judged(&scene, rows.map(|row| (row.a, row.b)));
     assert!(found >= LEAST && strangers <= 1, "{found}, {strangers}");
 }
 

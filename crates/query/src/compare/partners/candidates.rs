@@ -15,6 +15,7 @@ use crate::compare::common::{Buckets, CommonKeys};
 use crate::compare::files::FilesMeet;
 use crate::compare::wanted::WantedKeys;
 use crate::nominate::evidence::{CHUNK, Counts, Kept};
+use crate::nominate::levels::SignatureLevels;
 use crate::parallel::{in_parallel, ordered};
 use crate::renditions::Rendition;
 
@@ -136,13 +137,24 @@ impl PartnerQuestion<'_> {
             );
             subjects.push(subject);
         }
-        let wanted = WantedKeys::new(pairs);
+        let mut wanted = WantedKeys::new(pairs);
         let buckets = Buckets::new(contents, self.limit);
         // The first pass over all contents.
         let states = in_parallel(contents, ThreadNotes::default, |content, state| {
-            let ThreadNotes { keys, found, seen } = state;
+            let ThreadNotes {
+                keys,
+                found,
+                seen,
+                levels,
+            } = state;
             let from = found.len();
             let size = self.keys(content as u32, keys)?;
+            if let Some(level) = Shape::level_of(keys) {
+                levels.note(
+                    self.content(content as u32).kind == ContentKind::Text,
+                    level,
+                );
+            }
             for &key in &*keys {
                 if let Some(at) = wanted.find(key) {
                     wanted.count(at);
@@ -164,7 +176,12 @@ impl PartnerQuestion<'_> {
         if found.common.is_none() {
             found.common = Some(self.common(&buckets)?);
         }
-        let common_of = self.common_of(&subjects, &wanted);
+        let mut levels = SignatureLevels::default();
+        for state in &states {
+            levels.join(&state.levels);
+        }
+        wanted.decide(|wanted, at| self.is_common(wanted, at, &subjects, &levels));
+        let common_of = common_of(&subjects, &wanted);
         for (subject, common) in subjects.iter_mut().zip(common_of) {
             subject.shape.leave_out(common);
         }
@@ -195,8 +212,9 @@ impl PartnerQuestion<'_> {
         }
         let common = found.common.get_or_insert_default();
         for (at, &key) in wanted.keys.iter().enumerate() {
-            let counted = wanted.counted(at);
-            if counted > self.limit {
+            let mut counted = wanted.counted(at);
+            if wanted.is_common(at) {
+                counted = counted.max(self.limit + 1);
                 common.add(key);
             }
             let kind = if key & CHUNK == 0 {
@@ -209,17 +227,22 @@ impl PartnerQuestion<'_> {
         Ok(())
     }
 
-    /// The samples of each subject that are boilerplate.
-    fn common_of(&self, subjects: &[LookedUp], wanted: &WantedKeys) -> Vec<Vec<u64>> {
-        let mut common_of: Vec<Vec<u64>> = vec![Vec::new(); subjects.len()];
-        let is_common = |at: &usize| wanted.counted(*at) > self.limit;
-        for at in (0..wanted.keys.len()).filter(is_common) {
-            let key = wanted.keys[at];
-            for &(place, _) in wanted.places(at).iter().filter(|_| key & CHUNK == 0) {
-                common_of[place as usize].push(key);
-            }
+    /// Whether more contents than the limit have a key that subjects have.
+    fn is_common(
+        &self,
+        wanted: &WantedKeys,
+        at: usize,
+        subjects: &[LookedUp],
+        levels: &SignatureLevels,
+    ) -> bool {
+        let (key, counted) = (wanted.keys[at], wanted.counted(at));
+        if key & CHUNK != 0 {
+            return counted > self.limit;
         }
-        common_of
+        let subject = &subjects[wanted.places(at)[0].0 as usize];
+        let is_text = self.content(subject.content).kind == ContentKind::Text;
+        let sample = Fingerprint(key);
+        levels.contents(sample, is_text, counted as usize, self.limit) > self.limit as usize
     }
 
     /// The keys that are boilerplate although no subject has them: contents that are measured have
@@ -276,6 +299,18 @@ impl PartnerQuestion<'_> {
     }
 }
 
+/// The samples of each subject that are boilerplate.
+fn common_of(subjects: &[LookedUp], wanted: &WantedKeys) -> Vec<Vec<u64>> {
+    let mut common_of: Vec<Vec<u64>> = vec![Vec::new(); subjects.len()];
+    for at in (0..wanted.keys.len()).filter(|&at| wanted.is_common(at)) {
+        let key = wanted.keys[at];
+        for &(place, _) in wanted.places(at).iter().filter(|_| key & CHUNK == 0) {
+            common_of[place as usize].push(key);
+        }
+    }
+    common_of
+}
+
 /// The evidence keys of a content, each with the bytes of the content that it stands for if it is a
 /// chunk's.
 fn weighed(kept: &Kept) -> Vec<(u64, u32)> {
@@ -321,21 +356,24 @@ struct Shape {
 impl Shape {
     fn of(keys: &[u64]) -> Self {
         let mut at_least = [0u8; 32];
-        let mut level = u8::MAX;
         for key in keys.iter().filter(|&&key| key & CHUNK == 0) {
-            let of_key = Fingerprint(*key).level();
-            level = level.min(of_key);
-            let count = &mut at_least[Self::place(of_key)];
+            let count = &mut at_least[Self::place(Fingerprint(*key).level())];
             *count = count.saturating_add(1);
         }
         for place in (0..31).rev() {
             at_least[place] = at_least[place].saturating_add(at_least[place + 1]);
         }
         Self {
-            level,
+            level: Self::level_of(keys).unwrap_or(u8::MAX),
             at_least,
             common: 0,
         }
+    }
+
+    /// The least level of the fingerprints among these keys.
+    fn level_of(keys: &[u64]) -> Option<u8> {
+        let samples = keys.iter().filter(|&&key| key & CHUNK == 0);
+        samples.map(|&key| Fingerprint(key).level()).min()
     }
 
     /// Counts these no more, as far as they are fingerprints.
@@ -371,6 +409,7 @@ struct ThreadNotes {
     /// Places of wanted keys, content by content.
     found: Vec<u32>,
     seen: Vec<Seen>,
+    levels: SignatureLevels,
 }
 
 /// A content that has keys of subjects.
@@ -422,7 +461,7 @@ impl Scan<'_> {
         let in_a = question.has(0, content) && !self.is_looked_up[0][content as usize];
         for &at in keys {
             let at = at as usize;
-            if self.wanted.counted(at) > question.limit {
+            if self.wanted.is_common(at) {
                 continue;
             }
             let of_chunk = self.wanted.keys[at] & CHUNK != 0;
@@ -445,7 +484,7 @@ impl Scan<'_> {
         }
         let mut shape = seen.shape.clone();
         let places = keys.iter().map(|&at| at as usize);
-        let common = places.filter(|&at| self.wanted.counted(at) > question.limit);
+        let common = places.filter(|&at| self.wanted.is_common(at));
         shape.leave_out(common.map(|at| self.wanted.keys[at]));
         for place in tally.touched.drain(..) {
             let shared = std::mem::take(&mut tally.counts[place as usize]);
