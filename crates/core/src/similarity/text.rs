@@ -39,7 +39,7 @@ const ALIKE: f64 = 0.25;
 
 /// A pair of which one has so much of its words in the other needs no long run if the rare text in
 /// all its runs comes to so many bytes.
-const SCATTERED: [(f64, f64); 2] = [(0.15, 160.0), (0.5, 24.0)];
+const SCATTERED: [(f64, f64); 2] = [(0.12, 140.0), (0.5, 24.0)];
 
 /// What stands in a text so often is the frame of its records, and no rare text.
 const REPEATED: usize = 8;

