@@ -27,6 +27,13 @@ pub(crate) const PART: usize = 4072;
 /// Hash, and two varints of at most 10 bytes.
 const RUN_MAX: usize = 16 + 2 * 10;
 
+/// Whether no part follows this one of a chunk list or signature: one is begun when the one before
+/// is full. What is more than nearly half full may be the last part, too: of fingerprints of one
+/// bit no part has more.
+pub(crate) const fn is_last(part: &[u8]) -> bool {
+    part.len() + RUN_MAX <= PART / 2
+}
+
 /// Calls `part` with each part of the list in order; not at all for an empty list.
 pub(crate) fn encode_chunks<E>(
     list: &ChunkList,
