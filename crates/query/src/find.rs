@@ -23,7 +23,7 @@ use resemble_core::{
     ByteLen, ChunkList, ContentId, ContentKind, Digest, FileId, Measures, Params, Relation, Score,
     Signature,
 };
-use resemble_index::{ContentRow, FileRow, ReadError, Snapshot};
+use resemble_index::{FileRow, ReadError, Snapshot};
 use resemble_proto::message::{Answer, Differs, Discount, FindOptions, FindRow, Layer, Looked};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
@@ -39,6 +39,7 @@ use crate::prove::read::{anchor_of, bytes_of, unreadable};
 use crate::renditions::{self, Located, Place, Rendition};
 use crate::scope::ScopedFiles;
 
+mod bound;
 mod held;
 pub mod holders;
 mod prover;
@@ -541,71 +542,23 @@ fn holders(
     Ok(paths)
 }
 
-/// What a nominee's common pieces can come to at most.
-struct NomineeBound {
-    /// Distinct fingerprints of the subject at each level: `at_least[k]` have level ≥ k.
-    at_least: [u32; 64],
-    level: u8,
-    size: ByteLen,
-    /// Bytes of the subject's longest chunk.
-    longest_chunk: f64,
-    /// The least share of windows in common with which the threshold can be reached.
-    least: f64,
-    /// The most fingerprints of any content that are template.
-    template: u32,
-}
-
-/// Scattered edits spoil 64 windows each but one byte: with a share p of the windows in common the
-/// containment is at most about p·(1 − ln p), which is below 6·p for every p ≥ 0.007. The factor
-/// 8 leaves room for the error of small samples.
-const MOST_PER_WINDOW: f64 = 8.0;
-
-/// Fingerprints of a content so small that one of them in common is worth a look at both.
-const FEW: f64 = 4.0;
-
-impl NomineeBound {
-    fn new(sketch: &Sketch<'_>, options: &FindOptions, template: usize) -> Self {
-        let mut at_least = [0; 64];
-        for fingerprint in &sketch.signature.fingerprints {
-            for count in &mut at_least[..=usize::from(fingerprint.level()).min(63)] {
-                *count += 1;
-            }
-        }
-        let threshold = options.min.score().map_or(Relation::PARTLY, Score::get);
-        let least = if options.exact {
-            0.0
-        } else {
-            threshold / MOST_PER_WINDOW
-        };
-        let longest_chunk = sketch.chunks.0.iter().map(|run| run.len).max().unwrap_or(0);
-        Self {
-            at_least,
-            level: sketch.signature.level,
-            size: sketch.size,
-            longest_chunk: f64::from(longest_chunk),
-            least,
-            template: u32::try_from(template).unwrap_or(u32::MAX),
+/// The first of [`holders`].
+fn first_holder(
+    snapshot: &Snapshot,
+    content: ContentId,
+    scoped: Option<&ScopedFiles>,
+    leave_out: Option<FileId>,
+) -> Result<Option<PathBuf>, ReadError> {
+    if scoped.is_some() {
+        let holders = holders(snapshot, content, scoped, leave_out)?;
+        return Ok(holders.into_iter().next());
+    }
+    for file in snapshot.files_of(content)? {
+        if Some(file) != leave_out
+            && let Some(path) = snapshot.paths(file)?.into_iter().next()
+        {
+            return Ok(Some(path));
         }
     }
-
-    fn could_pass(&self, nominee: &Nominee, row: &ContentRow) -> bool {
-        let common = nominee.common;
-        // A chunk may prove what few samples hide.
-        let chunks = f64::from(common.chunks) * self.longest_chunk;
-        let smaller = self.size.0.min(row.size.0).max(1) as f64;
-        if common.chunks > 0 && (chunks / smaller >= self.least || self.template > 0) {
-            return true;
-        }
-        if common.fingerprints == 0 {
-            return common.chunks > 0 && self.least <= 0.0;
-        }
-        let level = self.level.max(row.level);
-        let a = f64::from(self.at_least[usize::from(level).min(63)]);
-        let fingerprints = row.fingerprints.saturating_sub(self.template);
-        let b = f64::from(fingerprints) / 2f64.powi(i32::from(level - row.level));
-        let fewer = a.min(b).max(1.0);
-        // One fingerprint is a phrase, unless the smaller of both has few: then it is a quotation.
-        let is_enough = common.fingerprints >= 2 || fewer <= FEW;
-        is_enough && f64::from(common.fingerprints) / fewer >= self.least
-    }
+    Ok(None)
 }

@@ -111,6 +111,20 @@ pub fn rarity_of_all(
     rarity_of(shared_pieces(a, b, frequency), limit)
 }
 
+/// [`rarity`] and [`rarity_of_all`] of two contents, of which what they have in common is looked for
+/// once.
+pub fn rarities(
+    a: &Sketch<'_>,
+    b: &Sketch<'_>,
+    frequency: &dyn Frequency,
+    limit: u32,
+) -> (Rarity, Rarity) {
+    let all = shared_pieces(a, b, frequency);
+    let mut evident = all.clone();
+    evident.retain(|&(contents, _)| contents <= limit);
+    (rarity_of(evident, limit), rarity_of(all, limit))
+}
+
 /// For each piece in common how many contents have it, and the bytes that it speaks for.
 fn shared_pieces(a: &Sketch<'_>, b: &Sketch<'_>, frequency: &dyn Frequency) -> Vec<(u32, f64)> {
     let mut pieces: Vec<(u32, f64)> = Vec::new();

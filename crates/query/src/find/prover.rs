@@ -16,14 +16,14 @@ use resemble_core::{ByteLen, ContentDigest, ContentKind, Digest, Fingerprint, Re
 use resemble_index::{ContentRow, Snapshot};
 use resemble_proto::message::{FindOptions, Layer, SoftError};
 
-use super::{Subject, holders};
+use super::{Subject, first_holder};
 use crate::ask::{AskError, soft_error};
 use crate::judge::matched::Match;
 use crate::parallel::{ordered_on, threads};
 use crate::prove::cost::TAKEN_APART;
 use crate::prove::exact::{Proven, judged, provable};
 use crate::prove::extracted::extract;
-use crate::prove::read::{LARGEST_READ, bytes_if};
+use crate::prove::read::{LARGEST_READ, OpenFolders};
 use crate::renditions::{Occurrence, Rendition, layer, names, shown};
 use crate::scope::ScopedFiles;
 
@@ -52,7 +52,7 @@ impl Budget {
 }
 
 /// Threads that measure for one question: others wait for an answer, too.
-const THREADS: usize = 2;
+pub(super) const THREADS: usize = 2;
 
 /// Whether reading so many files of so many bytes together takes long enough for a second thread:
 /// several times the 50 µs that it takes to start one. Opening a file costs as much as 16 KiB.
@@ -161,18 +161,18 @@ impl<'a> Prover<'a> {
             1
         };
         let this = &*self;
-        let measure = |at: usize, (): &mut ()| {
+        let measure = |at: usize, folders: &mut OpenFolders| {
             this.snapshot.stop().go_on()?;
             let mut errors = Vec::new();
             let (subject, occurrence, row) = pairs[unread[at]];
             let own = this.subjects[&subject.rendition].as_ref();
-            let read = this.other(occurrence, &row.digest, &mut errors)?;
+            let read = this.other(occurrence, &row.digest, folders, &mut errors)?;
             let matched = own
                 .zip(read)
                 .map(|(own, other)| this.measure((subject, own), (occurrence, row, other)));
             Ok::<_, AskError>((matched, errors))
         };
-        let measured = ordered_on(threads, unread.len(), || (), measure)?;
+        let measured = ordered_on(threads, unread.len(), OpenFolders::default, measure)?;
         for (&at, (matched, errors)) in unread.iter().zip(measured) {
             found[at] = matched;
             self.errors.extend(errors);
@@ -314,7 +314,7 @@ impl<'a> Prover<'a> {
             if self.subject.digest.size > LARGEST_READ {
                 return Ok(None);
             }
-            return self.read(path, digest, errors);
+            return self.read(path, digest, &mut OpenFolders::default(), errors);
         }
         let names = self.subject.member.as_deref().unwrap_or_default();
         Ok(self.say(&shown(path, names), rendition, digest, errors))
@@ -325,9 +325,10 @@ impl<'a> Prover<'a> {
         &self,
         path: &Path,
         digest: &ContentDigest,
+        folders: &mut OpenFolders,
         errors: &mut Vec<SoftError>,
     ) -> Result<Option<Vec<u8>>, AskError> {
-        let read = match bytes_if(path, digest) {
+        let read = match folders.bytes_if(path, digest) {
             Err(AskError::Cancelled) => return Err(AskError::Cancelled),
             // What is in a catalogue never can be.
             Err(error @ AskError::Elsewhere { .. }) => {
@@ -360,17 +361,18 @@ impl<'a> Prover<'a> {
         &self,
         occurrence: &Occurrence,
         digest: &ContentDigest,
+        folders: &mut OpenFolders,
         errors: &mut Vec<SoftError>,
     ) -> Result<Option<Vec<u8>>, AskError> {
         let place = occurrence.place;
-        let holders = holders(self.snapshot, place.content, self.scoped, self.subject.file)?;
-        let Some(first) = holders.first() else {
+        let first = first_holder(self.snapshot, place.content, self.scoped, self.subject.file)?;
+        let Some(first) = first else {
             return Ok(None);
         };
         if occurrence.rendition == Rendition::Own && place.member.is_none() {
-            return self.read(first, digest, errors);
+            return self.read(&first, digest, folders, errors);
         }
-        let path = shown(first, &names(self.snapshot, place)?);
+        let path = shown(&first, &names(self.snapshot, place)?);
         Ok(self.say(&path, occurrence.rendition, digest, errors))
     }
 

@@ -7,33 +7,34 @@
 
 use std::collections::HashMap;
 
-use resemble_core::similarity::discount::Rarity;
-use resemble_core::similarity::proof::unit_of;
-use resemble_core::similarity::{self, Boilerplate, Prepared, Sketch};
-use resemble_core::{ByteLen, ContentKind, Digest, Fingerprint, Measures, Relation, Score, words};
+use resemble_core::similarity::{Boilerplate, Prepared};
+use resemble_core::{ByteLen, ContentKind, Digest, Relation, Signature, words};
 use resemble_index::{ContentRow, Snapshot};
 use resemble_proto::message::{FindOptions, SoftError};
 
+use super::bound::NomineeBound;
 use super::held::HeldNominee;
-use super::prover::{Budget, Prover, SubjectSide};
-use super::{NomineeBound, Payload, Similar, Subject, Wanted, nominated};
+use super::prover::{Budget, Prover, THREADS};
+use super::{Payload, Similar, Subject, Wanted, nominated};
 use crate::ask::AskError;
-use crate::judge::estimate::prepared_in;
-use crate::judge::matched::{Match, relate};
-use crate::nominate::evidence::{Counts, Kept, KnownBoilerplate, Nominees};
+use crate::judge::matched::Match;
+use crate::nominate::boilerplate::KnownBoilerplate;
+use crate::nominate::evidence::{Counts, Nominee, Nominees};
 use crate::nominate::kinship::SubjectKin;
-use crate::nominate::quotations::Passage;
+use crate::parallel::{ordered_on, threads};
 use crate::renditions::faces::Faces;
-use crate::renditions::{
-    Named, Occurrence, Place, Rendition, WholeDigest, lies_in, occurrences, same_words,
-};
+use crate::renditions::{Occurrence, Place, Rendition, lies_in, occurrences, same_words};
 use crate::scope::ScopedFiles;
 
 mod drafts;
+mod estimates;
 mod members;
+mod promise;
 mod rows;
 
-use self::drafts::{Draft, DraftSides};
+use self::drafts::Draft;
+use self::estimates::{Either, MetNominee, PreparedRendition};
+use self::promise::ListingPromise;
 
 /// What a search found.
 #[derive(Debug, Default)]
@@ -47,6 +48,13 @@ pub(super) struct FoundRows {
 
 /// So many near-copies of the subject are looked at for a listing, which has a hundred entries.
 const COPIES_LISTED: usize = 192;
+
+/// So many nominees are gone through at a time: what is known of them is in memory.
+const AT_ONCE: usize = 1 << 13;
+
+/// To estimate fewer pairs takes less than a millisecond or two, which is no work for a second
+/// thread.
+const WORTH_A_THREAD: usize = 48;
 
 /// Among these files, or in the whole index.
 pub(super) fn search_in(
@@ -156,6 +164,7 @@ impl Search<'_> {
             Wanted::Scores | Wanted::Listed => COPIES_LISTED,
         };
         self.further = self.further.max(counts.cut_copies(&mut nominees, most));
+        let promise = self.promise(digest, posted.signature, &counts);
         let kept = payload.kept(digest.kind, snapshot.params());
         let sketch = kept.sketch();
         let common = Either(&known, &counts);
@@ -169,63 +178,31 @@ impl Search<'_> {
                 is_boilerplate,
             )
         });
-        // Only what stands for a file by its own bytes is known by windows.
-        let kin = kin.filter(|_| rendition == Rendition::Own);
-        let is_own = |found: &(Occurrence, Meeting)| found.0.rendition == Rendition::Own;
-        for nominee in nominees {
-            let Some(row) = snapshot.content(nominee.content)? else {
-                continue;
-            };
-            let equal = row.digest == digest.content;
-            let same = equal || same_words(row.words, digest.words);
-            // Of the two wholes one alone says little: what it comes to is decided with the other.
-            let passage = Some(nominee.passage).filter(|passage| passage.is_rare());
-            let could_pass = passage.is_some() || bound.could_pass(&nominee, &row);
-            if !same && !rendition.is_whole() && !could_pass {
-                continue;
-            }
-            let occurrences = self.occurrences(rendition, &row, equal)?;
-            if occurrences.is_empty() {
-                continue;
-            }
-            let other = if equal {
-                None
+        let compared = PreparedRendition {
+            rendition,
+            digest,
+            sketch,
+            own,
+            // Only what stands for a file by its own bytes is known by windows.
+            kin: kin.filter(|_| rendition == Rendition::Own),
+            promise,
+            counts: &counts,
+            common,
+        };
+        for nominees in nominees.chunks(AT_ONCE) {
+            let met = self.met(&compared, &bound, nominees)?;
+            let threads = if met.len() < WORTH_A_THREAD {
+                1
             } else {
-                let mut other = Kept::of(snapshot, &row)?;
-                if let Some(kin) = &kin
-                    && row.kind != ContentKind::Text
-                    && occurrences.iter().all(is_own)
-                    && !counts.is_copy(nominee.content)
-                    && !kin.is_kin(&other.signature, nominee.common)?
-                {
-                    continue;
-                }
-                if nominee.common.chunks > 0 {
-                    other.without_common_chunks(&known);
-                }
-                Some(other)
+                THREADS.min(threads())
             };
-            let measures = match &other {
-                None => Measures::identical(row.size),
-                Some(other) => prepared_in(
-                    self.options.unit.into(),
-                    (&own, digest.kind),
-                    (&Prepared::of(&other.sketch(), &common), row.kind),
-                    &common,
-                ),
-            };
-            let pair = ContentPair {
-                rendition,
-                digest,
-                row: &row,
-                sketch: &sketch,
-                other: other.as_ref(),
-                measures,
-                counts: &counts,
-                passage,
-            };
-            self.pair(&pair, &occurrences);
+            let this = &*self;
+            let look = |at: usize, (): &mut ()| this.compare(&compared, &met[at]);
+            for found in ordered_on(threads, met.len(), || (), look)? {
+                found.into_iter().for_each(|found| self.take(found));
+            }
         }
+        drop(compared);
         let compared = ComparedRendition {
             kept: kept.into_owned(),
             kind: digest.kind,
@@ -233,6 +210,57 @@ impl Search<'_> {
         };
         self.compared.insert(rendition, compared);
         Ok(known.failure()?)
+    }
+
+    /// What tells of a listing which nominees it cannot have: of a text, and if no template is
+    /// marked.
+    fn promise<'a>(
+        &self,
+        digest: &Digest,
+        posted: &Signature,
+        counts: &'a Counts,
+    ) -> Option<ListingPromise<'a>> {
+        let is_asked = self.wanted == Wanted::Listed
+            && digest.kind == ContentKind::Text
+            && self.snapshot.templates().is_empty();
+        let known = is_asked.then(|| ListingPromise::of(digest, posted, counts));
+        known.flatten()
+    }
+
+    /// The nominees that the bound leaves, and where they stand.
+    fn met(
+        &self,
+        compared: &PreparedRendition<'_>,
+        bound: &NomineeBound,
+        nominees: &[Nominee],
+    ) -> Result<Vec<MetNominee>, AskError> {
+        let (rendition, digest) = (compared.rendition, compared.digest);
+        let mut met = Vec::new();
+        for nominee in nominees {
+            let Some(row) = self.snapshot.content(nominee.content)? else {
+                continue;
+            };
+            let is_equal = row.digest == digest.content;
+            let same = is_equal || same_words(row.words, digest.words);
+            // Of the two wholes one alone says little: what it comes to is decided with the other.
+            let passage = Some(nominee.passage).filter(|passage| passage.is_rare());
+            let could_pass = passage.is_some() || bound.could_pass(nominee, &row);
+            if !same && !rendition.is_whole() && !could_pass {
+                continue;
+            }
+            let occurrences = self.occurrences(rendition, &row, is_equal)?;
+            if !occurrences.is_empty() {
+                met.push(MetNominee {
+                    row,
+                    same,
+                    is_equal,
+                    common: nominee.common,
+                    passage,
+                    occurrences,
+                });
+            }
+        }
+        Ok(met)
     }
 
     /// The digest with all samples that have posting lists, if the index has kept fewer of them
@@ -295,93 +323,6 @@ impl Search<'_> {
         Ok(lies_in(self.snapshot, place, own)? || lies_in(self.snapshot, own, place)?)
     }
 
-    fn pair(&mut self, pair: &ContentPair<'_>, occurrences: &[(Occurrence, Meeting)]) {
-        for (occurrence, meeting) in occurrences {
-            if let Some(whole) = pair.rendition.which_whole() {
-                let nominee = self.held.entry(occurrence.place).or_default();
-                nominee.wholes[whole] = Some((pair.measures, WholeDigest::of(pair.row)));
-                nominee.number = occurrence.number;
-                continue;
-            }
-            let is_equal = pair.other.is_none();
-            if *meeting != Meeting::Contents {
-                if is_equal || self.could_pass_by(pair) {
-                    let nominee = self.held.entry(occurrence.place).or_default();
-                    let text = if self.faces.holds_members() {
-                        pair.sketch.size
-                    } else {
-                        pair.row.size
-                    };
-                    nominee.text = Some((pair.measures, text));
-                    if *meeting == Meeting::OurMembers {
-                        nominee.alone = Some((*occurrence, *pair.row));
-                    }
-                }
-                continue;
-            }
-            let Some(found) = self.estimated(pair, occurrence) else {
-                continue;
-            };
-            let Some(other) = pair.other else {
-                self.offer(
-                    occurrence.place,
-                    Match {
-                        is_estimate: false,
-                        ..found
-                    },
-                );
-                continue;
-            };
-            let could_relate = self.could_pass(pair, &other.sketch(), &found.measures);
-            if !could_relate && pair.passage.is_none() {
-                continue;
-            }
-            // An estimate leaves boilerplate out by itself; what is proven has it in.
-            let rarity = pair.counts.rarity(pair.sketch, &other.sketch());
-            let rarity_of_all = pair.counts.rarity_of_all(pair.sketch, &other.sketch());
-            let is_equal = found.relation == Some(Relation::SameText);
-            if self.wanted == Wanted::Listed
-                && !is_equal
-                && !pair.could_be_listed(&other.sketch(), &found.measures, rarity)
-            {
-                continue;
-            }
-            let subject = SubjectSide::of(pair.rendition, pair.digest);
-            self.drafts.push(Draft {
-                place: occurrence.place,
-                compared: DraftSides::Contents(subject, *occurrence, *pair.row),
-                estimate: Match { rarity, ..found },
-                rarity_of_all,
-                could_relate,
-                passage: pair.passage,
-            });
-        }
-    }
-
-    /// Whether the true share of an estimated pair may be enough for a row. Samples that are
-    /// boilerplate have no part in the estimate, and none in its interval.
-    fn could_pass(&self, pair: &ContentPair<'_>, b: &Sketch<'_>, estimate: &Measures) -> bool {
-        let least = self.options.min.score();
-        let least = least.map_or(Relation::PARTLY, Score::get);
-        let a = pair.sketch;
-        let level = a.signature.level.max(b.signature.level);
-        let could = |share: Option<Score>, of: &Sketch<'_>| {
-            let samples = of.signature.at_level(level);
-            let samples = samples
-                .filter(|f| !Boilerplate::fingerprint(pair.counts, *f))
-                .count();
-            let interval = share.map(|share| similarity::interval(share, samples as u64));
-            interval.is_none_or(|(_, most)| most.get() >= least)
-        };
-        self.options.exact || could(estimate.a_in_b, a) || could(estimate.b_in_a, b)
-    }
-
-    /// [`Self::could_pass`], of the text of a mail.
-    fn could_pass_by(&self, pair: &ContentPair<'_>) -> bool {
-        let other = pair.other.map(Kept::sketch);
-        other.is_none_or(|other| self.could_pass(pair, &other, &pair.measures))
-    }
-
     /// By samples of which level passages are looked for that are next to nothing of both files:
     /// not for a listing, and not where the least share was asked for. What is template is known of
     /// the samples that are kept, and of no others.
@@ -395,41 +336,6 @@ impl Search<'_> {
         };
         let is_all_known = self.snapshot.templates().is_empty();
         is_asked.then(|| if is_all_known { 0 } else { kept() })
-    }
-
-    /// How a pair meets at a place by what the index has; `None`: nothing can be said.
-    fn estimated(&self, pair: &ContentPair<'_>, occurrence: &Occurrence) -> Option<Match> {
-        let named = |named: Named| Named {
-            words: named.words.filter(|_| self.options.text),
-            ..named
-        };
-        let a = (pair.rendition, named(Named::of(pair.digest)));
-        let b = (occurrence.rendition, named(Named::row(pair.row)));
-        let sketch = pair.other.map(Kept::sketch);
-        let sizes = (
-            pair.sketch.size,
-            sketch.map_or(pair.sketch.size, |other| other.size),
-        );
-        let related = relate(a, b, sizes, pair.measures, self.min_shared)?;
-        let (relation, layer, measures) = related;
-        let unit = unit_of(pair.digest.kind, pair.row.kind, self.options.unit.into());
-        Some(Match {
-            unit,
-            ..Match::new(relation, layer, measures, sizes)
-        })
-    }
-}
-
-/// What is boilerplate to the index, and what has turned out to be in the subject.
-struct Either<'a>(&'a KnownBoilerplate<'a>, &'a Counts);
-
-impl Boilerplate for Either<'_> {
-    fn chunk(&self, key: u64) -> bool {
-        Boilerplate::chunk(self.1, key) || self.0.chunk(key)
-    }
-
-    fn fingerprint(&self, fingerprint: Fingerprint) -> bool {
-        !self.1.is_of_copies(fingerprint) && self.0.fingerprint(fingerprint)
     }
 }
 
@@ -451,52 +357,4 @@ enum Meeting {
     Members,
     /// By all that they hold; the subject alone holds members.
     OurMembers,
-}
-
-/// A pair of contents.
-struct ContentPair<'a> {
-    rendition: Rendition,
-    digest: &'a Digest,
-    row: &'a ContentRow,
-    sketch: &'a Sketch<'a>,
-    /// `None`: it is the same content.
-    other: Option<&'a Kept>,
-    measures: Measures,
-    counts: &'a Counts,
-    /// A rare passage that both may have.
-    passage: Option<Passage>,
-}
-
-impl ContentPair<'_> {
-    /// Whether it may be listed when it is measured: the share of the subject will be discounted by
-    /// how rare the samples in common are, and that is known before. `rarity`: of what the estimate
-    /// is of.
-    fn could_be_listed(&self, b: &Sketch<'_>, estimate: &Measures, rarity: Option<Rarity>) -> bool {
-        let Some(rarity) = rarity else {
-            return true;
-        };
-        let a = self.sketch;
-        let level = a.signature.level.max(b.signature.level);
-        let is_common = |sample: &Fingerprint| Boilerplate::fingerprint(self.counts, *sample);
-        let count = |of: &Sketch<'_>, common: bool| {
-            let samples = of.signature.at_level(level);
-            samples.filter(|sample| is_common(sample) == common).count() as u64
-        };
-        let most = |share: Option<Score>, samples: u64| {
-            share.map_or(Score::ONE, |share| similarity::interval(share, samples).1)
-        };
-        let of_subject = most(estimate.a_in_b, count(a, false));
-        if rarity.discounted(of_subject).get() >= Relation::PARTLY {
-            return true;
-        }
-        // The share of the other is not discounted. What is common to the index is known of samples
-        // of the subject alone, so the subject has these.
-        let (common, rare) = (count(b, true), count(b, false));
-        let all = common + rare;
-        let in_common = Score::new(common as f64 / all.max(1) as f64);
-        let of_other = most(Some(in_common), all).get() + most(estimate.b_in_a, rare).get();
-        // The words in common may be rarer than the samples, if enough of these are rare.
-        let left = || self.counts.losses(a.signature, b.signature).1;
-        of_other >= Relation::MOSTLY || left() >= 1.0
-    }
 }

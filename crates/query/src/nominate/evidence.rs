@@ -5,7 +5,6 @@
 //! out of both files when the pair is measured, so that a licence header is neither a reason to
 //! look nor a share of what is found.
 
-use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -58,8 +57,17 @@ pub(crate) struct Kept {
 impl Kept {
     /// What the index keeps of a content.
     pub(crate) fn of(snapshot: &Snapshot, row: &ContentRow) -> Result<Self, ReadError> {
+        let signature = snapshot.signature(row.id)?;
+        Self::with_signature(snapshot, row, signature)
+    }
+
+    /// The same of a content whose signature is known already.
+    pub(crate) fn with_signature(
+        snapshot: &Snapshot,
+        row: &ContentRow,
+        mut signature: Signature,
+    ) -> Result<Self, ReadError> {
         let mut chunks = snapshot.chunks(row.id)?;
-        let mut signature = snapshot.signature(row.id)?;
         let size = snapshot
             .templates()
             .strip(row.size, &mut chunks, &mut signature);
@@ -151,6 +159,11 @@ impl Counts {
     /// Whether a fingerprint would be boilerplate but for the near-copies of the subject.
     pub(crate) fn is_of_copies(&self, fingerprint: Fingerprint) -> bool {
         self.of_copies.contains(&fingerprint.0)
+    }
+
+    /// Whether the subject has many near-copies.
+    pub(crate) fn have_copies(&self) -> bool {
+        !self.copies.is_empty()
     }
 
     /// Whether a content is one of many near-copies of the subject.
@@ -272,20 +285,46 @@ impl Counts {
         Some(rarity).filter(|rarity| rarity.weight < 1.0)
     }
 
+    /// [`Self::rarity`] and [`Self::rarity_of_all`].
+    pub(crate) fn rarities(
+        &self,
+        a: &Sketch<'_>,
+        b: &Sketch<'_>,
+    ) -> (Option<Rarity>, Option<Rarity>) {
+        if self.chunks.is_empty() && self.fingerprints.is_empty() {
+            return (None, None);
+        }
+        let (evident, all) = discount::rarities(a, b, self, self.limit);
+        let common = |rarity: Rarity| Some(rarity).filter(|rarity| rarity.weight < 1.0);
+        (common(evident), common(all))
+    }
+
     /// What the samples that two contents have in common lose by being common: of each the share of
     /// its words that count nothing, and how many samples are left.
     pub(crate) fn losses(&self, a: &Signature, b: &Signature) -> (HashMap<Fingerprint, f64>, f64) {
+        let weights = self.weights(a, b);
+        let left = weights.iter().map(|&(_, weight)| weight).sum();
+        let losses = weights
+            .into_iter()
+            .map(|(sample, weight)| (sample, 1.0 - weight));
+        (losses.collect(), left)
+    }
+
+    /// How many samples of those in common are left ([`Self::losses`]).
+    pub(crate) fn left(&self, a: &Signature, b: &Signature) -> f64 {
+        self.weights(a, b).iter().map(|&(_, weight)| weight).sum()
+    }
+
+    /// What each sample counts that two contents have in common.
+    pub(crate) fn weights(&self, a: &Signature, b: &Signature) -> Vec<(Fingerprint, f64)> {
         let level = a.level.max(b.level);
-        let of_b: HashSet<Fingerprint> = b.at_level(level).collect();
-        let shared = a.at_level(level).filter(|sample| of_b.contains(sample));
-        let mut left = 0.0;
-        let mut losses = HashMap::new();
-        for sample in shared {
-            let weight = discount::weight(Frequency::fingerprint(self, sample), self.limit);
-            left += weight;
-            losses.insert(sample, 1.0 - weight);
-        }
-        (losses, left)
+        let mut of_b: Vec<Fingerprint> = b.at_level(level).collect();
+        of_b.sort_unstable();
+        let shared = a
+            .at_level(level)
+            .filter(|sample| of_b.binary_search(sample).is_ok());
+        let weight = |sample| discount::weight(Frequency::fingerprint(self, sample), self.limit);
+        shared.map(|sample| (sample, weight(sample))).collect()
     }
 
     /// A discount in words.
@@ -347,7 +386,7 @@ pub(crate) fn fingerprint_keys(sketch: &Sketch<'_>) -> Vec<u64> {
 }
 
 /// The most samples of a subject that are looked up: of a text, all up to some 1.5 MB.
-const LOOKED_UP: SamplingParams = SamplingParams::at(0, 1 << 14);
+pub(crate) const LOOKED_UP: SamplingParams = SamplingParams::at(0, 1 << 14);
 
 /// What is told of the nominees besides how many pieces they have in common with the subject.
 #[derive(Clone, Copy, Debug)]
@@ -564,69 +603,4 @@ fn hits(
         }
     }
     Ok(counted)
-}
-
-/// Boilerplate as the index counts it (all contents), or among the scoped files of a question.
-pub(crate) struct KnownBoilerplate<'a> {
-    snapshot: &'a Snapshot,
-    scoped: Option<&'a ScopedFiles>,
-    counted: RefCell<HashMap<(bool, u64), bool>>,
-    failure: Cell<Option<ReadError>>,
-}
-
-impl<'a> KnownBoilerplate<'a> {
-    pub(crate) fn new(snapshot: &'a Snapshot, scoped: Option<&'a ScopedFiles>) -> Self {
-        Self {
-            snapshot,
-            scoped,
-            counted: RefCell::default(),
-            failure: Cell::new(None),
-        }
-    }
-
-    /// The failure that an answer met, if one did: [`Boilerplate`] has no way to say so.
-    pub(crate) fn failure(&self) -> Result<(), ReadError> {
-        self.failure.take().map_or(Ok(()), Err)
-    }
-
-    fn is(&self, kind: PostingKind, key: u64) -> bool {
-        self.look(kind, key).unwrap_or_else(|e| {
-            self.failure.set(Some(e));
-            false
-        })
-    }
-
-    fn look(&self, kind: PostingKind, key: u64) -> Result<bool, ReadError> {
-        // What few contents have, few scoped files have.
-        if !self.snapshot.is_boilerplate(kind, key)? {
-            return Ok(false);
-        }
-        let Some(scoped) = self.scoped else {
-            return Ok(true);
-        };
-        let place = (kind == PostingKind::Chunk, key);
-        if let Some(&known) = self.counted.borrow().get(&place) {
-            return Ok(known);
-        }
-        let mut count = 0;
-        self.snapshot.postings(kind, &[key], &mut |_, contents| {
-            count = contents
-                .iter()
-                .filter(|&&content| scoped.has(content))
-                .count();
-        })?;
-        let is = count > self.snapshot.boilerplate_limit() as usize;
-        self.counted.borrow_mut().insert(place, is);
-        Ok(is)
-    }
-}
-
-impl Boilerplate for KnownBoilerplate<'_> {
-    fn chunk(&self, key: u64) -> bool {
-        self.is(PostingKind::Chunk, key)
-    }
-
-    fn fingerprint(&self, fingerprint: Fingerprint) -> bool {
-        self.is(PostingKind::Fingerprint, fingerprint.0)
-    }
 }

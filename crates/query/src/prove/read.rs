@@ -1,7 +1,8 @@
 //! Reading a file for a question, as carefully as an indexed one.
 
+use std::collections::HashMap;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use resemble_core::hash::content::digest;
 use resemble_core::{ByteLen, ContentDigest};
@@ -20,8 +21,12 @@ pub const LARGEST_READ: ByteLen = ByteLen(64 << 20);
 ///
 /// The file may end while it is read; what was there is returned.
 pub fn bytes_of(path: &Path) -> Result<Vec<u8>, AskError> {
-    let anchor = anchor_of(path)?;
-    let (fd, stat) = open_regular(&anchor, path).map_err(|failure| unreadable(path, failure))?;
+    bytes_in(&anchor_of(path)?, path)
+}
+
+/// The same of a file whose folder is open.
+fn bytes_in(folder: &Anchor, path: &Path) -> Result<Vec<u8>, AskError> {
+    let (fd, stat) = open_regular(folder, path).map_err(|failure| unreadable(path, failure))?;
     let mut bytes = vec![0; stat.size.min(LARGEST_READ.0) as usize];
     let filled = read_fully_at(&fd, &mut bytes, 0).map_err(|errno| AskError::Unreadable {
         path: path.to_owned(),
@@ -34,6 +39,34 @@ pub fn bytes_of(path: &Path) -> Result<Vec<u8>, AskError> {
 /// The bytes of a file, if they still are this content.
 pub(crate) fn bytes_if(path: &Path, content: &ContentDigest) -> Result<Option<Vec<u8>>, AskError> {
     Ok(Some(bytes_of(path)?).filter(|bytes| digest(bytes) == *content))
+}
+
+/// Folders that one question reads many files of. They stay open, so that each is opened and looked
+/// at once. What was put in the place of one since then is not seen, but what is read counts only if
+/// it still is what the index has.
+#[derive(Debug, Default)]
+pub(crate) struct OpenFolders(HashMap<PathBuf, Anchor>);
+
+impl OpenFolders {
+    /// So many stay open at most.
+    const MOST: usize = 64;
+
+    /// [`bytes_if`] of a file in one of them.
+    pub(crate) fn bytes_if(
+        &mut self,
+        path: &Path,
+        content: &ContentDigest,
+    ) -> Result<Option<Vec<u8>>, AskError> {
+        let folder = path.parent().unwrap_or(Path::new("/"));
+        if !self.0.contains_key(folder) {
+            if self.0.len() >= Self::MOST {
+                self.0.clear();
+            }
+            self.0.insert(folder.to_owned(), anchor_of(path)?);
+        }
+        let bytes = bytes_in(&self.0[folder], path)?;
+        Ok(Some(bytes).filter(|bytes| digest(bytes) == *content))
+    }
 }
 
 /// The folder of a file, opened.

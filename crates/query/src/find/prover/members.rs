@@ -16,7 +16,7 @@ use crate::prove::exact::judged;
 use crate::prove::members::{
     ComparedSide, are_of, held_by, provable_members, provable_single, unit_of,
 };
-use crate::prove::read::LARGEST_READ;
+use crate::prove::read::{LARGEST_READ, OpenFolders};
 use crate::renditions::{Occurrence, Place, WholeDigest, names, shown};
 
 impl Prover<'_> {
@@ -69,7 +69,12 @@ impl Prover<'_> {
             }
             (ComparedSide::Alone(alone), Some(occurrence)) => {
                 let mut errors = Vec::new();
-                let bytes = self.other(occurrence, &alone.digest, &mut errors)?;
+                let bytes = self.other(
+                    occurrence,
+                    &alone.digest,
+                    &mut OpenFolders::default(),
+                    &mut errors,
+                )?;
                 self.errors.extend(errors);
                 let templates = self.snapshot.templates();
                 bytes.map(|bytes| provable_single(templates, alone.kind, bytes))

@@ -1,0 +1,312 @@
+//! What the subject and each nominee come to by what the index has of both: nothing of this reads a
+//! file, and nothing of it depends on another pair, so two threads share the work.
+
+use resemble_core::similarity::discount::Rarity;
+use resemble_core::similarity::proof::unit_of;
+use resemble_core::similarity::{self, Boilerplate, Prepared, Sketch};
+use resemble_core::{ByteLen, ContentKind, Digest, Fingerprint, Measures, Relation, Score};
+use resemble_index::ContentRow;
+
+use super::drafts::{Draft, DraftSides};
+use super::promise::ListingPromise;
+use super::{Meeting, Search};
+use crate::ask::AskError;
+use crate::find::Wanted;
+use crate::find::prover::SubjectSide;
+use crate::judge::estimate::prepared_in;
+use crate::judge::matched::{Match, relate};
+use crate::nominate::block::Common;
+use crate::nominate::boilerplate::KnownBoilerplate;
+use crate::nominate::evidence::{Counts, Kept};
+use crate::nominate::kinship::SubjectKin;
+use crate::nominate::quotations::Passage;
+use crate::renditions::{Named, Occurrence, Place, Rendition, WholeDigest};
+
+/// A rendition of the subject, ready to be compared with what it meets.
+pub(super) struct PreparedRendition<'a> {
+    pub(super) rendition: Rendition,
+    pub(super) digest: &'a Digest,
+    pub(super) sketch: Sketch<'a>,
+    pub(super) own: Prepared,
+    pub(super) kin: Option<SubjectKin<'a>>,
+    pub(super) promise: Option<ListingPromise<'a>>,
+    pub(super) counts: &'a Counts,
+    pub(super) common: Either<'a>,
+}
+
+/// A nominee that has enough in common with the subject to be looked at.
+pub(super) struct MetNominee {
+    pub(super) row: ContentRow,
+    /// It is the same content or the same text.
+    pub(super) same: bool,
+    pub(super) is_equal: bool,
+    pub(super) common: Common,
+    pub(super) passage: Option<Passage>,
+    /// Where it stands.
+    pub(super) occurrences: Vec<(Occurrence, Meeting)>,
+}
+
+/// What a pair comes to at one place.
+pub(super) enum PairFound {
+    /// One of the two wholes of both.
+    Wholes(Occurrence, usize, (Measures, WholeDigest)),
+    /// Of what holds members the text of a mail, or a single file that is held against them.
+    Text(Place, (Measures, ByteLen), Option<(Occurrence, ContentRow)>),
+    /// What is known already.
+    Row(Place, Box<Match>),
+    /// What is to be measured.
+    Draft(Box<Draft>),
+}
+
+/// What is boilerplate to the index, and what has turned out to be in the subject.
+pub(super) struct Either<'a>(pub(super) &'a KnownBoilerplate<'a>, pub(super) &'a Counts);
+
+impl Boilerplate for Either<'_> {
+    fn chunk(&self, key: u64) -> bool {
+        Boilerplate::chunk(self.1, key) || self.0.chunk(key)
+    }
+
+    fn fingerprint(&self, fingerprint: Fingerprint) -> bool {
+        !self.1.is_of_copies(fingerprint) && self.0.fingerprint(fingerprint)
+    }
+}
+
+impl Search<'_> {
+    /// Estimates what the subject and a nominee have in common.
+    pub(super) fn compare(
+        &self,
+        compared: &PreparedRendition<'_>,
+        met: &MetNominee,
+    ) -> Result<Vec<PairFound>, AskError> {
+        let snapshot = self.snapshot;
+        let PreparedRendition { digest, counts, .. } = *compared;
+        let row = &met.row;
+        let is_own = |found: &(Occurrence, Meeting)| found.0.rendition == Rendition::Own;
+        let other = if met.is_equal {
+            None
+        } else {
+            let signature = snapshot.signature(row.id)?;
+            let in_contents = |found: &(Occurrence, Meeting)| found.1 == Meeting::Contents;
+            if let Some(promise) = &compared.promise
+                && !met.same
+                && met.occurrences.iter().all(in_contents)
+                && !promise.could_be_listed(compared.sketch.signature, met.common, row, &signature)
+            {
+                return Ok(Vec::new());
+            }
+            let mut other = Kept::with_signature(snapshot, row, signature)?;
+            if let Some(kin) = &compared.kin
+                && row.kind != ContentKind::Text
+                && met.occurrences.iter().all(is_own)
+                && !counts.is_copy(row.id)
+                && !kin.is_kin(&other.signature, met.common)?
+            {
+                return Ok(Vec::new());
+            }
+            if met.common.chunks > 0 {
+                other.without_common_chunks(compared.common.0);
+            }
+            Some(other)
+        };
+        let common = &compared.common;
+        let measures = match &other {
+            None => Measures::identical(row.size),
+            Some(other) => prepared_in(
+                self.options.unit.into(),
+                (&compared.own, digest.kind),
+                (&Prepared::of(&other.sketch(), common), row.kind),
+                common,
+            ),
+        };
+        let pair = ContentPair {
+            rendition: compared.rendition,
+            digest,
+            row,
+            sketch: &compared.sketch,
+            other: other.as_ref(),
+            measures,
+            counts,
+            passage: met.passage,
+        };
+        Ok(self.pair(&pair, &met.occurrences))
+    }
+
+    /// Takes note of what was found of a pair.
+    pub(super) fn take(&mut self, found: PairFound) {
+        match found {
+            PairFound::Wholes(occurrence, whole, found) => {
+                let nominee = self.held.entry(occurrence.place).or_default();
+                nominee.wholes[whole] = Some(found);
+                nominee.number = occurrence.number;
+            }
+            PairFound::Text(place, text, alone) => {
+                let nominee = self.held.entry(place).or_default();
+                nominee.text = Some(text);
+                nominee.alone = alone.or(nominee.alone);
+            }
+            PairFound::Row(place, found) => self.offer(place, *found),
+            PairFound::Draft(draft) => self.drafts.push(*draft),
+        }
+    }
+
+    /// What a pair comes to at each place where the nominee stands.
+    fn pair(
+        &self,
+        pair: &ContentPair<'_>,
+        occurrences: &[(Occurrence, Meeting)],
+    ) -> Vec<PairFound> {
+        let mut all = Vec::new();
+        for (occurrence, meeting) in occurrences {
+            if let Some(whole) = pair.rendition.which_whole() {
+                let found = (pair.measures, WholeDigest::of(pair.row));
+                all.push(PairFound::Wholes(*occurrence, whole, found));
+                continue;
+            }
+            let is_equal = pair.other.is_none();
+            if *meeting != Meeting::Contents {
+                if is_equal || self.could_pass_by(pair) {
+                    let text = if self.faces.holds_members() {
+                        pair.sketch.size
+                    } else {
+                        pair.row.size
+                    };
+                    let alone = *meeting == Meeting::OurMembers;
+                    all.push(PairFound::Text(
+                        occurrence.place,
+                        (pair.measures, text),
+                        alone.then_some((*occurrence, *pair.row)),
+                    ));
+                }
+                continue;
+            }
+            let Some(found) = self.estimated(pair, occurrence) else {
+                continue;
+            };
+            let Some(other) = pair.other else {
+                let found = Match {
+                    is_estimate: false,
+                    ..found
+                };
+                all.push(PairFound::Row(occurrence.place, Box::new(found)));
+                continue;
+            };
+            let could_relate = self.could_pass(pair, &other.sketch(), &found.measures);
+            if !could_relate && pair.passage.is_none() {
+                continue;
+            }
+            // An estimate leaves boilerplate out by itself; what is proven has it in.
+            let (rarity, rarity_of_all) = pair.counts.rarities(pair.sketch, &other.sketch());
+            let is_equal = found.relation == Some(Relation::SameText);
+            if self.wanted == Wanted::Listed
+                && !is_equal
+                && !pair.could_be_listed(&other.sketch(), &found.measures, rarity)
+            {
+                continue;
+            }
+            let subject = SubjectSide::of(pair.rendition, pair.digest);
+            all.push(PairFound::Draft(Box::new(Draft {
+                place: occurrence.place,
+                compared: DraftSides::Contents(subject, *occurrence, *pair.row),
+                estimate: Match { rarity, ..found },
+                rarity_of_all,
+                could_relate,
+                passage: pair.passage,
+            })));
+        }
+        all
+    }
+
+    /// Whether the true share of an estimated pair may be enough for a row. Samples that are
+    /// boilerplate have no part in the estimate, and none in its interval.
+    fn could_pass(&self, pair: &ContentPair<'_>, b: &Sketch<'_>, estimate: &Measures) -> bool {
+        let least = self.options.min.score();
+        let least = least.map_or(Relation::PARTLY, Score::get);
+        let a = pair.sketch;
+        let level = a.signature.level.max(b.signature.level);
+        let could = |share: Option<Score>, of: &Sketch<'_>| {
+            let samples = of.signature.at_level(level);
+            let samples = samples
+                .filter(|f| !Boilerplate::fingerprint(pair.counts, *f))
+                .count();
+            let interval = share.map(|share| similarity::interval(share, samples as u64));
+            interval.is_none_or(|(_, most)| most.get() >= least)
+        };
+        self.options.exact || could(estimate.a_in_b, a) || could(estimate.b_in_a, b)
+    }
+
+    /// [`Self::could_pass`], of the text of a mail.
+    fn could_pass_by(&self, pair: &ContentPair<'_>) -> bool {
+        let other = pair.other.map(Kept::sketch);
+        other.is_none_or(|other| self.could_pass(pair, &other, &pair.measures))
+    }
+
+    /// How a pair meets at a place by what the index has; `None`: nothing can be said.
+    fn estimated(&self, pair: &ContentPair<'_>, occurrence: &Occurrence) -> Option<Match> {
+        let named = |named: Named| Named {
+            words: named.words.filter(|_| self.options.text),
+            ..named
+        };
+        let a = (pair.rendition, named(Named::of(pair.digest)));
+        let b = (occurrence.rendition, named(Named::row(pair.row)));
+        let sketch = pair.other.map(Kept::sketch);
+        let sizes = (
+            pair.sketch.size,
+            sketch.map_or(pair.sketch.size, |other| other.size),
+        );
+        let related = relate(a, b, sizes, pair.measures, self.min_shared)?;
+        let (relation, layer, measures) = related;
+        let unit = unit_of(pair.digest.kind, pair.row.kind, self.options.unit.into());
+        Some(Match {
+            unit,
+            ..Match::new(relation, layer, measures, sizes)
+        })
+    }
+}
+
+/// A pair of contents.
+struct ContentPair<'a> {
+    rendition: Rendition,
+    digest: &'a Digest,
+    row: &'a ContentRow,
+    sketch: &'a Sketch<'a>,
+    /// `None`: it is the same content.
+    other: Option<&'a Kept>,
+    measures: Measures,
+    counts: &'a Counts,
+    /// A rare passage that both may have.
+    passage: Option<Passage>,
+}
+
+impl ContentPair<'_> {
+    /// Whether it may be listed when it is measured: the share of the subject will be discounted by
+    /// how rare the samples in common are, and that is known before. `rarity`: of what the estimate
+    /// is of.
+    fn could_be_listed(&self, b: &Sketch<'_>, estimate: &Measures, rarity: Option<Rarity>) -> bool {
+        let Some(rarity) = rarity else {
+            return true;
+        };
+        let a = self.sketch;
+        let level = a.signature.level.max(b.signature.level);
+        let is_common = |sample: &Fingerprint| Boilerplate::fingerprint(self.counts, *sample);
+        let count = |of: &Sketch<'_>, common: bool| {
+            let samples = of.signature.at_level(level);
+            samples.filter(|sample| is_common(sample) == common).count() as u64
+        };
+        let most = |share: Option<Score>, samples: u64| {
+            share.map_or(Score::ONE, |share| similarity::interval(share, samples).1)
+        };
+        let of_subject = most(estimate.a_in_b, count(a, false));
+        if rarity.discounted(of_subject).get() >= Relation::PARTLY {
+            return true;
+        }
+        // The share of the other is not discounted. What is common to the index is known of samples
+        // of the subject alone, so the subject has these.
+        let (common, rare) = (count(b, true), count(b, false));
+        let all = common + rare;
+        let in_common = Score::new(common as f64 / all.max(1) as f64);
+        let of_other = most(Some(in_common), all).get() + most(estimate.b_in_a, rare).get();
+        // The words in common may be rarer than the samples, if enough of these are rare.
+        let left = || self.counts.left(a.signature, b.signature);
+        of_other >= Relation::MOSTLY || left() >= 1.0
+    }
+}

@@ -1,0 +1,234 @@
+//! Which texts no listing can have, by their samples alone.
+//!
+//! Nine of ten texts that were read for a listing had no entry in it: what is kept of a large text
+//! is too little to tell that it has a twentieth of the subject and not a quarter. The posting lists
+//! know it: they have one shingle in eight, and how many of these both have is known of every
+//! nominee. So a text is read only if, by the most that these samples allow,
+//!
+//! * a quarter of the subject without its boilerplate may lie in it, or
+//! * most of it may lie in the subject.
+//!
+//! # From shingles to words
+//!
+//! If words are edited at random, and a part q of them is not, a part p = q⁵ of the shingles is
+//! left, and 5q⁵ - 4q⁶ of the words lie in runs of five or more: 5p - 4p^(6/5). Whatever else is
+//! changed, more of the shingles are left for as many words. What a text says more than once may
+//! lie in the other one as a whole, although samples of distinct shingles know it once.
+//!
+//! A share of samples may be so much greater in truth as in an [estimate](similarity::interval).
+
+use resemble_core::similarity::discount::Rarity;
+use resemble_core::similarity::{self, Boilerplate, too_small};
+use resemble_core::{ByteLen, ContentKind, Digest, Relation, Repeats, Score, Signature};
+use resemble_index::ContentRow;
+
+use crate::nominate::block::Common;
+use crate::nominate::evidence::{Counts, LOOKED_UP};
+
+/// What is known of the samples of a subject, which is a text.
+pub(super) struct ListingPromise<'a> {
+    counts: &'a Counts,
+    size: ByteLen,
+    repeats: Option<Repeats>,
+    /// The level of its samples with posting lists.
+    level: u8,
+    /// How many of these have each level or a greater one and are no boilerplate.
+    rare: [u32; 64],
+    has_boilerplate: bool,
+}
+
+impl<'a> ListingPromise<'a> {
+    /// Of a subject with these samples that have posting lists; `None`: not all were looked up, or
+    /// many near-copies of the subject were counted in another way.
+    pub(super) fn of(digest: &Digest, posted: &Signature, counts: &'a Counts) -> Option<Self> {
+        if posted.fingerprints.len() > LOOKED_UP.cap as usize || counts.have_copies() {
+            return None;
+        }
+        let mut rare = [0; 64];
+        let mut has_boilerplate = false;
+        for &sample in &posted.fingerprints {
+            if Boilerplate::fingerprint(counts, sample) {
+                has_boilerplate = true;
+                continue;
+            }
+            for count in &mut rare[..=usize::from(sample.level()).min(63)] {
+                *count += 1;
+            }
+        }
+        Some(Self {
+            counts,
+            size: digest.size,
+            repeats: digest.signature.repeats,
+            level: posted.level,
+            rare,
+            has_boilerplate,
+        })
+    }
+
+    /// Whether a content that has so much in common with the subject may have an entry. `own` and
+    /// `other` are what is kept of the samples of both.
+    pub(super) fn could_be_listed(
+        &self,
+        own: &Signature,
+        common: Common,
+        row: &ContentRow,
+        other: &Signature,
+    ) -> bool {
+        // Chunks say what few samples hide.
+        if row.kind != ContentKind::Text || common.chunks > 0 {
+            return true;
+        }
+        // They have no shares.
+        if too_small(self.size) || too_small(row.size) {
+            return false;
+        }
+        let weights = self.counts.weights(own, other);
+        let kept = weights.len() as f64;
+        let rare: f64 = weights.iter().map(|&(_, weight)| weight).sum();
+        let level = own.level.max(other.level);
+        let among = |signature: &Signature| signature.at_level(level).count() as f64;
+        let posted_level = self.level.max(row.level);
+        let posted = f64::from(common.fingerprints);
+
+        let of_rare = f64::from(self.rare[usize::from(posted_level).min(63)]);
+        if most_words(posted, of_rare, self.repeats) >= Relation::PARTLY {
+            let most = most_words(kept, among(own), self.repeats);
+            let rarity = Rarity {
+                weight: if kept > 0.0 { rare / kept } else { 1.0 },
+                contents: 0,
+            };
+            if rare >= 1.0 || rarity.discounted(Score::new(most)).get() >= Relation::PARTLY {
+                return true;
+            }
+        }
+        let of_other = among(other);
+        if most_words(kept, of_other, other.repeats) < Relation::MOSTLY {
+            return false;
+        }
+        let all = f64::from(row.fingerprints) / 2f64.powi(i32::from(posted_level - row.level));
+        let mut most = most_share(posted, all);
+        if self.has_boilerplate {
+            let is_common = |sample| Boilerplate::fingerprint(self.counts, sample);
+            let common = other.at_level(level).filter(|&sample| is_common(sample));
+            most += most_share(common.count() as f64, of_other);
+        }
+        words_in_runs(most, other.repeats) >= Relation::MOSTLY
+    }
+}
+
+/// What may be true of a share, by so many samples of it among so many.
+fn most_share(part: f64, of: f64) -> f64 {
+    if of < 1.0 {
+        return 1.0;
+    }
+    similarity::interval(Score::new(part / of), of as u64)
+        .1
+        .get()
+}
+
+/// The share of the words of a text that lie in runs of five, if another one has this share of its
+/// shingles.
+fn words_in_runs(shingles: f64, repeats: Option<Repeats>) -> f64 {
+    let shingles = shingles.clamp(0.0, 1.0);
+    let words = (5.0 * shingles - 4.0 * shingles.powf(1.2)).clamp(0.0, 1.0);
+    words + repeats.map_or(0.0, Repeats::share) * (1.0 - words)
+}
+
+/// The most of its words, by so many samples in common among so many.
+fn most_words(part: f64, of: f64, repeats: Option<Repeats>) -> f64 {
+    words_in_runs(most_share(part, of), repeats)
+}
+
+#[cfg(test)]
+mod tests {
+    use resemble_core::{ContentId, Params, words as sampled};
+    use resemble_index::{Look, PostingKind};
+    use resemble_testutil::prose::words;
+
+    use super::*;
+
+    /// All samples of a text that have posting lists.
+    fn posted(text: &str) -> Signature {
+        sampled::sample(text.as_bytes(), &Params::default().posted)
+    }
+
+    /// Whether the second text may be listed of the first. More contents than the limit have the
+    /// samples of the third.
+    fn promises(subject: &str, other: &str, boilerplate: &str) -> bool {
+        let params = Params::default();
+        let mut counts = Counts::new(1000);
+        for sample in posted(boilerplate).fingerprints {
+            counts.note(PostingKind::Fingerprint, sample.0, usize::MAX);
+        }
+        let digest = Digest::of(subject.as_bytes(), &params);
+        let (ours, theirs) = (posted(subject), posted(other));
+        let is_rare = |sample| !Boilerplate::fingerprint(&counts, sample);
+        let met = ours
+            .fingerprints
+            .iter()
+            .filter(|&&sample| theirs.fingerprints.contains(&sample) && is_rare(sample));
+        let common = Common {
+            fingerprints: met.count() as u32,
+            ..Common::NONE
+        };
+        let row = ContentRow {
+            id: ContentId(1),
+            digest: digest.content,
+            size: ByteLen(other.len() as u64),
+            kind: ContentKind::Text,
+            level: theirs.level,
+            fingerprints: theirs.fingerprints.len() as u32,
+            chunk_runs: 1,
+            files: 1,
+            uses: 0,
+            look: Look::default(),
+            parts: 0,
+            skipped: false,
+            words: None,
+        };
+        let promise = ListingPromise::of(&digest, &ours, &counts).expect("a text with samples");
+        let kept = |all: &Signature| all.thinned(&params.shingles);
+        promise.could_be_listed(&kept(&ours), common, &row, &kept(&theirs))
+    }
+
+    #[test]
+    fn a_quarter_of_the_subject_and_most_of_the_other_are_enough() {
+        let text = words(0, 6000);
+        let with =
+            |shared: usize, all: usize| words(0, shared) + " " + &words(20_000, all - shared);
+        assert!(promises(&text, &with(1500, 6000), ""));
+        assert!(promises(&text, &with(1500, 40_000), ""));
+        assert!(!promises(&text, &with(150, 6000), ""));
+        // It lies in the subject, of which it is a small part.
+        assert!(promises(&text, &with(300, 350), ""));
+        assert!(!promises(&text, &with(60, 1500), ""));
+    }
+
+    #[test]
+    fn what_a_text_says_again_may_all_be_shared() {
+        let line = words(0, 40) + "\n";
+        let repeated = line.repeat(100) + &words(1000, 2000);
+        let one = line + &words(30_000, 2000);
+        assert!(promises(&repeated, &one, ""));
+    }
+
+    #[test]
+    fn boilerplate_promises_nothing_but_that_most_of_the_other_is_in_the_subject() {
+        let licence = words(50_000, 500);
+        let subject = words(0, 3000) + " " + &licence;
+        let other = words(9000, 3000) + " " + &licence;
+        assert!(!promises(&subject, &other, &licence));
+        assert!(promises(&subject, &other, ""));
+        assert!(promises(
+            &subject,
+            &(words(9000, 80) + " " + &licence),
+            &licence
+        ));
+    }
+
+    #[test]
+    fn what_is_too_small_has_no_shares() {
+        assert!(!promises(&words(0, 30), &words(0, 300), ""));
+        assert!(promises(&words(0, 100), &words(0, 300), ""));
+    }
+}
