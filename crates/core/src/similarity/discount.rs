@@ -111,8 +111,8 @@ pub fn rarity_of_all(
     rarity_of(shared_pieces(a, b, frequency), limit)
 }
 
-/// [`rarity`] and [`rarity_of_all`] of two contents, of which what they have in common is looked for
-/// once.
+/// [`rarity`] and [`rarity_of_all`] of two contents, of which what they have in common is looked
+/// for once.
 pub fn rarities(
     a: &Sketch<'_>,
     b: &Sketch<'_>,

@@ -42,8 +42,8 @@ pub(crate) fn bytes_if(path: &Path, content: &ContentDigest) -> Result<Option<Ve
 }
 
 /// Folders that one question reads many files of. They stay open, so that each is opened and looked
-/// at once. What was put in the place of one since then is not seen, but what is read counts only if
-/// it still is what the index has.
+/// at once. What was put in the place of one since then is not seen, but what is read counts only
+/// if it still is what the index has.
 #[derive(Debug, Default)]
 pub(crate) struct OpenFolders(HashMap<PathBuf, Anchor>);
 
