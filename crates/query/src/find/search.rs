@@ -198,8 +198,11 @@ impl Search<'_> {
             };
             let this = &*self;
             let look = |at: usize, (): &mut ()| this.compare(&compared, &met[at]);
-            for found in ordered_on(threads, met.len(), || (), look)? {
-                found.into_iter().for_each(|found| self.take(found));
+            for found in ordered_on(threads, met.len(), || (), look)?
+                .into_iter()
+                .flatten()
+            {
+                self.take(found);
             }
         }
         drop(compared);

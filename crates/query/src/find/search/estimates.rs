@@ -47,7 +47,7 @@ pub(super) struct MetNominee {
 }
 
 /// What a pair comes to at one place.
-pub(super) enum PairFound {
+pub(super) enum NomineeFound {
     /// One of the two wholes of both.
     Wholes(Occurrence, usize, (Measures, WholeDigest)),
     /// Of what holds members the text of a mail, or a single file that is held against them.
@@ -77,7 +77,7 @@ impl Search<'_> {
         &self,
         compared: &PreparedRendition<'_>,
         met: &MetNominee,
-    ) -> Result<Vec<PairFound>, AskError> {
+    ) -> Result<Vec<NomineeFound>, AskError> {
         let snapshot = self.snapshot;
         let PreparedRendition { digest, counts, .. } = *compared;
         let row = &met.row;
@@ -132,20 +132,20 @@ impl Search<'_> {
     }
 
     /// Takes note of what was found of a pair.
-    pub(super) fn take(&mut self, found: PairFound) {
+    pub(super) fn take(&mut self, found: NomineeFound) {
         match found {
-            PairFound::Wholes(occurrence, whole, found) => {
+            NomineeFound::Wholes(occurrence, whole, found) => {
                 let nominee = self.held.entry(occurrence.place).or_default();
                 nominee.wholes[whole] = Some(found);
                 nominee.number = occurrence.number;
             }
-            PairFound::Text(place, text, alone) => {
+            NomineeFound::Text(place, text, alone) => {
                 let nominee = self.held.entry(place).or_default();
                 nominee.text = Some(text);
                 nominee.alone = alone.or(nominee.alone);
             }
-            PairFound::Row(place, found) => self.offer(place, *found),
-            PairFound::Draft(draft) => self.drafts.push(*draft),
+            NomineeFound::Row(place, found) => self.offer(place, *found),
+            NomineeFound::Draft(draft) => self.drafts.push(*draft),
         }
     }
 
@@ -154,12 +154,12 @@ impl Search<'_> {
         &self,
         pair: &ContentPair<'_>,
         occurrences: &[(Occurrence, Meeting)],
-    ) -> Vec<PairFound> {
+    ) -> Vec<NomineeFound> {
         let mut all = Vec::new();
         for (occurrence, meeting) in occurrences {
             if let Some(whole) = pair.rendition.which_whole() {
                 let found = (pair.measures, WholeDigest::of(pair.row));
-                all.push(PairFound::Wholes(*occurrence, whole, found));
+                all.push(NomineeFound::Wholes(*occurrence, whole, found));
                 continue;
             }
             let is_equal = pair.other.is_none();
@@ -171,7 +171,7 @@ impl Search<'_> {
                         pair.row.size
                     };
                     let alone = *meeting == Meeting::OurMembers;
-                    all.push(PairFound::Text(
+                    all.push(NomineeFound::Text(
                         occurrence.place,
                         (pair.measures, text),
                         alone.then_some((*occurrence, *pair.row)),
@@ -187,7 +187,7 @@ impl Search<'_> {
                     is_estimate: false,
                     ..found
                 };
-                all.push(PairFound::Row(occurrence.place, Box::new(found)));
+                all.push(NomineeFound::Row(occurrence.place, Box::new(found)));
                 continue;
             };
             let could_relate = self.could_pass(pair, &other.sketch(), &found.measures);
@@ -204,7 +204,7 @@ impl Search<'_> {
                 continue;
             }
             let subject = SubjectSide::of(pair.rendition, pair.digest);
-            all.push(PairFound::Draft(Box::new(Draft {
+            all.push(NomineeFound::Draft(Box::new(Draft {
                 place: occurrence.place,
                 compared: DraftSides::Contents(subject, *occurrence, *pair.row),
                 estimate: Match { rarity, ..found },

@@ -1,8 +1,8 @@
 //! Which texts no listing can have, by their samples alone.
 //!
 //! Nine of ten texts that were read for a listing had no entry in it: what is kept of a large text
-//! is too little to tell that it has a twentieth of the subject and not a quarter. The posting lists
-//! know it: they have one shingle in eight, and how many of these both have is known of every
+//! is too little to tell that it has a twentieth of the subject and not a quarter. The posting
+//! lists know it: they have one shingle in eight, and how many of these both have is known of every
 //! nominee. So a text is read only if, by the most that these samples allow,
 //!
 //! * a quarter of the subject without its boilerplate may lie in it, or
