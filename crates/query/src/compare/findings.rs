@@ -29,7 +29,7 @@ use super::sides::{Holders, Sides};
 use crate::compare::cache::codec;
 
 /// Part of every name. It is raised whenever the layout below changes.
-const VERSION: u64 = 4;
+const VERSION: u64 = 5;
 
 /// A store of findings. A command keeps them in its cache, the daemon in memory.
 pub trait FindingsCache: Debug + Sync {

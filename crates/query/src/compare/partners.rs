@@ -15,7 +15,7 @@
 //! 3. A pair whose common pieces could not come to the least containment under any distribution of
 //!    edits is dropped before it is measured. Boilerplate is neither common nor missing there. Of
 //!    two contents of which most is boilerplate few samples are left that could be common: one is
-//!    enough.
+//!    enough. Two that are no text need more in common than strangers have (`kin`).
 //! 4. Two subjects of different sides meet once, when that of B goes by.
 //! 5. Pairs of which one holds members are measured one after the other, because what they hold is
 //!    kept from one to the next.
@@ -24,6 +24,7 @@
 mod budget;
 mod candidates;
 mod cover;
+mod kin;
 mod members;
 
 use std::cell::OnceCell;

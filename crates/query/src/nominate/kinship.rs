@@ -13,8 +13,9 @@
 //! all the same.
 //!
 //! Every verb asks this, each as it knows how many contents have a window: [`Kinships`] by the
-//! lists of a block, [`SubjectKin`] by the posting lists of a subject. Those of another content are
-//! read only where nothing else decides, and its first windows mostly tell.
+//! lists of a block, [`SubjectKin`] by the posting lists of a subject, `compare` by what it counts
+//! while all contents go by. Those of another content are read only where nothing else decides, and
+//! its first windows mostly tell.
 
 use std::cmp::Ordering;
 
@@ -66,6 +67,11 @@ impl WindowCounts {
         }
     }
 
+    /// So many of each at this level.
+    pub(crate) const fn at(level: u8, a: usize, b: usize) -> Self {
+        Self { level, a, b }
+    }
+
     /// With so many more.
     #[must_use]
     pub(crate) const fn and(self, a: usize, b: usize) -> Self {
@@ -110,6 +116,16 @@ pub(crate) fn come_to_at_most(worths: impl Iterator<Item = PieceWorth>, most: f6
     true
 }
 
+/// What windows count together, of the one of two contents with less.
+pub(crate) fn rare_in_less(
+    a: impl Iterator<Item = PieceWorth>,
+    b: impl Iterator<Item = PieceWorth>,
+) -> f64 {
+    let own_a = a.map(PieceWorth::own).sum::<f64>();
+    let own_b = b.map(PieceWorth::own).sum::<f64>();
+    own_a.min(own_b)
+}
+
 /// For each content of a block that is no text what its sampled windows count, by their level.
 /// Boilerplate is none of them.
 #[derive(Debug)]
@@ -148,6 +164,11 @@ impl Kinships {
         is_at_most(pair.0) || is_at_most(pair.1)
     }
 
+    /// What is rare in the one of two contents with less.
+    pub(crate) fn rare_in_less(&self, pair: (usize, usize), level: u8) -> f64 {
+        rare_in_less(self.at_level(pair.0, level), self.at_level(pair.1, level))
+    }
+
     /// The kinship of two contents with so much in common, the lower end of its interval; `None`:
     /// no window of one of them was sampled.
     pub(crate) fn kinship(
@@ -156,11 +177,7 @@ impl Kinships {
         windows: WindowCounts,
         common: Common,
     ) -> Option<f64> {
-        let own = |place| {
-            let worths = self.at_level(place, windows.level);
-            worths.map(PieceWorth::own).sum::<f64>()
-        };
-        let of = own(pair.0).min(own(pair.1));
+        let of = self.rare_in_less(pair, windows.level);
         (of > 0.0).then(|| lower_end(f64::from(common.own), of))
     }
 }

@@ -14,12 +14,13 @@ use resemble_core::similarity::{NoBoilerplate, Templates, estimate_texts, relati
 use resemble_core::{Digest, Params, Relation};
 use resemble_proto::message::{
     CompareClass as Class, CompareOptions, CompareRequest, CompareRow, Comparison, OtherSummary,
-    Whole,
+    PairsRequest, Scope, Whole,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_query::compare::{MemoryCache, compare};
 use resemble_query::local::{LocalIndex, LocalOptions};
+use resemble_query::pairs::pairs;
 use resemble_scan::ingest::Unobserved;
 use resemble_testutil::random::letters as text;
 

@@ -3,15 +3,20 @@
 
 use std::collections::BTreeSet;
 
+use resemble_core::similarity::Templates;
 use resemble_core::{Digest, Params};
 use resemble_proto::message::{
-    FindOptions, GroupsRequest, PairRow, PairScore, PairsRequest, Scope,
+    CompareOptions, CompareRequest, FindOptions, GroupsRequest, PairRow, PairScore, PairsRequest,
+    Scope,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
+use resemble_query::compare::{MemoryCache, compare};
 use resemble_query::find::{self, Subject};
 use resemble_query::groups::groups;
+use resemble_query::local::{LocalIndex, LocalOptions};
 use resemble_query::pairs::pairs;
+use resemble_scan::ingest::Unobserved;
 use resemble_testutil::random::{Random, noise};
 
 use crate::scene::Scene;
@@ -187,6 +192,97 @@ fn every_verb_tells_builds_from_programs_of_one_compiler() {
     for memory in [None, Some(1 << 20)] {
         assert_eq!(linked(&scene, memory), pairs, "{memory:?}");
     }
+}
+
+/// What `compare` says of the folders `a` and `b` that has a relation, and of which of two files the
+/// other has something; files are told by their names alone. What both have equals is left out.
+fn compared(scene: &Scene) -> BTreeSet<Row> {
+    let request = CompareRequest {
+        a: PathText::from(scene.path("a")),
+        b: PathText::from(scene.path("b")),
+        options: CompareOptions::default(),
+    };
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let by_index = compare(&snapshot, &request, &MemoryCache::default()).expect("an answer");
+    let mut local = LocalIndex::open(LocalOptions {
+        catalogues: None,
+        part_reader: None,
+        cache: None,
+        cache_bytes: 0,
+        params: Params::default(),
+        own: Vec::new(),
+    })
+    .expect("an index");
+    let by_disk = local.compare(&request, &Templates::default(), &mut Unobserved);
+    assert_eq!(by_disk.expect("an answer"), by_index, "the two ways differ");
+    let mut rows = BTreeSet::new();
+    for entry in &by_index.body.entries {
+        let (Some(own), partner) = (entry.a.as_ref().or(entry.b.as_ref()), &entry.b) else {
+            continue;
+        };
+        if let (Some(a), Some(b)) = (&entry.a, partner)
+            && name(a) != name(b)
+        {
+            assert!(entry.told.relation.is_some() && !entry.told.estimate);
+            rows.insert(row(a, b, [entry.a_in_b, entry.b_in_a]));
+        }
+        for other in &entry.others {
+            assert!(other.told.relation.is_some() && !other.told.estimate);
+            let shares = [other.a_in_b, other.b_in_a];
+            rows.insert(row(own, &other.path, shares));
+        }
+    }
+    rows
+}
+
+/// `compare` joins what `pairs` joins, of files that only one side has and of such that both have.
+#[test]
+fn compare_tells_builds_from_programs_of_one_compiler() {
+    let mut scene = Scene::new();
+    let runtime = noise(9, 14_000);
+    for at in 0..PROGRAMS {
+        for (build, side) in [(0, "a"), (1, "b")] {
+            let program = program(at, build);
+            scene.write(
+                &format!("{side}/{side}-{at:02}"),
+                [&program[..], &runtime].concat(),
+            );
+        }
+    }
+    // Both sides have small programs. Of a third of these three others have something as well, of
+    // the rest so many that it tells nothing.
+    for at in 0..9u64 {
+        let function = noise(50_000 + at, 300);
+        let own = noise(51_000 + at, 500);
+        for side in ["a", "b"] {
+            scene.write(&format!("{side}/both-{at}"), [&function[..], &own].concat());
+        }
+        for other in 0..2 + at % 3 {
+            let side = if other % 2 == 0 { "a" } else { "b" };
+            let rest = noise(52_000 + 10 * at + other, 3_000);
+            scene.write(
+                &format!("{side}/{side}-user-{at}-{other}"),
+                [&function[..], &rest].concat(),
+            );
+        }
+    }
+    scene.scan();
+    let is_across = |(a, b): &(String, String)| {
+        let side = |name: &str| name.split('-').next().map(ToOwned::to_owned);
+        side(a) != side(b)
+    };
+    let expected: BTreeSet<Row> = related_pairs(&scene)
+        .into_iter()
+        .filter(|row| is_across(&row.0))
+        .collect();
+    let small = expected.iter().filter(|row| row.0.1.starts_with("both-"));
+    let small: BTreeSet<u64> = small
+        .map(|row| row.0.1[5..].parse().expect("a number"))
+        .collect();
+    assert!((1..9).contains(&small.len()), "{small:?}");
+    let builds = expected.iter().filter(|row| !row.0.1.starts_with("both-"));
+    assert_eq!(builds.count(), PROGRAMS);
+    assert_eq!(compared(&scene), expected);
 }
 
 /// What few windows tell, or what many have, is no less kin.

@@ -2,7 +2,8 @@
 //!
 //! Everything goes by once, and of each content it is noted which of its pieces any subject has; by
 //! then every piece is counted. What is common drops out, the rest is counted up for each subject,
-//! and a pair that could not come to the threshold by its pieces is no candidate.
+//! and a pair that could not come to the threshold by its pieces is no candidate, nor is one of
+//! strangers (`kin`).
 
 use std::collections::HashMap;
 
@@ -10,11 +11,14 @@ use resemble_core::{ByteLen, ContentKind, Fingerprint, Relation, Score, similari
 use resemble_index::PostingKind;
 
 use super::PartnerQuestion;
+use super::kin::{BatchWindows, RareAtMost, UndecidedPair};
 use crate::ask::AskError;
 use crate::compare::common::{Buckets, CommonKeys};
 use crate::compare::files::FilesMeet;
 use crate::compare::wanted::WantedKeys;
+use crate::nominate::block::{Common, PieceWorth};
 use crate::nominate::evidence::{CHUNK, Counts, Kept};
+use crate::nominate::kinship::WindowCounts;
 use crate::nominate::levels::SignatureLevels;
 use crate::parallel::{in_parallel, ordered};
 use crate::renditions::Rendition;
@@ -124,6 +128,7 @@ impl PartnerQuestion<'_> {
                 whole: kept.whole,
                 size: kept.size,
                 shape: Shape::of(&plain),
+                level: kept.signature.level,
             };
             Ok::<_, AskError>((subject, keys))
         };
@@ -185,14 +190,17 @@ impl PartnerQuestion<'_> {
         for (subject, common) in subjects.iter_mut().zip(common_of) {
             subject.shape.leave_out(common);
         }
+        let is_judged = |place: u32| self.is_judged(subjects[place as usize].content);
         let scan = Scan {
             question: self,
+            windows: BatchWindows::of((&wanted, self.limit), subjects.len(), is_judged),
             subjects: &subjects,
             wanted: &wanted,
             is_looked_up,
             of_a: subjects.partition_point(|subject| subject.of_a) as u32,
             least: self.least_shares(),
         };
+        let mut undecided = Vec::new();
         for ThreadNotes {
             found: keys, seen, ..
         } in &states
@@ -208,8 +216,10 @@ impl PartnerQuestion<'_> {
             )?;
             for tally in tallied {
                 found.candidates.extend(tally.candidates);
+                undecided.extend(tally.undecided);
             }
         }
+        found.candidates.extend(self.kin_of(&undecided, &wanted)?);
         let common = found.common.get_or_insert_default();
         for (at, &key) in wanted.keys.iter().enumerate() {
             let mut counted = wanted.counted(at);
@@ -251,21 +261,27 @@ impl PartnerQuestion<'_> {
         let Some(suspects) = buckets.suspects() else {
             return Ok(CommonKeys::default());
         };
+        let parts = self.count(|key| suspects.has(key))?;
+        Ok(CommonKeys::of(parts, self.limit))
+    }
+
+    /// How many contents have each of these keys, in parts that add up.
+    pub(super) fn count(
+        &self,
+        is_counted: impl Fn(u64) -> bool + Sync,
+    ) -> Result<impl Iterator<Item = HashMap<u64, u32>>, AskError> {
         let parts = in_parallel(
             self.sides.contents.len(),
             || (Vec::new(), HashMap::<u64, u32>::new()),
             |content, (keys, counts)| {
                 self.keys(content as u32, keys)?;
-                for &key in keys.iter().filter(|&&key| suspects.has(key)) {
+                for &key in keys.iter().filter(|&&key| is_counted(key)) {
                     *counts.entry(key).or_default() += 1;
                 }
                 Ok::<_, AskError>(())
             },
         )?;
-        Ok(CommonKeys::of(
-            parts.into_iter().map(|(_, counts)| counts),
-            self.limit,
-        ))
+        Ok(parts.into_iter().map(|(_, counts)| counts))
     }
 
     /// Whether the sizes let two contents be partners (sif, section 4).
@@ -339,6 +355,8 @@ struct LookedUp {
     whole: ByteLen,
     size: ByteLen,
     shape: Shape,
+    /// That of its signature.
+    level: u8,
 }
 
 /// The levels of a content's fingerprints.
@@ -391,14 +409,19 @@ impl Shape {
         self.common > 0 && self.common >= self.at_least[0]
     }
 
+    /// How many have this level or a greater one.
+    fn at(&self, level: u8) -> usize {
+        usize::from(self.at_least[Self::place(level)])
+    }
+
     fn place(level: u8) -> usize {
         usize::from(level.saturating_sub(Fingerprint::BASE_LEVEL)).min(31)
     }
 
     /// The size of the smaller of two samples at their common level.
     fn fewer(&self, other: &Self) -> f64 {
-        let at = Self::place(self.level.max(other.level));
-        f64::from(self.at_least[at].min(other.at_least[at]).max(1))
+        let level = self.level.max(other.level);
+        self.at(level).min(other.at(level)).max(1) as f64
     }
 }
 
@@ -424,6 +447,7 @@ struct Seen {
 struct Scan<'a> {
     question: &'a PartnerQuestion<'a>,
     subjects: &'a [LookedUp],
+    windows: BatchWindows<'a>,
     wanted: &'a WantedKeys,
     is_looked_up: &'a [Vec<bool>; 2],
     /// How many of the batch are subjects of A.
@@ -435,16 +459,21 @@ struct Scan<'a> {
 struct CandidateTally {
     /// Common fingerprints with each subject, and its bytes in common chunks.
     counts: Vec<(u16, u32)>,
+    /// How rare is what a content that is judged by its windows has in common with each.
+    rarities: Vec<Common>,
     touched: Vec<u32>,
     candidates: Vec<(u32, u32)>,
+    undecided: Vec<UndecidedPair>,
 }
 
 impl CandidateTally {
     fn new(subjects: usize) -> Self {
         Self {
             counts: vec![(0, 0); subjects],
+            rarities: Vec::new(),
             touched: Vec::new(),
             candidates: Vec::new(),
+            undecided: Vec::new(),
         }
     }
 }
@@ -459,12 +488,18 @@ impl Scan<'_> {
         let in_b = question.has(1, content);
         // Two subjects meet when that of B goes by.
         let in_a = question.has(0, content) && !self.is_looked_up[0][content as usize];
+        let is_judged = question.is_judged(content);
+        if is_judged {
+            tally.rarities.resize(self.subjects.len(), Common::NONE);
+        }
         for &at in keys {
             let at = at as usize;
             if self.wanted.is_common(at) {
                 continue;
             }
+            let counted = self.wanted.counted(at);
             let of_chunk = self.wanted.keys[at] & CHUNK != 0;
+            let worth = is_judged.then(|| PieceWorth::of(counted, question.limit));
             // Subjects of A come first.
             let places = self.wanted.places(at);
             let of_b = places.partition_point(|&(place, _)| place < self.of_a);
@@ -475,10 +510,15 @@ impl Scan<'_> {
                 if *count == (0, 0) {
                     tally.touched.push(place);
                 }
-                if of_chunk {
+                let kind = if of_chunk {
                     count.1 = count.1.saturating_add(bytes);
+                    PostingKind::Chunk
                 } else {
                     count.0 = count.0.saturating_add(1);
+                    PostingKind::Fingerprint
+                };
+                if let Some(worth) = worth {
+                    tally.rarities[place as usize].add(kind, worth);
                 }
             }
         }
@@ -488,15 +528,55 @@ impl Scan<'_> {
         shape.leave_out(common.map(|at| self.wanted.keys[at]));
         for place in tally.touched.drain(..) {
             let shared = std::mem::take(&mut tally.counts[place as usize]);
+            let common = is_judged.then(|| std::mem::take(&mut tally.rarities[place as usize]));
             let subject = &self.subjects[place as usize];
-            if self.could_pass(subject, (seen, &shape), shared) {
-                tally.candidates.push(if subject.of_a {
-                    (subject.content, content)
-                } else {
-                    (content, subject.content)
-                });
+            if !self.could_pass(subject, (seen, &shape), shared) {
+                continue;
+            }
+            let pair = if subject.of_a {
+                (subject.content, content)
+            } else {
+                (content, subject.content)
+            };
+            let are_kin = common.map_or(Ok(true), |common| self.are_kin(place, seen, common));
+            match are_kin {
+                Ok(true) => tally.candidates.push(pair),
+                Ok(false) => {}
+                Err(are_kin) => tally.undecided.push(UndecidedPair {
+                    pair,
+                    of: content,
+                    are_kin,
+                }),
             }
         }
+    }
+
+    /// Whether a subject has more in common with a content that is judged by its windows than
+    /// strangers have, if that is known.
+    fn are_kin(&self, place: u32, other: &Seen, common: Common) -> Result<bool, RareAtMost> {
+        let subject = &self.subjects[place as usize];
+        if !self.question.is_judged(subject.content) {
+            return Ok(true);
+        }
+        let (of_a, of_b) = self.subjects.split_at(self.of_a as usize);
+        let find = |of: &[LookedUp]| of.binary_search_by_key(&other.content, |one| one.content);
+        let in_batch = find(of_a).or_else(|_| find(of_b).map(|at| of_a.len() + at));
+        let in_batch = in_batch.ok();
+        let level_of_other = in_batch.map_or(other.shape.level, |at| self.subjects[at].level);
+        let level = subject.level.max(level_of_other);
+        let place = place as usize;
+        let counts = WindowCounts::at(
+            level,
+            self.windows.count(place, level),
+            other.shape.at(level),
+        );
+        counts.are_kin(common, |most| {
+            if self.windows.are_at_most(place, level, most) {
+                return Ok(true);
+            }
+            let of_other = in_batch.map(|at| self.windows.are_at_most(at, level, most));
+            of_other.ok_or(RareAtMost { level, most })
+        })
     }
 
     fn is_text(&self, content: u32) -> bool {
