@@ -46,6 +46,9 @@ pub struct Tie {
     pub score: u32,
     /// Bytes that both have, proven.
     pub shared: u64,
+    /// Both are of one kin: contents that have in common what few others have hang together. What
+    /// else they resemble comes after that, however much it is.
+    pub is_of_kin: bool,
 }
 
 impl Tie {
@@ -73,9 +76,10 @@ impl Tie {
         self.there >= Some(Self::MOSTLY) && self.back >= Some(Self::MOSTLY)
     }
 
-    /// What tells the better of two links of one node: score, proven bytes, the lesser node.
-    fn rank(&self) -> (u32, u64, std::cmp::Reverse<u32>) {
-        (self.score, self.shared, std::cmp::Reverse(self.to))
+    /// What tells the better of two links of one node: kin, score, proven bytes, the lesser node.
+    fn rank(&self) -> (bool, u32, u64, std::cmp::Reverse<u32>) {
+        let node = std::cmp::Reverse(self.to);
+        (self.is_of_kin, self.score, self.shared, node)
     }
 }
 
@@ -93,4 +97,7 @@ pub trait Network {
     /// Puts the links of a node into `ties`, replacing what is there: each neighbour once, never
     /// the node itself, and the neighbour has the same link the other way round.
     fn ties(&mut self, node: u32, ties: &mut Vec<Tie>) -> Result<(), Self::Error>;
+
+    /// Whether any two nodes are of one kin.
+    fn has_kin(&self) -> bool;
 }

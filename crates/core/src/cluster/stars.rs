@@ -6,7 +6,9 @@
 //! 1. **The strongest links first**, in three rounds: links of contents that lie in each other;
 //!    those where one lies in the other; all. A page that shares its header with hundreds has many
 //!    weak links and would, by their sum, be the centre of everything; when its round comes the
-//!    true families are made.
+//!    true families are made. If there is kin, three rounds within it come before: two drivers of
+//!    one framework lie in each other more than two builds of either, but then each build has found
+//!    the other one.
 //! 2. **Within a round, greedily**: of all contents that are free or a centre already, the one
 //!    whose links to free contents have the largest sum becomes (or stays) a centre and takes all
 //!    of them; then again. Ties go to the larger content, then to the lesser node. Sums only fall,
@@ -63,19 +65,36 @@ impl Stars {
 
 /// Which links count in a round.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Round {
+struct Round {
+    is_beyond_kin: bool,
+    strength: Strength,
+}
+
+/// What the links of a round are at least.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Strength {
     Near,
     Within,
     All,
 }
 
 impl Round {
+    /// The last one, in which all count.
+    const LAST: Self = Self {
+        is_beyond_kin: true,
+        strength: Strength::All,
+    };
+
     /// The first in which a link counts.
     fn of(tie: &Tie) -> Self {
-        match tie.score >= Tie::MOSTLY {
-            true if tie.is_near() => Self::Near,
-            true => Self::Within,
-            false => Self::All,
+        let strength = match tie.score >= Tie::MOSTLY {
+            true if tie.is_near() => Strength::Near,
+            true => Strength::Within,
+            false => Strength::All,
+        };
+        Self {
+            is_beyond_kin: !tie.is_of_kin,
+            strength,
         }
     }
 
@@ -98,8 +117,17 @@ pub fn stars<N: Network>(network: &mut N) -> Result<Stars, N::Error> {
         further: Vec::new(),
         network,
     };
-    for round in [Round::Near, Round::Within, Round::All] {
-        choice.play(round)?;
+    for is_beyond_kin in [false, true] {
+        // Without kin nothing counts in its rounds.
+        if !is_beyond_kin && !choice.network.has_kin() {
+            continue;
+        }
+        for strength in [Strength::Near, Strength::Within, Strength::All] {
+            choice.play(Round {
+                is_beyond_kin,
+                strength,
+            })?;
+        }
     }
     let loose = choice.place_left_over()?;
     choice.join_extracts()?;
@@ -253,7 +281,7 @@ impl<N: Network> Choice<'_, N> {
     fn round_of(&mut self, a: u32, b: u32) -> Result<Round, N::Error> {
         self.network.ties(a, &mut self.further)?;
         let tie = self.further.iter().find(|tie| tie.to == b);
-        Ok(tie.map_or(Round::All, Round::of))
+        Ok(tie.map_or(Round::LAST, Round::of))
     }
 
     /// Joins stars of which all members lie in another one, the smallest first.

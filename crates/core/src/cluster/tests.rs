@@ -13,13 +13,15 @@ struct Plain {
     sizes: Vec<u64>,
     /// (a, b) with a < b: how much of a is in b, how much of b in a.
     links: BTreeMap<(u32, u32), (u32, u32)>,
+    /// Links (a, b) within a kin.
+    kin: Vec<(u32, u32)>,
 }
 
 impl Plain {
     fn new(nodes: u32, links: &[(u32, u32, u32, u32)]) -> Self {
         let mut plain = Self {
             sizes: vec![1000; nodes as usize],
-            links: BTreeMap::new(),
+            ..Self::default()
         };
         for &(a, b, there, back) in links {
             match a.cmp(&b) {
@@ -93,9 +95,14 @@ impl Network for Plain {
                 back: Some(back),
                 score: there.max(back),
                 shared: u64::from(there.max(back)),
+                is_of_kin: self.kin.contains(&(a, b)),
             });
         }
         Ok(())
+    }
+
+    fn has_kin(&self) -> bool {
+        !self.kin.is_empty()
     }
 }
 
@@ -175,6 +182,9 @@ proptest! {
                 let shuffled = |to: u32| (u64::from(to) + 1).wrapping_mul(seed | 1).rotate_left(17);
                 ties.sort_by_key(|tie| shuffled(tie.to));
                 Ok(())
+            }
+            fn has_kin(&self) -> bool {
+                self.0.has_kin()
             }
         }
         let Ok(shuffled) = stars(&mut Shuffled(network.clone(), seed));
@@ -315,6 +325,27 @@ fn a_hub_of_weak_links_does_not_tear_a_family_apart() {
     assert_eq!(stars.loose, 0);
 }
 
+/// Two drivers of one framework (0 and 1, 2 and 3) lie in each other more than their builds do.
+#[test]
+fn kin_comes_before_what_resembles_more() {
+    let mut drivers = Plain::new(
+        5,
+        &[
+            (0, 1, 500_000, 500_000),
+            (2, 3, 400_000, 300_000),
+            (0, 2, 900_000, 800_000),
+            (1, 3, 900_000, 800_000),
+            (2, 4, 900_000, 800_000),
+        ],
+    );
+    let members = drivers.stars().members();
+    assert_ne!(members, [(0, 0), (0, 1), (2, 2), (2, 3), (2, 4)]);
+    drivers.kin = vec![(0, 1), (2, 3)];
+    let members = drivers.stars().members();
+    // What has no kin comes to what it resembles.
+    assert_eq!(members, [(0, 0), (0, 1), (2, 2), (2, 3), (2, 4)]);
+}
+
 #[test]
 fn one_left_over_takes_its_neighbour_from_a_pair_or_an_equal() {
     // A path of four: whichever end is left over, all are placed in the end.
@@ -391,6 +422,7 @@ fn shapes() {
         back: Some(back),
         score: there.max(back),
         shared: 0,
+        is_of_kin: false,
     };
     let near = tie(900_000, 700_000);
     let held = tie(100_000, 990_000);

@@ -46,6 +46,8 @@ pub(super) struct LinkDraft {
     weight: [u32; 2],
     /// How many contents have it; in the top bits what the pair may be.
     contents: u32,
+    /// By its bits.
+    kinship: u32,
 }
 
 impl LinkDraft {
@@ -76,6 +78,15 @@ impl LinkDraft {
             shared: halves(measures.shared_bytes.0),
             weight: halves(rarity.map_or(1.0, |rarity| rarity.weight).to_bits()),
             contents: contents | if may_link { Self::MAY_LINK } else { 0 },
+            kinship: 0,
+        }
+    }
+
+    /// The same of two contents that are so close by what few others have.
+    pub(super) const fn with_kinship(self, kinship: f32) -> Self {
+        Self {
+            kinship: kinship.to_bits(),
+            ..self
         }
     }
 
@@ -131,7 +142,7 @@ const fn bits([low, high]: [u32; 2]) -> u64 {
 }
 
 impl Record for LinkDraft {
-    const BYTES: usize = 44;
+    const BYTES: usize = 48;
 
     fn put(&self, out: &mut [u8]) {
         let words = [
@@ -146,6 +157,7 @@ impl Record for LinkDraft {
             self.weight[0],
             self.weight[1],
             self.contents,
+            self.kinship,
         ];
         put_words(&words, out);
     }
@@ -163,6 +175,7 @@ impl Record for LinkDraft {
             light,
             heavy,
             contents,
+            kinship,
         ] = take_words(bytes);
         Self {
             order: [first, second],
@@ -173,6 +186,7 @@ impl Record for LinkDraft {
             shared: [low, high],
             weight: [light, heavy],
             contents,
+            kinship,
         }
     }
 }
@@ -315,7 +329,8 @@ impl Solver<'_> {
                     let is_text = found.same || layer(one.1, other.1) == Layer::Text;
                     let by = if is_text { By::Text } else { By::Bytes };
                     let link = self.terms.link_of(ends, &found);
-                    link.map(|link| link.with_match(by))
+                    let kinship = f32::from_bits(draft.kinship);
+                    link.map(|link| link.with_match(by).with_kinship(kinship))
                 } else {
                     None
                 };

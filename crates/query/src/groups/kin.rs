@@ -1,8 +1,11 @@
-//! Whether two contents that are no text have more in common than strangers.
+//! Whether two contents that are no text have more in common than strangers, and how close they are.
 //!
 //! That is told by how few have what both have ([`WindowCounts`]). Where a problem is solved in
 //! parts the lists of a part do not tell it; there those of the index are read, which costs as much
 //! as measuring the pair. So the answer is the same with any bound of memory.
+//!
+//! How close they are tells what they are grouped with ([`super::links`]): two drivers of one
+//! framework may lie in each other more than two builds of one of them.
 
 use resemble_core::{ContentKind, Fingerprint};
 use resemble_index::{PostingKind, ReadError};
@@ -11,7 +14,7 @@ use super::solve::{BlockContent, Solver};
 use crate::ask::AskError;
 use crate::nominate::block::{Common, PieceWorth, nominating_pieces};
 use crate::nominate::evidence::{CHUNK, Kept};
-use crate::nominate::kinship::{Kinships, WindowCounts, come_to_at_most};
+use crate::nominate::kinship::{Kinships, WindowCounts, come_to_at_most, rare_in_less};
 
 /// How two contents met.
 #[derive(Clone, Copy, Debug)]
@@ -25,35 +28,48 @@ pub(super) enum MetBy<'k> {
 }
 
 impl Solver<'_> {
-    /// Whether the pair of these places may be a link by what both have in common.
-    pub(super) fn are_kin(
+    /// The kinship of the contents of these places, by what both have in common, if they are no
+    /// strangers; 0 where it is not told.
+    pub(super) fn kinship(
         &self,
         places: (u32, u32),
         (a, b): (BlockContent<'_>, BlockContent<'_>),
         (common, met): (Common, MetBy<'_>),
-    ) -> Result<bool, AskError> {
+    ) -> Result<Option<f32>, AskError> {
         let is_text = a.0.kind == ContentKind::Text || b.0.kind == ContentKind::Text;
         let are_files = self.table.is_plain(places.0) && self.table.is_plain(places.1);
         if is_text || !are_files {
-            return Ok(true);
+            return Ok(Some(0.0));
         }
         let (of_a, of_b) = (&a.0.signature, &b.0.signature);
         let level = of_a.level.max(of_b.level);
         let ignored = |of: &[Fingerprint]| of.iter().filter(|f| f.level() >= level).count();
         let windows = WindowCounts::of(of_a, of_b).and(ignored(a.1), ignored(b.1));
-        match met {
-            MetBy::Family => Ok(true),
+        let (are_kin, common, rare) = match met {
+            MetBy::Family => return Ok(Some(0.0)),
             MetBy::Whole(known, pair) => {
-                windows.are_kin(common, |most| Ok(known.is_at_most(pair, level, most)))
+                let is_at_most = |most| Ok::<_, AskError>(known.is_at_most(pair, level, most));
+                let are_kin = windows.are_kin(common, is_at_most)?;
+                (are_kin, common, known.rare_in_less(pair, level))
             }
             MetBy::Part => {
                 let common = self.common_in_problem(a.0, b.0)?;
-                windows.are_kin(common, |most| {
-                    let is_at_most = |of| self.is_at_most(of, level, most);
-                    Ok(is_at_most(a.0)? || is_at_most(b.0)?)
-                })
+                let (of_a, of_b) = (self.worths_of(a.0, level)?, self.worths_of(b.0, level)?);
+                let is_at_most = |most| {
+                    let is_at_most = |of: &[PieceWorth]| come_to_at_most(of.iter().copied(), most);
+                    Ok::<_, AskError>(is_at_most(&of_a) || is_at_most(&of_b))
+                };
+                let are_kin = windows.are_kin(common, is_at_most)?;
+                let rare = rare_in_less(of_a.into_iter(), of_b.into_iter());
+                (are_kin, common, rare)
             }
-        }
+        };
+        let kinship = if rare > 0.0 {
+            f64::from(common.own) / rare
+        } else {
+            0.0
+        };
+        Ok(are_kin.then_some(kinship as f32))
     }
 
     /// What two contents have in common, by how many contents of the question have it.
@@ -68,14 +84,14 @@ impl Solver<'_> {
         Ok(common)
     }
 
-    /// Whether what is rare in a content comes to no more than `most`.
-    fn is_at_most(&self, content: &Kept, level: u8, most: f64) -> Result<bool, ReadError> {
+    /// What the windows of a content count that have this level or a greater one.
+    fn worths_of(&self, content: &Kept, level: u8) -> Result<Vec<PieceWorth>, ReadError> {
         let kind = PostingKind::Fingerprint;
         let mut keys = nominating_pieces(kind, content, self.counts);
         keys.retain(|&key| Fingerprint(key).level() >= level);
         let mut worths = Vec::with_capacity(keys.len());
         self.worths(kind, &keys, |worth| worths.push(worth))?;
-        Ok(come_to_at_most(worths.into_iter(), most))
+        Ok(worths)
     }
 
     /// What pieces count among the contents of the question, as in a block of all of them.

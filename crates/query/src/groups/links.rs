@@ -35,8 +35,10 @@ pub(super) struct HalfLink {
     /// How many contents have the common text, if there is a discount; in the top bits [`By`], and
     /// whether the measures are estimates.
     contents: u32,
-    // Two halves: so it has 36 bytes, and not 40.
+    // Two halves: so it has 40 bytes, and not 48.
     shared: [u32; 2],
+    /// How close both are by what few others have, by its bits; 0 of texts.
+    kinship: u32,
 }
 
 /// Which renditions of two files make a link.
@@ -90,6 +92,7 @@ impl HalfLink {
             left: millionths(left),
             contents: rarity.map_or(0, |rarity| rarity.contents.min(Self::COUNT)),
             shared: [shared as u32, (shared >> 32) as u32],
+            kinship: 0,
         }
     }
 
@@ -112,6 +115,18 @@ impl HalfLink {
             contents: self.contents | Self::ESTIMATE,
             ..self
         }
+    }
+
+    /// The same link, of two contents that are so close by what few others have.
+    pub(super) const fn with_kinship(self, kinship: f32) -> Self {
+        Self {
+            kinship: kinship.to_bits(),
+            ..self
+        }
+    }
+
+    const fn kinship(&self) -> f32 {
+        f32::from_bits(self.kinship)
     }
 
     /// Whether its measures are estimates; else they are those of the contents.
@@ -168,6 +183,7 @@ impl HalfLink {
             back: known(self.back),
             score: self.score,
             shared: self.shared(),
+            is_of_kin: false,
         }
     }
 
@@ -194,7 +210,7 @@ impl HalfLink {
 }
 
 impl Record for HalfLink {
-    const BYTES: usize = 36;
+    const BYTES: usize = 40;
 
     fn put(&self, out: &mut [u8]) {
         let words = [
@@ -207,12 +223,24 @@ impl Record for HalfLink {
             self.contents,
             self.shared[0],
             self.shared[1],
+            self.kinship,
         ];
         put_words(&words, out);
     }
 
     fn take(bytes: &[u8]) -> Self {
-        let [from, to, there, back, score, left, contents, low, high] = take_words(bytes);
+        let [
+            from,
+            to,
+            there,
+            back,
+            score,
+            left,
+            contents,
+            low,
+            high,
+            kinship,
+        ] = take_words(bytes);
         Self {
             from,
             to,
@@ -222,6 +250,7 @@ impl Record for HalfLink {
             left,
             contents,
             shared: [low, high],
+            kinship,
         }
     }
 }
@@ -234,6 +263,8 @@ pub(super) struct Links {
     halves: Halves,
     /// For each place the least one of its connected component.
     pub(super) components: Vec<u32>,
+    /// The same by links of kin alone: see [`Links::kin`]. Empty if there are none.
+    kin: Vec<u32>,
 }
 
 #[derive(Debug)]
@@ -258,6 +289,7 @@ impl Links {
         let mut merge = Merge::new(runs, room.part(2), dir)?;
         let mut starts = vec![0; contents as usize + 1];
         let mut components = UnionFind::new(contents);
+        let mut closest = vec![0.0f32; contents as usize];
         let mut halves = match room.part(1) {
             None => Halves::Memory(Vec::new()),
             Some(_) => Halves::Disk(Scratch::new(dir)?),
@@ -278,6 +310,8 @@ impl Links {
             };
             starts[half.from as usize + 1] += 1;
             components.union(half.from, half.to);
+            let closest = &mut closest[half.from as usize];
+            *closest = closest.max(half.kinship());
             match &mut halves {
                 Halves::Memory(halves) => halves.push(half),
                 Halves::Disk(scratch) => {
@@ -297,11 +331,42 @@ impl Links {
         for place in 0..contents as usize {
             starts[place + 1] += starts[place];
         }
-        Ok(Self {
+        let mut links = Self {
             starts,
             halves,
             components: components.into_least(),
-        })
+            kin: Vec::new(),
+        };
+        links.kin = links.kin(&closest, stop)?;
+        Ok(links)
+    }
+
+    /// What hangs together by kinship: links that are at least half as close as the closest of one
+    /// of their ends (`closest`, by place).
+    ///
+    /// It is asked in proportion, because of twenty versions of a program each has little that not
+    /// all of them have, and drivers of one framework have that of their closest build and next to
+    /// nothing of each other.
+    fn kin(&self, closest: &[f32], stop: &StopFlag) -> Result<Vec<u32>, AskError> {
+        if closest.iter().all(|&closest| closest == 0.0) {
+            return Ok(Vec::new());
+        }
+        let mut kin = UnionFind::new(closest.len() as u32);
+        let mut halves = Vec::new();
+        for (place, &of_place) in (0u32..).zip(closest) {
+            stop.go_on()?;
+            if of_place == 0.0 {
+                continue;
+            }
+            self.read(place, &mut halves)?;
+            for half in halves.iter().filter(|half| half.kinship() > 0.0) {
+                let closest = of_place.min(closest[half.to as usize]);
+                if 2.0 * half.kinship() >= closest {
+                    kin.union(half.from, half.to);
+                }
+            }
+        }
+        Ok(kin.into_least())
     }
 
     /// How many links there are.
@@ -369,7 +434,16 @@ impl Network for LinkSimilarity<'_> {
         self.stop.go_on()?;
         self.links.read(node, &mut self.halves)?;
         ties.clear();
-        ties.extend(self.halves.iter().map(HalfLink::tie));
+        let kin = |place: u32| self.links.kin.get(place as usize);
+        let own = kin(node);
+        ties.extend(self.halves.iter().map(|half| Tie {
+            is_of_kin: own.is_some() && own == kin(half.to),
+            ..half.tie()
+        }));
         Ok(())
+    }
+
+    fn has_kin(&self) -> bool {
+        !self.links.kin.is_empty()
     }
 }

@@ -317,7 +317,11 @@ impl Solver<'_> {
             let weight = self.weight(pair, common, met);
             self.terms.is_worth_an_estimate(pair, common, weight)
         };
-        may_link = may_link && (ways.held || self.are_kin(places, (a, b), (common, met))?);
+        let mut kinship = None;
+        if may_link && !ways.held {
+            kinship = self.kinship(places, (a, b), (common, met))?;
+            may_link = kinship.is_some();
+        }
         if !(may_link || is_whole) {
             return Ok(());
         }
@@ -328,6 +332,7 @@ impl Solver<'_> {
         if may_link || is_whole {
             let rarity = self.rarity(a, b);
             let draft = LinkDraft::new(places, &measures, rarity, may_link);
+            let draft = draft.with_kinship(kinship.unwrap_or_default());
             self.own(sinks, sink)?.push(draft)?;
         }
         Ok(())

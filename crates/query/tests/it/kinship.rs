@@ -285,6 +285,86 @@ fn compare_tells_builds_from_programs_of_one_compiler() {
     assert_eq!(compared(&scene), expected);
 }
 
+/// The files of each group, by their names.
+fn grouped(scene: &Scene, memory: Option<u64>) -> BTreeSet<Vec<String>> {
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let request = GroupsRequest {
+        scope: everything(scene),
+        memory,
+        ..GroupsRequest::default()
+    };
+    let answer = groups(&snapshot, &request, scene.temp.root()).expect("an answer");
+    let clusters = answer.body.clusters.iter();
+    let members = clusters.map(|cluster| {
+        let mut names: Vec<String> = cluster.members.iter().map(|one| name(&one.path)).collect();
+        names.sort_unstable();
+        names
+    });
+    members.collect()
+}
+
+/// Drivers of one framework, which another build has compiled otherwise, lie in each other more
+/// than their builds do.
+#[test]
+fn groups_are_of_builds_and_not_of_a_framework() {
+    const DRIVERS: u64 = 8;
+    let mut scene = Scene::new();
+    for at in 0..DRIVERS {
+        for build in 0..2 {
+            let framework = noise(60_000 + build, 14_000);
+            let own = code(61_000 + at, 9_000, build);
+            scene.write(&format!("{at}-{build}"), [framework, own].concat());
+        }
+    }
+    scene.scan();
+    let pairs = related_pairs(&scene);
+    let most = pairs.iter().max_by_key(|row| row.1[0]).expect("a row");
+    let build = |name: &str| name[2..].to_owned();
+    assert_eq!(
+        build(&most.0.0),
+        build(&most.0.1),
+        "strangers have most: {most:?}"
+    );
+    let builds = (0..DRIVERS).map(|at| vec![format!("{at}-0"), format!("{at}-1")]);
+    let expected: BTreeSet<Vec<String>> = builds.collect();
+    for memory in [None, Some(1 << 20)] {
+        assert_eq!(grouped(&scene, memory), expected, "{memory:?}");
+    }
+}
+
+/// Versions of one file are one group, whether each is made of the one before or all of one.
+#[test]
+fn versions_are_one_group_however_many() {
+    let edited = |bytes: &[u8], seed: u64, edits: u64| {
+        let mut random = Random::new(seed);
+        let mut bytes = bytes.to_vec();
+        for _ in 0..edits {
+            let at = random.below(bytes.len() - 40);
+            bytes[at..at + 40].copy_from_slice(&noise(random.draw(), 40));
+        }
+        bytes
+    };
+    let mut scene = Scene::new();
+    let mut expected = BTreeSet::new();
+    for count in 2..20u64 {
+        let (mut last, first) = (noise(70_000 + count, 20_000), noise(71_000 + count, 20_000));
+        let (mut chain, mut copies) = (Vec::new(), Vec::new());
+        for at in 0..count {
+            let seed = 100 * count + at;
+            last = edited(&last, 72_000 + seed, 9);
+            let file = format!("chain-{count}-{at:02}");
+            scene.write(&file, &last);
+            chain.push(file);
+            let file = format!("copies-{count}-{at:02}");
+            scene.write(&file, edited(&first, 74_000 + seed, 9));
+            copies.push(file);
+        }
+        expected.extend([chain, copies]);
+    }
+    scene.scan();
+    assert_eq!(grouped(&scene, None), expected);
+}
+
 /// What few windows tell, or what many have, is no less kin.
 #[test]
 fn small_files_copies_and_what_is_packed_stay_pairs() {
