@@ -453,6 +453,7 @@ fn content(reader: &mut Reader<'_>, params: &Params) -> Option<Digest> {
         kind,
         chunks,
         signature,
+        besides: Vec::new(),
         words,
     })
 }

@@ -296,6 +296,8 @@ fn any_content() -> impl Strategy<Value = Digest> {
     let bytes = prop::collection::vec(any::<u8>(), 0..8000);
     (bytes, any::<[u8; 32]>()).prop_map(|(bytes, name)| Digest {
         content: ContentDigest(name),
+        // A catalogue has what is kept.
+        besides: Vec::new(),
         ..Digest::of(&bytes, &Params::default())
     })
 }

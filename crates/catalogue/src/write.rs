@@ -255,6 +255,7 @@ impl Writer<'_> {
                     }
                     (signature, _) => signature,
                 },
+                besides: Vec::new(),
                 words: row.words,
             },
             // A snapshot has every content that its rows name.

@@ -6,7 +6,7 @@ mod digester;
 
 pub use digester::Digester;
 
-use crate::ids::{ByteLen, ChunkHash, ContentDigest, WordsDigest};
+use crate::ids::{ByteLen, ChunkHash, ContentDigest, Fingerprint, WordsDigest};
 use crate::params::Params;
 use crate::sample::Signature;
 use crate::words;
@@ -111,6 +111,10 @@ pub struct Digest {
     /// Its sampled fingerprints. Of a text that was just read as many as have posting lists
     /// ([`Params::posted`]); the index keeps fewer of them as its signature ([`Digest::kept`]).
     pub signature: Signature,
+    /// Fingerprints that have posting lists besides. By these it is found, and nothing is estimated
+    /// by them: of data, and of texts that are mostly markup, the shingles of all words, tags
+    /// among them.
+    pub besides: Vec<Fingerprint>,
     /// Its words, if it is a text of enough of them: [`Shingled::words`](crate::words::Shingled).
     pub words: Option<WordsDigest>,
 }
@@ -139,6 +143,12 @@ impl Digest {
             ContentKind::Text => self.signature.thinned(&params.shingles),
             _ => self.signature.clone(),
         }
+    }
+
+    /// All its fingerprints that have posting lists.
+    pub fn posted(&self) -> impl Iterator<Item = Fingerprint> + '_ {
+        let signature = self.signature.fingerprints.iter();
+        signature.chain(&self.besides).copied()
     }
 
     /// What comparing needs of it.

@@ -60,6 +60,7 @@ fn file(random: &mut Random, number: usize) -> Change {
             fingerprints,
             repeats: None,
         },
+        besides: Vec::new(),
         words: Some(WordsDigest(bytes(random))),
     };
     let time = Timestamp {

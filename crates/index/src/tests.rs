@@ -173,6 +173,7 @@ fn file(n: u64) -> Change {
             fingerprints: (0..30).map(|k| Fingerprint((n * k) << 8 | k)).collect(),
             repeats: Some(Repeats(n as u8)),
         },
+        besides: Vec::new(),
         words: None,
     };
     Change::File {

@@ -20,8 +20,8 @@ use resemble_core::StopFlag;
 use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::{Interval, Sketch, Unit};
 use resemble_core::{
-    ByteLen, ChunkList, ContentId, ContentKind, Digest, FileId, Measures, Params, Relation, Score,
-    Signature,
+    ByteLen, ChunkList, ContentId, ContentKind, Digest, FileId, Fingerprint, Measures, Params,
+    Relation, Score, Signature,
 };
 use resemble_index::{FileRow, ReadError, Snapshot};
 use resemble_proto::message::{Answer, Differs, Discount, FindOptions, FindRow, Layer, Looked};
@@ -33,7 +33,8 @@ use resemble_scan::read::{Content, Reader};
 use crate::ask::AskError;
 use crate::judge::listing;
 use crate::nominate::block::Common;
-use crate::nominate::evidence::{self, Nominee, Nominees, Told};
+use crate::nominate::evidence::{self, FoundBy, Nominee, Nominees, Told};
+use crate::nominate::kinship::SubjectWindows;
 use crate::nominate::quotations::Passage;
 use crate::prove::read::{anchor_of, bytes_of, unreadable};
 use crate::renditions::{self, Located, Place, Rendition};
@@ -261,6 +262,7 @@ fn stored(snapshot: &Snapshot, content: ContentId) -> Result<Option<Digest>, Rea
         kind: row.kind,
         chunks: snapshot.chunks(content)?,
         signature: snapshot.signature(content)?,
+        besides: Vec::new(),
         words: row.words,
     }))
 }
@@ -441,6 +443,8 @@ struct Payload<'a> {
     size: ByteLen,
     chunks: Cow<'a, ChunkList>,
     signature: Cow<'a, Signature>,
+    /// [`Digest::besides`].
+    besides: &'a [Fingerprint],
 }
 
 impl<'a> Payload<'a> {
@@ -450,6 +454,7 @@ impl<'a> Payload<'a> {
             size: digest.size,
             chunks: Cow::Borrowed(&digest.chunks),
             signature: Cow::Borrowed(&digest.signature),
+            besides: &digest.besides,
         };
         if !templates.is_empty() {
             let (chunks, signature) = (payload.chunks.to_mut(), payload.signature.to_mut());
@@ -476,6 +481,7 @@ impl<'a> Payload<'a> {
             size: self.size,
             chunks: Cow::Owned(self.chunks.into_owned()),
             signature: Cow::Owned(self.signature.into_owned()),
+            besides: &[],
         }
     }
 
@@ -489,21 +495,25 @@ impl<'a> Payload<'a> {
 }
 
 /// The nominees, with the subject's own content among them: identical files need no evidence.
-/// `quoted_at`: those of a text, too, that have little of it, by its samples of this level.
+/// `passages_at`: those, too, that have little of its words, by the samples of this level.
 fn nominated(
     snapshot: &Snapshot,
-    sketch: &Sketch<'_>,
+    payload: &Payload<'_>,
     digest: &Digest,
     scoped: Option<&ScopedFiles>,
-    quoted_at: Option<u8>,
+    passages_at: Option<u8>,
 ) -> Result<Nominees, ReadError> {
     let own = snapshot.content_by_digest(&digest.content)?;
-    let told = if digest.kind == ContentKind::Text {
-        quoted_at.map_or(Told::Counts, Told::PassagesAt)
-    } else {
-        Told::Rarity(own)
+    let windows = || SubjectWindows::of(own, snapshot.boilerplate_limit());
+    let told = Told {
+        passages_at,
+        windows: (digest.kind != ContentKind::Text).then(windows),
     };
-    let mut nominees = evidence::nominate(snapshot, sketch, scoped, told)?;
+    let subject = FoundBy {
+        sketch: payload.sketch(),
+        besides: payload.besides,
+    };
+    let mut nominees = evidence::nominate(snapshot, subject, scoped, told)?;
     let all = &mut nominees.all;
     if let Some(own) = own
         && let Err(at) = all.binary_search_by_key(&own, |nominee| nominee.content)
@@ -513,6 +523,7 @@ fn nominated(
             Nominee {
                 content: own,
                 common: Common::NONE,
+                besides: 0,
                 passage: Passage::default(),
             },
         );

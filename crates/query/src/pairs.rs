@@ -4,7 +4,8 @@
 //!
 //! 1. Each text is read once (`prove::texts`). Those that have enough rare shingles in common are
 //!    looked at, and what two of them really have in common decides whether there is a row, and is
-//!    its score.
+//!    its score. Data is read as well: a text and data find each other by their words, and what
+//!    they share are bytes.
 //! 2. Everything else, and what there is too much of to be in memory at once, is nominated by what
 //!    the index keeps (`candidates`): a chunk or two fingerprints in common. Of what is no text
 //!    that must be more than strangers have in common (`nominate::kinship`). Families of
@@ -111,7 +112,12 @@ pub fn pairs_with_parts(
             {
                 return Ok(());
             }
-            if Unit::from(request.unit) == Unit::Bytes || texts.are_tables(a, b) {
+            let is_of_data = texts.is_data(a) || texts.is_data(b);
+            if is_of_data && !question.meet(pair) {
+                return Ok(());
+            }
+            let in_bytes = is_of_data || Unit::from(request.unit) == Unit::Bytes;
+            if in_bytes || texts.are_tables(a, b) {
                 let estimate = Score::new(proof.containment());
                 found.drafts.push(DraftPair { a, b, estimate });
             } else {
@@ -280,13 +286,14 @@ fn keep(reader: ContentReader<'_>) -> Result<(Vec<Kept>, Vec<WantedOfKind>), Ask
     Ok((kept, wanted))
 }
 
-/// The texts that are read at once, by place: all, if they are not too much. Where no reader of
-/// documents has looked for them, those in other encodings are among them.
+/// The texts that are read at once, by place: all, if they are not too much, and data, if that is
+/// not too much besides. Where no reader of documents has looked for them, those in other
+/// encodings are among the texts.
 fn texts_among(
     request: &PairsRequest,
     reader: ContentReader<'_>,
     wanted: &[WantedOfKind],
-) -> Result<Vec<Option<WantedContent>>, AskError> {
+) -> Result<Vec<Option<WantedOfKind>>, AskError> {
     let is_text = |place: usize, (): &mut ()| {
         let (content, kind) = &wanted[place];
         Ok::<_, AskError>(
@@ -295,12 +302,21 @@ fn texts_among(
         )
     };
     let are_texts = ordered(wanted.len(), || (), is_text)?;
-    let texts = wanted.iter().zip(are_texts);
-    let texts = texts.map(|((content, _), is_text)| is_text.then_some(*content));
-    let texts: Vec<Option<WantedContent>> = texts.collect();
-    let all: ByteLen = texts.iter().flatten().map(|content| content.size).sum();
-    if request.estimate || all > TEXTS_READ && !request.exact {
+    let size = |is_one: &dyn Fn(usize) -> bool| {
+        let places = (0..wanted.len()).filter(|&place| is_one(place));
+        places.map(|place| wanted[place].0.size).sum::<ByteLen>()
+    };
+    let texts = size(&|place| are_texts[place]);
+    if request.estimate || texts > TEXTS_READ && !request.exact {
         return Ok(Vec::new());
     }
-    Ok(texts)
+    let is_data = |place: usize| {
+        let (content, kind) = &wanted[place];
+        *kind == ContentKind::Data && content.size <= LARGEST_READ
+    };
+    let with_data = texts + size(&is_data) <= TEXTS_READ;
+    let is_read = |place: usize| are_texts[place] || with_data && is_data(place);
+    let read = wanted.iter().enumerate();
+    let read = read.map(|(place, wanted)| is_read(place).then_some(*wanted));
+    Ok(read.collect())
 }

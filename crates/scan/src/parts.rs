@@ -330,6 +330,7 @@ fn together(leaves: &[&Digest], kind: ContentKind, sampling: SamplingParams) -> 
         kind,
         chunks: ChunkList::default(),
         signature: sampler.take(),
+        besides: Vec::new(),
         words: None,
     }
 }

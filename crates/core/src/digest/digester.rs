@@ -7,7 +7,7 @@ use crate::code::CodeSampler;
 use crate::digest::{ChunkList, ChunkRun, ContentKind, Digest};
 use crate::hash::content::ContentHasher;
 use crate::hash::md5_many;
-use crate::ids::{ByteLen, ChunkHash, WordsDigest};
+use crate::ids::{ByteLen, ChunkHash, Fingerprint, WordsDigest};
 use crate::params::{Params, SamplingParams};
 use crate::sample::{Sampler, Signature};
 use crate::words::{Shingled, Shingler, without_line_ends};
@@ -40,6 +40,9 @@ pub struct Digester {
     /// Samples of shingles, as many as have posting lists: the signature, if it is a text.
     texts: Sampler,
     posted: SamplingParams,
+    /// Words and shingles of HTML and XML with all tags, as long as that may be most of it.
+    plain: Shingler,
+    tags: Sampler,
     code: CodeSampler,
     /// Samples of machine code: the signature, if it is an executable.
     codes: Sampler,
@@ -53,6 +56,14 @@ pub struct Digester {
     pending: Vec<Cut>,
     hashes: Vec<ChunkHash>,
     chunks: ChunkList,
+}
+
+/// What a content is, and the samples of that.
+struct Sampled {
+    kind: ContentKind,
+    signature: Signature,
+    besides: Vec<Fingerprint>,
+    words: Option<WordsDigest>,
 }
 
 /// Bytes scanned and hashed in one go.
@@ -115,6 +126,8 @@ impl Digester {
             encoded: Sampler::new(&params.sampling),
             texts: Sampler::new(&params.posted.of_any_text()),
             posted: params.posted,
+            plain: Shingler::plain(),
+            tags: Sampler::new(&params.posted.of_any_text()),
             code: CodeSampler::new(params),
             codes: Sampler::new(&params.sampling),
             content: ContentHasher::new(),
@@ -216,6 +229,8 @@ impl Digester {
         self.joined.reset();
         self.encoded.reset();
         self.texts.reset();
+        self.plain.reset();
+        self.tags.reset();
         self.code.reset();
         self.codes.reset();
         self.content = ContentHasher::new();
@@ -236,10 +251,11 @@ impl Digester {
             code.update(block, &mut |sample| codes.push(sample));
         }
         if self.whole && self.samples_words() {
-            let Self {
-                shingler, texts, ..
-            } = self;
-            self.shingled = Some(shingler.finish(&mut |sample| texts.push(sample)));
+            let shingled = self.finish_words();
+            if shingled.is_mostly_markup {
+                self.all_words(block);
+            }
+            self.shingled = Some(shingled);
         }
         self.sample_joined(block);
         let windows = self.sampler.samples() && !self.is_text();
@@ -286,17 +302,35 @@ impl Digester {
 
     /// Samples the shingles of a text. Zeros separate words, one as well as a thousand.
     fn words(&mut self, bytes: &[u8]) {
-        if self.samples_words() {
-            let Self {
-                shingler, texts, ..
-            } = self;
-            shingler.update(bytes, &mut |sample| texts.push(sample));
+        if !self.samples_words() {
+            return;
+        }
+        let Self {
+            shingler, texts, ..
+        } = self;
+        shingler.update(bytes, &mut |sample| texts.push(sample));
+        if !self.whole && self.shingler.may_be_mostly_markup() {
+            self.all_words(bytes);
         }
     }
 
+    /// Samples the shingles of markup and all.
+    fn all_words(&mut self, bytes: &[u8]) {
+        let Self { plain, tags, .. } = self;
+        plain.update(bytes, &mut |sample| tags.push(sample));
+    }
+
+    /// Samples what the last words make.
+    fn finish_words(&mut self) -> Shingled {
+        let Self {
+            shingler, texts, ..
+        } = self;
+        shingler.finish(&mut |sample| texts.push(sample))
+    }
+
     /// What the content is and the samples of that: shingles of a text, windows of anything else,
-    /// of code without its distances. And what names its words.
-    fn signature(&mut self) -> (ContentKind, Signature, Option<WordsDigest>) {
+    /// of code without its distances. And what it is found by besides, and what names its words.
+    fn sampled(&mut self) -> Sampled {
         let kind = self.kind.finish();
         if kind != ContentKind::Text {
             let Self { code, codes, .. } = self;
@@ -306,21 +340,43 @@ impl Digester {
             } else {
                 self.sampler.take()
             };
-            return (kind, signature, None);
+            return Sampled {
+                kind,
+                signature,
+                besides: Vec::new(),
+                words: None,
+            };
         }
-        let Self {
-            shingler, texts, ..
-        } = self;
-        let end = || shingler.finish(&mut |sample| texts.push(sample));
-        let shingled = self.shingled.take().unwrap_or_else(end);
-        if shingled.is_text || !self.texts.samples() {
-            let posted = self.posted.of_text(shingled.continued);
-            let all = self.texts.take_text();
-            (kind, all.thinned(&posted), shingled.words)
-        } else if shingled.is_encoded {
-            (ContentKind::Data, self.encoded.take(), None)
+        let shingled = match self.shingled.take() {
+            Some(shingled) => shingled,
+            None => self.finish_words(),
+        };
+        let posted = self.posted.of_text(shingled.continued);
+        let shingles = self.texts.take_text().thinned(&posted);
+        let with_tags = shingled.is_mostly_markup.then(|| {
+            let Self { plain, tags, .. } = self;
+            plain.finish(&mut |sample| tags.push(sample));
+            tags.take().thinned(&posted)
+        });
+        let mut besides = shingled.besides(&shingles, with_tags);
+        let is_text = shingled.is_text || !self.texts.samples();
+        let signature = if is_text {
+            shingles
         } else {
-            (ContentKind::Data, self.sampler.take(), None)
+            let windows = if shingled.is_encoded {
+                &mut self.encoded
+            } else {
+                &mut self.sampler
+            };
+            let windows = windows.take();
+            besides.retain(|sample| !windows.fingerprints.contains(sample));
+            windows
+        };
+        Sampled {
+            kind: if is_text { kind } else { ContentKind::Data },
+            signature,
+            besides,
+            words: shingled.words.filter(|_| is_text),
         }
     }
 
@@ -413,14 +469,15 @@ impl Digester {
         } = self;
         chunker.finish(&mut |cut| pending.push(cut));
         self.flush(block);
-        let (kind, signature, words) = self.signature();
+        let sampled = self.sampled();
         let digest = Digest {
             content: mem::take(&mut self.content).finish(),
             size,
-            kind,
+            kind: sampled.kind,
             chunks: ChunkList(self.chunks.0.as_slice().into()),
-            signature,
-            words,
+            signature: sampled.signature,
+            besides: sampled.besides,
+            words: sampled.words,
         };
         self.reset();
         digest

@@ -40,6 +40,7 @@ fn plainly(bytes: &[u8], params: &Params) -> Digest {
     let mut kind = ContentKind::of(bytes);
     let mut words = None;
     let mut repeats = None;
+    let mut besides = Vec::new();
     // Who samples nothing looks for no words.
     if kind == ContentKind::Text && params.posted.cap == 0 {
         sampler = Sampler::new(&params.posted);
@@ -55,6 +56,15 @@ fn plainly(bytes: &[u8], params: &Params) -> Digest {
         };
         shingler.update(bytes, &mut push);
         shingler.finish(&mut push);
+        if shingled.is_mostly_markup {
+            let mut tags = Sampler::new(&params.posted.of_text(shingled.continued));
+            let mut plain = Shingler::plain();
+            plain.update(bytes, &mut |sample| tags.push(sample));
+            plain.finish(&mut |sample| tags.push(sample));
+            besides = tags.take().fingerprints;
+        } else if !shingled.is_text && !shingled.is_encoded {
+            besides = texts.clone().take().fingerprints;
+        }
         if shingled.is_text {
             (sampler, words) = (texts, shingled.words);
             repeats = all.take_text().repeats;
@@ -62,6 +72,8 @@ fn plainly(bytes: &[u8], params: &Params) -> Digest {
             kind = ContentKind::Data;
         }
     }
+    let known = sampler.clone().take().fingerprints;
+    besides.retain(|sample| !known.contains(sample));
     Digest {
         content: content::digest(bytes),
         size: ByteLen(bytes.len() as u64),
@@ -71,6 +83,7 @@ fn plainly(bytes: &[u8], params: &Params) -> Digest {
             repeats,
             ..sampler.take()
         },
+        besides,
         words,
     }
 }
@@ -270,4 +283,46 @@ fn positions_and_expansion_of_chunks() {
         expanded,
         [(0, 1, 10), (10, 2, 5), (15, 2, 5), (20, 2, 5), (25, 1, 10)]
     );
+}
+
+/// Whatever side of the line between text and data it is on, and however it comes.
+#[test]
+fn markup_in_pieces_is_found_by_the_same_as_a_whole() {
+    let params = Params::default();
+    let shape = |n: usize| format!("<path id=\"p{n}\" d=\"M {} {} Z\"/>", n * 7919, n * 104_729);
+    let drawing = |shapes: usize, words: &str| -> Vec<u8> {
+        let shapes = (0..shapes).map(|n| shape(n) + words);
+        format!("<svg>{}</svg>", shapes.collect::<String>()).into_bytes()
+    };
+    for (bytes, kind, has_besides) in [
+        (drawing(9, ""), ContentKind::Data, true),
+        (drawing(200, ""), ContentKind::Data, true),
+        (drawing(9_000, ""), ContentKind::Data, true),
+        (drawing(9_000, "of words"), ContentKind::Text, true),
+        (
+            drawing(200, &"of words ".repeat(9)),
+            ContentKind::Text,
+            false,
+        ),
+        (drawing(9, "")[6..].to_vec(), ContentKind::Text, false),
+    ] {
+        let whole = Digest::of(&bytes, &params);
+        assert_eq!(whole, plainly(&bytes, &params));
+        assert_eq!((whole.kind, !whole.besides.is_empty()), (kind, has_besides));
+        let mut digester = Digester::new(&params);
+        bytes.chunks(977).for_each(|piece| digester.update(piece));
+        assert_eq!(digester.finish(), whole);
+    }
+}
+
+/// Encoded data has no words, and a program has windows alone.
+#[test]
+fn what_has_no_words_is_found_by_nothing_besides() {
+    let line = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX\n";
+    let mut program = noise(3, 9_000);
+    program[5] = 0;
+    for bytes in [line.repeat(40).into_bytes(), program] {
+        let digest = Digest::of(&bytes, &Params::default());
+        assert!(digest.besides.is_empty(), "{:?}", digest.kind);
+    }
 }

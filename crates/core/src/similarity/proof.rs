@@ -479,6 +479,15 @@ pub const fn unit_of(a: ContentKind, b: ContentKind, asked: Unit) -> Unit {
     }
 }
 
+/// Whether one of two contents is a text and the other data: what is kept of them to estimate by is
+/// of two sorts, but by words they are found.
+pub const fn are_text_and_data(a: ContentKind, b: ContentKind) -> bool {
+    matches!(
+        (a, b),
+        (ContentKind::Text, ContentKind::Data) | (ContentKind::Data, ContentKind::Text)
+    )
+}
+
 /// A content that is measured against others: cut into words when that is first needed.
 #[derive(Debug)]
 pub struct Provable {
@@ -496,7 +505,8 @@ pub struct Proven {
     pub unit: Unit,
     /// They are the same text.
     pub is_same_text: bool,
-    /// They are two texts with a [`PASSAGE`] in common.
+    /// They are two texts with a [`PASSAGE`] in common, or a text and data that have as many bytes
+    /// in common.
     pub has_passage: bool,
 }
 
@@ -579,7 +589,14 @@ impl Provable {
                 let sizes = (self.size(), other.size());
                 Proven::in_words(self.text(), other.text(), sizes)
             }
-            Unit::Bytes => Proven::in_bytes(&self.bytes, &other.bytes),
+            Unit::Bytes => {
+                let proven = Proven::in_bytes(&self.bytes, &other.bytes);
+                let is_passage = proven.measures.shared_bytes >= PASSAGE;
+                Proven {
+                    has_passage: is_passage && are_text_and_data(self.kind, other.kind),
+                    ..proven
+                }
+            }
         }
     }
 }

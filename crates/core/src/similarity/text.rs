@@ -21,7 +21,7 @@ use crate::params::Params;
 use crate::similarity::discount::{self, Rarities, Rarity};
 use crate::similarity::proof::{CommonText, CoverWalk, WordLengths};
 use crate::similarity::wilson;
-use crate::words::CollectedWords;
+use crate::words::{CollectedWords, is_encoded_data};
 
 mod seen;
 mod slots;
@@ -69,8 +69,21 @@ pub struct TextCutter(CollectedWords);
 impl TextCutter {
     /// The text of a file, from all its bytes.
     pub fn read(&mut self, bytes: &[u8]) -> ReadText {
-        let words = &mut self.0;
-        words.collect(bytes);
+        self.0.collect(bytes);
+        self.cut()
+    }
+
+    /// All words of data, those of its markup among them; `None`: encoded data has none.
+    pub fn read_data(&mut self, bytes: &[u8]) -> Option<ReadText> {
+        if is_encoded_data(bytes) {
+            return None;
+        }
+        self.0.collect_all(bytes);
+        Some(self.cut())
+    }
+
+    fn cut(&self) -> ReadText {
+        let words = &self.0;
         ReadText {
             places: Vec::new(),
             lengths: WordLengths::of(&words.ends),

@@ -2,7 +2,7 @@
 //! texts against each other.
 
 use crate::ids::WordsDigest;
-use crate::words::{Folding, Short, Sink, tokenize};
+use crate::words::{Folding, Short, Sink, tokenize, tokenize_all};
 
 /// The words of a text.
 #[derive(Clone, Debug, Default)]
@@ -55,6 +55,15 @@ impl CollectedWords {
 
     /// Collects the words of a text in the place of those of another.
     pub(crate) fn collect(&mut self, bytes: &[u8]) {
+        self.collect_by(|collector| tokenize(bytes, collector));
+    }
+
+    /// The same with the words of markup.
+    pub(crate) fn collect_all(&mut self, bytes: &[u8]) {
+        self.collect_by(|collector| tokenize_all(bytes, collector));
+    }
+
+    fn collect_by(&mut self, tokenize: impl FnOnce(&mut WordCollector<'_>)) {
         self.shingles.clear();
         self.ends.clear();
         self.counts.clear();
@@ -65,7 +74,7 @@ impl CollectedWords {
             length: 0,
             words: self,
         };
-        tokenize(bytes, &mut collector);
+        tokenize(&mut collector);
         let folding = collector.folding;
         self.shingles.extend(folding.short());
         self.digest = folding.digest();

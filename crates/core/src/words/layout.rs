@@ -143,8 +143,12 @@ pub fn telling_rows(bytes: &[u8]) -> Option<Vec<Range<usize>>> {
 
 /// The line ends of encoded data left out; of anything else nothing.
 pub(crate) fn joined(bytes: &[u8]) -> Option<Vec<u8>> {
-    let is_encoded = matches!(LineLayout::of(bytes), LineLayout::Encoded);
-    is_encoded.then(|| without_line_ends(bytes).into_owned())
+    is_encoded_data(bytes).then(|| without_line_ends(bytes).into_owned())
+}
+
+/// Whether these are the bytes of encoded data, which has no words.
+pub(crate) fn is_encoded_data(bytes: &[u8]) -> bool {
+    matches!(LineLayout::of(bytes), LineLayout::Encoded)
 }
 
 /// Bytes without line ends.
@@ -270,7 +274,7 @@ impl RowWords {
     fn of(&mut self, line: &[u8]) {
         self.words.clear();
         self.bytes = 0;
-        let mut tokens = Tokenizer::of_line();
+        let mut tokens = Tokenizer::without_markup();
         tokens.update(line, self);
         tokens.finish(self);
     }

@@ -24,6 +24,8 @@
 //! 4. **Streaming.** Pieces of any size give the same shingles; a word longer than memory costs
 //!    nothing, because only its hash is kept.
 
+use std::collections::HashSet;
+
 use crate::hash::shingles::{Chosen, WINDOW, join};
 use crate::ids::{Fingerprint, WordsDigest};
 use crate::params::SamplingParams;
@@ -39,17 +41,21 @@ mod tokenizer;
 
 pub(crate) use collect::CollectedWords;
 pub(crate) use folding::Folding;
-pub(crate) use layout::{LineLayout, joined, without_line_ends};
+pub(crate) use layout::{LineLayout, is_encoded_data, joined, without_line_ends};
 pub use layout::{rows_of, telling_rows};
 pub use spelled::WordTexts;
 pub use stream::WordHashes;
-pub(crate) use tokenizer::{Short, Sink, Tokenizer};
+pub(crate) use tokenizer::{Short, Sink, Tokenizer, WrittenIn};
 
 /// A file is text if its words, each with a separator, are at least one in so many of its
 /// characters. Else it is data or a template, and words are a small part of it: 95 % of 530
 /// drawings (SVG) have no word in a hundred characters, and 95 % of 921 HTML pages more than
 /// eleven.
 const TEXT_IN: u64 = 10;
+
+/// Of HTML and XML of which words are less than one in so many characters a part, an edited copy or
+/// the same with more prose may be text, data, or without the beginning that shows what it is.
+const MARKUP_IN: u64 = 4;
 
 /// Makes shingles of the bytes of a text handed over in pieces of any size.
 #[derive(Clone, Debug, Default)]
@@ -59,8 +65,8 @@ pub struct Shingler {
     chosen: Chosen,
     /// Bytes so far.
     taken: u64,
-    /// Whether the first [`Self::DECIDED`] bytes are text, once they are known.
-    is_text: Option<bool>,
+    /// How much of the first [`Self::DECIDED`] bytes is words, once they are known.
+    decided: Option<WordShare>,
     /// The first bytes, until the layout is known.
     head: Vec<u8>,
     layout: Option<LineLayout>,
@@ -75,10 +81,52 @@ pub struct Shingled {
     pub words: Option<WordsDigest>,
     /// Whether it is text, and not data or a template of which words are a small part.
     pub is_text: bool,
+    /// Whether it is HTML or XML, of which tags are no text, and these are most of it.
+    pub is_mostly_markup: bool,
     /// Bytes that only continue a character.
     pub continued: u64,
     /// Whether it is encoded data: it is compared without line ends.
     pub is_encoded: bool,
+}
+
+impl Shingled {
+    /// What a content is found by besides its signature: `shingles` are samples of its words, and
+    /// `with_tags` of all words, those of tags among them, if it is mostly markup.
+    pub(crate) fn besides(
+        &self,
+        shingles: &Signature,
+        with_tags: Option<Signature>,
+    ) -> Vec<Fingerprint> {
+        match with_tags {
+            Some(all) if self.is_text => {
+                let known: HashSet<Fingerprint> = shingles.fingerprints.iter().copied().collect();
+                let mut besides = all.fingerprints;
+                besides.retain(|sample| !known.contains(sample));
+                besides
+            }
+            Some(all) => all.fingerprints,
+            None if self.is_text || self.is_encoded => Vec::new(),
+            None => shingles.fingerprints.clone(),
+        }
+    }
+}
+
+/// How much of a text is words.
+#[derive(Clone, Copy, Debug)]
+struct WordShare {
+    /// Of all words, each with a separator; of encoded data none.
+    letters: u64,
+    characters: u64,
+}
+
+impl WordShare {
+    const fn is_text(self) -> bool {
+        TEXT_IN * self.letters >= self.characters
+    }
+
+    const fn is_little(self) -> bool {
+        MARKUP_IN * self.letters < self.characters
+    }
 }
 
 /// Gives away the samples of what it hashes.
@@ -94,6 +142,14 @@ impl Shingler {
         Self::default()
     }
 
+    /// A shingler to which tags and their attributes are text like all else.
+    pub fn plain() -> Self {
+        Self {
+            tokens: Tokenizer::without_markup(),
+            ..Self::default()
+        }
+    }
+
     /// So many bytes decide whether a file is text.
     pub const DECIDED: usize = layout::DECIDED;
 
@@ -102,14 +158,19 @@ impl Shingler {
         self.tokens.reset();
         self.folding = Folding::default();
         self.taken = 0;
-        self.is_text = None;
+        self.decided = None;
         self.head.clear();
         self.layout = None;
     }
 
     /// Whether it is text, if that is known before the end.
-    pub const fn is_text(&self) -> Option<bool> {
-        self.is_text
+    pub fn is_text(&self) -> Option<bool> {
+        self.decided.map(WordShare::is_text)
+    }
+
+    /// Whether it is HTML or XML with few words, or may still turn out to be.
+    pub(crate) fn may_be_mostly_markup(&self) -> bool {
+        self.tokens.is_markup().unwrap_or(true) && self.decided.is_none_or(WordShare::is_little)
     }
 
     /// Whether it is encoded data, if that is known before the end.
@@ -155,10 +216,10 @@ impl Shingler {
     fn take_decided(&mut self, bytes: &[u8], sink: &mut impl FnMut(Fingerprint)) {
         let mut bytes = bytes;
         let undecided = (Self::DECIDED as u64).saturating_sub(self.taken) as usize;
-        if self.is_text.is_none() && bytes.len() >= undecided {
+        if self.decided.is_none() && bytes.len() >= undecided {
             let (first, rest) = bytes.split_at(undecided);
             self.take(first, sink);
-            self.is_text = Some(self.has_enough_words(self.tokens.continued()));
+            self.decided = Some(self.word_share(self.tokens.written_in()));
             bytes = rest;
         }
         self.take(bytes, sink);
@@ -176,13 +237,14 @@ impl Shingler {
         tokens.update(bytes, &mut hashing);
     }
 
-    /// Whether words are enough of what was taken.
-    fn has_enough_words(&self, continued: u64) -> bool {
-        if self.is_encoded() == Some(true) {
-            return false;
+    /// How much of what was taken is words.
+    fn word_share(&self, written_in: WrittenIn) -> WordShare {
+        let is_encoded = self.is_encoded() == Some(true);
+        let letters = self.folding.length + self.folding.chain.words;
+        WordShare {
+            letters: if is_encoded { 0 } else { letters },
+            characters: self.taken - written_in.continued,
         }
-        let characters = self.taken - continued;
-        TEXT_IN * (self.folding.length + self.folding.chain.words) >= characters
     }
 
     /// Ends the text: `sink` gets what the last words make. The shingler is then at the start of
@@ -191,23 +253,23 @@ impl Shingler {
         if self.layout.is_none() {
             self.begin(sink);
         }
-        let continued = if let Some(LineLayout::Table(rows)) = &mut self.layout {
+        let written_in = if let Some(LineLayout::Table(rows)) = &mut self.layout {
             rows.finish(&mut |shingle| give(Some(shingle), sink));
             let mut none = |_| ();
             let (tokens, mut hashing) = self.hashing(&mut none);
             tokens.finish(&mut hashing)
         } else {
             let (tokens, mut hashing) = self.hashing(sink);
-            let continued = tokens.finish(&mut hashing);
+            let written_in = tokens.finish(&mut hashing);
             give(self.folding.short(), sink);
-            continued
+            written_in
         };
+        let share = self.decided.unwrap_or_else(|| self.word_share(written_in));
         let shingled = Shingled {
             words: self.folding.digest(),
-            is_text: self
-                .is_text
-                .unwrap_or_else(|| self.has_enough_words(continued)),
-            continued,
+            is_text: share.is_text(),
+            is_mostly_markup: written_in.is_markup && share.is_little(),
+            continued: written_in.continued,
             is_encoded: self.is_encoded() == Some(true),
         };
         self.reset();
@@ -310,6 +372,13 @@ pub(crate) fn tokenize(bytes: &[u8], sink: &mut impl Sink) {
     tokens.finish(sink);
 }
 
+/// The same of data, of which the words of markup are words as well.
+pub(crate) fn tokenize_all(bytes: &[u8], sink: &mut impl Sink) {
+    let mut tokens = Tokenizer::without_markup();
+    tokens.update(bytes, sink);
+    tokens.finish(sink);
+}
+
 /// Whether a text is in UTF-8, damaged or not.
 fn is_utf8(bytes: &[u8]) -> bool {
     if std::str::from_utf8(bytes).is_ok() {
@@ -323,14 +392,23 @@ fn is_utf8(bytes: &[u8]) -> bool {
     characters >= breaks * FOR_EACH_BREAK
 }
 
-/// The sample of a text, from all its bytes.
-pub fn sample(bytes: &[u8], params: &SamplingParams) -> Signature {
-    let mut sampler = Sampler::new(&params.of_any_text());
-    let mut shingler = Shingler::new();
-    shingler.update(bytes, &mut |fingerprint| sampler.push(fingerprint));
-    let shingled = shingler.finish(&mut |fingerprint| sampler.push(fingerprint));
-    let all = sampler.take_text();
-    all.thinned(&params.of_text(shingled.continued))
+/// The samples of the words of a content without NUL, from all its bytes: of a text its signature,
+/// and what it is found by besides ([`Digest::besides`](crate::Digest::besides)).
+pub fn sample(bytes: &[u8], params: &SamplingParams) -> (Option<Signature>, Vec<Fingerprint>) {
+    let sample = |mut shingler: Shingler| {
+        let mut sampler = Sampler::new(&params.of_any_text());
+        shingler.update(bytes, &mut |fingerprint| sampler.push(fingerprint));
+        let shingled = shingler.finish(&mut |fingerprint| sampler.push(fingerprint));
+        (sampler.take_text(), shingled)
+    };
+    let (all, shingled) = sample(Shingler::new());
+    let params = params.of_text(shingled.continued);
+    let shingles = all.thinned(&params);
+    let with_tags = shingled
+        .is_mostly_markup
+        .then(|| sample(Shingler::plain()).0.thinned(&params));
+    let besides = shingled.besides(&shingles, with_tags);
+    (shingled.is_text.then_some(shingles), besides)
 }
 
 /// Whether a content without NUL is text, and not data or a template of which words are a small

@@ -50,6 +50,15 @@ enum Markup {
     Entity(u8),
 }
 
+/// What a text is written in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct WrittenIn {
+    /// Bytes that were a part of a character and not its first.
+    pub(crate) continued: u64,
+    /// It is HTML or XML.
+    pub(crate) is_markup: bool,
+}
+
 /// Takes the words of a text, letter by letter.
 pub(crate) trait Sink {
     /// The next letter of a word, in lower case: its code point.
@@ -115,6 +124,8 @@ pub(crate) struct Tokenizer {
     head: Vec<u8>,
     /// `None`: the beginning is not known yet.
     markup: Option<Markup>,
+    /// Markup is text like all else.
+    is_plain: bool,
     /// The last byte separated words; of text without markup.
     between: bool,
     /// The word under way is a letter of a script without blanks.
@@ -138,17 +149,26 @@ impl Tokenizer {
         }
     }
 
-    /// For a line of a text that has no markup.
-    pub(crate) fn of_line() -> Self {
+    /// For texts that have no markup, or of which that is text like all else.
+    pub(crate) fn without_markup() -> Self {
         Self {
             markup: Some(Markup::None),
+            is_plain: true,
             ..Self::default()
         }
     }
 
-    /// How many bytes so far were a part of a character and not its first.
-    pub(crate) const fn continued(&self) -> u64 {
-        self.continued
+    /// What it is written in, as far as that is known.
+    pub(crate) fn written_in(&self) -> WrittenIn {
+        WrittenIn {
+            continued: self.continued,
+            is_markup: self.is_markup() == Some(true),
+        }
+    }
+
+    /// Whether it is HTML or XML, if that is known.
+    pub(crate) fn is_markup(&self) -> Option<bool> {
+        self.markup.map(|markup| markup != Markup::None)
     }
 
     pub(crate) fn reset(&mut self) {
@@ -156,6 +176,8 @@ impl Tokenizer {
         head.clear();
         *self = Self {
             head,
+            markup: self.is_plain.then_some(Markup::None),
+            is_plain: self.is_plain,
             ..Self::default()
         };
     }
@@ -174,17 +196,16 @@ impl Tokenizer {
         self.take(bytes, sink);
     }
 
-    /// Ends the text, and says how many bytes were a part of a character and not its first. What
-    /// comes next is another text.
-    pub(crate) fn finish(&mut self, sink: &mut impl Sink) -> u64 {
+    /// Ends the text, and says what it was written in. What comes next is another text.
+    pub(crate) fn finish(&mut self, sink: &mut impl Sink) -> WrittenIn {
         if self.markup.is_none() {
             self.begin(sink);
         }
         self.end_wide(sink);
         sink.end_word();
-        let continued = self.continued;
+        let written_in = self.written_in();
         self.reset();
-        continued
+        written_in
     }
 
     /// The beginning is known.

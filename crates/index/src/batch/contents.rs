@@ -298,8 +298,7 @@ impl<'a> Contents<'a> {
                 level: digest.signature.level,
                 chunk_runs: digest.chunks.0.len() as u64,
                 chunks: digest.chunks.0.iter().map(|run| run.count).sum(),
-                fingerprints: u32::try_from(digest.signature.fingerprints.len())
-                    .unwrap_or(u32::MAX),
+                fingerprints: u32::try_from(digest.posted().count()).unwrap_or(u32::MAX),
                 files: counted(gained.files)?,
                 uses: counted(gained.uses)?,
                 look: seen.look,

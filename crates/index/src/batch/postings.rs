@@ -4,14 +4,14 @@
 //! limit have, with their number. A small batch looks up just the keys it touches: those of new
 //! contents gain, those of dead contents lose. A large one would look up millions, so it only
 //! notes that the set is out of date; the next small batch, or the merge that ends a bulk load,
-//! counts all keys in one pass over the sorted postings (about 10 ns each). Of a dead text that
-//! has more postings than its signature has fingerprints, each key of the set is looked up. An
+//! counts all keys in one pass over the sorted postings (about 10 ns each). Of a dead content
+//! that has more postings than its signature has fingerprints, each key of the set is looked up. An
 //! index with no more contents than the limit has no boilerplate, and nothing is counted.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use resemble_core::{ContentId, Digest, Fingerprint, Signature};
+use resemble_core::{ContentId, Digest, Signature};
 
 use super::contents::Settled;
 use super::{Refusal, Writing};
@@ -43,13 +43,7 @@ impl New {
         let mut fingerprints = Vec::new();
         for (id, digest) in fresh {
             chunks.extend(posted(&digest.chunks).map(|key| (key, id.0)));
-            fingerprints.extend(
-                digest
-                    .signature
-                    .fingerprints
-                    .iter()
-                    .map(|print| (print.0, id.0)),
-            );
+            fingerprints.extend(digest.posted().map(|print| (print.0, id.0)));
         }
         for postings in [&mut chunks, &mut fingerprints] {
             postings.sort_unstable();
@@ -392,11 +386,11 @@ fn is_denser(writing: &Writing<'_>, content: ContentId, kept: &Signature) -> Res
 }
 
 /// The fingerprints of a killed content that its signature has not, among those that are
-/// boilerplate.
+/// boilerplate: the dense ones of a text, and by what it is found besides.
 fn denser_than(
     writing: &Writing<'_>,
     content: ContentId,
-    level: u8,
+    signature: &[u64],
     known: &HashMap<u64, u32>,
 ) -> Result<Vec<u64>, Fault> {
     let is_in =
@@ -405,9 +399,9 @@ fn denser_than(
     let Some(table) = segment.and_then(|segment| segment.table(PostingKind::Fingerprint)) else {
         return Ok(Vec::new());
     };
-    let sparse = |key: u64| Fingerprint(key).level() >= level;
+    let signature: HashSet<u64> = signature.iter().copied().collect();
     let mut found = Vec::new();
-    for &key in known.keys().filter(|&&key| !sparse(key)) {
+    for &key in known.keys().filter(|key| !signature.contains(key)) {
         if has(table, (key, content.0))? {
             found.push(key);
         }
@@ -428,7 +422,7 @@ fn forget(
     let mut fingerprints: Vec<_> = signature.fingerprints.iter().map(|print| print.0).collect();
     if is_denser(writing, content, &signature)? {
         let known = counts.of_mut(PostingKind::Fingerprint);
-        let denser = denser_than(writing, content, signature.level, known)?;
+        let denser = denser_than(writing, content, &fingerprints, known)?;
         fingerprints.extend(denser);
     }
     for (kind, keys) in [

@@ -54,6 +54,7 @@ pub(crate) fn digest(name: u64, chunks: &[u32], fingerprints: &[u64]) -> Digest 
             fingerprints: distinct.into_iter().map(Fingerprint).collect(),
             repeats: name.is_multiple_of(3).then_some(Repeats(name as u8)),
         },
+        besides: Vec::new(),
         words: name
             .is_multiple_of(2)
             .then_some(WordsDigest([name as u8; 16])),

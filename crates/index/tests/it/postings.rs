@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use resemble_core::{ChunkRun, ContentId, Fingerprint, Params};
+use resemble_core::{ChunkRun, ContentId, ContentKind, Fingerprint, Params};
 use resemble_index::{Change, Index, MergeWork, Options, PostingKind, Snapshot};
 
 use crate::made::{chunk_key, digest, memory, open, posting_rows, read, sound};
@@ -290,7 +290,8 @@ fn a_bulk_load_answers_at_once_and_counts_at_its_end() {
     assert_eq!(snapshot.boilerplate_limit(), 1200);
 }
 
-/// Of a large text more is posted than is kept as its signature: who goes takes all of it along.
+/// Of a large text more is posted than is kept as its signature, and of data its words besides: who
+/// goes takes all of it along.
 #[test]
 fn what_goes_is_counted_no_more_however_dense_its_postings_are() {
     let options = Options {
@@ -318,8 +319,22 @@ fn what_goes_is_counted_no_more_however_dense_its_postings_are() {
             let mut prints: Vec<u64> = of_common.collect();
             prints.extend((0..random.below(200)).map(|_| sample()));
             contents += 1;
-            let mut digest = digest(contents, &[name as u32], &prints);
-            digest.signature.level = 3;
+            let digest = if contents % 2 == 0 {
+                let mut text = digest(contents, &[name as u32], &prints);
+                text.signature.level = 3;
+                text
+            } else {
+                // Data: all that is no window are its words.
+                let level = Params::default().sampling.least_level;
+                let (windows, words): (Vec<u64>, Vec<u64>) = prints
+                    .iter()
+                    .partition(|&&print| print % 2 == 0 && Fingerprint(print).level() >= level);
+                let mut data = digest(contents, &[name as u32], &windows);
+                data.kind = ContentKind::Data;
+                data.signature.level = level;
+                data.besides = words.into_iter().map(Fingerprint).collect();
+                data
+            };
             live.insert(name, prints);
             changes.push(read(format!("/{name}"), name + 1, digest));
         }

@@ -119,6 +119,9 @@ pub struct WireDigest {
     pub level: u8,
     /// Base64 of the fingerprints, 4 bytes each.
     pub fingerprints: String,
+    /// Base64 of the fingerprints by which it is found besides, 4 bytes each.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub besides: String,
     /// The digest of its words, 32 hex digits, if it is a text of enough words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
@@ -160,19 +163,20 @@ impl From<&Digest> for WireDigest {
             runs.extend_from_slice(&run.count.to_le_bytes());
             runs.push(if run.constant { CONSTANT } else { 0 });
         }
-        let fingerprints: Vec<u8> = digest
-            .signature
-            .fingerprints
-            .iter()
-            .flat_map(|fingerprint| fingerprint.0.to_le_bytes().into_iter().take(FINGERPRINT))
-            .collect();
+        let packed = |fingerprints: &[Fingerprint]| {
+            let bytes = fingerprints
+                .iter()
+                .flat_map(|fingerprint| fingerprint.0.to_le_bytes().into_iter().take(FINGERPRINT));
+            BASE64.encode(bytes.collect::<Vec<u8>>())
+        };
         Self {
             content: digest.content.to_string(),
             size: digest.size.get(),
             kind: digest.kind,
             chunks: BASE64.encode(runs),
             level: digest.signature.level,
-            fingerprints: BASE64.encode(fingerprints),
+            fingerprints: packed(&digest.signature.fingerprints),
+            besides: packed(&digest.besides),
             repeats: digest.signature.repeats.map(|repeats| repeats.0),
             words: digest.words.map(|words| words.to_string()),
         }
@@ -201,6 +205,7 @@ impl WireDigest {
                 fingerprints: fingerprints(&wire.fingerprints, wire.level)?,
                 repeats: wire.repeats.map(Repeats),
             },
+            besides: fingerprints(&wire.besides, Fingerprint::BASE_LEVEL)?,
             words: wire
                 .words
                 .as_ref()
@@ -324,6 +329,7 @@ mod tests {
                 fingerprints: fingerprints.iter().map(|f| Fingerprint(*f)).collect(),
                 repeats: Some(Repeats(level)),
             },
+            besides: Vec::new(),
             words: None,
         }
     }
@@ -385,7 +391,7 @@ mod tests {
         };
         let mut wire = WireParams::from(&params);
         assert_eq!(Params::try_from(&wire), Ok(params));
-        wire.id = wire.id.replace(".v7", ".v9");
+        wire.id = wire.id.replace(".v8", ".v9");
         assert_eq!(Params::try_from(&wire), Err(BadParams(wire.id.clone())));
     }
 
@@ -397,11 +403,13 @@ mod tests {
                 0..40,
             ),
             fingerprints in proptest::collection::hash_set(0u64..1 << 29, 0..200),
+            besides in proptest::collection::hash_set(0u64..1 << 29, 0..20),
             words: Option<[u8; 16]>,
         ) {
             let fingerprints: Vec<u64> = fingerprints.into_iter().collect();
             let mut digest = digest(runs, &fingerprints, 3);
             digest.words = words.map(WordsDigest);
+            digest.besides = besides.into_iter().map(Fingerprint).collect();
             prop_assert_eq!(Digest::try_from(&WireDigest::from(&digest)), Ok(digest));
         }
 
@@ -413,6 +421,7 @@ mod tests {
                 kind: ContentKind::Text,
                 chunks,
                 level: 3,
+                besides: fingerprints.clone(),
                 fingerprints,
                 words: None,
                 repeats: None,

@@ -1,16 +1,21 @@
 //! A cheap bound: thousands share a phrase with a file, few share the file.
 
-use resemble_core::similarity::Sketch;
-use resemble_core::{ByteLen, Relation, Score};
+use resemble_core::similarity::proof::are_text_and_data;
+use resemble_core::{ByteLen, ContentKind, Relation, Score};
 use resemble_index::ContentRow;
 use resemble_proto::message::FindOptions;
 
+use super::Payload;
 use crate::nominate::evidence::Nominee;
 
 /// What a nominee's common pieces can come to at most.
 pub(super) struct NomineeBound {
-    /// Distinct fingerprints of the subject at each level: `at_least[k]` have level ≥ k.
+    kind: ContentKind,
+    /// Distinct fingerprints of the subject at each level: `at_least[k]` have level ≥ k. Of data
+    /// these are windows.
     at_least: [u32; 64],
+    /// How many it is found by in all.
+    posted: u32,
     level: u8,
     size: ByteLen,
     /// Bytes of the subject's longest chunk.
@@ -30,9 +35,17 @@ const MOST_PER_WINDOW: f64 = 8.0;
 const FEW: f64 = 4.0;
 
 impl NomineeBound {
-    pub(super) fn new(sketch: &Sketch<'_>, options: &FindOptions, template: usize) -> Self {
+    pub(super) fn new(
+        (payload, kind): (&Payload<'_>, ContentKind),
+        options: &FindOptions,
+        template: usize,
+    ) -> Self {
+        let sketch = payload.sketch();
+        let samples = &sketch.signature.fingerprints;
+        let besides = payload.besides.iter();
+        let besides = besides.filter(|_| kind == ContentKind::Text);
         let mut at_least = [0; 64];
-        for fingerprint in &sketch.signature.fingerprints {
+        for fingerprint in samples.iter().chain(besides) {
             for count in &mut at_least[..=usize::from(fingerprint.level()).min(63)] {
                 *count += 1;
             }
@@ -45,7 +58,9 @@ impl NomineeBound {
         };
         let longest_chunk = sketch.chunks.0.iter().map(|run| run.len).max().unwrap_or(0);
         Self {
+            kind,
             at_least,
+            posted: (samples.len() + payload.besides.len()) as u32,
             level: sketch.signature.level,
             size: sketch.size,
             longest_chunk: f64::from(longest_chunk),
@@ -62,8 +77,13 @@ impl NomineeBound {
         if common.chunks > 0 && (chunks / smaller >= self.least || self.template > 0) {
             return true;
         }
-        if common.fingerprints == 0 {
+        let samples = common.fingerprints + nominee.besides_in(self.kind, row.kind);
+        if samples == 0 {
             return common.chunks > 0 && self.least <= 0.0;
+        }
+        // Of data a row does not tell how many of its samples are windows, and how many are words.
+        if row.kind == ContentKind::Data || are_text_and_data(self.kind, row.kind) {
+            return samples >= 2 || f64::from(self.posted.min(row.fingerprints)) <= FEW;
         }
         let level = self.level.max(row.level);
         let a = f64::from(self.at_least[usize::from(level).min(63)]);
@@ -71,7 +91,7 @@ impl NomineeBound {
         let b = f64::from(fingerprints) / 2f64.powi(i32::from(level - row.level));
         let fewer = a.min(b).max(1.0);
         // One fingerprint is a phrase, unless the smaller of both has few: then it is a quotation.
-        let is_enough = common.fingerprints >= 2 || fewer <= FEW;
-        is_enough && f64::from(common.fingerprints) / fewer >= self.least
+        let is_enough = samples >= 2 || fewer <= FEW;
+        is_enough && f64::from(samples) / fewer >= self.least
     }
 }

@@ -147,14 +147,15 @@ impl Search<'_> {
         let dense = self.dense(rendition, digest)?;
         let payload = Payload::of(dense.as_ref().unwrap_or(digest), snapshot);
         let posted = payload.sketch();
-        let bound = NomineeBound::new(&posted, self.options, snapshot.templates().fingerprints());
+        let subject = (&payload, digest.kind);
+        let bound = NomineeBound::new(subject, self.options, snapshot.templates().fingerprints());
         let Nominees {
             all: mut nominees,
             counts,
             windows,
         } = nominated(
             snapshot,
-            &posted,
+            &payload,
             digest,
             self.scoped,
             self.quoted_at(digest),
@@ -246,7 +247,9 @@ impl Search<'_> {
             let is_equal = row.digest == digest.content;
             let same = is_equal || same_words(row.words, digest.words);
             // Of the two wholes one alone says little: what it comes to is decided with the other.
-            let passage = Some(nominee.passage).filter(|passage| passage.is_rare());
+            let is_in_words = [digest.kind, row.kind].contains(&ContentKind::Text);
+            let passage = nominee.passage;
+            let passage = (is_in_words && passage.is_rare()).then_some(passage);
             let could_pass = passage.is_some() || bound.could_pass(nominee, &row);
             if !same && !rendition.is_whole() && !could_pass {
                 continue;
@@ -269,7 +272,7 @@ impl Search<'_> {
     /// The digest with all samples that have posting lists, if the index has kept fewer of them
     /// and the content can be read: of a document's text it has not.
     fn dense(&mut self, rendition: Rendition, digest: &Digest) -> Result<Option<Digest>, AskError> {
-        if digest.kind != ContentKind::Text || rendition != Rendition::Own {
+        if !digest.kind.has_lines() || rendition != Rendition::Own {
             return Ok(None);
         }
         let Some(id) = self.snapshot.content_by_digest(&digest.content)? else {
@@ -277,14 +280,16 @@ impl Search<'_> {
         };
         let row = self.snapshot.content(id)?;
         let posted = row.map_or(0, |row| row.fingerprints as usize);
-        if posted <= digest.signature.fingerprints.len() {
+        if posted <= digest.posted().count() {
             return Ok(None);
         }
         let Some(bytes) = self.prover.subject_bytes(rendition, digest)? else {
             return Ok(None);
         };
+        let (signature, besides) = words::sample(bytes, &self.snapshot.params().posted);
         Ok(Some(Digest {
-            signature: words::sample(bytes, &self.snapshot.params().posted),
+            signature: signature.unwrap_or_else(|| digest.signature.clone()),
+            besides,
             ..digest.clone()
         }))
     }

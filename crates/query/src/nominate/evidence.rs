@@ -32,8 +32,19 @@ pub(crate) struct Nominee {
     pub(crate) content: ContentId,
     /// What both have in common. How rare that is is told of a subject that is no text.
     pub(crate) common: Common,
+    /// How many of the samples by which the subject is found besides.
+    pub(crate) besides: u32,
     /// What it may have of one place of the subject, if that was asked for.
     pub(crate) passage: Passage,
+}
+
+impl Nominee {
+    /// [`Self::besides`], as far as it is evidence: two contents of which neither is a text are
+    /// known by their windows alone.
+    pub(crate) fn besides_in(&self, kind: ContentKind, other: ContentKind) -> u32 {
+        let is_text = kind == ContentKind::Text || other == ContentKind::Text;
+        if is_text { self.besides } else { 0 }
+    }
 }
 
 /// What is kept of a content to compare it, without what is template.
@@ -388,16 +399,22 @@ pub(crate) fn fingerprint_keys(sketch: &Sketch<'_>) -> Vec<u64> {
 /// The most samples of a subject that are looked up: of a text, all up to some 1.5 MB.
 pub(crate) const LOOKED_UP: SamplingParams = SamplingParams::at(0, 1 << 14);
 
-/// What is told of the nominees besides how many pieces they have in common with the subject.
+/// What a subject is found by.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Told {
-    /// Nothing.
-    Counts,
-    /// Those that have little of the subject are among them, by the subject's samples of this level
-    /// or a greater one.
-    PassagesAt(u8),
-    /// How rare what they have is. The subject is no text, and this content.
-    Rarity(Option<ContentId>),
+pub(crate) struct FoundBy<'a> {
+    pub(crate) sketch: Sketch<'a>,
+    /// [`Digest::besides`].
+    pub(crate) besides: &'a [Fingerprint],
+}
+
+/// What is told of the nominees besides how many pieces they have in common with the subject.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// Those that have little of the subject's words are among them, by the samples of these of
+    /// this level or a greater one.
+    pub(crate) passages_at: Option<u8>,
+    /// How rare the windows and chunks are that they have; the subject is no text.
+    pub(crate) windows: Option<SubjectWindows>,
 }
 
 /// What has something in common with a subject.
@@ -413,26 +430,37 @@ pub(crate) struct Nominees {
 /// All contents (of `scoped`, if given) that have something in common with the subject.
 pub(crate) fn nominate(
     snapshot: &Snapshot,
-    subject: &Sketch<'_>,
+    FoundBy { sketch, besides }: FoundBy<'_>,
     scoped: Option<&ScopedFiles>,
     told: Told,
 ) -> Result<Nominees, ReadError> {
     let limit = snapshot.boilerplate_limit();
     let mut counts = Counts::new(limit);
+    let subject = &sketch;
     let looked_up = subject.signature.thinned(&LOOKED_UP);
-    let samples = fingerprint_keys(&Sketch {
-        signature: &looked_up,
-        ..*subject
+    let besides = Signature {
+        level: Fingerprint::BASE_LEVEL,
+        fingerprints: besides.to_vec(),
+        repeats: None,
+    };
+    let besides = besides.thinned(&LOOKED_UP);
+    let keys = |signature| {
+        fingerprint_keys(&Sketch {
+            signature,
+            ..sketch
+        })
+    };
+    let samples = keys(&looked_up);
+    let Told {
+        passages_at,
+        mut windows,
+    } = told;
+    let mut rare = passages_at.map(|level| {
+        // No window is a passage.
+        let of_text = looked_up.at_level(level).filter(|_| windows.is_none());
+        let samples: Vec<Fingerprint> = of_text.chain(besides.at_level(level)).collect();
+        RareSamples::of(&samples, limit)
     });
-    let (mut rare, mut windows) = (None, None);
-    match told {
-        Told::Counts => {}
-        Told::PassagesAt(level) => {
-            let samples: Vec<Fingerprint> = looked_up.at_level(level).collect();
-            rare = Some(RareSamples::of(&samples, limit));
-        }
-        Told::Rarity(own) => windows = Some(SubjectWindows::of(own, limit)),
-    }
     let files = (snapshot, scoped);
     let kind = PostingKind::Fingerprint;
     let mut by_fingerprint = hits(files, kind, &samples, &mut counts, &mut |key, contents| {
@@ -441,6 +469,14 @@ pub(crate) fn nominate(
         }
         if let Some(windows) = &mut windows {
             windows.note(kind, key, contents);
+        }
+    })?;
+    // How common these are is of no account: nothing is estimated by them.
+    let mut no_counts = Counts::new(limit);
+    let keys = keys(&besides);
+    let by_besides = hits(files, kind, &keys, &mut no_counts, &mut |key, contents| {
+        if let Some(rare) = &mut rare {
+            rare.note(key, contents);
         }
     })?;
     let passages = rare.map(RareSamples::passages).unwrap_or_default();
@@ -471,18 +507,15 @@ pub(crate) fn nominate(
     let rarities = windows.as_mut().map(SubjectWindows::take_common);
     let rarities = rarities.unwrap_or_default();
     let mut nominees: Vec<Nominee> = Vec::new();
-    let (mut left, mut right) = (by_fingerprint.iter().peekable(), by_chunk.iter().peekable());
+    let mut by = [by_fingerprint, by_chunk, by_besides].map(|hits| hits.into_iter().peekable());
     let mut passages = passages.iter().peekable();
     let mut rarities = rarities.iter().peekable();
-    loop {
-        let content = match (left.peek(), right.peek()) {
-            (Some(a), Some(b)) => a.0.min(b.0),
-            (Some(a), None) => a.0,
-            (None, Some(b)) => b.0,
-            (None, None) => break,
-        };
-        let fingerprints = left.next_if(|hit| hit.0 == content).map_or(0, |hit| hit.1);
-        let chunks = right.next_if(|hit| hit.0 == content).map_or(0, |hit| hit.1);
+    while let Some(content) = by.iter_mut().filter_map(|hits| Some(hits.peek()?.0)).min() {
+        let hit = by.each_mut().map(|hits| {
+            let hit = hits.next_if(|hit| hit.0 == content);
+            hit.map_or(0, |hit| hit.1)
+        });
+        let [fingerprints, chunks, besides] = hit;
         while passages.next_if(|found| found.0 < content).is_some() {}
         let passage = passages.next_if(|found| found.0 == content);
         while rarities.next_if(|found| found.0 < content).is_some() {}
@@ -494,6 +527,7 @@ pub(crate) fn nominate(
                 chunks,
                 ..rarity.map_or(Common::NONE, |found| found.1)
             },
+            besides,
             passage: passage.map_or_else(Passage::default, |found| found.1),
         });
     }
@@ -538,11 +572,14 @@ pub(crate) fn sharing(
     digest: &Digest,
 ) -> Result<BTreeSet<ContentId>, ReadError> {
     let sketch = digest.sketch();
+    let mut posted: Vec<u64> = digest.posted().map(|sample| sample.0).collect();
+    posted.sort_unstable();
+    posted.dedup();
     let mut found: BTreeSet<ContentId> = BTreeSet::new();
     found.extend(snapshot.content_by_digest(&digest.content)?);
     for (kind, keys) in [
         (PostingKind::Chunk, chunk_keys(&sketch)),
-        (PostingKind::Fingerprint, fingerprint_keys(&sketch)),
+        (PostingKind::Fingerprint, posted),
     ] {
         snapshot.postings(kind, &keys, &mut |_, contents| found.extend(contents))?;
     }

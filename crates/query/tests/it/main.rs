@@ -17,6 +17,7 @@ mod kept_listings;
 mod kinship;
 mod large_families;
 mod local;
+mod markup;
 mod members;
 mod one_figure;
 mod parts;

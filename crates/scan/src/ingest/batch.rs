@@ -92,7 +92,7 @@ impl Batch {
             ..
         } = &change
         {
-            let (chunks, prints) = (digest.chunks.0.len(), digest.signature.fingerprints.len());
+            let (chunks, prints) = (digest.chunks.0.len(), digest.posted().count());
             self.weight += chunks * 32 + prints * 8;
             self.postings += (chunks + prints) as u64;
             self.contents.push(digest.content);
@@ -111,8 +111,7 @@ impl Batch {
             self.weight += parts.len() * CHANGE;
             for part in parts {
                 if let Some(ContentRef::New(digest)) = &part.content {
-                    let (chunks, prints) =
-                        (digest.chunks.0.len(), digest.signature.fingerprints.len());
+                    let (chunks, prints) = (digest.chunks.0.len(), digest.posted().count());
                     self.weight += chunks * 32 + prints * 8;
                     self.postings += (chunks + prints) as u64;
                 }

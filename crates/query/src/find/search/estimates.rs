@@ -2,7 +2,7 @@
 //! file, and nothing of it depends on another pair, so two threads share the work.
 
 use resemble_core::similarity::discount::Rarity;
-use resemble_core::similarity::proof::unit_of;
+use resemble_core::similarity::proof::{are_text_and_data, unit_of};
 use resemble_core::similarity::{self, Boilerplate, Prepared, Sketch};
 use resemble_core::{ByteLen, ContentKind, Digest, Fingerprint, Measures, Relation, Score};
 use resemble_index::ContentRow;
@@ -217,8 +217,12 @@ impl Search<'_> {
     }
 
     /// Whether the true share of an estimated pair may be enough for a row. Samples that are
-    /// boilerplate have no part in the estimate, and none in its interval.
+    /// boilerplate have no part in the estimate, and none in its interval. Those of a text and of
+    /// data are of two sorts: they say nothing of what both share.
     fn could_pass(&self, pair: &ContentPair<'_>, b: &Sketch<'_>, estimate: &Measures) -> bool {
+        if are_text_and_data(pair.digest.kind, pair.row.kind) {
+            return true;
+        }
         let least = self.options.min.score();
         let least = least.map_or(Relation::PARTLY, Score::get);
         let a = pair.sketch;

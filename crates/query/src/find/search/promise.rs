@@ -105,7 +105,11 @@ impl<'a> ListingPromise<'a> {
         if most_words(kept, of_other, other.repeats) < Relation::MOSTLY {
             return false;
         }
+        // By what else it is found its row counts as well.
         let all = f64::from(row.fingerprints) / 2f64.powi(i32::from(posted_level - row.level));
+        let of_kept = other.fingerprints.len() as f64;
+        let sparser = i32::from(posted_level) - i32::from(other.level);
+        let all = all.min(of_kept / 2f64.powi(sparser));
         let mut most = most_share(posted, all);
         if self.has_boilerplate {
             let is_common = |sample| Boilerplate::fingerprint(self.counts, sample);
@@ -149,7 +153,8 @@ mod tests {
 
     /// All samples of a text that have posting lists.
     fn posted(text: &str) -> Signature {
-        sampled::sample(text.as_bytes(), &Params::default().posted)
+        let (signature, _) = sampled::sample(text.as_bytes(), &Params::default().posted);
+        signature.expect("a text")
     }
 
     /// Whether the second text may be listed of the first. More contents than the limit have the

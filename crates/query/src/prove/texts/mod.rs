@@ -35,7 +35,7 @@ use crate::ask::AskError;
 use crate::nominate::evidence::{CHUNK, Kept};
 use crate::nominate::families::{LARGE, NEIGHBOURS};
 use crate::parallel::{in_parallel, ordered, threads};
-use crate::prove::contents::{ContentReader, WantedContent};
+use crate::prove::contents::{ContentReader, WantedOfKind};
 use crate::prove::many::DraftPair;
 
 mod shared;
@@ -67,6 +67,8 @@ pub(crate) struct Texts {
     decoded: Vec<Option<ByteLen>>,
     /// The rows of those that are tables.
     tables: Vec<Option<Vec<u64>>>,
+    /// The places of data, of which all words were read, those of markup among them.
+    data: BitSet,
     /// Those of fewer than [`SMALL`] shingles.
     small: BitSet,
     shared: SharedShingles,
@@ -80,18 +82,18 @@ pub(crate) struct Texts {
 
 impl Texts {
     /// Reads these contents, of which those that are `None` are no texts or need not be read, and
-    /// decodes those in other encodings, if so asked. What more than `limit` texts have is no
-    /// evidence.
+    /// decodes those in other encodings, if so asked. Data among them is to be found by its words.
+    /// What more than `limit` texts have is no evidence.
     pub(crate) fn read(
         reader: ContentReader<'_>,
-        wanted: &[Option<WantedContent>],
+        wanted: &[Option<WantedOfKind>],
         decodes: bool,
         limit: u32,
     ) -> Result<Self, AskError> {
-        let bytes: ByteLen = wanted.iter().flatten().map(|wanted| wanted.size).sum();
+        let bytes: ByteLen = wanted.iter().flatten().map(|(wanted, _)| wanted.size).sum();
         let seen = SeenShingles::for_bytes(bytes.0);
         let read = |place: usize, cutter: &mut TextCutter| {
-            let Some(wanted) = &wanted[place] else {
+            let Some((wanted, kind)) = &wanted[place] else {
                 return Ok::<_, AskError>((None, (None, None, None)));
             };
             Ok(match reader.read(wanted)? {
@@ -100,6 +102,11 @@ impl Texts {
                     let text = decoded.as_ref().map_or(&bytes[..], String::as_bytes);
                     let payload = reader.snapshot.templates().payload(text);
                     let size = decoded.is_some().then_some(ByteLen(payload.len() as u64));
+                    if *kind == ContentKind::Data && size.is_none() {
+                        let text = cutter.read_data(&payload);
+                        text.iter().for_each(|text| seen.note(text.shingles()));
+                        return Ok((text, (None, None, None)));
+                    }
                     let text = cutter.read(&payload);
                     seen.note(text.shingles());
                     (Some(text), (size, rows_of(&payload), None))
@@ -135,15 +142,24 @@ impl Texts {
                 small.insert(place);
             }
         }
+        let mut data = BitSet::default();
+        for (place, wanted) in (0u32..).zip(wanted) {
+            let is_data = wanted.is_some_and(|(_, kind)| kind == ContentKind::Data);
+            if is_data && decoded[place as usize].is_none() {
+                data.insert(place);
+            }
+        }
         let large = families.of_more_than(LARGE).into_iter();
         let mut in_large_families = BitSet::default();
         large
             .flat_map(|(_, members)| members)
+            .filter(|&place| !data.has(place))
             .for_each(|place| in_large_families.insert(place));
         Ok(Self {
             by_place: texts,
             decoded,
             tables,
+            data,
             small,
             shared,
             in_large_families,
@@ -154,7 +170,13 @@ impl Texts {
 
     /// Whether the content at a place is a text that was read.
     pub(crate) fn has(&self, place: usize) -> bool {
-        self.by_place.get(place).is_some_and(Option::is_some)
+        self.by_place.get(place).is_some_and(Option::is_some) && !self.is_data(place)
+    }
+
+    /// Whether what is at a place is data: it has its words here to be found by texts, and what
+    /// they share is told by reading both for one another.
+    pub(crate) fn is_data(&self, place: usize) -> bool {
+        self.data.has(place as u32)
     }
 
     /// Whether the texts at these places are tables: what these have in common is told by reading
@@ -227,7 +249,9 @@ impl Texts {
                     let Some(other) = &self.by_place[b] else {
                         continue;
                     };
-                    if !worth_a_look(one, other, common) {
+                    // Of data windows tell what they have of each other.
+                    let are_data = self.is_data(a) && self.is_data(b);
+                    if are_data || !worth_a_look(one, other, common) {
                         continue;
                     }
                     stop.go_on()?;
