@@ -113,7 +113,7 @@ pub struct Digest {
     pub signature: Signature,
     /// Fingerprints that have posting lists besides. By these it is found, and nothing is estimated
     /// by them: of data, and of texts that are mostly markup, the shingles of all words, tags
-    /// among them.
+    /// among them; of texts in letters of several bytes more of their shingles.
     pub besides: Vec<Fingerprint>,
     /// Its words, if it is a text of enough of them: [`Shingled::words`](crate::words::Shingled).
     pub words: Option<WordsDigest>,

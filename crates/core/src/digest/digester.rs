@@ -40,6 +40,8 @@ pub struct Digester {
     /// Samples of shingles, as many as have posting lists: the signature, if it is a text.
     texts: Sampler,
     posted: SamplingParams,
+    /// More samples of shingles in letters of several bytes.
+    more: Sampler,
     /// Words and shingles of HTML and XML with all tags, as long as that may be most of it.
     plain: Shingler,
     tags: Sampler,
@@ -126,6 +128,7 @@ impl Digester {
             encoded: Sampler::new(&params.sampling),
             texts: Sampler::new(&params.posted.of_any_text()),
             posted: params.posted,
+            more: Sampler::new(&params.posted.of_any_text()),
             plain: Shingler::plain(),
             tags: Sampler::new(&params.posted.of_any_text()),
             code: CodeSampler::new(params),
@@ -229,6 +232,7 @@ impl Digester {
         self.joined.reset();
         self.encoded.reset();
         self.texts.reset();
+        self.more.reset();
         self.plain.reset();
         self.tags.reset();
         self.code.reset();
@@ -306,9 +310,13 @@ impl Digester {
             return;
         }
         let Self {
-            shingler, texts, ..
+            shingler,
+            texts,
+            more,
+            ..
         } = self;
         shingler.update(bytes, &mut |sample| texts.push(sample));
+        shingler.besides().for_each(|sample| more.push(sample));
         if !self.whole && self.shingler.may_be_mostly_markup() {
             self.all_words(bytes);
         }
@@ -318,14 +326,20 @@ impl Digester {
     fn all_words(&mut self, bytes: &[u8]) {
         let Self { plain, tags, .. } = self;
         plain.update(bytes, &mut |sample| tags.push(sample));
+        plain.besides().for_each(drop);
     }
 
     /// Samples what the last words make.
     fn finish_words(&mut self) -> Shingled {
         let Self {
-            shingler, texts, ..
+            shingler,
+            texts,
+            more,
+            ..
         } = self;
-        shingler.finish(&mut |sample| texts.push(sample))
+        let shingled = shingler.finish(&mut |sample| texts.push(sample));
+        shingler.besides().for_each(|sample| more.push(sample));
+        shingled
     }
 
     /// What the content is and the samples of that: shingles of a text, windows of anything else,
@@ -358,7 +372,8 @@ impl Digester {
             plain.finish(&mut |sample| tags.push(sample));
             tags.take().thinned(&posted)
         });
-        let mut besides = shingled.besides(&shingles, with_tags);
+        let more = self.more.take().thinned(&posted);
+        let mut besides = shingled.besides(&shingles, more, with_tags);
         let is_text = shingled.is_text || !self.texts.samples();
         let signature = if is_text {
             shingles

@@ -1,5 +1,7 @@
 //! The one pass against doing each thing on its own.
 
+use std::collections::HashSet;
+
 use md5::{Digest as _, Md5};
 use proptest::prelude::*;
 
@@ -54,8 +56,12 @@ fn plainly(bytes: &[u8], params: &Params) -> Digest {
             texts.push(sample);
             all.push(sample);
         };
+        // What the first pass found besides is forgotten.
+        shingler.reset();
         shingler.update(bytes, &mut push);
         shingler.finish(&mut push);
+        let mut more = Sampler::new(&params.posted.of_text(shingled.continued));
+        shingler.besides().for_each(|sample| more.push(sample));
         if shingled.is_mostly_markup {
             let mut tags = Sampler::new(&params.posted.of_text(shingled.continued));
             let mut plain = Shingler::plain();
@@ -66,6 +72,7 @@ fn plainly(bytes: &[u8], params: &Params) -> Digest {
             besides = texts.clone().take().fingerprints;
         }
         if shingled.is_text {
+            besides.splice(0..0, more.take().fingerprints);
             (sampler, words) = (texts, shingled.words);
             repeats = all.take_text().repeats;
         } else {
@@ -73,7 +80,8 @@ fn plainly(bytes: &[u8], params: &Params) -> Digest {
         }
     }
     let known = sampler.clone().take().fingerprints;
-    besides.retain(|sample| !known.contains(sample));
+    let mut known: HashSet<Fingerprint> = known.into_iter().collect();
+    besides.retain(|&sample| known.insert(sample));
     Digest {
         content: content::digest(bytes),
         size: ByteLen(bytes.len() as u64),

@@ -9,6 +9,12 @@ use crate::words::Short;
 /// of encoded data or an identifier made by a program.
 const COUNTED: u64 = 16;
 
+/// A shingle is sampled once more for so many bytes that only continue letters of its last word,
+/// and at most so often more. A Russian word has some six such bytes, a Georgian one twelve, and a
+/// character of Chinese two.
+const CONTINUED: u8 = 5;
+const MOST_MORE: u8 = 3;
+
 /// Hashes letters to words and words to shingles.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Folding {
@@ -18,6 +24,8 @@ pub(crate) struct Folding {
     bytes: usize,
     /// Letters of the word under way.
     letters: u64,
+    /// Bytes of UTF-8 that only continue these.
+    continued: u8,
     pub(super) chain: ShingleChain,
     /// The letters of all words so far, of each at most [`COUNTED`].
     pub(super) length: u64,
@@ -37,6 +45,8 @@ impl Folding {
             }
             // Apart from letters of ASCII that have these bytes.
             self.byte(0xff);
+            let continued = 1 + u8::from(letter > 0x7ff) + u8::from(letter > 0xffff);
+            self.continued = self.continued.saturating_add(continued);
         }
         self.letters += 1;
     }
@@ -64,6 +74,16 @@ impl Folding {
         self.add(word)
     }
 
+    /// How often the shingle that ends with the word under way is sampled besides, each time by
+    /// another hash.
+    ///
+    /// A letter beyond ASCII has two bytes and more, so 500 bytes have half as many words, and of
+    /// these as many samples are wanted. Which letters a shingle has is told by its last word.
+    #[inline]
+    pub(super) fn times_more(&self) -> u8 {
+        (self.continued / CONTINUED).min(MOST_MORE)
+    }
+
     /// Ends the word, if there is one: its hash.
     #[inline]
     pub(super) fn take_word(&mut self) -> Option<u64> {
@@ -73,7 +93,7 @@ impl Folding {
         let word = fold(self.word, self.sixteen);
         self.length += self.letters.min(COUNTED);
         (self.word, self.sixteen, self.bytes) = (0, 0, 0);
-        self.letters = 0;
+        (self.letters, self.continued) = (0, 0);
         Some(word)
     }
 

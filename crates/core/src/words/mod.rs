@@ -26,7 +26,7 @@
 
 use std::collections::HashSet;
 
-use crate::hash::shingles::{Chosen, WINDOW, join};
+use crate::hash::shingles::{Chosen, WINDOW, fold, join};
 use crate::ids::{Fingerprint, WordsDigest};
 use crate::params::SamplingParams;
 use crate::sample::{Sampler, Signature};
@@ -70,6 +70,8 @@ pub struct Shingler {
     /// The first bytes, until the layout is known.
     head: Vec<u8>,
     layout: Option<LineLayout>,
+    /// [`Self::besides`].
+    besides: Vec<Fingerprint>,
 }
 
 /// What a [`Shingler`] knows of a whole text.
@@ -90,23 +92,26 @@ pub struct Shingled {
 }
 
 impl Shingled {
-    /// What a content is found by besides its signature: `shingles` are samples of its words, and
-    /// `with_tags` of all words, those of tags among them, if it is mostly markup.
+    /// What a content is found by besides its signature: `shingles` are samples of its words,
+    /// `more` are those of [`Shingler::besides`], and `with_tags` of all words, those of tags among
+    /// them, if it is mostly markup.
     pub(crate) fn besides(
         &self,
         shingles: &Signature,
+        more: Signature,
         with_tags: Option<Signature>,
     ) -> Vec<Fingerprint> {
-        match with_tags {
-            Some(all) if self.is_text => {
-                let known: HashSet<Fingerprint> = shingles.fingerprints.iter().copied().collect();
-                let mut besides = all.fingerprints;
-                besides.retain(|sample| !known.contains(sample));
-                besides
-            }
-            Some(all) => all.fingerprints,
-            None if self.is_text || self.is_encoded => Vec::new(),
-            None => shingles.fingerprints.clone(),
+        let with_tags = with_tags.map(|all| all.fingerprints);
+        if self.is_text {
+            let mut known: HashSet<Fingerprint> = shingles.fingerprints.iter().copied().collect();
+            let mut besides = more.fingerprints;
+            besides.extend(with_tags.unwrap_or_default());
+            besides.retain(|&sample| known.insert(sample));
+            besides
+        } else if self.is_encoded {
+            Vec::new()
+        } else {
+            with_tags.unwrap_or_else(|| shingles.fingerprints.clone())
         }
     }
 }
@@ -133,6 +138,7 @@ impl WordShare {
 struct Hashing<'a, F> {
     folding: &'a mut Folding,
     chosen: &'a mut Chosen,
+    besides: &'a mut Vec<Fingerprint>,
     sink: &'a mut F,
 }
 
@@ -155,6 +161,17 @@ impl Shingler {
 
     /// Forgets what was taken.
     pub fn reset(&mut self) {
+        self.besides.clear();
+        self.start_anew();
+    }
+
+    /// Takes what was sampled besides so far: more fingerprints of shingles in letters of several
+    /// bytes, by other hashes. A text is found by them, and nothing is estimated by them.
+    pub fn besides(&mut self) -> impl Iterator<Item = Fingerprint> + '_ {
+        self.besides.drain(..)
+    }
+
+    fn start_anew(&mut self) {
         self.tokens.reset();
         self.folding = Folding::default();
         self.taken = 0;
@@ -231,7 +248,9 @@ impl Shingler {
             rows.update(bytes, &mut |shingle| give(Some(shingle), sink));
             let mut none = |_| ();
             let (tokens, mut hashing) = self.hashing(&mut none);
-            return tokens.update(bytes, &mut hashing);
+            tokens.update(bytes, &mut hashing);
+            // A run of words that crosses a row is no sample of a table.
+            return self.besides.clear();
         }
         let (tokens, mut hashing) = self.hashing(sink);
         tokens.update(bytes, &mut hashing);
@@ -257,7 +276,9 @@ impl Shingler {
             rows.finish(&mut |shingle| give(Some(shingle), sink));
             let mut none = |_| ();
             let (tokens, mut hashing) = self.hashing(&mut none);
-            tokens.finish(&mut hashing)
+            let written_in = tokens.finish(&mut hashing);
+            self.besides.clear();
+            written_in
         } else {
             let (tokens, mut hashing) = self.hashing(sink);
             let written_in = tokens.finish(&mut hashing);
@@ -272,7 +293,7 @@ impl Shingler {
             continued: written_in.continued,
             is_encoded: self.is_encoded() == Some(true),
         };
-        self.reset();
+        self.start_anew();
         shingled
     }
 
@@ -282,11 +303,13 @@ impl Shingler {
             tokens,
             folding,
             chosen,
+            besides,
             ..
         } = self;
         let hashing = Hashing {
             folding,
             chosen,
+            besides,
             sink,
         };
         (tokens, hashing)
@@ -301,7 +324,13 @@ impl<F: FnMut(Fingerprint)> Sink for Hashing<'_, F> {
 
     #[inline]
     fn end_word(&mut self) {
-        give(self.folding.word(), self.sink);
+        let more = self.folding.times_more();
+        let shingle = self.folding.word();
+        give(shingle, self.sink);
+        if let Some(shingle) = shingle {
+            let again = (0..more).map(|time| fold(shingle, u128::from(time)));
+            self.besides.extend(again.filter_map(Fingerprint::of_hash));
+        }
     }
 
     fn ascii_word(&mut self, letters: &[u8]) {
@@ -396,18 +425,20 @@ fn is_utf8(bytes: &[u8]) -> bool {
 /// and what it is found by besides ([`Digest::besides`](crate::Digest::besides)).
 pub fn sample(bytes: &[u8], params: &SamplingParams) -> (Option<Signature>, Vec<Fingerprint>) {
     let sample = |mut shingler: Shingler| {
-        let mut sampler = Sampler::new(&params.of_any_text());
-        shingler.update(bytes, &mut |fingerprint| sampler.push(fingerprint));
-        let shingled = shingler.finish(&mut |fingerprint| sampler.push(fingerprint));
-        (sampler.take_text(), shingled)
+        let sampler = Sampler::new(&params.of_any_text());
+        let (mut all, mut more) = (sampler.clone(), sampler);
+        shingler.update(bytes, &mut |fingerprint| all.push(fingerprint));
+        let shingled = shingler.finish(&mut |fingerprint| all.push(fingerprint));
+        shingler.besides().for_each(|sample| more.push(sample));
+        (all.take_text(), more.take(), shingled)
     };
-    let (all, shingled) = sample(Shingler::new());
+    let (all, more, shingled) = sample(Shingler::new());
     let params = params.of_text(shingled.continued);
     let shingles = all.thinned(&params);
     let with_tags = shingled
         .is_mostly_markup
         .then(|| sample(Shingler::plain()).0.thinned(&params));
-    let besides = shingled.besides(&shingles, with_tags);
+    let besides = shingled.besides(&shingles, more.thinned(&params), with_tags);
     (shingled.is_text.then_some(shingles), besides)
 }
 

@@ -6,6 +6,7 @@ use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_query::find::{self, Subject, listing};
 use resemble_testutil::prose::paragraphs;
+use resemble_testutil::random::Random;
 
 use crate::scene::Scene;
 
@@ -161,4 +162,53 @@ fn a_relation_needs_no_passage() {
     let scene = scene(&[("a", source.clone()), ("b", source + " and more")]);
     let rows = found(&scene, "a", &FindOptions::default());
     assert_eq!(rows[0].relation, Some(Relation::Near));
+}
+
+/// 500 bytes of Russian have 36 words, and of Georgian eighteen.
+#[test]
+fn a_quotation_in_letters_of_several_bytes_finds_its_source() {
+    let alphabets = [
+        "абвгдежзиклмнопрст",
+        "αβγδεζηθικλμνξοπρσ",
+        "აბგდევზთიკლმნოპჟრს",
+        "가나다라마바사아자차",
+    ];
+    for alphabet in alphabets {
+        let letters: Vec<char> = alphabet.chars().collect();
+        let mut random = Random::new(4);
+        let mut text = String::new();
+        while text.len() < 60_000 {
+            for _ in 0..3 + random.below(8) {
+                text.push(letters[random.below(letters.len())]);
+            }
+            text.push(' ');
+        }
+        let words: Vec<&str> = text.split(' ').collect();
+        let mut files = vec![("source".to_owned(), text.clone())];
+        for turn in 0..50 {
+            let from = turn * words.len() / 51;
+            let mut quoted = String::new();
+            for word in &words[from..] {
+                if quoted.len() >= 500 {
+                    break;
+                }
+                quoted += word;
+                quoted.push(' ');
+            }
+            files.push((format!("quoted{turn}"), quoted));
+        }
+        let files: Vec<(&str, String)> = files
+            .iter()
+            .map(|(name, text)| (&**name, text.clone()))
+            .collect();
+        let scene = scene(&files);
+        for (name, _) in &files[1..] {
+            let rows = found(&scene, name, &FindOptions::default());
+            assert_eq!(
+                names(&rows).first().map(String::as_str),
+                Some("source"),
+                "{name}"
+            );
+        }
+    }
 }
