@@ -212,3 +212,31 @@ fn a_quotation_in_letters_of_several_bytes_finds_its_source() {
         }
     }
 }
+
+/// Only the most promising passages are looked at: which, does not depend on the order of scans.
+#[test]
+fn what_is_cut_is_the_same_whatever_was_scanned_first() {
+    let source = words(70_000, 6_000);
+    let letter = |at: usize| {
+        let quoted = passage(&source, at * 25, 60);
+        let number = 2 * at as u64;
+        format!(
+            "{} {quoted} {}",
+            words(71_000 + number, 3_000),
+            words(71_001 + number, 3_000)
+        )
+    };
+    let asked_of = |order: &mut dyn Iterator<Item = usize>| {
+        let mut scene = scene(&[("source", source.clone())]);
+        for at in order {
+            scene.write(&format!("letter{at:03}"), &letter(at));
+            scene.scan();
+        }
+        let mut found = names(&found(&scene, "source", &FindOptions::default()));
+        found.sort();
+        found
+    };
+    let found = asked_of(&mut (0..200));
+    assert!(found.len() < 200, "nothing was cut");
+    assert_eq!(asked_of(&mut (0..200).rev()), found);
+}

@@ -5,9 +5,9 @@
 
 use std::cmp::Reverse;
 
-use resemble_core::Relation;
 use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::{self, Unit};
+use resemble_core::{ContentDigest, Relation};
 use resemble_index::ContentRow;
 use resemble_proto::message::Discount;
 
@@ -44,13 +44,14 @@ pub(super) enum DraftSides {
 }
 
 impl Draft {
-    /// In which order drafts of equal estimates are measured.
-    fn order(&self) -> (Place, Option<Rendition>) {
-        let rendition = match &self.compared {
-            DraftSides::Contents(subject, ..) => Some(subject.rendition),
+    /// In which order drafts of equal estimates are measured: by what their contents are, not by
+    /// when they were scanned, so that every index says the same.
+    fn order(&self) -> (Option<(ContentDigest, Rendition)>, Place) {
+        let compared = match &self.compared {
+            DraftSides::Contents(subject, _, row) => Some((row.digest, subject.rendition)),
             DraftSides::Members(..) => None,
         };
-        (self.place, rendition)
+        (compared, self.place)
     }
 }
 
