@@ -86,7 +86,8 @@ fn drawing(seed: u64, shapes: usize) -> String {
             .collect();
         let _ = write!(
             drawing,
-            "<path\n   id=\"path{}\"\n   style=\"stroke-width:{};fill:#{:06x}\"\n   d=\"M {} Z\" />\n",
+            "<path\n   id=\"path{}\"\n   style=\"stroke-width:{};fill:#{:06x}\"\n   \
+             d=\"M {} Z\" />\n",
             number().replace('.', ""),
             number(),
             seed & 0xff_ffff,
@@ -107,7 +108,8 @@ fn template(seed: u64, fields: usize) -> String {
         let _ = write!(
             page,
             "<div class=\"{} {}\" id=\"{}-{at}\">\n  <label for=\"{}\">{} {}</label>\n  \
-             <input type=\"text\" name=\"{}\" value=\"{{{{ form.{}.{} }}}}\" data-{}=\"{}\">\n</div>\n",
+             <input type=\"text\" name=\"{}\" value=\"{{{{ form.{}.{} }}}}\" \
+             data-{}=\"{}\">\n</div>\n",
             word(),
             word(),
             word(),
@@ -224,7 +226,8 @@ fn a_part_of_a_configuration_a_notebook_or_a_script_is_found() {
         );
         let _ = writeln!(
             notebook,
-            "  {{\"cell_type\": \"code\", \"execution_count\": {a},\n   \"source\": [\"x{b} = load({c})\\n\"]}},"
+            "  {{\"cell_type\": \"code\", \"execution_count\": {a},\n   \
+             \"source\": [\"x{b} = load({c})\\n\"]}},"
         );
         let _ = write!(
             script,
