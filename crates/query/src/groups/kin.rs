@@ -1,4 +1,5 @@
-//! Whether two contents that are no text have more in common than strangers, and how close they are.
+//! Whether two contents that are no text have more in common than strangers, and how close they
+//! are.
 //!
 //! That is told by how few have what both have ([`WindowCounts`]). Where a problem is solved in
 //! parts the lists of a part do not tell it; there those of the index are read, which costs as much

@@ -194,8 +194,8 @@ fn every_verb_tells_builds_from_programs_of_one_compiler() {
     }
 }
 
-/// What `compare` says of the folders `a` and `b` that has a relation, and of which of two files the
-/// other has something; files are told by their names alone. What both have equals is left out.
+/// What `compare` says of the folders `a` and `b` that has a relation, and of which of two files
+/// the other has something; files are told by their names alone. What both have equals is left out.
 fn compared(scene: &Scene) -> BTreeSet<Row> {
     let request = CompareRequest {
         a: PathText::from(scene.path("a")),

@@ -30,8 +30,8 @@ fn partners(a: &[u8], b: &[u8]) -> bool {
     relation(false, a.size, b.size, &measures, Relation::MIN_SHARED).is_some()
 }
 
-/// The contents of both trees that `pairs` calls related: what is no text may have a part of another
-/// one that tells nothing, because too many others have it as well.
+/// The contents of both trees that `pairs` calls related: what is no text may have a part of
+/// another one that tells nothing, because too many others have it as well.
 fn related(scene: &Scene) -> BTreeSet<(Vec<u8>, Vec<u8>)> {
     let request = PairsRequest {
         scope: Scope {
