@@ -379,7 +379,7 @@ fn content(sought: &Sought, read: &Incoming, name: &PathText) -> Subject {
         Sought::Member(_) | Sought::Stdin(_) => None,
     };
     Subject::Content {
-        digest: WireDigest::from(&read.digest),
+        digest: Box::new(WireDigest::from(&read.digest)),
         name: name.clone(),
         inode: file.and_then(|file| inode_of(file)),
         others: read.others.iter().filter_map(rendition_of).collect(),

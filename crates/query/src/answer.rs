@@ -177,7 +177,7 @@ fn subject(context: &Context<'_>, subject: Subject) -> Result<(find::Subject, Pa
             path,
             bytes,
         } => {
-            let digest = Digest::try_from(&digest)?;
+            let digest = Digest::try_from(&*digest)?;
             let bytes = bytes.map(|bytes| bytes.0);
             let is_of = |bytes: &Vec<u8>| content::digest(bytes) == digest.content;
             if !bytes.as_ref().is_none_or(is_of) {

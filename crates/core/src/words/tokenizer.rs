@@ -124,8 +124,8 @@ pub(crate) struct Tokenizer {
     head: Vec<u8>,
     /// `None`: the beginning is not known yet.
     markup: Option<Markup>,
-    /// Markup is text like all else.
-    is_plain: bool,
+    /// What is known of it before its beginning; `Some`: markup is text like all else.
+    at_first: Option<Markup>,
     /// The last byte separated words; of text without markup.
     between: bool,
     /// The word under way is a letter of a script without blanks.
@@ -153,7 +153,7 @@ impl Tokenizer {
     pub(crate) fn without_markup() -> Self {
         Self {
             markup: Some(Markup::None),
-            is_plain: true,
+            at_first: Some(Markup::None),
             ..Self::default()
         }
     }
@@ -176,8 +176,8 @@ impl Tokenizer {
         head.clear();
         *self = Self {
             head,
-            markup: self.is_plain.then_some(Markup::None),
-            is_plain: self.is_plain,
+            markup: self.at_first,
+            at_first: self.at_first,
             ..Self::default()
         };
     }

@@ -236,7 +236,7 @@ pub enum Subject {
     /// Bytes that the client has read: standard input, or a file outside the roots.
     Content {
         /// What was read, digested with the parameters of [`crate::message::Hello`].
-        digest: WireDigest,
+        digest: Box<WireDigest>,
         /// The name that rows carry in `file`.
         name: PathText,
         /// The file the bytes came from, if it was one: files with this inode are the subject

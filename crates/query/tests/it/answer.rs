@@ -89,7 +89,7 @@ impl Asked {
         let path = self.scene.path(name);
         let digest = find::read_now(&path, &Params::default()).expect("readable");
         Subject::Content {
-            digest: WireDigest::from(&digest),
+            digest: Box::new(WireDigest::from(&digest)),
             name: "asked".into(),
             inode,
             others: Vec::new(),
@@ -375,7 +375,7 @@ fn what_cannot_be_asked_says_why() {
     };
     digest.size += 1;
     let wrong = HoldersRequest {
-        digests: vec![digest],
+        digests: vec![*digest],
         scope: asked.scope(),
         inode: None,
         all: false,

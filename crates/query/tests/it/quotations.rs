@@ -229,7 +229,7 @@ fn what_is_cut_is_the_same_whatever_was_scanned_first() {
     let asked_of = |order: &mut dyn Iterator<Item = usize>| {
         let mut scene = scene(&[("source", source.clone())]);
         for at in order {
-            scene.write(&format!("letter{at:03}"), &letter(at));
+            scene.write(&format!("letter{at:03}"), letter(at));
             scene.scan();
         }
         let mut found = names(&found(&scene, "source", &FindOptions::default()));

@@ -104,7 +104,9 @@ impl Texts {
                     let size = decoded.is_some().then_some(ByteLen(payload.len() as u64));
                     if *kind == ContentKind::Data && size.is_none() {
                         let text = cutter.read_data(&payload);
-                        text.iter().for_each(|text| seen.note(text.shingles()));
+                        if let Some(text) = &text {
+                            seen.note(text.shingles());
+                        }
                         return Ok((text, (None, None, None)));
                     }
                     let text = cutter.read(&payload);
