@@ -111,8 +111,8 @@ const UNLIKELY: f64 = 1e-3;
 /// Steps to either side in which three standard errors are gone through.
 const STEPS: i32 = 9;
 
-/// Steps in which p is solved for: 2^-10 of what may be shared beside whole chunks is a third of the
-/// least error that such a p has.
+/// Steps in which p is solved for: 2^-10 of what may be shared beside whole chunks is a third of
+/// the least error that such a p has.
 const BISECTIONS: u32 = 10;
 
 /// What a file shows of the other one.
