@@ -15,7 +15,7 @@
 //! * **Shared is what the measures mean**: runs of at least 64 bytes that the other file has too,
 //!   so that the differing bytes of a are exactly what `a_in_b` lacks, and those of b what `b_in_a`
 //!   lacks. A word that happens to stand in both texts is not shared.
-//! * **Of two tables the rows are shared** that stand in both, besides the runs ([`tables`]): their
+//! * **Of two tables the rows are shared** that stand in both, besides the runs (`tables`): their
 //!   measures are of rows, whose order is no matter.
 //! * **Documents are compared by what they say**, if they are taken apart: their texts, then, and
 //!   of a compressed file what it holds. What is shown are lines of these texts.
