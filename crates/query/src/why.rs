@@ -433,7 +433,7 @@ fn by_bytes(a: &[u8], b: &[u8]) -> Shared {
         );
         (of_a, of_b, measures)
     };
-    let tables = tables_of(a, b).filter(|_| !identical);
+    let tables = (!identical).then(|| tables_of(a, b)).flatten();
     if let Some((a, b)) = &tables {
         of_a = a.add_rows(of_a, b);
         of_b = b.add_rows(of_b, a);
@@ -457,8 +457,10 @@ fn by_bytes(a: &[u8], b: &[u8]) -> Shared {
 /// Two texts that are tables.
 fn tables_of<'t>(a: &'t [u8], b: &'t [u8]) -> Option<(TableRows<'t>, TableRows<'t>)> {
     let is_text = |bytes: &[u8]| ContentKind::of_whole(bytes) == ContentKind::Text;
-    let tables = TableRows::of(a).zip(TableRows::of(b))?;
-    (is_text(a) && is_text(b)).then_some(tables)
+    if !(is_text(a) && is_text(b)) {
+        return None;
+    }
+    TableRows::of(a).zip(TableRows::of(b))
 }
 
 /// The only run of two equal files.

@@ -7,13 +7,13 @@ use resemble_proto::message::FindOptions;
 
 use super::Payload;
 use crate::nominate::evidence::Nominee;
+use crate::nominate::levels::SamplesFrom;
 
 /// What a nominee's common pieces can come to at most.
 pub(super) struct NomineeBound {
     kind: ContentKind,
-    /// Distinct fingerprints of the subject at each level: `at_least[k]` have level ≥ k. Of data
-    /// these are windows.
-    at_least: [u32; 64],
+    /// Distinct fingerprints of the subject; of data these are windows.
+    samples: SamplesFrom,
     /// How many it is found by in all.
     posted: u32,
     level: u8,
@@ -44,12 +44,6 @@ impl NomineeBound {
         let samples = &sketch.signature.fingerprints;
         let besides = payload.besides.iter();
         let besides = besides.filter(|_| kind == ContentKind::Text);
-        let mut at_least = [0; 64];
-        for fingerprint in samples.iter().chain(besides) {
-            for count in &mut at_least[..=usize::from(fingerprint.level()).min(63)] {
-                *count += 1;
-            }
-        }
         let threshold = options.min.score().map_or(Relation::PARTLY, Score::get);
         let least = if options.exact {
             0.0
@@ -59,7 +53,7 @@ impl NomineeBound {
         let longest_chunk = sketch.chunks.0.iter().map(|run| run.len).max().unwrap_or(0);
         Self {
             kind,
-            at_least,
+            samples: SamplesFrom::of(samples.iter().chain(besides).copied()),
             posted: (samples.len() + payload.besides.len()) as u32,
             level: sketch.signature.level,
             size: sketch.size,
@@ -86,7 +80,7 @@ impl NomineeBound {
             return samples >= 2 || f64::from(self.posted.min(row.fingerprints)) <= FEW;
         }
         let level = self.level.max(row.level);
-        let a = f64::from(self.at_least[usize::from(level).min(63)]);
+        let a = self.samples.level(level);
         let fingerprints = row.fingerprints.saturating_sub(self.template);
         let b = f64::from(fingerprints) / 2f64.powi(i32::from(level - row.level));
         let fewer = a.min(b).max(1.0);

@@ -79,6 +79,28 @@ impl SignatureLevels {
     }
 }
 
+/// How many of some samples have each level or a greater one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SamplesFrom([u32; LEVELS]);
+
+impl SamplesFrom {
+    /// Of these samples.
+    pub(crate) fn of(samples: impl IntoIterator<Item = Fingerprint>) -> Self {
+        let mut from = [0; LEVELS];
+        for sample in samples {
+            for count in &mut from[..=usize::from(sample.level()).min(LEVELS - 1)] {
+                *count += 1;
+            }
+        }
+        Self(from)
+    }
+
+    /// How many have this level or a greater one.
+    pub(crate) fn level(&self, level: u8) -> f64 {
+        f64::from(self.0[usize::from(level).min(LEVELS - 1)])
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

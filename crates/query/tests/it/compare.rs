@@ -14,7 +14,7 @@ use resemble_core::similarity::{NoBoilerplate, Templates, estimate_texts, relati
 use resemble_core::{Digest, Params, Relation};
 use resemble_proto::message::{
     CompareClass as Class, CompareOptions, CompareRequest, CompareRow, Comparison, OtherSummary,
-    PairsRequest, Scope, Whole,
+    PairsRequest, Whole,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;

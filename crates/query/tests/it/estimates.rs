@@ -7,7 +7,6 @@ use std::sync::Arc;
 use resemble_core::Params;
 use resemble_proto::message::{
     CompareOptions, CompareRequest, EstimateInterval, FindOptions, GroupsRequest, PairsRequest,
-    Scope,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
@@ -66,10 +65,7 @@ fn ask(scene: &Scene) -> Answers {
         }
     };
     let snapshot = scene.index.snapshot().expect("a snapshot");
-    let within = Scope {
-        within: vec![PathText::from(scene.root())],
-        ..Scope::default()
-    };
+    let within = scene.scope();
     for path in ["a/text", "a/archive.zip"] {
         let subject = Subject::indexed(&snapshot, &scene.path(path), &Params::default());
         let subject = subject.expect("readable").expect("indexed");

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use resemble_core::Params;
 use resemble_proto::message::{
-    CompareOptions, CompareRequest, FindOptions, GroupsRequest, PairsRequest, Scope,
+    CompareOptions, CompareRequest, FindOptions, GroupsRequest, PairsRequest,
 };
 use resemble_proto::path::PathText;
 use resemble_query::compare::{MemoryCache, compare};
@@ -135,10 +135,7 @@ fn a_header_of_small_and_of_large_files_is_one() {
     let (found, strangers) = compared(&scene);
     assert!(found >= LEAST && strangers <= 1, "{found}, {strangers}");
     let snapshot = scene.index.snapshot().expect("a snapshot");
-    let scope = Scope {
-        within: vec![PathText::from(scene.root())],
-        ..Scope::default()
-    };
+    let scope = scene.scope();
     let request = PairsRequest {
         scope,
         estimate: true,
@@ -153,10 +150,7 @@ fn a_header_of_small_and_of_large_files_is_one() {
 fn every_verb_finds_relatives_under_a_header_and_nobody_else() {
     let scene = scene(3, (300, 200));
     let snapshot = scene.index.snapshot().expect("a snapshot");
-    let scope = Scope {
-        within: vec![PathText::from(scene.root())],
-        ..Scope::default()
-    };
+    let scope = scene.scope();
     let mut found = Vec::new();
 
     let request = GroupsRequest {

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use resemble_core::similarity::Templates;
 use resemble_core::{Digest, Params};
 use resemble_proto::message::{
-    CompareOptions, CompareRequest, FindOptions, GroupsRequest, PairRow, PairScore, PairsRequest,
-    Scope,
+    Cluster, CompareOptions, CompareRequest, FindOptions, GroupsRequest, PairRow, PairScore,
+    PairsRequest, Scope,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
@@ -23,16 +23,9 @@ use crate::scene::Scene;
 
 const PROGRAMS: usize = 24;
 
-fn everything(scene: &Scene) -> Scope {
-    Scope {
-        within: vec![PathText::from(scene.root())],
-        ..Scope::default()
-    }
-}
-
 fn asked(scene: &Scene, score: PairScore) -> Vec<PairRow> {
     let request = PairsRequest {
-        scope: everything(scene),
+        scope: scene.scope(),
         score,
         ..PairsRequest::default()
     };
@@ -148,16 +141,20 @@ fn found(scene: &Scene, files: &[String], is_indexed: bool, scope: &Scope) -> BT
     rows
 }
 
-fn linked(scene: &Scene, memory: Option<u64>) -> BTreeSet<Row> {
+fn clusters(scene: &Scene, memory: Option<u64>) -> Vec<Cluster> {
     let snapshot = scene.index.snapshot().expect("a snapshot");
     let request = GroupsRequest {
-        scope: everything(scene),
+        scope: scene.scope(),
         memory,
         ..GroupsRequest::default()
     };
-    let answer = groups(&snapshot, &request, scene.temp.root()).expect("an answer");
-    let clusters = answer.body.clusters.iter();
-    let links = clusters.flat_map(|cluster| &cluster.links);
+    let answer = groups(&snapshot, &request, scene.temp.root());
+    answer.expect("an answer").body.clusters
+}
+
+fn linked(scene: &Scene, memory: Option<u64>) -> BTreeSet<Row> {
+    let clusters = clusters(scene, memory);
+    let links = clusters.iter().flat_map(|cluster| &cluster.links);
     links
         .map(|link| row(&link.a, &link.b, [link.a_in_b, link.b_in_a]))
         .collect()
@@ -184,7 +181,7 @@ fn every_verb_tells_builds_from_programs_of_one_compiler() {
     let names: Vec<(String, String)> = pairs.iter().map(|row| row.0.clone()).collect();
     assert_eq!(names, (0..PROGRAMS).map(builds).collect::<Vec<_>>());
     for is_indexed in [true, false] {
-        for scope in [Scope::default(), everything(&scene)] {
+        for scope in [Scope::default(), scene.scope()] {
             let found = found(&scene, &files, is_indexed, &scope);
             assert_eq!(found, pairs, "indexed: {is_indexed}, {scope:?}");
         }
@@ -287,15 +284,8 @@ fn compare_tells_builds_from_programs_of_one_compiler() {
 
 /// The files of each group, by their names.
 fn grouped(scene: &Scene, memory: Option<u64>) -> BTreeSet<Vec<String>> {
-    let snapshot = scene.index.snapshot().expect("a snapshot");
-    let request = GroupsRequest {
-        scope: everything(scene),
-        memory,
-        ..GroupsRequest::default()
-    };
-    let answer = groups(&snapshot, &request, scene.temp.root()).expect("an answer");
-    let clusters = answer.body.clusters.iter();
-    let members = clusters.map(|cluster| {
+    let clusters = clusters(scene, memory);
+    let members = clusters.iter().map(|cluster| {
         let mut names: Vec<String> = cluster.members.iter().map(|one| name(&one.path)).collect();
         names.sort_unstable();
         names

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use resemble_index::Snapshot;
-use resemble_proto::message::{Answer, PairRow, PairsRequest, Scope};
+use resemble_proto::message::{Answer, PairRow, PairsRequest};
 use resemble_proto::path::PathText;
 use resemble_query::pairs::pairs;
 use resemble_testutil::prose::sentences;
@@ -18,10 +18,7 @@ const COPIES: usize = 1040;
 fn asked(scene: &Scene, estimate: bool) -> Answer<PairRow> {
     let snapshot: Snapshot = scene.index.snapshot().expect("a snapshot");
     let request = PairsRequest {
-        scope: Scope {
-            within: vec![PathText::from(scene.root())],
-            ..Scope::default()
-        },
+        scope: scene.scope(),
         estimate,
         ..PairsRequest::default()
     };

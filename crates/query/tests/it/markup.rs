@@ -5,36 +5,21 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use resemble_core::ContentKind;
-use resemble_proto::message::{FindOptions, FindRow, MeasureUnit, PairsRequest, Scope};
+use resemble_proto::message::{FindOptions, FindRow, MeasureUnit, PairsRequest};
 use resemble_proto::path::PathText;
-use resemble_query::find::{self, Subject, listing};
+use resemble_query::find::{self, listing};
 use resemble_query::pairs::pairs;
 use resemble_testutil::prose::{paragraphs, sentences};
 use resemble_testutil::random::Random;
 
 use crate::scene::Scene;
 
-fn scene(files: &[(&str, &str)]) -> Scene {
-    let mut scene = Scene::new();
-    for (name, text) in files {
-        scene.write(name, text);
-    }
-    scene.scan();
-    scene
-}
-
-fn subject(scene: &Scene, name: &str) -> Subject {
-    let snapshot = scene.index.snapshot().expect("a snapshot");
-    let subject = Subject::indexed(&snapshot, &scene.path(name), snapshot.params());
-    subject.expect("readable").expect("indexed")
-}
-
 fn rows(scene: &Scene, name: &str) -> Vec<FindRow> {
     let snapshot = scene.index.snapshot().expect("a snapshot");
     let options = FindOptions::default();
     let answer = find::find(
         &snapshot,
-        &subject(scene, name),
+        &scene.subject(name),
         &PathText::from(name),
         &options,
     );
@@ -57,10 +42,7 @@ fn found(scene: &Scene, asked: &str) -> BTreeSet<String> {
 /// The pairs that `pairs` shows, each with the lesser name first.
 fn paired(scene: &Scene) -> BTreeSet<(String, String)> {
     let request = PairsRequest {
-        scope: Scope {
-            within: vec![PathText::from(scene.root())],
-            ..Scope::default()
-        },
+        scope: scene.scope(),
         ..PairsRequest::default()
     };
     let snapshot = scene.index.snapshot().expect("a snapshot");
@@ -151,7 +133,7 @@ fn a_part_of_a_drawing_inside_a_text_is_found() {
             ("other", &other),
             ("stranger", &stranger),
         ];
-        let scene = scene(&files);
+        let scene = Scene::of(&files);
         assert_eq!(
             found(&scene, "drawing"),
             BTreeSet::from(["text".to_owned()])
@@ -174,11 +156,11 @@ fn a_drawing_without_its_beginning_is_listed() {
     let mut lines: Vec<&str> = part(&drawing, 0.1, 0.9).split_inclusive("/>\n").collect();
     lines.reverse();
     let reversed = lines.concat();
-    let scene = scene(&[("drawing", &drawing), ("end", end), ("reversed", &reversed)]);
+    let scene = Scene::of::<&str>(&[("drawing", &drawing), ("end", end), ("reversed", &reversed)]);
     let both = BTreeSet::from(["end".to_owned(), "reversed".to_owned()]);
     assert_eq!(found(&scene, "drawing"), both);
     let snapshot = scene.index.snapshot().expect("a snapshot");
-    let (entries, _) = listing(&snapshot, &subject(&scene, "drawing"), true).expect("a listing");
+    let (entries, _) = listing(&snapshot, &scene.subject("drawing"), true).expect("a listing");
     assert_eq!(entries.len(), 2);
     for other in ["end", "reversed"] {
         assert!(are_paired(&scene, "drawing", other), "{other}");
@@ -203,7 +185,7 @@ fn a_drawing_with_prose_in_it_is_found() {
     }
     let kind = ContentKind::of_whole(with_prose.as_bytes());
     assert_eq!(kind, ContentKind::Text);
-    let scene = scene(&[("drawing", &drawing), ("with", &with_prose)]);
+    let scene = Scene::of::<&str>(&[("drawing", &drawing), ("with", &with_prose)]);
     let only = |name: &str| BTreeSet::from([name.to_owned()]);
     assert_eq!(found(&scene, "drawing"), only("with"));
     assert_eq!(found(&scene, "with"), only("drawing"));
@@ -240,7 +222,7 @@ fn a_part_of_a_configuration_a_notebook_or_a_script_is_found() {
     for (kind, whole) in [("xml", xml), ("notebook", notebook), ("script", script)] {
         let middle = part(&whole, 0.3, 0.8);
         let stranger = drawing(9, 40);
-        let scene = scene(&[
+        let scene = Scene::of::<&str>(&[
             ("whole", &whole),
             ("middle", middle),
             ("stranger", &stranger),
@@ -258,7 +240,8 @@ fn a_part_of_a_template_is_found() {
         let page = template(seed, 30);
         let fragment = part(&page, 0.2, 0.8);
         let other = template(20 + seed, 30);
-        let scene = scene(&[("page", &page), ("fragment", fragment), ("other", &other)]);
+        let scene =
+            Scene::of::<&str>(&[("page", &page), ("fragment", fragment), ("other", &other)]);
         let only = |name: &str| BTreeSet::from([name.to_owned()]);
         assert_eq!(found(&scene, "fragment"), only("page"), "{seed}");
         assert_eq!(found(&scene, "page"), only("fragment"), "{seed}");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use resemble_core::similarity::Templates;
 use resemble_core::{Params, Relation};
 use resemble_proto::message::{
-    CompareOptions, CompareRequest, Comparison, FindOptions, GroupsRequest, Layer, Scope,
+    CompareOptions, CompareRequest, Comparison, FindOptions, GroupsRequest, Layer,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
@@ -110,10 +110,7 @@ fn trees_meet_by_the_members_of_an_archive() {
 fn a_cluster_has_the_files_of_an_archive() {
     let scene = scene();
     let snapshot = scene.index.snapshot().expect("a snapshot");
-    let scope = Scope {
-        within: vec![PathText::from(scene.root())],
-        ..Scope::default()
-    };
+    let scope = scene.scope();
     let request = GroupsRequest {
         scope: scope.clone(),
         text: true,
@@ -169,10 +166,7 @@ fn one_member_makes_no_archives_kin() {
     assert!(shares.is_empty(), "{:?}", answer.entries);
     let snapshot = scene.index.snapshot().expect("a snapshot");
     let request = GroupsRequest {
-        scope: Scope {
-            within: vec![PathText::from(scene.root())],
-            ..Scope::default()
-        },
+        scope: scene.scope(),
         text: true,
         ..GroupsRequest::default()
     };

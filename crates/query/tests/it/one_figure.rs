@@ -127,10 +127,7 @@ fn ask_find(scene: &Scene, all: &[String], said: &mut Answers) {
         let subject = subject.with_part_reader(Some(Arc::new(Fake)));
         let own = PathText::from(scene.path(path));
         let name = plain(scene, &own).expect("a file");
-        let within = Scope {
-            within: vec![PathText::from(scene.root())],
-            ..Scope::default()
-        };
+        let within = scene.scope();
         for (verb, scope) in [("find", Scope::default()), ("find --in", within)] {
             let options = FindOptions {
                 text: true,
@@ -192,10 +189,7 @@ fn ask_why(scene: &Scene, all: &[String], said: &mut Answers) {
 fn ask_pairs(scene: &Scene, archives: bool, said: &mut Answers) {
     let snapshot = scene.index.snapshot().expect("a snapshot");
     let request = PairsRequest {
-        scope: Scope {
-            within: vec![PathText::from(scene.root())],
-            ..Scope::default()
-        },
+        scope: scene.scope(),
         text: true,
         archives,
         ..PairsRequest::default()
@@ -308,10 +302,7 @@ fn ask_compare(scene: &Scene, all: &[String], by_disk: bool, said: &mut Answers)
 fn ask_groups(scene: &Scene, said: &mut Answers) {
     let snapshot = scene.index.snapshot().expect("a snapshot");
     let request = GroupsRequest {
-        scope: Scope {
-            within: vec![PathText::from(scene.root())],
-            ..Scope::default()
-        },
+        scope: scene.scope(),
         text: true,
         ..GroupsRequest::default()
     };
@@ -526,10 +517,7 @@ fn what_dirs_adds_up_is_what_why_says() {
     scene.scan();
     let snapshot = scene.index.snapshot().expect("a snapshot");
     let request = DirsRequest {
-        scope: Scope {
-            within: vec![PathText::from(scene.root())],
-            ..Scope::default()
-        },
+        scope: scene.scope(),
         ..DirsRequest::default()
     };
     let answer = dirs_with_parts(&snapshot, &request, Some(&Fake)).expect("an answer");

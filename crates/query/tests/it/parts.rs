@@ -46,10 +46,7 @@ fn rows_with(scene: &Scene, name: &str, options: FindOptions) -> Vec<FindRow> {
     // The whole index and the tree alone: the same rows.
     let everywhere = found(&snapshot, &subject, &options);
     let within = FindOptions {
-        scope: Scope {
-            within: vec![PathText::from(scene.root())],
-            ..Scope::default()
-        },
+        scope: scene.scope(),
         ..options
     };
     assert_eq!(found(&snapshot, &subject, &within), everywhere);
@@ -352,10 +349,7 @@ fn what_broke_off_is_left_out_and_the_rest_is_there() {
 /// The pairs of the tree as names, with the layer and the larger containment.
 fn pairs_of(scene: &Scene, (text, archives): (bool, bool)) -> Vec<(String, String, Layer, f64)> {
     let options = PairsRequest {
-        scope: Scope {
-            within: vec![PathText::from(scene.root())],
-            ..Scope::default()
-        },
+        scope: scene.scope(),
         text,
         archives,
         ..PairsRequest::default()
@@ -431,10 +425,7 @@ fn pairs_are_of_files_by_whatever_stands_for_them() {
 
 fn grouped(scene: &Scene, memory: Option<u64>) -> Groups {
     let request = GroupsRequest {
-        scope: Scope {
-            within: vec![PathText::from(scene.root())],
-            ..Scope::default()
-        },
+        scope: scene.scope(),
         text: true,
         memory,
         ..GroupsRequest::default()

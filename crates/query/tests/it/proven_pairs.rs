@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use resemble_core::{Params, Relation};
-use resemble_proto::message::{
-    Answer, FindOptions, FindRow, MeasureUnit, PairRow, PairsRequest, Scope,
-};
+use resemble_proto::message::{Answer, FindOptions, FindRow, MeasureUnit, PairRow, PairsRequest};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_query::find::{self, Subject};
@@ -23,10 +21,7 @@ fn noise(seed: u64, length: usize) -> Vec<u8> {
 
 fn asked(scene: &Scene, change: impl FnOnce(&mut PairsRequest)) -> Answer<PairRow> {
     let mut request = PairsRequest {
-        scope: Scope {
-            within: vec![PathText::from(scene.root())],
-            ..Scope::default()
-        },
+        scope: scene.scope(),
         ..PairsRequest::default()
     };
     change(&mut request);

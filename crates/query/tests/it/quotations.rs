@@ -1,34 +1,18 @@
 //! `find` shows a passage that two files have in common, however small a part of both it is.
 
-use resemble_core::{Params, Relation};
+use resemble_core::Relation;
 use resemble_proto::message::{FindOptions, FindRow};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
-use resemble_query::find::{self, Subject, listing};
+use resemble_query::find::{self, listing};
 use resemble_testutil::prose::paragraphs;
 use resemble_testutil::random::Random;
 
 use crate::scene::Scene;
 
-/// Of these files, indexed and read.
-fn scene(files: &[(&str, String)]) -> Scene {
-    let mut scene = Scene::new();
-    for (name, text) in files {
-        scene.write(name, text);
-    }
-    scene.scan();
-    scene
-}
-
-fn subject(scene: &Scene, name: &str) -> Subject {
-    let snapshot = scene.index.snapshot().expect("a snapshot");
-    let subject = Subject::indexed(&snapshot, &scene.path(name), &Params::default());
-    subject.expect("readable").expect("indexed")
-}
-
 fn found(scene: &Scene, name: &str, options: &FindOptions) -> Vec<FindRow> {
     let snapshot = scene.index.snapshot().expect("a snapshot");
-    let subject = subject(scene, name);
+    let subject = scene.subject(name);
     let answer = find::find(&snapshot, &subject, &PathText::from(name), options);
     answer.expect("an answer").rows
 }
@@ -67,7 +51,7 @@ fn a_quotation_inside_another_text_finds_its_source() {
             ("letter", letter),
             ("stranger", words(1_000 * seed + 3, 5_000)),
         ];
-        let scene = scene(&files);
+        let scene = Scene::of(&files);
         for (asked, other) in [("letter", "source"), ("source", "letter")] {
             let rows = found(&scene, asked, &FindOptions::default());
             assert_eq!(names(&rows), [other], "{seed}");
@@ -80,8 +64,7 @@ fn a_quotation_inside_another_text_finds_its_source() {
             );
             // It is next to nothing of both: an entry would say so by its name.
             let snapshot = scene.index.snapshot().expect("a snapshot");
-            let (entries, _) =
-                listing(&snapshot, &subject(&scene, asked), true).expect("a listing");
+            let (entries, _) = listing(&snapshot, &scene.subject(asked), true).expect("a listing");
             assert_eq!(entries, []);
         }
     }
@@ -95,7 +78,7 @@ fn strangers_with_the_same_phrases_are_no_quotation() {
         let parts = (0..40).map(|n| format!("{} {}", phrase(n), words(seed + n, 150)));
         parts.collect::<Vec<String>>().join(" ")
     };
-    let scene = scene(&[("a", text(5_000)), ("b", text(9_000))]);
+    let scene = Scene::of(&[("a", text(5_000)), ("b", text(9_000))]);
     assert_eq!(found(&scene, "a", &FindOptions::default()), []);
 }
 
@@ -109,7 +92,7 @@ fn boilerplate_is_no_quotation() {
         .iter()
         .map(|(name, text)| (name.as_str(), text.clone()))
         .collect();
-    let scene = scene(&files);
+    let scene = Scene::of(&files);
     assert_eq!(found(&scene, "7", &FindOptions::default()), []);
 }
 
@@ -120,7 +103,7 @@ fn a_file_that_is_too_small_to_judge_quotes_what_it_is_cut_from() {
         let source = words(1_000 * seed, 2_000);
         let note = passage(&source, 500, 13);
         assert!(note.len() < 256);
-        let scene = scene(&[
+        let scene = Scene::of(&[
             ("source", source),
             ("note", note),
             ("stranger", words(1_000 * seed + 3, 13)),
@@ -139,7 +122,7 @@ fn a_file_that_is_too_small_to_judge_quotes_what_it_is_cut_from() {
 fn who_asks_for_more_is_not_shown_quotations() {
     let source = words(5, 9_000);
     let letter = format!("{} {}", words(6, 600), passage(&source, 3_000, 60));
-    let scene = scene(&[("source", source), ("letter", letter)]);
+    let scene = Scene::of(&[("source", source), ("letter", letter)]);
     let usual = FindOptions::default();
     assert_eq!(names(&found(&scene, "letter", &usual)), ["source"]);
     for options in [
@@ -159,7 +142,7 @@ fn who_asks_for_more_is_not_shown_quotations() {
 #[test]
 fn a_relation_needs_no_passage() {
     let source = words(5, 400);
-    let scene = scene(&[("a", source.clone()), ("b", source + " and more")]);
+    let scene = Scene::of(&[("a", source.clone()), ("b", source + " and more")]);
     let rows = found(&scene, "a", &FindOptions::default());
     assert_eq!(rows[0].relation, Some(Relation::Near));
 }
@@ -201,7 +184,7 @@ fn a_quotation_in_letters_of_several_bytes_finds_its_source() {
             .iter()
             .map(|(name, text)| (&**name, text.clone()))
             .collect();
-        let scene = scene(&files);
+        let scene = Scene::of(&files);
         for (name, _) in &files[1..] {
             let rows = found(&scene, name, &FindOptions::default());
             assert_eq!(
@@ -227,7 +210,7 @@ fn what_is_cut_is_the_same_whatever_was_scanned_first() {
         )
     };
     let asked_of = |order: &mut dyn Iterator<Item = usize>| {
-        let mut scene = scene(&[("source", source.clone())]);
+        let mut scene = Scene::of(&[("source", source.clone())]);
         for at in order {
             scene.write(&format!("letter{at:03}"), letter(at));
             scene.scan();

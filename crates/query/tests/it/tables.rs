@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use resemble_core::Params;
-use resemble_proto::message::{FindOptions, PairsRequest, Scope};
+use resemble_proto::message::{FindOptions, PairsRequest};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_query::find::{self, Subject};
@@ -28,10 +28,7 @@ fn name(path: &PathText) -> String {
 
 fn of_pairs(scene: &Scene) -> Shares {
     let request = PairsRequest {
-        scope: Scope {
-            within: vec![PathText::from(scene.root())],
-            ..Scope::default()
-        },
+        scope: scene.scope(),
         ..PairsRequest::default()
     };
     let snapshot = scene.index.snapshot().expect("a snapshot");

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use resemble_core::Relation;
-use resemble_proto::message::{Answer, MeasureUnit, PairRow, PairScore, PairsRequest, Scope};
+use resemble_proto::message::{Answer, MeasureUnit, PairRow, PairScore, PairsRequest};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_query::pairs::pairs;
@@ -132,10 +132,7 @@ impl Asked {
 
     fn pairs(&self, change: impl FnOnce(&mut PairsRequest)) -> Answer<PairRow> {
         let mut options = PairsRequest {
-            scope: Scope {
-                within: vec![PathText::from(self.scene.root())],
-                ..Scope::default()
-            },
+            scope: self.scene.scope(),
             ..PairsRequest::default()
         };
         change(&mut options);
@@ -458,10 +455,7 @@ fn what_is_broken_off_within_a_letter_is_in_the_whole() {
     scene.scan();
     let snapshot = scene.index.snapshot().expect("a snapshot");
     let request = PairsRequest {
-        scope: Scope {
-            within: vec![PathText::from(scene.root())],
-            ..Scope::default()
-        },
+        scope: scene.scope(),
         ..PairsRequest::default()
     };
     let rows = pairs(&snapshot, &request).expect("an answer").rows;

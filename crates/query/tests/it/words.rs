@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use resemble_core::similarity::Unit;
 use resemble_core::{Params, Relation, Score};
-use resemble_proto::message::{
-    Differs, FindOptions, FindRow, Layer, MeasureUnit, PairsRequest, Scope,
-};
+use resemble_proto::message::{Differs, FindOptions, FindRow, Layer, MeasureUnit, PairsRequest};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_query::find::{self, Subject};
@@ -188,10 +186,7 @@ fn the_explanation_says_what_layout_hides() {
 fn pairs_of_words(scene: &Scene) -> Vec<(String, String, f64)> {
     let snapshot = scene.index.snapshot().expect("a snapshot");
     let options = PairsRequest {
-        scope: Scope {
-            within: vec![PathText::from(scene.root())],
-            ..Scope::default()
-        },
+        scope: scene.scope(),
         unit: MeasureUnit::Words,
         ..PairsRequest::default()
     };
@@ -241,10 +236,7 @@ fn pairs_know_the_same_text() {
     scene.scan();
     let snapshot = scene.index.snapshot().expect("a snapshot");
     let options = PairsRequest {
-        scope: Scope {
-            within: vec![PathText::from(scene.root())],
-            ..Scope::default()
-        },
+        scope: scene.scope(),
         ..PairsRequest::default()
     };
     let answer = pairs(&snapshot, &options).expect("an answer");

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use resemble_core::{ContentDigest, ContentId, FileId};
+use resemble_core::{ContentDigest, ContentId, Digest, FileId};
 use resemble_index::{Change, ContentRef, FileStat, NewLook, NewState};
 
 use crate::ingest::Committed;
@@ -92,12 +92,17 @@ impl Batch {
             ..
         } = &change
         {
-            let (chunks, prints) = (digest.chunks.0.len(), digest.posted().count());
-            self.weight += chunks * 32 + prints * 8;
-            self.postings += (chunks + prints) as u64;
             self.contents.push(digest.content);
+            self.weigh(digest);
         }
         self.others.push(change);
+    }
+
+    /// Counts what a new content takes.
+    fn weigh(&mut self, digest: &Digest) {
+        let (chunks, prints) = (digest.chunks.0.len(), digest.posted().count());
+        self.weight += chunks * 32 + prints * 8;
+        self.postings += (chunks + prints) as u64;
     }
 
     /// Adds a change, if there is one, to what it belongs to.
@@ -111,9 +116,7 @@ impl Batch {
             self.weight += parts.len() * CHANGE;
             for part in parts {
                 if let Some(ContentRef::New(digest)) = &part.content {
-                    let (chunks, prints) = (digest.chunks.0.len(), digest.posted().count());
-                    self.weight += chunks * 32 + prints * 8;
-                    self.postings += (chunks + prints) as u64;
+                    self.weigh(digest);
                 }
             }
         }

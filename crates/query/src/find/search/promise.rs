@@ -24,6 +24,7 @@ use resemble_index::ContentRow;
 
 use crate::nominate::block::Common;
 use crate::nominate::evidence::{Counts, LOOKED_UP};
+use crate::nominate::levels::SamplesFrom;
 
 /// What is known of the samples of a subject, which is a text.
 pub(super) struct ListingPromise<'a> {
@@ -32,8 +33,8 @@ pub(super) struct ListingPromise<'a> {
     repeats: Option<Repeats>,
     /// The level of its samples with posting lists.
     level: u8,
-    /// How many of these have each level or a greater one and are no boilerplate.
-    rare: [u32; 64],
+    /// Those of them that are no boilerplate.
+    rare: SamplesFrom,
     has_boilerplate: bool,
 }
 
@@ -44,24 +45,16 @@ impl<'a> ListingPromise<'a> {
         if posted.fingerprints.len() > LOOKED_UP.cap as usize || counts.have_copies() {
             return None;
         }
-        let mut rare = [0; 64];
-        let mut has_boilerplate = false;
-        for &sample in &posted.fingerprints {
-            if Boilerplate::fingerprint(counts, sample) {
-                has_boilerplate = true;
-                continue;
-            }
-            for count in &mut rare[..=usize::from(sample.level()).min(63)] {
-                *count += 1;
-            }
-        }
+        let samples = posted.fingerprints.iter().copied();
+        let rare = samples.filter(|&sample| !Boilerplate::fingerprint(counts, sample));
+        let rare = SamplesFrom::of(rare);
         Some(Self {
             counts,
             size: digest.size,
             repeats: digest.signature.repeats,
             level: posted.level,
             rare,
-            has_boilerplate,
+            has_boilerplate: rare.level(0) < posted.fingerprints.len() as f64,
         })
     }
 
@@ -90,7 +83,7 @@ impl<'a> ListingPromise<'a> {
         let posted_level = self.level.max(row.level);
         let posted = f64::from(common.fingerprints);
 
-        let of_rare = f64::from(self.rare[usize::from(posted_level).min(63)]);
+        let of_rare = self.rare.level(posted_level);
         if most_words(posted, of_rare, self.repeats) >= Relation::PARTLY {
             let most = most_words(kept, among(own), self.repeats);
             let rarity = Rarity {

@@ -102,16 +102,15 @@ impl Texts {
                     let text = decoded.as_ref().map_or(&bytes[..], String::as_bytes);
                     let payload = reader.snapshot.templates().payload(text);
                     let size = decoded.is_some().then_some(ByteLen(payload.len() as u64));
-                    if *kind == ContentKind::Data && size.is_none() {
-                        let text = cutter.read_data(&payload);
-                        if let Some(text) = &text {
-                            seen.note(text.shingles());
-                        }
-                        return Ok((text, (None, None, None)));
+                    let (text, rows) = if *kind == ContentKind::Data && size.is_none() {
+                        (cutter.read_data(&payload), None)
+                    } else {
+                        (Some(cutter.read(&payload)), rows_of(&payload))
+                    };
+                    if let Some(text) = &text {
+                        seen.note(text.shingles());
                     }
-                    let text = cutter.read(&payload);
-                    seen.note(text.shingles());
-                    (Some(text), (size, rows_of(&payload), None))
+                    (text, (size, rows, None))
                 }
                 Err(error) => (None, (None, None, Some(error))),
             })

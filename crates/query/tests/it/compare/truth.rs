@@ -34,10 +34,7 @@ fn partners(a: &[u8], b: &[u8]) -> bool {
 /// another one that tells nothing, because too many others have it as well.
 fn related(scene: &Scene) -> BTreeSet<(Vec<u8>, Vec<u8>)> {
     let request = PairsRequest {
-        scope: Scope {
-            within: vec![PathText::from(scene.root())],
-            ..Scope::default()
-        },
+        scope: scene.scope(),
         ..PairsRequest::default()
     };
     let snapshot = scene.index.snapshot().expect("a snapshot");

@@ -9,7 +9,10 @@ use std::time::Duration;
 
 use resemble_core::Params;
 use resemble_index::{FileState, Index, Totals};
+use resemble_proto::message::Scope;
+use resemble_proto::path::PathText;
 use resemble_query::dump::dump;
+use resemble_query::find::Subject;
 use resemble_scan::ingest::{
     Ingest, IngestOptions, Observer, Report, RootOptions, Target, Unobserved,
 };
@@ -44,6 +47,16 @@ impl Scene {
         }
     }
 
+    /// Of these files, which have been scanned.
+    pub(crate) fn of<T: AsRef<[u8]>>(files: &[(&str, T)]) -> Self {
+        let mut scene = Self::new();
+        for (name, bytes) in files {
+            scene.write(name, bytes);
+        }
+        scene.scan();
+        scene
+    }
+
     pub(crate) fn with_ignore_rules() -> Self {
         Self::with(|mut options| {
             options.roots[0].ignore = true;
@@ -66,6 +79,21 @@ impl Scene {
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.root().join(name)
+    }
+
+    /// All files of the tree.
+    pub(crate) fn scope(&self) -> Scope {
+        Scope {
+            within: vec![PathText::from(self.root())],
+            ..Scope::default()
+        }
+    }
+
+    /// A file of the tree, to ask about.
+    pub(crate) fn subject(&self, name: &str) -> Subject {
+        let snapshot = self.index.snapshot().expect("a snapshot");
+        let subject = Subject::indexed(&snapshot, &self.path(name), snapshot.params());
+        subject.expect("readable").expect("indexed")
     }
 
     pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
