@@ -12,6 +12,7 @@ pub use crate::params::LEAST_JUDGED;
 use crate::params::Params;
 
 mod chunks;
+mod coverage;
 pub mod discount;
 mod estimate;
 mod gaps;
@@ -26,6 +27,7 @@ mod templates;
 mod text;
 
 pub use chunks::shared_chunk_bytes;
+pub use coverage::{most_words_in_runs, words_in_runs};
 pub use estimate::{estimate, estimate_prepared, estimate_texts, estimate_with_interval};
 pub use interval::{interval, wilson};
 pub use pair::PairKey;

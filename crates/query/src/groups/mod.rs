@@ -61,6 +61,7 @@ mod meeting;
 pub(crate) mod near;
 mod order;
 mod partition;
+mod problems;
 pub(crate) mod scratch;
 mod solve;
 pub mod sort;

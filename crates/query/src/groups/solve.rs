@@ -14,7 +14,6 @@
 use std::path::Path;
 
 use parking_lot::Mutex;
-use resemble_core::cluster::first_fit_decreasing;
 use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::{Boilerplate, Sketch};
 use resemble_core::{ByteLen, Fingerprint, Measures};
@@ -24,7 +23,7 @@ use super::Room;
 use super::drafts::LinkDraft;
 use super::kin::MetBy;
 use super::links::{By, HalfLink};
-use super::partition::Partition;
+use super::problems::{ContentSource, Problems};
 use super::sort::{Record, SortedRun, Sorter};
 use super::table::Table;
 use super::terms::{LinkTerms, PairFound};
@@ -91,7 +90,11 @@ impl Solver<'_> {
         let part = 3 * threads() as u64;
         let capacity = self.room.part(part).unwrap_or(USUAL_BLOCK);
         let problems = Problems::of(self.table, sets, only, capacity);
-        let source = self.source(&problems)?;
+        let source = ContentSource::of(
+            &problems,
+            (self.snapshot, self.table),
+            (self.room, self.dir),
+        )?;
         let all: u64 = problems.weights.iter().sum();
         // A problem that is most of the work gets all threads.
         let (large, small): (Vec<usize>, Vec<usize>) = (0..problems.weights.len())
@@ -112,7 +115,7 @@ impl Solver<'_> {
         }
         solved.notes.sort_unstable();
         let solve = |at: usize, (): &mut ()| {
-            let (places, kept) = source.all(small[at], self)?;
+            let (places, kept) = self.contents(&source, small[at])?;
             self.block(&places, &self.block_of(kept, false), 1, &sinks)
         };
         ordered(small.len(), || (), solve)?;
@@ -160,6 +163,19 @@ impl Solver<'_> {
         let used = in_parallel(families.len(), || None, compare)?;
         sinks.put_back(used);
         Ok(())
+    }
+
+    /// All contents of a problem and their places.
+    fn contents(
+        &self,
+        source: &ContentSource,
+        problem: usize,
+    ) -> Result<(Vec<u32>, Vec<Kept>), AskError> {
+        let (places, kept) = source.all(problem, (self.snapshot, self.table))?;
+        let kept = places.iter().zip(kept);
+        let kept = kept.map(|(&place, kept)| self.content(place, kept));
+        let kept = kept.collect();
+        Ok((places, kept))
     }
 
     /// A content of a problem: of a member of a family what its leader has nominates nobody.
@@ -386,7 +402,7 @@ impl Solver<'_> {
         sinks: &Sinks<LinkDraft>,
     ) -> Result<usize, AskError> {
         let ContentSource::Disk(partition) = source else {
-            let (places, kept) = source.all(problem, self)?;
+            let (places, kept) = self.contents(source, problem)?;
             self.block(&places, &self.block_of(kept, false), threads(), sinks)?;
             return Ok(1);
         };
@@ -439,35 +455,6 @@ impl Solver<'_> {
             sinks.put_back(used);
         }
         Ok(0)
-    }
-
-    /// Where the contents of all problems can be read: from the index, or from disk if memory is
-    /// bounded.
-    fn source(&self, problems: &Problems) -> Result<ContentSource, AskError> {
-        let bins = problems.weights.len();
-        let of = |place: u32| {
-            let bin = problems.bin_of[place as usize];
-            (bin != Problems::NONE).then_some(bin as usize)
-        };
-        let Some(room) = self.room.part(3) else {
-            let mut places = vec![Vec::new(); bins];
-            for &place in &self.table.by_id {
-                if let Some(bin) = of(place) {
-                    places[bin].push(place);
-                }
-            }
-            return Ok(ContentSource::Index(places));
-        };
-        let mut partition = Partition::new(bins, room, self.dir)?;
-        for &place in &self.table.by_id {
-            if let Some(bin) = of(place)
-                && let Some(row) = self.snapshot.content(self.table.id(place))?
-            {
-                partition.push(bin, place, &Kept::of(self.snapshot, &row)?)?;
-            }
-        }
-        partition.finish()?;
-        Ok(ContentSource::Disk(partition))
     }
 }
 
@@ -525,89 +512,5 @@ impl<R: Record> Sinks<R> {
             runs.extend(sink.finish()?);
         }
         Ok(runs)
-    }
-}
-
-/// Sets of contents packed into problems.
-#[derive(Debug)]
-struct Problems {
-    /// For each place its problem; [`Self::NONE`] if it has nothing in common with others.
-    bin_of: Vec<u32>,
-    /// Bytes of memory that each takes, about.
-    weights: Vec<u64>,
-    /// Contents of each.
-    sizes: Vec<u32>,
-}
-
-impl Problems {
-    const NONE: u32 = u32::MAX;
-
-    fn of(table: &Table, sets: &[u32], only: Option<u32>, capacity: u64) -> Self {
-        let mut weights = vec![(0u32, 0u64); sets.len()];
-        for (place, &set) in (0u32..).zip(sets) {
-            let (contents, weight) = &mut weights[set as usize];
-            *contents += 1;
-            *weight += table.weight(place);
-        }
-        // Sets of one content are left out: they are most of all, and no work.
-        let wanted = |set: u32| only.is_none_or(|only| only == set);
-        let several: Vec<u32> = (0..sets.len() as u32)
-            .filter(|&set| weights[set as usize].0 > 1 && wanted(set))
-            .collect();
-        let item_weights: Vec<u64> = several.iter().map(|&set| weights[set as usize].1).collect();
-        let packing = first_fit_decreasing(&item_weights, capacity);
-        drop(item_weights);
-        let mut problem_of_set = vec![Self::NONE; sets.len()];
-        for (&set, &bin) in several.iter().zip(&packing.bin_of) {
-            problem_of_set[set as usize] = bin;
-        }
-        let bin_of: Vec<u32> = sets
-            .iter()
-            .map(|&set| problem_of_set[set as usize])
-            .collect();
-        let mut sizes = vec![0; packing.weights.len()];
-        for &bin in bin_of.iter().filter(|&&bin| bin != Self::NONE) {
-            sizes[bin as usize] += 1;
-        }
-        Self {
-            bin_of,
-            weights: packing.weights,
-            sizes,
-        }
-    }
-}
-
-/// Where the contents of the problems are read from.
-#[derive(Debug)]
-enum ContentSource {
-    /// The places of each problem's contents, in the order of their ids.
-    Index(Vec<Vec<u32>>),
-    Disk(Partition),
-}
-
-impl ContentSource {
-    /// All contents of a problem and their places.
-    fn all(&self, problem: usize, solver: &Solver<'_>) -> Result<(Vec<u32>, Vec<Kept>), AskError> {
-        let mut all = (Vec::new(), Vec::new());
-        let mut push = |place, kept| {
-            all.0.push(place);
-            all.1.push(solver.content(place, kept));
-        };
-        match self {
-            Self::Index(places) => {
-                for &place in &places[problem] {
-                    if let Some(row) = solver.snapshot.content(solver.table.id(place))? {
-                        push(place, Kept::of(solver.snapshot, &row)?);
-                    }
-                }
-            }
-            Self::Disk(partition) => {
-                let mut contents = partition.contents(problem);
-                while let Some((place, kept)) = contents.next()? {
-                    push(place, kept);
-                }
-            }
-        }
-        Ok(all)
     }
 }

@@ -109,7 +109,7 @@ impl<'a> ListingPromise<'a> {
             let common = other.at_level(level).filter(|&sample| is_common(sample));
             most += most_share(common.count() as f64, of_other);
         }
-        words_in_runs(most, other.repeats) >= Relation::MOSTLY
+        covered_words(most, other.repeats) >= Relation::MOSTLY
     }
 }
 
@@ -124,16 +124,15 @@ fn most_share(part: f64, of: f64) -> f64 {
 }
 
 /// The share of the words of a text that lie in runs of five, if another one has this share of its
-/// shingles.
-fn words_in_runs(shingles: f64, repeats: Option<Repeats>) -> f64 {
-    let shingles = shingles.clamp(0.0, 1.0);
-    let words = (5.0 * shingles - 4.0 * shingles.powf(1.2)).clamp(0.0, 1.0);
+/// shingles; of what it repeats nothing is known, so all of it may.
+fn covered_words(shingles: f64, repeats: Option<Repeats>) -> f64 {
+    let words = similarity::words_in_runs(shingles);
     words + repeats.map_or(0.0, Repeats::share) * (1.0 - words)
 }
 
 /// The most of its words, by so many samples in common among so many.
 fn most_words(part: f64, of: f64, repeats: Option<Repeats>) -> f64 {
-    words_in_runs(most_share(part, of), repeats)
+    covered_words(most_share(part, of), repeats)
 }
 
 #[cfg(test)]

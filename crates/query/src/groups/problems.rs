@@ -1,0 +1,137 @@
+//! Sets of contents packed into problems, and where their contents are read from.
+//!
+//! Small sets go together into problems of a size that fits. Where memory is bounded the contents of
+//! each problem were written to disk in one pass through the index, and are read from there in one
+//! piece; else they are read from the index.
+
+use std::path::Path;
+
+use resemble_core::cluster::first_fit_decreasing;
+use resemble_index::Snapshot;
+
+use super::Room;
+use super::partition::Partition;
+use super::table::Table;
+use crate::ask::AskError;
+use crate::nominate::evidence::Kept;
+
+/// Sets of contents packed into problems.
+#[derive(Debug)]
+pub(super) struct Problems {
+    /// For each place its problem; [`Self::NONE`] if it has nothing in common with others.
+    bin_of: Vec<u32>,
+    /// Bytes of memory that each takes, about.
+    pub(super) weights: Vec<u64>,
+    /// Contents of each.
+    pub(super) sizes: Vec<u32>,
+}
+
+impl Problems {
+    const NONE: u32 = u32::MAX;
+
+    pub(super) fn of(table: &Table, sets: &[u32], only: Option<u32>, capacity: u64) -> Self {
+        let mut weights = vec![(0u32, 0u64); sets.len()];
+        for (place, &set) in (0u32..).zip(sets) {
+            let (contents, weight) = &mut weights[set as usize];
+            *contents += 1;
+            *weight += table.weight(place);
+        }
+        // Sets of one content are left out: they are most of all, and no work.
+        let wanted = |set: u32| only.is_none_or(|only| only == set);
+        let several: Vec<u32> = (0..sets.len() as u32)
+            .filter(|&set| weights[set as usize].0 > 1 && wanted(set))
+            .collect();
+        let item_weights: Vec<u64> = several.iter().map(|&set| weights[set as usize].1).collect();
+        let packing = first_fit_decreasing(&item_weights, capacity);
+        drop(item_weights);
+        let mut problem_of_set = vec![Self::NONE; sets.len()];
+        for (&set, &bin) in several.iter().zip(&packing.bin_of) {
+            problem_of_set[set as usize] = bin;
+        }
+        let bin_of: Vec<u32> = sets
+            .iter()
+            .map(|&set| problem_of_set[set as usize])
+            .collect();
+        let mut sizes = vec![0; packing.weights.len()];
+        for &bin in bin_of.iter().filter(|&&bin| bin != Self::NONE) {
+            sizes[bin as usize] += 1;
+        }
+        Self {
+            bin_of,
+            weights: packing.weights,
+            sizes,
+        }
+    }
+}
+
+/// Where the contents of the problems are read from.
+#[derive(Debug)]
+pub(super) enum ContentSource {
+    /// The places of each problem's contents, in the order of their ids.
+    Index(Vec<Vec<u32>>),
+    Disk(Partition),
+}
+
+impl ContentSource {
+    /// Where the contents of all problems can be read: from the index, or from disk if memory is
+    /// bounded.
+    pub(super) fn of(
+        problems: &Problems,
+        (snapshot, table): (&Snapshot, &Table),
+        (room, dir): (Room, &Path),
+    ) -> Result<Self, AskError> {
+        let bins = problems.weights.len();
+        let of = |place: u32| {
+            let bin = problems.bin_of[place as usize];
+            (bin != Problems::NONE).then_some(bin as usize)
+        };
+        let Some(room) = room.part(3) else {
+            let mut places = vec![Vec::new(); bins];
+            for &place in &table.by_id {
+                if let Some(bin) = of(place) {
+                    places[bin].push(place);
+                }
+            }
+            return Ok(Self::Index(places));
+        };
+        let mut partition = Partition::new(bins, room, dir)?;
+        for &place in &table.by_id {
+            if let Some(bin) = of(place)
+                && let Some(row) = snapshot.content(table.id(place))?
+            {
+                partition.push(bin, place, &Kept::of(snapshot, &row)?)?;
+            }
+        }
+        partition.finish()?;
+        Ok(Self::Disk(partition))
+    }
+
+    /// All contents of a problem and their places.
+    pub(super) fn all(
+        &self,
+        problem: usize,
+        (snapshot, table): (&Snapshot, &Table),
+    ) -> Result<(Vec<u32>, Vec<Kept>), AskError> {
+        let mut all = (Vec::new(), Vec::new());
+        let mut push = |place, kept| {
+            all.0.push(place);
+            all.1.push(kept);
+        };
+        match self {
+            Self::Index(places) => {
+                for &place in &places[problem] {
+                    if let Some(row) = snapshot.content(table.id(place))? {
+                        push(place, Kept::of(snapshot, &row)?);
+                    }
+                }
+            }
+            Self::Disk(partition) => {
+                let mut contents = partition.contents(problem);
+                while let Some((place, kept)) = contents.next()? {
+                    push(place, kept);
+                }
+            }
+        }
+        Ok(all)
+    }
+}
