@@ -16,7 +16,7 @@ use std::path::Path;
 
 use resemble_core::similarity::proof::Provable;
 use resemble_core::similarity::{
-    Estimated, NoBoilerplate, Prepared, Sketch, Unit, estimate_with_interval,
+    Compared, Estimated, NoBoilerplate, Prepared, Sketch, Unit, estimate_with_interval,
 };
 use resemble_core::{ContentKind, Digest, Params, Score, Signature};
 
@@ -176,13 +176,13 @@ fn main() {
             }
             let exact = exact.measures;
             let (one, other) = (a.sketch(), b.sketch());
-            let unit = texts.then_some(Unit::Words);
+            let compared = Compared::of(a.digest.kind, b.digest.kind, Unit::Words);
             let prepared = [&one, &other].map(|sketch| Prepared::of(sketch, &NoBoilerplate));
             let [of_a, of_b] = &prepared;
             let Estimated {
                 measures: found,
                 interval,
-            } = estimate_with_interval(of_a, of_b, unit, &NoBoilerplate);
+            } = estimate_with_interval(of_a, of_b, compared, &NoBoilerplate);
             let level = a.kept.level.max(b.kept.level);
             let of = |file: &File| file.kept.at_level(level).count() as u64;
             let theirs: HashSet<u64> = b.kept.at_level(level).map(|f| f.0).collect();

@@ -28,7 +28,7 @@ mod text;
 
 pub use chunks::shared_chunk_bytes;
 pub use coverage::{most_words_in_runs, words_in_runs};
-pub use estimate::{estimate, estimate_prepared, estimate_texts, estimate_with_interval};
+pub use estimate::{Compared, estimate, estimate_prepared, estimate_texts, estimate_with_interval};
 pub use interval::{interval, wilson};
 pub use pair::PairKey;
 pub use prepared::Prepared;

@@ -9,7 +9,9 @@
 #![allow(clippy::print_stdout)]
 
 use resemble_core::similarity::proof::Provable;
-use resemble_core::similarity::{Estimated, NoBoilerplate, Prepared, Unit, estimate_with_interval};
+use resemble_core::similarity::{
+    Compared, Estimated, NoBoilerplate, Prepared, Unit, estimate_with_interval,
+};
 use resemble_core::{ContentKind, Digest, Params, Score};
 use resemble_testutil::random::Random;
 
@@ -112,7 +114,7 @@ fn check(size: usize, kinds: &[Kind]) {
             let (of_a, of_b) = (Digest::of(&a, &params), Digest::of(&b, &params));
             let [ready_a, ready_b] =
                 [&of_a, &of_b].map(|digest| Prepared::of(&digest.sketch(), &NoBoilerplate));
-            let words_of = Some(Unit::Words);
+            let words_of = Compared::Texts(Unit::Words);
             let Estimated {
                 measures: found,
                 interval,
@@ -280,7 +282,7 @@ fn held(a: &[u8], b: &[u8]) -> (usize, usize) {
     });
     let [a, b] = kept.map(|digest| Prepared::of(&digest.sketch(), &NoBoilerplate));
     let Estimated { interval, .. } =
-        estimate_with_interval(&a, &b, Some(Unit::Words), &NoBoilerplate);
+        estimate_with_interval(&a, &b, Compared::Texts(Unit::Words), &NoBoilerplate);
     let cases = [
         (interval.a_in_b, exact.a_in_b),
         (interval.b_in_a, exact.b_in_a),
@@ -321,4 +323,110 @@ fn a_text_that_repeats_itself() {
     }
     // Of 240 it is 168 if nothing is known of what a text says again.
     assert!(inside * 100 >= all * 88, "{inside} of {all}");
+}
+
+/// The kept digest of some bytes.
+fn kept(bytes: &[u8]) -> Digest {
+    let params = Params::default();
+    let digest = Digest::of(bytes, &params);
+    let signature = digest.kept(&params);
+    Digest {
+        signature,
+        ..digest
+    }
+}
+
+fn estimated(a: &Digest, b: &Digest) -> Estimated {
+    let [ready_a, ready_b] = [a, b].map(|digest| Prepared::of(&digest.sketch(), &NoBoilerplate));
+    let compared = Compared::of(a.kind, b.kind, Unit::Words);
+    estimate_with_interval(&ready_a, &ready_b, compared, &NoBoilerplate)
+}
+
+/// Texts that have a paragraph of ten in common and say some others again: what they say again is
+/// no more shared than the rest.
+#[test]
+fn what_strangers_say_again_is_not_shared() {
+    let mut random = Random::new(11);
+    let mut errors = Errors::default();
+    for _ in 0..60 {
+        let common = text(&mut random, 900);
+        let mut make = || {
+            let own: Vec<Vec<u8>> = (0..9).map(|_| text(&mut random, 900)).collect();
+            [&own.concat()[..], &common, &own[..4].concat()].concat()
+        };
+        let [a, b] = [make(), make()];
+        let of = |bytes: &[u8]| Provable::new(ContentKind::Text, bytes.to_vec());
+        let exact = of(&a).measure(&of(&b), Unit::Words).measures;
+        let found = estimated(&kept(&a), &kept(&b)).measures;
+        errors.add(found.a_in_b, exact.a_in_b);
+        errors.add(found.b_in_a, exact.b_in_a);
+    }
+    // The bias is .10 if two fifths of what is said again count as shared.
+    errors.check("a paragraph of ten", 0.05, 0.08);
+}
+
+/// One word in a text of pages: most pairs share all their samples, and the resemblance is not 1.
+#[test]
+fn where_all_samples_are_shared_all_may_be() {
+    let mut random = Random::new(3);
+    let mut held = 0;
+    for _ in 0..40 {
+        let a = text(&mut random, 12_000);
+        let at = random.below(a.len());
+        let b = [&a[..at], b" another ", &a[at..]].concat();
+        let of = |bytes: &[u8]| Provable::new(ContentKind::Text, bytes.to_vec());
+        let exact = of(&a).measure(&of(&b), Unit::Words).measures;
+        let Estimated { interval, .. } = estimated(&kept(&a), &kept(&b));
+        let (low, high) = interval.resemblance.expect("judged");
+        let truth = exact.resemblance.expect("judged");
+        held += usize::from(low <= truth && truth <= high);
+    }
+    assert!(held >= 36, "{held} of 40");
+}
+
+/// A drawing: data, of which words are a small part.
+fn drawing(random: &mut Random, len: usize) -> Vec<u8> {
+    let mut out = b"<svg>\n".to_vec();
+    while out.len() < len {
+        let mut number = || format!("{}.{}", random.below(1000), random.below(1000));
+        let points: Vec<String> = (0..8).map(|_| number() + "," + &number()).collect();
+        out.extend(format!("<path d=\"M {}\"/>\n", points.join(" ")).into_bytes());
+    }
+    out
+}
+
+/// A drawing and a copy with prose around it, which is a text: they have no kind of sample in
+/// common, and the estimate knows that it does not know.
+#[test]
+fn a_drawing_and_a_text_that_holds_it() {
+    let mut random = Random::new(5);
+    let (mut held, mut all) = (0, 0);
+    for round in 0..40 {
+        let a = drawing(&mut random, 12_000);
+        let part = &a[..a.len() * (2 + round % 3) / 4];
+        let b = [&text(&mut random, 9000)[..], part, &text(&mut random, 9000)].concat();
+        let (of_a, of_b) = (kept(&a), kept(&b));
+        assert_eq!(
+            (of_a.kind, of_b.kind),
+            (ContentKind::Data, ContentKind::Text)
+        );
+        let provable = |kind, bytes: &[u8]| Provable::new(kind, bytes.to_vec());
+        let (a, b) = (provable(of_a.kind, &a), provable(of_b.kind, &b));
+        let exact = a.measure(&b, Unit::Words).measures;
+        let Estimated { interval, .. } = estimated(&of_a, &of_b);
+        for (ends, truth) in [
+            (interval.a_in_b, exact.a_in_b),
+            (interval.b_in_a, exact.b_in_a),
+            (interval.resemblance, exact.resemblance),
+        ] {
+            // Without a common chunk nothing is said.
+            let Some((low, high)) = ends else {
+                continue;
+            };
+            let truth = truth.expect("judged");
+            all += 1;
+            held += usize::from(low <= truth && truth <= high);
+        }
+    }
+    assert!(all >= 90 && held * 100 >= all * 88, "{held} of {all}");
 }

@@ -97,6 +97,7 @@ mod tests {
                 free: 4.0,
                 unit: 6.0,
                 small: 1.0,
+                is_text: true,
             };
             let fit = evidence.fit();
             let covered = 1.0 - fit.missing + 4.0 * fit.gaps;

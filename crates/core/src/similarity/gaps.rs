@@ -62,6 +62,10 @@
 //! ([`Evidence::outcomes`]); its middle 95 % is the interval. Toward less, the samples count one
 //! fewer: a pair is looked at because it has some in common.
 //!
+//! Of a text and data no samples can be compared, and chunks speak alone. What is missing is then
+//! blocks as it lies, or scattered as if nothing were a block: one is as likely beforehand as the
+//! other, and either explains the breaks in the order of chunks by a rate of its own.
+//!
 //! Real changes are mixtures: a few typing errors and one new paragraph. Runs of missing samples
 //! too long to belong to the others are therefore taken out first as *solid* ([`Split`]): each is
 //! one gap and fully missing. The ends of the file are judged in the same way.
@@ -91,8 +95,10 @@ const SURVIVAL_ERROR: f64 = 0.1;
 /// A run of missing samples is solid if chance makes one as long less often than this.
 const SOLID_CHANCE: f64 = 0.05;
 
-/// So many samples any evidence is worth at most: what is not in the model is the rest.
-const MOST_WORTH: f64 = 100.0;
+/// So many samples any evidence is worth at most: what is not in the model is the rest. With 100,
+/// 200 and 400 the intervals hold .968, .958 and .950 of the containments of T2, and .982, .973 and
+/// .968 of those of Django's pages.
+const MOST_WORTH: f64 = 200.0;
 
 /// How far the likelihoods are trusted: they are of the same samples and chunks, and the survival
 /// of chunks is only nearly right. Intervals of edited texts of 300 KB held .85 of the true values
@@ -130,6 +136,8 @@ pub(super) struct Evidence<'a> {
     pub(super) free: f64,
     /// Bytes from one window to the next.
     pub(super) unit: f64,
+    /// It is a text: what its chunks have beside words is not shared in words.
+    pub(super) is_text: bool,
     /// How much less likely large gaps are beforehand: a gap of n windows beyond the free ones by
     /// n^-small.
     pub(super) small: f64,
@@ -198,7 +206,11 @@ impl Evidence<'_> {
         let known = (1.0 - 1.0 / self.spacing).max(0.05);
         let ratio = self.ratio();
         // At all and nothing the expectation beforehand has no say.
-        let seen = shared / all.max(1.0) - ratio.value;
+        let seen = if all > 0.0 {
+            shared / all - ratio.value
+        } else {
+            0.0
+        };
         let mut outcomes = Vec::new();
         for case in self.cases() {
             if case.weight < UNLIKELY {
@@ -206,6 +218,7 @@ impl Evidence<'_> {
             }
             let gain = ratio.variance / case.shared.variance;
             let of = 1.0 / (known / (all.max(0.5) * gain) + 1.0 / MOST_WORTH);
+            let deviation = case.shared.variance.sqrt();
             let middle = (case.shared.value + seen / gain).clamp(0.0, 1.0);
             // A pair is looked at because it has samples in common.
             let chosen = if gain < 2.0 && shared > 0.0 {
@@ -215,8 +228,13 @@ impl Evidence<'_> {
             };
             for step in -STEPS..=STEPS {
                 let errors = 3.0 * f64::from(step) / f64::from(STEPS);
-                let p = if step > 0 && shared > 0.0 && shared >= all {
+                let p = if all <= 0.0 {
+                    (middle + errors * deviation).clamp(0.0, 1.0)
+                } else if step > 0 && shared > 0.0 && shared >= all {
                     1.0
+                } else if step < 0 && shared <= 0.0 && self.is_text {
+                    // What its chunks prove may be markup.
+                    0.0
                 } else if step < 0 {
                     bound(chosen, of, errors)
                 } else {
@@ -233,12 +251,27 @@ impl Evidence<'_> {
     /// all that is missing were scattered.
     fn cases(&self) -> Vec<Case> {
         let ratio = self.ratio();
-        let split = Split::of(self.samples, self.free / self.spacing);
+        let is_sampled = self.samples.total > 0;
+        let split = if is_sampled {
+            Split::of(self.samples, self.free / self.spacing)
+        } else {
+            Split::solid(&self.chunks.pattern)
+        };
         let mut cases: Vec<Case> = Vec::with_capacity(32);
-        self.add_cases(split, ratio, 0.0, &mut cases);
-        if split.solid + split.ends > 0.0 && self.samples.shared > 0 {
+        if is_sampled {
+            self.add_cases(split, ratio, 0.0, &mut cases);
+        } else {
+            // Blocks explain every break, so that they are as likely as breaks at their own rate.
+            let pieces = &self.chunks.pattern;
+            let breaks = pieces.breaks.len() as u64;
+            let rate = (breaks as f64 + 0.5) / (pieces.steps() as f64 + 1.0);
+            let prior = TRUSTED * binomial(breaks, pieces.steps(), rate);
+            self.add_cases(split, ratio, prior, &mut cases);
+        }
+        if !is_sampled || split.solid + split.ends > 0.0 && self.samples.shared > 0 {
             let scattered = Split::scattered(self.samples);
-            self.add_cases(scattered, ratio, UNJUDGED.ln(), &mut cases);
+            let prior = if is_sampled { UNJUDGED.ln() } else { 0.0 };
+            self.add_cases(scattered, ratio, prior, &mut cases);
         }
         let greatest = cases.iter().map(|case| case.weight);
         let greatest = greatest.fold(f64::NEG_INFINITY, f64::max);
@@ -257,7 +290,7 @@ impl Evidence<'_> {
     fn add_cases(&self, split: Split, ratio: Estimate, prior: f64, cases: &mut Vec<Case>) {
         // No sample of three more is missing in one file of twenty.
         let unseen = 3.0 / (self.samples.total as f64 + 1.0);
-        let most = (1.0 - ratio.value) * split.scattered + unseen;
+        let most = ((1.0 - ratio.value) * split.scattered + unseen).min(1.0);
         let most = (self.windows * most).max(1.0);
         let mut edit = 0.0;
         while edit <= most {
@@ -468,6 +501,18 @@ impl Split {
         }
     }
 
+    /// As if all that is missing were solid, by the order of pieces of which nothing else is known.
+    fn solid(pieces: &Pattern) -> Self {
+        let end = |missing: u64| if missing > 0 { 1.0 } else { 0.0 };
+        Self {
+            scattered: 0.0,
+            breaks: 0,
+            solid: pieces.breaks.len() as f64,
+            ends: end(pieces.before) + end(pieces.after),
+            deviation: 0.0,
+        }
+    }
+
     /// As if nothing were solid.
     fn scattered(samples: &Pattern) -> Self {
         Self {
@@ -575,6 +620,7 @@ mod tests {
                 free: 63.0,
                 unit: 1.0,
                 small: 0.0,
+                is_text: false,
             }
             .fit()
         };

@@ -1,7 +1,7 @@
 //! Measures of a pair from what is kept of both, by the estimate that fits their kinds.
 
 use resemble_core::similarity::{
-    self, Boilerplate, Estimated, Interval, NoBoilerplate, Prepared, Sketch, Unit,
+    self, Boilerplate, Compared, Estimated, Interval, NoBoilerplate, Prepared, Sketch, Unit,
 };
 use resemble_core::{ByteLen, ContentKind, Measures, Score};
 
@@ -41,8 +41,7 @@ pub(crate) fn prepared_in(
     (b, b_kind): (&Prepared, ContentKind),
     boilerplate: &dyn Boilerplate,
 ) -> Measures {
-    let texts = (a_kind, b_kind) == (ContentKind::Text, ContentKind::Text);
-    similarity::estimate_prepared(a, b, texts.then_some(unit), boilerplate)
+    similarity::estimate_prepared(a, b, Compared::of(a_kind, b_kind, unit), boilerplate)
 }
 
 /// What is shown of two contents, which are not identical, if they are not read: as the measures of
@@ -56,9 +55,8 @@ pub(crate) fn shown_in(
         Prepared::of(a, &NoBoilerplate),
         Prepared::of(b, &NoBoilerplate),
     );
-    let texts = (a_kind, b_kind) == (ContentKind::Text, ContentKind::Text);
-    similarity::estimate_with_interval(&a, &b, texts.then_some(unit), &NoBoilerplate)
-        .below_identical()
+    let compared = Compared::of(a_kind, b_kind, unit);
+    similarity::estimate_with_interval(&a, &b, compared, &NoBoilerplate).below_identical()
 }
 
 /// [`shown_in`], of two wholes: of equal ones it is known.
