@@ -42,8 +42,8 @@ const CHOSEN: u64 = 8;
 /// .017 too high; those of drawings .028 too low, .009 too low, and right.
 const SMALL_WINDOWS: f64 = 0.3;
 
-/// A text of which chunks are shared, but no sample of so many that these let expect, shares markup:
-/// by chance that is so once in 150 times.
+/// A text of which chunks are shared, but no sample of so many that these let expect, shares
+/// markup: by chance that is so once in 150 times.
 const EXPECTED: f64 = 5.0;
 
 /// Bytes of a word of text, with what separates it from the next.
@@ -331,9 +331,9 @@ impl Repeated {
     const PADDING: f64 = 0.9;
 
     /// A text says again what stands together as well as what stands apart. Where two texts share
-    /// .05, .25, .5 and .75 of their words, the share of what they say again is greater by .04, .17,
-    /// .25 and .28 of the rest in T4 and T8, by .1, .48, .66 and .6 in T2; by this .02, .13, .29 and
-    /// .5.
+    /// .05, .25, .5 and .75 of their words, the share of what they say again is greater by .04,
+    /// .17, .25 and .28 of the rest in T4 and T8, by .1, .48, .66 and .6 in T2; by this .02, .13,
+    /// .29 and .5.
     const OF_WORDS: Said = Said::Places(1.5);
 
     /// Data say the same tags and frames of records in many places: of drawings it is .1 to .2, .45
