@@ -9,7 +9,8 @@
 //! The libraries that read these formats run in a process of their own, one for each file
 //! ([`worker`]): without the right to open anything, with bounds on time, memory and output. A
 //! crash, a hang or a bomb ends that process; the file is then [`Skipped`] with the reason, and the
-//! rest goes on. Only bytes come back.
+//! rest goes on. Only bytes come back. A plain text in another encoding alone is read here, unless
+//! it is large: nothing hostile can make decoding fail.
 
 #![forbid(unsafe_code)]
 
@@ -163,7 +164,7 @@ pub struct Converter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format(u8);
 
-/// Takes files apart, each in a process of its own. Can be used by several threads.
+/// Takes files apart, in processes of their own. Can be used by several threads.
 #[derive(Clone, Debug)]
 pub struct Extractor {
     program: Vec<PathBuf>,
@@ -244,8 +245,8 @@ pub fn is_encoded(name: &[u8], head: &[u8]) -> bool {
     format::of(name, &head[..head.len().min(HEAD)]) == Some(format::Kind::Text)
 }
 
-/// What the bytes of such a file say, in UTF-8; `None`: it is not one. No process is needed for
-/// that: decoding cannot fail on what is hostile.
-pub fn decoded(name: &[u8], bytes: &[u8]) -> Option<String> {
-    is_encoded(name, bytes).then(|| read::text::decoded(bytes))?
+/// What the bytes of such a file say, in UTF-8; `None`: it is not one after all. No process is
+/// needed for that: decoding cannot fail on what is hostile.
+pub fn decoded(bytes: &[u8]) -> Option<String> {
+    read::text::decoded(bytes)
 }

@@ -20,13 +20,18 @@ use std::time::Instant;
 
 use crate::budget::Budget;
 use crate::convert::{self, Converting, Kept};
+use crate::format::Kind;
 use crate::process::{Outcome, Process};
 use crate::protocol::{self, Found, Frame};
+use crate::read::{LeftOut, Out, Source, Walk};
 use crate::worker::{Order, Task, cannot_because};
 use crate::{Bound, Converter, Format, Limits, Part, Role, Sink, Skipped};
 
 /// So often a file is read again without what crashed.
 const MOST_CRASHES: usize = 16;
+
+/// Plain texts of no more bytes are decoded in this process.
+const DECODED_HERE: u64 = 4 << 20;
 
 /// More paths of what was skipped are no news, bytes.
 const SKIPPED_PATHS: usize = 1 << 20;
@@ -55,6 +60,11 @@ pub(crate) fn extract(
         .kind()
         .ok_or_else(|| Skipped::NotRun("an unknown format".to_owned()))?;
     let size = rustix::fs::fstat(file).map_or(0, |stat| u64::try_from(stat.st_size).unwrap_or(0));
+    if kind == Kind::Text && size <= DECODED_HERE {
+        let mut run = Run::new(limits, size);
+        run.take(&decoded(file, size, limits)?, &mut delivery)?;
+        return all_skipped(run.skipped, delivery, Vec::new());
+    }
     let mut crashed: Vec<(u32, Vec<u8>, Skipped)> = Vec::new();
     let skipped = loop {
         let order = Order {
@@ -96,6 +106,35 @@ pub(crate) fn extract(
             _ => return Err(why),
         }
     };
+    all_skipped(skipped, delivery, crashed)
+}
+
+/// What a worker would say of a plain text in another encoding than UTF-8. Nothing that is hostile
+/// can make decoding fail, so that it needs no process of its own, which takes a millisecond or two
+/// to start.
+fn decoded(file: BorrowedFd<'_>, size: u64, limits: Limits) -> Result<Vec<u8>, Skipped> {
+    let mut bytes = vec![0; size as usize];
+    let mut read = 0;
+    while read < bytes.len() {
+        match rustix::io::pread(file, &mut bytes[read..], read as u64) {
+            Ok(0) => break,
+            Ok(more) => read += more,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(Skipped::Damaged(std::io::Error::from(errno).to_string())),
+        }
+    }
+    let walk = Walk::new(Out::in_memory(limits, size), limits, LeftOut::default());
+    let out = walk.take_file(Source::Held(&bytes[..read]), Kind::Text);
+    out.map(Out::into_frames).map_err(|_| Skipped::Crashed)
+}
+
+/// All that was skipped, with what converters could not do and what crashed; or why nothing of the
+/// file is of use.
+fn all_skipped(
+    skipped: Vec<(Vec<u8>, Skipped)>,
+    mut delivery: Delivery<'_>,
+    crashed: Vec<(u32, Vec<u8>, Skipped)>,
+) -> Result<Vec<(Vec<u8>, Skipped)>, Skipped> {
     let mut all = skipped;
     all.append(&mut delivery.skipped);
     all.extend(crashed.into_iter().map(|(_, path, why)| (path, why)));

@@ -72,6 +72,8 @@ const MOST_SKIPS: u32 = 1000;
 pub(crate) struct Out {
     budget: Budget,
     buffer: Vec<u8>,
+    /// Frames stay in the buffer: who reads them is in this process.
+    stays: bool,
     open: bool,
     skips: u32,
 }
@@ -81,9 +83,23 @@ impl Out {
         Self {
             budget: Budget::new(limits, size),
             buffer: Vec::with_capacity(2 * LONGEST),
+            stays: false,
             open: false,
             skips: 0,
         }
+    }
+
+    /// Keeps frames in memory.
+    pub(crate) fn in_memory(limits: Limits, size: u64) -> Self {
+        Self {
+            stays: true,
+            ..Self::new(limits, size)
+        }
+    }
+
+    /// The frames that were kept.
+    pub(crate) fn into_frames(self) -> Vec<u8> {
+        self.buffer
     }
 
     fn frame(&mut self, frame: &Frame<'_>) -> Take {
@@ -95,6 +111,9 @@ impl Out {
     }
 
     pub(crate) fn flush(&mut self) -> Take {
+        if self.stays {
+            return Ok(());
+        }
         let mut rest = &self.buffer[..];
         while !rest.is_empty() {
             match rustix::io::write(io::stdout().as_fd(), rest) {

@@ -41,7 +41,7 @@ impl Place {
 }
 
 /// What an earlier walk of the same file died of, and what the parent sees to.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct LeftOut {
     /// Readers that crashed before, by their number.
     pub(crate) readers: Vec<u32>,
@@ -75,13 +75,22 @@ impl Walk {
         }
     }
 
-    /// Ends it all, with what went wrong if anything did.
-    pub(crate) fn finish(mut self, why: Option<Skipped>) -> Take {
+    /// Takes a whole file apart, to the end and with what went wrong if anything did.
+    pub(crate) fn take_file(mut self, source: Source<'_>, kind: Kind) -> Take<Out> {
+        let place = Place::of_file();
+        let result = catch_unwind(AssertUnwindSafe(|| self.take(source, kind, b"", place)));
+        let why = match result {
+            Ok(Ok(())) => None,
+            Ok(Err(Stop::Gone)) => return Err(Stop::Gone),
+            Ok(Err(Stop::This(why) | Stop::All(why))) => Some(why),
+            Err(_) => Some(Skipped::Crashed),
+        };
         if let Some(why) = why {
             self.out.drop_open()?;
             self.out.skip(b"", why)?;
         }
-        self.out.done()
+        self.out.done()?;
+        Ok(self.out)
     }
 
     /// Takes something apart. The name is its own.

@@ -12,14 +12,12 @@ mod order;
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, ExitCode, ExitStatus};
 
 pub(crate) use order::{Order, Task};
 
-use crate::Skipped;
 use crate::format::Kind;
-use crate::read::{LeftOut, Out, Place, Source, Stop, Walk};
+use crate::read::{LeftOut, Out, Source, Walk};
 
 /// The worker could not do what it was started for; why is on its standard error, after
 /// [`CANNOT_BECAUSE`].
@@ -73,14 +71,5 @@ fn read(order: &Order, kind: Kind, source: Source<'_>) {
         readers: order.leave_out.clone(),
         endings: order.not_these.clone(),
     };
-    let mut walk = Walk::new(out, order.limits, left_out);
-    let place = Place::of_file();
-    let result = catch_unwind(AssertUnwindSafe(|| walk.take(source, kind, b"", place)));
-    let why = match result {
-        Ok(Ok(())) => None,
-        Ok(Err(Stop::Gone)) => return,
-        Ok(Err(Stop::This(why) | Stop::All(why))) => Some(why),
-        Err(_) => Some(Skipped::Crashed),
-    };
-    drop(walk.finish(why));
+    drop(Walk::new(out, order.limits, left_out).take_file(source, kind));
 }

@@ -96,7 +96,8 @@ impl ContentReader<'_> {
     /// What these bytes of a content say in UTF-8, if they are a text in another encoding.
     pub(crate) fn decoded(&self, wanted: &WantedContent, bytes: &[u8]) -> Option<String> {
         let holder = self.scoped.holders(wanted.id).next()?;
-        resemble_extract::decoded(name_of(&holder.path), bytes)
+        let is_encoded = resemble_extract::is_encoded(name_of(&holder.path), bytes);
+        is_encoded.then(|| resemble_extract::decoded(bytes))?
     }
 
     /// The text of a document, made of it again.
@@ -142,7 +143,7 @@ fn decoded_text(path: &Path, wanted: &WantedContent) -> Option<Vec<u8>> {
     if !is_encoded(path) {
         return None;
     }
-    let text = resemble_extract::decoded(name_of(path), &bytes_of(path).ok()?)?;
+    let text = resemble_extract::decoded(&bytes_of(path).ok()?)?;
     let text = text.into_bytes();
     (content::digest(&text) == wanted.digest).then_some(text)
 }
