@@ -1,10 +1,13 @@
 //! `resemble pairs`: every pair among the files of some directories.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 
 use resemble_core::Params;
 use resemble_proto::documents::{PairsDocument, SimilarPairs};
 use resemble_proto::message::{PairsRequest, Whole};
+use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::PairsParameters;
 use resemble_report::document::{Extras, Report};
@@ -74,9 +77,14 @@ impl Verb for Pairs<'_> {
     }
 
     fn show(&self, body: &mut SimilarPairs, asked: &Asked) {
-        for row in &mut body.pairs {
-            row.a = asked.shown(&row.a);
-            row.b = asked.shown(&row.b);
+        // A path stands in many rows.
+        let mut shown: HashMap<PathText, PathText> = HashMap::new();
+        let paths = body.pairs.iter_mut();
+        for path in paths.flat_map(|row| [&mut row.a, &mut row.b]) {
+            *path = match shown.entry(path.clone()) {
+                Entry::Occupied(known) => known.get().clone(),
+                Entry::Vacant(new) => new.insert(asked.shown(path)).clone(),
+            };
         }
     }
 

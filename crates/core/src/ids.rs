@@ -3,6 +3,7 @@
 //! Each has only the operations that mean something: lengths add, ids do not.
 
 use std::fmt;
+use std::num::NonZeroU64;
 use std::ops::{Add, AddAssign, Sub};
 
 /// A number of bytes.
@@ -147,29 +148,34 @@ impl Fingerprint {
 }
 
 /// A share between 0 and 1: a containment or a resemblance.
-#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
-pub struct Score(f64);
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Score(
+    /// One more than the bits of the fraction, whose order is that of fractions from 0 on. So a
+    /// score that may be missing takes no more memory than one that is there: there are millions.
+    NonZeroU64,
+);
 
 impl Score {
     /// All of it.
-    pub const ONE: Self = Self(1.0);
+    pub const ONE: Self = Self::of(1.0);
     /// None of it.
-    pub const ZERO: Self = Self(0.0);
+    pub const ZERO: Self = Self::of(0.0);
     /// All of it, of contents that are not identical: only those say 1.
-    pub const ALL_BUT_IDENTICAL: Self = Self(0.999_999);
+    pub const ALL_BUT_IDENTICAL: Self = Self::of(0.999_999);
+
+    /// Of a fraction that is neither negative nor `-0`.
+    const fn of(fraction: f64) -> Self {
+        Self(NonZeroU64::MIN.saturating_add(fraction.to_bits()))
+    }
 
     /// Clamps to 0..=1; not-a-number becomes 0.
     pub fn new(value: f64) -> Self {
-        Self(if value.is_nan() {
-            0.0
-        } else {
-            value.clamp(0.0, 1.0)
-        })
+        Self::of(if value > 0.0 { value.min(1.0) } else { 0.0 })
     }
 
     /// The share as a fraction.
     pub const fn get(self) -> f64 {
-        self.0
+        f64::from_bits(self.0.get() - 1)
     }
 
     /// Whole percents, rounded down; at most 99 unless `identical`.
@@ -180,15 +186,18 @@ impl Score {
             return 100;
         }
         // 0.29 * 100.0 is 28.999…: the tiny lift keeps a fraction that prints as 0.290000 at 29.
-        ((self.0 * 100.0 + 1e-7).floor() as u8).min(99)
+        ((self.get() * 100.0 + 1e-7).floor() as u8).min(99)
     }
 }
 
-impl Eq for Score {}
+impl Default for Score {
+    fn default() -> Self {
+        Self::ZERO
+    }
+}
 
-#[allow(clippy::derive_ord_xor_partial_ord)]
-impl Ord for Score {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.total_cmp(&other.0)
+impl fmt::Debug for Score {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Score").field(&self.get()).finish()
     }
 }

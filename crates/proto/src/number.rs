@@ -52,6 +52,18 @@ impl Fraction {
         self.0
     }
 
+    /// The share as it is written: `0.970000`.
+    pub fn digits(self) -> Option<[u8; 8]> {
+        let mut rest = self.0?;
+        let mut digits = *b"0.000000";
+        for digit in digits[2..].iter_mut().rev() {
+            *digit += (rest % 10) as u8;
+            rest /= 10;
+        }
+        digits[0] += rest as u8;
+        Some(digits)
+    }
+
     /// A share in millionths; more than a million counts as a million.
     pub fn from_millionths(millionths: u32) -> Self {
         Self(Some(millionths.min(Self::MILLION)))
@@ -82,10 +94,9 @@ impl From<Option<Score>> for Fraction {
 /// Six decimals, or nothing at all for "too small to judge".
 impl fmt::Display for Fraction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(n) => write!(f, "{}.{:06}", n / Self::MILLION, n % Self::MILLION),
-            None => Ok(()),
-        }
+        self.digits().map_or(Ok(()), |digits| {
+            f.write_str(std::str::from_utf8(&digits).unwrap_or_default())
+        })
     }
 }
 

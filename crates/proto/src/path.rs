@@ -10,10 +10,11 @@
 //! string, or an object `{"b64": …}` if it is not UTF-8.
 
 use std::borrow::Cow;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fmt;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -21,72 +22,77 @@ use serde::de::{self, Deserializer};
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
 
-/// A path or name: raw bytes, ordered by them.
+/// A path or name: raw bytes, ordered by them. A path stands in many rows of an answer, which then
+/// have its bytes in common: to clone it copies none.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PathText(Vec<u8>);
+pub struct PathText(
+    /// `None` is the empty path, and the only way to write it.
+    Option<Arc<[u8]>>,
+);
 
 impl PathText {
     /// The empty path.
-    pub const NOTHING: Self = Self(Vec::new());
+    pub const NOTHING: Self = Self(None);
 
     /// A path of these bytes.
-    pub fn from_bytes(bytes: impl Into<Vec<u8>>) -> Self {
-        Self(bytes.into())
+    pub fn from_bytes(bytes: impl AsRef<[u8]>) -> Self {
+        let bytes = bytes.as_ref();
+        Self((!bytes.is_empty()).then(|| bytes.into()))
     }
 
     /// The raw bytes.
     pub fn as_bytes(&self) -> &[u8] {
-        &self.0
+        self.0.as_deref().unwrap_or_default()
     }
 
     /// The bytes as a path of the file system.
     pub fn as_path(&self) -> &Path {
-        Path::new(OsStr::from_bytes(&self.0))
+        Path::new(OsStr::from_bytes(self.as_bytes()))
     }
 
     /// The text; `None` if the bytes are not UTF-8.
     pub fn as_utf8(&self) -> Option<&str> {
-        std::str::from_utf8(&self.0).ok()
+        std::str::from_utf8(self.as_bytes()).ok()
     }
 
     /// The text, with U+FFFD for what is not UTF-8.
     pub fn lossy(&self) -> Cow<'_, str> {
-        String::from_utf8_lossy(&self.0)
+        String::from_utf8_lossy(self.as_bytes())
     }
 
     fn b64(&self) -> String {
-        BASE64.encode(&self.0)
+        BASE64.encode(self.as_bytes())
     }
 
     fn from_b64<E: de::Error>(text: &str) -> Result<Self, E> {
-        BASE64
-            .decode(text)
-            .map(Self)
+        let bytes = BASE64.decode(text);
+        bytes
+            .map(Self::from_bytes)
             .map_err(|_| E::custom("a path is not base64"))
     }
 }
 
 impl From<&Path> for PathText {
     fn from(path: &Path) -> Self {
-        Self(path.as_os_str().as_bytes().to_vec())
+        Self::from_bytes(path.as_os_str().as_bytes())
     }
 }
 
 impl From<PathBuf> for PathText {
     fn from(path: PathBuf) -> Self {
-        Self(path.into_os_string().into_vec())
+        path.as_path().into()
     }
 }
 
 impl From<&str> for PathText {
     fn from(path: &str) -> Self {
-        Self(path.as_bytes().to_vec())
+        Self::from_bytes(path)
     }
 }
 
 impl From<PathText> for PathBuf {
     fn from(path: PathText) -> Self {
-        Self::from(OsString::from_vec(path.0))
+        path.as_path().to_owned()
     }
 }
 
@@ -180,7 +186,7 @@ pub mod fields {
                         Some(b64) => {
                             PathText::from_b64::<de::value::Error>(&b64).map_err(de::Error::custom)
                         }
-                        None => Ok(PathText(fields.text.into_bytes())),
+                        None => Ok(PathText::from_bytes(fields.text)),
                     }
                 }
             }
@@ -225,7 +231,7 @@ pub mod fields {
                         (Some(b64), _) => PathText::from_b64::<de::value::Error>(&b64)
                             .map(Some)
                             .map_err(de::Error::custom),
-                        (None, text) => Ok(text.map(|text| PathText(text.into_bytes()))),
+                        (None, text) => Ok(text.map(PathText::from_bytes)),
                     }
                 }
             }
@@ -317,9 +323,9 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_survive(a: Vec<u8>, path: Vec<u8>) {
-            let row = Row { a: PathText(a.clone()), path: PathText(path), n: 7 };
+            let row = Row { a: PathText::from_bytes(&a), path: PathText::from_bytes(path), n: 7 };
             prop_assert_eq!(&serde_json::from_str::<Row>(&json(&row)).unwrap(), &row);
-            let alone = PathText(a);
+            let alone = PathText::from_bytes(a);
             prop_assert_eq!(&serde_json::from_str::<PathText>(&json(&alone)).unwrap(), &alone);
         }
     }

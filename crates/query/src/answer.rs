@@ -84,8 +84,9 @@ pub fn answer(
         Request::Holders(request) => send(reply, holders(context, &request)?, AnyRow::Holders),
         Request::Pairs(request) => {
             let part_reader = context.part_reader.as_deref();
-            let pairs = pairs::pairs_with_parts(snapshot, &request, part_reader)?;
-            send(reply, pairs, AnyRow::Pairs)
+            pairs::pairs_to(snapshot, &request, part_reader, |header, rows, errors| {
+                send_all(reply, header, rows.map(AnyRow::Pairs), errors)
+            })?
         }
         Request::Compare(request) => {
             let part_reader = context.part_reader.as_deref();
@@ -133,12 +134,22 @@ fn send<R>(
     answer: Answer<R>,
     row: impl Fn(R) -> AnyRow,
 ) -> Result<(), AskError> {
+    let rows = answer.rows.into_iter().map(row);
+    send_all(reply, answer.header, rows, answer.errors)
+}
+
+fn send_all(
+    reply: &mut dyn Reply,
+    header: Header,
+    rows: impl Iterator<Item = AnyRow>,
+    errors: Vec<SoftError>,
+) -> Result<(), AskError> {
     let all = || {
-        reply.header(answer.header)?;
-        for of_answer in answer.rows {
-            reply.row(row(of_answer))?;
+        reply.header(header)?;
+        for row in rows {
+            reply.row(row)?;
         }
-        for error in answer.errors {
+        for error in errors {
             reply.error(error)?;
         }
         ControlFlow::Continue(())

@@ -23,7 +23,7 @@ use std::collections::{HashMap, HashSet};
 use resemble_core::similarity::Unit;
 use resemble_core::{ByteLen, ContentId, ContentKind, Score};
 use resemble_index::Snapshot;
-use resemble_proto::message::{Answer, Layer, PairRow, PairScore, PairsRequest};
+use resemble_proto::message::{Answer, Header, Layer, PairRow, PairScore, PairsRequest, SoftError};
 use resemble_scan::parts::PartReader;
 
 use crate::ask::AskError;
@@ -47,7 +47,7 @@ mod question;
 mod ways;
 mod worker;
 
-use draft::PairDraft;
+use draft::{PairDraft, RowTexts};
 use question::Question;
 use worker::WorkerPairs;
 
@@ -63,6 +63,22 @@ pub fn pairs_with_parts(
     request: &PairsRequest,
     part_reader: Option<&dyn PartReader>,
 ) -> Result<Answer<PairRow>, AskError> {
+    pairs_to(snapshot, request, part_reader, |header, rows, errors| {
+        Answer {
+            header,
+            rows: rows.collect(),
+            errors,
+        }
+    })
+}
+
+/// The same, handed on row by row: there may be very many, of which each is made when it is needed.
+pub(crate) fn pairs_to<R>(
+    snapshot: &Snapshot,
+    request: &PairsRequest,
+    part_reader: Option<&dyn PartReader>,
+    take: impl FnOnce(Header, &mut dyn Iterator<Item = PairRow>, Vec<SoftError>) -> R,
+) -> Result<R, AskError> {
     let scoped = ScopedFiles::of(snapshot, &request.scope)?;
     let renditions = match (request.text, request.archives) {
         (false, _) => RenditionOwners::default(),
@@ -221,9 +237,9 @@ pub fn pairs_with_parts(
         .map(|place| scoped.holders(block.kept[place as usize].id).count());
     let near_copies = near_copies.sum::<usize>() as u64;
     let mut errors = scoped.errors.clone();
-    let mut matched = Vec::with_capacity(found.iter().map(|part| part.matched.len()).sum());
-    for part in found {
-        matched.extend(part.matched);
+    let mut matched = Vec::new();
+    for mut part in found {
+        matched.append(&mut part.matched);
     }
     if request.exact {
         errors.extend(unread);
@@ -238,8 +254,7 @@ pub fn pairs_with_parts(
     for (owners, matched) in &matched {
         question.rows(*owners, matched, &mut rows);
     }
-    rows.sort_by(PairDraft::compare);
-    let rows = rows.iter().map(PairDraft::to_answer).collect();
+    rows.sort_unstable_by(PairDraft::compare);
     let mut answer = Answer::fresh(rows, errors).cut(request.top);
     answer.header.looked = Some(scoped.looked(snapshot));
     answer.header.near_copies = (near_copies > 0).then_some(near_copies);
@@ -248,7 +263,10 @@ pub fn pairs_with_parts(
         .map(|owner| scoped.holders(owner).count());
     let unopened = unopened.sum::<usize>() as u64;
     answer.header.unopened = (unopened > 0).then_some(unopened);
-    Ok(answer)
+    let mut known = RowTexts::default();
+    let rows = answer.rows.iter();
+    let mut rows = rows.map(|row| row.to_answer(&mut known));
+    Ok(take(answer.header, &mut rows, answer.errors))
 }
 
 /// The contents that can be compared: those of the members and what stands for these, in the order

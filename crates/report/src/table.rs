@@ -55,7 +55,11 @@ pub fn write_row(out: &mut dyn Write, style: Style, fields: &[Field], end: u8) -
             (Field::Count(count), _) => write!(out, "{count}")?,
             (Field::Number(number), _) => write!(out, "{number}")?,
             (Field::Nothing | Field::Real(None), _) => {}
-            (Field::Share(share), _) => write!(out, "{share}")?,
+            (Field::Share(share), _) => {
+                if let Some(digits) = share.digits() {
+                    out.write_all(&digits)?;
+                }
+            }
             (Field::Ranges(ranges), _) => {
                 for (at, [from, to]) in ranges.iter().enumerate() {
                     let blank = if at == 0 { "" } else { " " };
@@ -74,12 +78,18 @@ fn write_tsv(out: &mut dyn Write, name: &[u8], is_first: bool) -> io::Result<()>
     if is_first && name.starts_with(b"#") {
         out.write_all(b"./")?;
     }
-    for byte in name {
-        match byte {
-            b'\t' => out.write_all(br"\t")?,
-            b'\n' => out.write_all(br"\n")?,
-            b'\\' => out.write_all(br"\\")?,
-            other => out.write_all(&[*other])?,
+    let is_odd = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\\');
+    for piece in name.split_inclusive(is_odd) {
+        let (plain, odd) = match piece.split_last() {
+            Some((odd, plain)) if is_odd(odd) => (plain, Some(odd)),
+            _ => (piece, None),
+        };
+        out.write_all(plain)?;
+        match odd {
+            Some(b'\t') => out.write_all(br"\t")?,
+            Some(b'\n') => out.write_all(br"\n")?,
+            Some(_) => out.write_all(br"\\")?,
+            None => {}
         }
     }
     Ok(())

@@ -255,7 +255,7 @@ mod tests {
     fn rows_are_written_as_those_of_the_default_measure() {
         let row = MethodPairRow {
             a: "a".into(),
-            b: PathText::from_bytes(b"\xff".to_vec()),
+            b: PathText::from_bytes(*b"\xff"),
             score: Figure::new(4.0 / 3.0),
             a_in_b: Fraction::NONE,
             b_in_a: Fraction::ONE,

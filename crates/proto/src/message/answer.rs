@@ -1,6 +1,7 @@
 //! What the daemon, or the command in its place, answers.
 
 use std::io;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -320,9 +321,9 @@ pub struct Discount {
     /// The discounted score.
     #[serde(default, skip_serializing_if = "Fraction::is_none")]
     pub discounted: Fraction,
-    /// Why, for people: `61 % raw, 9 % after text found in 400 files`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
+    /// Why, for people: `61 % raw, 9 % after text found in 400 files`. Many rows say the same.
+    #[serde(default, with = "shared_text", skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Arc<str>>,
 }
 
 /// From where to where the figures of an estimate lie in 19 cases of 20. Rows stand in the order of
@@ -521,6 +522,29 @@ impl DumpRow {
 }
 
 /// A relation as the word that the contract has for it, or `null`.
+/// A text that many rows have in common, or nothing.
+mod shared_text {
+    use std::sync::Arc;
+
+    use serde::de::{Deserialize, Deserializer};
+    use serde::ser::{Serialize, Serializer};
+
+    // The signature that serde's `with` asks for.
+    #[allow(clippy::ref_option)]
+    pub(super) fn serialize<S: Serializer>(
+        text: &Option<Arc<str>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        text.as_deref().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Arc<str>>, D::Error> {
+        Ok(Option::<String>::deserialize(deserializer)?.map(Arc::from))
+    }
+}
+
 pub(super) mod relation_word {
     use resemble_core::Relation;
     use serde::de::{Deserialize, Deserializer, Error};

@@ -343,15 +343,20 @@ impl Counts {
         if raw == left {
             return Discount::default();
         }
-        let percent = |share: Fraction| share.percent(false).unwrap_or(0);
         Discount {
             discounted: left,
-            reason: Some(format!(
-                "{} % raw, {} % after text found in {contents} files",
-                percent(raw),
-                percent(left),
-            )),
+            reason: Some(Self::reason(raw, left, contents).into()),
         }
+    }
+
+    /// Why a score is less after the discount.
+    pub(crate) fn reason(raw: Fraction, left: Fraction, contents: u32) -> String {
+        let percent = |share: Fraction| share.percent(false).unwrap_or(0);
+        format!(
+            "{} % raw, {} % after text found in {contents} files",
+            percent(raw),
+            percent(left),
+        )
     }
 }
 

@@ -1,8 +1,9 @@
 //! Rows of `pairs` before they are an answer.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::sync::Arc;
 
-use resemble_core::{Measures, Relation, Score, rank};
+use resemble_core::{FileId, Measures, Relation, Score, rank};
 use resemble_proto::message::{Discount, FiguresTold, PairRow};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
@@ -13,8 +14,8 @@ use crate::scope::ScopedFile;
 
 /// A pair of files before it is an answer; `a` has the lesser path.
 pub(super) struct PairDraft<'a> {
-    a: &'a Path,
-    b: &'a Path,
+    a: &'a ScopedFile,
+    b: &'a ScopedFile,
     matched: &'a Match,
     score: Score,
     /// What the score is at least: by that rows are ranked.
@@ -23,6 +24,14 @@ pub(super) struct PairDraft<'a> {
     is_swapped: bool,
     /// So many files have the bytes of both, if the row is that of all of them.
     pub(super) copies: Option<u64>,
+}
+
+/// What many rows say, kept once.
+#[derive(Default)]
+pub(super) struct RowTexts {
+    paths: HashMap<FileId, PathText>,
+    /// Why a score is less after the discount, by what is said of it.
+    reasons: HashMap<(Option<u8>, Option<u8>, u32), Arc<str>>,
 }
 
 impl PairDraft<'_> {
@@ -37,7 +46,7 @@ impl PairDraft<'_> {
 
     /// What is left of the score without common text. A score that is the share of what is rare
     /// has none of that in it: there it is that of the containment.
-    fn discount(&self) -> Discount {
+    fn discount(&self, known: &mut RowTexts) -> Discount {
         let Match {
             measures,
             rare,
@@ -54,33 +63,41 @@ impl PairDraft<'_> {
         } else {
             self.score
         };
-        let left = Fraction::from(rarity.discounted(raw));
-        Counts::in_words(Fraction::from(raw), left, rarity.contents)
+        let (raw, left) = (Fraction::from(raw), Fraction::from(rarity.discounted(raw)));
+        if raw == left {
+            return Discount::default();
+        }
+        let percents = (raw.percent(false), left.percent(false), rarity.contents);
+        let reason = known.reasons.entry(percents);
+        let reason = reason.or_insert_with(|| Counts::reason(raw, left, rarity.contents).into());
+        Discount {
+            discounted: left,
+            reason: Some(Arc::clone(reason)),
+        }
     }
 
     /// The order of rows.
     pub(super) fn compare(&self, other: &Self) -> std::cmp::Ordering {
-        rank::compare(
-            (
-                self.rank,
-                &self.seen(self.matched.least()),
-                self.a.as_os_str().as_encoded_bytes(),
-            ),
-            (
-                other.rank,
-                &other.seen(other.matched.least()),
-                other.a.as_os_str().as_encoded_bytes(),
-            ),
-        )
-        .then_with(|| {
-            self.b
-                .as_os_str()
-                .as_encoded_bytes()
-                .cmp(other.b.as_os_str().as_encoded_bytes())
+        // Most differ in this, which lies at hand.
+        let by_rank = other.rank.cmp(&self.rank);
+        by_rank.then_with(|| {
+            let least = |row: &Self| row.seen(row.matched.least());
+            let (ours, theirs) = (least(self), least(other));
+            let order = rank::compare(
+                (self.rank, &ours, raw(self.a)),
+                (other.rank, &theirs, raw(other.a)),
+            );
+            order.then_with(|| raw(self.b).cmp(raw(other.b)))
         })
     }
 
-    pub(super) fn to_answer(&self) -> PairRow {
+    /// The row. `known` is what rows before it say, too.
+    pub(super) fn to_answer(&self, known: &mut RowTexts) -> PairRow {
+        let mut path = |file: &ScopedFile| {
+            let known = known.paths.entry(file.file);
+            let path = known.or_insert_with(|| PathText::from(&*file.path));
+            path.clone()
+        };
         let measures = self.seen(self.matched.measures);
         let told = FiguresTold {
             relation: self.matched.relation,
@@ -93,8 +110,8 @@ impl PairDraft<'_> {
                 .map(|&interval| interval.into()),
         };
         PairRow {
-            a: PathText::from(self.a),
-            b: PathText::from(self.b),
+            a: path(self.a),
+            b: path(self.b),
             told: if self.is_swapped {
                 told.swapped()
             } else {
@@ -108,7 +125,7 @@ impl PairDraft<'_> {
             b_in_a: Fraction::from(measures.b_in_a),
             resemblance: Fraction::from(measures.resemblance),
             shared_bytes: measures.shared_bytes.0,
-            discount: self.discount(),
+            discount: self.discount(known),
         }
     }
 }
@@ -119,7 +136,6 @@ pub(super) fn row<'a>(
     (score, rank): (Score, Score),
     matched: &'a Match,
 ) -> PairDraft<'a> {
-    let raw = |member: &'a ScopedFile| member.path.as_os_str().as_encoded_bytes();
     let is_swapped = raw(one) > raw(other);
     let (one, other) = if is_swapped {
         (other, one)
@@ -127,12 +143,16 @@ pub(super) fn row<'a>(
         (one, other)
     };
     PairDraft {
-        a: &one.path,
-        b: &other.path,
+        a: one,
+        b: other,
         matched,
         copies: None,
         score,
         rank,
         is_swapped,
     }
+}
+
+fn raw(file: &ScopedFile) -> &[u8] {
+    file.path.as_os_str().as_encoded_bytes()
 }

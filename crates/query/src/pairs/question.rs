@@ -143,14 +143,17 @@ impl<'a> Question<'a> {
         if let Some(part_reader) = part_reader {
             let files = (self.snapshot, self.scoped);
             let mut archives = Archives::of(files, self.renditions, part_reader);
-            for (owners, matched) in &mut matched {
+            let is_measured = |(owners, matched): &&mut Met| {
                 let holds = (self.holds_members(owners.0), self.holds_members(owners.1));
                 // Of two archives that is said of equal members.
                 let is_known =
                     holds == (true, true) && matched.relation == Some(Relation::SameText);
-                if owners.0 == owners.1 || holds == (false, false) || is_known {
-                    continue;
-                }
+                owners.0 != owners.1 && holds != (false, false) && !is_known
+            };
+            let mut measured: Vec<&mut Met> = matched.iter_mut().filter(is_measured).collect();
+            // An archive is read once for all that it meets.
+            measured.sort_unstable_by_key(|met| met.0);
+            for (owners, matched) in measured {
                 self.snapshot.stop().go_on()?;
                 let unit = self.request.unit.into();
                 if let Some(found) = archives.measure(*owners, unit, self.min_shared())? {
@@ -179,22 +182,26 @@ impl<'a> Question<'a> {
             return;
         };
         let scoped: &'m ScopedFiles = self.scoped;
-        let holders = |content| scoped.holders(content).collect::<Vec<&'m ScopedFile>>();
-        let (ones, others) = (holders(a), holders(b));
-        if a == b && ones.len() > 2 && !self.request.all {
-            let Some((one, other)) = named_alike(&ones) else {
+        if a != b {
+            for one in scoped.holders(a) {
+                let others = scoped.holders(b);
+                rows.extend(others.map(|other| row((one, other), scores, matched)));
+            }
+            return;
+        }
+        let files: Vec<&'m ScopedFile> = scoped.holders(a).collect();
+        if files.len() > 2 && !self.request.all {
+            let Some((one, other)) = named_alike(&files) else {
                 return;
             };
             let mut of_all = row((one, other), scores, matched);
-            of_all.copies = Some(ones.len() as u64);
+            of_all.copies = Some(files.len() as u64);
             rows.push(of_all);
             return;
         }
-        for (at, &one) in ones.iter().enumerate() {
-            let others = if a == b { &ones[at + 1..] } else { &others[..] };
-            for &other in others {
-                rows.push(row((one, other), scores, matched));
-            }
+        for (at, &one) in files.iter().enumerate() {
+            let others = files[at + 1..].iter();
+            rows.extend(others.map(|&other| row((one, other), scores, matched)));
         }
     }
 }

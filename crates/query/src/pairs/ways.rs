@@ -1,5 +1,6 @@
 //! How two files meet: in one way or in several, of which the best is their row.
 
+use resemble_core::bits::BitSet;
 use resemble_core::similarity::{Estimated, Unit};
 use resemble_core::{ContentId, ContentKind, Relation};
 use resemble_proto::message::MeasureUnit;
@@ -53,33 +54,49 @@ impl Question<'_> {
         !is_text(pair.0) && !is_text(pair.1) && self.meetings(pair).all(of_files)
     }
 
-    /// The best way in which each pair of files meets. There may be very many: they stay in the
-    /// same memory.
+    /// The best way in which each pair of files meets, in no order. There may be very many: they
+    /// stay in the same memory, and where they are.
     pub(super) fn best_of(&self, mut matched: Vec<Pair>) -> Vec<Met> {
-        matched.sort_unstable_by_key(|&(owners, _)| owners);
-        let (mut from, mut best) = (0, 0);
-        while let Some(&(owners, _)) = matched.get(from) {
-            let same = matched[from..].iter().take_while(|pair| pair.0 == owners);
-            let to = from + same.count();
-            let found = self.best_way(owners, &matched[from..to]);
-            if let Some(found) = found {
-                matched[best] = (owners, Way::Whole(found));
-                best += 1;
+        let places = (0u32..).zip(&matched);
+        let mut by_owners: Vec<_> = places.map(|(at, &(owners, _))| (owners, at)).collect();
+        by_owners.sort_unstable();
+        let mut is_best = BitSet::default();
+        for ways in by_owners.chunk_by(|a, b| a.0 == b.0) {
+            let (owners, first) = ways[0];
+            let met = ways.iter().map(|&(_, at)| &matched[at as usize].1);
+            if let [_] = ways
+                && matches!(matched[first as usize].1, Way::Whole(_))
+                && !self.both_hold_members(owners)
+            {
+                is_best.insert(first);
+            } else if let Some(found) = self.best_way(owners, met) {
+                matched[first as usize].1 = Way::Whole(found);
+                is_best.insert(first);
             }
-            from = to;
         }
-        matched.truncate(best);
-        let whole = |(owners, way)| match way {
-            Way::Whole(found) => Some((owners, found)),
-            Way::Part(..) => None,
-        };
-        matched.into_iter().filter_map(whole).collect()
+        drop(by_owners);
+        let of_best = (0u32..)
+            .zip(matched)
+            .filter_map(|(at, (owners, way))| match way {
+                Way::Whole(found) if is_best.has(at) => Some((owners, found)),
+                _ => None,
+            });
+        of_best.collect()
+    }
+
+    /// Whether two files are compared by what they hold.
+    fn both_hold_members(&self, owners: (ContentId, ContentId)) -> bool {
+        owners.0 != owners.1 && self.holds_members(owners.0) && self.holds_members(owners.1)
     }
 
     /// The best of the ways in which two files meet.
-    fn best_way(&self, owners: (ContentId, ContentId), ways: &[Pair]) -> Option<Match> {
+    fn best_way<'w>(
+        &self,
+        owners: (ContentId, ContentId),
+        ways: impl Iterator<Item = &'w Way>,
+    ) -> Option<Match> {
         let (mut best, mut parts) = (None::<&Match>, [None, None]);
-        for (_, way) in ways {
+        for way in ways {
             match way {
                 Way::Part(at, found) => parts[*at] = Some(*found),
                 Way::Whole(found) => {
@@ -89,7 +106,7 @@ impl Question<'_> {
                 }
             }
         }
-        if owners.0 != owners.1 && self.holds_members(owners.0) && self.holds_members(owners.1) {
+        if self.both_hold_members(owners) {
             let (a, b) = (
                 self.renditions.wholes(owners.0),
                 self.renditions.wholes(owners.1),
