@@ -34,7 +34,8 @@ pub use pair::PairKey;
 pub use prepared::Prepared;
 pub use templates::{Template, Templates};
 pub use text::{
-    Commonness, Proof, RARE, ReadText, SeenShingles, Table, Text, TextCutter, lower_end,
+    Chains, Commonness, NumberedText, Proof, RARE, ReadText, SeenShingles, Table, Text, TextCutter,
+    lower_end,
 };
 
 /// What is known of a pair (a, b).

@@ -163,28 +163,31 @@ impl Rarities {
         }
     }
 
-    /// The rarity of pieces of which so many contents have each; `None` if none of them is common.
-    pub(super) fn of(&self, pieces: impl Iterator<Item = u32>) -> Option<Rarity> {
-        let mut all = 0u64;
-        let pieces = pieces.inspect(|_| all += 1);
-        let mut common: Vec<u32> = pieces.filter(|&contents| contents > FREE).collect();
-        if common.is_empty() {
-            return None;
-        }
-        common.sort_unstable();
-        let lost = |contents: u32| {
+    /// The rarity of so many pieces; `None` if none of them is common. `common` says how many
+    /// contents have one and how many pieces these have, ascending, of those that more than
+    /// [`FREE`] have.
+    pub(super) fn of(
+        &self,
+        all: u64,
+        common: impl Iterator<Item = (u32, u32)> + Clone,
+    ) -> Option<Rarity> {
+        let lost = |(contents, pieces): (u32, u32)| {
             let known = self.losses.get(contents as usize).copied();
-            known.unwrap_or_else(|| 1.0 - weight(contents, self.limit))
+            let of_one = known.unwrap_or_else(|| 1.0 - weight(contents, self.limit));
+            f64::from(pieces) * of_one
         };
-        let loss: f64 = common.iter().map(|&contents| lost(contents)).sum();
+        let mut is_any = false;
+        let loss: f64 = common.clone().inspect(|_| is_any = true).map(lost).sum();
         let mut sum = 0.0;
-        let median = common.iter().find(|&&contents| {
-            sum += lost(contents);
-            sum >= 0.5 * loss
-        });
-        Some(Rarity {
+        let median = common
+            .map(|piece| (piece.0, lost(piece)))
+            .find(|&(_, lost)| {
+                sum += lost;
+                sum >= 0.5 * loss
+            });
+        is_any.then(|| Rarity {
             weight: (1.0 - loss / all as f64).clamp(0.0, 1.0),
-            contents: median.copied().unwrap_or(0),
+            contents: median.map_or(0, |(contents, _)| contents),
         })
     }
 }

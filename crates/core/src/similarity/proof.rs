@@ -304,12 +304,16 @@ impl WordLengths {
 
     /// The length of some words that follow each other.
     pub(super) fn sum(&self, words: Range<usize>) -> u64 {
-        // As many at a time as 16 bits hold.
-        let short = self.short[words.clone()].chunks(128).map(|lengths| {
-            let sum: u16 = lengths.iter().map(|&length| u16::from(length)).sum();
-            u64::from(sum)
-        });
-        let short: u64 = short.sum();
+        const LANES: u64 = 0x00ff_00ff_00ff_00ff;
+        // Most runs are of a few words: eight at a time, in four lanes of 16 bits.
+        let (eights, rest) = self.short[words.clone()].as_chunks();
+        let of_eight = |&lengths: &[u8; 8]| {
+            let lengths = u64::from_le_bytes(lengths);
+            let lanes = (lengths & LANES) + (lengths >> 8 & LANES);
+            lanes.wrapping_mul(0x0001_0001_0001_0001) >> 48
+        };
+        let rest: u64 = rest.iter().map(|&length| u64::from(length)).sum();
+        let short = eights.iter().map(of_eight).sum::<u64>() + rest;
         if self.long.is_empty() {
             return short;
         }

@@ -1,10 +1,11 @@
 //! Whole texts held against each other: proof, where samples are evidence.
 //!
 //! A text is read once ([`ReadText`]). Of all shingles only those matter to pairs that several
-//! texts have: these are numbered, and a [`Text`] is their numbers with their places. One text is
-//! laid out in a [`Table`], and any number of others run along it, each in time linear in what it
-//! has in common with anybody. The measures are counted as for two texts alone
-//! ([`CommonText`]); the table adds what tells kin from strangers.
+//! texts have: these are numbered ([`NumberedText`]), and those that never stand apart are taken
+//! together ([`Chains`]). A [`Text`] is its chains with their places. One text is laid out in a
+//! [`Table`], and any number of others run along it, each in time linear in the chains that it has
+//! in common with anybody. The measures are counted as for two texts alone ([`CommonText`]); the
+//! table adds what tells kin from strangers.
 //!
 //! # What is evidence
 //!
@@ -18,14 +19,16 @@ use std::collections::HashSet;
 
 use crate::WordsDigest;
 use crate::params::Params;
-use crate::similarity::discount::{self, Rarities, Rarity};
+use crate::similarity::discount::{self, FREE, Rarities, Rarity};
 use crate::similarity::proof::{CommonText, CoverWalk, WordLengths};
 use crate::similarity::wilson;
 use crate::words::{CollectedWords, is_encoded_data};
 
+mod chains;
 mod seen;
 mod slots;
 
+pub use chains::Chains;
 pub use seen::SeenShingles;
 use slots::Slots;
 
@@ -133,13 +136,11 @@ impl ReadText {
         self.shingles.shrink_to_fit();
     }
 
-    /// The text by the numbers of its shingles, from 1: 0 is one that no other text has. `texts`
-    /// says of a number, from 0, how many texts have it.
-    pub fn numbered(self, mut numbers: Vec<u32>, texts: impl Fn(u32) -> u32) -> Text {
+    /// The text by the numbers of its shingles, from 1: 0 is one that no other text has.
+    pub fn numbered(self, mut numbers: Vec<u32>) -> NumberedText {
         let mut places = self.places;
         let mut all = numbers.iter();
         places.retain(|_| all.next().is_some_and(|&number| number > 0));
-        places.shrink_to_fit();
         // Those that no other text has, though they were not forgotten.
         let own = self.shingles.iter().zip(&numbers);
         let own = own.filter(|&(_, &number)| number == 0);
@@ -147,24 +148,57 @@ impl ReadText {
         own.sort_unstable();
         own.dedup();
         numbers.retain(|&number| number > 0);
-        numbers.shrink_to_fit();
         for number in &mut numbers {
             *number -= 1;
         }
+        NumberedText {
+            places,
+            numbers,
+            lengths: self.lengths,
+            lone: self.forgotten + own.len() as u32,
+            digest: self.digest,
+            is_of_records: self.is_of_records,
+        }
+    }
+}
+
+/// A text by the numbers of its shingles that several texts have.
+#[derive(Clone, Debug, Default)]
+pub struct NumberedText {
+    /// Where these shingles begin, in words.
+    places: Vec<u32>,
+    numbers: Vec<u32>,
+    lengths: WordLengths,
+    /// How many distinct shingles no other text has.
+    lone: u32,
+    digest: Option<WordsDigest>,
+    is_of_records: bool,
+}
+
+impl NumberedText {
+    /// The text by the chains of its shingles. `texts` says of a chain how many texts have it.
+    pub fn chained(self, chains: &Chains, texts: impl Fn(u32) -> u32) -> Text {
+        let begun = self.places.iter().zip(&self.numbers);
+        let begun = begun.filter_map(|(&place, &number)| Some((place, chains.begun_by(number)?)));
+        let (mut places, mut numbers): (Vec<u32>, Vec<u32>) = begun.unzip();
+        places.shrink_to_fit();
+        numbers.shrink_to_fit();
         let mut shared = numbers.clone();
         shared.sort_unstable();
         let repeated = shared.chunk_by(|a, b| a == b);
         let repeated = repeated.filter(|of_one| of_one.len() >= REPEATED);
         let repeated = repeated.map(|of_one| of_one[0]).collect();
         shared.dedup();
-        let lone = f64::from(self.forgotten) + own.len() as f64;
-        let rare = shared.iter().map(|&number| rarity(texts(number)));
+        let length = |chain: u32| chains.lengths()[chain as usize];
+        let rare = shared
+            .iter()
+            .map(|&chain| f64::from(length(chain)) * rarity(texts(chain)));
         Text {
-            rare: lone + rare.sum::<f64>(),
+            rare: f64::from(self.lone) + rare.sum::<f64>(),
+            distinct: self.lone + shared.iter().map(|&chain| length(chain)).sum::<u32>(),
             places,
-            numbers,
+            chains: numbers,
             lengths: self.lengths,
-            distinct: self.forgotten + (own.len() + shared.len()) as u32,
             digest: self.digest,
             repeated,
             is_of_records: self.is_of_records,
@@ -172,26 +206,26 @@ impl ReadText {
     }
 }
 
-/// A text among others: its shingles that several of them have, by number.
+/// A text among others: its chains of shingles that several of them have, by number.
 #[derive(Clone, Debug, Default)]
 pub struct Text {
-    /// Where these shingles begin, in words.
+    /// Where these chains begin, in words.
     places: Vec<u32>,
-    numbers: Vec<u32>,
+    chains: Vec<u32>,
     lengths: WordLengths,
     distinct: u32,
     /// The sum of 1/(texts that have it) over the distinct shingles.
     rare: f64,
     digest: Option<WordsDigest>,
-    /// The numbers that it has [`REPEATED`] times, ascending.
+    /// The chains that it has [`REPEATED`] times, ascending.
     repeated: Vec<u32>,
     is_of_records: bool,
 }
 
 impl Text {
-    /// The numbers of its shingles that several texts have, in order; they may repeat.
-    pub fn numbers(&self) -> &[u32] {
-        &self.numbers
+    /// The numbers of its chains, in order; they may repeat.
+    pub fn chains(&self) -> &[u32] {
+        &self.chains
     }
 
     /// How many distinct shingles it has, alone or not.
@@ -199,10 +233,10 @@ impl Text {
         self.distinct
     }
 
-    /// What a byte of a shingle counts in it.
+    /// What a byte of a chain counts in it.
     #[inline]
-    fn weight(&self, number: u32, weight: f32) -> f32 {
-        if !self.repeated.is_empty() && self.repeated.binary_search(&number).is_ok() {
+    fn weight(&self, chain: u32, weight: f32) -> f32 {
+        if !self.repeated.is_empty() && self.repeated.binary_search(&chain).is_ok() {
             0.0
         } else {
             weight
@@ -210,9 +244,11 @@ impl Text {
     }
 }
 
-/// How common a shingle is.
+/// How long a chain is, and how common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Commonness {
+    /// So many shingles it has.
+    pub shingles: u32,
     /// So many texts have it: the fewer, the more it says about two of them.
     pub texts: u32,
     /// So many otherwise different texts have it: near-copies count once, and are no boilerplate.
@@ -294,19 +330,24 @@ fn share(part: u64, of: u64) -> f64 {
 /// A text laid out for others to run along.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    /// Numbers of shingles and of their entries, from 1.
+    /// Numbers of chains and of their entries, from 1.
     slots: Slots,
     entries: Vec<TableEntry>,
-    /// The entry of each of the text's shingles, in order.
+    /// The entry of each of the text's chains, in order.
     of: Vec<u32>,
+    /// The entries of what is common, ascending by how many contents have them, if they were asked
+    /// for.
+    common: Option<Vec<u32>>,
     round: u32,
+    /// How many shingles the last comparison found in common.
+    shared: u64,
     limit: u32,
     /// What a byte counts whose shingle so many texts have.
     weights: Vec<f32>,
     rarities: Rarities,
 }
 
-/// A distinct shingle.
+/// A distinct chain.
 #[derive(Clone, Copy, Debug)]
 struct TableEntry {
     /// What a byte of it counts in a run.
@@ -335,18 +376,19 @@ impl Table {
         self.weights.get(contents as usize).copied().unwrap_or(0.0)
     }
 
-    /// Lays a text out in the place of the one before; `common` says of a number how common it is.
+    /// Lays a text out in the place of the one before; `common` says of a chain how common it is.
     pub fn lay(&mut self, a: &Text, common: impl Fn(u32) -> Commonness) {
-        self.slots.clear(a.numbers.len());
+        self.slots.clear(a.chains.len());
         self.entries.clear();
         self.of.clear();
+        self.common = None;
         self.round = 0;
-        for &number in &a.numbers {
-            let entry = if let Some(entry) = self.slots.get(number) {
+        for &chain in &a.chains {
+            let entry = if let Some(entry) = self.slots.get(chain) {
                 entry
             } else {
-                let common = common(number);
-                self.slots.put(number, self.entries.len() as u32);
+                let common = common(chain);
+                self.slots.put(chain, self.entries.len() as u32);
                 self.entries.push(TableEntry {
                     weight: self.weight(common.texts),
                     common,
@@ -384,21 +426,25 @@ impl Table {
         self.round += 1;
         let (mut shared, mut rare, mut evident, mut times) = (0u64, 0.0, 0u64, 0u64);
         let mut in_b = RunWalk::of(&b.lengths);
-        for (&place, &number) in b.places.iter().zip(&b.numbers) {
-            let Some(entry) = self.slots.get(number) else {
+        for (&place, &chain) in b.places.iter().zip(&b.chains) {
+            let Some(entry) = self.slots.get(chain) else {
                 continue;
             };
             let known = &mut self.entries[entry as usize];
+            let shingles = known.common.shingles;
             if known.round != self.round {
                 known.round = self.round;
-                shared += 1;
-                rare += rarity(known.common.texts);
-                evident += u64::from(known.common.contents <= self.limit);
-                times += u64::from(known.times);
+                shared += u64::from(shingles);
+                rare += f64::from(shingles) * rarity(known.common.texts);
+                if known.common.contents <= self.limit {
+                    evident += u64::from(shingles);
+                }
+                times += u64::from(known.times) * u64::from(shingles);
             }
-            let weight = b.weight(number, known.weight);
-            in_b.common(place as usize, weight);
+            let weight = b.weight(chain, known.weight);
+            in_b.common(place as usize, shingles, weight);
         }
+        self.shared = shared;
         let (of_b, in_b) = in_b.end();
         let most = (times * Params::SHINGLE as u64).min(a.lengths.words());
         Proof {
@@ -425,11 +471,11 @@ impl Table {
     fn back(&self, a: &Text, proof: &mut Proof) {
         let mut in_a = RunWalk::of(&a.lengths);
         if proof.common.shared > 0 {
-            for ((&place, &number), &entry) in a.places.iter().zip(&a.numbers).zip(&self.of) {
+            for ((&place, &chain), &entry) in a.places.iter().zip(&a.chains).zip(&self.of) {
                 let known = &self.entries[entry as usize];
                 if known.round == self.round {
-                    let weight = a.weight(number, known.weight);
-                    in_a.common(place as usize, weight);
+                    let weight = a.weight(chain, known.weight);
+                    in_a.common(place as usize, known.common.shingles, weight);
                 }
             }
         }
@@ -442,9 +488,22 @@ impl Table {
     }
 
     /// How rare what the last comparison found in common is; `None` where nothing of it is common.
-    pub fn rarity(&self) -> Option<Rarity> {
-        let shared = self.entries.iter().filter(|e| e.round == self.round);
-        self.rarities.of(shared.map(|entry| entry.common.contents))
+    pub fn rarity(&mut self) -> Option<Rarity> {
+        let entries = &self.entries;
+        let contents = |&entry: &u32| entries[entry as usize].common.contents;
+        let common = self.common.get_or_insert_with(|| {
+            let all = 0..entries.len() as u32;
+            let mut common: Vec<u32> = all.filter(|entry| contents(entry) > FREE).collect();
+            common.sort_unstable_by_key(|&entry| {
+                let common = entries[entry as usize].common;
+                (common.contents, common.shingles)
+            });
+            common
+        });
+        let shared = common.iter().map(|&entry| &entries[entry as usize]);
+        let shared = shared.filter(|entry| entry.round == self.round);
+        let shared = shared.map(|entry| (entry.common.contents, entry.common.shingles));
+        self.rarities.of(self.shared, shared)
     }
 }
 
@@ -476,15 +535,15 @@ impl<'a> RunWalk<'a> {
         }
     }
 
-    /// The next common shingle.
+    /// The next common chain, of so many shingles.
     #[inline]
-    fn common(&mut self, place: usize, weight: f32) {
+    fn common(&mut self, place: usize, shingles: u32, weight: f32) {
         if place != self.to {
             self.end_run();
             self.from = place;
         }
-        self.to = place + 1;
-        self.weight += f64::from(weight);
+        self.to = place + shingles as usize;
+        self.weight += f64::from(shingles) * f64::from(weight);
     }
 
     fn end_run(&mut self) {

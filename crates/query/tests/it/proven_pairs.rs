@@ -1,6 +1,6 @@
 //! `pairs` says of two files what `find` says of them, and how it knows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use resemble_core::{Params, Relation};
@@ -337,4 +337,39 @@ fn texts_in_other_encodings_have_the_same_figures() {
     for row in others {
         assert_eq!(row.told.relation, Some(Relation::SameText), "{row:?}");
     }
+}
+
+/// What two files have in common decides whether they are a row, and who else has that; and not how
+/// much text unrelated files have in common.
+#[test]
+fn strangers_neither_bring_nor_take_a_row() {
+    const GROUPS: u64 = 8;
+    const OF_ONE: u64 = 66;
+    let mut scene = Scene::new();
+    // More texts have each sentence than count fully, and each text has one.
+    for at in 0..GROUPS * OF_ONE {
+        let (own, common) = (sentences(1000 + at, 24), sentences(at % GROUPS, 1));
+        scene.write(&format!("{at:04}"), format!("{common}{own}"));
+    }
+    scene.scan();
+    let rows = |scene: &Scene| -> BTreeSet<(String, String)> {
+        let rows = asked(scene, |_| ()).rows.into_iter();
+        let rows = rows.map(|row| (name(&row.a), name(&row.b)));
+        rows.filter(|row| !row.0.starts_with('x')).collect()
+    };
+    let before = rows(&scene);
+    let all = GROUPS * OF_ONE * (OF_ONE - 1) / 2;
+    assert_eq!(
+        before.len() as u64,
+        all,
+        "all that have a sentence in common"
+    );
+    for at in 0..60 {
+        scene.write(
+            &format!("x{at:02}"),
+            sentences(90_000 + at / 2, 24) + &sentences(at + 50, 2),
+        );
+    }
+    scene.scan();
+    assert_eq!(rows(&scene), before);
 }

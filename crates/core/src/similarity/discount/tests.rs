@@ -124,7 +124,10 @@ proptest! {
         contents in prop::collection::vec(1u32..1200, 0..60),
         limit in 10u32..1100,
     ) {
-        let known = Rarities::new(limit).of(contents.iter().copied());
+        let common = contents.iter().filter(|&&contents| contents > FREE);
+        let mut common: Vec<(u32, u32)> = common.map(|&contents| (contents, 1)).collect();
+        common.sort_unstable();
+        let known = Rarities::new(limit).of(contents.len() as u64, common.into_iter());
         let pieces = contents.iter().map(|&contents| (contents, 1.0)).collect();
         let expected = contents.iter().any(|&contents| contents > FREE);
         prop_assert_eq!(known, expected.then(|| rarity_of(pieces, limit)));

@@ -10,8 +10,8 @@ use resemble_testutil::prose::words;
 use super::*;
 use crate::similarity::proof::{CommonText, ShingledText};
 
-/// The texts by the numbers of what several of them have, and how many have each.
-fn numbered(texts: &[&str]) -> (Vec<Text>, Vec<u32>) {
+/// The texts by the chains of what several of them have, and how common each is.
+fn numbered(texts: &[&str]) -> (Vec<Text>, Vec<Commonness>) {
     let mut read: Vec<ReadText> = texts
         .iter()
         .map(|text| TextCutter::default().read(text.as_bytes()))
@@ -20,23 +20,62 @@ fn numbered(texts: &[&str]) -> (Vec<Text>, Vec<u32>) {
     for text in &read {
         seen.note(text.shingles());
     }
-    let mut holders: BTreeMap<u64, BTreeSet<usize>> = BTreeMap::new();
+    let mut holders: BTreeMap<u64, (BTreeSet<usize>, u32)> = BTreeMap::new();
     for (at, text) in read.iter_mut().enumerate() {
         text.forget_lone(&seen);
         for &shingle in text.shingles() {
-            holders.entry(shingle).or_default().insert(at);
+            let (texts, times) = holders.entry(shingle).or_default();
+            texts.insert(at);
+            *times += 1;
         }
     }
-    holders.retain(|_, texts| texts.len() > 1);
-    let contents: Vec<u32> = holders.values().map(|texts| texts.len() as u32).collect();
+    holders.retain(|_, (texts, _)| texts.len() > 1);
+    let times: Vec<u32> = holders.values().map(|&(_, times)| times).collect();
+    let contents: Vec<u32> = holders
+        .values()
+        .map(|(texts, _)| texts.len() as u32)
+        .collect();
     let number: BTreeMap<u64, u32> = holders.keys().copied().zip(0..).collect();
     let texts = read.into_iter().map(|text| {
         let numbers = text.shingles().iter();
         let numbers = numbers.map(|shingle| number.get(shingle).map_or(0, |number| number + 1));
         let numbers: Vec<u32> = numbers.collect();
-        text.numbered(numbers, |number| contents[number as usize])
+        text.numbered(numbers)
     });
-    (texts.collect(), contents)
+    let texts: Vec<NumberedText> = texts.collect();
+    let chains = Chains::of(texts.iter(), &times);
+    let common = chains.firsts().iter().zip(chains.lengths());
+    let common = common.map(|(&first, &shingles)| Commonness {
+        shingles,
+        texts: contents[first as usize],
+        contents: contents[first as usize],
+    });
+    let common: Vec<Commonness> = common.collect();
+    let texts = texts.into_iter();
+    let texts = texts.map(|text| text.chained(&chains, |chain| common[chain as usize].texts));
+    (texts.collect(), common)
+}
+
+/// What texts have in common is one chain, unless one of them has a part of it elsewhere.
+#[test]
+fn shingles_that_never_stand_apart_are_a_chain() {
+    let run = words(0, 30);
+    let own = |at: usize| words(1000 + 100 * at, 20);
+    let whole = |at: usize| format!("{}{run}{}", own(at), own(at + 50));
+    let lengths = |texts: &[&str]| {
+        let (_, common) = numbered(texts);
+        let lengths = common.iter().map(|common| (common.shingles, common.texts));
+        lengths.collect::<Vec<_>>()
+    };
+    assert_eq!(lengths(&[&whole(1), &whole(2)]), [(26, 2)]);
+    let part = format!("{}{}", own(3), words(10, 12));
+    let texts = [whole(1), whole(2), part];
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    assert_eq!(lengths(&texts), [(10, 2), (8, 3), (8, 2)]);
+    // It does not go on where it does not always go on, nor over what a text has of its own.
+    let twice = format!("{run}{run}");
+    assert_eq!(lengths(&[&twice, &whole(1)]), [(26, 2)]);
+    assert_eq!(lengths(&[&twice, &twice]), [(26, 2), (4, 2)]);
 }
 
 fn proof(a: &str, b: &str) -> Proof {
@@ -45,12 +84,9 @@ fn proof(a: &str, b: &str) -> Proof {
 
 /// What the first two have in common.
 fn proof_among(texts: &[&str]) -> Proof {
-    let (texts, contents) = numbered(texts);
+    let (texts, common) = numbered(texts);
     let mut table = Table::new(1000);
-    table.lay(&texts[0], |number| Commonness {
-        texts: contents[number as usize],
-        contents: contents[number as usize],
-    });
+    table.lay(&texts[0], |chain| common[chain as usize]);
     table.compare(&texts[0], &texts[1])
 }
 
@@ -224,13 +260,10 @@ proptest! {
             .collect();
         let texts = [&a[..], &b].into_iter().chain(others.iter().map(String::as_str));
         let texts: Vec<&str> = texts.collect();
-        let (texts, contents) = numbered(&texts);
+        let (texts, common) = numbered(&texts);
         for (one, other) in [(0, 1), (1, 0)] {
             let mut table = Table::new(80);
-            table.lay(&texts[one], |number| Commonness {
-                texts: contents[number as usize],
-                contents: contents[number as usize],
-            });
+            table.lay(&texts[one], |chain| common[chain as usize]);
             let whole = table.compare(&texts[one], &texts[other]);
             let found = table.evidence(&texts[one], &texts[other]);
             prop_assert_eq!(found, whole.is_evidence().then_some(whole));

@@ -3,8 +3,8 @@
 //! 1. **Read.** Each text is read, cut into words and kept as its shingles, while a filter of a few
 //!    bits for each notes which of them come again; those of one text alone are forgotten then.
 //! 2. **Number.** What several texts have is numbered, with the texts that have it
-//!    ([`SharedShingles`]): all of it, not a sample, so that nothing is missed because it was not
-//!    sampled.
+//!    ([`SharedChains`]): all of it, not a sample, so that nothing is missed because it was not
+//!    sampled. Shingles that never stand apart are numbered as one.
 //! 3. **Nominate.** The texts that have enough rare shingles in common are looked at
 //!    ([`Texts::pairs`]), and what they have in common decides whether they are a pair.
 //!
@@ -25,7 +25,7 @@
 use std::collections::HashSet;
 
 use resemble_core::bits::BitSet;
-use resemble_core::similarity::discount::{FREE, Rarity};
+use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::{Proof, ReadText, SeenShingles, Table, Text, TextCutter};
 use resemble_core::words::rows_of;
 use resemble_core::{ByteLen, ContentKind, Score, StopFlag, Stopped};
@@ -41,23 +41,21 @@ use crate::prove::many::DraftPair;
 mod shared;
 mod tables;
 
-use shared::{SharedShingles, families};
+use shared::{SharedChains, families};
 
 /// The most bytes of text that are read for one question.
 pub(crate) const TEXTS_READ: ByteLen = ByteLen(256 << 20);
 
-/// Of what more than [`FREE`] texts have one shingle in so many nominates.
-const COMMON_SAMPLED: u32 = 8;
-
-/// Texts of fewer shingles nominate by all of them.
+/// Texts of fewer shingles are small.
 const SMALL: u32 = 256;
 
 /// So many rare shingles in common are worth a look. A run that is evidence has more.
 const LEAST_RARE: f32 = 3.5;
 
-/// Or else one in so many of all that the one with fewer has, of a small text and another.
+/// Or else one in so many of all that the one with fewer has, of a small text and another, and of
+/// two that are not small.
 const LEAST_SHARE: f32 = 5.0;
-const LEAST_SAMPLED_SHARE: f32 = 8.0;
+const LEAST_LARGE_SHARE: f32 = 8.0;
 
 /// The texts of contents, by their place.
 #[derive(Debug, Default)]
@@ -71,7 +69,7 @@ pub(crate) struct Texts {
     data: BitSet,
     /// Those of fewer than [`SMALL`] shingles.
     small: BitSet,
-    shared: SharedShingles,
+    shared: SharedChains,
     /// The places of texts in families of more than [`LARGE`], of which not all are held against
     /// each other.
     pub(crate) in_large_families: BitSet,
@@ -130,13 +128,7 @@ impl Texts {
             }
         });
         drop(seen);
-        let (shared, numbers) = SharedShingles::of(&texts, &families, reader.snapshot.stop())?;
-        let mut numbered: Vec<_> = texts.into_iter().zip(numbers).collect();
-        let texts = each(&mut numbered, |(text, numbers)| {
-            let text = text.take()?;
-            let texts = |number| shared.common(number).texts;
-            Some(text.numbered(std::mem::take(numbers), texts))
-        });
+        let (shared, texts) = SharedChains::of(texts, &families, reader.snapshot.stop())?;
         let mut small = BitSet::default();
         for (place, text) in (0u32..).zip(&texts) {
             if text.as_ref().is_some_and(|text| text.distinct() < SMALL) {
@@ -257,11 +249,12 @@ impl Texts {
                     }
                     stop.go_on()?;
                     if !is_laid {
-                        table.lay(one, |number| self.shared.common(number));
+                        table.lay(one, |chain| self.shared.common(chain));
                         is_laid = true;
                     }
                     if let Some(proof) = table.evidence(one, other) {
-                        found(state, (a, b), &proof, table.rarity())?;
+                        let rarity = table.rarity();
+                        found(state, (a, b), &proof, rarity)?;
                     }
                 }
                 Ok(())
@@ -281,30 +274,22 @@ impl Texts {
         touched: &mut Vec<u32>,
     ) {
         let small = self.small.has(a as u32);
-        let mut numbers = one.numbers().to_vec();
-        numbers.sort_unstable();
-        numbers.dedup();
-        for number in numbers {
-            let holders = self.shared.holders(number);
-            if self.shared.is_boilerplate(number, self.limit) {
+        let mut chains = one.chains().to_vec();
+        chains.sort_unstable();
+        chains.dedup();
+        for chain in chains {
+            let holders = self.shared.holders(chain);
+            if self.shared.is_boilerplate(chain, self.limit) {
                 continue;
             }
-            let is_common = holders.len() > FREE as usize;
-            if is_common && !small && number % COMMON_SAMPLED != 0 {
-                continue;
-            }
-            let stands_for = if is_common && !small {
-                COMMON_SAMPLED as f32
-            } else {
-                1.0
-            };
-            let rare = stands_for * table.weight(holders.len() as u32);
+            let shingles = self.shared.common(chain).shingles as f32;
+            let rare = shingles * table.weight(holders.len() as u32);
             let mut meet = |b: u32| {
                 let at = &mut tally[b as usize];
                 if at.all == 0.0 {
                     touched.push(b);
                 }
-                at.all += stands_for;
+                at.all += shingles;
                 at.rare += rare;
             };
             let place = holders.partition_point(|&b| (b as usize) < a);
@@ -352,7 +337,7 @@ fn worth_a_look(a: &Text, b: &Text, common: InCommon) -> bool {
     let least = if fewer < SMALL {
         LEAST_SHARE
     } else {
-        LEAST_SAMPLED_SHARE
+        LEAST_LARGE_SHARE
     };
     common.rare >= LEAST_RARE || common.all * least >= fewer as f32
 }

@@ -4,33 +4,88 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use resemble_core::similarity::discount::FREE;
-use resemble_core::similarity::{Commonness, ReadText};
+use resemble_core::similarity::{Chains, Commonness, NumberedText, ReadText, Text};
 use resemble_core::{StopFlag, Stopped};
 
+use super::each;
 use crate::nominate::families::{ALIKE, Families, FamilyNames, NearCopies};
 use crate::parallel::{ordered, threads};
 
 /// Shingles are sorted in so many parts by each thread: one part is small beside the texts.
 const PARTS: usize = 4;
 
-/// Who has each of the shingles that several texts have.
+/// Who has each of the shingles that several texts have, by the chains that these make.
 #[derive(Debug, Default)]
-pub(super) struct SharedShingles {
-    /// Where the texts of each number begin in `holders`, and at last where they end.
+pub(super) struct SharedChains {
+    /// Where the texts of each chain begin in `holders`, and at last where they end.
     starts: Vec<u32>,
     holders: Vec<u32>,
     /// How many otherwise different texts have each.
     contents: Vec<u32>,
+    /// How many shingles each has.
+    lengths: Vec<u32>,
+}
+
+/// Who has the shingles of one part, by their numbers in it.
+#[derive(Debug, Default)]
+struct SharedShingles {
+    /// Where the texts of each begin in `holders`.
+    starts: Vec<u32>,
+    holders: Vec<u32>,
+    contents: Vec<u32>,
+    /// How often each occurs in all texts together.
+    times: Vec<u32>,
 }
 
 impl SharedShingles {
-    /// Numbers the shingles of texts; for each text the numbers of its shingles in order, from 1: 0
-    /// is one that no other text has. The numbers follow from the texts and their order alone.
+    /// Numbers the shingles of a part, which come in order; `numbered` is told where each has which
+    /// number, from 1.
+    fn of(
+        part: &[ShingleOccurrence],
+        families: &Families,
+        numbered: impl Fn(&ShingleOccurrence, u32),
+    ) -> Self {
+        let mut shared = Self::default();
+        let mut families_of_one = Vec::new();
+        for of_one in part.chunk_by(|x, y| x.0 == y.0) {
+            if of_one[0].1 == of_one[of_one.len() - 1].1 {
+                continue;
+            }
+            shared.starts.push(shared.holders.len() as u32);
+            shared.times.push(of_one.len() as u32);
+            let mut last = u32::MAX;
+            families_of_one.clear();
+            for occurrence in of_one {
+                let text = occurrence.1;
+                if text != last {
+                    shared.holders.push(text);
+                    families_of_one.push(families.leader(text));
+                    last = text;
+                }
+                numbered(occurrence, shared.starts.len() as u32);
+            }
+            families_of_one.sort_unstable();
+            families_of_one.dedup();
+            shared.contents.push(families_of_one.len() as u32);
+        }
+        shared
+    }
+
+    /// The texts that have the shingle of a number, from 0.
+    fn holders(&self, number: usize) -> &[u32] {
+        let end = self.starts.get(number + 1).map(|&end| end as usize);
+        &self.holders[self.starts[number] as usize..end.unwrap_or(self.holders.len())]
+    }
+}
+
+impl SharedChains {
+    /// Finds the chains that the shingles of texts make, and the texts by these. Chains follow from
+    /// the texts and their order alone.
     pub(super) fn of(
-        texts: &[Option<ReadText>],
+        texts: Vec<Option<ReadText>>,
         families: &Families,
         stop: &StopFlag,
-    ) -> Result<(Self, Vec<Vec<u32>>), Stopped> {
+    ) -> Result<(Self, Vec<Option<Text>>), Stopped> {
         // Made by the threads that made the texts: they have the memory that is free again.
         let numbers_of = |text: usize, (): &mut ()| {
             let shingles = texts[text].as_ref().map_or(&[][..], ReadText::shingles);
@@ -41,76 +96,85 @@ impl SharedShingles {
         let number_part = |part: usize, found: &mut Vec<ShingleOccurrence>| {
             stop.go_on()?;
             found.clear();
-            for (text, read) in (0u32..).zip(texts) {
+            for (text, read) in (0u32..).zip(&texts) {
                 let shingles = read.as_ref().map_or(&[][..], ReadText::shingles);
                 let of_part = (0u32..).zip(shingles);
                 let of_part = of_part.filter(|&(_, &shingle)| part_of(shingle, parts) == part);
                 found.extend(of_part.map(|(at, &shingle)| (shingle, text, at)));
             }
             found.sort_unstable();
-            let mut lists = Self::default();
-            let mut families_of_one = Vec::new();
-            for of_one in found.chunk_by(|x, y| x.0 == y.0) {
-                if of_one[0].1 == of_one[of_one.len() - 1].1 {
-                    continue;
-                }
-                lists.starts.push(lists.holders.len() as u32);
-                let mut last = u32::MAX;
-                families_of_one.clear();
-                for &(_, text, at) in of_one {
-                    if text != last {
-                        lists.holders.push(text);
-                        families_of_one.push(families.leader(text));
-                        last = text;
-                    }
-                    numbers[text as usize][at as usize]
-                        .store(lists.starts.len() as u32, Ordering::Relaxed);
-                }
-                families_of_one.sort_unstable();
-                families_of_one.dedup();
-                lists.contents.push(families_of_one.len() as u32);
-            }
-            Ok::<_, Stopped>(lists)
-        };
-        let mut all = Self::default();
-        let mut first = Vec::new();
-        for part in ordered(parts, Vec::new, number_part)? {
-            first.push(all.starts.len() as u32);
-            let before = all.holders.len() as u32;
-            all.starts
-                .extend(part.starts.iter().map(|start| before + start));
-            all.holders.extend(part.holders);
-            all.contents.extend(part.contents);
-        }
-        all.starts.push(all.holders.len() as u32);
-        let numbers = numbers.into_iter().zip(texts).map(|(numbers, text)| {
-            let shingles = text.as_ref().map_or(&[][..], ReadText::shingles);
-            let of_all = |(number, &shingle): (AtomicU32, &u64)| match number.into_inner() {
-                0 => 0,
-                in_part => first[part_of(shingle, parts)] + in_part,
+            let numbered = |&(_, text, at): &ShingleOccurrence, number| {
+                numbers[text as usize][at as usize].store(number, Ordering::Relaxed);
             };
-            numbers.into_iter().zip(shingles).map(of_all).collect()
+            Ok::<_, Stopped>(SharedShingles::of(found, families, numbered))
+        };
+        let shingles = ordered(parts, Vec::new, number_part)?;
+        let mut firsts = Vec::with_capacity(parts);
+        let mut all = 0;
+        for part in &shingles {
+            firsts.push(all);
+            all += part.starts.len() as u32;
+        }
+        let mut texts: Vec<_> = texts.into_iter().zip(numbers).collect();
+        let texts = each(&mut texts, |(text, numbers)| {
+            let text = text.take()?;
+            let in_parts = std::mem::take(numbers).into_iter();
+            let number = |(in_part, &shingle): (AtomicU32, &u64)| match in_part.into_inner() {
+                0 => 0,
+                number => firsts[part_of(shingle, parts)] + number,
+            };
+            let numbers = in_parts.zip(text.shingles()).map(number).collect();
+            Some(text.numbered(numbers))
         });
-        let numbers = numbers.collect();
-        Ok((all, numbers))
+        stop.go_on()?;
+        let times: Vec<u32> = shingles
+            .iter()
+            .flat_map(|part| part.times.iter().copied())
+            .collect();
+        let chains = Chains::of(texts.iter().flatten(), &times);
+        let shared = Self::of_parts(&shingles, &firsts, &chains);
+        drop((shingles, times));
+        let mut texts = texts;
+        let texts = each(&mut texts, |text: &mut Option<NumberedText>| {
+            let texts = |chain| shared.common(chain).texts;
+            Some(text.take()?.chained(&chains, texts))
+        });
+        Ok((shared, texts))
     }
 
-    /// The texts that have the shingle of a number, ascending.
-    pub(super) fn holders(&self, number: u32) -> &[u32] {
-        let number = number as usize;
-        &self.holders[self.starts[number] as usize..self.starts[number + 1] as usize]
+    /// The texts of the chains, which are those of their first shingles. `firsts`: how many
+    /// shingles the parts before each have.
+    fn of_parts(parts: &[SharedShingles], firsts: &[u32], chains: &Chains) -> Self {
+        let mut shared = Self::default();
+        for &number in chains.firsts() {
+            let part = firsts.partition_point(|&first| first <= number) - 1;
+            let (part, number) = (&parts[part], (number - firsts[part]) as usize);
+            shared.starts.push(shared.holders.len() as u32);
+            shared.holders.extend(part.holders(number));
+            shared.contents.push(part.contents[number]);
+        }
+        shared.starts.push(shared.holders.len() as u32);
+        shared.lengths = chains.lengths().to_vec();
+        shared
     }
 
-    /// Whether more than `limit` otherwise different texts have the shingle of a number.
-    pub(super) fn is_boilerplate(&self, number: u32, limit: u32) -> bool {
-        self.holders(number).len() > limit as usize && self.contents[number as usize] > limit
+    /// The texts that have a chain, ascending.
+    pub(super) fn holders(&self, chain: u32) -> &[u32] {
+        let chain = chain as usize;
+        &self.holders[self.starts[chain] as usize..self.starts[chain + 1] as usize]
     }
 
-    /// How common the shingle of a number is.
-    pub(super) fn common(&self, number: u32) -> Commonness {
+    /// Whether more than `limit` otherwise different texts have a chain.
+    pub(super) fn is_boilerplate(&self, chain: u32, limit: u32) -> bool {
+        self.holders(chain).len() > limit as usize && self.contents[chain as usize] > limit
+    }
+
+    /// How long a chain is, and how common.
+    pub(super) fn common(&self, chain: u32) -> Commonness {
         Commonness {
-            texts: self.holders(number).len() as u32,
-            contents: self.contents[number as usize],
+            shingles: self.lengths[chain as usize],
+            texts: self.holders(chain).len() as u32,
+            contents: self.contents[chain as usize],
         }
     }
 }
