@@ -14,11 +14,15 @@
 //! none (text from a pipe, an extract): a few lists and a sample of signatures tell it in the time
 //! of a listing. For that nothing is read where samples leave a copy in doubt; most of those that
 //! are looked at decide for all.
+//!
+//! Where some are chosen of many that are as good, their digests decide: ids depend on what was
+//! scanned first.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use resemble_core::similarity::discount::FREE;
-use resemble_core::{ContentId, Fingerprint, Signature};
+use resemble_core::{ContentDigest, ContentId, Fingerprint, Signature};
 use resemble_index::{PostingKind, ReadError, Snapshot};
 
 use super::families::ALIKE;
@@ -33,12 +37,53 @@ const IN_LISTS: (usize, usize) = (2, 3);
 /// So many of the contents that stand in most lists are looked at.
 const LOOKED_AT: usize = 32;
 
-/// The near-copies of a content with this signature, ascending; none if they are few.
+/// Near-copies of a subject, ascending, with what chooses between those that are as good.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SubjectCopies(Vec<(ContentId, ContentDigest)>);
+
+impl SubjectCopies {
+    /// How many there are.
+    pub(crate) const fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether they are few, and so none.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether a content is one.
+    pub(crate) fn has(&self, content: ContentId) -> bool {
+        self.digest(content).is_some()
+    }
+
+    /// All of them, ascending.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = ContentId> + '_ {
+        self.0.iter().map(|copy| copy.0)
+    }
+
+    /// So many of these contents, which are copies: those that have most in common with the
+    /// subject, as the second says.
+    pub(crate) fn best(&self, mut of: Vec<(ContentId, u32)>, most: usize) -> Vec<(ContentId, u32)> {
+        if of.len() > most {
+            of.sort_by_cached_key(|&(copy, common)| (Reverse(common), self.digest(copy)));
+            of.truncate(most);
+        }
+        of
+    }
+
+    fn digest(&self, content: ContentId) -> Option<&[u8]> {
+        let found = self.0.binary_search_by_key(&content, |copy| copy.0);
+        found.ok().map(|at| &self.0[at].1.0[..])
+    }
+}
+
+/// The near-copies of a content with this signature; none if they are few.
 pub(crate) fn near_copies(
     snapshot: &Snapshot,
     signature: &Signature,
     scoped: Option<&ScopedFiles>,
-) -> Result<Vec<ContentId>, ReadError> {
+) -> Result<SubjectCopies, ReadError> {
     let samples = &signature.fingerprints;
     let step = samples.len().div_ceil(LISTS).max(1);
     let mut keys: Vec<u64> = samples.iter().step_by(step).map(|f| f.0).collect();
@@ -53,14 +98,21 @@ pub(crate) fn near_copies(
     let least = (keys.len() * IN_LISTS.0).div_ceil(IN_LISTS.1);
     counts.retain(|_, lists| *lists >= least);
     if counts.len() <= FREE as usize {
-        return Ok(Vec::new());
+        return Ok(SubjectCopies::default());
     }
-    let mut copies: Vec<ContentId> = counts.into_keys().collect();
-    copies.sort_unstable();
+    let mut copies = Vec::with_capacity(counts.len());
+    for copy in counts.into_keys() {
+        let row = snapshot.content(copy)?;
+        copies.extend(row.map(|row| (copy, row.digest)));
+    }
+    copies.sort_unstable_by_key(|copy| copy.1.0);
     let step = copies.len().div_ceil(LOOKED_AT);
-    let one_of_them = snapshot.signature(copies[copies.len() / 2])?;
+    let Some(&(one_of_them, _)) = copies.get(copies.len() / 2) else {
+        return Ok(SubjectCopies::default());
+    };
+    let one_of_them = snapshot.signature(one_of_them)?;
     let (mut looked_at, mut to_subject, mut to_each_other) = (0, 0, 0);
-    for &copy in copies.iter().step_by(step) {
+    for &(copy, _) in copies.iter().step_by(step) {
         let copy = snapshot.signature(copy)?;
         looked_at += 1;
         to_subject += usize::from(are_alike(signature, &copy));
@@ -69,7 +121,8 @@ pub(crate) fn near_copies(
     if 2 * to_subject.max(to_each_other) < looked_at {
         copies.clear();
     }
-    Ok(copies)
+    copies.sort_unstable_by_key(|copy| copy.0);
+    Ok(SubjectCopies(copies))
 }
 
 /// Whether two samples have most in common at the greater level of both.

@@ -5,7 +5,6 @@
 //! out of both files when the pair is measured, so that a licence header is neither a reason to
 //! look nor a share of what is found.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use resemble_core::params::SamplingParams;
@@ -20,7 +19,7 @@ use resemble_proto::message::Discount;
 use resemble_proto::number::Fraction;
 
 use crate::nominate::block::Common;
-use crate::nominate::copies::near_copies;
+use crate::nominate::copies::{SubjectCopies, near_copies};
 use crate::nominate::families::LeaderPieces;
 use crate::nominate::kinship::SubjectWindows;
 use crate::nominate::quotations::{Passage, RareSamples};
@@ -151,8 +150,8 @@ pub(crate) struct Counts {
     fingerprints: HashMap<u64, u32>,
     /// Fingerprints that would be boilerplate but for the near-copies of the subject.
     of_copies: HashSet<u64>,
-    /// The near-copies of the subject, ascending, if they are many.
-    copies: Vec<ContentId>,
+    /// The near-copies of the subject, if they are many.
+    copies: SubjectCopies,
 }
 
 impl Counts {
@@ -163,7 +162,7 @@ impl Counts {
             chunks: HashMap::new(),
             fingerprints: HashMap::new(),
             of_copies: HashSet::new(),
-            copies: Vec::new(),
+            copies: SubjectCopies::default(),
         }
     }
 
@@ -179,25 +178,21 @@ impl Counts {
 
     /// Whether a content is one of many near-copies of the subject.
     pub(crate) fn is_copy(&self, content: ContentId) -> bool {
-        self.copies.binary_search(&content).is_ok()
+        self.copies.has(content)
     }
 
     /// Leaves so many of the nominees that are near-copies of the subject, those that have most in
     /// common with it, and says how many near-copies are no nominees then.
     pub(crate) fn cut_copies(&self, nominees: &mut Vec<Nominee>, most: usize) -> usize {
         let is_copy = |nominee: &Nominee| self.is_copy(nominee.content);
-        let mut copies: Vec<(Reverse<u32>, ContentId)> = nominees
-            .iter()
-            .filter(|nominee| is_copy(nominee))
-            .map(|nominee| (Reverse(nominee.common.fingerprints), nominee.content))
-            .collect();
-        if copies.len() > most {
-            copies.sort_unstable();
-            copies.truncate(most);
-            let left: HashSet<ContentId> = copies.iter().map(|copy| copy.1).collect();
+        let copies = nominees.iter().filter(|nominee| is_copy(nominee));
+        let copies = copies.map(|nominee| (nominee.content, nominee.common.fingerprints));
+        let left = self.copies.best(copies.collect(), most);
+        if left.len() == most {
+            let left: HashSet<ContentId> = left.iter().map(|copy| copy.0).collect();
             nominees.retain(|nominee| !is_copy(nominee) || left.contains(&nominee.content));
         }
-        self.copies.len() - copies.len()
+        self.copies.len() - left.len()
     }
 
     /// Counts the near-copies of the subject no more. `count` says how many contents have a piece
@@ -489,7 +484,7 @@ pub(crate) fn nominate(
         let kept = subject.signature.thinned(&snapshot.params().shingles);
         near_copies(snapshot, &kept, scoped)?
     } else {
-        Vec::new()
+        SubjectCopies::default()
     };
     let count_of = |kind| move |key| snapshot.boilerplate_count(kind, key);
     if !copies.is_empty() {
@@ -548,25 +543,17 @@ const MOST_COPIES: usize = 512;
 
 /// Adds to what each content has in common with the subject the samples that all near-copies have
 /// and whose lists were not read.
-fn nominate_copies(copies: &[ContentId], common: u32, hits: &mut Vec<(ContentId, u32)>) {
+fn nominate_copies(copies: &SubjectCopies, common: u32, hits: &mut Vec<(ContentId, u32)>) {
     if common == 0 {
         return;
     }
     let found: HashMap<ContentId, u32> = hits.iter().copied().collect();
-    let in_common = |copy: ContentId| found.get(&copy).copied().unwrap_or(0);
-    let mut nominated: Vec<ContentId> = copies.to_vec();
-    nominated.sort_by_key(|&copy| (Reverse(in_common(copy)), copy));
-    nominated.truncate(MOST_COPIES);
-    nominated.sort_unstable();
-    let others = hits
-        .iter()
-        .filter(|hit| copies.binary_search(&hit.0).is_err());
+    let in_common = |copy: ContentId| found.get(&copy).copied().unwrap_or(0) + common;
+    let all = copies.iter().map(|copy| (copy, in_common(copy)));
+    let nominated = copies.best(all.collect(), MOST_COPIES);
+    let others = hits.iter().filter(|hit| !copies.has(hit.0));
     let mut all: Vec<(ContentId, u32)> = others.copied().collect();
-    all.extend(
-        nominated
-            .iter()
-            .map(|&copy| (copy, in_common(copy) + common)),
-    );
+    all.extend(nominated);
     all.sort_unstable();
     *hits = all;
 }

@@ -1,11 +1,12 @@
 //! More near-copies than may have what nominates, in `pairs` of what is not read at once: binaries,
 //! and texts beyond its memory (as with `--estimate`, which reads nothing).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use resemble_index::Snapshot;
-use resemble_proto::message::{Answer, PairRow, PairsRequest};
+use resemble_proto::message::{Answer, FindOptions, PairRow, PairsRequest};
 use resemble_proto::path::PathText;
+use resemble_query::find;
 use resemble_query::pairs::pairs;
 use resemble_testutil::prose::sentences;
 use resemble_testutil::random::noise;
@@ -95,4 +96,38 @@ fn texts_under_one_header_are_no_near_copies() {
     let rows = answer.rows.iter();
     let rows: Vec<_> = rows.map(|row| (name(&row.a), name(&row.b))).collect();
     assert!(rows.is_empty(), "{} {:?}", rows.len(), rows.first());
+}
+
+/// Of near-copies that are as good as each other some are looked at: which, does not depend on the
+/// order of scans.
+#[test]
+fn the_copies_that_are_found_do_not_depend_on_what_was_scanned_first() {
+    let page = sentences(1, 60);
+    let found = |steps: [std::ops::Range<usize>; 2]| {
+        let mut scene = Scene::new();
+        scene.write("page", &page);
+        for step in steps {
+            for at in step {
+                let line = sentences(10_000 + at as u64, 1);
+                scene.write(&format!("{at:04}"), format!("{page}{line}"));
+            }
+            scene.scan();
+        }
+        let snapshot: Snapshot = scene.index.snapshot().expect("a snapshot");
+        let subject = scene.subject("page");
+        let options = FindOptions::default();
+        let rows = find::find(&snapshot, &subject, &PathText::from("page"), &options);
+        let rows = rows.expect("an answer").rows;
+        let found: BTreeSet<String> = rows.iter().map(|row| name(&row.path)).collect();
+        let (listed, _) = find::listing(&snapshot, &subject, true).expect("a listing");
+        let listed = listed
+            .iter()
+            .map(|entry| name(&PathText::from(&*entry.path)));
+        (found, listed.collect::<Vec<String>>())
+    };
+    let (found_first, listed_first) = found([0..COPIES / 2, COPIES / 2..COPIES]);
+    assert!(found_first.len() < COPIES / 2 + 100, "nothing was cut");
+    let (found_last, listed_last) = found([COPIES / 2..COPIES, 0..COPIES / 2]);
+    assert_eq!(found_first, found_last);
+    assert_eq!(listed_first, listed_last);
 }
