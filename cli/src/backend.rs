@@ -44,6 +44,7 @@ use crate::names::{Named, NamedMember};
 use crate::ui::Ui;
 
 use local::Local;
+pub(crate) use local::templates;
 
 /// The one that answers: the daemon or this process.
 #[derive(Debug)]

@@ -63,7 +63,7 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
         Command::Dirs(args) => dirs::run(ui, env, global, &args),
         Command::Groups(args) => groups::run(ui, env, global, &args),
         Command::Templates(args) => templates::run(ui, env, global, &args),
-        Command::Why(args) => why::run(ui, &args),
+        Command::Why(args) => why::run(ui, env, global, &args),
         Command::Status(args) => status::run(ui, env, global, &args),
         Command::Sync(args) => sync::run(ui, env, global, &args),
         Command::Dump(args) => dump::run(ui, env, global, &args),

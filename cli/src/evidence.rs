@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use resemble_core::Params;
+use resemble_core::similarity::Templates;
 use resemble_proto::message::reason;
 use resemble_proto::path::PathText;
 use resemble_query::why::{self, Line, RowSide, Span, View, ViewOptions};
@@ -24,7 +25,9 @@ pub fn side_by_side(
     (base_b, b): (&Path, &PathText),
     params: &Params,
 ) -> SideBySide {
-    match why::compare(&base_a.join(a.as_path()), &base_b.join(b.as_path()), params) {
+    let (a, b) = (base_a.join(a.as_path()), base_b.join(b.as_path()));
+    // Nothing is said here of how much they share.
+    match why::compare(&a, &b, (params, &Templates::default())) {
         Ok(comparison) => {
             let view = comparison.view(&VIEW);
             let note = note(&view);

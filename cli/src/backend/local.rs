@@ -83,22 +83,7 @@ impl Local {
         }
         // The folder exists now: opening the cache has made it.
         let scratch = scratch_dir(folder.as_deref());
-        // Without a state folder no template can have been marked.
-        let templates = places::state_dir(env, global.state.as_deref())
-            .ok()
-            .map(|state| Store::new(&state, params));
-        if let Some(store) = &templates {
-            let (current, _) = store.current();
-            if let Some(trouble) = &current.trouble {
-                ui.note(trouble);
-            }
-            if current.ignored > 0 {
-                ui.detail(&format!(
-                    "{} templates were made with other parameters and have no effect",
-                    current.ignored
-                ));
-            }
-        }
+        let templates = templates(ui, env, global, params);
         Ok(Self {
             index,
             templates,
@@ -339,4 +324,21 @@ impl Observer for Shown {
         self.0
             .update(reading.files, reading.files_read, reading.bytes_read);
     }
+}
+
+/// The templates that were marked. Without a state folder none can have been.
+pub(crate) fn templates(ui: &mut Ui, env: &Env, global: &Global, params: &Params) -> Option<Store> {
+    let state = places::state_dir(env, global.state.as_deref()).ok()?;
+    let store = Store::new(&state, params);
+    let (current, _) = store.current();
+    if let Some(trouble) = &current.trouble {
+        ui.note(trouble);
+    }
+    if current.ignored > 0 {
+        ui.detail(&format!(
+            "{} templates were made with other parameters and have no effect",
+            current.ignored
+        ));
+    }
+    Some(store)
 }

@@ -20,6 +20,7 @@ use resemble_proto::message::{
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
+use resemble_proto::places::Env;
 use resemble_query::AskError;
 use resemble_query::why::{
     self, Comparison, MemberMatch, RangesOf, SharedRange, Stretch, ViewOptions,
@@ -29,8 +30,8 @@ use resemble_report::quote::quoted;
 use resemble_report::table::{Field, Style, write_row};
 use resemble_scan::parts::PartReader;
 
-use crate::args::{RowFormat, WhyArgs};
-use crate::backend::formats;
+use crate::args::{Global, RowFormat, WhyArgs};
+use crate::backend::{self, formats};
 use crate::error::{CliError, CliResult, Outcome};
 use crate::names;
 use crate::ui::{Cell, Tint, Ui};
@@ -38,7 +39,7 @@ use crate::ui::{Cell, Tint, Ui};
 /// The most lines of the list for people; the rest is only counted.
 const LISTED: usize = 1000;
 
-pub(super) fn run(ui: &mut Ui, args: &WhyArgs) -> CliResult {
+pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WhyArgs) -> CliResult {
     if args.format != RowFormat::Text && (args.side_by_side || args.diff) {
         let option = if args.diff {
             "--diff"
@@ -62,7 +63,12 @@ pub(super) fn run(ui: &mut Ui, args: &WhyArgs) -> CliResult {
     let progress = ui.progress("comparing");
     let formats = formats(!args.no_text);
     let part_reader = formats.as_ref().map(|formats| formats as &dyn PartReader);
-    let comparison = why::compare_with_parts(&a.real, &b.real, &Params::default(), part_reader)
+    let params = Params::default();
+    let templates = backend::templates(ui, env, global, &params);
+    let templates = templates.map(|store| store.current().0.templates);
+    let templates = templates.unwrap_or_default();
+    let terms = (&params, &*templates);
+    let comparison = why::compare_with_parts(&a.real, &b.real, terms, part_reader)
         .map_err(|error| as_named(error, &[(&a.real, &args.a), (&b.real, &args.b)]))?;
     drop(progress);
     let outcome = Outcome::of(comparison.shared.relation.is_some());

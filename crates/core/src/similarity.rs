@@ -32,7 +32,7 @@ pub use estimate::{Compared, estimate, estimate_prepared, estimate_texts, estima
 pub use interval::{interval, wilson};
 pub use pair::PairKey;
 pub use prepared::Prepared;
-pub use templates::{Template, Templates};
+pub use templates::{CommonShingles, Template, TemplateShingles, Templates};
 pub use text::{
     Chains, Commonness, NumberedText, Proof, RARE, ReadText, SeenShingles, Table, Text, TextCutter,
     lower_end,

@@ -95,9 +95,9 @@ pub(crate) fn pairs_to<R>(
     let (mut kept, wanted) = keep(reader)?;
     let among = texts_among(request, reader, &wanted)?;
     let mut texts = Texts::read(reader, &among, !request.text, limit)?;
-    // A template ends in the middle of a chunk, whose beginning is left of it in all payloads. Only
-    // the samples say what of that is template.
-    let marked: Vec<HashSet<u64>> = if snapshot.templates().is_empty() {
+    // Of a template of which no shingle is known, the beginning of its last chunk is left in all
+    // payloads. Only the samples say what of that is template.
+    let marked: Vec<HashSet<u64>> = if snapshot.templates().are_all_in_words() {
         Vec::new()
     } else {
         kept.iter().map(Kept::pieces).collect()

@@ -21,7 +21,8 @@
 //!   of a compressed file what it holds. What is shown are lines of these texts.
 //! * **Archives and mails are compared by their members**, one by one ([`MemberMatch`]).
 //! * **Nothing comes from an index.** Two files have no statistics; the answer is the same whoever
-//!   gives it.
+//!   gives it. What was marked as a template counts neither here nor anywhere else; it is shown
+//!   where it stands all the same.
 //! * **Every output has a bound** that does not grow with the files ([`ViewOptions`]).
 
 mod cells;
@@ -144,6 +145,9 @@ pub struct Shared {
     pub numbers: Option<OnlyNumbers>,
     /// The measures in words, if both are texts that were read: those of every other question.
     pub words: Option<Measures>,
+    /// The measures in bytes without what is template, if anything is marked and they are not in
+    /// words.
+    pub payload: Option<Measures>,
     /// The relation by the measures in words, or else in bytes; `None` if they have none worth a
     /// word.
     pub relation: Option<Relation>,
@@ -168,9 +172,10 @@ impl Shared {
     /// The measures of the pair and their unit, as every question tells them: in words if both are
     /// texts.
     pub fn told(&self) -> (&Measures, Unit) {
-        match &self.words {
-            Some(words) => (words, Unit::Words),
-            None => (&self.measures, Unit::Bytes),
+        match (&self.words, &self.payload) {
+            (Some(words), _) => (words, Unit::Words),
+            (None, Some(payload)) => (payload, Unit::Bytes),
+            (None, None) => (&self.measures, Unit::Bytes),
         }
     }
 
@@ -191,19 +196,25 @@ pub struct Comparison {
 
 impl Comparison {
     /// Two contents in memory.
-    pub fn of_bytes(a: Vec<u8>, b: Vec<u8>) -> Self {
+    pub fn of_bytes(a: Vec<u8>, b: Vec<u8>, templates: &Templates) -> Self {
         let mut shared = by_bytes(&a, &b);
         if shared.identical && ContentKind::of_whole(&a) == ContentKind::Text {
             shared.words = Some(shared.measures);
         }
         if shared.text && !shared.identical {
             shared.numbers = only_numbers(&a, &b, MOST_NUMBERS);
+        }
+        if (shared.text || !templates.is_empty()) && !shared.identical {
             let least = Relation::MIN_SHARED;
             let files = (a.clone(), b.clone());
-            let found = prove_once(&Templates::default(), files, Unit::Words, least);
-            if found.unit == Unit::Words {
+            let found = prove_once(templates, files, Unit::Words, least);
+            let told = match found.unit {
+                Unit::Words => Some(&mut shared.words),
+                Unit::Bytes => (!templates.is_empty()).then_some(&mut shared.payload),
+            };
+            if let Some(told) = told {
+                *told = Some(found.measures);
                 shared.relation = found.relation;
-                shared.words = Some(found.measures);
             }
         }
         Self {
@@ -216,15 +227,15 @@ impl Comparison {
     ///
     /// Where their lines end is the business of whoever wrote or read the files. If that hides what
     /// they have in common, both get new lines, one for each sentence.
-    fn of_texts(a: Vec<u8>, b: Vec<u8>) -> Self {
-        let mut comparison = Self::of_bytes(a, b);
+    fn of_texts(a: Vec<u8>, b: Vec<u8>, templates: &Templates) -> Self {
+        let mut comparison = Self::of_bytes(a, b, templates);
         let share = |comparison: &Self| comparison.shared.measures.containment();
         if !comparison.shared.identical
             && comparison.shared.ranges_of != RangesOf::Rows
             && comparison.shared.words.is_some()
             && let Some((a, b)) = comparison.bytes()
         {
-            let anew = Self::of_bytes(by_sentences(a), by_sentences(b));
+            let anew = Self::of_bytes(by_sentences(a), by_sentences(b), templates);
             let gain =
                 share(&anew).map_or(0.0, Score::get) - share(&comparison).map_or(0.0, Score::get);
             if anew.shared.identical || gain >= WORTH_NEW_LINES {
@@ -311,12 +322,13 @@ fn by_sentences(text: &[u8]) -> Vec<u8> {
 pub fn compare_with_parts(
     a: &Path,
     b: &Path,
-    params: &Params,
+    (params, templates): (&Params, &Templates),
     part_reader: Option<&dyn PartReader>,
 ) -> Result<Comparison, AskError> {
     let Some(part_reader) = part_reader else {
-        return compare(a, b, params);
+        return compare(a, b, (params, templates));
     };
+    let of_bytes = |a, b| Comparison::of_bytes(a, b, templates);
     let into = [a, b].map(|path| way(path).1.is_some());
     let (of_a, of_b) = (extract(a, part_reader)?, extract(b, part_reader)?);
     let missing = |path: &Path| AskError::Unreadable {
@@ -329,7 +341,7 @@ pub fn compare_with_parts(
         if held.0.is_some() || held.1.is_some() {
             let a = held.0.unwrap_or_else(|| single(one));
             let b = held.1.unwrap_or_else(|| single(other));
-            return Ok(Comparison::of_members(a, b));
+            return Ok(Comparison::of_members(a, b, templates));
         }
     }
     match (of_a, of_b) {
@@ -342,20 +354,21 @@ pub fn compare_with_parts(
                 (Some(one), Some(other)) => {
                     let is_made = a.text.is_some() || b.text.is_some();
                     let texts = (one.to_vec(), other.to_vec());
-                    Ok(Comparison::of_texts(texts.0, texts.1).of_stand_ins(is_made))
+                    let comparison = Comparison::of_texts(texts.0, texts.1, templates);
+                    Ok(comparison.of_stand_ins(is_made))
                 }
                 _ if a.packed.is_some() || b.packed.is_some() => {
                     let bytes = (a.bytes().to_vec(), b.bytes().to_vec());
-                    Ok(Comparison::of_bytes(bytes.0, bytes.1).of_stand_ins(false))
+                    Ok(of_bytes(bytes.0, bytes.1).of_stand_ins(false))
                 }
-                _ => Ok(Comparison::of_bytes(a.own, b.own)),
+                _ => Ok(of_bytes(a.own, b.own)),
             }
         }
-        (Some(a), Some(b)) => Ok(Comparison::of_bytes(a.own, b.own)),
+        (Some(a), Some(b)) => Ok(of_bytes(a.own, b.own)),
         // A file that is too large, beside a member: only its first part is read.
-        (Some(a), None) if into[0] => Ok(Comparison::of_bytes(a.own, bytes_of(b)?)),
-        (None, Some(b)) if into[1] => Ok(Comparison::of_bytes(bytes_of(a)?, b.own)),
-        _ => compare(a, b, params),
+        (Some(a), None) if into[0] => Ok(of_bytes(a.own, bytes_of(b)?)),
+        (None, Some(b)) if into[1] => Ok(of_bytes(bytes_of(a)?, b.own)),
+        _ => compare(a, b, (params, templates)),
     }
 }
 
@@ -373,7 +386,11 @@ fn single(extracted: &Extracted) -> Vec<HeldContent> {
 }
 
 /// Compares two files as they are now. The paths are real ones: a symbolic link is not followed.
-pub fn compare(a: &Path, b: &Path, params: &Params) -> Result<Comparison, AskError> {
+pub fn compare(
+    a: &Path,
+    b: &Path,
+    (params, templates): (&Params, &Templates),
+) -> Result<Comparison, AskError> {
     let size = |path: &Path| -> Result<ByteLen, AskError> {
         std::fs::symlink_metadata(path)
             .map(|meta| ByteLen(meta.len()))
@@ -383,7 +400,7 @@ pub fn compare(a: &Path, b: &Path, params: &Params) -> Result<Comparison, AskErr
             })
     };
     if size(a)?.max(size(b)?) <= LARGEST_READ {
-        return Ok(Comparison::of_bytes(bytes_of(a)?, bytes_of(b)?));
+        return Ok(Comparison::of_bytes(bytes_of(a)?, bytes_of(b)?, templates));
     }
     let (a, b) = (read_now(a, params)?, read_now(b, params)?);
     let identical = a.content == b.content;
@@ -539,6 +556,7 @@ impl FoundRuns {
             layer: Layer::Bytes,
             numbers: None,
             words: None,
+            payload: None,
             relation: similarity::relation(
                 self.identical,
                 self.sizes.0,

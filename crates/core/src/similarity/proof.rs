@@ -20,23 +20,27 @@
 //!    addressing finds a number, and the walk sees numbers alone.
 //! 3. **Shingles are compared by 64-bit hashes**: among a million of them a false equality has a
 //!    chance of 10^-7, and then moves a figure by 10^-6.
-//! 4. **Tables and encoded data**, where lines are no accident or nothing but that, have measures
+//! 4. **What is template is left out of both** ([`TemplateShingles`]): its shingles are in no set,
+//!    and the words under them have no length, so that they count nothing wherever words are
+//!    counted.
+//! 5. **Tables and encoded data**, where lines are no accident or nothing but that, have measures
 //!    of their own if both contents are such ([`ComparedText`], [`ComparedBytes`]).
 
 use std::cmp::Ordering;
-use std::ops::Range;
 use std::sync::OnceLock;
 
 use crate::bits::BitSet;
 use crate::ids::{ByteLen, Fingerprint, Score};
 use crate::params::Params;
-use crate::similarity::{Measures, Unit, runs, too_small};
+use crate::similarity::{Measures, TemplateShingles, Templates, Unit, runs, too_small};
 use crate::words::CollectedWords;
 use crate::{ContentKind, WordsDigest};
 
+mod cover;
 mod laid_out;
 mod members;
 
+pub(super) use cover::{CoverWalk, Covered, WordLengths};
 pub use laid_out::{ComparedBytes, ComparedText};
 pub use members::ProvableMembers;
 
@@ -56,6 +60,9 @@ const REPEATED: u64 = 8;
 /// tables of two bases begin with the same statement, which is no quotation either.
 const PASSAGE_OF_RECORDS: f64 = 2.0 * PASSAGE.0 as f64;
 
+/// In the place of the number of a shingle of a template.
+const OF_TEMPLATE: u32 = u32::MAX;
+
 /// A text as its shingles.
 #[derive(Clone, Debug, Default)]
 pub struct ShingledText {
@@ -63,7 +70,8 @@ pub struct ShingledText {
     distinct: Vec<u64>,
     /// The numbers plus one by their shingles, by open addressing; 0 is free.
     table: Vec<u32>,
-    /// The number of the shingle that begins with each word. A text of one to four words has one.
+    /// The number of the shingle that begins with each word, or [`OF_TEMPLATE`]. A text of one to
+    /// four words has one.
     order: Vec<u32>,
     lengths: WordLengths,
     /// Where each of several texts ends: no shingle lies across an end.
@@ -90,12 +98,17 @@ impl ShingledText {
 
     /// Several texts as one, in any order: each begins and ends by itself.
     pub fn of_all(texts: &[&[u8]]) -> Self {
-        let collected = texts.iter().map(|bytes| CollectedWords::of(bytes));
-        Self::of_collected(collected.collect())
+        Self::without(&TemplateShingles::default(), texts)
     }
 
-    /// Texts of which the words are known.
-    fn of_collected(collected: Vec<CollectedWords>) -> Self {
+    /// The same without what is template.
+    pub fn without(template: &TemplateShingles, texts: &[&[u8]]) -> Self {
+        let collected = texts.iter().map(|bytes| CollectedWords::of(bytes));
+        Self::of_collected(collected.collect(), template)
+    }
+
+    /// Texts of which the words are known, without what is template.
+    fn of_collected(collected: Vec<CollectedWords>, template: &TemplateShingles) -> Self {
         let all = collected.iter().map(|text| text.shingles.len()).sum();
         let mut joined = Self {
             distinct: Vec::with_capacity(all),
@@ -104,14 +117,19 @@ impl ShingledText {
             ..Self::default()
         };
         for text in collected {
-            joined.push(text);
+            joined.push(text, template);
         }
         joined
     }
 
-    fn push(&mut self, text: CollectedWords) {
+    fn push(&mut self, text: CollectedWords, template: &TemplateShingles) {
         let mask = self.table.len() - 1;
+        let of_template = template.words_of(&text);
         for shingle in text.shingles {
+            if template.has(shingle) {
+                self.order.push(OF_TEMPLATE);
+                continue;
+            }
             let mut at = shingle as usize & mask;
             let number = loop {
                 match self.table[at].checked_sub(1) {
@@ -126,15 +144,19 @@ impl ShingledText {
             };
             self.order.push(number);
         }
-        self.lengths.extend(&text.ends);
+        let first = self.lengths.places();
+        self.lengths.extend(&text.ends, &of_template);
+        let words = self.lengths.places();
         self.texts.push(TextEnd {
             shingles: self.order.len(),
-            words: self.lengths.words() as usize,
-            digest: text.digest,
+            words,
+            digest: text
+                .digest
+                .filter(|_| self.lengths.are_enough(first..words)),
         });
     }
 
-    /// How many words it has.
+    /// How many words it has that are no template.
     pub fn words(&self) -> u64 {
         self.lengths.words()
     }
@@ -146,7 +168,7 @@ impl ShingledText {
             + self.lengths.memory()
     }
 
-    /// How many distinct shingles it has.
+    /// How many distinct shingles it has that are no template.
     pub fn distinct(&self) -> u64 {
         self.distinct.len() as u64
     }
@@ -189,7 +211,8 @@ impl ShingledText {
         for text in &self.texts {
             let order = &self.order[first.0..text.shingles];
             for (place, &number) in (first.1..).zip(order) {
-                let sample = Fingerprint::of_hash(self.distinct[number as usize]);
+                let shingle = self.distinct.get(number as usize);
+                let sample = shingle.and_then(|&shingle| Fingerprint::of_hash(shingle));
                 let Some(sample) = sample.filter(|sample| sample.level() >= level) else {
                     continue;
                 };
@@ -197,18 +220,18 @@ impl ShingledText {
                 let place = place + SHINGLE / 2;
                 if let Some((before, of_last)) = last {
                     let until = usize::midpoint(before, place);
-                    sum += of_last * (until - from) as f64;
+                    sum += of_last * self.lengths.count(from..until) as f64;
                     from = until;
                 }
                 last = Some((place, worth(sample)));
             }
             first = (text.shingles, text.words);
         }
-        let words = self.words() as usize;
         if let Some((_, of_last)) = last {
-            sum += of_last * words.saturating_sub(from) as f64;
+            let until = self.lengths.places();
+            sum += of_last * self.lengths.count(from.min(until)..until) as f64;
         }
-        sum / words.max(1) as f64
+        sum / self.words().max(1) as f64
     }
 
     /// What is covered if the shingles of these numbers are the other's, too.
@@ -238,7 +261,7 @@ impl ShingledText {
     /// first word, over how often the text has it.
     fn heaviest(&self, common: &BitSet) -> f64 {
         let mut times = vec![0_u32; self.distinct.len()];
-        for &number in &self.order {
+        for &number in self.order.iter().filter(|&&number| number != OF_TEMPLATE) {
             times[number as usize] += 1;
         }
         let (mut most, mut first_shingle, mut first_word) = (0.0_f64, 0, 0);
@@ -258,119 +281,6 @@ impl ShingledText {
         }
         most
     }
-}
-
-/// The length of each word of a text, in bytes of UTF-8 with one for what separates it from the
-/// next.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct WordLengths {
-    /// [`Self::LONG`]: it is among the long ones.
-    short: Vec<u8>,
-    /// The words of at least so many bytes, by place.
-    long: Vec<(u32, u32)>,
-}
-
-impl WordLengths {
-    const LONG: u8 = u8::MAX;
-
-    /// From where each word ends.
-    pub(super) fn of(ends: &[u32]) -> Self {
-        let mut lengths = Self::default();
-        lengths.extend(ends);
-        lengths
-    }
-
-    /// Adds the words of another text.
-    fn extend(&mut self, ends: &[u32]) {
-        self.short.reserve_exact(ends.len());
-        let mut start = 0;
-        for &end in ends {
-            let length = end - start;
-            start = end;
-            if length >= u32::from(Self::LONG) {
-                self.long.push((self.short.len() as u32, length));
-            }
-            self.short.push(length.min(u32::from(Self::LONG)) as u8);
-        }
-    }
-
-    const fn memory(&self) -> usize {
-        self.short.capacity() + 8 * self.long.capacity()
-    }
-
-    pub(super) const fn words(&self) -> u64 {
-        self.short.len() as u64
-    }
-
-    /// The length of some words that follow each other.
-    pub(super) fn sum(&self, words: Range<usize>) -> u64 {
-        const LANES: u64 = 0x00ff_00ff_00ff_00ff;
-        // Most runs are of a few words: eight at a time, in four lanes of 16 bits.
-        let (eights, rest) = self.short[words.clone()].as_chunks();
-        let of_eight = |&lengths: &[u8; 8]| {
-            let lengths = u64::from_le_bytes(lengths);
-            let lanes = (lengths & LANES) + (lengths >> 8 & LANES);
-            lanes.wrapping_mul(0x0001_0001_0001_0001) >> 48
-        };
-        let rest: u64 = rest.iter().map(|&length| u64::from(length)).sum();
-        let short = eights.iter().map(of_eight).sum::<u64>() + rest;
-        if self.long.is_empty() {
-            return short;
-        }
-        let from = self
-            .long
-            .partition_point(|&(place, _)| (place as usize) < words.start);
-        let long = self.long[from..].iter();
-        let long = long.take_while(|&&(place, _)| (place as usize) < words.end);
-        let beyond = long.map(|&(_, length)| u64::from(length - u32::from(Self::LONG)));
-        short + beyond.sum::<u64>()
-    }
-}
-
-/// Adds up what lies under common shingles, which come in the order of their places: the one way
-/// in which words are covered.
-pub(super) struct CoverWalk<'a> {
-    lengths: &'a WordLengths,
-    end: usize,
-    /// Where the text under way ends, in words.
-    until: usize,
-    pub(super) covered: Covered,
-}
-
-impl<'a> CoverWalk<'a> {
-    pub(super) fn of(lengths: &'a WordLengths) -> Self {
-        Self {
-            lengths,
-            end: 0,
-            until: lengths.words() as usize,
-            covered: Covered::default(),
-        }
-    }
-
-    /// The next run: shingles that follow each other, which may be none. Returns how many bytes
-    /// they are over. That of one to four words is over as many as there are.
-    pub(super) fn add(&mut self, shingles: Range<usize>) -> u64 {
-        if shingles.is_empty() {
-            return 0;
-        }
-        let from = shingles.start.max(self.end);
-        self.end = (shingles.end + SHINGLE - 1).min(self.until);
-        let bytes = self.lengths.sum(from..self.end);
-        self.covered.words += (self.end - from) as u64;
-        self.covered.bytes += bytes;
-        let run = bytes + self.lengths.sum(shingles.start..from);
-        self.covered.longest = self.covered.longest.max(run);
-        run
-    }
-}
-
-/// What lies in common runs of one of two texts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Covered {
-    pub(super) words: u64,
-    pub(super) bytes: u64,
-    /// Bytes of the longest run.
-    pub(super) longest: u64,
 }
 
 /// What two texts have in common: counts, so that nothing is rounded before it is shown.
@@ -556,13 +466,25 @@ impl Proven {
 }
 
 impl Provable {
-    /// The content of a file of this kind. `bytes` may be less than the file: what is left without
-    /// templates.
+    /// The content of a file of this kind.
     pub const fn new(kind: ContentKind, bytes: Vec<u8>) -> Self {
         Self {
             kind,
             bytes: ComparedBytes::new(bytes),
             text: OnceLock::new(),
+        }
+    }
+
+    /// The same without what is template: of a text its words as well as its bytes.
+    pub fn without(templates: &Templates, kind: ContentKind, bytes: Vec<u8>) -> Self {
+        let text = OnceLock::new();
+        if !templates.is_empty() && kind == ContentKind::Text {
+            text.get_or_init(|| ComparedText::without(templates, &bytes));
+        }
+        Self {
+            kind,
+            bytes: ComparedBytes::new(templates.into_payload(bytes)),
+            text,
         }
     }
 

@@ -21,7 +21,7 @@ use crate::WordsDigest;
 use crate::params::Params;
 use crate::similarity::discount::{self, FREE, Rarities, Rarity};
 use crate::similarity::proof::{CommonText, CoverWalk, WordLengths};
-use crate::similarity::wilson;
+use crate::similarity::{TemplateShingles, wilson};
 use crate::words::{CollectedWords, is_encoded_data};
 
 mod chains;
@@ -52,7 +52,8 @@ const REPEATED: usize = 8;
 const RECURRING: f32 = 0.33;
 const OF_RECORDS: f64 = 0.4;
 
-/// A text that was read: all its shingles in order, and later those that several texts may have.
+/// A text that was read: all its shingles in order but those of templates, and later those that
+/// several texts may have.
 #[derive(Clone, Debug, Default)]
 pub struct ReadText {
     /// The place of each shingle; empty while all places have theirs.
@@ -70,10 +71,10 @@ pub struct ReadText {
 pub struct TextCutter(CollectedWords);
 
 impl TextCutter {
-    /// The text of a file, from all its bytes.
-    pub fn read(&mut self, bytes: &[u8]) -> ReadText {
+    /// The text of a file, from all its bytes, without what is template.
+    pub fn read(&mut self, bytes: &[u8], template: &TemplateShingles) -> ReadText {
         self.0.collect(bytes);
-        self.cut()
+        self.cut(template)
     }
 
     /// All words of data, those of its markup among them; `None`: encoded data has none.
@@ -82,20 +83,27 @@ impl TextCutter {
             return None;
         }
         self.0.collect_all(bytes);
-        Some(self.cut())
+        Some(self.cut(&TemplateShingles::default()))
     }
 
-    fn cut(&self) -> ReadText {
+    fn cut(&self, template: &TemplateShingles) -> ReadText {
         let words = &self.0;
-        ReadText {
+        let lengths = WordLengths::of(&words.ends, &template.words_of(words));
+        let mut text = ReadText {
             places: Vec::new(),
-            lengths: WordLengths::of(&words.ends),
             forgotten: 0,
-            digest: words.digest,
+            digest: words
+                .digest
+                .filter(|_| lengths.are_enough(0..words.ends.len())),
+            lengths,
             // No larger than it is: all texts are in memory at the same time.
             shingles: words.shingles.clone(),
             is_of_records: words.recurring >= RECURRING,
+        };
+        if !template.is_empty() {
+            text.keep(|shingle| !template.has(shingle));
         }
+        text
     }
 }
 
@@ -110,8 +118,9 @@ impl ReadText {
     pub fn covered_by(&self, other: &Self) -> f64 {
         let of_other: HashSet<u64> = other.shingles.iter().copied().collect();
         let mut walk = CoverWalk::of(&self.lengths);
-        for (place, shingle) in self.shingles.iter().enumerate() {
+        for (at, shingle) in self.shingles.iter().enumerate() {
             if of_other.contains(shingle) {
+                let place = self.places.get(at).map_or(at, |&place| place as usize);
                 walk.add(place..place + 1);
             }
         }
@@ -121,17 +130,24 @@ impl ReadText {
     /// Forgets the shingles that no other text has.
     pub fn forget_lone(&mut self, seen: &SeenShingles) {
         let all = self.shingles.len();
-        self.places.reserve_exact(all);
-        let mut place = 0;
+        self.keep(|shingle| seen.repeatedly(shingle));
+        self.forgotten = (all - self.shingles.len()) as u32;
+    }
+
+    /// Leaves some of its shingles, each with its place.
+    fn keep(&mut self, is_kept: impl Fn(u64) -> bool) {
+        let before = std::mem::take(&mut self.places);
+        let mut places = Vec::with_capacity(self.shingles.len());
+        let mut at = 0;
         self.shingles.retain(|&shingle| {
-            let is_kept = seen.repeatedly(shingle);
+            let is_kept = is_kept(shingle);
             if is_kept {
-                self.places.push(place);
+                places.push(before.get(at).copied().unwrap_or(at as u32));
             }
-            place += 1;
+            at += 1;
             is_kept
         });
-        self.forgotten = (all - self.shingles.len()) as u32;
+        self.places = places;
         self.places.shrink_to_fit();
         self.shingles.shrink_to_fit();
     }

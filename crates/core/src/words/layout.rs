@@ -141,6 +141,25 @@ pub fn telling_rows(bytes: &[u8]) -> Option<Vec<Range<usize>>> {
     Some(rows)
 }
 
+/// Where those rows of a table lie that are shorter than a run of five words and of which `has`
+/// says so. A text is no table.
+pub(crate) fn short_rows(bytes: &[u8], has: impl Fn(u64) -> bool) -> Vec<Range<usize>> {
+    let LineLayout::Table(reader) = LineLayout::of(bytes) else {
+        return Vec::new();
+    };
+    let mut read = RowWords::default();
+    let (mut rows, mut at) = (Vec::new(), 0);
+    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+        let mut is_found = false;
+        reader.row(line.trim_ascii(), &mut read, &mut |row| is_found = has(row));
+        if is_found && read.words.len() <= SHORT {
+            rows.push(at..at + line.len());
+        }
+        at += line.len();
+    }
+    rows
+}
+
 /// The line ends of encoded data left out; of anything else nothing.
 pub(crate) fn joined(bytes: &[u8]) -> Option<Vec<u8>> {
     is_encoded_data(bytes).then(|| without_line_ends(bytes).into_owned())

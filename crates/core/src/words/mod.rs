@@ -35,14 +35,16 @@ mod classes;
 mod collect;
 mod folding;
 mod layout;
+mod places;
 mod spelled;
 mod stream;
 mod tokenizer;
 
 pub(crate) use collect::CollectedWords;
 pub(crate) use folding::Folding;
-pub(crate) use layout::{LineLayout, is_encoded_data, joined, without_line_ends};
+pub(crate) use layout::{LineLayout, is_encoded_data, joined, short_rows, without_line_ends};
 pub use layout::{rows_of, telling_rows};
+pub(crate) use places::places_of;
 pub use spelled::WordTexts;
 pub use stream::WordHashes;
 pub(crate) use tokenizer::{Short, Sink, Tokenizer, WrittenIn};
@@ -392,13 +394,18 @@ const FOR_EACH_BREAK: usize = 8;
 /// characters of ISO 8859-1 each; of any other all bytes are, which a text that comes in pieces
 /// shows too late: there the broken characters alone are.
 pub(crate) fn tokenize(bytes: &[u8], sink: &mut impl Sink) {
-    let mut tokens = if is_utf8(bytes) {
+    let mut tokens = whole(bytes);
+    tokens.update(bytes, sink);
+    tokens.finish(sink);
+}
+
+/// Finds the words of this whole text.
+fn whole(bytes: &[u8]) -> Tokenizer {
+    if is_utf8(bytes) {
         Tokenizer::default()
     } else {
         Tokenizer::by_byte()
-    };
-    tokens.update(bytes, sink);
-    tokens.finish(sink);
+    }
 }
 
 /// The same of data, of which the words of markup are words as well.

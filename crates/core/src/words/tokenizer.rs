@@ -59,6 +59,11 @@ pub(crate) struct WrittenIn {
     pub(crate) is_markup: bool,
 }
 
+/// Whether a byte of ASCII is a part of words.
+pub(crate) const fn is_letter(byte: u8) -> bool {
+    byte < 128 && FOLDED[byte as usize] != 0
+}
+
 /// Takes the words of a text, letter by letter.
 pub(crate) trait Sink {
     /// The next letter of a word, in lower case: its code point.
@@ -158,6 +163,15 @@ impl Tokenizer {
         }
     }
 
+    /// Knows of the whole text from now on whether it is HTML or XML.
+    pub(crate) fn begin_with(&mut self, bytes: &[u8]) {
+        self.markup = Some(if is_markup(&bytes[..bytes.len().min(HEAD)]) {
+            Markup::Text
+        } else {
+            Markup::None
+        });
+    }
+
     /// What it is written in, as far as that is known.
     pub(crate) fn written_in(&self) -> WrittenIn {
         WrittenIn {
@@ -211,11 +225,7 @@ impl Tokenizer {
     /// The beginning is known.
     fn begin(&mut self, sink: &mut impl Sink) {
         let head = std::mem::take(&mut self.head);
-        self.markup = Some(if is_markup(&head) {
-            Markup::Text
-        } else {
-            Markup::None
-        });
+        self.begin_with(&head);
         self.take(&head, sink);
         self.head = head;
     }

@@ -133,11 +133,12 @@ fn templates_on_the_wire() {
         chunks: 17,
         bytes: 17_004,
         fingerprints: 64,
+        shingles: 512,
         ignored: false,
     };
     let expected = concat!(
         r#"{"id":"5c1f0e6b2a97","files":185,"share":1.000000,"template":0.610000,"#,
-        r#""chunks":17,"bytes":17004,"fingerprints":64}"#,
+        r#""chunks":17,"bytes":17004,"fingerprints":64,"shingles":512}"#,
     );
     assert_eq!(json(&row), expected);
     assert_eq!(serde_json::from_str::<TemplateRow>(expected).unwrap(), row);

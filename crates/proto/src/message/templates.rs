@@ -44,6 +44,9 @@ pub struct TemplateRow {
     pub bytes: u64,
     /// How many fingerprints it has.
     pub fingerprints: u64,
+    /// How many runs of five words.
+    #[serde(default)]
+    pub shingles: u64,
     /// It was made with other parameters of chunking and has no effect. In JSON only if true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ignored: bool,

@@ -332,8 +332,8 @@ impl Search<'_> {
     }
 
     /// By samples of which level passages are looked for that are next to nothing of both files:
-    /// not for a listing, and not where the least share was asked for. What is template is known of
-    /// the samples that are kept, and of no others.
+    /// not for a listing, and not where the least share was asked for. Of a template of which no
+    /// shingle is known, those samples are known that are kept, and no others.
     fn quoted_at(&self, digest: &Digest) -> Option<u8> {
         let is_asked = self.wanted == Wanted::Everything && self.options.min.is_none();
         let kept = || {
@@ -342,7 +342,7 @@ impl Search<'_> {
                 .thinned(&self.snapshot.params().shingles)
                 .level
         };
-        let is_all_known = self.snapshot.templates().is_empty();
+        let is_all_known = self.snapshot.templates().are_all_in_words();
         is_asked.then(|| if is_all_known { 0 } else { kept() })
     }
 }

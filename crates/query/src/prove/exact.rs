@@ -22,7 +22,7 @@ pub(crate) struct Proven {
 
 /// A content of this kind ready to be measured against others, without what is template.
 pub(crate) fn provable(templates: &Templates, kind: ContentKind, bytes: Vec<u8>) -> Provable {
-    Provable::new(kind, templates.into_payload(bytes))
+    Provable::without(templates, kind, bytes)
 }
 
 /// Measures two contents that are not identical: in words if both are texts, unless bytes are asked
@@ -93,7 +93,7 @@ pub(crate) fn prove_once(
     asked: Unit,
     min_shared: ByteLen,
 ) -> Proven {
-    // Of the whole: a payload may begin anywhere.
+    // Of the whole: what templates leave may begin anywhere.
     let ready = |bytes: Vec<u8>| provable(templates, ContentKind::of_whole(&bytes), bytes);
     prove(&ready(a), &ready(b), asked, min_shared)
 }

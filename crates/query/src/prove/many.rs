@@ -237,15 +237,12 @@ impl<'a> PairProver<'a> {
         }
         let _one_at_a_time = (wanted.size > LARGE).then(|| self.large.lock());
         let templates = self.reader.snapshot.templates();
-        let ready = |bytes: Vec<u8>| {
-            let bytes = templates.into_payload(bytes);
-            match unit {
-                Unit::Words => {
-                    let size = ByteLen(bytes.len() as u64);
-                    ReadyContent::Words(Box::new(ComparedText::of(&bytes)), size)
-                }
-                Unit::Bytes => ReadyContent::Bytes(ComparedBytes::new(bytes)),
+        let ready = |bytes: Vec<u8>| match unit {
+            Unit::Words => {
+                let size = ByteLen(templates.payload(&bytes).len() as u64);
+                ReadyContent::Words(Box::new(ComparedText::without(templates, &bytes)), size)
             }
+            Unit::Bytes => ReadyContent::Bytes(ComparedBytes::new(templates.into_payload(bytes))),
         };
         let read = self.reader.read(wanted)?;
         let ready = Arc::new(read.map_or_else(ReadyContent::Unreadable, ready));

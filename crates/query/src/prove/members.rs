@@ -130,11 +130,8 @@ pub(crate) fn are_of(held: &[HeldContent], wholes: &[Option<WholeDigest>; 2]) ->
 /// Contents ready to be measured, without what is template.
 pub(crate) fn provable_members(templates: &Templates, held: Vec<HeldContent>) -> ProvableMembers {
     let members = held.into_iter();
-    ProvableMembers::new(
-        members
-            .map(|content| (content.kind, templates.into_payload(content.bytes)))
-            .collect(),
-    )
+    let members = members.map(|content| (content.kind, content.bytes));
+    ProvableMembers::without(templates, members.collect())
 }
 
 /// The one content of something that holds no members, ready to be measured against some.

@@ -24,8 +24,9 @@ use crate::ask::AskError;
 
 /// The file in the state folder.
 pub const FILE_NAME: &str = "templates.json";
-/// The version that is written and understood.
-const FORMAT: u32 = 1;
+/// The version that is written. The first one, in which no template has shingles, is understood,
+/// too.
+const FORMAT: u32 = 2;
 /// No list of decisions is larger; what is, is something else.
 const LARGEST: u64 = 256 << 20;
 
@@ -138,6 +139,9 @@ impl TemplateRecord {
         for fingerprint in &self.pieces.fingerprints {
             write!(text, " {:08x}", fingerprint.0).unwrap_or_default();
         }
+        for shingle in &self.pieces.shingles {
+            write!(text, " {shingle:016x}").unwrap_or_default();
+        }
         let digest = resemble_core::hash::content::digest(text.as_bytes());
         digest.to_string()[..12].to_owned()
     }
@@ -153,6 +157,7 @@ impl TemplateRecord {
             chunks: self.pieces.chunks.len() as u64,
             bytes: self.pieces.bytes().get(),
             fingerprints: self.pieces.fingerprints.len() as u64,
+            shingles: self.pieces.shingles.len() as u64,
             ignored: self.params != params,
         }
     }
@@ -185,6 +190,9 @@ struct WrittenTemplates {
     chunks: Vec<String>,
     /// 32 bits each, hexadecimal.
     fingerprints: Vec<String>,
+    /// 64 bits each, hexadecimal.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    shingles: Vec<String>,
 }
 
 impl From<&TemplateRecord> for WrittenTemplates {
@@ -206,6 +214,11 @@ impl From<&TemplateRecord> for WrittenTemplates {
                 .fingerprints
                 .iter()
                 .map(|f| format!("{:08x}", f.0))
+                .collect(),
+            shingles: pieces
+                .shingles
+                .iter()
+                .map(|s| format!("{s:016x}"))
                 .collect(),
         }
     }
@@ -231,6 +244,13 @@ impl TryFrom<WrittenTemplates> for TemplateRecord {
         chunks.dedup();
         fingerprints.sort_unstable();
         fingerprints.dedup();
+        let mut shingles = Vec::with_capacity(written.shingles.len());
+        for text in &written.shingles {
+            let value = u64::from_str_radix(text, 16).ok();
+            shingles.push(value.ok_or_else(|| format!("{text:?} is no run of words"))?);
+        }
+        shingles.sort_unstable();
+        shingles.dedup();
         Ok(Self {
             name: written.name,
             params: written.params,
@@ -240,6 +260,7 @@ impl TryFrom<WrittenTemplates> for TemplateRecord {
             pieces: Template {
                 chunks,
                 fingerprints,
+                shingles,
             },
         })
     }
@@ -344,6 +365,9 @@ fn write(path: &Path, records: &[TemplateRecord]) -> io::Result<()> {
         .open(&new)?;
     let mut bytes = serde_json::to_vec_pretty(&document)?;
     bytes.push(b'\n');
+    if bytes.len() as u64 > LARGEST {
+        return Err(io::Error::other("they are too many"));
+    }
     file.write_all(&bytes)?;
     file.sync_all()?;
     drop(file);

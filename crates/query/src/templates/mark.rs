@@ -1,10 +1,10 @@
 //! `templates mark`: from the members of a cluster to a template.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use resemble_core::similarity::{Sketch, Template, Templates};
-use resemble_core::{ByteLen, ContentId, Score};
+use resemble_core::similarity::{CommonShingles, Sketch, Template, Templates};
+use resemble_core::{ByteLen, ContentDigest, ContentId, ContentKind, Score};
 use resemble_index::Snapshot;
 use resemble_proto::message::{GroupsRequest, MarkRequest, TemplateRow};
 use resemble_proto::number::Fraction;
@@ -12,8 +12,10 @@ use resemble_scan::parts::PartReader;
 
 use super::file::{TemplateError, TemplateRecord};
 use super::store::Store;
+use crate::ask::AskError;
 use crate::groups;
 use crate::nominate::evidence::Kept;
+use crate::prove::read::{LARGEST_READ, bytes_if};
 
 /// [`mark_with_parts`], without a reader of documents.
 pub fn mark(
@@ -42,13 +44,23 @@ pub fn mark_with_parts(
     if let Some(id) = &request.cluster {
         files.extend(members((snapshot, part_reader), request, id, scratch)?);
     }
-    let kept = kept(snapshot, &files)?;
-    let sketches: Vec<Sketch<'_>> = kept.iter().map(Kept::sketch).collect();
+    let marked = marked(snapshot, &files)?;
+    let sketches: Vec<Sketch<'_>> = marked.iter().map(|one| one.kept.sketch()).collect();
     if sketches.is_empty() {
         return Err(TemplateError::NoFiles);
     }
     let share = request.share.score().unwrap_or(Score::ONE);
-    let pieces = Template::common(&sketches, share.get());
+    let mut common = CommonShingles::new(marked.len(), share.get());
+    for one in &marked {
+        snapshot.stop().go_on().map_err(AskError::from)?;
+        common.add(one.text().as_deref());
+    }
+    let mut shingles = common.found();
+    shingles.retain(|&shingle| !snapshot.templates().shingles().has(shingle));
+    let pieces = Template {
+        shingles,
+        ..Template::common(&sketches, share.get())
+    };
     if pieces.is_empty() {
         return Err(TemplateError::Nothing {
             files: sketches.len(),
@@ -59,7 +71,7 @@ pub fn mark_with_parts(
         params: store.params().to_owned(),
         files: sketches.len() as u64,
         share: Fraction::from(share),
-        taken: taken(&pieces, &kept),
+        taken: taken(snapshot, &pieces, &marked),
         pieces,
     })
 }
@@ -92,33 +104,68 @@ fn members(
         .collect())
 }
 
-/// What is kept of the distinct contents of these files.
-fn kept(snapshot: &Snapshot, files: &[PathBuf]) -> Result<Vec<Kept>, TemplateError> {
-    let mut contents: BTreeSet<ContentId> = BTreeSet::new();
+/// A content of which a template is made.
+struct MarkedContent<'f> {
+    kept: Kept,
+    digest: ContentDigest,
+    /// A file that has it.
+    path: &'f Path,
+}
+
+impl MarkedContent<'_> {
+    /// Its bytes, if it is a text, and can be read as it is indexed.
+    fn text(&self) -> Option<Vec<u8>> {
+        let is_read = self.kept.kind == ContentKind::Text && self.kept.whole <= LARGEST_READ;
+        let read = is_read.then(|| bytes_if(self.path, &self.digest));
+        read.and_then(Result::ok).flatten()
+    }
+}
+
+/// The distinct contents of these files.
+fn marked<'f>(
+    snapshot: &Snapshot,
+    files: &'f [PathBuf],
+) -> Result<Vec<MarkedContent<'f>>, TemplateError> {
+    let mut contents: BTreeMap<ContentId, &Path> = BTreeMap::new();
     for path in files {
         let row = snapshot.file_at(path)?;
         let content = row.and_then(|row| row.state.content());
-        contents.insert(content.ok_or_else(|| TemplateError::NotIndexed(path.clone()))?);
+        let content = content.ok_or_else(|| TemplateError::NotIndexed(path.clone()))?;
+        contents.entry(content).or_insert(path);
     }
-    let mut kept = Vec::with_capacity(contents.len());
-    for content in contents {
+    let mut marked = Vec::with_capacity(contents.len());
+    for (content, path) in contents {
         if let Some(row) = snapshot.content(content)? {
-            kept.push(Kept::of(snapshot, &row)?);
+            marked.push(MarkedContent {
+                kept: Kept::of(snapshot, &row)?,
+                digest: row.digest,
+                path,
+            });
         }
     }
-    Ok(kept)
+    Ok(marked)
 }
 
-/// The share of the contents' bytes that the template takes out.
-fn taken(pieces: &Template, kept: &[Kept]) -> Fraction {
-    let mut templates = Templates::default();
-    templates.add(pieces);
-    let (mut all, mut left) = (ByteLen::ZERO, ByteLen::ZERO);
-    for one in kept {
-        let (mut chunks, mut signature) = (one.chunks.clone(), one.signature.clone());
-        all += one.whole;
-        left += templates.strip(one.size, &mut chunks, &mut signature);
+/// The share of the contents' bytes that the template takes out, besides those that were there:
+/// of texts that can be read to the byte, if it has their words.
+fn taken(snapshot: &Snapshot, pieces: &Template, marked: &[MarkedContent<'_>]) -> Fraction {
+    let before = snapshot.templates();
+    let mut alone = Templates::new(snapshot.params());
+    alone.add(pieces);
+    let mut with = (**before).clone();
+    with.add(pieces);
+    let (mut all, mut out) = (ByteLen::ZERO, ByteLen::ZERO);
+    for one in marked {
+        all += one.kept.whole;
+        let text = (!pieces.shingles.is_empty()).then(|| one.text()).flatten();
+        out += if let Some(text) = text {
+            let left = |templates: &Templates| ByteLen(templates.payload(&text).len() as u64);
+            left(before) - left(&with)
+        } else {
+            let kept = &one.kept;
+            let (mut chunks, mut signature) = (kept.chunks.clone(), kept.signature.clone());
+            kept.size - alone.strip(kept.size, &mut chunks, &mut signature)
+        };
     }
-    let before: ByteLen = kept.iter().map(|one| one.size).sum();
-    Fraction::from(Score::new((before - left).0 as f64 / all.0.max(1) as f64))
+    Fraction::from(Score::new(out.0 as f64 / all.0.max(1) as f64))
 }

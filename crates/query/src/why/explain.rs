@@ -23,7 +23,7 @@ const SHOWN: usize = 200;
 
 /// The text of `.similar/.why/NAME`: relation, scores, shared ranges, what differs.
 ///
-/// `snapshot` gives the scores that the listing showed, if both files are indexed.
+/// `snapshot` says what the listing left out.
 pub fn explain(
     snapshot: &Snapshot,
     a: &Path,
@@ -31,7 +31,8 @@ pub fn explain(
     params: &Params,
     part_reader: Option<&dyn PartReader>,
 ) -> Result<String, AskError> {
-    let comparison = compare_with_parts(a, b, params, part_reader)?;
+    let terms = (params, &**snapshot.templates());
+    let comparison = compare_with_parts(a, b, terms, part_reader)?;
     let mut text = String::new();
     for (name, value) in comparison.shared.summary() {
         // The names are printed in front of the sizes.
@@ -302,7 +303,7 @@ fn boilerplate_note(snapshot: &Snapshot, a: &Path, b: &Path) -> Option<String> {
     let templates = snapshot.templates();
     let mut all = a.fingerprints.iter().chain(&b.fingerprints);
     if all.any(|&f| templates.fingerprint(f)) {
-        return Some("note      text marked as template is left out of listed scores\n".to_owned());
+        return Some("note      text marked as template is left out of all scores\n".to_owned());
     }
     let is = |f: &resemble_core::Fingerprint| {
         snapshot

@@ -37,12 +37,24 @@ pub struct MemberMatch {
 
 impl Comparison {
     /// Two things of which at least one holds members.
-    pub(super) fn of_members(a: Vec<HeldContent>, b: Vec<HeldContent>) -> Self {
+    pub(super) fn of_members(
+        a: Vec<HeldContent>,
+        b: Vec<HeldContent>,
+        templates: &Templates,
+    ) -> Self {
         let members = matches(&a, &b);
-        let none = Templates::default();
-        let (a, b) = (provable_members(&none, a), provable_members(&none, b));
-        let sizes = (a.size(), b.size());
-        let found = judged(a.measure(&b, Unit::Words), sizes, Relation::MIN_SHARED);
+        let size = |held: &[HeldContent]| -> ByteLen {
+            held.iter()
+                .map(|content| ByteLen(content.bytes.len() as u64))
+                .sum()
+        };
+        let sizes = (size(&a), size(&b));
+        let (a, b) = (
+            provable_members(templates, a),
+            provable_members(templates, b),
+        );
+        let left = (a.size(), b.size());
+        let found = judged(a.measure(&b, Unit::Words), left, Relation::MIN_SHARED);
         let measures = match found.relation {
             Some(Relation::SameText) => all_words(&found.measures),
             _ => found.measures,

@@ -6,9 +6,9 @@
 //! behind the `-` of their names.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
-use resemble_core::similarity::Templates;
 use resemble_core::{Params, Relation};
 use resemble_proto::message::{
     CompareOptions, CompareRequest, Comparison, DirsRequest, FiguresTold, FindOptions,
@@ -22,8 +22,9 @@ use resemble_query::find::{self, Subject};
 use resemble_query::groups::groups_with_parts;
 use resemble_query::local::{LocalIndex, LocalOptions};
 use resemble_query::pairs::pairs_with_parts;
-use resemble_query::why::compare_with_parts;
+use resemble_query::why::{self, compare_with_parts};
 use resemble_scan::ingest::Unobserved;
+use resemble_testutil::prose::sentences;
 
 use crate::scene::Scene;
 use crate::scene::fake::Fake;
@@ -120,7 +121,7 @@ fn plain(scene: &Scene, path: &PathText) -> Option<String> {
 }
 
 fn ask_find(scene: &Scene, all: &[String], said: &mut Answers) {
-    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let snapshot = scene.snapshot();
     for path in all {
         let subject = Subject::indexed(&snapshot, &scene.path(path), &Params::default());
         let subject = subject.expect("readable").expect("indexed");
@@ -166,13 +167,16 @@ fn ask_find(scene: &Scene, all: &[String], said: &mut Answers) {
     }
 }
 
+fn why(scene: &Scene, a: &Path, b: &Path) -> why::Comparison {
+    let terms = (&Params::default(), &*scene.templates);
+    compare_with_parts(a, b, terms, Some(&Fake)).expect("readable")
+}
+
 fn ask_why(scene: &Scene, all: &[String], said: &mut Answers) {
     for (at, a) in all.iter().enumerate() {
         for b in &all[at + 1..] {
             let paths = (scene.path(a), scene.path(b));
-            let params = Params::default();
-            let comparison = compare_with_parts(&paths.0, &paths.1, &params, Some(&Fake));
-            let comparison = comparison.expect("readable");
+            let comparison = why(scene, &paths.0, &paths.1);
             let (measures, unit) = comparison.shared.told();
             let found = Said {
                 told: Some((comparison.shared.relation, unit.into())),
@@ -187,7 +191,7 @@ fn ask_why(scene: &Scene, all: &[String], said: &mut Answers) {
 }
 
 fn ask_pairs(scene: &Scene, archives: bool, said: &mut Answers) {
-    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let snapshot = scene.snapshot();
     let request = PairsRequest {
         scope: scene.scope(),
         text: true,
@@ -245,7 +249,7 @@ fn comparison(scene: &Scene, a: &str, b: &str) -> CompareRequest {
 
 /// What the index says of two trees, and what a look at the disk says.
 fn compared(scene: &Scene, a: &str, b: &str) -> Whole<Comparison> {
-    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let snapshot = scene.snapshot();
     let request = comparison(scene, a, b);
     let cache = MemoryCache::default();
     let ask = || compare::compare_with_parts(&snapshot, &request, Some(&Fake), &cache);
@@ -255,7 +259,7 @@ fn compared(scene: &Scene, a: &str, b: &str) -> Whole<Comparison> {
         by_index,
         "what is remembered differs"
     );
-    let by_disk = local().compare(&request, &Templates::default(), &mut Unobserved);
+    let by_disk = local().compare(&request, &scene.templates, &mut Unobserved);
     assert_eq!(
         by_disk.expect("an answer"),
         by_index,
@@ -276,13 +280,13 @@ fn told_by_compare(shares: [Fraction; 2], shared: u64, told: FiguresTold) -> Sai
 }
 
 fn ask_compare(scene: &Scene, all: &[String], by_disk: bool, said: &mut Answers) {
-    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let snapshot = scene.snapshot();
     let mut local = local();
     for (at, a) in all.iter().enumerate() {
         for b in &all[at + 1..] {
             let request = comparison(scene, a, b);
             let answer = if by_disk {
-                let answer = local.compare(&request, &Templates::default(), &mut Unobserved);
+                let answer = local.compare(&request, &scene.templates, &mut Unobserved);
                 answer.expect("an answer")
             } else {
                 let cache = MemoryCache::default();
@@ -300,7 +304,7 @@ fn ask_compare(scene: &Scene, all: &[String], by_disk: bool, said: &mut Answers)
 }
 
 fn ask_groups(scene: &Scene, said: &mut Answers) {
-    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let snapshot = scene.snapshot();
     let request = GroupsRequest {
         scope: scene.scope(),
         text: true,
@@ -339,25 +343,28 @@ fn ask_groups(scene: &Scene, said: &mut Answers) {
     }
 }
 
-#[test]
-fn every_verb_says_the_same_of_every_pair() {
-    let files = mixed();
-    let mut said = Answers::default();
-    for backwards in [false, true] {
-        let scene = scene(&files, backwards);
-        let mut all: Vec<String> = resemble_testutil::names(scene.root())
-            .into_iter()
-            .map(|name| name.into_string().expect("a name"))
-            .collect();
-        all.sort();
-        assert_eq!(all.len(), files.len());
-        ask_why(&scene, &all, &mut said);
-        ask_find(&scene, &all, &mut said);
-        ask_pairs(&scene, true, &mut said);
-        ask_pairs(&scene, false, &mut said);
-        ask_compare(&scene, &all, backwards, &mut said);
-        ask_groups(&scene, &mut said);
-    }
+/// The names of all files of the tree.
+fn names(scene: &Scene) -> Vec<String> {
+    let names = resemble_testutil::names(scene.root()).into_iter();
+    let mut all: Vec<String> = names
+        .map(|name| name.into_string().expect("a name"))
+        .collect();
+    all.sort();
+    all
+}
+
+/// Asks every verb about all files of the tree.
+fn ask_all(scene: &Scene, by_disk: bool, said: &mut Answers) {
+    let all = names(scene);
+    ask_why(scene, &all, said);
+    ask_find(scene, &all, said);
+    ask_pairs(scene, true, said);
+    ask_pairs(scene, false, said);
+    ask_compare(scene, &all, by_disk, said);
+    ask_groups(scene, said);
+}
+
+fn assert_no_contradiction(said: &Answers) {
     let mut wrong: Vec<String> = Vec::new();
     for ((a, b), all) in &said.0 {
         let known = all[0].1;
@@ -376,6 +383,75 @@ fn every_verb_says_the_same_of_every_pair() {
         wrong.len(),
         wrong.join("\n")
     );
+}
+
+/// The same where a frame that many of the texts have, alone or in archives, is marked.
+#[test]
+fn every_verb_leaves_out_the_same_template() {
+    let frame = sentences(990, 12);
+    let framed = |(name, bytes): (String, Vec<u8>)| {
+        let is_text = Path::new(&name).extension().is_some_and(|of| of == "txt");
+        let is_plain = is_text && !name.contains("few");
+        let bytes = if is_plain {
+            [frame.as_bytes(), b"\n", &bytes].concat()
+        } else {
+            bytes
+        };
+        (name, bytes)
+    };
+    let mut files: BTreeMap<String, Vec<u8>> = mixed().into_iter().map(framed).collect();
+    for at in 0..2 {
+        let own = sentences(991 + at, 20);
+        files.insert(
+            format!("framed {at}.txt"),
+            format!("{frame}{own}").into_bytes(),
+        );
+    }
+    let mut said = Answers::default();
+    for backwards in [false, true] {
+        let mut scene = scene(&files, backwards);
+        let all = names(&scene);
+        let framed: Vec<&str> = all
+            .iter()
+            .filter(|name| name.contains("framed"))
+            .map(String::as_str)
+            .collect();
+        scene.mark(&framed);
+        ask_all(&scene, backwards, &mut said);
+    }
+    assert_no_contradiction(&said);
+    let of = |a: &str, b: &str| &said.0[&(a.to_owned(), b.to_owned())];
+    let strangers = of("framed 0.txt", "framed 1.txt");
+    assert!(
+        strangers
+            .iter()
+            .all(|(verb, _)| ["why", "compare"].contains(verb))
+    );
+    assert!(
+        strangers
+            .iter()
+            .all(|(_, said)| said.told.is_some_and(|(told, _)| told.is_none()))
+    );
+    for (name, _) in files.iter().filter(|(name, _)| name.contains(" revised")) {
+        let base = name.replace(" revised", "");
+        let verbs: Vec<&str> = of(name, &base).iter().map(|(verb, _)| *verb).collect();
+        assert!(
+            verbs.contains(&"find") && verbs.contains(&"pairs"),
+            "{name}: {verbs:?}"
+        );
+    }
+}
+
+#[test]
+fn every_verb_says_the_same_of_every_pair() {
+    let files = mixed();
+    let mut said = Answers::default();
+    for backwards in [false, true] {
+        let scene = scene(&files, backwards);
+        assert_eq!(names(&scene).len(), files.len());
+        ask_all(&scene, backwards, &mut said);
+    }
+    assert_no_contradiction(&said);
     let found = |a: &str, b: &str| said.0[&(a.to_owned(), b.to_owned())].clone();
     let verbs = |a: &str, b: &str| {
         found(a, b)
@@ -454,8 +530,7 @@ fn what_compare_finds_between_two_trees_is_what_why_says() {
     let mut found: BTreeMap<(String, String), FiguresTold> = BTreeMap::new();
     let check = |a: &PathText, b: &PathText, said: Said| {
         let sides = [("a", a), ("b", b)].map(|(side, path)| scene.path(side).join(path.as_path()));
-        let known = compare_with_parts(&sides[0], &sides[1], &Params::default(), Some(&Fake));
-        let known = known.expect("readable");
+        let known = why(&scene, &sides[0], &sides[1]);
         let (measures, unit) = known.shared.told();
         let known = Said {
             told: Some((known.shared.relation, unit.into())),
@@ -515,7 +590,7 @@ fn what_dirs_adds_up_is_what_why_says() {
         scene.write(&format!("of {name}/{name}"), bytes);
     }
     scene.scan();
-    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let snapshot = scene.snapshot();
     let request = DirsRequest {
         scope: scene.scope(),
         ..DirsRequest::default()
@@ -529,8 +604,7 @@ fn what_dirs_adds_up_is_what_why_says() {
             let name = name.expect("a name").strip_prefix("of ").expect("ours");
             (dir.as_path().join(name), name.to_owned())
         });
-        let known = compare_with_parts(&a, &b, &Params::default(), Some(&Fake));
-        let known = known.expect("readable");
+        let known = why(&scene, &a, &b);
         let (known, _) = known.shared.told();
         let shares = [
             (row.a_in_b, known.a_in_b, &of_a),

@@ -16,8 +16,10 @@ use resemble_query::find::{Subject, find, listing};
 use resemble_query::pairs::pairs;
 use resemble_query::templates::{FILE_NAME, Store, TemplateError, mark};
 use resemble_testutil::TempTree;
-use resemble_testutil::prose::prose;
+use resemble_testutil::prose::{prose, words};
 use resemble_testutil::random::letters;
+
+use crate::scene::Scene;
 
 /// An index of files that are on no disk, so that nothing can be read again.
 struct Collection {
@@ -167,6 +169,81 @@ fn a_template_is_no_evidence_in_any_question() {
 
     pages.store.unmark(&id).expect("taken back");
     assert_eq!(pages.pairs(), everything, "as if nothing had been");
+}
+
+/// Of the words of two pages that are no frame each has half.
+#[test]
+fn half_of_their_own_words_is_half() {
+    let frame = words(0, 120);
+    let page = |own: &[(usize, usize)]| {
+        let own = own.iter().map(|&(from, count)| words(from, count));
+        format!("{frame}{}", own.collect::<String>())
+    };
+    let mut scene = Scene::of(&[
+        ("a.txt", page(&[(1000, 100), (2000, 100)])),
+        ("b.txt", page(&[(1000, 100), (3000, 100)])),
+        ("c.txt", page(&[(4000, 200)])),
+        ("d.txt", page(&[(5000, 200)])),
+        // The frame once more, and too little of its own.
+        ("few.txt", page(&[(0, 120), (6000, 20)])),
+    ]);
+    let found = |scene: &Scene| {
+        let subject = scene.subject("a.txt");
+        let name = PathText::from(scene.path("a.txt"));
+        let options = FindOptions {
+            scope: scene.scope(),
+            ..FindOptions::default()
+        };
+        let rows = find(&scene.snapshot(), &subject, &name, &options).expect("an answer");
+        let rows = rows.rows.into_iter().map(|row| {
+            let name = row.path.as_path().file_name().expect("a name").to_owned();
+            let shares = (row.a_in_b, row.b_in_a, row.resemblance, row.shared_bytes);
+            (name.into_string().expect("UTF-8"), shares, row.estimate)
+        });
+        rows.collect::<Vec<_>>()
+    };
+    let before = found(&scene);
+    assert_eq!(before.len(), 4);
+    let share = |share: f64| Fraction::from(Score::new(share));
+    // Of 220 words 100, and the frame.
+    let version = before.iter().find(|row| row.0 == "b.txt");
+    assert_eq!(version.expect("a row").1.0, share(220.0 / 320.0));
+
+    let marked = scene.mark(&["c.txt", "d.txt"]);
+    assert_eq!(marked.shingles, 116);
+    // Words of eight bytes.
+    assert_eq!(marked.template, share((120.0 * 8.0 - 1.0) / (320.0 * 8.0)));
+    // Of the runs of five that are not in the frame alone.
+    let shared = (share(0.5), share(0.5), share(100.0 / 300.0), 800);
+    assert_eq!(found(&scene), [("b.txt".to_owned(), shared, false)]);
+    let request = PairsRequest {
+        scope: scene.scope(),
+        ..PairsRequest::default()
+    };
+    let rows = pairs(&scene.snapshot(), &request).expect("an answer").rows;
+    let [row] = &rows[..] else {
+        panic!("{rows:?}");
+    };
+    assert_eq!((row.a_in_b, row.b_in_a), (shared.0, shared.1));
+    assert_eq!((row.resemblance, row.shared_bytes), (shared.2, shared.3));
+}
+
+/// What was marked before there were runs of words has its chunks and samples alone.
+#[test]
+fn a_file_of_the_first_format_is_understood() {
+    let pages = Collection::pages(9_000);
+    pages.mark(&THREE, Some("frame")).expect("marked");
+    let rows = pages.find("/t/page-0.html", None).rows;
+    let written = fs::read_to_string(pages.store.path()).expect("a file");
+    assert!(
+        !written.contains("shingles"),
+        "of files that cannot be read"
+    );
+    let first = written.replace("\"format\": 2", "\"format\": 1");
+    assert_ne!(written, first);
+    fs::write(pages.store.path(), first).expect("written");
+    assert_eq!(pages.store.list().expect("listed").len(), 1);
+    assert_eq!(pages.find("/t/page-0.html", None).rows, rows);
 }
 
 /// A frame that is shorter than a chunk leaves no common chunk; its samples are enough. It is text:

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use proptest::prelude::*;
 use resemble_core::printable::is_printable;
-use resemble_core::similarity::runs;
+use resemble_core::similarity::{Templates, runs};
 use resemble_core::{Relation, Score};
 use resemble_query::why::{
     BlockKind, Comparison, Placing, RangesOf, Row, RowSide, Stretch, ViewOptions,
@@ -13,7 +13,11 @@ use resemble_testutil::prose::lines as text;
 use resemble_testutil::random::{Random, noise};
 
 fn compared(a: impl AsRef<[u8]>, b: impl AsRef<[u8]>) -> Comparison {
-    Comparison::of_bytes(a.as_ref().to_vec(), b.as_ref().to_vec())
+    Comparison::of_bytes(
+        a.as_ref().to_vec(),
+        b.as_ref().to_vec(),
+        &Templates::default(),
+    )
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use resemble_core::similarity::Unit;
+use resemble_core::similarity::{Templates, Unit};
 use resemble_core::{Params, Relation, Score};
 use resemble_proto::message::{Differs, FindOptions, FindRow, Layer, MeasureUnit, PairsRequest};
 use resemble_proto::number::Fraction;
@@ -127,7 +127,7 @@ fn exact_figures_of_documents_are_those_of_their_words() {
     let comparison = compare_with_parts(
         &scene.path("a.docx"),
         &scene.path("b.pdf"),
-        &Params::default(),
+        (&Params::default(), &Templates::default()),
         Some(&Fake),
     )
     .expect("read");
@@ -168,7 +168,8 @@ fn the_explanation_says_what_layout_hides() {
     scene.write("page.html", page(&text));
     let at = |name: &str| scene.path(name);
     let compare = |a: &Path, b: &Path| {
-        compare_with_parts(a, b, &Params::default(), Some(&Fake)).expect("read")
+        let terms = (&Params::default(), &Templates::default());
+        compare_with_parts(a, b, terms, Some(&Fake)).expect("read")
     };
     let shared = compare(&at("plain.txt"), &at("page.html")).shared;
     assert_eq!(shared.relation, Some(Relation::SameText));

@@ -19,6 +19,7 @@ impl Row for TemplateRow {
         "chunks": Field::Count(row.chunks),
         "bytes": Field::Count(row.bytes),
         "fingerprints": Field::Count(row.fingerprints),
+        "shingles": Field::Count(row.shingles),
     }
 
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
@@ -30,9 +31,10 @@ impl Row for TemplateRow {
             Cell::left(format!("of {} files", human_count(self.files)), Tint::Plain),
             Cell::left(
                 format!(
-                    "{} chunks, {} fingerprints",
+                    "{} chunks, {} fingerprints, {} runs of five words",
                     human_count(self.chunks),
-                    human_count(self.fingerprints)
+                    human_count(self.fingerprints),
+                    human_count(self.shingles)
                 ),
                 Tint::Faint,
             ),

@@ -16,6 +16,7 @@
 use std::sync::OnceLock;
 
 use crate::ids::ByteLen;
+use crate::similarity::Templates;
 use crate::similarity::proof::{CommonText, ShingledText};
 use crate::words::{LineLayout, joined};
 
@@ -30,12 +31,21 @@ pub struct ComparedText {
 impl ComparedText {
     /// The text of a content, from all its bytes.
     pub fn of(bytes: &[u8]) -> Self {
+        Self::without(&Templates::default(), bytes)
+    }
+
+    /// The same without what is template.
+    pub fn without(templates: &Templates, bytes: &[u8]) -> Self {
+        let bytes = &*templates.worded(bytes);
+        let template = templates.shingles();
         let rows = match LineLayout::of(bytes) {
-            LineLayout::Table(reader) => Some(ShingledText::of_collected(reader.rows(bytes))),
+            LineLayout::Table(reader) => {
+                Some(ShingledText::of_collected(reader.rows(bytes), template))
+            }
             LineLayout::Plain | LineLayout::Encoded => None,
         };
         Self {
-            words: ShingledText::of(bytes),
+            words: ShingledText::without(template, &[bytes]),
             rows,
         }
     }

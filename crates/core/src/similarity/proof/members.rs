@@ -15,7 +15,7 @@ use crate::hash::content::digest;
 use crate::ids::{ByteLen, ContentDigest, Score};
 use crate::similarity::proof::{CommonText, Proven, ShingledText, in_smaller};
 use crate::similarity::runs::common_bytes;
-use crate::similarity::{Measures, Unit, too_small};
+use crate::similarity::{Measures, Templates, Unit, too_small};
 use crate::{ContentKind, WordsDigest};
 
 /// The members of an archive that is measured against others, or the one content of something else.
@@ -53,6 +53,11 @@ struct CommonKind {
 impl ProvableMembers {
     /// Contents and their kinds, in any order.
     pub fn new(members: Vec<(ContentKind, Vec<u8>)>) -> Self {
+        Self::without(&Templates::default(), members)
+    }
+
+    /// The same without what is template: of texts their words as well as their bytes.
+    pub fn without(templates: &Templates, members: Vec<(ContentKind, Vec<u8>)>) -> Self {
         let (mut texts, mut others) = (Vec::new(), Vec::new());
         for (kind, bytes) in members {
             let of_kind = if kind == ContentKind::Text {
@@ -60,17 +65,26 @@ impl ProvableMembers {
             } else {
                 &mut others
             };
-            of_kind.push(Member {
-                digest: digest(&bytes),
-                bytes,
-            });
+            let worded = (!templates.is_empty() && kind == ContentKind::Text)
+                .then(|| templates.worded(&bytes).into_owned());
+            let bytes = templates.into_payload(bytes);
+            let digest = digest(&bytes);
+            of_kind.push((Member { digest, bytes }, worded));
         }
-        texts.sort_unstable_by_key(|member| member.digest);
-        others.sort_unstable_by_key(|member| member.digest);
+        let ordered = |mut members: Vec<(Member, Option<Vec<u8>>)>| {
+            members.sort_unstable_by_key(|(member, _)| member.digest);
+            members.into_iter().unzip()
+        };
+        let (texts, worded): (Vec<Member>, Vec<Option<Vec<u8>>>) = ordered(texts);
+        let words = OnceLock::new();
+        if !templates.is_empty() {
+            let texts: Vec<&[u8]> = worded.iter().flatten().map(|text| &text[..]).collect();
+            words.get_or_init(|| ShingledText::without(templates.shingles(), &texts));
+        }
         Self {
             texts,
-            others,
-            words: OnceLock::new(),
+            others: ordered(others).0,
+            words,
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 
 use super::*;
+use crate::similarity::{CommonShingles, Template};
 use crate::words::canonical;
 
 /// The words of a text; none of the tests' has a script without blanks.
@@ -35,6 +36,31 @@ fn cover_words(a: &[String], b: &[String]) -> u64 {
     covered as u64
 }
 
+/// What these texts have in common, marked.
+fn marked(texts: &[&str]) -> Templates {
+    let mut common = CommonShingles::new(texts.len(), 1.0);
+    for text in texts {
+        common.add(Some(text.as_bytes()));
+    }
+    let mut templates = Templates::new(&Params::default());
+    templates.add(&Template {
+        shingles: common.found(),
+        ..Template::default()
+    });
+    templates
+}
+
+/// Of each word of a text whether it lies in a run of five that is one of these.
+fn lie_in(text: &[String], runs: &HashSet<&[String]>) -> Vec<bool> {
+    let mut lie = vec![false; text.len()];
+    for (at, shingle) in shingles(text).into_iter().enumerate() {
+        if runs.contains(shingle) {
+            lie[at..at + shingle.len()].fill(true);
+        }
+    }
+    lie
+}
+
 fn text() -> impl Strategy<Value = String> {
     let word = prop::sample::select(vec!["a", "b", "C", "dd", "é", "Мир", "x_1", "дом\u{301}"]);
     let gap = prop::sample::select(vec![" ", "\n", ", ", " - "]);
@@ -47,6 +73,76 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 proptest! {
+    /// A word under a run of five that is template is neither shared nor missing, and that run is
+    /// in no set.
+    #[test]
+    fn what_is_template_is_neither_shared_nor_missing(
+        frames in prop::collection::vec(text(), 1..4),
+        a in text(),
+        b in text(),
+        piece in text(),
+    ) {
+        let a = format!("{} {a} {piece}", frames.concat());
+        let b = format!("{piece} {b} {}", frames.join(" "));
+        let frames: Vec<&str> = frames.iter().map(String::as_str).collect();
+        let templates = marked(&frames);
+        let of_frames: Vec<Vec<String>> = frames.iter().map(|text| words(text)).collect();
+        let sets = |words| shingles(words).into_iter().collect::<HashSet<_>>();
+        let mut template = sets(&of_frames[0]);
+        for other in &of_frames[1..] {
+            let other = sets(other);
+            template.retain(|run| other.contains(run));
+        }
+        let (one, other) = (words(&a), words(&b));
+        let (in_a, in_b) = (sets(&one), sets(&other));
+        let count = |of: &[String], them: &HashSet<&[String]>| {
+            let (out, covered) = (lie_in(of, &template), lie_in(of, them));
+            let left = out.iter().filter(|&&out| !out).count() as u64;
+            let shared = out.iter().zip(&covered).filter(|&(&out, &is)| is && !out).count();
+            (left, shared as u64)
+        };
+        let ((words_a, covered_a), (words_b, covered_b)) =
+            (count(&one, &in_b), count(&other, &in_a));
+        let distinct = |of: &HashSet<&[String]>| of.difference(&template).count() as u64;
+        let of = |text: &str| ShingledText::without(templates.shingles(), &[text.as_bytes()]);
+        let found = CommonText::of(&of(&a), &of(&b));
+        prop_assert_eq!(found.words, (words_a, words_b));
+        prop_assert_eq!(found.covered, (covered_a, covered_b));
+        prop_assert_eq!(found.distinct, (distinct(&in_a), distinct(&in_b)));
+        let shared: HashSet<&[String]> = in_a.intersection(&in_b).copied().collect();
+        prop_assert_eq!(found.shared, distinct(&shared));
+
+        // In bytes the words that are left are left, in the same order.
+        let payload = templates.payload(a.as_bytes()).into_owned();
+        let out = lie_in(&one, &template);
+        let kept = one.iter().zip(&out).filter(|&(_, &out)| !out).map(|(word, _)| word.clone());
+        prop_assert_eq!(words(&String::from_utf8_lossy(&payload)), kept.collect::<Vec<_>>());
+
+        // Whatever else is said of it is said of these.
+        let provable = |text: &str| {
+            Provable::without(&templates, ContentKind::Text, text.as_bytes().to_vec())
+        };
+        let (one, other) = (provable(&a), provable(&b));
+        let are_equal = one.bytes() == other.bytes();
+        prop_assert_eq!(one.size(), ByteLen(payload.len() as u64));
+        let sizes = (one.size(), other.size());
+        let proven = one.measure(&other, Unit::Words);
+        prop_assert_eq!(proven.measures, found.measures(sizes));
+        prop_assert_eq!(other.measure(&one, Unit::Words), proven.swapped());
+        let member = |text: &str| {
+            let bytes = text.as_bytes().to_vec();
+            ProvableMembers::without(&templates, vec![(ContentKind::Text, bytes)])
+        };
+        let (one, other) = (member(&a), member(&b));
+        prop_assert_eq!((one.size(), other.size()), sizes);
+        let held = one.measure(&other, Unit::Words).measures;
+        let close = |one: Option<Score>, other: Option<Score>| match (one, other) {
+            (Some(one), Some(other)) => (one.get() - other.get()).abs() < 1e-5,
+            (one, other) => one == other,
+        };
+        prop_assert!(close(held.a_in_b, proven.measures.a_in_b) || are_equal);
+    }
+
     #[test]
     fn words_are_measured_by_the_definition(
         a in text(),

@@ -9,12 +9,18 @@ use resemble_testutil::prose::words;
 
 use super::*;
 use crate::similarity::proof::{CommonText, ShingledText};
+use crate::similarity::{CommonShingles, Template, Templates};
 
 /// The texts by the chains of what several of them have, and how common each is.
 fn numbered(texts: &[&str]) -> (Vec<Text>, Vec<Commonness>) {
+    numbered_without(&TemplateShingles::default(), texts)
+}
+
+/// The same without what is template.
+fn numbered_without(template: &TemplateShingles, texts: &[&str]) -> (Vec<Text>, Vec<Commonness>) {
     let mut read: Vec<ReadText> = texts
         .iter()
-        .map(|text| TextCutter::default().read(text.as_bytes()))
+        .map(|text| TextCutter::default().read(text.as_bytes(), template))
         .collect();
     let seen = SeenShingles::for_bytes(texts.iter().map(|text| text.len() as u64).sum());
     for text in &read {
@@ -84,7 +90,10 @@ fn proof(a: &str, b: &str) -> Proof {
 
 /// What the first two have in common.
 fn proof_among(texts: &[&str]) -> Proof {
-    let (texts, common) = numbered(texts);
+    proof_of(numbered(texts))
+}
+
+fn proof_of((texts, common): (Vec<Text>, Vec<Commonness>)) -> Proof {
     let mut table = Table::new(1000);
     table.lay(&texts[0], |chain| common[chain as usize]);
     table.compare(&texts[0], &texts[1])
@@ -232,10 +241,18 @@ proptest! {
         a in "([a-cA-C_é]{1,3}[ .]){0,60}",
         b in "([a-cA-C_é]{1,3}[ .]){0,60}",
         common in "([a-c]{1,2} ){0,40}",
+        frame in "([a-c]{1,2} ){0,40}",
     ) {
-        let (a, b) = (format!("{a}{common}"), format!("{common}{b}"));
-        let found = proof(&a, &b);
-        let of = |text: &str| ShingledText::of(text.as_bytes());
+        let (a, b) = (format!("{a}{common}{frame}"), format!("{frame}{common}{b}"));
+        let mut marked = CommonShingles::new(1, 1.0);
+        marked.add(Some(frame.as_bytes()));
+        let mut templates = Templates::default();
+        templates.add(&Template {
+            shingles: marked.found(),
+            ..Template::default()
+        });
+        let found = proof_of(numbered_without(templates.shingles(), &[&a, &b]));
+        let of = |text: &str| ShingledText::without(templates.shingles(), &[text.as_bytes()]);
         let two = CommonText::of(&of(&a), &of(&b));
         prop_assert_eq!(found.common, two);
     }

@@ -61,8 +61,10 @@ const LEAST_LARGE_SHARE: f32 = 8.0;
 #[derive(Debug, Default)]
 pub(crate) struct Texts {
     by_place: Vec<Option<Text>>,
-    /// The sizes of those that were in another encoding.
-    decoded: Vec<Option<ByteLen>>,
+    /// The places of those that were in another encoding.
+    decoded: BitSet,
+    /// The sizes of those that were decoded, or of which something may be template.
+    sizes: Vec<Option<ByteLen>>,
     /// The rows of those that are tables.
     tables: Vec<Option<Vec<u64>>>,
     /// The places of data, of which all words were read, those of markup among them.
@@ -91,35 +93,51 @@ impl Texts {
         let bytes: ByteLen = wanted.iter().flatten().map(|(wanted, _)| wanted.size).sum();
         let seen = SeenShingles::for_bytes(bytes.0);
         let read = |place: usize, cutter: &mut TextCutter| {
+            let mut besides = Besides::default();
             let Some((wanted, kind)) = &wanted[place] else {
-                return Ok::<_, AskError>((None, (None, None, None)));
+                return Ok::<_, AskError>((None, besides));
             };
             Ok(match reader.read(wanted)? {
                 Ok(bytes) => {
                     let decoded = decodes.then(|| reader.decoded(wanted, &bytes)).flatten();
                     let text = decoded.as_ref().map_or(&bytes[..], String::as_bytes);
-                    let payload = reader.snapshot.templates().payload(text);
-                    let size = decoded.is_some().then_some(ByteLen(payload.len() as u64));
-                    let (text, rows) = if *kind == ContentKind::Data && size.is_none() {
-                        (cutter.read_data(&payload), None)
+                    let templates = reader.snapshot.templates();
+                    let payload = templates.payload(text);
+                    besides.is_decoded = decoded.is_some();
+                    let read = if *kind == ContentKind::Data && decoded.is_none() {
+                        cutter.read_data(&payload)
                     } else {
-                        (Some(cutter.read(&payload)), rows_of(&payload))
+                        let (text, template) = (&templates.worded(text), templates.shingles());
+                        let mut rows = rows_of(text).unwrap_or_default();
+                        rows.retain(|&row| !template.has(row));
+                        besides.rows = (!rows.is_empty()).then_some(rows);
+                        Some(cutter.read(text, template))
                     };
-                    if let Some(text) = &text {
+                    if decoded.is_some() || !templates.is_empty() {
+                        besides.size = Some(ByteLen(payload.len() as u64));
+                    }
+                    if let Some(text) = &read {
                         seen.note(text.shingles());
                     }
-                    (text, (size, rows, None))
+                    (read, besides)
                 }
-                Err(error) => (None, (None, None, Some(error))),
+                Err(error) => {
+                    besides.error = Some(error);
+                    (None, besides)
+                }
             })
         };
         let read = ordered(wanted.len(), TextCutter::default, read)?;
         let (mut texts, others): (Vec<Option<ReadText>>, Vec<_>) = read.into_iter().unzip();
-        let (mut decoded, mut tables, mut unread) = (Vec::new(), Vec::new(), Vec::new());
-        for (size, rows, error) in others {
-            decoded.push(size);
-            tables.push(rows);
-            unread.extend(error);
+        let (mut decoded, mut unread) = (BitSet::default(), Vec::new());
+        let (mut sizes, mut tables) = (Vec::new(), Vec::new());
+        for (place, besides) in (0u32..).zip(others) {
+            if besides.is_decoded {
+                decoded.insert(place);
+            }
+            sizes.push(besides.size);
+            tables.push(besides.rows);
+            unread.extend(besides.error);
         }
         let families = families(&texts, reader.snapshot.stop())?;
         each(&mut texts, |text| {
@@ -138,7 +156,7 @@ impl Texts {
         let mut data = BitSet::default();
         for (place, wanted) in (0u32..).zip(wanted) {
             let is_data = wanted.is_some_and(|(_, kind)| kind == ContentKind::Data);
-            if is_data && decoded[place as usize].is_none() {
+            if is_data && !decoded.has(place) {
                 data.insert(place);
             }
         }
@@ -151,6 +169,7 @@ impl Texts {
         Ok(Self {
             by_place: texts,
             decoded,
+            sizes,
             tables,
             data,
             small,
@@ -190,15 +209,18 @@ impl Texts {
         })
     }
 
-    /// Of texts that were read those pieces are left that what was not read has, too. And what was
-    /// decoded is a text.
+    /// Of texts that were read those pieces are left that what was not read has, too. What was
+    /// decoded is a text, and what templates leave of a text is known to the byte.
     pub(crate) fn take_over(&self, kept: &mut [Kept]) {
         let others = kept.iter().enumerate();
         let others = others.filter(|&(place, _)| !self.has(place));
         let wanted: HashSet<u64> = others.flat_map(|(_, content)| content.pieces()).collect();
         for (place, content) in kept.iter_mut().enumerate() {
-            if let Some(Some(size)) = self.decoded.get(place) {
-                (content.kind, content.size) = (ContentKind::Text, *size);
+            if self.is_decoded(place) {
+                content.kind = ContentKind::Text;
+            }
+            if let Some(&Some(size)) = self.sizes.get(place) {
+                content.size = size;
             }
             if self.has(place) {
                 let samples = &mut content.signature.fingerprints;
@@ -212,7 +234,7 @@ impl Texts {
 
     /// Whether the text at a place was in another encoding than UTF-8.
     pub(crate) fn is_decoded(&self, place: usize) -> bool {
-        self.decoded.get(place).is_some_and(Option::is_some)
+        self.decoded.has(place as u32)
     }
 
     /// Calls `found` with each pair of places that are more than strangers to each other, what they
@@ -321,6 +343,17 @@ impl Texts {
             }
         }
     }
+}
+
+/// What is known of a content besides its text.
+#[derive(Debug, Default)]
+struct Besides {
+    is_decoded: bool,
+    /// [`Texts::sizes`].
+    size: Option<ByteLen>,
+    rows: Option<Vec<u64>>,
+    /// Why it cannot be read.
+    error: Option<SoftError>,
 }
 
 /// What two texts have in common by the shingles that nominate.

@@ -8,11 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use resemble_core::Params;
+use resemble_core::similarity::Templates;
 use resemble_index::{FileState, Index, Totals};
-use resemble_proto::message::Scope;
+use resemble_proto::message::{MarkRequest, Scope, TemplateRow};
 use resemble_proto::path::PathText;
+use resemble_query::Snapshot;
 use resemble_query::dump::dump;
 use resemble_query::find::Subject;
+use resemble_query::templates::{Store, mark};
 use resemble_scan::ingest::{
     Ingest, IngestOptions, Observer, Report, RootOptions, Target, Unobserved,
 };
@@ -23,6 +26,8 @@ pub(crate) struct Scene {
     pub(crate) temp: TempTree,
     pub(crate) index: Arc<Index>,
     pub(crate) ingest: Ingest,
+    /// What was marked.
+    pub(crate) templates: Arc<Templates>,
 }
 
 impl Scene {
@@ -44,6 +49,7 @@ impl Scene {
             temp,
             index,
             ingest,
+            templates: Arc::default(),
         }
     }
 
@@ -87,6 +93,27 @@ impl Scene {
             within: vec![PathText::from(self.root())],
             ..Scope::default()
         }
+    }
+
+    /// What is known of the tree now, without what was marked.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let snapshot = self.index.snapshot().expect("a snapshot");
+        snapshot.with_templates(Arc::clone(&self.templates))
+    }
+
+    /// Marks what these files have in common.
+    pub(crate) fn mark(&mut self, files: &[&str]) -> TemplateRow {
+        let store = Store::new(&self.temp.path("state"), &Params::default());
+        let request = MarkRequest {
+            files: files
+                .iter()
+                .map(|name| PathText::from(self.path(name)))
+                .collect(),
+            ..MarkRequest::default()
+        };
+        let marked = mark(&self.snapshot(), &store, &request, self.temp.root());
+        self.templates = store.current().0.templates;
+        marked.expect("marked")
     }
 
     /// A file of the tree, to ask about.
