@@ -1,8 +1,8 @@
 //! Sets of contents packed into problems, and where their contents are read from.
 //!
-//! Small sets go together into problems of a size that fits. Where memory is bounded the contents of
-//! each problem were written to disk in one pass through the index, and are read from there in one
-//! piece; else they are read from the index.
+//! Small sets go together into problems of a size that fits. Where memory is bounded the contents
+//! of each problem were written to disk in one pass through the index, and are read from there in
+//! one piece; else they are read from the index.
 
 use std::path::Path;
 
