@@ -383,8 +383,11 @@ impl Solver<'_> {
         };
         let left = |rarity: Rarity, share: Option<Score>| share.map(|raw| rarity.discounted(raw));
         let of_both = left(in_a, a_in_b).min(left(in_b, b_in_a));
+        // Which of both is a says nothing: contents come in the order in which they were scanned.
+        let of_a = (a_in_b, in_a.weight, in_a.contents);
+        let of_b = (b_in_a, in_b.weight, in_b.contents);
         Ok(PairFound {
-            rarity: Some(if a_in_b >= b_in_a { in_a } else { in_b }),
+            rarity: Some(if of_a >= of_b { in_a } else { in_b }),
             of_both,
             ..found
         })
