@@ -521,7 +521,6 @@ impl DumpRow {
     }
 }
 
-/// A relation as the word that the contract has for it, or `null`.
 /// A text that many rows have in common, or nothing.
 mod shared_text {
     use std::sync::Arc;
@@ -545,6 +544,7 @@ mod shared_text {
     }
 }
 
+/// A relation as the word that the contract has for it, or `null`.
 pub(super) mod relation_word {
     use resemble_core::Relation;
     use serde::de::{Deserialize, Deserializer, Error};

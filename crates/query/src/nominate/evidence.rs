@@ -6,6 +6,7 @@
 //! look nor a share of what is found.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use resemble_core::params::SamplingParams;
 use resemble_core::similarity::discount::{self, FREE, Frequency, Rarity};
@@ -335,12 +336,21 @@ impl Counts {
 
     /// A discount in words.
     pub(crate) fn in_words(raw: Fraction, left: Fraction, contents: u32) -> Discount {
+        Self::discount(raw, left, || Self::reason(raw, left, contents).into())
+    }
+
+    /// A discount with this reason, if there is any.
+    pub(crate) fn discount(
+        raw: Fraction,
+        left: Fraction,
+        reason: impl FnOnce() -> Arc<str>,
+    ) -> Discount {
         if raw == left {
             return Discount::default();
         }
         Discount {
             discounted: left,
-            reason: Some(Self::reason(raw, left, contents).into()),
+            reason: Some(reason()),
         }
     }
 

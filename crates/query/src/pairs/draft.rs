@@ -64,16 +64,12 @@ impl PairDraft<'_> {
             self.score
         };
         let (raw, left) = (Fraction::from(raw), Fraction::from(rarity.discounted(raw)));
-        if raw == left {
-            return Discount::default();
-        }
-        let percents = (raw.percent(false), left.percent(false), rarity.contents);
-        let reason = known.reasons.entry(percents);
-        let reason = reason.or_insert_with(|| Counts::reason(raw, left, rarity.contents).into());
-        Discount {
-            discounted: left,
-            reason: Some(Arc::clone(reason)),
-        }
+        Counts::discount(raw, left, || {
+            let percents = (raw.percent(false), left.percent(false), rarity.contents);
+            let reason = known.reasons.entry(percents);
+            let made = || Counts::reason(raw, left, rarity.contents).into();
+            Arc::clone(reason.or_insert_with(made))
+        })
     }
 
     /// The order of rows.

@@ -275,8 +275,7 @@ impl Texts {
                         is_laid = true;
                     }
                     if let Some(proof) = table.evidence(one, other) {
-                        let rarity = table.rarity();
-                        found(state, (a, b), &proof, rarity)?;
+                        found(state, (a, b), &proof, table.rarity())?;
                     }
                 }
                 Ok(())

@@ -116,7 +116,7 @@ impl SharedChains {
             all += part.starts.len() as u32;
         }
         let mut texts: Vec<_> = texts.into_iter().zip(numbers).collect();
-        let texts = each(&mut texts, |(text, numbers)| {
+        let mut texts = each(&mut texts, |(text, numbers)| {
             let text = text.take()?;
             let in_parts = std::mem::take(numbers).into_iter();
             let number = |(in_part, &shingle): (AtomicU32, &u64)| match in_part.into_inner() {
@@ -134,7 +134,6 @@ impl SharedChains {
         let chains = Chains::of(texts.iter().flatten(), &times);
         let shared = Self::of_parts(&shingles, &firsts, &chains);
         drop((shingles, times));
-        let mut texts = texts;
         let texts = each(&mut texts, |text: &mut Option<NumberedText>| {
             let texts = |chain| shared.common(chain).texts;
             Some(text.take()?.chained(&chains, texts))
