@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 use resemble_core::bits::BitSet;
 use resemble_core::similarity::too_small;
 use resemble_core::{ByteLen, ContentId, FileId};
-use resemble_index::{Entry, FileState, ReadError, Snapshot};
+use resemble_index::{Entry, FileRow, FileState, ReadError, Snapshot};
 use resemble_proto::message::{Looked, Scope, SoftError, SoftErrorKind, reason};
 use resemble_proto::path::PathText;
 use resemble_proto::pattern::Patterns;
 
 use crate::ask::AskError;
+use crate::parallel::ordered;
 
 /// One file that takes part. Hard links are one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +68,8 @@ impl ScopedFiles {
                 std::ops::ControlFlow::Continue(())
             })?;
             skipped += left_out;
-            for (file, path) in paths {
+            let rows = rows(snapshot, &paths)?;
+            for ((file, path), row) in paths.into_iter().zip(rows) {
                 if let Some(scoped) = found.get_mut(&file) {
                     // Paths of the scope may lie inside one another.
                     if scoped.path != path {
@@ -77,7 +79,7 @@ impl ScopedFiles {
                     }
                     continue;
                 }
-                let Some(row) = snapshot.file(file)? else {
+                let Some(row) = row else {
                     continue;
                 };
                 if row.stat.size.0 < scope.min_size {
@@ -219,6 +221,23 @@ impl ScopedFiles {
         contents.dedup();
         contents
     }
+}
+
+/// Files whose rows a thread reads at a time.
+const BATCH: usize = 1024;
+
+/// The rows of files, in their order.
+fn rows(
+    snapshot: &Snapshot,
+    files: &[(FileId, PathBuf)],
+) -> Result<Vec<Option<FileRow>>, ReadError> {
+    let read = |part: usize, (): &mut ()| {
+        let files = files[part * BATCH..].iter().take(BATCH);
+        let rows = files.map(|&(file, _)| snapshot.file(file));
+        rows.collect::<Result<Vec<_>, ReadError>>()
+    };
+    let parts = ordered(files.len().div_ceil(BATCH), || (), read)?;
+    Ok(parts.into_iter().flatten().collect())
 }
 
 /// The files by what they hold: a few bytes a file, for there may be millions.

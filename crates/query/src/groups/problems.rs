@@ -14,6 +14,10 @@ use super::partition::Partition;
 use super::table::Table;
 use crate::ask::AskError;
 use crate::nominate::evidence::Kept;
+use crate::parallel::ordered;
+
+/// Contents that a thread reads at a time.
+const BATCH: usize = 256;
 
 /// Sets of contents packed into problems.
 #[derive(Debug)]
@@ -112,26 +116,34 @@ impl ContentSource {
         problem: usize,
         (snapshot, table): (&Snapshot, &Table),
     ) -> Result<(Vec<u32>, Vec<Kept>), AskError> {
-        let mut all = (Vec::new(), Vec::new());
-        let mut push = |place, kept| {
-            all.0.push(place);
-            all.1.push(kept);
-        };
         match self {
             Self::Index(places) => {
-                for &place in &places[problem] {
-                    if let Some(row) = snapshot.content(table.id(place))? {
-                        push(place, Kept::of(snapshot, &row)?);
-                    }
-                }
+                let places = &places[problem];
+                let parts = ordered(
+                    places.len().div_ceil(BATCH),
+                    || (),
+                    |part, (): &mut ()| {
+                        let rest = &places[part * BATCH..];
+                        let mut all = Vec::new();
+                        for &place in &rest[..rest.len().min(BATCH)] {
+                            if let Some(row) = snapshot.content(table.id(place))? {
+                                all.push((place, Kept::of(snapshot, &row)?));
+                            }
+                        }
+                        Ok::<_, AskError>(all)
+                    },
+                )?;
+                Ok(parts.into_iter().flatten().unzip())
             }
             Self::Disk(partition) => {
                 let mut contents = partition.contents(problem);
+                let mut all = (Vec::new(), Vec::new());
                 while let Some((place, kept)) = contents.next()? {
-                    push(place, kept);
+                    all.0.push(place);
+                    all.1.push(kept);
                 }
+                Ok(all)
             }
         }
-        Ok(all)
     }
 }

@@ -187,18 +187,12 @@ impl PostingBlock {
     /// `stop` is set, looking for candidates ends early.
     pub(crate) fn of(kept: Vec<Kept>, counts: &Counts, stop: &StopFlag) -> Self {
         let limits = (usize::MAX, counts.limit());
-        let fingerprints = Lists::new(
-            &kept,
-            limits,
-            |content| usable(own_fingerprints(content), PostingKind::Fingerprint, counts),
-            |_, places| places.len(),
-        );
-        let chunks = Lists::new(
-            &kept,
-            limits,
-            |content| usable(own_chunks(content), PostingKind::Chunk, counts),
-            |_, places| places.len(),
-        );
+        let of_kind = |kind| {
+            let keys = |content: &Kept| nominating_pieces(kind, content, counts);
+            Lists::new(&kept, limits, keys, |_, places| places.len())
+        };
+        let fingerprints = of_kind(PostingKind::Fingerprint);
+        let chunks = of_kind(PostingKind::Chunk);
         Self {
             kept,
             fingerprints,
