@@ -91,7 +91,7 @@ pub fn cut(data: &[u8], params: &ChunkParams) -> usize {
 ///
 /// The chunks are those of the file's bytes, however they were divided into pieces. Memory is
 /// constant: no byte is kept but the last 63.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Chunker {
     scanner: Scanner,
     picker: Picker,

@@ -40,14 +40,14 @@ const MOST_SEGMENTS: usize = 64;
 const AHEAD: usize = 8;
 
 /// Samples the windows of executables.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct CodeSampler {
     scanner: Scanner,
     head: Vec<u8>,
     state: CodeState,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum CodeState {
     /// The beginning is not known yet.
     Beginning,
@@ -57,7 +57,7 @@ enum CodeState {
 }
 
 /// Sets distances to zero.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct CallFilter {
     machine: Machine,
     /// Where code lies in the file, ascending.

@@ -4,7 +4,7 @@
 
 mod digester;
 
-pub use digester::Digester;
+pub use digester::{Checkpoint, Digester};
 
 use crate::ids::{ByteLen, ChunkHash, ContentDigest, Fingerprint, WordsDigest};
 use crate::params::Params;

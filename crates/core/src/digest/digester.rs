@@ -27,7 +27,7 @@ use crate::words::{Shingled, Shingler, without_line_ends};
 ///
 /// Invariant between calls: `kept` are the bytes from `kept_from` up to the position; all pending
 /// chunks and the chunk under way lie in it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Digester {
     chunker: Chunker,
     sampler: Sampler,
@@ -58,6 +58,31 @@ pub struct Digester {
     pending: Vec<Cut>,
     hashes: Vec<ChunkHash>,
     chunks: ChunkList,
+}
+
+/// Where a [`Digester`] stood in a content, without the chunks before it. A file that grows is
+/// digested from here on ([`Digester::resume`]): what is scanned once more is the chunk under way.
+#[derive(Clone, Debug)]
+pub struct Checkpoint {
+    digester: Box<Digester>,
+    /// Runs of chunks before the checkpoint, and how many chunks the last of them had then.
+    runs: usize,
+    last: u64,
+}
+
+impl Checkpoint {
+    /// Bytes of the content before it.
+    pub const fn position(&self) -> u64 {
+        self.digester.position()
+    }
+
+    /// Bytes of memory that it takes, about.
+    pub fn bytes(&self) -> usize {
+        self.digester.kept.capacity() + Self::USUAL
+    }
+
+    /// The memories of three scans, and the samples of a large text.
+    const USUAL: usize = 1 << 20;
 }
 
 /// What a content is, and the samples of that.
@@ -221,6 +246,52 @@ impl Digester {
         self.scan(&bytes[last..]);
         self.content.update(&bytes[last..]);
         self.finish_with(&bytes[last..])
+    }
+
+    /// Where the digester stands, to go on from there when more bytes have come; it goes on itself.
+    pub fn checkpoint(&mut self) -> Checkpoint {
+        // The chunks are kept with the content that ends here, and are most of all.
+        let chunks = mem::take(&mut self.chunks);
+        let digester = Box::new(self.clone());
+        self.chunks = chunks;
+        Checkpoint {
+            runs: self.chunks.0.len(),
+            last: self.chunks.0.last().map_or(0, |run| run.count),
+            digester,
+        }
+    }
+
+    /// Goes on from a checkpoint and drops what was taken. `chunks` are those of the content that
+    /// ended at the checkpoint; `false`, and at the start of a content, if they cannot be.
+    pub fn resume(&mut self, checkpoint: &Checkpoint, mut chunks: ChunkList) -> bool {
+        let Checkpoint {
+            digester,
+            runs,
+            last,
+        } = checkpoint;
+        self.reset();
+        chunks.0.truncate(*runs);
+        // What follows the checkpoint may have become one run with what stood before it.
+        let is_of_it = match chunks.0.last_mut() {
+            Some(run) if run.count >= *last => {
+                run.count = *last;
+                true
+            }
+            Some(_) => false,
+            None => true,
+        };
+        if !is_of_it || chunks.0.len() != *runs || chunks.total_len().0 != digester.hashed() {
+            return false;
+        }
+        self.clone_from(digester);
+        self.chunks = chunks;
+        true
+    }
+
+    /// Bytes whose chunks are in the list already.
+    fn hashed(&self) -> u64 {
+        let pending = self.pending.first();
+        pending.map_or(self.chunker.start(), |first| first.start)
     }
 
     /// Drops what was taken, keeps the memory.

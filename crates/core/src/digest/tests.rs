@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use md5::{Digest as _, Md5};
 use proptest::prelude::*;
 
+use resemble_testutil::prose::prose;
 use resemble_testutil::random::noise;
 
 use super::*;
@@ -119,11 +120,12 @@ enum Part {
 }
 
 fn parts() -> impl Strategy<Value = Vec<Part>> {
-    let part = (0..5usize, any::<u64>(), 0..9000usize).prop_map(|(kind, seed, len)| match kind {
+    let part = (0..6usize, any::<u64>(), 0..9000usize).prop_map(|(kind, seed, len)| match kind {
         0 => Part::Hole(len as u64 * 3),
         1 => Part::Bytes(vec![seed as u8; len]),
         2 => Part::Bytes(noise(seed, len * 40)),
         3 => Part::Bytes(noise(seed % 3, len)),
+        4 => Part::Bytes(prose(seed, len * 4)),
         _ => Part::Bytes(noise(seed, len % 50)),
     });
     proptest::collection::vec(part, 0..8)
@@ -169,6 +171,51 @@ proptest! {
             prop_assert_eq!(digester.finish(), expected);
         }
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(120))]
+
+    /// A file that grew is digested from where it ended as it is from its start, however often it
+    /// grows and whatever is read between.
+    #[test]
+    fn what_grows_is_digested_from_its_end(parts in parts(), params in params()) {
+        let mut digester = Digester::new(&params);
+        let mut known: Option<(Checkpoint, Digest)> = None;
+        let mut bytes = Vec::new();
+        for part in &parts {
+            if let Some((checkpoint, digest)) = &known {
+                prop_assert!(digester.resume(checkpoint, digest.chunks.clone()));
+                prop_assert_eq!(digester.position(), checkpoint.position());
+            }
+            match part {
+                Part::Bytes(bytes) => digester.update(bytes),
+                Part::Hole(count) => digester.update_zeros(*count),
+            }
+            bytes.extend(whole(std::slice::from_ref(part)));
+            let checkpoint = digester.checkpoint();
+            let digest = digester.finish();
+            prop_assert_eq!(&digest, &plainly(&bytes, &params));
+            known = Some((checkpoint, digest));
+            digester.update(b"another file");
+        }
+    }
+}
+
+#[test]
+fn a_checkpoint_goes_with_the_chunks_of_its_content_alone() {
+    let params = Params::default();
+    let mut digester = Digester::new(&params);
+    digester.update(&noise(1, 300_000));
+    let checkpoint = digester.checkpoint();
+    let own = digester.finish().chunks;
+    let mut fewer = own.clone();
+    fewer.0.truncate(50);
+    assert!(!digester.resume(&checkpoint, fewer));
+    let other = Digest::of(&noise(2, 300_000), &params).chunks;
+    assert!(!digester.resume(&checkpoint, other));
+    assert_eq!(digester.position(), 0);
+    assert!(digester.resume(&checkpoint, own));
 }
 
 #[test]

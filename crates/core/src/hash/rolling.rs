@@ -279,6 +279,16 @@ struct Scratch {
     bits: MatchBits,
 }
 
+impl Scratch {
+    #[allow(clippy::large_stack_arrays)] // on their way to the heap
+    fn new() -> Box<Self> {
+        Box::new(Self {
+            hashes: [0; SEGMENT + BLOCK],
+            bits: [0; SEGMENT / BLOCK],
+        })
+    }
+}
+
 /// Scans a file, handed over in buffers of any size, for cut points and samples.
 ///
 /// The hits are those of the file's bytes, however they were divided into buffers. Windows lie
@@ -294,6 +304,22 @@ pub struct Scanner {
     carry: [u8; CARRY],
     carried: usize,
     scratch: Box<Scratch>,
+}
+
+impl Clone for Scanner {
+    fn clone(&self) -> Self {
+        Self {
+            criteria: self.criteria,
+            level: self.level,
+            first_level: self.first_level,
+            platform: self.platform,
+            position: self.position,
+            carry: self.carry,
+            carried: self.carried,
+            // Nothing in it outlives a scan.
+            scratch: Scratch::new(),
+        }
+    }
 }
 
 impl fmt::Debug for Scanner {
@@ -328,7 +354,6 @@ impl Scanner {
     /// # Panics
     ///
     /// If D' is 0.
-    #[allow(clippy::large_stack_arrays)] // on their way to the heap
     pub fn with(backup_divisor: u32, level: u8, platform: RollingPlatform) -> Self {
         Self {
             criteria: Criteria::new(backup_divisor, level),
@@ -338,10 +363,7 @@ impl Scanner {
             position: 0,
             carry: [0; CARRY],
             carried: 0,
-            scratch: Box::new(Scratch {
-                hashes: [0; SEGMENT + BLOCK],
-                bits: [0; SEGMENT / BLOCK],
-            }),
+            scratch: Scratch::new(),
         }
     }
 
