@@ -65,6 +65,7 @@ pub struct Shared {
     excluded: Mutex<Vec<PathBuf>>,
     /// Files waiting to be read.
     pending: AtomicU64,
+    assumed: AtomicU64,
     /// Files to go in the scan under way.
     scanning: AtomicU64,
     clock: AtomicU64,
@@ -133,6 +134,7 @@ impl Shared {
             troubles: Mutex::default(),
             excluded: Mutex::default(),
             pending: AtomicU64::new(0),
+            assumed: AtomicU64::new(0),
             scanning: AtomicU64::new(0),
             clock: AtomicU64::new(start.as_micros() as u64),
             files_read: AtomicU64::new(0),
@@ -369,6 +371,15 @@ impl Shared {
     /// Files known to be changed and not read yet.
     pub fn pending(&self) -> u64 {
         self.pending.load(Ordering::Relaxed) + self.scanning.load(Ordering::Relaxed)
+    }
+
+    /// Files that have grown, of whose beginning it is not verified that it is what it was.
+    pub fn assumed(&self) -> u64 {
+        self.assumed.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_assumed(&self, files: u64) {
+        self.assumed.store(files, Ordering::Relaxed);
     }
 
     pub(crate) fn set_pending(&self, files: u64) {

@@ -101,6 +101,14 @@ fn print(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
         ),
         Tint::Faint,
     )]];
+    if status.assumed > 0 {
+        let grown = format!(
+            "{} files have grown: what they held before is verified when they are quiet, or by \
+             `resemble sync`",
+            human_count(status.assumed)
+        );
+        lines.push(vec![Cell::left(grown, Tint::Faint)]);
+    }
     if ui.is_verbose() {
         let since = format!(
             "since its start (process {}): {} files read, {}; {} directories watched, {} polled, \

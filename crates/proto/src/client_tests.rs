@@ -68,6 +68,7 @@ fn typed_questions_and_answers() {
         watch: WatchStatus::default(),
         pid: 1,
         questions: 0,
+        assumed: 0,
     };
     let row = line(&Reply::Row(&status));
     let (_temp, socket, thread) = daemon(vec![

@@ -30,6 +30,7 @@
 //! 7. **Order of a batch**: links, stats, the rest, and removals when the round ends; see `batch`.
 
 mod area;
+mod assumed;
 mod batch;
 mod pool;
 mod report;
@@ -44,6 +45,7 @@ use std::sync::Arc;
 
 use resemble_index::{Change, Index};
 
+use self::assumed::Assumed;
 use self::pool::Pool;
 use self::run::Run;
 
@@ -59,6 +61,7 @@ pub struct Ingest {
     index: Arc<Index>,
     options: IngestOptions,
     pool: Pool,
+    assumed: Assumed,
 }
 
 impl Ingest {
@@ -74,6 +77,7 @@ impl Ingest {
             index,
             options,
             pool,
+            assumed: Assumed::default(),
         }
     }
 
@@ -123,7 +127,25 @@ impl Ingest {
         targets: &[Target],
         observer: &mut dyn Observer,
     ) -> Result<Report, IngestError> {
-        Run::new(&self.index, &self.options, &mut self.pool, observer)?.run(targets)
+        let Self {
+            index,
+            options,
+            pool,
+            assumed,
+        } = self;
+        Run::new(index, options, (pool, assumed), observer)?.run(targets)
+    }
+
+    /// How many files have grown, and were read from where they ended: what stands before that is
+    /// assumed to be what it was.
+    pub fn assumed(&self) -> usize {
+        self.assumed.len()
+    }
+
+    /// Reads what is assumed, so that the index is what the files are.
+    pub fn verify(&mut self, observer: &mut dyn Observer) -> Result<Report, IngestError> {
+        let targets = self.assumed.targets(&self.index.snapshot()?)?;
+        self.reconcile(&targets, observer)
     }
 
     /// Removes `path` and all below from the index: a root that is no longer watched.

@@ -26,25 +26,34 @@
 //!    a large one that the index knows under another time (a touch, a copy over itself) the digest
 //!    alone is made first. Only what is new is chunked. Two equal files in flight are chunked once.
 //! 7. **Holes cost nothing**: `SEEK_DATA` and `SEEK_HOLE`, and arithmetic for the zeros between.
-//! 8. Advice to the kernel is `SEQUENTIAL` for large files. Dropping pages behind us would
+//! 8. **A file that has grown** is read from where it ended, if it is large and that is known:
+//!    see [`grown`].
+//! 9. Advice to the kernel is `SEQUENTIAL` for large files. Dropping pages behind us would
 //!    also drop those that the user's own programs had cached; the kernel's use-once list does it
 //!    better.
 
 use std::ffi::OsStr;
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use resemble_core::hash::content::ContentHasher;
-use resemble_core::{ByteLen, ContentDigest, ContentId, Digest, Digester, Params, StopFlag};
+use resemble_core::{
+    ByteLen, ChunkList, ContentDigest, ContentId, Digest, Digester, Params, StopFlag,
+};
 use resemble_index::{Look, NewLook, Timestamp};
 use rustix::fs::{Advice, Mode, OFlags};
 use rustix::io::Errno;
 
 use self::at::read_at;
+use self::grown::Grown;
 use crate::parts::{DigestedParts, HEAD, PartReader};
 use crate::walk::{self, Anchor, Kind, OpenDir, Stat};
+
+pub(crate) use self::grown::KnownEnds;
 
 pub use self::at::{data_at, fill, read_fully_at, read_prefix};
 
@@ -83,6 +92,12 @@ pub trait Contents {
 
     /// The content that a part has, if it is known. Asking claims nothing.
     fn part(&self, digest: &ContentDigest) -> Option<ContentId> {
+        let _ = digest;
+        None
+    }
+
+    /// The chunks of a known content.
+    fn chunks(&self, digest: &ContentDigest) -> Option<ChunkList> {
         let _ = digest;
         None
     }
@@ -139,6 +154,8 @@ pub struct FileRead {
     pub applies: bool,
     /// What looking into it came to, if that was asked for and is news.
     pub look: Option<NewLook>,
+    /// Bytes at the beginning that were not read, but taken for those of an earlier reading.
+    pub assumed: ByteLen,
 }
 
 impl FileRead {
@@ -231,6 +248,7 @@ pub struct Reader {
     digester: Digester,
     params: Params,
     pieces: InPieces,
+    grown: Grown,
 }
 
 /// Hands out a file's bytes through one buffer.
@@ -244,6 +262,7 @@ struct InPieces {
 struct Pass {
     content: Content,
     bytes: u64,
+    assumed: ByteLen,
     /// The file had more bytes than it should, or fewer.
     other_size: bool,
 }
@@ -258,7 +277,20 @@ impl Reader {
                 buffer: Vec::new(),
                 stop,
             },
+            grown: Grown::default(),
         }
+    }
+
+    /// From now on large files that have grown are read from where they ended.
+    pub(crate) fn with_ends(mut self, ends: Arc<KnownEnds>) -> Self {
+        self.grown.ends = Some(ends);
+        self
+    }
+
+    /// Whether the beginning of a file that has grown may be taken for what it was. If not, it is
+    /// read and hashed, but not chunked.
+    pub(crate) const fn may_assume(&mut self, may: bool) {
+        self.grown.may_assume = may;
     }
 
     /// Reads the file at a path below the anchor. `known_size` is the size that the index has of
@@ -388,6 +420,7 @@ impl Reader {
                     bytes,
                     applies: false,
                     look: None,
+                    assumed: pass.assumed,
                 });
             }
             earlier = Some(content);
@@ -412,14 +445,20 @@ impl Reader {
             return self.small(file, stat.size, contents);
         }
         let mut bytes = 0;
+        if let Some(grown) = self.grown(file, stat, contents, &mut bytes)? {
+            return Ok(grown);
+        }
         // A hint only.
         rustix::fs::fadvise(file, 0, None, Advice::Sequential).ok();
         if digest_first {
             let mut hasher = ContentHasher::new();
-            let read = self.pieces.stream(file, stat, &mut |piece| match piece {
-                Piece::Bytes(bytes) => hasher.update(bytes),
-                Piece::Zeros(count) => hasher.update_zeros(count),
-            })?;
+            let all = 0..stat.size;
+            let read = self
+                .pieces
+                .stream(file, stat, all, &mut |piece| match piece {
+                    Piece::Bytes(bytes) => hasher.update(bytes),
+                    Piece::Zeros(count) => hasher.update_zeros(count),
+                })?;
             bytes += read.bytes;
             let digest = hasher.finish();
             let content = match contents.look_up(&digest) {
@@ -431,20 +470,40 @@ impl Reader {
                 return Ok(Pass {
                     content,
                     bytes,
+                    assumed: ByteLen(0),
                     other_size: read.other_size,
                 });
             }
         }
+        self.digester.reset();
+        let mut pass = self.rest(file, stat, contents)?;
+        pass.bytes += bytes;
+        Ok(pass)
+    }
+
+    /// Reads a file from the position of the digester on, which has taken what is before.
+    fn rest(
+        &mut self,
+        file: &OwnedFd,
+        stat: &Stat,
+        contents: &dyn Contents,
+    ) -> Result<Pass, ReadFailure> {
         let Self {
-            digester, pieces, ..
+            digester,
+            pieces,
+            grown,
+            ..
         } = self;
-        digester.reset();
-        let read = pieces.stream(file, stat, &mut |piece| match piece {
+        let rest = digester.position()..stat.size;
+        let read = pieces.stream(file, stat, rest, &mut |piece| match piece {
             Piece::Bytes(bytes) => digester.update(bytes),
             Piece::Zeros(count) => digester.update_zeros(count),
         })?;
+        let end = (!read.other_size).then(|| grown.end(file, stat, digester));
         let digest = digester.finish();
-        bytes += read.bytes;
+        if let Some(end) = end {
+            grown.keep(stat, digest.content, end?);
+        }
         let content = match contents.look_up(&digest.content) {
             Lookup::Known(id) => Content::Known(id),
             // The file that claimed the digest first brings the content, too. It is stored only
@@ -453,9 +512,53 @@ impl Reader {
         };
         Ok(Pass {
             content,
-            bytes,
+            bytes: read.bytes,
+            assumed: ByteLen(0),
             other_size: read.other_size,
         })
+    }
+
+    /// Reads a file that has grown from where it ended, if that is known and still so. What is
+    /// read for nothing is added to `bytes`.
+    fn grown(
+        &mut self,
+        file: &OwnedFd,
+        stat: &Stat,
+        contents: &dyn Contents,
+        bytes: &mut u64,
+    ) -> Result<Option<Pass>, ReadFailure> {
+        let Some(end) = self.grown.known(file, stat)? else {
+            return Ok(None);
+        };
+        let Some(chunks) = contents.chunks(&end.content) else {
+            return Ok(None);
+        };
+        let before = end.checkpoint.position();
+        let mut verified = 0;
+        if !self.grown.may_assume {
+            let mut hasher = ContentHasher::new();
+            let read = self
+                .pieces
+                .stream(file, stat, 0..before, &mut |piece| match piece {
+                    Piece::Bytes(bytes) => hasher.update(bytes),
+                    Piece::Zeros(count) => hasher.update_zeros(count),
+                })?;
+            verified = read.bytes;
+            if read.other_size || hasher.finish() != end.content {
+                *bytes += verified;
+                return Ok(None);
+            }
+        }
+        if !self.digester.resume(&end.checkpoint, chunks) {
+            *bytes += verified;
+            return Ok(None);
+        }
+        let mut pass = self.rest(file, stat, contents)?;
+        pass.bytes += verified;
+        if self.grown.may_assume {
+            pass.assumed = ByteLen(before);
+        }
+        Ok(Some(pass))
     }
 
     fn small(
@@ -477,6 +580,7 @@ impl Reader {
         Ok(Pass {
             content,
             bytes: filled as u64,
+            assumed: ByteLen(0),
             other_size,
         })
     }
@@ -489,21 +593,22 @@ impl InPieces {
         Ok(read_fully_at(file, &mut self.buffer[..=size], 0)?)
     }
 
-    /// Hands over the first `stat.size` bytes, holes as counts.
+    /// Hands over the bytes of a range within `stat.size`, holes as counts.
     fn stream(
         &mut self,
         file: &OwnedFd,
         stat: &Stat,
+        range: Range<u64>,
         take: &mut dyn FnMut(Piece<'_>),
     ) -> Result<Streamed, ReadFailure> {
         self.buffer.resize(self.buffer.len().max(PIECE), 0);
         let sparse = stat.allocated < stat.size;
-        let (mut at, mut bytes) = (0, 0);
-        while at < stat.size {
+        let (mut at, mut bytes) = (range.start, 0);
+        while at < range.end {
             let data = if sparse {
-                data_at(file, at, stat.size)
+                data_at(file, at, range.end)
             } else {
-                at..stat.size
+                at..range.end
             };
             if data.start > at {
                 take(Piece::Zeros(data.start - at));
@@ -552,5 +657,6 @@ struct Streamed {
 
 mod at;
 pub mod bytes;
+mod grown;
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use resemble_proto::message::RootState;
-use resemble_scan::ingest::{Cause, Report, Scope, Target};
+use resemble_scan::ingest::{Cause, Ingest, IngestError, Report, Scope, Target};
 
 use super::observer::Watching;
 use super::watches::{guard, look};
@@ -23,7 +23,14 @@ impl Indexer {
             let identity = look(&root).map(|(_, identity)| identity);
             // In a first scan everything is new and nothing is news.
             let news = self.complete.contains(&root);
-            let Some(report) = self.reconcile(&[Target::subtree(root.clone())], news) else {
+            // Of what was assumed before a restart nothing else is known.
+            let target = Target::Path {
+                path: root.clone(),
+                scope: Scope::Subtree,
+                cause: Cause::Unknown,
+                read_now: true,
+            };
+            let Some(report) = self.reconcile(&[target], news) else {
                 return false;
             };
             self.shared.set_scanning(0);
@@ -106,15 +113,32 @@ impl Indexer {
 
     /// Runs a reconcile and acts on its report. `None`: the index is broken.
     pub(super) fn reconcile(&mut self, targets: &[Target], news: bool) -> Option<Report> {
+        let deep = targets.iter().all(|target| match target {
+            Target::Path { scope, .. } => *scope == Scope::Subtree,
+            Target::Renamed { .. } => true,
+        });
+        let reconcile =
+            |ingest: &mut Ingest, observer: &mut Watching<'_>| ingest.reconcile(targets, observer);
+        self.observed((deep, news), reconcile)
+    }
+
+    /// Reads what is assumed of files that have grown. Returns `false` if the index is broken.
+    pub(super) fn verify(&mut self) -> bool {
+        let assumed = self.ingest.as_ref().map_or(0, Ingest::assumed);
+        let verify = |ingest: &mut Ingest, observer: &mut Watching<'_>| ingest.verify(observer);
+        assumed == 0 || self.observed((false, true), verify).is_some()
+    }
+
+    fn observed(
+        &mut self,
+        (deep, news): (bool, bool),
+        work: impl FnOnce(&mut Ingest, &mut Watching<'_>) -> Result<Report, IngestError>,
+    ) -> Option<Report> {
         let before = if news {
             self.shared.snapshot().ok()
         } else {
             None
         };
-        let deep = targets.iter().all(|target| match target {
-            Target::Path { scope, .. } => *scope == Scope::Subtree,
-            Target::Renamed { .. } => true,
-        });
         let ingest = self.ingest.as_mut()?;
         let mut observer = Watching {
             source: self.source.as_mut(),
@@ -124,8 +148,9 @@ impl Indexer {
             deep,
             alerts: before.map(|before| (&self.alerts, before)),
         };
-        match ingest.reconcile(targets, &mut observer) {
+        match work(ingest, &mut observer) {
             Ok(report) => {
+                self.shared.set_assumed(ingest.assumed() as u64);
                 self.consequences(&report);
                 Some(report)
             }

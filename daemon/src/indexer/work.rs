@@ -76,7 +76,7 @@ impl Indexer {
         }
         let began = Instant::now();
         let polls = self.add_polls(&mut targets, now, reached);
-        if !self.look_at(&targets) {
+        if !self.look_at(&targets) || reached && !self.verify() {
             return;
         }
         if polls {

@@ -97,6 +97,7 @@ pub(super) fn status(context: &Context) -> StatusAnswer {
         watch: shared.watch_status(),
         pid: std::process::id(),
         questions: context.computing(),
+        assumed: shared.assumed(),
         unopened,
     }
 }

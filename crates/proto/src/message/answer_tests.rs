@@ -342,6 +342,7 @@ fn live_means_all_roots_and_nothing_degraded() {
         watch: WatchStatus::default(),
         pid: 1,
         questions: 0,
+        assumed: 0,
     };
     assert!(status(RootState::Live).is_live());
     for state in [

@@ -34,6 +34,10 @@ pub struct StatusAnswer {
     /// Questions that are being computed at this moment.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub questions: u64,
+    /// Files that have grown and were read from where they ended: what stands before that is taken
+    /// for what it was until it is verified.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub assumed: u64,
     /// What could not be looked into, by path: the first [`Self::MOST_UNOPENED`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unopened: Vec<Unopened>,

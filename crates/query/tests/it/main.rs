@@ -9,6 +9,7 @@ mod covered;
 mod dirs;
 mod estimates;
 mod groups;
+mod grown;
 mod header;
 mod hostile;
 mod ingest;

@@ -17,12 +17,12 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use parking_lot::Mutex;
-use resemble_core::{ByteLen, ContentDigest, ContentId, Params, StopFlag};
+use resemble_core::{ByteLen, ChunkList, ContentDigest, ContentId, Params, StopFlag};
 use resemble_index::{FsId, Look, Snapshot};
 use rustix::io::Errno;
 
 use crate::parts::PartReader;
-use crate::read::{Contents, FileRead, Lookup, ReadFailure, Reader};
+use crate::read::{Contents, FileRead, KnownEnds, Lookup, ReadFailure, Reader};
 use crate::walk::{Anchor, Stat};
 
 /// A file to read.
@@ -40,6 +40,8 @@ pub(super) struct Job {
     pub(super) second_look: bool,
     /// It is to be taken apart, if it can be.
     pub(super) with_parts: bool,
+    /// If it has grown, what was known of its beginning may be assumed.
+    pub(super) may_assume: bool,
 }
 
 /// A job and what came of it.
@@ -100,6 +102,12 @@ impl Contents for Known {
         self.snapshot()?.content_by_digest(digest).ok().flatten()
     }
 
+    fn chunks(&self, digest: &ContentDigest) -> Option<ChunkList> {
+        let snapshot = self.snapshot()?;
+        let content = snapshot.content_by_digest(digest).ok()??;
+        snapshot.chunks(content).ok()
+    }
+
     fn look(&self, content: ContentId) -> Look {
         let row = self.snapshot().and_then(|s| s.content(content).ok()?);
         row.map_or(Look::Unseen, |row| row.look)
@@ -120,6 +128,8 @@ pub(super) struct Pool {
     pub(super) stop: StopFlag,
     pub(super) known: Arc<Known>,
     part_reader: Option<Arc<dyn PartReader>>,
+    /// Where large files ended: known as long as the threads are.
+    ends: Arc<KnownEnds>,
     running: Option<Running>,
     jobs: usize,
     bytes: u64,
@@ -149,6 +159,7 @@ impl Pool {
             stop,
             known: Arc::default(),
             part_reader,
+            ends: Arc::default(),
             running: None,
             jobs: 0,
             bytes: 0,
@@ -174,6 +185,7 @@ impl Pool {
                 &self.stop,
                 &self.known,
                 self.part_reader.as_ref(),
+                &self.ends,
             )?),
         };
         self.jobs += 1;
@@ -235,6 +247,7 @@ impl Running {
         stop: &StopFlag,
         known: &Arc<Known>,
         part_reader: Option<&Arc<dyn PartReader>>,
+        ends: &Arc<KnownEnds>,
     ) -> std::io::Result<Self> {
         let (jobs, jobs_of_threads) = unbounded::<Job>();
         let (results, done) = unbounded();
@@ -242,12 +255,16 @@ impl Running {
         for number in 0..count {
             let (jobs, results) = (jobs_of_threads.clone(), results.clone());
             let (stop, known) = (stop.clone(), Arc::clone(known));
-            let part_reader = part_reader.map(Arc::clone);
+            let (part_reader, ends) = (part_reader.map(Arc::clone), Arc::clone(ends));
             let started = std::thread::Builder::new()
                 .name(format!("read-{number}"))
                 .spawn(move || {
+                    let reader = || {
+                        let reader = Reader::new(&params, stop.clone());
+                        reader.with_ends(Arc::clone(&ends))
+                    };
                     work(
-                        &params,
+                        &reader,
                         &stop,
                         (&known, part_reader.as_deref()),
                         &jobs,
@@ -270,13 +287,13 @@ impl Running {
 }
 
 fn work(
-    params: &Params,
+    new_reader: &dyn Fn() -> Reader,
     stop: &StopFlag,
     (known, part_reader): (&Known, Option<&dyn PartReader>),
     jobs: &Receiver<Job>,
     results: &Sender<Done>,
 ) {
-    let mut reader = Reader::new(params, stop.clone());
+    let mut reader = new_reader();
     for job in jobs {
         let result = if stop.is_set() {
             Err(ReadFailure::Stopped)
@@ -286,7 +303,7 @@ fn work(
             catch_unwind(attempt).unwrap_or_else(|_| {
                 let path = &job.path;
                 tracing::error!(?path, "reading this file failed inside; please report it");
-                reader = Reader::new(params, stop.clone());
+                reader = new_reader();
                 Err(ReadFailure::Errno(Errno::IO.raw_os_error()))
             })
         };
@@ -305,6 +322,7 @@ fn read_patiently(
 ) -> Result<FileRead, ReadFailure> {
     let scarce = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::AGAIN].map(Errno::raw_os_error);
     let mut wait = Duration::from_millis(10);
+    reader.may_assume(job.may_assume);
     loop {
         let result = match part_reader.filter(|_| job.with_parts) {
             Some(part_reader) => {

@@ -92,6 +92,7 @@ impl Run<'_> {
         stat: FileStat,
         errno: i32,
     ) -> Result<(), IngestError> {
+        self.assumed.note(&stat, false);
         let state = NewState::Unreadable(errno);
         let same = self
             .snapshot
@@ -128,6 +129,7 @@ impl Run<'_> {
         } = job;
         let settled = self.is_settled(&path, read, second_look);
         let stat = read.stat.row(fs);
+        self.assumed.note(&stat, read.assumed.0 > 0);
         let look = self.look_of(&path, read, &content)?;
         if let ContentRef::Known(id) = content {
             let state = if settled {
@@ -198,6 +200,10 @@ impl Run<'_> {
         }
         let window = self.options.settle_window.as_nanos() as i128;
         let age = read.age();
+        if read.assumed.0 > 0 {
+            self.recheck(path, read.stat.ctime);
+            return false;
+        }
         // A time in the future says nothing and may stay there for years: two looks must do.
         if age >= window || (second_look && age < -window) {
             return true;

@@ -11,6 +11,7 @@ use resemble_core::{ContentDigest, FileId};
 use resemble_index::{Change, Entry, Index, Snapshot};
 
 use super::area::Area;
+use super::assumed::Assumed;
 use super::batch::Batch;
 use super::pool::{Job, Pool};
 use super::report::{Committed, IngestError, Observer, Report};
@@ -53,6 +54,7 @@ pub(super) struct Run<'a> {
     pub(super) options: &'a IngestOptions,
     pub(super) observer: &'a mut dyn Observer,
     pub(super) pool: &'a mut Pool,
+    pub(super) assumed: &'a mut Assumed,
     pub(super) snapshot: Snapshot,
     pub(super) area: Area,
     pub(super) batch: Batch,
@@ -87,7 +89,7 @@ impl<'a> Run<'a> {
     pub(super) fn new(
         index: &'a Index,
         options: &'a IngestOptions,
-        pool: &'a mut Pool,
+        (pool, assumed): (&'a mut Pool, &'a mut Assumed),
         observer: &'a mut dyn Observer,
     ) -> Result<Self, IngestError> {
         let snapshot = index.snapshot()?;
@@ -99,6 +101,7 @@ impl<'a> Run<'a> {
             options,
             observer,
             pool,
+            assumed,
             snapshot,
             area: Area::new(options.roots.clone(), options.exclude.clone()),
             batch: Batch::default(),

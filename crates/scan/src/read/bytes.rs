@@ -46,7 +46,8 @@ impl Bytes {
     ) -> Result<u64, ReadFailure> {
         let (file, stat) = open_regular(anchor, path)?;
         let mut size = 0;
-        self.0.stream(&file, &stat, &mut |piece| match piece {
+        let all = 0..stat.size;
+        self.0.stream(&file, &stat, all, &mut |piece| match piece {
             Piece::Bytes(bytes) => {
                 size += bytes.len() as u64;
                 take(Next::Bytes(bytes));

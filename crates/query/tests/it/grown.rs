@@ -1,0 +1,181 @@
+//! Large files that grow are read from where they ended, and the index is that of a fresh scan.
+
+use std::fs::{self, File};
+use std::io::{Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::FileExt as _;
+
+use proptest::prelude::*;
+use resemble_scan::ingest::{Cause, Target, Unobserved};
+use resemble_testutil::prose::prose;
+use resemble_testutil::random::{Random, noise};
+
+use crate::scene::Scene;
+
+const MIB: usize = 1 << 20;
+
+fn append(scene: &Scene, name: &str, bytes: &[u8]) {
+    let mut file = File::options()
+        .append(true)
+        .open(scene.path(name))
+        .expect("a file");
+    file.write_all(bytes).expect("appended");
+}
+
+/// A change that events tell of.
+fn changed(scene: &Scene, name: &str) -> Target {
+    Target::entry(scene.path(name), Cause::Modified)
+}
+
+/// A log that was scanned.
+fn scene_of(bytes: Vec<u8>) -> Scene {
+    let scene = Scene::of(&[("log", bytes)]);
+    assert_eq!(scene.ingest.assumed(), 0);
+    scene
+}
+
+#[test]
+fn what_is_appended_is_all_that_is_read() {
+    let mut scene = scene_of(prose(1, 9 * MIB));
+    for n in 0..4 {
+        let line = prose(2 + n, 1000);
+        append(&scene, "log", &line);
+        let report = scene.look(&[changed(&scene, "log")]);
+        assert_eq!(report.progress.bytes_read, line.len() as u64);
+        assert!(!report.recheck.is_empty(), "it has to be verified");
+        assert_eq!(scene.ingest.assumed(), 1);
+        scene.assert_as_fresh("appended");
+    }
+    // Every byte once, and nothing is written.
+    let report = scene.ingest.verify(&mut Unobserved).expect("verified");
+    let size = scene.path("log").metadata().expect("a file").len();
+    assert_eq!(report.progress.bytes_read, size);
+    assert_eq!((report.changes, scene.ingest.assumed()), (0, 0));
+    scene.assert_as_fresh("verified");
+    // Nothing is assumed, so nothing is verified.
+    let report = scene.ingest.verify(&mut Unobserved).expect("verified");
+    assert_eq!(report.progress.bytes_read, 0);
+}
+
+#[test]
+fn a_file_that_grows_while_it_is_verified_is_not_chunked_again() {
+    let mut scene = scene_of(prose(1, 9 * MIB));
+    append(&scene, "log", b"one more line\n");
+    scene.look(&[changed(&scene, "log")]);
+    append(&scene, "log", b"and another one\n");
+    let report = scene.ingest.verify(&mut Unobserved).expect("verified");
+    let size = scene.path("log").metadata().expect("a file").len();
+    assert_eq!(report.progress.bytes_read, size);
+    assert_eq!(scene.ingest.assumed(), 0);
+    scene.assert_as_fresh("verified");
+}
+
+#[test]
+fn a_change_hidden_behind_an_append_is_found() {
+    for is_asked in [true, false] {
+        let mut scene = scene_of(noise(1, 9 * MIB));
+        let file = File::options().write(true).open(scene.path("log"));
+        let file = file.expect("a file");
+        file.write_all_at(b"changed", 5 * MIB as u64)
+            .expect("written");
+        append(&scene, "log", b"one more line\n");
+        scene.look(&[changed(&scene, "log")]);
+        assert_eq!(scene.ingest.assumed(), 1);
+        assert_ne!(scene.dump(), scene.fresh_dump(), "what was hidden was read");
+        if is_asked {
+            scene.ingest.verify(&mut Unobserved).expect("verified");
+        } else {
+            // As when the file has been quiet for long enough.
+            let path = scene.path("log");
+            let mut later = scene.later();
+            let target = Target::entry(path, Cause::Unknown);
+            later.reconcile(&[target], &mut Unobserved).expect("looked");
+            later.verify(&mut Unobserved).expect("verified");
+        }
+        // What is settled differs by the time that has passed, and by nothing else.
+        let unsettled = |dump: String| dump.replace("unsettled", "settled");
+        assert_eq!(unsettled(scene.dump()), unsettled(scene.fresh_dump()));
+    }
+}
+
+#[test]
+fn a_renamed_file_is_still_verified() {
+    let mut scene = scene_of(noise(1, 9 * MIB));
+    append(&scene, "log", b"one more line\n");
+    scene.look(&[changed(&scene, "log")]);
+    fs::rename(scene.path("log"), scene.path("log.1")).expect("renamed");
+    scene.scan();
+    assert_eq!(scene.ingest.assumed(), 1);
+    let report = scene.ingest.verify(&mut Unobserved).expect("verified");
+    assert_eq!(report.progress.files_read, 1);
+    assert_eq!(scene.ingest.assumed(), 0);
+    fs::remove_file(scene.path("log.1")).expect("removed");
+    scene.scan();
+    scene.assert_as_fresh("removed");
+}
+
+#[test]
+fn another_file_of_the_same_inode_is_read_whole() {
+    let mut scene = scene_of(prose(1, 9 * MIB));
+    // Copied over, as log rotation does it: another beginning, or another end.
+    for (n, keep) in [(5, 0), (6, MIB)] {
+        let mut bytes = fs::read(scene.path("log")).expect("read");
+        bytes.truncate(keep);
+        bytes.extend(prose(n, 9 * MIB + 5000));
+        fs::write(scene.path("log"), &bytes).expect("written");
+        let report = scene.look(&[changed(&scene, "log")]);
+        assert_eq!(report.progress.bytes_read, bytes.len() as u64);
+        assert_eq!(scene.ingest.assumed(), 0);
+        scene.assert_as_fresh("written anew");
+    }
+}
+
+/// Anything that happens to a file, in place or by a new one.
+fn change(file: &mut File, random: &mut Random) {
+    let size = file.metadata().expect("a file").len();
+    let at = random.draw() % (size + 1);
+    let bytes = noise(random.draw(), 1 + random.draw() as usize % 9000);
+    match random.draw() % 7 {
+        // What a log does is what is asked about most.
+        0..=2 => {
+            file.seek(SeekFrom::End(0)).expect("sought");
+            file.write_all(&bytes).expect("written");
+        }
+        3 => file.write_all_at(&bytes, at).expect("written"),
+        4 => file.set_len(at.max(size / 2)).expect("cut"),
+        // A hole.
+        5 => file
+            .set_len(size + random.draw() % 3_000_000)
+            .expect("longer"),
+        _ => {
+            let mut rest = vec![0; (size - at) as usize];
+            file.read_exact_at(&mut rest, at).expect("read");
+            file.write_all_at(&[bytes, rest].concat(), at)
+                .expect("written");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(6))]
+
+    /// Several changes between two looks, of which any may be an append with a change before it.
+    #[test]
+    fn whatever_happens_is_the_index_of_a_fresh_scan(seed: u64) {
+        let mut random = Random::new(seed);
+        let mut scene = scene_of(prose(seed, 5 * MIB + 12_345));
+        for _ in 0..8 {
+            let path = scene.path("log");
+            let mut file = File::options().read(true).write(true).open(path).expect("a file");
+            for _ in 0..1 + random.draw() % 3 {
+                change(&mut file, &mut random);
+            }
+            scene.look(&[changed(&scene, "log")]);
+            if random.draw() % 2 == 0 {
+                scene.ingest.verify(&mut Unobserved).expect("verified");
+                scene.assert_as_fresh("verified");
+            }
+        }
+        scene.ingest.verify(&mut Unobserved).expect("verified");
+        scene.assert_as_fresh("at the end");
+    }
+}
