@@ -5,13 +5,14 @@ use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use resemble_proto::message::AlertKind;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use resemble_testutil::random::Random;
+use resemble_testutil::random::{Random, noise};
 
-use crate::support::{Place, text};
+use crate::support::{PATIENCE, Place, text};
 
 #[test]
 fn each_kind_of_change_reaches_the_index() {
@@ -307,4 +308,36 @@ fn a_copied_tree_is_one_alert() {
     assert_eq!((alerts[0].kind, alerts[0].files), (AlertKind::Tree, 30));
     assert_eq!(alerts[0].a.as_path(), place.in_tree("proj2"));
     assert_eq!(alerts[0].b.as_path(), place.in_tree("proj"));
+}
+
+/// What is appended to a large file is answered without reading the rest, and `sync` promises the
+/// truth all the same.
+#[test]
+fn what_is_hidden_behind_an_append_is_not_hidden_from_sync() {
+    let place = Place::new();
+    let log = place.in_tree("log");
+    fs::write(&log, noise(1, 9 << 20)).unwrap();
+    let daemon = place.start();
+    daemon.assert_converged();
+    let read = daemon.status().index.bytes_read;
+
+    let mut file = fs::File::options()
+        .read(true)
+        .write(true)
+        .open(&log)
+        .unwrap();
+    file.seek(SeekFrom::Start(5 << 20)).unwrap();
+    file.write_all(b"changed").unwrap();
+    file.seek(SeekFrom::End(0)).unwrap();
+    file.write_all(b"one more line\n").unwrap();
+    drop(file);
+    let until = Instant::now() + PATIENCE;
+    while daemon.status().assumed == 0 {
+        assert!(Instant::now() < until, "nobody read it");
+        std::thread::yield_now();
+    }
+    assert_eq!(daemon.status().index.bytes_read - read, 14);
+
+    daemon.assert_converged();
+    assert_eq!(daemon.status().assumed, 0);
 }
