@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use resemble_proto::message::Degree;
-use resemble_proto::number::Fraction;
+use resemble_proto::number::{Fraction, decimal};
 use resemble_proto::pattern;
+
+pub use resemble_proto::number::size;
 
 /// A share: `70%`, `70` and `.7` are the same; a bare number up to 1 is a fraction.
 pub fn share(text: &str) -> Result<Fraction, String> {
@@ -23,33 +25,6 @@ pub fn share(text: &str) -> Result<Fraction, String> {
         return Err("more than 100%".to_owned());
     }
     Ok(Fraction::from_millionths(millionths.round() as u32))
-}
-
-/// A number of bytes: `4096`, `10K` and `10KiB` (1024), `10KB` (1000), up to T; `1.5M`.
-pub fn size(text: &str) -> Result<u64, String> {
-    let wrong = "not a size such as 4096, 10K or 1.5MB";
-    let digits = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let value = decimal(number).ok_or(wrong)?;
-    let unit = unit.to_ascii_lowercase();
-    let (base, prefix) = match unit.strip_suffix("ib") {
-        Some(prefix) if !prefix.is_empty() => (1024u64, prefix),
-        _ => match unit.strip_suffix('b') {
-            Some(prefix) => (1000, prefix),
-            None => (1024, unit.as_str()),
-        },
-    };
-    let power = ["", "k", "m", "g", "t"]
-        .iter()
-        .position(|p| *p == prefix)
-        .ok_or(wrong)?;
-    let bytes = value * base.pow(power as u32) as f64;
-    if bytes > 2f64.powi(53) {
-        return Err("more than any file can have".to_owned());
-    }
-    Ok(bytes.round() as u64)
 }
 
 /// A glob as in ignore files; what is not a valid glob is refused.
@@ -93,16 +68,6 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "not a time such as 30, 500ms or 2m".to_owned())
 }
 
-/// Digits with at most one point among them; no sign, no exponent, no `inf`.
-fn decimal(text: &str) -> Option<f64> {
-    let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-    if plain && text.bytes().any(|b| b.is_ascii_digit()) {
-        text.parse().ok()
-    } else {
-        None
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,31 +105,6 @@ mod tests {
             "70%%",
         ] {
             assert!(share(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn sizes() {
-        let cases = [
-            ("0", 0),
-            ("4096", 4096),
-            ("100B", 100),
-            ("10K", 10_240),
-            ("10k", 10_240),
-            ("10KiB", 10_240),
-            ("10KB", 10_000),
-            ("1.5M", 1_572_864),
-            ("2g", 2 << 30),
-            ("1T", 1 << 40),
-            ("1tb", 1_000_000_000_000),
-        ];
-        for (text, bytes) in cases {
-            assert_eq!(size(text), Ok(bytes), "{text}");
-        }
-        for text in [
-            "", "K", "-1", "1X", "1 K", "1iB", "99999T", "1.2.3", "1KK", "0x10",
-        ] {
-            assert!(size(text).is_err(), "{text}");
         }
     }
 

@@ -17,6 +17,8 @@
 //! ignore = true
 //! one-file-system = true
 //! text = false
+//! exclude = ["node_modules", "*.iso"]
+//! max-size = "1G"
 //!
 //! [limits]
 //! time = 20
@@ -42,13 +44,21 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{ArgAction, Parser, ValueEnum};
-use resemble_core::Params;
 use resemble_core::params::ChunkParams;
+use resemble_core::{ByteLen, Params};
 use resemble_fs::{Show, View};
+use resemble_proto::number::size;
+use resemble_proto::pattern::{self, BadPattern};
 use resemble_proto::places::{self, Env, PlaceError};
 use resemble_scan::ingest::RootOptions;
 use resemble_scan::parts::{Converter, Limits};
 use serde::Deserialize;
+
+mod file;
+mod starter;
+
+use file::{FileConfig, FileConverter, left_out};
+pub use starter::write as write_starter;
 
 /// How often the whole tree is compared with the index, changes or not.
 const RECONCILE: Duration = Duration::from_secs(3600);
@@ -106,12 +116,23 @@ pub struct Args {
     /// on]
     #[arg(long, value_enum, value_name = "WHEN")]
     pub text: Option<TextArg>,
+    /// Leave out names that match GLOB (as in .gitignore), with all below, in the roots of the
+    /// command line; may be repeated
+    #[arg(long, value_name = "GLOB", value_parser = glob)]
+    pub exclude: Vec<String>,
+    /// Leave out files of more than SIZE bytes (4096, 10K, 1.5G) in the roots of the command line
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub max_size: Option<u64>,
     /// Average size of chunks in bytes [default: 1015]
     #[arg(long, value_name = "N")]
     pub chunk_size: Option<u32>,
     /// A chunk or sample that more contents than this have is boilerplate [default: 1000]
     #[arg(long, value_name = "N")]
     pub boilerplate: Option<u32>,
+    /// Write a configuration to start with, for these roots, and end: to --config, or to
+    /// resemble/resembled.toml among your configuration files
+    #[arg(long)]
+    pub write_config: bool,
     /// Open the socket and mount the overlay only when the first scan is done
     #[arg(long)]
     pub wait: bool,
@@ -124,6 +145,11 @@ pub struct Args {
     /// Say only what is wrong
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
+}
+
+/// A pattern of the command line.
+fn glob(text: &str) -> Result<String, BadPattern> {
+    pattern::check(text).map(|()| text.to_owned())
 }
 
 /// The values of `--view`.
@@ -153,92 +179,6 @@ pub enum TextArg {
     On,
     /// Every file is compared by its bytes alone.
     Off,
-}
-
-/// The configuration file.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct FileConfig {
-    link: Option<PathBuf>,
-    mount: Option<PathBuf>,
-    #[serde(default)]
-    no_mount: bool,
-    view: Option<ViewArg>,
-    show: Option<ShowArg>,
-    state: Option<PathBuf>,
-    socket: Option<PathBuf>,
-    ignore: Option<bool>,
-    one_file_system: Option<bool>,
-    text: Option<bool>,
-    chunk_size: Option<u32>,
-    boilerplate: Option<u32>,
-    wait: Option<bool>,
-    reconcile: Option<u64>,
-    #[serde(default)]
-    root: Vec<FileRoot>,
-    #[serde(default)]
-    limits: FileLimits,
-    #[serde(default)]
-    converter: Vec<FileConverter>,
-}
-
-/// The `[limits]` of the file.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct FileLimits {
-    depth: Option<u32>,
-    ratio: Option<u64>,
-    bytes: Option<u64>,
-    parts: Option<u32>,
-    time: Option<u64>,
-    memory: Option<u64>,
-}
-
-impl FileLimits {
-    fn limits(&self) -> Limits {
-        const MIB: u64 = 1 << 20;
-        let usual = Limits::default();
-        let mib = |given: Option<u64>, usual| given.map_or(usual, |mib| mib.saturating_mul(MIB));
-        Limits {
-            depth: self.depth.unwrap_or(usual.depth),
-            ratio: self.ratio.unwrap_or(usual.ratio),
-            bytes: mib(self.bytes, usual.bytes),
-            parts: self.parts.unwrap_or(usual.parts),
-            time: self.time.map_or(usual.time, Duration::from_secs),
-            memory: mib(self.memory, usual.memory),
-        }
-    }
-}
-
-/// A `[[converter]]` of the file.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct FileConverter {
-    extensions: Vec<String>,
-    command: Vec<String>,
-}
-
-impl FileConverter {
-    fn converter(&self) -> Result<Converter, ConfigError> {
-        if self.command.is_empty() || self.extensions.is_empty() {
-            return Err(ConfigError::Converter);
-        }
-        let ending = |given: &String| given.trim_start_matches('.').to_lowercase();
-        Ok(Converter {
-            extensions: self.extensions.iter().map(ending).collect(),
-            command: self.command.clone(),
-        })
-    }
-}
-
-/// A `[[root]]` of the file.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct FileRoot {
-    path: PathBuf,
-    ignore: Option<bool>,
-    one_file_system: Option<bool>,
-    text: Option<bool>,
 }
 
 /// What the daemon is to do.
@@ -288,6 +228,14 @@ pub enum ConfigError {
     /// The file cannot be read.
     #[error("cannot read the configuration {}: {source}", .path.display())]
     Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file to start with cannot be written.
+    #[error("cannot write the configuration {}: {source}", .path.display())]
+    Write {
         /// The file.
         path: PathBuf,
         /// Why.
@@ -402,7 +350,10 @@ impl Config {
         let in_file = |path: &Path| in_folder(&folder, env.home.as_deref(), path);
         let mut roots = Vec::new();
         for root in &file.root {
+            let (exclude, max_size) = left_out((root.exclude.as_ref(), root.max_size), &file);
             roots.push(RootOptions {
+                exclude,
+                max_size,
                 path: in_file(&root.path),
                 ignore: root.ignore.or(file.ignore).unwrap_or(false),
                 one_file_system: root
@@ -413,7 +364,11 @@ impl Config {
             });
         }
         for root in &args.roots {
+            let (exclude, max_size) = left_out((None, None), &file);
+            let given = args.exclude.clone();
             roots.push(RootOptions {
+                exclude: if given.is_empty() { exclude } else { given },
+                max_size: args.max_size.map(ByteLen).or(max_size),
                 path: here.join(root),
                 ignore: args.ignore || file.ignore.unwrap_or(false),
                 one_file_system: args.one_file_system || file.one_file_system.unwrap_or(false),
@@ -517,7 +472,7 @@ pub fn checked_root(root: RootOptions, state: &Path) -> Result<RootOptions, Root
         path: root.path.clone(),
         source,
     };
-    let path = fs::canonicalize(&root.path).map_err(missing)?;
+    let path = real(&root.path)?;
     if resemble_fs::is_inside_resemble_mount(&path) {
         return Err(RootError::Overlay { path });
     }
@@ -529,6 +484,14 @@ pub fn checked_root(root: RootOptions, state: &Path) -> Result<RootOptions, Root
     }
     file_system(&path)?;
     Ok(RootOptions { path, ..root })
+}
+
+/// The path without symbolic links.
+fn real(path: &Path) -> Result<PathBuf, RootError> {
+    fs::canonicalize(path).map_err(|source| RootError::Missing {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// Refuses file systems that are never entered.

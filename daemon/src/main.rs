@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
-use resemble_daemon::config::{Args, Config};
+use resemble_daemon::config::{Args, Config, write_starter};
 use resemble_daemon::{Daemon, journal, service};
 use resemble_proto::places::Env;
 
@@ -44,6 +44,11 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let uid = rustix::process::geteuid().as_raw();
     let env = Env::gather(|name| std::env::var_os(name), uid);
+    if args.write_config {
+        let path = write_starter(args, &env)?;
+        writeln!(std::io::stdout(), "{}", path.display())?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let config = Config::load(args, &env)?;
     let mut daemon = Daemon::start(&config)?;
     service::ready();

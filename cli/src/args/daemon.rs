@@ -14,6 +14,7 @@ Examples:
   resemble watch add ~/Documents
   resemble watch add ~/src --ignore
       Without what .gitignore files name, and without .git.
+  resemble watch add /srv --exclude node_modules --exclude '*.iso' --max-size 1G
   resemble watch list";
 
 /// `status`
@@ -57,6 +58,12 @@ pub enum WatchAction {
         /// Do not look into documents and archives: compare files by their bytes alone
         #[arg(long)]
         no_text: bool,
+        /// Leave out names that match GLOB (as in .gitignore), with all below; may be repeated
+        #[arg(long, value_name = "GLOB", value_parser = values::glob)]
+        exclude: Vec<String>,
+        /// Leave out files of more than SIZE bytes: 4096, 10K, 1.5G
+        #[arg(long, value_name = "SIZE", value_parser = values::size)]
+        max_size: Option<u64>,
     },
     /// Stop watching a directory and forget its content
     Remove {

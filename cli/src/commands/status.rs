@@ -4,6 +4,7 @@ use resemble_proto::message::{RootState, StatusAnswer};
 use resemble_proto::places::Env;
 use resemble_report::human::{human_count, human_size};
 use resemble_report::quote::harmless;
+use resemble_report::rows::rules_in_words;
 use serde::Serialize;
 
 use crate::args::{DocumentFormat, Global, StatusArgs};
@@ -82,12 +83,8 @@ fn print(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
         for (count, what, tint) in counts.into_iter().filter(|(count, ..)| *count > 0) {
             line.push(Cell::left(format!("{} {what}", human_count(count)), tint));
         }
-        if root.ignore {
-            line.push(Cell::left("without ignored files", Tint::Faint));
-        }
-        if !root.text {
-            line.push(Cell::left("by its bytes alone", Tint::Faint));
-        }
+        let rules = rules_in_words(&root.rules).into_iter();
+        line.extend(rules.map(|rule| Cell::left(rule, Tint::Faint)));
         lines.push(line);
     }
     ui.lines(&lines, b'\n')?;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use resemble_catalogue::{self as catalogue, CatalogueError};
 use resemble_proto::catalogued;
-use resemble_proto::message::{Answer, WatchOrigin, WatchRow};
+use resemble_proto::message::{Answer, RootRules, WatchOrigin, WatchRow};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::Head;
@@ -23,10 +23,19 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WatchArgs) -> 
             ignore,
             one_file_system,
             no_text,
+            exclude,
+            max_size,
         } => {
             let path = real(dir)?;
             let daemon = backend::daemon(env, global)?;
-            daemon.watch_add(path, *ignore, *one_file_system, !no_text)?;
+            let rules = RootRules {
+                ignore: *ignore,
+                one_file_system: *one_file_system,
+                text: !no_text,
+                exclude: exclude.clone(),
+                max_size: *max_size,
+            };
+            daemon.watch_add(path, rules)?;
         }
         WatchAction::Remove { dir } => {
             // A root that no longer exists can be removed too, by its name alone.
@@ -88,9 +97,7 @@ pub(super) fn kept(env: &Env, global: &Global) -> Vec<WatchRow> {
     let row = |label: String| WatchRow {
         path: catalogued::of_label(&label).into(),
         origin: WatchOrigin::Catalogue,
-        ignore: false,
-        one_file_system: false,
-        text: true,
+        rules: RootRules::default(),
     };
     catalogue::kept(&folder).into_iter().map(row).collect()
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::ui::tests::ui;
 use resemble_core::Relation;
 use resemble_proto::message::{
-    AlertKind, AlertRow, Discount, FiguresTold, FindRow, PairRow, WatchRow,
+    AlertKind, AlertRow, Discount, FiguresTold, FindRow, PairRow, RootRules, WatchRow,
 };
 use resemble_proto::message::{Layer, MeasureUnit, SoftErrorKind, WatchOrigin};
 use resemble_proto::number::Fraction;
@@ -293,11 +293,12 @@ fn alerts_and_roots() {
         "1\t1788266096\tfile\t/a\t/b\tnear\t0.920000\t0.900000\t5000\t1\n"
     );
     let root = WatchRow {
-        text: true,
         path: "/srv".into(),
         origin: WatchOrigin::Kept,
-        ignore: true,
-        one_file_system: false,
+        rules: RootRules {
+            ignore: true,
+            ..RootRules::default()
+        },
     };
     assert_eq!(
         printed(

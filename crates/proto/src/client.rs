@@ -24,8 +24,8 @@ use serde::de::DeserializeOwned;
 use crate::frame::{self, FrameError, LineReader};
 use crate::message::{
     AlertRow, Answer, BadParams, CoverRow, DumpForm, DumpRow, Failure, FailureKind, Header, Hello,
-    MountRow, MountView, Reply, Request, SoftError, StatusAnswer, TemplateRow, WatchRow, Whole,
-    reason,
+    MountRow, MountView, Reply, Request, RootRules, SoftError, StatusAnswer, TemplateRow, WatchRow,
+    Whole, reason,
 };
 use crate::path::PathText;
 use crate::question::Question;
@@ -211,19 +211,8 @@ impl Client {
     }
 
     /// Adds a root.
-    pub fn watch_add(
-        &self,
-        path: PathText,
-        ignore: bool,
-        one_file_system: bool,
-        text: bool,
-    ) -> Result<WatchRow, ClientError> {
-        self.one(&Request::WatchAdd {
-            path,
-            ignore,
-            one_file_system,
-            text,
-        })
+    pub fn watch_add(&self, path: PathText, rules: RootRules) -> Result<WatchRow, ClientError> {
+        self.one(&Request::WatchAdd { path, rules })
     }
 
     /// Imports the catalogue in the file `path` under this label.

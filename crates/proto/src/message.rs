@@ -60,8 +60,8 @@ pub use request::{
     PairsRequest, Request, Scope, StandsAs, Subject, WireBytes, WireRendition,
 };
 pub use status::{
-    AlertKind, AlertRow, Degraded, IndexStatus, MountRow, MountStatus, RootState, RootStatus,
-    StatusAnswer, Unopened, WatchOrigin, WatchRow, WatchStatus,
+    AlertKind, AlertRow, Degraded, IndexStatus, MountRow, MountStatus, RootRules, RootState,
+    RootStatus, StatusAnswer, Unopened, WatchOrigin, WatchRow, WatchStatus,
 };
 pub use templates::{MarkRequest, TemplateRow};
 pub use why::{

@@ -129,9 +129,71 @@ impl<'de> Deserialize<'de> for Fraction {
     }
 }
 
+/// A number of bytes in words: `4096`, `10K` and `10KiB` (1024), `10KB` (1000), up to T; `1.5M`.
+pub fn size(text: &str) -> Result<u64, String> {
+    let wrong = "not a size such as 4096, 10K or 1.5MB";
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let value = decimal(number).ok_or(wrong)?;
+    let unit = unit.to_ascii_lowercase();
+    let (base, prefix) = match unit.strip_suffix("ib") {
+        Some(prefix) if !prefix.is_empty() => (1024u64, prefix),
+        _ => match unit.strip_suffix('b') {
+            Some(prefix) => (1000, prefix),
+            None => (1024, unit.as_str()),
+        },
+    };
+    let power = ["", "k", "m", "g", "t"]
+        .iter()
+        .position(|p| *p == prefix)
+        .ok_or(wrong)?;
+    let bytes = value * base.pow(power as u32) as f64;
+    if bytes > 2f64.powi(53) {
+        return Err("more than any file can have".to_owned());
+    }
+    Ok(bytes.round() as u64)
+}
+
+/// Digits with at most one point among them; no sign, no exponent, no `inf`.
+pub fn decimal(text: &str) -> Option<f64> {
+    let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    if plain && text.bytes().any(|b| b.is_ascii_digit()) {
+        text.parse().ok()
+    } else {
+        None
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes() {
+        let cases = [
+            ("0", 0),
+            ("4096", 4096),
+            ("100B", 100),
+            ("10K", 10_240),
+            ("10k", 10_240),
+            ("10KiB", 10_240),
+            ("10KB", 10_000),
+            ("1.5M", 1_572_864),
+            ("2g", 2 << 30),
+            ("1T", 1 << 40),
+            ("1tb", 1_000_000_000_000),
+        ];
+        for (text, bytes) in cases {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
+        for text in [
+            "", "K", "-1", "1X", "1 K", "1iB", "99999T", "1.2.3", "1KK", "0x10",
+        ] {
+            assert!(size(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn six_decimals_always() {

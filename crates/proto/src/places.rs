@@ -22,6 +22,8 @@ pub struct Env {
     pub xdg_runtime_dir: Option<PathBuf>,
     /// `XDG_CACHE_HOME`.
     pub xdg_cache_home: Option<PathBuf>,
+    /// `XDG_CONFIG_HOME`.
+    pub xdg_config_home: Option<PathBuf>,
     /// `TMPDIR`.
     pub tmpdir: Option<PathBuf>,
     /// `RESEMBLE_SOCKET`.
@@ -49,6 +51,7 @@ impl Env {
             xdg_state_home: absolute("XDG_STATE_HOME"),
             xdg_runtime_dir: absolute("XDG_RUNTIME_DIR"),
             xdg_cache_home: absolute("XDG_CACHE_HOME"),
+            xdg_config_home: absolute("XDG_CONFIG_HOME"),
             tmpdir: absolute("TMPDIR"),
             resemble_socket: path("RESEMBLE_SOCKET"),
             resemble_state: path("RESEMBLE_STATE"),
@@ -173,6 +176,16 @@ pub fn cache_dir(env: &Env) -> Result<PathBuf, PlaceError> {
     base(env.xdg_cache_home.as_deref(), env.home.as_deref(), ".cache").ok_or(PlaceError::Nowhere {
         what: "the cache",
         variable: "XDG_CACHE_HOME",
+    })
+}
+
+/// The folder of configuration files: `$XDG_CONFIG_HOME/resemble`, or `~/.config/resemble` without
+/// the variable.
+pub fn config_dir(env: &Env) -> Result<PathBuf, PlaceError> {
+    let config = env.xdg_config_home.as_deref();
+    base(config, env.home.as_deref(), ".config").ok_or(PlaceError::Nowhere {
+        what: "the configuration",
+        variable: "XDG_CONFIG_HOME",
     })
 }
 

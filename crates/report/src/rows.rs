@@ -12,14 +12,16 @@ use std::io::{self, Write};
 
 use resemble_core::Relation;
 use resemble_proto::message::{
-    AlertKind, AlertRow, Differs, Discount, FindRow, OrderRow, PairRow, SoftError, WatchRow,
+    AlertKind, AlertRow, Differs, Discount, FindRow, OrderRow, PairRow, RootRules, SoftError,
+    WatchRow,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::report::{Head, json_line, write_error_line};
 use serde::Serialize;
 
-use crate::human::utc;
+use crate::human::{human_size, utc};
 use crate::lines::{Cell, TextStyle, TextWriter, Tint};
+use crate::quote::harmless;
 use crate::table::{Field, Style, write_row};
 
 pub use fold::FoldRow;
@@ -347,13 +349,36 @@ impl Row for OrderRow {
     }
 }
 
+/// What of a root is not looked at, in a few words each.
+pub fn rules_in_words(rules: &RootRules) -> Vec<String> {
+    let mut words = Vec::new();
+    if rules.ignore {
+        words.push("without ignored files".to_owned());
+    }
+    if !rules.exclude.is_empty() {
+        let patterns = rules.exclude.iter().map(|pattern| harmless(pattern));
+        let patterns: Vec<_> = patterns.collect();
+        words.push(format!("without {}", patterns.join(", ")));
+    }
+    if let Some(most) = rules.max_size {
+        words.push(format!("files up to {}", human_size(most)));
+    }
+    if rules.one_file_system {
+        words.push("one file system".to_owned());
+    }
+    if !rules.text {
+        words.push("by its bytes alone".to_owned());
+    }
+    words
+}
+
 impl Row for WatchRow {
     columns! { row;
         "path": Field::Name(row.path.as_bytes()),
         "origin": Field::Word(row.origin.word()),
-        "ignore": yes(row.ignore),
-        "one_file_system": yes(row.one_file_system),
-        "text": yes(row.text),
+        "ignore": yes(row.rules.ignore),
+        "one_file_system": yes(row.rules.one_file_system),
+        "text": yes(row.rules.text),
     }
 
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
@@ -361,15 +386,8 @@ impl Row for WatchRow {
         if style.verbose {
             cells.push(Cell::left(self.origin.word(), Tint::Faint));
         }
-        if self.ignore {
-            cells.push(Cell::left("without ignored files", Tint::Faint));
-        }
-        if self.one_file_system {
-            cells.push(Cell::left("one file system", Tint::Faint));
-        }
-        if !self.text {
-            cells.push(Cell::left("by its bytes alone", Tint::Faint));
-        }
+        let rules = rules_in_words(&self.rules).into_iter();
+        cells.extend(rules.map(|rule| Cell::left(rule, Tint::Faint)));
         cells
     }
 }

@@ -53,7 +53,7 @@ use self::grown::Grown;
 use crate::parts::{DigestedParts, HEAD, PartReader};
 use crate::walk::{self, Anchor, Kind, OpenDir, Stat};
 
-pub(crate) use self::grown::KnownEnds;
+pub(crate) use self::grown::{KnownEnds, LARGE};
 
 pub use self::at::{data_at, fill, read_fully_at, read_prefix};
 

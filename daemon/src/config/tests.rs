@@ -204,6 +204,83 @@ fn a_root_is_known_by_its_real_path() {
 }
 
 #[test]
+fn a_root_may_leave_out_names_and_large_files() {
+    let place = Place::new();
+    let text = "exclude = [\"node_modules\"]\nmax-size = \"1.5G\"\n\
+                [[root]]\npath = \"docs\"\nexclude = [\"*.iso\"]\nmax_size = 1000\n\
+                [[root]]\npath = \"~/tree\"\n";
+    let config = place.load_file(text, &["@mail"]).unwrap();
+    let rules = |at: usize| {
+        let root = &config.roots[at];
+        (root.exclude.join(" "), root.max_size.map(|size| size.0))
+    };
+    let of_all = ("node_modules".to_owned(), Some(3 << 29));
+    assert_eq!(rules(0), ("*.iso".to_owned(), Some(1000)));
+    assert_eq!((rules(1), rules(2)), (of_all.clone(), of_all));
+    let config = place.load(&[
+        "--exclude",
+        "a",
+        "--exclude",
+        "b",
+        "--max-size",
+        "10K",
+        "@docs",
+    ]);
+    let root = &config.unwrap().roots[0];
+    assert_eq!(
+        (root.exclude.join(" "), root.max_size),
+        ("a b".to_owned(), Some(ByteLen(10_240)))
+    );
+    for (text, part) in [
+        ("exclude = [\"[a\"]", "cannot be understood"),
+        ("exclude = [\"\"]", "is empty"),
+        ("max-size = \"large\"", "line 1"),
+    ] {
+        let error = place.load_file(text, &[]).unwrap_err().to_string();
+        assert!(error.contains(part) && !error.contains('\n'), "{error}");
+    }
+}
+
+#[test]
+fn the_file_to_start_with_is_one_that_can_be_read() {
+    let mut place = Place::new();
+    place.env.xdg_config_home = Some(place.path("home/settings"));
+    let args = |roots: &[&str]| {
+        let roots = roots.iter().map(|name| place.path(name).into_os_string());
+        let options = ["resembled", "--write-config"].map(Into::into);
+        Args::parse_from(options.into_iter().chain(roots))
+    };
+    let path = write_starter(&args(&["docs", "mail"]), &place.env).unwrap();
+    assert_eq!(path, place.path("home/settings/resemble/resembled.toml"));
+    let config = place.load(&["--config", path.to_str().unwrap()]).unwrap();
+    let paths: Vec<_> = config.roots.iter().map(|root| root.path.clone()).collect();
+    assert_eq!(paths, [place.path("docs"), place.path("mail")]);
+    for name in ["node_modules", "target", "**/.git/objects", ".cache"] {
+        assert!(
+            config.roots[0]
+                .exclude
+                .iter()
+                .any(|pattern| pattern == name)
+        );
+    }
+    // What somebody wrote stays.
+    let again = write_starter(&args(&[]), &place.env)
+        .unwrap_err()
+        .to_string();
+    assert!(again.contains("exists"), "{again}");
+    fs::remove_file(&path).unwrap();
+    write_starter(&args(&[]), &place.env).unwrap();
+    assert!(
+        place
+            .load(&["--config", path.to_str().unwrap()])
+            .unwrap()
+            .roots
+            .is_empty()
+    );
+    assert!(write_starter(&args(&["none"]), &place.env).is_err());
+}
+
+#[test]
 fn the_command_line_is_sound() {
     use clap::CommandFactory;
     Args::command().debug_assert();

@@ -8,8 +8,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use resemble_core::ByteLen;
 use resemble_index::{ApplyError, Snapshot};
-use resemble_proto::message::WatchOrigin;
+use resemble_proto::message::{RootRules, WatchOrigin};
 use resemble_proto::path::PathText;
 use resemble_scan::ingest::{Cause, RootOptions, Target};
 use serde::{Deserialize, Serialize};
@@ -20,15 +21,10 @@ use crate::state::{Root, Shared};
 const RECORD: &str = "daemon/roots";
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[allow(clippy::struct_excessive_bools)] // a record: each says one thing of a root
 struct KeptRoot {
     path: PathText,
-    #[serde(default)]
-    ignore: bool,
-    #[serde(default)]
-    one_file_system: bool,
-    #[serde(default = "yes")]
-    text: bool,
+    #[serde(flatten)]
+    rules: RootRules,
     /// Asked for by `watch add`.
     #[serde(default)]
     kept: bool,
@@ -40,9 +36,27 @@ struct KeptRoot {
     removed: bool,
 }
 
-/// The value of a field that a record of an earlier version lacks.
-const fn yes() -> bool {
-    true
+/// What of a root is looked at, as the protocol says it.
+pub(crate) fn rules_of(root: &RootOptions) -> RootRules {
+    RootRules {
+        ignore: root.ignore,
+        one_file_system: root.one_file_system,
+        text: root.text,
+        exclude: root.exclude.clone(),
+        max_size: root.max_size.map(|size| size.0),
+    }
+}
+
+/// A root with these rules.
+pub(crate) fn root_with(path: PathBuf, rules: RootRules) -> RootOptions {
+    RootOptions {
+        path,
+        ignore: rules.ignore,
+        one_file_system: rules.one_file_system,
+        text: rules.text,
+        exclude: rules.exclude,
+        max_size: rules.max_size.map(ByteLen),
+    }
 }
 
 fn read(snapshot: &Snapshot) -> Vec<KeptRoot> {
@@ -71,12 +85,7 @@ pub(crate) fn kept(snapshot: &Snapshot) -> Vec<RootOptions> {
     read(snapshot)
         .into_iter()
         .filter(|root| root.kept && !root.removed)
-        .map(|root| RootOptions {
-            path: root.path.into(),
-            ignore: root.ignore,
-            one_file_system: root.one_file_system,
-            text: root.text,
-        })
+        .map(|root| root_with(root.path.into(), root.rules))
         .collect()
 }
 
@@ -141,9 +150,7 @@ pub(super) fn keep(
         .iter()
         .map(|root| KeptRoot {
             path: root.options.path.as_path().into(),
-            ignore: root.options.ignore,
-            one_file_system: root.options.one_file_system,
-            text: root.options.text,
+            rules: rules_of(&root.options),
             kept: root.origin == WatchOrigin::Kept,
             complete: complete.contains(&root.options.path),
             removed: false,
@@ -153,7 +160,6 @@ pub(super) fn keep(
     let removed = removed.iter().filter(|path| !is_root(path));
     list.extend(removed.map(|path| KeptRoot {
         path: path.as_path().into(),
-        text: true,
         removed: true,
         ..KeptRoot::default()
     }));

@@ -23,14 +23,7 @@ impl Indexer {
             let identity = look(&root).map(|(_, identity)| identity);
             // In a first scan everything is new and nothing is news.
             let news = self.complete.contains(&root);
-            // Of what was assumed before a restart nothing else is known.
-            let target = Target::Path {
-                path: root.clone(),
-                scope: Scope::Subtree,
-                cause: Cause::Unknown,
-                read_now: true,
-            };
-            let Some(report) = self.reconcile(&[target], news) else {
+            let Some(report) = self.reconcile(&[Target::subtree(root.clone())], news) else {
                 return false;
             };
             self.shared.set_scanning(0);

@@ -14,7 +14,6 @@ use resemble_proto::frame::{self, LineBuffer, MAX_ANSWER, encode};
 use resemble_proto::message::{
     AlertRow, Answer, End, Failure, FailureKind, Header, Hello, Reply, Request,
 };
-use resemble_scan::ingest::RootOptions;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -26,6 +25,7 @@ use super::context::Context;
 use super::out::{channel, failed_line};
 use super::{Limits, handlers, question};
 use crate::indexer::Command;
+use crate::indexer::roots::root_with;
 
 /// Tells a client that there are too many connections.
 pub(super) async fn turn_away(mut stream: UnixStream, limits: Limits) {
@@ -115,19 +115,9 @@ impl Connection {
                 self.order(&context, Command::Sync, limit).await?;
                 self.done().await
             }
-            Request::WatchAdd {
-                path,
-                ignore,
-                one_file_system,
-                text,
-            } => {
-                let rules = RootOptions {
-                    path: path.into(),
-                    ignore,
-                    one_file_system,
-                    text,
-                };
-                let root = aside(&context, |context| handlers::new_root(context, rules)).await?;
+            Request::WatchAdd { path, rules } => {
+                let root = root_with(path.into(), rules);
+                let root = aside(&context, |context| handlers::new_root(context, root)).await?;
                 let row = handlers::watch_row(&root);
                 self.order(&context, |reply| Command::AddRoot(root, reply), None)
                     .await?;

@@ -18,6 +18,7 @@ use super::context::Context;
 use super::out::{ClientGone, Out};
 use super::status;
 use crate::config::{checked_root, not_nested};
+use crate::indexer::roots::rules_of;
 use crate::neighbours::IndexNeighbours;
 use crate::overlays::Mount;
 use crate::state::Root;
@@ -142,9 +143,7 @@ pub(super) fn watch_row(root: &RootOptions) -> WatchRow {
     WatchRow {
         path: root.path.as_path().into(),
         origin: WatchOrigin::Kept,
-        ignore: root.ignore,
-        one_file_system: root.one_file_system,
-        text: root.text,
+        rules: rules_of(root),
     }
 }
 

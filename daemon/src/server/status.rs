@@ -17,6 +17,7 @@ use resemble_query::renditions;
 use resemble_scan::ingest::RootOptions;
 
 use super::context::Context;
+use crate::indexer::roots::rules_of;
 use crate::state::{NoSnapshot, Root};
 
 /// What is counted of a root.
@@ -70,8 +71,7 @@ pub(super) fn status(context: &Context) -> StatusAnswer {
             skipped: figures.skipped,
             unreadable: figures.unreadable,
             hidden: figures.hidden,
-            ignore: root.options.ignore,
-            text: root.options.text,
+            rules: rules_of(&root.options),
             unopened: figures.unopened,
         })
         .collect();

@@ -12,7 +12,7 @@ use resemble_core::Params;
 use resemble_fs::Show;
 use resemble_index::Index;
 use resemble_proto::client::{Client, ClientError, Timeouts};
-use resemble_proto::message::{FailureKind, RootState, StatusAnswer, WatchOrigin};
+use resemble_proto::message::{FailureKind, RootRules, RootState, StatusAnswer, WatchOrigin};
 use resemble_scan::ingest::{Ingest, IngestOptions, RootOptions, Target, Unobserved};
 use resemble_testutil::{PATIENCE, hung, in_a_process_of_its_own, prose};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -368,7 +368,7 @@ fn what_is_not_watched_is_said_to_be_so() {
         let failed = running
             .client()
             .unwrap()
-            .watch_add(path.into(), false, false, true)
+            .watch_add(path.into(), RootRules::default())
             .unwrap_err();
         assert!(
             matches!(failed, ClientError::Failed(failure) if failure.kind == FailureKind::Refused)

@@ -3,8 +3,8 @@
 use super::*;
 use crate::message::{
     CatalogueForm, DumpForm, FindOptions, FindRequest, IndexStatus, MarkRequest, MeasureUnit,
-    MountView, PairScore, PairsRequest, Request, RootState, RootStatus, Scope, StatusAnswer,
-    Subject, TemplateRow, WatchStatus,
+    MountView, PairScore, PairsRequest, Request, RootRules, RootState, RootStatus, Scope,
+    StatusAnswer, Subject, TemplateRow, WatchStatus,
 };
 
 fn json<T: Serialize>(value: &T) -> String {
@@ -249,10 +249,13 @@ fn a_request_survives_the_wire() {
             paths: vec!["/a".into()],
         },
         Request::WatchAdd {
-            text: true,
             path: "/a".into(),
-            ignore: true,
-            one_file_system: false,
+            rules: RootRules {
+                ignore: true,
+                exclude: vec!["target".to_owned()],
+                max_size: Some(1 << 30),
+                ..RootRules::default()
+            },
         },
         Request::Dump { roots: vec![] },
         Request::DumpAs {
@@ -319,7 +322,6 @@ fn an_answer_is_these_lines() {
 #[test]
 fn live_means_all_roots_and_nothing_degraded() {
     let root = |state| RootStatus {
-        text: true,
         unopened: 0,
         path: "/r".into(),
         files: 1,
@@ -329,7 +331,7 @@ fn live_means_all_roots_and_nothing_degraded() {
         skipped: 0,
         unreadable: 0,
         hidden: 0,
-        ignore: false,
+        rules: RootRules::default(),
     };
     let status = |state| StatusAnswer {
         unopened: Vec::new(),

@@ -8,7 +8,7 @@ use strum::IntoStaticStr;
 
 use crate::message::{
     CompareRequest, CoveredRequest, DirsRequest, GroupsRequest, HoldersRequest, MarkRequest,
-    WireDigest,
+    RootRules, WireDigest,
 };
 use crate::number::Fraction;
 use crate::path::PathText;
@@ -70,15 +70,9 @@ pub enum Request {
     WatchAdd {
         /// The directory, absolute.
         path: PathText,
-        /// Honour ignore files and skip `.git`.
-        #[serde(default)]
-        ignore: bool,
-        /// Do not enter other file systems below.
-        #[serde(default)]
-        one_file_system: bool,
-        /// Take documents and archives apart.
-        #[serde(default = "yes")]
-        text: bool,
+        /// What of it is looked at, and how.
+        #[serde(flatten)]
+        rules: RootRules,
     },
     /// Imports a catalogue in the place of any with the same label. One row:
     /// [`crate::message::WatchRow`].

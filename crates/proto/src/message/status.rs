@@ -69,6 +69,38 @@ impl StatusAnswer {
     }
 }
 
+/// What of a root is looked at, and how.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct RootRules {
+    /// Whether ignore files are honoured and `.git` is skipped.
+    #[serde(default)]
+    pub ignore: bool,
+    /// Whether other file systems below it are left out.
+    #[serde(default)]
+    pub one_file_system: bool,
+    /// Whether documents and archives are looked into.
+    #[serde(default = "crate::message::request::yes")]
+    pub text: bool,
+    /// Names that are left out, with all below: patterns as in ignore files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude: Vec<String>,
+    /// Bytes; larger files are known by their names alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_size: Option<u64>,
+}
+
+impl Default for RootRules {
+    fn default() -> Self {
+        Self {
+            ignore: false,
+            one_file_system: false,
+            text: true,
+            exclude: Vec::new(),
+            max_size: None,
+        }
+    }
+}
+
 /// The state of one root.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RootStatus {
@@ -90,12 +122,9 @@ pub struct RootStatus {
     /// Real entries called `.similar`, which the overlay hides.
     #[serde(default)]
     pub hidden: u64,
-    /// Whether ignore files are honoured and `.git` is skipped.
-    #[serde(default)]
-    pub ignore: bool,
-    /// Whether documents and archives are looked into.
-    #[serde(default = "crate::message::request::yes")]
-    pub text: bool,
+    /// What of it is looked at, and how.
+    #[serde(flatten)]
+    pub rules: RootRules,
     /// Documents and archives of which something could not be looked into.
     #[serde(default)]
     pub unopened: u64,
@@ -232,15 +261,9 @@ pub struct WatchRow {
     pub path: PathText,
     /// Where it comes from.
     pub origin: WatchOrigin,
-    /// Whether ignore files are honoured and `.git` is skipped.
-    #[serde(default)]
-    pub ignore: bool,
-    /// Whether other file systems below it are left out.
-    #[serde(default)]
-    pub one_file_system: bool,
-    /// Whether documents and archives are looked into.
-    #[serde(default = "crate::message::request::yes")]
-    pub text: bool,
+    /// What of it is looked at, and how.
+    #[serde(flatten)]
+    pub rules: RootRules,
 }
 
 /// Where a root comes from.

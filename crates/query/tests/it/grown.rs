@@ -3,9 +3,10 @@
 use std::fs::{self, File};
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::FileExt as _;
+use std::sync::Arc;
 
 use proptest::prelude::*;
-use resemble_scan::ingest::{Cause, Target, Unobserved};
+use resemble_scan::ingest::{Cause, Ingest, Target, Unobserved};
 use resemble_testutil::prose::prose;
 use resemble_testutil::random::{Random, noise};
 
@@ -98,6 +99,26 @@ fn a_change_hidden_behind_an_append_is_found() {
 }
 
 #[test]
+fn what_was_assumed_before_a_restart_is_verified() {
+    let mut scene = scene_of(noise(1, 9 * MIB));
+    let file = File::options().write(true).open(scene.path("log"));
+    let file = file.expect("a file");
+    file.write_all_at(b"changed", 5 * MIB as u64)
+        .expect("written");
+    append(&scene, "log", b"one more line\n");
+    scene.look(&[changed(&scene, "log")]);
+    let index = Arc::clone(&scene.index);
+    scene.ingest = Ingest::new(index, scene.ingest.options().clone());
+    let report = scene.scan();
+    assert_eq!((report.progress.files_read, scene.ingest.assumed()), (0, 1));
+    scene.ingest.verify(&mut Unobserved).expect("verified");
+    scene.assert_as_fresh("verified");
+    // Once is enough, though the file is still young.
+    scene.scan();
+    assert_eq!(scene.ingest.assumed(), 0);
+}
+
+#[test]
 fn a_renamed_file_is_still_verified() {
     let mut scene = scene_of(noise(1, 9 * MIB));
     append(&scene, "log", b"one more line\n");
@@ -166,11 +187,11 @@ proptest! {
         for _ in 0..8 {
             let path = scene.path("log");
             let mut file = File::options().read(true).write(true).open(path).expect("a file");
-            for _ in 0..1 + random.draw() % 3 {
+            for _ in 0..=random.draw() % 3 {
                 change(&mut file, &mut random);
             }
             scene.look(&[changed(&scene, "log")]);
-            if random.draw() % 2 == 0 {
+            if random.draw().is_multiple_of(2) {
                 scene.ingest.verify(&mut Unobserved).expect("verified");
                 scene.assert_as_fresh("verified");
             }

@@ -1,6 +1,7 @@
 //! Reconciling real trees: what is read, what is kept, what is left out.
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -167,6 +168,98 @@ fn ignore_rules_leave_out_what_they_name_and_git() {
     };
     assert!(there("a.c") && there("sub/keep.o") && there(".gitignore"));
     assert!(!there("a.o") && !there("build/x") && !there(".git/config"));
+}
+
+#[test]
+fn what_the_patterns_of_a_root_name_is_left_out_with_all_below() {
+    let mut scene = Scene::with(|mut options| {
+        options.roots[0].exclude = ["target", "*.iso", "/top", "**/.git/objects"]
+            .map(str::to_owned)
+            .to_vec();
+        options
+    });
+    for name in [
+        "a.c",
+        "a.iso",
+        "sub/b.iso",
+        "target/x/y",
+        "sub/target/x",
+        "top/x",
+        "sub/top/x",
+        "repo/.git/objects/ab/cd",
+        "repo/.git/config",
+    ] {
+        scene.write(name, text(1, 2000));
+    }
+    scene.scan();
+    let known = |scene: &Scene| -> Vec<String> {
+        let mut names = Vec::new();
+        let snapshot = scene.index.snapshot().expect("a snapshot");
+        let root = scene.root();
+        let walked = snapshot.walk(&root, &mut |path, entry| {
+            if matches!(entry, Entry::File(_)) {
+                let below = path.strip_prefix(&root).expect("below the root");
+                names.push(below.to_string_lossy().into_owned());
+            }
+            ControlFlow::Continue(())
+        });
+        walked.expect("walked");
+        names.sort();
+        names
+    };
+    let left = ["a.c", "repo/.git/config", "sub/top/x"];
+    assert_eq!(known(&scene), left);
+    // A single path that somebody heard of, and one that moved there.
+    let target = Target::entry(scene.path("sub/target/x"), Cause::Modified);
+    scene.look(&[target]);
+    assert_eq!(known(&scene), left);
+    fs::rename(scene.path("a.c"), scene.path("target/a.c")).expect("renamed");
+    let moved = Target::Renamed {
+        from: scene.path("a.c"),
+        to: scene.path("target/a.c"),
+        modified: false,
+    };
+    scene.look(&[moved]);
+    assert_eq!(known(&scene), left[1..]);
+    scene.assert_as_fresh("left out");
+    // Other patterns count from the next look on.
+    let mut roots = scene.ingest.options().roots.clone();
+    roots[0].exclude = vec!["repo".to_owned()];
+    scene.ingest.set_roots(roots);
+    scene.scan();
+    assert_eq!(known(&scene).len(), 7);
+    scene.assert_as_fresh("other patterns");
+}
+
+#[test]
+fn a_file_that_is_too_large_for_its_root_is_known_by_its_name_alone() {
+    let mut scene = Scene::with(|mut options| {
+        options.roots[0].max_size = Some(ByteLen(10_000));
+        options
+    });
+    scene.write("small", text(1, 10_000));
+    scene.write("large", text(2, 10_001));
+    let report = scene.scan();
+    assert_eq!(
+        (report.progress.files_read, scene.totals().contents),
+        (1, 1)
+    );
+    let skipped = |scene: &Scene, name: &str| matches!(scene.state(name), Some(FileState::Skipped(why)) if why.contains("10000"));
+    assert!(skipped(&scene, "large") && !skipped(&scene, "small"));
+    assert_eq!(scene.scan().changes, 0, "nothing is news");
+    // What grows over the bound loses its content, what shrinks below it gets one.
+    scene.write("small", text(1, 20_000));
+    scene.write("large", text(2, 5000));
+    scene.scan();
+    assert!(!skipped(&scene, "large") && skipped(&scene, "small"));
+    scene.assert_as_fresh("grown and cut");
+    // Without a bound both are read.
+    let mut roots = scene.ingest.options().roots.clone();
+    roots[0].max_size = None;
+    scene.ingest.set_roots(roots);
+    scene.scan();
+    assert_eq!(scene.totals().contents, 2);
+    scene.assert_as_fresh("without a bound");
 }
 
 #[test]

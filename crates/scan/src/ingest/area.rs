@@ -9,6 +9,7 @@ use resemble_mounts::MountTable;
 use rustix::io::Errno;
 
 use crate::fsid::{FsIds, is_under_any};
+use crate::ingest::rules::Excluded;
 use crate::ingest::target::{RootOptions, root_of};
 use crate::walk::{Anchor, Kind};
 
@@ -20,6 +21,8 @@ pub(super) struct Area {
     mounts: MountTable,
     /// The anchor of each root; `None` if it is unavailable.
     anchors: HashMap<PathBuf, Option<Arc<Anchor>>>,
+    /// What the patterns of each root leave out.
+    excluded: HashMap<PathBuf, Arc<Excluded>>,
     pub(super) fs: FsIds,
 }
 
@@ -31,6 +34,7 @@ impl Area {
             exclude,
             mounts,
             anchors: HashMap::new(),
+            excluded: HashMap::new(),
             fs: FsIds::default(),
         }
     }
@@ -66,6 +70,17 @@ impl Area {
         };
         self.anchors.insert(root.to_owned(), anchor);
         result
+    }
+
+    /// What the patterns of a root leave out.
+    pub(super) fn excluded(&mut self, root: &RootOptions) -> Arc<Excluded> {
+        if let Some(excluded) = self.excluded.get(&root.path) {
+            return Arc::clone(excluded);
+        }
+        let excluded = Arc::new(Excluded::of(root));
+        self.excluded
+            .insert(root.path.clone(), Arc::clone(&excluded));
+        excluded
     }
 
     /// Whether the root was asked for before.

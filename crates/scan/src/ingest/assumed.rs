@@ -1,28 +1,38 @@
 //! Files whose beginning was taken for what it was: see [`crate::read`], number 8.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use resemble_index::{FileStat, FileState, FsId, ReadError, Snapshot};
 
 use super::target::{Cause, Scope, Target};
+use crate::read::LARGE;
 
-/// The files of which something is assumed, wherever they lie by now.
+/// The large files that are unsettled, wherever they lie by now, and whether something of them is
+/// assumed.
 #[derive(Debug, Default)]
-pub(super) struct Assumed(BTreeSet<(FsId, u64)>);
+pub(super) struct Assumed(BTreeMap<(FsId, u64), bool>);
 
 impl Assumed {
-    /// How many there are.
+    /// How many files there are of which something is assumed.
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.0.values().filter(|&&is_assumed| is_assumed).count()
     }
 
-    /// Takes note of what a reading of a file was: whether it assumed anything.
-    pub(super) fn note(&mut self, stat: &FileStat, is_assumed: bool) {
-        let file = (stat.fs.clone(), stat.ino);
-        if is_assumed {
-            self.0.insert(file);
-        } else if !self.0.is_empty() {
-            self.0.remove(&file);
+    /// Takes note of what a reading of a file was: `None`: it is settled, or has no content.
+    pub(super) fn note(&mut self, stat: &FileStat, is_assumed: Option<bool>) {
+        match is_assumed.filter(|_| stat.size >= LARGE) {
+            Some(is_assumed) => drop(self.0.insert((stat.fs.clone(), stat.ino), is_assumed)),
+            None if self.0.is_empty() => {}
+            None => drop(self.0.remove(&(stat.fs.clone(), stat.ino))),
+        }
+    }
+
+    /// A file was met that is unsettled and as it was. If somebody else read it, before a restart,
+    /// what that one assumed is not known.
+    pub(super) fn meet(&mut self, stat: &FileStat) {
+        if stat.size >= LARGE {
+            let file = (stat.fs.clone(), stat.ino);
+            self.0.entry(file).or_insert(true);
         }
     }
 
@@ -31,7 +41,8 @@ impl Assumed {
     pub(super) fn targets(&mut self, snapshot: &Snapshot) -> Result<Vec<Target>, ReadError> {
         let mut targets = Vec::new();
         let mut gone = Vec::new();
-        for file in &self.0 {
+        let assumed = self.0.iter().filter(|(_, is_assumed)| **is_assumed);
+        for (file, _) in assumed {
             let id = snapshot.file_by_inode(&file.0, file.1)?;
             let row = id.map(|id| snapshot.file(id)).transpose()?.flatten();
             let row = row.filter(|row| matches!(row.state, FileState::Unsettled(_)));

@@ -107,7 +107,8 @@ pub struct Report {
     pub errors: Vec<SoftError>,
     /// All of them.
     pub error_count: u64,
-    /// Names left out by ignore rules (what lies below an ignored directory is not counted).
+    /// Names left out by ignore rules and patterns (what lies below such a directory is not
+    /// counted).
     pub ignored: u64,
     /// Directories not entered because of what is mounted there.
     pub mounts_skipped: Vec<PathBuf>,

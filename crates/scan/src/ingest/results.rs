@@ -92,7 +92,7 @@ impl Run<'_> {
         stat: FileStat,
         errno: i32,
     ) -> Result<(), IngestError> {
-        self.assumed.note(&stat, false);
+        self.assumed.note(&stat, None);
         let state = NewState::Unreadable(errno);
         let same = self
             .snapshot
@@ -129,7 +129,8 @@ impl Run<'_> {
         } = job;
         let settled = self.is_settled(&path, read, second_look);
         let stat = read.stat.row(fs);
-        self.assumed.note(&stat, read.assumed.0 > 0);
+        let is_assumed = (!settled).then_some(read.assumed.0 > 0);
+        self.assumed.note(&stat, is_assumed);
         let look = self.look_of(&path, read, &content)?;
         if let ContentRef::Known(id) = content {
             let state = if settled {

@@ -17,6 +17,7 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use rustix::io::Errno;
 
+use crate::ingest::target::RootOptions;
 use crate::read::{ReadFailure, open_regular, read_prefix};
 use crate::walk::{Anchor, Kind};
 
@@ -73,6 +74,40 @@ impl Rules {
         };
         let found = first(|rules| &rules.plain).or_else(|| first(|rules| &rules.git));
         matches!(found, Some(Match::Ignore(_)))
+    }
+}
+
+/// What the patterns of a root leave out.
+#[derive(Debug)]
+pub(super) struct Excluded(Option<Gitignore>);
+
+impl Excluded {
+    /// By the patterns of this root.
+    pub(super) fn of(root: &RootOptions) -> Self {
+        if root.exclude.is_empty() {
+            return Self(None);
+        }
+        let mut builder = GitignoreBuilder::new(&root.path);
+        for pattern in &root.exclude {
+            // Whoever takes patterns from somebody has checked them.
+            builder.add_line(None, pattern).ok();
+        }
+        Self(builder.build().ok())
+    }
+
+    /// Whether an entry of a directory that is not left out is.
+    pub(super) fn has(&self, path: &Path, is_dir: bool) -> bool {
+        let matched = |patterns: &Gitignore| patterns.matched(path, is_dir).is_ignore();
+        self.0.as_ref().is_some_and(matched)
+    }
+
+    /// Whether a path below the root, or a directory above it, is left out.
+    pub(super) fn holds(&self, path: &Path, is_dir: bool) -> bool {
+        let matched = |patterns: &Gitignore| {
+            let matched = patterns.matched_path_or_any_parents(path, is_dir);
+            matched.is_ignore()
+        };
+        self.0.as_ref().is_some_and(matched)
     }
 }
 

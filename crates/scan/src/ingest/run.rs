@@ -17,7 +17,7 @@ use super::pool::{Job, Pool};
 use super::report::{Committed, IngestError, Observer, Report};
 use super::target::{Cause, IngestOptions, RootOptions, Scope, Target};
 use super::visit::Visit;
-use crate::ingest::rules::Rules;
+use crate::ingest::rules::{Excluded, Rules};
 use crate::read::FileRead;
 use crate::walk::{Anchor, Kind, means_absent, means_denied};
 
@@ -47,6 +47,7 @@ pub(super) enum Why {
 pub(super) struct Place {
     pub(super) root: Arc<RootOptions>,
     pub(super) anchor: Arc<Anchor>,
+    pub(super) excluded: Arc<Excluded>,
 }
 
 pub(super) struct Run<'a> {
@@ -295,6 +296,7 @@ impl<'a> Run<'a> {
                 Ok(None)
             }
             Ok(anchor) => Ok(anchor.map(|anchor| Place {
+                excluded: self.area.excluded(&root),
                 root: Arc::new(root),
                 anchor,
             })),
@@ -369,12 +371,17 @@ impl<'a> Run<'a> {
                 return Ok(());
             }
         };
+        let is_dir = stat.kind == Kind::Dir;
+        if path != place.root.path && place.excluded.holds(path, is_dir) {
+            self.report.ignored += 1;
+            return self.remove(path, Why::LeftOut);
+        }
         let mut rules = None;
         if place.root.ignore && path != place.root.path {
             let Some(above) = rules_above(&place, path) else {
                 return self.remove(path, Why::LeftOut);
             };
-            if Rules::ignore(above.as_ref(), path, stat.kind == Kind::Dir) {
+            if Rules::ignore(above.as_ref(), path, is_dir) {
                 self.report.ignored += 1;
                 return self.remove(path, Why::LeftOut);
             }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use resemble_core::StopFlag;
+use resemble_core::{ByteLen, StopFlag};
 
 use crate::parts::PartReader;
 
@@ -93,6 +93,11 @@ pub struct RootOptions {
     pub one_file_system: bool,
     /// Take documents and archives apart, if [`IngestOptions::part_reader`] says by what.
     pub text: bool,
+    /// Names that are left out, with all below: patterns as in ignore files, which begin at the
+    /// root. What is no pattern leaves nothing out.
+    pub exclude: Vec<String>,
+    /// Larger files are known by their names alone.
+    pub max_size: Option<ByteLen>,
 }
 
 impl RootOptions {
@@ -103,6 +108,8 @@ impl RootOptions {
             ignore: false,
             one_file_system: false,
             text: false,
+            exclude: Vec::new(),
+            max_size: None,
         }
     }
 }

@@ -7,8 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use resemble_core::ContentId;
-use resemble_index::{Change, Entry, FileRow, FileState, Look};
+use resemble_core::{ByteLen, ContentId};
+use resemble_index::{Change, Entry, FileRow, FileStat, FileState, Look, NewState};
 use resemble_mounts::{FsClass, class_of};
 
 use super::batch::Link;
@@ -152,10 +152,12 @@ impl Run<'_> {
         } else {
             None
         };
-        let found: Vec<Found> = if ignores {
+        let found: Vec<Found> = if ignores || !place.root.exclude.is_empty() {
             let keep = |found: &Found| {
                 let is_dir = found.stat.is_ok_and(|stat| stat.kind == Kind::Dir);
-                !Rules::ignore(rules.as_ref(), &visit.path.join(&found.name), is_dir)
+                let path = visit.path.join(&found.name);
+                let is_ignored = ignores && Rules::ignore(rules.as_ref(), &path, is_dir);
+                !is_ignored && !place.excluded.has(&path, is_dir)
             };
             let all = found.len();
             let kept: Vec<Found> = found.into_iter().filter(keep).collect();
@@ -320,6 +322,10 @@ impl Run<'_> {
         if let Some(other) = there.as_ref().filter(|there| !same_file(there)) {
             self.lost_a_name.insert(other.id);
         }
+        if let Some(most) = place.root.max_size.filter(|most| row.size > *most) {
+            self.too_large(path, row, there.as_ref(), most);
+            return Ok(());
+        }
         let job = |known_size, second_look| Job {
             anchor: Arc::clone(&place.anchor),
             path: path.to_owned(),
@@ -343,6 +349,7 @@ impl Run<'_> {
                         if self.is_unseen(place, *content)? => {}
                     FileState::Settled(_) => return Ok(()),
                     FileState::Unsettled(_) if wait => {
+                        self.assumed.meet(&row);
                         self.recheck(path, row.ctime);
                         return Ok(());
                     }
@@ -415,6 +422,23 @@ impl Run<'_> {
 }
 
 impl Run<'_> {
+    /// Records a file that its root leaves out for its size, unless that is what is known of it.
+    fn too_large(&mut self, path: &Path, stat: FileStat, known: Option<&FileRow>, most: ByteLen) {
+        self.assumed.note(&stat, None);
+        let reason = format!("larger than {} bytes, the most of its root", most.0);
+        let is_known = |row: &FileRow| {
+            let state = &row.state;
+            row.stat == stat && matches!(state, FileState::Skipped(known) if *known == reason)
+        };
+        if !known.is_some_and(is_known) {
+            self.batch.push(Change::File {
+                path: path.to_owned(),
+                stat,
+                state: NewState::Skipped(reason),
+            });
+        }
+    }
+
     /// Whether a content has yet to be looked into.
     fn is_unseen(&self, place: &Place, content: ContentId) -> Result<bool, IngestError> {
         if !place.root.text || self.options.part_reader.is_none() {

@@ -20,13 +20,13 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use resemble_core::recent::Recent;
-use resemble_core::{Checkpoint, ContentDigest, Digester};
+use resemble_core::{ByteLen, Checkpoint, ContentDigest, Digester};
 
 use super::{ReadFailure, read_fully_at};
 use crate::walk::Stat;
 
-/// Smaller files are read whole, in bytes: that takes less than the disk takes to find them.
-const LEAST: u64 = 4 << 20;
+/// Smaller files are read whole: that takes less than the disk takes to find them.
+pub(crate) const LARGE: ByteLen = ByteLen(4 << 20);
 
 /// Bytes at both ends that are compared before the rest is assumed.
 const EDGE: usize = 4 << 10;
@@ -87,7 +87,7 @@ impl Grown {
         stat: &Stat,
         digester: &mut Digester,
     ) -> Result<Option<(Checkpoint, [u8; 32])>, ReadFailure> {
-        if self.ends.is_none() || stat.size < LEAST {
+        if self.ends.is_none() || stat.size < LARGE.0 {
             return Ok(None);
         }
         let edges = edges(file, stat.size)?;

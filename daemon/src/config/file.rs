@@ -1,0 +1,147 @@
+//! The keys of the configuration file, as it is written.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use resemble_core::ByteLen;
+use resemble_proto::number::size;
+use resemble_proto::pattern::{self, BadPattern};
+use resemble_scan::parts::{Converter, Limits};
+use serde::{Deserialize, Deserializer, de};
+
+use super::{ConfigError, ShowArg, ViewArg};
+
+/// The configuration file.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct FileConfig {
+    pub(super) link: Option<PathBuf>,
+    pub(super) mount: Option<PathBuf>,
+    #[serde(default)]
+    pub(super) no_mount: bool,
+    pub(super) view: Option<ViewArg>,
+    pub(super) show: Option<ShowArg>,
+    pub(super) state: Option<PathBuf>,
+    pub(super) socket: Option<PathBuf>,
+    pub(super) ignore: Option<bool>,
+    pub(super) one_file_system: Option<bool>,
+    pub(super) text: Option<bool>,
+    pub(super) exclude: Option<Vec<Pattern>>,
+    #[serde(alias = "max_size")]
+    pub(super) max_size: Option<Size>,
+    pub(super) chunk_size: Option<u32>,
+    pub(super) boilerplate: Option<u32>,
+    pub(super) wait: Option<bool>,
+    pub(super) reconcile: Option<u64>,
+    #[serde(default)]
+    pub(super) root: Vec<FileRoot>,
+    #[serde(default)]
+    pub(super) limits: FileLimits,
+    #[serde(default)]
+    pub(super) converter: Vec<FileConverter>,
+}
+
+/// The `[limits]` of the file.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct FileLimits {
+    depth: Option<u32>,
+    ratio: Option<u64>,
+    bytes: Option<u64>,
+    parts: Option<u32>,
+    time: Option<u64>,
+    memory: Option<u64>,
+}
+
+impl FileLimits {
+    pub(super) fn limits(&self) -> Limits {
+        const MIB: u64 = 1 << 20;
+        let usual = Limits::default();
+        let mib = |given: Option<u64>, usual| given.map_or(usual, |mib| mib.saturating_mul(MIB));
+        Limits {
+            depth: self.depth.unwrap_or(usual.depth),
+            ratio: self.ratio.unwrap_or(usual.ratio),
+            bytes: mib(self.bytes, usual.bytes),
+            parts: self.parts.unwrap_or(usual.parts),
+            time: self.time.map_or(usual.time, Duration::from_secs),
+            memory: mib(self.memory, usual.memory),
+        }
+    }
+}
+
+/// A `[[converter]]` of the file.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct FileConverter {
+    extensions: Vec<String>,
+    command: Vec<String>,
+}
+
+impl FileConverter {
+    pub(super) fn converter(&self) -> Result<Converter, ConfigError> {
+        if self.command.is_empty() || self.extensions.is_empty() {
+            return Err(ConfigError::Converter);
+        }
+        let ending = |given: &String| given.trim_start_matches('.').to_lowercase();
+        Ok(Converter {
+            extensions: self.extensions.iter().map(ending).collect(),
+            command: self.command.clone(),
+        })
+    }
+}
+
+/// A `[[root]]` of the file.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct FileRoot {
+    pub(super) path: PathBuf,
+    pub(super) ignore: Option<bool>,
+    pub(super) one_file_system: Option<bool>,
+    pub(super) text: Option<bool>,
+    pub(super) exclude: Option<Vec<Pattern>>,
+    #[serde(alias = "max_size")]
+    pub(super) max_size: Option<Size>,
+}
+
+/// A pattern of `exclude`, as in ignore files.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct Pattern(String);
+
+impl TryFrom<String> for Pattern {
+    type Error = BadPattern;
+
+    fn try_from(pattern: String) -> Result<Self, BadPattern> {
+        pattern::check(&pattern).map(|()| Self(pattern))
+    }
+}
+
+/// A size: `"1.5G"`, or a number of bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Size(u64);
+
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Given {
+            Bytes(u64),
+            Words(String),
+        }
+        match Given::deserialize(from)? {
+            Given::Bytes(bytes) => Ok(Self(bytes)),
+            Given::Words(words) => size(&words).map(Self).map_err(de::Error::custom),
+        }
+    }
+}
+
+/// What a root leaves out, by its own rules or by those for all.
+pub(super) fn left_out<'a>(
+    (exclude, max_size): (Option<&'a Vec<Pattern>>, Option<Size>),
+    file: &'a FileConfig,
+) -> (Vec<String>, Option<ByteLen>) {
+    let patterns = exclude.or(file.exclude.as_ref()).into_iter().flatten();
+    let exclude = patterns.map(|pattern| pattern.0.clone()).collect();
+    let max_size = max_size.or(file.max_size);
+    (exclude, max_size.map(|size| ByteLen(size.0)))
+}

@@ -1,0 +1,76 @@
+//! The configuration to start with: `resembled --write-config`.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use resemble_proto::places::{self, Env};
+
+use super::{Args, ConfigError};
+
+/// What most people do not mean when they say which folders are to be watched: what programs keep
+/// to be quicker, what builds made, and what version control packed.
+const LEFT_OUT: [&str; 10] = [
+    ".cache",
+    "Cache",
+    "CacheStorage",
+    "__pycache__",
+    "node_modules",
+    "target",
+    "**/.git/objects",
+    "**/.local/share/Trash",
+    ".venv",
+    "*.tmp",
+];
+
+/// Writes the file, unless there is one, and returns where.
+pub fn write(args: &Args, env: &Env) -> Result<PathBuf, ConfigError> {
+    let here = std::env::current_dir().map_err(ConfigError::WorkingDirectory)?;
+    let path = match &args.config {
+        Some(path) => here.join(path),
+        None => places::config_dir(env)?.join("resembled.toml"),
+    };
+    let mut roots = Vec::new();
+    for root in &args.roots {
+        roots.push(super::real(&here.join(root))?);
+    }
+    let failed = |source| ConfigError::Write {
+        path: path.clone(),
+        source,
+    };
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(folder).map_err(failed)?;
+    let mut file = fs::File::create_new(&path).map_err(failed)?;
+    let text = text(&roots).map_err(failed)?;
+    file.write_all(text.as_bytes()).map_err(failed)?;
+    Ok(path)
+}
+
+/// The text of the file.
+fn text(roots: &[PathBuf]) -> io::Result<String> {
+    let mut text = String::from(
+        "# What resembled watches. Each key is a long option of `resembled --help`.\n\n\
+         # Names that are left out in every folder below, with all they hold: patterns as in\n\
+         # .gitignore. Here: caches, what builds made, and what git packed. `resemble status` shows\n\
+         # them. A [[root]] with an `exclude` of its own goes by that alone.\n\
+         exclude = [\n",
+    );
+    for pattern in LEFT_OUT {
+        // Writing to a string cannot fail.
+        writeln!(text, "    \"{pattern}\",").ok();
+    }
+    text += "]\n\n# Larger files are known by their names alone.\n# max-size = \"10G\"\n";
+    for root in roots {
+        let Some(root) = root.to_str() else {
+            let wrong = "a folder whose name is not UTF-8 cannot stand in it";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, wrong));
+        };
+        let path = toml::Value::from(root);
+        write!(text, "\n[[root]]\npath = {path}\n").ok();
+    }
+    if roots.is_empty() {
+        text += "\n# [[root]]\n# path = \"~/Documents\"\n";
+    }
+    Ok(text)
+}
