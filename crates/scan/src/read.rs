@@ -26,8 +26,8 @@
 //!    a large one that the index knows under another time (a touch, a copy over itself) the digest
 //!    alone is made first. Only what is new is chunked. Two equal files in flight are chunked once.
 //! 7. **Holes cost nothing**: `SEEK_DATA` and `SEEK_HOLE`, and arithmetic for the zeros between.
-//! 8. **A file that has grown** is read from where it ended, if it is large and that is known:
-//!    see [`grown`].
+//! 8. **A file that has grown** is read from where it ended, if it is large and that is known; what
+//!    stands before is assumed, and verified later (docs/changes.md).
 //! 9. Advice to the kernel is `SEQUENTIAL` for large files. Dropping pages behind us would
 //!    also drop those that the user's own programs had cached; the kernel's use-once list does it
 //!    better.
