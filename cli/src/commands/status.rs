@@ -99,11 +99,14 @@ fn print(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
         Tint::Faint,
     )]];
     if status.assumed > 0 {
-        let grown = format!(
-            "{} files have grown: what they held before is verified when they are quiet, or by \
-             `resemble sync`",
-            human_count(status.assumed)
-        );
+        let grown = match status.assumed {
+            1 => "1 file has grown: what it held before is verified when it is quiet".to_owned(),
+            files => format!(
+                "{} files have grown: what they held before is verified when they are quiet",
+                human_count(files)
+            ),
+        };
+        let grown = format!("{grown}, or by `resemble sync`");
         lines.push(vec![Cell::left(grown, Tint::Faint)]);
     }
     if ui.is_verbose() {

@@ -71,6 +71,26 @@ fn text() {
 }
 
 #[test]
+fn what_a_root_leaves_out_and_what_is_assumed() {
+    let (mut ui, out, _) = ui(true);
+    let mut status = status();
+    status.roots.truncate(1);
+    status.roots[0].rules = RootRules {
+        exclude: ["a", "b", "c", "d", "e"].map(str::to_owned).to_vec(),
+        max_size: Some(1 << 20),
+        ..RootRules::default()
+    };
+    status.assumed = 1;
+    print(&mut ui, &status).unwrap();
+    let text = out.text();
+    assert!(
+        text.contains("  without a, b, c and 2 more  files up to 1.0 MiB\n"),
+        "{text}"
+    );
+    assert!(text.contains("1 file has grown: "), "{text}");
+}
+
+#[test]
 fn json() {
     let text = serde_json::to_string(&Document::of(&status())).unwrap();
     let expected = concat!(

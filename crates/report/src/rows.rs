@@ -349,6 +349,9 @@ impl Row for OrderRow {
     }
 }
 
+/// So many patterns of a root are named; JSON has them all.
+const NAMED: usize = 3;
+
 /// What of a root is not looked at, in a few words each.
 pub fn rules_in_words(rules: &RootRules) -> Vec<String> {
     let mut words = Vec::new();
@@ -356,9 +359,13 @@ pub fn rules_in_words(rules: &RootRules) -> Vec<String> {
         words.push("without ignored files".to_owned());
     }
     if !rules.exclude.is_empty() {
-        let patterns = rules.exclude.iter().map(|pattern| harmless(pattern));
-        let patterns: Vec<_> = patterns.collect();
-        words.push(format!("without {}", patterns.join(", ")));
+        let named = rules.exclude.iter().take(NAMED);
+        let named: Vec<String> = named.map(|pattern| harmless(pattern)).collect();
+        let more = match rules.exclude.len() - named.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        words.push(format!("without {}{more}", named.join(", ")));
     }
     if let Some(most) = rules.max_size {
         words.push(format!("files up to {}", human_size(most)));
