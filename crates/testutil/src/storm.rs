@@ -6,7 +6,10 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use crate::prose::prose;
-use crate::random::Random;
+use crate::random::{Random, noise};
+
+/// Bytes of a large log, when it begins.
+const LOG: usize = 5 << 20;
 
 /// A storm over one tree. It keeps no model: the file system is the model.
 #[derive(Debug)]
@@ -62,7 +65,7 @@ impl Storm {
     }
 
     fn one(&mut self) -> std::io::Result<()> {
-        match self.random.below(20) {
+        match self.random.below(21) {
             0..=5 => {
                 let (path, text) = (self.file(), self.text());
                 fs::create_dir_all(path.parent().unwrap_or(&self.root))?;
@@ -113,6 +116,20 @@ impl Storm {
                 let new = path.with_extension("new");
                 fs::write(&new, text)?;
                 fs::rename(new, path)
+            }
+            19 => {
+                // A log so large that it is read from where it ended, with changes behind that.
+                let path = self.folder().join("log");
+                if !path.exists() {
+                    return fs::write(path, noise(self.random.draw(), LOG));
+                }
+                let mut file = fs::OpenOptions::new().write(true).open(path)?;
+                if self.random.below(3) == 0 {
+                    file.seek(SeekFrom::Start(self.random.below(LOG) as u64))?;
+                    file.write_all(b"overwritten in place")?;
+                }
+                file.seek(SeekFrom::End(0))?;
+                file.write_all(b"one line more\n")
             }
             _ => {
                 let path = self.file();

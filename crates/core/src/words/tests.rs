@@ -255,6 +255,8 @@ proptest! {
 
     #[test]
     fn plain_text_is_its_definition(text in "([a-cA-C0 _.,\n]{0,30}|[a-cA-C0_]{15,60}){0,10}") {
+        // Now and then chance writes a table, of which each row is read by itself.
+        prop_assume!(matches!(LineLayout::of(text.as_bytes()), LineLayout::Plain));
         let words: Vec<u64> = text
             .to_lowercase()
             .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
