@@ -52,8 +52,8 @@ fn text(roots: &[PathBuf]) -> io::Result<String> {
     let mut text = String::from(
         "# What resembled watches. Each key is a long option of `resembled --help`.\n\n\
          # Names that are left out in every folder below, with all they hold: patterns as in\n\
-         # .gitignore. Here: caches, what builds made, and what git packed. `resemble status` shows\n\
-         # them. A [[root]] with an `exclude` of its own goes by that alone.\n\
+         # .gitignore. Here: caches, what builds made, and what git packed. `resemble status`\n\
+         # shows them. A [[root]] with an `exclude` of its own goes by that alone.\n\
          exclude = [\n",
     );
     for pattern in LEFT_OUT {

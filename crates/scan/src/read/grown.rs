@@ -1,8 +1,8 @@
 //! Files that have grown: where they ended, and how to go on from there.
 //!
 //! A log of a gigabyte to which a line is appended is not read again. When a large file was read
-//! to its end, the state of the digester there is kept ([`Checkpoint`]), and when the file is longer
-//! the next time, only what is new is read.
+//! to its end, the state of the digester there is kept ([`Checkpoint`]), and when the file is
+//! longer the next time, only what is new is read.
 //!
 //! 1. **What stands before the old end is assumed.** That it did not change cannot be told from a
 //!    `stat`. The first and the last bytes are compared, which tells a file that was written anew
@@ -32,7 +32,7 @@ pub(crate) const LARGE: ByteLen = ByteLen(4 << 20);
 const EDGE: usize = 4 << 10;
 
 /// Bytes of memory for all that is known of ends.
-const MOST: usize = 32 << 20;
+const MOST: usize = 24 << 20;
 
 /// Where large files ended when they were last read, by device and inode. All readers share it.
 #[derive(Debug)]
