@@ -119,6 +119,30 @@ pub struct Digest {
     pub words: Option<WordsDigest>,
 }
 
+/// The digest of a content that begins as another one, without the chunks that both begin with:
+/// of a log of gigabytes to which a line was appended these are millions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrownDigest {
+    /// The other content.
+    pub base: ContentDigest,
+    /// Runs of chunks that it begins with, and this content too.
+    pub runs: u64,
+    /// The digest of this content; its chunks are only those behind `runs`. The first of them may
+    /// be the next run of the other content with another count.
+    pub digest: Box<Digest>,
+}
+
+impl GrownDigest {
+    /// The digest with all chunks; `None` if `base`, the chunks of the other content, are not.
+    pub fn whole(self, mut base: ChunkList) -> Option<Box<Digest>> {
+        let mut digest = self.digest;
+        base.0.truncate(usize::try_from(self.runs).ok()?);
+        base.0.append(&mut digest.chunks.0);
+        digest.chunks = base;
+        (digest.chunks.total_len() == digest.size).then_some(digest)
+    }
+}
+
 /// What is kept of a content to compare it.
 #[derive(Clone, Copy, Debug)]
 pub struct Sketch<'a> {

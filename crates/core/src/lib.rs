@@ -32,7 +32,7 @@ pub mod stop;
 pub mod tree;
 pub mod words;
 
-pub use digest::{Checkpoint, ChunkList, ChunkRun, ContentKind, Digest, Digester};
+pub use digest::{Checkpoint, ChunkList, ChunkRun, ContentKind, Digest, Digester, GrownDigest};
 pub use ids::{
     ByteLen, ChunkHash, ContentDigest, ContentId, DirId, FileId, Fingerprint, Score, WordsDigest,
 };

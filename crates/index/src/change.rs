@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use resemble_core::{ContentDigest, ContentId, Digest, FileId};
+use resemble_core::{ContentDigest, ContentId, Digest, FileId, GrownDigest};
 
 use crate::rows::{FileStat, PartRole, SkippedPart, SpecialKind};
 
@@ -14,6 +14,20 @@ pub enum ContentRef {
     Known(ContentId),
     /// Just digested; stored once even if several files of the batch have it.
     New(Box<Digest>),
+    /// Just digested behind the end of a content that the index has. If it has not (any more),
+    /// applying fails as with [`ContentRef::Known`].
+    Grown(Box<GrownDigest>),
+}
+
+impl ContentRef {
+    /// The digest of a new content; if it has grown, with the chunks behind its base alone.
+    pub fn new_digest(&self) -> Option<&Digest> {
+        match self {
+            Self::New(digest) => Some(digest),
+            Self::Grown(grown) => Some(&grown.digest),
+            Self::Known(_) => None,
+        }
+    }
 }
 
 /// What is now known of a regular file.

@@ -38,6 +38,7 @@ mod codec;
 pub mod error;
 mod fault;
 mod footprint;
+mod heirs;
 pub mod index;
 mod measures;
 pub mod open;

@@ -6,7 +6,7 @@ pub(crate) use crate::store::BlockKey;
 use crate::store::{ReadOnlyTable, TableDefinition, WriteTransaction};
 
 /// The version of everything this crate writes. Another one in a file means: rebuild.
-pub const FORMAT_VERSION: u32 = 6;
+pub const FORMAT_VERSION: u32 = 7;
 
 /// `dir, name` → entry.
 pub(crate) type EntryKey = (u32, &'static [u8]);
@@ -36,10 +36,14 @@ pub(crate) const SKIPPED_PARTS: TableDefinition<u32, &[u8]> = TableDefinition::n
 pub(crate) const DIGESTS: TableDefinition<(u64, u32), ()> = TableDefinition::new("digests");
 pub(crate) const CHUNK_LISTS: TableDefinition<(u32, u32), &[u8]> =
     TableDefinition::new("chunk_lists");
+/// Where the chunk list of a content is, if that is not its own id.
+pub(crate) const CHUNK_LIST_OF: TableDefinition<u32, u32> = TableDefinition::new("chunk_list_of");
 pub(crate) const SIGNATURES: TableDefinition<(u32, u32), &[u8]> =
     TableDefinition::new("signatures");
 pub(crate) const SEGMENTS: TableDefinition<u32, SegmentValue> = TableDefinition::new("segments");
 pub(crate) const DEAD_CONTENTS: TableDefinition<u32, ()> = TableDefinition::new("dead_contents");
+/// Who has the chunk postings of a dead content.
+pub(crate) const HEIRS: TableDefinition<u32, &[u8]> = TableDefinition::new("heirs");
 pub(crate) const BOILERPLATE: TableDefinition<(u8, u64), u32> = TableDefinition::new("boilerplate");
 pub(crate) const RECORDS: TableDefinition<&str, &[u8]> = TableDefinition::new("records");
 pub(crate) const MEASURES: TableDefinition<u128, MeasuresValue> = TableDefinition::new("measures");
@@ -47,7 +51,7 @@ pub(crate) const OLDER_MEASURES: TableDefinition<u128, MeasuresValue> =
     TableDefinition::new("older_measures");
 
 /// The names of all tables but those of the segments.
-pub const TABLES: [&str; 21] = [
+pub const TABLES: [&str; 23] = [
     "meta",
     "file_systems",
     "directories",
@@ -62,9 +66,11 @@ pub const TABLES: [&str; 21] = [
     "skipped_parts",
     "digests",
     "chunk_lists",
+    "chunk_list_of",
     "signatures",
     "segments",
     "dead_contents",
+    "heirs",
     "boilerplate",
     "records",
     "measures",
@@ -130,9 +136,11 @@ pub(crate) fn create(txn: &WriteTransaction) -> Result<(), Fault> {
     txn.open_table(SKIPPED_PARTS)?;
     txn.open_table(DIGESTS)?;
     txn.open_table(CHUNK_LISTS)?;
+    txn.open_table(CHUNK_LIST_OF)?;
     txn.open_table(SIGNATURES)?;
     txn.open_table(SEGMENTS)?;
     txn.open_table(DEAD_CONTENTS)?;
+    txn.open_table(HEIRS)?;
     txn.open_table(BOILERPLATE)?;
     txn.open_table(RECORDS)?;
     txn.open_table(MEASURES)?;

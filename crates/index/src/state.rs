@@ -10,6 +10,7 @@ use crate::codec::Malformed;
 use crate::codec::rows::{FsNumber, StoredFile};
 use crate::codec::varint::Reader;
 use crate::fault::Fault;
+use crate::heirs::{Heirs, Live};
 use crate::rows::{FileState, FsId};
 use crate::schema::{self, PostingKind};
 use crate::store::{ReadTransaction, ReadableTable};
@@ -229,11 +230,21 @@ pub(crate) struct Sets {
     pub(crate) file_systems: Arc<FileSystems>,
     /// Contents whose rows are gone but whose postings are still in a segment.
     pub(crate) dead: Arc<BitSet>,
+    /// Those of them whose chunk postings a content has that has grown.
+    pub(crate) heirs: Arc<Heirs>,
     pub(crate) boilerplate: Arc<Boilerplate>,
     pub(crate) file_sums: FileSums,
 }
 
 impl Sets {
+    /// Whose postings of a kind are read as whose.
+    pub(crate) fn live(&self, kind: PostingKind) -> Live<'_> {
+        match kind {
+            PostingKind::Chunk => Live::chunks(&self.dead, &self.heirs),
+            PostingKind::Fingerprint => Live::fingerprints(&self.dead),
+        }
+    }
+
     /// Reads them from the tables.
     pub(crate) fn load(txn: &ReadTransaction) -> Result<Self, Fault> {
         let mut file_systems = FileSystems::default();
@@ -262,6 +273,7 @@ impl Sets {
         Ok(Self {
             file_systems: Arc::new(file_systems),
             dead: Arc::new(dead),
+            heirs: Arc::new(Heirs::load(txn)?),
             boilerplate: Arc::new(boilerplate),
             file_sums: FileSums::load(txn, counters.generation)?,
         })

@@ -348,6 +348,7 @@ impl Check<'_> {
                 forward[0].add(key, id);
             }
         }
+        self.heirs()?;
         let limit = inner.boilerplate_limit;
         let mut counts = Boilerplate::default();
         for (kind, forward) in PostingKind::ALL.into_iter().zip(forward) {
@@ -359,7 +360,7 @@ impl Check<'_> {
             {
                 sources.push(Source::Stored(Box::new(Scan::new(table)?)));
             }
-            let mut merge = Merge::new(sources, &inner.sets.dead)?;
+            let mut merge = Merge::new(sources, inner.sets.live(kind))?;
             let mut counter = Counter::new(counts.of_mut(kind), limit);
             let mut stored = Sum::default();
             let mut last = None;
@@ -388,6 +389,39 @@ impl Check<'_> {
         self.expect(exact, || {
             "the boilerplate set is not what the postings say".into()
         });
+        Ok(())
+    }
+}
+
+impl Check<'_> {
+    /// Heirs against contents and the dead, lists against those that have them.
+    fn heirs(&mut self) -> Result<(), Fault> {
+        let inner = self.inner;
+        let heirs = &inner.sets.heirs;
+        for (ancestor, heir) in heirs.all() {
+            let lives = inner.contents.get(heir)?.is_some();
+            self.expect(lives, || {
+                format!("the heir {heir} of {ancestor} is no content")
+            });
+            let dead = inner.sets.dead.has(ancestor);
+            self.expect(dead, || format!("{ancestor} has an heir and is not dead"));
+        }
+        for content in heirs.elsewhere() {
+            let lives = inner.contents.get(content)?.is_some();
+            self.expect(lives, || format!("the list of {content} is of no content"));
+        }
+        let mut lists = HashSet::new();
+        for row in inner.contents.range::<u32>(..)? {
+            let list = heirs.list_of(ContentId(row?.0.value()));
+            self.expect(lists.insert(list), || {
+                format!("two contents have list {list}")
+            });
+        }
+        for row in inner.chunk_lists.range::<(u32, u32)>(..)? {
+            let list = row?.0.value().0;
+            let owned = lists.contains(&list);
+            self.expect(owned, || format!("list {list} is nobody's"));
+        }
         Ok(())
     }
 }

@@ -42,7 +42,7 @@ use std::time::{Duration, SystemTime};
 
 use resemble_core::hash::content::ContentHasher;
 use resemble_core::{
-    ByteLen, ChunkList, ContentDigest, ContentId, Digest, Digester, Params, StopFlag,
+    ByteLen, ContentDigest, ContentId, Digest, Digester, GrownDigest, Params, StopFlag,
 };
 use resemble_index::{Look, NewLook, Timestamp};
 use rustix::fs::{Advice, Mode, OFlags};
@@ -96,12 +96,6 @@ pub trait Contents {
         None
     }
 
-    /// The chunks of a known content.
-    fn chunks(&self, digest: &ContentDigest) -> Option<ChunkList> {
-        let _ = digest;
-        None
-    }
-
     /// Whether a known content was taken apart.
     fn look(&self, content: ContentId) -> Look {
         let _ = content;
@@ -128,12 +122,18 @@ pub enum Content {
     InFlight(ContentDigest),
     /// A new one.
     New(Box<Digest>),
+    /// A new one that begins as one of the index.
+    Grown(Box<GrownDigest>),
 }
 
 impl Content {
     /// Whether it is new and has this digest.
     fn is_new(&self, digest: &ContentDigest) -> bool {
-        matches!(self, Self::New(new) if new.content == *digest)
+        match self {
+            Self::New(new) => new.content == *digest,
+            Self::Grown(new) => new.digest.content == *digest,
+            Self::Known(_) | Self::InFlight(_) => false,
+        }
     }
 }
 
@@ -358,7 +358,7 @@ impl Reader {
         read.applies = part_reader.applies(name, &head);
         let look = match &read.content {
             Content::Known(id) => contents.look(*id),
-            Content::New(_) => Look::Unseen,
+            Content::New(_) | Content::Grown(_) => Look::Unseen,
             // The file that brings this content is taken apart, not this one.
             Content::InFlight(_) => return Ok(()),
         };
@@ -476,16 +476,18 @@ impl Reader {
             }
         }
         self.digester.reset();
-        let mut pass = self.rest(file, stat, contents)?;
+        let mut pass = self.rest(file, stat, None, contents)?;
         pass.bytes += bytes;
         Ok(pass)
     }
 
-    /// Reads a file from the position of the digester on, which has taken what is before.
+    /// Reads a file from the position of the digester on, which has taken what is before: the
+    /// content `base`, or nothing.
     fn rest(
         &mut self,
         file: &OwnedFd,
         stat: &Stat,
+        base: Option<ContentDigest>,
         contents: &dyn Contents,
     ) -> Result<Pass, ReadFailure> {
         let Self {
@@ -500,15 +502,24 @@ impl Reader {
             Piece::Zeros(count) => digester.update_zeros(count),
         })?;
         let end = (!read.other_size).then(|| grown.end(file, stat, digester));
-        let digest = digester.finish();
+        let (digest, new) = match base {
+            Some(base) => {
+                let grown = digester.finish_grown(base);
+                (grown.digest.content, Content::Grown(Box::new(grown)))
+            }
+            None => {
+                let digest = digester.finish();
+                (digest.content, Content::New(Box::new(digest)))
+            }
+        };
         if let Some(end) = end {
-            grown.keep(stat, digest.content, end?);
+            grown.keep(stat, digest, end?);
         }
-        let content = match contents.look_up(&digest.content) {
+        let content = match contents.look_up(&digest) {
             Lookup::Known(id) => Content::Known(id),
             // The file that claimed the digest first brings the content, too. It is stored only
             // once.
-            Lookup::InFlight | Lookup::New => Content::New(Box::new(digest)),
+            Lookup::InFlight | Lookup::New => new,
         };
         Ok(Pass {
             content,
@@ -530,9 +541,9 @@ impl Reader {
         let Some(end) = self.grown.known(file, stat)? else {
             return Ok(None);
         };
-        let Some(chunks) = contents.chunks(&end.content) else {
+        if contents.part(&end.content).is_none() {
             return Ok(None);
-        };
+        }
         let before = end.checkpoint.position();
         let mut verified = 0;
         if !self.grown.may_assume {
@@ -549,11 +560,8 @@ impl Reader {
                 return Ok(None);
             }
         }
-        if !self.digester.resume(&end.checkpoint, chunks) {
-            *bytes += verified;
-            return Ok(None);
-        }
-        let mut pass = self.rest(file, stat, contents)?;
+        self.digester.resume(&end.checkpoint);
+        let mut pass = self.rest(file, stat, Some(end.content), contents)?;
         pass.bytes += verified;
         if self.grown.may_assume {
             pass.assumed = ByteLen(before);

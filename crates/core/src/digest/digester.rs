@@ -4,10 +4,10 @@ use std::mem;
 
 use crate::chunk::{Chunker, Cut};
 use crate::code::CodeSampler;
-use crate::digest::{ChunkList, ChunkRun, ContentKind, Digest};
+use crate::digest::{ChunkList, ChunkRun, ContentKind, Digest, GrownDigest};
 use crate::hash::content::ContentHasher;
 use crate::hash::md5_many;
-use crate::ids::{ByteLen, ChunkHash, Fingerprint, WordsDigest};
+use crate::ids::{ByteLen, ChunkHash, ContentDigest, Fingerprint, WordsDigest};
 use crate::params::{Params, SamplingParams};
 use crate::sample::{Sampler, Signature};
 use crate::words::{Shingled, Shingler, without_line_ends};
@@ -57,17 +57,17 @@ pub struct Digester {
     /// Complete, not hashed yet, in order; each is one chunk.
     pending: Vec<Cut>,
     hashes: Vec<ChunkHash>,
+    /// Runs of the content that was resumed, before those in `chunks`.
+    runs_before: u64,
     chunks: ChunkList,
 }
 
-/// Where a [`Digester`] stood in a content, without the chunks before it. A file that grows is
-/// digested from here on ([`Digester::resume`]): what is scanned once more is the chunk under way.
+/// Where a [`Digester`] stood in a content, without the chunks before it but the last. A file that
+/// grows is digested from here on ([`Digester::resume`]): what is scanned once more is the chunk
+/// under way.
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
     digester: Box<Digester>,
-    /// Runs of chunks before the checkpoint, and how many chunks the last of them had then.
-    runs: usize,
-    last: u64,
 }
 
 impl Checkpoint {
@@ -165,6 +165,7 @@ impl Digester {
             kept_from: 0,
             pending: Vec::new(),
             hashes: Vec::new(),
+            runs_before: 0,
             chunks: ChunkList::default(),
         }
     }
@@ -250,48 +251,33 @@ impl Digester {
 
     /// Where the digester stands, to go on from there when more bytes have come; it goes on itself.
     pub fn checkpoint(&mut self) -> Checkpoint {
-        // The chunks are kept with the content that ends here, and are most of all.
+        // The chunks are kept with the content that ends here, and are most of all. What follows
+        // may become one run with the last of them.
         let chunks = mem::take(&mut self.chunks);
-        let digester = Box::new(self.clone());
-        self.chunks = chunks;
-        Checkpoint {
-            runs: self.chunks.0.len(),
-            last: self.chunks.0.last().map_or(0, |run| run.count),
-            digester,
+        let mut digester = Box::new(self.clone());
+        if let Some((&last, before)) = chunks.0.split_last() {
+            digester.chunks.push(last);
+            digester.runs_before += before.len() as u64;
         }
+        self.chunks = chunks;
+        Checkpoint { digester }
     }
 
-    /// Goes on from a checkpoint and drops what was taken. `chunks` are those of the content that
-    /// ended at the checkpoint; `false`, and at the start of a content, if they cannot be.
-    pub fn resume(&mut self, checkpoint: &Checkpoint, mut chunks: ChunkList) -> bool {
-        let Checkpoint {
-            digester,
+    /// Goes on from a checkpoint and drops what was taken. What it has made at the end is the
+    /// [`Self::finish_grown`] of the content that ended at the checkpoint.
+    pub fn resume(&mut self, checkpoint: &Checkpoint) {
+        self.clone_from(&checkpoint.digester);
+    }
+
+    /// The digest of what was taken, of which the beginning is the content `base`, resumed at its
+    /// end. The digester is then at the start of another content.
+    pub fn finish_grown(&mut self, base: ContentDigest) -> GrownDigest {
+        let runs = self.runs_before;
+        GrownDigest {
+            base,
             runs,
-            last,
-        } = checkpoint;
-        self.reset();
-        chunks.0.truncate(*runs);
-        // What follows the checkpoint may have become one run with what stood before it.
-        let is_of_it = match chunks.0.last_mut() {
-            Some(run) if run.count >= *last => {
-                run.count = *last;
-                true
-            }
-            Some(_) => false,
-            None => true,
-        };
-        if !is_of_it || chunks.0.len() != *runs || chunks.total_len().0 != digester.hashed() {
-            return false;
+            digest: Box::new(self.finish()),
         }
-        self.clone_from(digester);
-        self.chunks = chunks;
-        true
-    }
-
-    /// Bytes whose chunks are in the list already.
-    fn hashed(&self) -> u64 {
-        let pending = self.pending.first();
-        pending.map_or(self.chunker.start(), |first| first.start)
     }
 
     /// Drops what was taken, keeps the memory.
@@ -314,6 +300,7 @@ impl Digester {
         self.kept.clear();
         self.kept_from = 0;
         self.pending.clear();
+        self.runs_before = 0;
         self.chunks.0.clear();
     }
 

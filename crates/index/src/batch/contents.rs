@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::ops::Bound;
 
-use resemble_core::{ContentDigest, ContentId, Digest, FileId};
+use resemble_core::{ContentDigest, ContentId, Digest, FileId, GrownDigest};
 
+use super::grown::Inherited;
 use super::{Refusal, Writing};
 use crate::codec::lists::{encode_chunks, encode_signature};
 use crate::codec::rows::StoredContent;
@@ -31,8 +32,11 @@ pub(super) struct Contents<'a> {
     gained: HashMap<u32, Gained>,
 }
 
-struct Fresh {
-    digest: Box<Digest>,
+/// A content that comes with the batch.
+pub(super) struct Fresh {
+    pub(super) digest: Box<Digest>,
+    /// It has grown: it begins with so many runs of another content, and its digest has the rest.
+    pub(super) base: Option<(ContentId, u64)>,
     gained: Gained,
 }
 
@@ -59,8 +63,10 @@ pub(super) struct Seen {
 pub(super) struct Settled {
     /// The id range of this batch; ids of contents that nothing has in the end are left out below.
     pub(super) first_new: u32,
-    /// New contents with their ids, ascending.
+    /// New contents with their ids, ascending. Those that inherit have their further chunks only.
     pub(super) fresh: Vec<(ContentId, Box<Digest>)>,
+    /// Which of them are heirs of killed contents.
+    pub(super) inherited: Vec<Inherited>,
     /// Contents that nothing has any more, ascending. Their rows are gone.
     pub(super) killed: Vec<ContentId>,
 }
@@ -96,6 +102,33 @@ impl<'a> Contents<'a> {
         digest: Box<Digest>,
         writing: &mut Writing<'_>,
     ) -> Result<ContentId, Refusal> {
+        self.of_new(digest, None, writing)
+    }
+
+    /// The content with this digest, a new one if need be; `None` if what it has grown from is no
+    /// content of the index.
+    pub(super) fn of_grown(
+        &mut self,
+        grown: Box<GrownDigest>,
+        writing: &mut Writing<'_>,
+    ) -> Result<Option<ContentId>, Refusal> {
+        if let Some(id) = self.find(&grown.digest.content)? {
+            return Ok(Some(id));
+        }
+        // Of a content of this batch there are no rows yet.
+        let Some(base) = self.stored(&grown.base)? else {
+            return Ok(None);
+        };
+        let GrownDigest { runs, digest, .. } = *grown;
+        self.of_new(digest, Some((base, runs)), writing).map(Some)
+    }
+
+    fn of_new(
+        &mut self,
+        digest: Box<Digest>,
+        base: Option<(ContentId, u64)>,
+        writing: &mut Writing<'_>,
+    ) -> Result<ContentId, Refusal> {
         if let Some(id) = self.find(&digest.content)? {
             return Ok(id);
         }
@@ -104,6 +137,7 @@ impl<'a> Contents<'a> {
         self.fresh_by_digest.insert(digest.content, id);
         self.fresh.push(Fresh {
             digest,
+            base,
             gained: Gained::default(),
         });
         Ok(ContentId(id))
@@ -128,7 +162,7 @@ impl<'a> Contents<'a> {
         Ok(None)
     }
 
-    fn row(&self, content: ContentId) -> Result<StoredContent, Fault> {
+    pub(super) fn row(&self, content: ContentId) -> Result<StoredContent, Fault> {
         let row = self
             .rows
             .get(content.0)?
@@ -221,17 +255,40 @@ impl<'a> Contents<'a> {
     /// Writes the new contents, deletes those that nothing has, and counts.
     pub(super) fn settle(mut self, writing: &mut Writing<'_>) -> Result<Settled, Fault> {
         self.let_go()?;
-        let killed = self.settle_old(writing)?;
+        self.fresh_by_digest.clear();
         let first_new = self.first_new;
-        let fresh = self.settle_fresh(writing)?;
+        let mut fresh: Vec<_> = std::mem::take(&mut self.fresh)
+            .into_iter()
+            .zip((first_new..).map(ContentId))
+            .filter(|(fresh, _)| fresh.gained.files > 0 || fresh.gained.uses > 0)
+            .collect();
+        let inherited = self.inherit(&mut fresh, writing)?;
+        let killed = self.settle_old(&inherited, writing)?;
+        self.settle_fresh(&fresh, &inherited, writing)?;
+        let fresh = fresh.into_iter();
         Ok(Settled {
             first_new,
-            fresh,
+            fresh: fresh.map(|(fresh, id)| (id, fresh.digest)).collect(),
+            inherited,
             killed,
         })
     }
 
-    fn settle_old(&mut self, writing: &mut Writing<'_>) -> Result<Vec<ContentId>, Fault> {
+    /// Whether a stored content has nothing left at the end of the batch.
+    pub(super) fn goes(&self, content: ContentId) -> Result<bool, Fault> {
+        let Some(gained) = self.gained.get(&content.0) else {
+            return Ok(false);
+        };
+        let row = self.row(content)?;
+        let left = |had: u32, gained: i64| i64::from(had) + gained;
+        Ok((left(row.files, gained.files), left(row.uses, gained.uses)) == (0, 0))
+    }
+
+    fn settle_old(
+        &mut self,
+        inherited: &[Inherited],
+        writing: &mut Writing<'_>,
+    ) -> Result<Vec<ContentId>, Fault> {
         for &content in self.gained.keys() {
             writing.touched.content(ContentId(content));
         }
@@ -259,8 +316,12 @@ impl<'a> Contents<'a> {
             self.rows.remove(id)?;
             self.digests.remove((digest_prefix(&row.digest), id))?;
             let parts = (id, 0)..=(id, u32::MAX);
-            if row.chunk_runs > 0 {
-                chunk_lists.retain_in(parts.clone(), |_, _| false)?;
+            if !inherited.iter().any(|of| of.ancestor.0 == id) {
+                let list = writing.sets.heirs.list_of(ContentId(id));
+                if row.chunk_runs > 0 {
+                    chunk_lists.retain_in((list, 0)..=(list, u32::MAX), |_, _| false)?;
+                }
+                writing.heirs().end(ContentId(id))?;
             }
             if row.fingerprints > 0 || row.level > 0 {
                 signatures.retain_in(parts, |_, _| false)?;
@@ -278,26 +339,26 @@ impl<'a> Contents<'a> {
     /// New ids are above all others, so their rows go to the ends of the tables in order.
     fn settle_fresh(
         mut self,
+        fresh: &[(Fresh, ContentId)],
+        inherited: &[Inherited],
         writing: &mut Writing<'_>,
-    ) -> Result<Vec<(ContentId, Box<Digest>)>, Fault> {
-        let first_new = self.first_new;
-        let fresh: Vec<_> = std::mem::take(&mut self.fresh)
-            .into_iter()
-            .zip(first_new..)
-            .filter(|(fresh, _)| fresh.gained.files > 0 || fresh.gained.uses > 0)
-            .collect();
+    ) -> Result<(), Fault> {
         let mut bytes = Vec::new();
         let mut rows = self.rows.upper_bound_mut(Bound::<u32>::Unbounded)?;
-        for (content, id) in &fresh {
+        let inherited_by = |id: ContentId| inherited.iter().find(|of| of.heir == id);
+        for (content, id) in fresh {
             let (digest, gained) = (&*content.digest, &content.gained);
             let seen = gained.seen.unwrap_or_default();
+            let own = || (digest.chunks.0.len() as u64, digest.chunks.len_chunks());
+            let (chunk_runs, chunks) =
+                inherited_by(*id).map_or_else(own, |of| (of.runs, of.chunks));
             let row = StoredContent {
                 digest: digest.content,
                 size: digest.size,
                 kind: digest.kind,
                 level: digest.signature.level,
-                chunk_runs: digest.chunks.0.len() as u64,
-                chunks: digest.chunks.0.iter().map(|run| run.count).sum(),
+                chunk_runs,
+                chunks,
                 fingerprints: u32::try_from(digest.posted().count()).unwrap_or(u32::MAX),
                 files: counted(gained.files)?,
                 uses: counted(gained.uses)?,
@@ -309,15 +370,18 @@ impl<'a> Contents<'a> {
             writing.counters.chunks += row.chunks;
             writing.counters.fingerprints += u64::from(row.fingerprints);
             row.encode(&mut bytes);
-            rows.insert_before(id, &bytes[..])?;
+            rows.insert_before(id.0, &bytes[..])?;
         }
         rows.close()?;
         let mut lists = self.txn.open_table(schema::CHUNK_LISTS)?;
         let mut parts = lists.upper_bound_mut(Bound::<(u32, u32)>::Unbounded)?;
-        for (content, id) in &fresh {
+        for (content, id) in fresh {
+            if inherited_by(*id).is_some() {
+                continue;
+            }
             let mut number = 0;
             encode_chunks(&content.digest.chunks, |part| {
-                parts.insert_before((*id, number), part)?;
+                parts.insert_before((id.0, number), part)?;
                 number += 1;
                 Ok::<_, Fault>(())
             })?;
@@ -327,10 +391,10 @@ impl<'a> Contents<'a> {
         let params = *writing.before.params();
         let mut signatures = self.txn.open_table(schema::SIGNATURES)?;
         let mut parts = signatures.upper_bound_mut(Bound::<(u32, u32)>::Unbounded)?;
-        for (content, id) in &fresh {
+        for (content, id) in fresh {
             let mut number = 0;
             encode_signature(&content.digest.kept(&params), |part| {
-                parts.insert_before((*id, number), part)?;
+                parts.insert_before((id.0, number), part)?;
                 number += 1;
                 Ok::<_, Fault>(())
             })?;
@@ -339,16 +403,13 @@ impl<'a> Contents<'a> {
         drop(signatures);
         let mut digests: Vec<_> = fresh
             .iter()
-            .map(|(c, id)| (digest_prefix(&c.digest.content), *id))
+            .map(|(c, id)| (digest_prefix(&c.digest.content), id.0))
             .collect();
         digests.sort_unstable();
         for key in digests {
             self.digests.insert(key, ())?;
         }
-        Ok(fresh
-            .into_iter()
-            .map(|(content, id)| (ContentId(id), content.digest))
-            .collect())
+        Ok(())
     }
 }
 

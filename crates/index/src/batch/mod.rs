@@ -6,6 +6,7 @@
 //!    by, new contents are kept aside with ids already given. Only then are contents without
 //!    files deleted and new ones with files written. So a file that is removed and comes back
 //!    under another name in one batch keeps its content, and equal new files share one.
+//!    What has grown inherits what it begins with ([`grown`]).
 //! 3. **Postings come last** ([`postings`]): those of the new contents become a segment, or go
 //!    into the merge that the segment would have caused.
 //!
@@ -13,6 +14,7 @@
 
 mod contents;
 mod files;
+mod grown;
 mod parts;
 pub(crate) mod postings;
 mod tree;
@@ -27,6 +29,7 @@ use crate::change::{Applied, Change};
 use crate::error::ApplyError;
 use crate::fault::Fault;
 use crate::footprint::Touched;
+use crate::heirs::HeirsWriting;
 use crate::schema::{self, DirValue, EntryKey, NameKey};
 use crate::snapshot::Snapshot;
 use crate::state::{Counters, Sets};
@@ -72,6 +75,14 @@ pub(crate) struct Writing<'a> {
 }
 
 impl Writing<'_> {
+    /// Who has inherited what, to be written.
+    fn heirs(&mut self) -> HeirsWriting<'_> {
+        HeirsWriting {
+            txn: self.txn,
+            heirs: &mut self.sets.heirs,
+        }
+    }
+
     /// Applies the changes; the caller commits.
     pub(crate) fn apply(&mut self, changes: Vec<Change>) -> Result<Applied, Refusal> {
         let mut batch = Batch::new(self)?;

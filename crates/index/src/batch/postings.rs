@@ -14,6 +14,7 @@ use std::sync::Arc;
 use resemble_core::{ContentId, Digest, Signature};
 
 use super::contents::Settled;
+use super::grown::{Inherited, bequeath_postings, has_inherited, segment_of};
 use super::{Refusal, Writing};
 use crate::fault::Fault;
 use crate::schema::{self, PostingKind};
@@ -21,7 +22,7 @@ use crate::segments::block::Posting;
 use crate::segments::read::{Lists, Scan, has};
 use crate::segments::write::{Merge, Source, delete, write};
 use crate::segments::{Segment, plan};
-use crate::snapshot::{Inner, OpenSegment, Snapshot};
+use crate::snapshot::{Inner, Snapshot};
 use crate::state::{Boilerplate, changed_keys};
 use crate::store::ReadableTableMetadata;
 
@@ -38,21 +39,30 @@ struct New {
 }
 
 impl New {
-    fn of(fresh: &[(ContentId, Box<Digest>)]) -> Self {
+    fn of(
+        fresh: &[(ContentId, Box<Digest>)],
+        inherited: &[Inherited],
+        writing: &Writing<'_>,
+    ) -> Result<Self, Fault> {
         let mut chunks = Vec::new();
         let mut fingerprints = Vec::new();
         for (id, digest) in fresh {
-            chunks.extend(posted(&digest.chunks).map(|key| (key, id.0)));
+            let inherits = inherited.iter().any(|of| of.heir == *id);
+            for key in posted(&digest.chunks) {
+                if !inherits || !has_inherited(writing, *id, key)? {
+                    chunks.push((key, id.0));
+                }
+            }
             fingerprints.extend(digest.posted().map(|print| (print.0, id.0)));
         }
         for postings in [&mut chunks, &mut fingerprints] {
             postings.sort_unstable();
             postings.dedup();
         }
-        Self {
+        Ok(Self {
             chunks,
             fingerprints,
-        }
+        })
     }
 
     fn kind(&self, kind: PostingKind) -> &[Posting] {
@@ -81,17 +91,19 @@ pub(super) fn add(writing: &mut Writing<'_>, settled: Settled) -> Result<(), Ref
     let Settled {
         first_new,
         fresh,
+        inherited,
         killed,
     } = settled;
-    let new = New::of(&fresh);
+    bury(writing, &killed)?;
+    bequeath_postings(writing, &inherited)?;
+    let new = New::of(&fresh, &inherited, writing)?;
     drop(fresh);
     for kind in PostingKind::ALL {
         for same in new.kind(kind).chunk_by(|a, b| a.0 == b.0) {
             writing.touched.key(kind, same[0].0);
         }
     }
-    bury(writing, &killed)?;
-    count(writing, &new, &killed)?;
+    count(writing, &new, &killed, &inherited)?;
     let mut segments = segments_before(writing);
     let mut sizes: Vec<u64> = segments.iter().map(Segment::postings).collect();
     if new.len() > 0 {
@@ -202,7 +214,7 @@ fn merge(
     for (kind, written) in PostingKind::ALL.into_iter().zip(&mut written) {
         let mut merge = Merge::new(
             sources(writing, run, new.map(|new| new.0), kind)?,
-            &writing.sets.dead,
+            writing.sets.live(kind),
         )?;
         let mut counter = counts
             .as_deref_mut()
@@ -224,10 +236,9 @@ fn merge(
         .first()
         .map(|segment| segment.first)
         .or(new.map(|new| new.1));
-    let last = new
-        .map(|new| new.2)
-        .or(run.last().map(|segment| segment.last));
-    if let (Some(first), Some(last)) = (first, last)
+    // The newest is in it, and what its postings say may be an heir without any of its own.
+    let last = new.map_or(writing.counters.next_content.saturating_sub(1), |new| new.2);
+    if let Some(first) = first
         && written != [0, 0]
     {
         table.insert(id, (first, last, written[0], written[1]))?;
@@ -255,9 +266,13 @@ fn exhume(writing: &mut Writing<'_>, run: &[Segment]) -> Result<(), Refusal> {
     }
     let dead = Arc::make_mut(&mut writing.sets.dead);
     let mut table = writing.txn.open_table(schema::DEAD_CONTENTS)?;
-    for id in gone {
+    for &id in &gone {
         dead.remove(id);
         table.remove(id)?;
+    }
+    drop(table);
+    for id in gone {
+        writing.heirs().remove(id)?;
     }
     Ok(())
 }
@@ -315,7 +330,12 @@ impl<'a> Counter<'a> {
 }
 
 /// Brings the boilerplate set up to date with the batch, or notes that it is not.
-fn count(writing: &mut Writing<'_>, new: &New, killed: &[ContentId]) -> Result<(), Refusal> {
+fn count(
+    writing: &mut Writing<'_>,
+    new: &New,
+    killed: &[ContentId],
+    inherited: &[Inherited],
+) -> Result<(), Refusal> {
     let contents = writing.txn.open_table(schema::CONTENTS)?.len()?;
     if contents <= u64::from(writing.boilerplate_limit) {
         return publish(writing, Boilerplate::default());
@@ -349,7 +369,8 @@ fn count(writing: &mut Writing<'_>, new: &New, killed: &[ContentId]) -> Result<(
     let mut counts = (*writing.sets.boilerplate).clone();
     if known > 0 {
         for &content in killed {
-            forget(writing, content, &mut counts)?;
+            let of = inherited.iter().find(|of| of.ancestor == content);
+            forget(writing, content, of, &mut counts)?;
         }
     }
     for kind in PostingKind::ALL {
@@ -359,7 +380,7 @@ fn count(writing: &mut Writing<'_>, new: &New, killed: &[ContentId]) -> Result<(
             .iter()
             .filter_map(|segment| segment.table(kind));
         let mut lists = Lists::new(tables);
-        let dead = &*writing.sets.dead;
+        let who = writing.sets.live(kind);
         let counts = counts.of_mut(kind);
         for same in new.kind(kind).chunk_by(|a, b| a.0 == b.0) {
             let key = same[0].0;
@@ -368,7 +389,7 @@ fn count(writing: &mut Writing<'_>, new: &New, killed: &[ContentId]) -> Result<(
                 *count += more;
                 continue;
             }
-            let stored = lists.get(key, usize::MAX, |id| dead.has(id))?;
+            let stored = lists.get(key, usize::MAX, who)?;
             let total = stored.map_or(0, <[_]>::len) as u32 + more;
             if total > writing.boilerplate_limit {
                 counts.insert(key, total);
@@ -393,9 +414,7 @@ fn denser_than(
     signature: &[u64],
     known: &HashMap<u64, u32>,
 ) -> Result<Vec<u64>, Fault> {
-    let is_in =
-        |segment: &&OpenSegment| (segment.row.first..=segment.row.last).contains(&content.0);
-    let segment = writing.before.segments().iter().find(is_in);
+    let segment = segment_of(writing, content.0);
     let Some(table) = segment.and_then(|segment| segment.table(PostingKind::Fingerprint)) else {
         return Ok(Vec::new());
     };
@@ -409,16 +428,20 @@ fn denser_than(
     Ok(found)
 }
 
-/// The keys of a killed content lose one.
+/// The keys of a killed content lose one, but for those that an heir has.
 fn forget(
     writing: &Writing<'_>,
     content: ContentId,
+    inherited: Option<&Inherited>,
     counts: &mut Boilerplate,
 ) -> Result<(), Refusal> {
     // Read from the commit before, where its rows are still there.
-    let chunks = writing.before.chunks_raw(content)?;
     let signature = writing.before.signature_raw(content)?;
-    let mut chunk_keys: Vec<_> = posted(&chunks).collect();
+    let mut chunk_keys = match inherited {
+        // What its heir has is not lost.
+        Some(inherited) => inherited.gone.clone(),
+        None => posted(&writing.before.chunks_raw(content)?).collect(),
+    };
     let mut fingerprints: Vec<_> = signature.fingerprints.iter().map(|print| print.0).collect();
     if is_denser(writing, content, &signature)? {
         let known = counts.of_mut(PostingKind::Fingerprint);
@@ -449,7 +472,8 @@ fn recount(writing: &mut Writing<'_>, new: Option<&New>) -> Result<(), Refusal> 
     let segments = segments_before(writing);
     let mut counts = Boilerplate::default();
     for kind in PostingKind::ALL {
-        let mut merge = Merge::new(sources(writing, &segments, new, kind)?, &writing.sets.dead)?;
+        let sources = sources(writing, &segments, new, kind)?;
+        let mut merge = Merge::new(sources, writing.sets.live(kind))?;
         let mut counter = Counter::new(counts.of_mut(kind), writing.boilerplate_limit);
         loop {
             let next = merge.next()?;

@@ -6,6 +6,7 @@ use resemble_core::ContentId;
 
 use super::block::{Block, Posting};
 use crate::fault::Fault;
+use crate::heirs::Live;
 use crate::schema::{BlockKey, PostingTable};
 use crate::store::{BlockCursor, BlockGuard, KeyGuard, ReadableTable};
 
@@ -106,7 +107,7 @@ pub(crate) fn has(table: &PostingTable, posting: Posting) -> Result<bool, Fault>
     Ok(found.binary_search(&posting.1).is_ok())
 }
 
-/// Looks up ascending keys in several segments, oldest first, and leaves out the dead.
+/// Looks up ascending keys in several segments, oldest first, and leaves out the dead without heirs.
 pub(crate) struct Lists<'a> {
     lookups: Vec<Lookup<'a>>,
     raw: Vec<u32>,
@@ -127,7 +128,7 @@ impl<'a> Lists<'a> {
         &mut self,
         key: u64,
         most: usize,
-        is_dead: impl Fn(u32) -> bool,
+        who: Live<'_>,
     ) -> Result<Option<&[ContentId]>, Fault> {
         self.live.clear();
         for lookup in &mut self.lookups {
@@ -135,20 +136,20 @@ impl<'a> Lists<'a> {
             // If none of them is dead, there are too many already.
             let live = self.live.len();
             let enough = |raw: &[u32]| {
-                live + raw.iter().filter(|&&content| !is_dead(content)).count() > most
+                let found = raw.iter().filter_map(|&content| who.of(key, content));
+                live + found.count() > most
             };
             if !lookup.find(key, &mut self.raw, enough)? {
                 return Ok(None);
             }
-            self.live.extend(
-                self.raw
-                    .iter()
-                    .filter(|&&id| !is_dead(id))
-                    .map(|&id| ContentId(id)),
-            );
+            let found = self.raw.iter().filter_map(|&id| who.of(key, id));
+            self.live.extend(found.map(ContentId));
             if self.live.len() > most {
                 return Ok(None);
             }
+        }
+        if who.reorders() {
+            self.live.sort_unstable();
         }
         Ok(Some(&self.live))
     }

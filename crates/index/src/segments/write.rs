@@ -2,11 +2,10 @@
 
 use std::ops::Bound;
 
-use resemble_core::bits::BitSet;
-
 use super::block::{Builder, Posting};
 use super::read::Scan;
 use crate::fault::Fault;
+use crate::heirs::Live;
 use crate::schema::{self, PostingKind};
 use crate::store::WriteTransaction;
 
@@ -27,40 +26,78 @@ impl Source<'_> {
     }
 }
 
-/// All postings of several sources in order, without those of dead contents.
+/// All postings of several sources in order, without those of dead contents; what a dead content
+/// left to an heir is the heir's.
 pub(crate) struct Merge<'a> {
     /// Each source with its next posting.
     heads: Vec<(Posting, Source<'a>)>,
-    dead: &'a BitSet,
+    live: Live<'a>,
+    /// Only if heirs change the order: live postings of one key, descending.
+    same: Vec<Posting>,
 }
 
 impl<'a> Merge<'a> {
-    pub(crate) fn new(sources: Vec<Source<'a>>, dead: &'a BitSet) -> Result<Self, Fault> {
+    pub(crate) fn new(sources: Vec<Source<'a>>, live: Live<'a>) -> Result<Self, Fault> {
         let mut heads = Vec::with_capacity(sources.len());
         for mut source in sources {
             if let Some(head) = source.next()? {
                 heads.push((head, source));
             }
         }
-        Ok(Self { heads, dead })
+        Ok(Self {
+            heads,
+            live,
+            same: Vec::new(),
+        })
     }
 
-    /// The next live posting. With at most a dozen sources a scan over the heads beats a heap.
+    /// The next live posting.
     pub(crate) fn next(&mut self) -> Result<Option<Posting>, Fault> {
-        loop {
-            let Some((index, &(posting, _))) =
-                self.heads.iter().enumerate().min_by_key(|(_, head)| head.0)
-            else {
-                return Ok(None);
-            };
-            match self.heads[index].1.next()? {
-                Some(next) => self.heads[index].0 = next,
-                None => drop(self.heads.swap_remove(index)),
+        if !self.live.reorders() {
+            return self.next_live();
+        }
+        if self.same.is_empty() {
+            let first = self.next_live()?;
+            self.same.extend(first);
+            while let (Some(first), Some(head)) = (self.same.first(), self.least())
+                && head.1.0 == first.0
+            {
+                let posting = self.take(head)?;
+                self.same.extend(posting);
             }
-            if !self.dead.has(posting.1) {
-                return Ok(Some(posting));
+            self.same.sort_unstable_by(|a, b| b.cmp(a));
+        }
+        Ok(self.same.pop())
+    }
+
+    fn next_live(&mut self) -> Result<Option<Posting>, Fault> {
+        while let Some(head) = self.least() {
+            let posting = self.take(head)?;
+            if posting.is_some() {
+                return Ok(posting);
             }
         }
+        Ok(None)
+    }
+
+    /// The least head and its place. With at most a dozen sources a scan beats a heap.
+    fn least(&self) -> Option<(usize, Posting)> {
+        let heads = self.heads.iter().enumerate();
+        heads
+            .map(|(index, head)| (index, head.0))
+            .min_by_key(|head| head.1)
+    }
+
+    /// Takes a head from its source; `None` if nobody has that posting any more.
+    fn take(
+        &mut self,
+        (index, (key, content)): (usize, Posting),
+    ) -> Result<Option<Posting>, Fault> {
+        match self.heads[index].1.next()? {
+            Some(next) => self.heads[index].0 = next,
+            None => drop(self.heads.swap_remove(index)),
+        }
+        Ok(self.live.of(key, content).map(|content| (key, content)))
     }
 }
 

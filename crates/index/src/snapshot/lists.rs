@@ -46,7 +46,7 @@ impl Snapshot {
         found: &mut dyn FnMut(usize, &[ContentId]),
     ) -> Result<(), ReadError> {
         let inner = &*self.inner;
-        let dead = &*inner.sets.dead;
+        let who = inner.sets.live(kind);
         let counted = !inner.counters.uncounted;
         let boilerplate = inner.sets.boilerplate.of(kind);
         let tables = inner
@@ -63,7 +63,7 @@ impl Snapshot {
                 }
                 continue;
             }
-            let live = self.look(|| lists.get(key, most as usize, |id| dead.has(id)))?;
+            let live = self.look(|| lists.get(key, most as usize, who))?;
             match live {
                 Some(contents) => self.note_list(kind, key, contents),
                 // Who is in it is not known.
@@ -82,7 +82,8 @@ impl Snapshot {
 impl Inner {
     pub(crate) fn chunks(&self, content: ContentId) -> Result<ChunkList, Fault> {
         let mut list = ChunkList::default();
-        each_part(&self.chunk_lists, content, |part| {
+        let stored = self.sets.heirs.list_of(content);
+        each_part(&self.chunk_lists, stored, |part| {
             decode_chunks(part, &mut list)
         })?;
         Ok(list)
@@ -90,7 +91,7 @@ impl Inner {
 
     pub(crate) fn signature(&self, content: ContentId) -> Result<Signature, Fault> {
         let mut signature = Signature::default();
-        each_part(&self.signatures, content, |part| {
+        each_part(&self.signatures, content.0, |part| {
             decode_signature(part, &mut signature)
         })?;
         Ok(signature)
@@ -101,17 +102,17 @@ impl Inner {
 /// long as to find where a range of keys begins and ends.
 fn each_part(
     parts: &ReadOnlyTable<(u32, u32), &'static [u8]>,
-    content: ContentId,
+    list: u32,
     mut take: impl FnMut(&[u8]) -> Result<(), Malformed>,
 ) -> Result<(), Fault> {
-    let Some(first) = parts.get((content.0, 0))? else {
+    let Some(first) = parts.get((list, 0))? else {
         return Ok(());
     };
     take(first.value())?;
     if is_last(first.value()) {
         return Ok(());
     }
-    for part in parts.range((content.0, 1)..=(content.0, u32::MAX))? {
+    for part in parts.range((list, 1)..=(list, u32::MAX))? {
         take(part?.1.value())?;
     }
     Ok(())

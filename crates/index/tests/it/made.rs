@@ -17,6 +17,12 @@ pub(crate) fn chunk(n: u32) -> ChunkHash {
     ChunkHash(bytes)
 }
 
+/// The number of a chunk.
+pub(crate) fn number(chunk: ChunkHash) -> u32 {
+    let [a, b, c, d, ..] = chunk.0;
+    u32::from_be_bytes([a, b, c, d])
+}
+
 pub(crate) fn chunk_key(n: u32) -> u64 {
     chunk(n).posting_key()
 }

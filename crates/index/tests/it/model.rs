@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use resemble_core::{ContentId, Digest, FileId, Params};
+use resemble_core::{ContentId, Digest, FileId, GrownDigest, Params};
 use resemble_index::{
     Change, ContentRef, Index, Look, MergeWork, NewLook, NewPart, NewState, Options, PartRole,
     PostingKind, SkippedPart, Snapshot, SpecialKind,
@@ -26,6 +26,29 @@ const LIMIT: u32 = 3;
 const CONTENTS: u64 = 14;
 const KEYS: u64 = 12;
 
+fn chunks_of(n: u64) -> Vec<u32> {
+    let runs = digest(n).chunks.0;
+    runs.iter().map(|run| made::number(run.hash)).collect()
+}
+
+fn random_from(seed: u64, below: u64) -> usize {
+    (Random::new(seed ^ 0x5eed).draw() % below) as usize
+}
+
+/// The digest number `n` as one that has grown from another.
+fn grown(n: u64, base: u64) -> ContentRef {
+    let base = digest(base);
+    let mut digest = Box::new(digest(n));
+    let (old, new) = (base.chunks.0.iter(), digest.chunks.0.iter());
+    let same = old.zip(new).take_while(|(old, new)| old == new).count();
+    digest.chunks.0.drain(..same);
+    ContentRef::Grown(Box::new(GrownDigest {
+        base: base.content,
+        runs: same as u64,
+        digest,
+    }))
+}
+
 /// The digest number `n`; neighbours share keys, 0 is empty.
 fn digest(n: u64) -> Digest {
     if n == 0 {
@@ -37,7 +60,16 @@ fn digest(n: u64) -> Digest {
             .map(|_| random.draw() % KEYS)
             .collect()
     };
-    let chunks: Vec<u32> = some(6).into_iter().map(|key| key as u32).collect();
+    let mut chunks: Vec<u32> = some(6).into_iter().map(|key| key as u32).collect();
+    // Each has grown from the one four before, of which the end was replaced; of two of three the
+    // list has several parts.
+    if n == 5 {
+        chunks.extend(100..700);
+    } else if n >= 8 {
+        let base = chunks_of(n - 4);
+        let kept = base.len() - random_from(n, base.len().min(3) as u64 + 1);
+        chunks.splice(..0, base[..kept].iter().copied());
+    }
     let mut prints = some(6);
     prints.sort_unstable();
     prints.dedup();
@@ -87,6 +119,23 @@ impl Pair {
         }
     }
 
+    /// A file that grows gets the content four numbers on, if there is one.
+    fn growing(&self, step: Step) -> Option<Step> {
+        let Step::Grow(ino, tick) = step else {
+            return Some(step);
+        };
+        let file = self.model.inodes.get(&ino)?;
+        let (ModelState::Settled(base) | ModelState::Unsettled(base)) =
+            self.model.files.get(file)?.state
+        else {
+            return None;
+        };
+        let mut names = self.model.tree.iter();
+        let (path, _) = names.find(|(_, node)| **node == Node::File(*file))?;
+        let to = Content::Grown((base + 4 < CONTENTS).then_some(base + 4)?, base);
+        Some(Step::File(path.clone(), ino, tick, State::Unsettled(to)))
+    }
+
     fn apply(&mut self, steps: Vec<Step>) {
         let before = self.index().snapshot().unwrap();
         let known = |n: u64| before.content_by_digest(&digest(n).content).unwrap();
@@ -100,8 +149,12 @@ impl Pair {
         let ids: BTreeMap<usize, FileId> =
             self.model.files.iter().map(|(&k, f)| (k, f.id)).collect();
         for step in steps {
+            let Some(step) = self.growing(step) else {
+                continue;
+            };
             let model = &mut self.model;
             match step {
+                Step::Grow(..) => {}
                 Step::Dir(path) => {
                     if model.tree.get(&path) != Some(&Node::Dir) {
                         model.put(&path, &Node::Dir);
@@ -118,7 +171,10 @@ impl Pair {
                             missing = true;
                             (n, ContentRef::Known(ContentId(u32::MAX - 7)))
                         }
-                        Content::New(n) => (n, ContentRef::New(Box::new(digest(n)))),
+                        Content::Grown(n, base) if start.contains(&base) => (n, grown(n, base)),
+                        Content::New(n) | Content::Grown(n, _) => {
+                            (n, ContentRef::New(Box::new(digest(n))))
+                        }
                     };
                     let (state, new) = match state {
                         State::Settled(c) => {
@@ -263,7 +319,7 @@ impl Pair {
                                         of.push(Some(n));
                                         ContentRef::Known(ContentId(u32::MAX - 7))
                                     }
-                                    Content::New(m) => {
+                                    Content::New(m) | Content::Grown(m, _) => {
                                         of.push(Some(m));
                                         if exists && !missing {
                                             current.insert(m);

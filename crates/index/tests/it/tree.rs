@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use resemble_core::{ContentId, FileId};
+use resemble_core::{ContentId, FileId, GrownDigest};
 use resemble_index::{ApplyError, Change, ContentRef, Entry, FileState, NewState};
 
 use crate::made::{digest, memory, posting_rows, read, sound, stat};
@@ -167,12 +167,22 @@ fn a_content_that_is_gone_is_told_and_nothing_else_fails() {
         .unwrap();
     let gone = content_at(&index, "/a");
     index.apply(vec![Change::Remove("/a".into())]).unwrap();
+    let grown = GrownDigest {
+        base: digest(1, &[1], &[1]).content,
+        runs: 1,
+        digest: Box::new(digest(5, &[5], &[5])),
+    };
     let applied = index
         .apply(vec![
             Change::File {
                 path: "/x/b".into(),
                 stat: stat(2, 1),
                 state: NewState::Settled(ContentRef::Known(gone)),
+            },
+            Change::File {
+                path: "/x/grown".into(),
+                stat: stat(4, 1),
+                state: NewState::Settled(ContentRef::Grown(Box::new(grown))),
             },
             Change::Link {
                 path: "/x/c".into(),
@@ -185,7 +195,8 @@ fn a_content_that_is_gone_is_told_and_nothing_else_fails() {
             read("/d", 3, digest(2, &[2], &[])),
         ])
         .unwrap();
-    assert_eq!(applied.gone, [PathBuf::from("/x/b"), PathBuf::from("/x/c")]);
+    let expected = ["/x/b", "/x/grown", "/x/c"].map(PathBuf::from);
+    assert_eq!(applied.gone, expected);
     assert_eq!(applied.contents.len(), 1);
     let snapshot = sound(&index);
     assert_eq!(snapshot.entry(Path::new("/x")).unwrap(), None);

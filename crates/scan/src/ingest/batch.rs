@@ -86,11 +86,10 @@ impl Batch {
     pub(super) fn push(&mut self, change: Change) {
         self.weight += CHANGE;
         if let Change::File {
-            state:
-                NewState::Settled(ContentRef::New(digest))
-                | NewState::Unsettled(ContentRef::New(digest)),
+            state: NewState::Settled(content) | NewState::Unsettled(content),
             ..
         } = &change
+            && let Some(digest) = content.new_digest()
         {
             self.contents.push(digest.content);
             self.weigh(digest);
@@ -115,7 +114,7 @@ impl Batch {
         {
             self.weight += parts.len() * CHANGE;
             for part in parts {
-                if let Some(ContentRef::New(digest)) = &part.content {
+                if let Some(digest) = part.content.as_ref().and_then(ContentRef::new_digest) {
                     self.weigh(digest);
                 }
             }

@@ -102,12 +102,6 @@ impl Contents for Known {
         self.snapshot()?.content_by_digest(digest).ok().flatten()
     }
 
-    fn chunks(&self, digest: &ContentDigest) -> Option<ChunkList> {
-        let snapshot = self.snapshot()?;
-        let content = snapshot.content_by_digest(digest).ok()??;
-        snapshot.chunks(content).ok()
-    }
-
     fn look(&self, content: ContentId) -> Look {
         let row = self.snapshot().and_then(|s| s.content(content).ok()?);
         row.map_or(Look::Unseen, |row| row.look)

@@ -108,6 +108,7 @@ impl Run<'_> {
         match read.content.clone() {
             Content::Known(id) => self.settle(job, &read, ContentRef::Known(id)),
             Content::New(digest) => self.settle(job, &read, ContentRef::New(digest)),
+            Content::Grown(digest) => self.settle(job, &read, ContentRef::Grown(digest)),
             Content::InFlight(digest) => {
                 self.waiting.push((job, read, digest));
                 Ok(())
@@ -166,6 +167,7 @@ impl Run<'_> {
         };
         let content = match content {
             ContentRef::New(digest) => Some(digest.content),
+            ContentRef::Grown(grown) => Some(grown.digest.content),
             ContentRef::Known(id) => self.snapshot.content(*id)?.map(|row| row.digest),
         };
         Ok(content.map(|content| Change::Look {

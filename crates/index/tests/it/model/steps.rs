@@ -14,12 +14,16 @@ pub(super) enum State {
 pub(super) enum Content {
     Known(u64),
     New(u64),
+    /// The first, which begins as the second.
+    Grown(u64, u64),
 }
 
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     Dir(PathBuf),
     File(PathBuf, u64, i64, State),
+    /// The file with this inode number grows.
+    Grow(u64, i64),
     Stat(u64, u64, i64),
     Link(PathBuf, u64),
     Symlink(PathBuf, u8),
@@ -54,6 +58,7 @@ pub(super) fn contents() -> impl Strategy<Value = Content> {
     prop_oneof![
         3 => (0..CONTENTS).prop_map(Content::New),
         1 => (0..CONTENTS).prop_map(Content::Known),
+        1 => (0..CONTENTS, 0..CONTENTS).prop_map(|(n, base)| Content::Grown(n, base)),
     ]
 }
 
@@ -71,6 +76,7 @@ pub(super) fn steps() -> impl Strategy<Value = Step> {
         1 => paths().prop_map(Step::Dir),
         10 => (paths(), ino.clone(), 0i64..9, state)
             .prop_map(|(p, i, t, s)| Step::File(p, i, t, s)),
+        6 => (ino.clone(), 0i64..9).prop_map(|(i, t)| Step::Grow(i, t)),
         1 => (ino.clone(), 1u64..14, 0i64..9).prop_map(|(i, j, t)| Step::Stat(i, j, t)),
         2 => (paths(), ino).prop_map(|(p, i)| Step::Link(p, i)),
         1 => (paths(), any::<u8>()).prop_map(|(p, t)| Step::Symlink(p, t)),

@@ -451,8 +451,12 @@ impl<'s, 'a> Worker<'s, 'a> {
         let number = match content {
             read::Content::Known(id) => id.0,
             read::Content::New(digest) => self.keep(&digest),
-            // No content is ever in flight in a scan. If one were, it would be known by now.
+            // No content is ever in flight in a scan, or has grown. If it were, it would be known.
             read::Content::InFlight(digest) => self.shared.table.lock().numbers.get(&digest)?,
+            read::Content::Grown(grown) => {
+                let table = self.shared.table.lock();
+                table.numbers.get(&grown.digest.content)?
+            }
         };
         if let Some(apart) = apart.filter(|_| !moving) {
             self.take_apart(number, at.path, &apart, &stat);

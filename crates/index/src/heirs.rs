@@ -1,0 +1,199 @@
+//! Contents that have grown: what the index keeps of them under the id of what they were.
+//!
+//! A line is appended to a log of a gigabyte: the new content has a million chunks, and all but two
+//! of them are those of the content before, which goes with the same batch. Then nothing of these
+//! is written. The new content is the **heir** of the old one:
+//!
+//! 1. **Its chunk list** stays where it is, under the id that it was first stored with, and only
+//!    its last parts are written anew ([`Heirs::list_of`]).
+//! 2. **Chunk postings** of the dead content are read as postings of its heir, but for those keys
+//!    that the heir has not, which are *gone* ([`Live::of`]). What the heir has besides has
+//!    postings of its own. No posting is there twice.
+//! 3. **It ends by itself.** A merge writes the heir's id, as it leaves out the dead. So a content
+//!    has no more ancestors than there are segments, however often it has grown; and the keys that
+//!    are gone of one are among those that it has postings of in one segment.
+//!
+//! Fingerprints are few, whatever the size of a content, and change their level with it: they are
+//! written anew.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use resemble_core::ContentId;
+use resemble_core::bits::BitSet;
+
+use crate::codec::Malformed;
+use crate::codec::varint::{Reader, put};
+use crate::fault::Fault;
+use crate::schema;
+use crate::store::{ReadTransaction, ReadableTable, WriteTransaction};
+
+/// Who has inherited what.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Heirs {
+    by_ancestor: HashMap<u32, Heir>,
+    /// Where the chunk lists of contents are that have grown.
+    lists: HashMap<u32, u32>,
+}
+
+/// Who has the chunk postings of a dead content now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Heir {
+    pub(crate) content: u32,
+    /// Keys of the dead content that its heir has not, ascending.
+    pub(crate) gone: Vec<u64>,
+}
+
+impl Heir {
+    fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        put(&mut out, u64::from(self.content));
+        self.gone.iter().for_each(|&key| put(&mut out, key));
+        out
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut reader = Reader(bytes);
+        let content = reader.u32()?;
+        let mut gone = Vec::new();
+        while !reader.0.is_empty() {
+            gone.push(reader.u64()?);
+        }
+        Some(Self { content, gone })
+    }
+}
+
+impl Heirs {
+    pub(crate) fn load(txn: &ReadTransaction) -> Result<Self, Fault> {
+        let mut heirs = Self::default();
+        for row in txn.open_table(schema::HEIRS)?.iter()? {
+            let (ancestor, heir) = row?;
+            let heir = Heir::decode(heir.value()).ok_or(Malformed("heirs"))?;
+            heirs.by_ancestor.insert(ancestor.value(), heir);
+        }
+        for row in txn.open_table(schema::CHUNK_LIST_OF)?.iter()? {
+            let (content, list) = row?;
+            heirs.lists.insert(content.value(), list.value());
+        }
+        Ok(heirs)
+    }
+
+    /// The id under which the chunk list of a content is stored.
+    pub(crate) fn list_of(&self, content: ContentId) -> u32 {
+        // Nearly always nothing has grown.
+        if self.lists.is_empty() {
+            return content.0;
+        }
+        self.lists.get(&content.0).copied().unwrap_or(content.0)
+    }
+
+    /// The dead contents whose chunk postings a content has, with what it has not of them.
+    pub(crate) fn ancestors(&self, content: ContentId) -> impl Iterator<Item = (u32, &Heir)> {
+        let of = self.by_ancestor.iter();
+        of.filter(move |(_, heir)| heir.content == content.0)
+            .map(|(&ancestor, heir)| (ancestor, heir))
+    }
+
+    /// All dead contents with an heir, and it.
+    #[cfg(any(debug_assertions, feature = "testing"))]
+    pub(crate) fn all(&self) -> impl Iterator<Item = (u32, u32)> {
+        let heirs = self.by_ancestor.iter();
+        heirs.map(|(&ancestor, heir)| (ancestor, heir.content))
+    }
+
+    /// All contents whose lists are stored under another id.
+    #[cfg(any(debug_assertions, feature = "testing"))]
+    pub(crate) fn elsewhere(&self) -> impl Iterator<Item = u32> {
+        self.lists.keys().copied()
+    }
+}
+
+/// Whose postings are read as whose.
+#[derive(Clone, Copy)]
+pub(crate) struct Live<'a> {
+    dead: &'a BitSet,
+    /// `None`: the dead have no heirs, of this kind of postings.
+    heirs: Option<&'a Heirs>,
+}
+
+impl<'a> Live<'a> {
+    pub(crate) fn chunks(dead: &'a BitSet, heirs: &'a Heirs) -> Self {
+        let heirs = (!heirs.by_ancestor.is_empty()).then_some(heirs);
+        Self { dead, heirs }
+    }
+
+    pub(crate) const fn fingerprints(dead: &'a BitSet) -> Self {
+        Self { dead, heirs: None }
+    }
+
+    /// The live content that has a posting; `None` if none has it any more.
+    #[inline]
+    pub(crate) fn of(self, key: u64, content: u32) -> Option<u32> {
+        if !self.dead.has(content) {
+            return Some(content);
+        }
+        let heir = self.heirs?.by_ancestor.get(&content)?;
+        (heir.gone.binary_search(&key).is_err()).then_some(heir.content)
+    }
+
+    /// Whether [`Self::of`] may name another content than the posting, so that the order of ids is
+    /// another one.
+    pub(crate) const fn reorders(self) -> bool {
+        self.heirs.is_some()
+    }
+}
+
+/// The heirs while they are written: the tables and what is kept of them in memory.
+pub(crate) struct HeirsWriting<'a> {
+    pub(crate) txn: &'a WriteTransaction,
+    pub(crate) heirs: &'a mut Arc<Heirs>,
+}
+
+impl HeirsWriting<'_> {
+    /// What has a dead content for an ancestor.
+    pub(crate) fn put(&mut self, ancestor: u32, heir: Heir) -> Result<(), Fault> {
+        let mut table = self.txn.open_table(schema::HEIRS)?;
+        table.insert(ancestor, &heir.encode()[..])?;
+        let heirs = Arc::make_mut(self.heirs);
+        heirs.by_ancestor.insert(ancestor, heir);
+        Ok(())
+    }
+
+    /// A dead content has no postings any more, or nobody has them.
+    pub(crate) fn remove(&mut self, ancestor: u32) -> Result<(), Fault> {
+        if self.heirs.by_ancestor.contains_key(&ancestor) {
+            Arc::make_mut(self.heirs).by_ancestor.remove(&ancestor);
+            self.txn.open_table(schema::HEIRS)?.remove(ancestor)?;
+        }
+        Ok(())
+    }
+
+    /// A content dies without an heir.
+    pub(crate) fn end(&mut self, content: ContentId) -> Result<(), Fault> {
+        let ancestors: Vec<u32> = self.heirs.ancestors(content).map(|(id, _)| id).collect();
+        for ancestor in ancestors {
+            self.remove(ancestor)?;
+        }
+        self.forget_list(content)
+    }
+
+    /// The chunk list of a content is stored under this id.
+    pub(crate) fn set_list(&mut self, content: ContentId, list: u32) -> Result<(), Fault> {
+        let mut table = self.txn.open_table(schema::CHUNK_LIST_OF)?;
+        table.insert(content.0, list)?;
+        let heirs = Arc::make_mut(self.heirs);
+        heirs.lists.insert(content.0, list);
+        Ok(())
+    }
+
+    /// The chunk list of a content is gone, or another's.
+    pub(crate) fn forget_list(&mut self, content: ContentId) -> Result<(), Fault> {
+        if self.heirs.lists.contains_key(&content.0) {
+            Arc::make_mut(self.heirs).lists.remove(&content.0);
+            self.txn
+                .open_table(schema::CHUNK_LIST_OF)?
+                .remove(content.0)?;
+        }
+        Ok(())
+    }
+}
