@@ -87,6 +87,12 @@ impl Heirs {
         self.lists.get(&content.0).copied().unwrap_or(content.0)
     }
 
+    /// Who has the chunk postings of a dead content.
+    pub(crate) fn heir_of(&self, dead: ContentId) -> Option<ContentId> {
+        let heir = self.by_ancestor.get(&dead.0)?;
+        Some(ContentId(heir.content))
+    }
+
     /// The dead contents whose chunk postings a content has, with what it has not of them.
     pub(crate) fn ancestors(&self, content: ContentId) -> impl Iterator<Item = (u32, &Heir)> {
         let of = self.by_ancestor.iter();

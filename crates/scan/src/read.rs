@@ -502,15 +502,12 @@ impl Reader {
             Piece::Zeros(count) => digester.update_zeros(count),
         })?;
         let end = (!read.other_size).then(|| grown.end(file, stat, digester));
-        let (digest, new) = match base {
-            Some(base) => {
-                let grown = digester.finish_grown(base);
-                (grown.digest.content, Content::Grown(Box::new(grown)))
-            }
-            None => {
-                let digest = digester.finish();
-                (digest.content, Content::New(Box::new(digest)))
-            }
+        let (digest, new) = if let Some(base) = base {
+            let grown = digester.finish_grown(base);
+            (grown.digest.content, Content::Grown(Box::new(grown)))
+        } else {
+            let digest = digester.finish();
+            (digest.content, Content::New(Box::new(digest)))
         };
         if let Some(end) = end {
             grown.keep(stat, digest, end?);

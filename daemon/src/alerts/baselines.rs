@@ -19,6 +19,7 @@ use resemble_core::ContentId;
 use resemble_index::{ReadError, Snapshot};
 use resemble_query::AskError;
 
+use super::ends;
 use super::partners::{self, content_at};
 
 /// What a path was before its change.
@@ -55,6 +56,14 @@ impl Baselines {
             before,
             neighbours: HashMap::new(),
         }
+    }
+
+    /// Whether the change of a file may be news at all; see [`ends`].
+    pub fn may_be_news(&self, after: &Snapshot, path: &Path) -> bool {
+        ends::may_be_news(&self.before, after, path).unwrap_or_else(|error| {
+            tracing::debug!(path = ?path, %error, "its end is not known");
+            true
+        })
     }
 
     /// What the path was.

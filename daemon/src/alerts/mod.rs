@@ -30,6 +30,7 @@ use crate::state::Shared;
 
 pub mod baselines;
 pub mod batching;
+mod ends;
 pub mod log;
 pub mod novelty;
 pub mod partners;
@@ -194,6 +195,10 @@ impl<'a> Raiser<'a> {
             let now = unread.at;
             if self.batching.read_again(&path, now) {
                 continue;
+            }
+            match self.shared.snapshot() {
+                Ok(after) if !unread.before.may_be_news(&after, &path) => continue,
+                Ok(_) | Err(_) => {}
             }
             match unread.before.of(&path) {
                 Ok(before) => self.batching.read(&path, before, now),

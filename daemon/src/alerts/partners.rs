@@ -41,8 +41,7 @@ pub(super) fn alike(
     path: &Path,
     part_reader: Option<&Arc<dyn PartReader>>,
 ) -> Result<Vec<Partner>, AskError> {
-    let is_enough = |similar: &Similar| is_enough(similar, similar.measures.containment());
-    let similar = files_like(snapshot, path, part_reader)?.filter(is_enough);
+    let similar = files_like(snapshot, path, part_reader)?.filter(is_alike);
     let partners = similar.map(|similar| Partner {
         path: similar.path,
         relation: similar.relation.unwrap_or(Relation::Shares),
@@ -73,6 +72,11 @@ fn files_like(
     let (similar, _) = similar(snapshot, path, part_reader)?;
     let files = similar.into_iter();
     Ok(files.filter(|similar| similar.names.is_empty()))
+}
+
+/// Whether a file resembles another enough for an alert.
+pub(super) fn is_alike(similar: &Similar) -> bool {
+    is_enough(similar, similar.measures.containment())
 }
 
 /// Whether such a share of the smaller file is worth an alert: without the text that many files

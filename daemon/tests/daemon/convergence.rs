@@ -292,6 +292,32 @@ fn a_change_that_makes_a_file_like_another_is_one_alert() {
 }
 
 #[test]
+fn what_is_appended_to_a_large_file_is_an_alert_if_another_has_it() {
+    let place = Place::new();
+    place.write("report", 1);
+    let log = place.in_tree("log");
+    let lines: String = (100..2000).map(text).collect();
+    fs::write(&log, &lines).unwrap();
+    assert!(lines.len() > 5 << 20, "{}", lines.len());
+    let daemon = place.start();
+    daemon.sync();
+    let append = |text: &str| {
+        let mut file = fs::File::options().append(true).open(&log).unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        drop(file);
+        daemon.assert_converged();
+    };
+    append("a line\n");
+    append(&text(3000));
+    assert_eq!(daemon.alerts(), [], "nothing has that");
+    append(&text(1));
+    let alerts = daemon.alerts();
+    assert_eq!(alerts.len(), 1, "{alerts:?}");
+    assert_eq!(alerts[0].a.as_path(), log);
+    assert_eq!(alerts[0].b.as_path(), place.in_tree("report"));
+}
+
+#[test]
 fn a_copied_tree_is_one_alert() {
     let place = Place::new();
     for n in 0..30 {

@@ -109,7 +109,7 @@ impl<'a> Contents<'a> {
     /// content of the index.
     pub(super) fn of_grown(
         &mut self,
-        grown: Box<GrownDigest>,
+        grown: GrownDigest,
         writing: &mut Writing<'_>,
     ) -> Result<Option<ContentId>, Refusal> {
         if let Some(id) = self.find(&grown.digest.content)? {
@@ -119,7 +119,7 @@ impl<'a> Contents<'a> {
         let Some(base) = self.stored(&grown.base)? else {
             return Ok(None);
         };
-        let GrownDigest { runs, digest, .. } = *grown;
+        let GrownDigest { runs, digest, .. } = grown;
         self.of_new(digest, Some((base, runs)), writing).map(Some)
     }
 

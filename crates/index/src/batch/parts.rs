@@ -65,7 +65,7 @@ impl Batch<'_, '_> {
                 Some(ContentRef::Known(content)) if self.contents.exists(content)? => Some(content),
                 Some(ContentRef::Known(_)) => return Ok(None),
                 Some(ContentRef::Grown(grown)) => {
-                    match self.contents.of_grown(grown, self.writing)? {
+                    match self.contents.of_grown(*grown, self.writing)? {
                         Some(content) => Some(content),
                         None => return Ok(None),
                     }

@@ -62,6 +62,12 @@ impl Snapshot {
         Ok(found)
     }
 
+    /// The content that a dead one has grown into, if the index still knows: until the segment with
+    /// its postings is merged.
+    pub fn heir_of(&self, dead: ContentId) -> Option<ContentId> {
+        self.inner.sets.heirs.heir_of(dead)
+    }
+
     /// The files that have a content, ascending. Empty for an unknown content.
     pub fn files_of(&self, content: ContentId) -> Result<Vec<FileId>, ReadError> {
         self.note_content(content);

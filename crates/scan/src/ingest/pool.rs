@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use parking_lot::Mutex;
-use resemble_core::{ByteLen, ChunkList, ContentDigest, ContentId, Params, StopFlag};
+use resemble_core::{ByteLen, ContentDigest, ContentId, Params, StopFlag};
 use resemble_index::{FsId, Look, Snapshot};
 use rustix::io::Errno;
 
