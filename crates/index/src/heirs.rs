@@ -1,11 +1,12 @@
-//! Contents that have grown: what the index keeps of them under the id of what they were.
+//! Contents that have grown or changed a little: what the index keeps of them under the id of what
+//! they were.
 //!
-//! A line is appended to a log of a gigabyte: the new content has a million chunks, and all but two
-//! of them are those of the content before, which goes with the same batch. Then nothing of these
-//! is written. The new content is the **heir** of the old one:
+//! A line is appended to a log of a gigabyte, or a block of an image is written: the new content has
+//! a million chunks, and all but two of them are those of the content before, which goes with the
+//! same batch. Then nothing of these is written. The new content is the **heir** of the old one:
 //!
 //! 1. **Its chunk list** stays where it is, under the id that it was first stored with, and only
-//!    its last parts are written anew ([`Heirs::list_of`]).
+//!    the parts with other runs are written anew ([`Heirs::list_of`]).
 //! 2. **Chunk postings** of the dead content are read as postings of its heir, but for those keys
 //!    that the heir has not, which are *gone* ([`Live::of`]). What the heir has besides has
 //!    postings of its own. No posting is there twice.
@@ -40,6 +41,8 @@ pub(crate) struct Heirs {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Heir {
     pub(crate) content: u32,
+    /// It begins as the dead one did, and is longer.
+    pub(crate) grew: bool,
     /// Keys of the dead content that its heir has not, ascending.
     pub(crate) gone: Vec<u64>,
 }
@@ -47,19 +50,27 @@ pub(crate) struct Heir {
 impl Heir {
     fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        put(&mut out, u64::from(self.content));
+        put(
+            &mut out,
+            u64::from(self.content) << 1 | u64::from(self.grew),
+        );
         self.gone.iter().for_each(|&key| put(&mut out, key));
         out
     }
 
     fn decode(bytes: &[u8]) -> Option<Self> {
         let mut reader = Reader(bytes);
-        let content = reader.u32()?;
+        let coded = reader.u64()?;
+        let content = u32::try_from(coded >> 1).ok()?;
         let mut gone = Vec::new();
         while !reader.0.is_empty() {
             gone.push(reader.u64()?);
         }
-        Some(Self { content, gone })
+        Some(Self {
+            content,
+            grew: coded & 1 == 1,
+            gone,
+        })
     }
 }
 
@@ -87,10 +98,10 @@ impl Heirs {
         self.lists.get(&content.0).copied().unwrap_or(content.0)
     }
 
-    /// Who has the chunk postings of a dead content.
-    pub(crate) fn heir_of(&self, dead: ContentId) -> Option<ContentId> {
+    /// The heir of a dead content that begins with all of it.
+    pub(crate) fn grown_from(&self, dead: ContentId) -> Option<ContentId> {
         let heir = self.by_ancestor.get(&dead.0)?;
-        Some(ContentId(heir.content))
+        heir.grew.then_some(ContentId(heir.content))
     }
 
     /// The dead contents whose chunk postings a content has, with what it has not of them.

@@ -37,7 +37,7 @@ pub(super) fn may_be_news(
     let (Some(was), Some(now)) = (content_at(before, path)?, file.state.content()) else {
         return Ok(true);
     };
-    if after.heir_of(was) != Some(now) {
+    if after.grown_from(was) != Some(now) {
         return Ok(true);
     }
     let (Some(was), Some(now)) = (before.content(was)?, after.content(now)?) else {

@@ -5,7 +5,7 @@ use std::ops::Bound;
 
 use resemble_core::{ContentDigest, ContentId, Digest, FileId, GrownDigest};
 
-use super::grown::Inherited;
+use super::inherit::{Inherited, STEP};
 use super::{Refusal, Writing};
 use crate::codec::lists::{encode_chunks, encode_signature};
 use crate::codec::rows::StoredContent;
@@ -37,6 +37,8 @@ pub(super) struct Fresh {
     pub(super) digest: Box<Digest>,
     /// It has grown: it begins with so many runs of another content, and its digest has the rest.
     pub(super) base: Option<(ContentId, u64)>,
+    /// What a file that has it had before.
+    pub(super) was: Option<ContentId>,
     gained: Gained,
 }
 
@@ -138,6 +140,7 @@ impl<'a> Contents<'a> {
         self.fresh.push(Fresh {
             digest,
             base,
+            was: None,
             gained: Gained::default(),
         });
         Ok(ContentId(id))
@@ -189,6 +192,17 @@ impl<'a> Contents<'a> {
         match content.0.checked_sub(self.first_new) {
             Some(index) => Some(&mut self.fresh.get_mut(index as usize)?.gained),
             None => Some(self.gained.entry(content.0).or_default()),
+        }
+    }
+
+    /// A file has this content and had that one before.
+    pub(super) fn succeeds(&mut self, content: ContentId, was: ContentId) {
+        let at = content.0.checked_sub(self.first_new);
+        let fresh = at.and_then(|at| self.fresh.get_mut(at as usize));
+        if let Some(fresh) = fresh
+            && was.0 < self.first_new
+        {
+            fresh.was = Some(was);
         }
     }
 
@@ -382,7 +396,7 @@ impl<'a> Contents<'a> {
             let mut number = 0;
             encode_chunks(&content.digest.chunks, |part| {
                 parts.insert_before((id.0, number), part)?;
-                number += 1;
+                number += STEP;
                 Ok::<_, Fault>(())
             })?;
         }

@@ -35,6 +35,9 @@ impl Batch<'_, '_> {
             Some(file) => self.file(file)?.state.content(),
             None => None,
         };
+        if let (Some(content), Some(was)) = (content, was) {
+            self.contents.succeeds(content, was);
+        }
         let named = old.is_some() && old == file.map(Entry::File);
         if let Some(old) = old
             && !named

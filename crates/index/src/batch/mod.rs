@@ -6,7 +6,7 @@
 //!    by, new contents are kept aside with ids already given. Only then are contents without
 //!    files deleted and new ones with files written. So a file that is removed and comes back
 //!    under another name in one batch keeps its content, and equal new files share one.
-//!    What has grown inherits what it begins with ([`grown`]).
+//!    What was changed a little inherits the rest ([`inherit`]).
 //! 3. **Postings come last** ([`postings`]): those of the new contents become a segment, or go
 //!    into the merge that the segment would have caused.
 //!
@@ -14,7 +14,7 @@
 
 mod contents;
 mod files;
-mod grown;
+mod inherit;
 mod parts;
 pub(crate) mod postings;
 mod tree;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use resemble_core::{ContentId, Digest, Signature};
 
 use super::contents::Settled;
-use super::grown::{Inherited, bequeath_postings, has_inherited, segment_of};
+use super::inherit::{Inherited, InheritedPostings, bequeath_postings, segment_of};
 use super::{Refusal, Writing};
 use crate::fault::Fault;
 use crate::schema::{self, PostingKind};
@@ -47,11 +47,16 @@ impl New {
         let mut chunks = Vec::new();
         let mut fingerprints = Vec::new();
         for (id, digest) in fresh {
-            let inherits = inherited.iter().any(|of| of.heir == *id);
-            for key in posted(&digest.chunks) {
-                if !inherits || !has_inherited(writing, *id, key)? {
-                    chunks.push((key, id.0));
+            let keys = posted(&digest.chunks);
+            if inherited.iter().any(|of| of.heir == *id) {
+                let inherited = InheritedPostings::of(writing, *id);
+                for key in keys {
+                    if !inherited.has(key)? {
+                        chunks.push((key, id.0));
+                    }
                 }
+            } else {
+                chunks.extend(keys.map(|key| (key, id.0)));
             }
             fingerprints.extend(digest.posted().map(|print| (print.0, id.0)));
         }

@@ -62,10 +62,10 @@ impl Snapshot {
         Ok(found)
     }
 
-    /// The content that a dead one has grown into, if the index still knows: until the segment with
-    /// its postings is merged.
-    pub fn heir_of(&self, dead: ContentId) -> Option<ContentId> {
-        self.inner.sets.heirs.heir_of(dead)
+    /// The content that a dead one has grown into, which begins with all of it, if the index still
+    /// knows: until the segment with its postings is merged.
+    pub fn grown_from(&self, dead: ContentId) -> Option<ContentId> {
+        self.inner.sets.heirs.grown_from(dead)
     }
 
     /// The files that have a content, ascending. Empty for an unknown content.

@@ -1,6 +1,7 @@
 //! The index through its public face: one binary, one module a theme.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
 
+mod changed;
 mod concurrent;
 mod footprints;
 mod format_doc;

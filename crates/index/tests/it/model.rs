@@ -64,11 +64,16 @@ fn digest(n: u64) -> Digest {
     // Each has grown from the one four before, of which the end was replaced; of two of three the
     // list has several parts.
     if n == 5 {
-        chunks.extend(100..700);
+        chunks.extend(100..1500);
     } else if n >= 8 {
         let base = chunks_of(n - 4);
         let kept = base.len() - random_from(n, base.len().min(3) as u64 + 1);
         chunks.splice(..0, base[..kept].iter().copied());
+    }
+    // And one is another one in its middle and at its front, besides.
+    if n == 13 {
+        chunks.splice(700..705, 2000..2300);
+        chunks.splice(..400, 3..9);
     }
     let mut prints = some(6);
     prints.sort_unstable();
@@ -119,7 +124,7 @@ impl Pair {
         }
     }
 
-    /// A file that grows gets the content four numbers on, if there is one.
+    /// A file that grows gets the content four numbers on, if there is one, or four back.
     fn growing(&self, step: Step) -> Option<Step> {
         let Step::Grow(ino, tick) = step else {
             return Some(step);
@@ -132,7 +137,12 @@ impl Pair {
         };
         let mut names = self.model.tree.iter();
         let (path, _) = names.find(|(_, node)| **node == Node::File(*file))?;
-        let to = Content::Grown((base + 4 < CONTENTS).then_some(base + 4)?, base);
+        // Or is written anew, with most of what it had.
+        let to = match tick % 3 {
+            0 => Content::Grown((base + 4 < CONTENTS).then_some(base + 4)?, base),
+            1 => Content::New((base + 4 < CONTENTS).then_some(base + 4)?),
+            _ => Content::New(base.checked_sub(4)?),
+        };
         Some(Step::File(path.clone(), ino, tick, State::Unsettled(to)))
     }
 

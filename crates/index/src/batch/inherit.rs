@@ -1,0 +1,379 @@
+//! New contents that have most of a stored one: heirs of what they were, if that goes.
+//!
+//! What is written of an heir is what it has besides: see [`crate::heirs`]. An heir is a content
+//! that has grown, and any large one whose file had another content before with which it shares
+//! most: an image in which a block was written, a mailbox with a new message. A content that goes
+//! on living (a copy of it changed) keeps what it has, and the new one is stored whole.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use resemble_core::{ChunkList, ChunkRun, ContentId, GrownDigest};
+
+use super::Writing;
+use super::contents::{Contents, Fresh};
+use super::postings::posted;
+use crate::codec::lists::{decode_chunks, encode_chunks, is_last};
+use crate::fault::Fault;
+use crate::heirs::Heir;
+use crate::schema::{self, PostingKind, PostingTable};
+use crate::segments::read::has;
+use crate::snapshot::OpenSegment;
+use crate::store::{ReadableTable, Table};
+
+/// A new content that has what a killed one had.
+pub(super) struct Inherited {
+    pub(super) ancestor: ContentId,
+    pub(super) heir: ContentId,
+    /// Runs of chunks, and chunks, that the heir has in all.
+    pub(super) runs: u64,
+    pub(super) chunks: u64,
+    /// Keys of chunks that the ancestor had and its heir has not, ascending.
+    pub(super) gone: Vec<u64>,
+    /// It begins as the ancestor did, and is longer.
+    grew: bool,
+}
+
+/// How a chunk list becomes another one: these of its runs are replaced by those.
+struct Edit<'a> {
+    runs: Range<u64>,
+    by: &'a [ChunkRun],
+}
+
+/// Runs of a chunk list, and those that another has in their place.
+type OtherRuns = (Range<u64>, Range<usize>);
+
+/// Contents of fewer runs of chunks are written whole.
+const MANY: usize = 1 << 10;
+
+/// Parts of a chunk list are numbered in steps of this, so that others find room between them.
+pub(super) const STEP: u32 = 16;
+
+/// Runs of a full part. A list whose parts have fewer than half of that is written whole.
+const FULL: u64 = 226;
+
+type Lists<'t> = Table<'t, (u32, u32), &'static [u8]>;
+
+impl Contents<'_> {
+    /// Makes new contents heirs where they are, and gives all others all of their chunks.
+    pub(super) fn inherit(
+        &self,
+        fresh: &mut [(Fresh, ContentId)],
+        writing: &mut Writing<'_>,
+    ) -> Result<Vec<Inherited>, Fault> {
+        let mut inherited: Vec<Inherited> = Vec::new();
+        for (fresh, heir) in fresh {
+            let Some(ancestor) = fresh.base.map(|base| base.0).or(fresh.was) else {
+                continue;
+            };
+            let has_heir = inherited.iter().any(|of| of.ancestor == ancestor);
+            let may_inherit = !has_heir && self.goes(ancestor)?;
+            match fresh.base {
+                Some((_, runs)) if may_inherit => {
+                    let runs = runs..self.row(ancestor)?.chunk_runs;
+                    let by = &fresh.digest.chunks.0;
+                    let of = self.bequeath(ancestor, *heir, Edit { runs, by }, writing)?;
+                    inherited.push(Inherited { grew: true, ..of });
+                }
+                Some((_, runs)) => {
+                    let grown = GrownDigest {
+                        base: self.row(ancestor)?.digest,
+                        runs,
+                        digest: fresh.digest.clone(),
+                    };
+                    let whole = grown.whole(writing.before.chunks_raw(ancestor)?);
+                    fresh.digest = whole.ok_or_else(too_short)?;
+                }
+                None if may_inherit && fresh.digest.chunks.0.len() >= MANY => {
+                    let Some((runs, by)) = self.edit(ancestor, &fresh.digest.chunks, writing)?
+                    else {
+                        continue;
+                    };
+                    fresh.digest.chunks.0.truncate(by.end);
+                    fresh.digest.chunks.0.drain(..by.start);
+                    let by = &fresh.digest.chunks.0;
+                    inherited.push(self.bequeath(ancestor, *heir, Edit { runs, by }, writing)?);
+                }
+                None => {}
+            }
+        }
+        Ok(inherited)
+    }
+
+    /// Which runs of a stored content are other ones in `new`, and which those are; `None` if less
+    /// than half of one of them stays.
+    fn edit(
+        &self,
+        stored: ContentId,
+        new: &ChunkList,
+        writing: &Writing<'_>,
+    ) -> Result<Option<OtherRuns>, Fault> {
+        let (new, old_runs) = (&new.0, self.row(stored)?.chunk_runs);
+        let list = writing.sets.heirs.list_of(stored);
+        let lists = writing.txn.open_table(schema::CHUNK_LISTS)?;
+        let mut runs = ChunkList::default();
+        let (mut start, mut parts) = (0, 0);
+        let mut differs = false;
+        for part in lists.range((list, 0)..=(list, u32::MAX))? {
+            parts += 1;
+            if !differs {
+                runs.0.clear();
+                decode_chunks(part?.1.value(), &mut runs)?;
+                let same = runs.0.iter().zip(&new[start..]);
+                let same = same.take_while(|(old, new)| old == new).count();
+                start += same;
+                differs = same < runs.0.len();
+            }
+        }
+        let mut same_end = 0;
+        let most = (new.len() as u64).min(old_runs) - start as u64;
+        'parts: for part in lists.range((list, 0)..=(list, u32::MAX))?.rev() {
+            runs.0.clear();
+            decode_chunks(part?.1.value(), &mut runs)?;
+            for old in runs.0.iter().rev() {
+                let at = new.len() - same_end;
+                if same_end as u64 == most || new[at - 1] != *old {
+                    break 'parts;
+                }
+                same_end += 1;
+            }
+        }
+        let old = start as u64..old_runs - same_end as u64;
+        let new = start..new.len() - same_end;
+        let stays = (start + same_end) as u64;
+        let most_stays = stays > old.end - old.start && stays > new.len() as u64;
+        let is_full = parts * FULL / 2 <= old_runs + FULL;
+        Ok((most_stays && is_full).then_some((old, new)))
+    }
+
+    /// Replaces runs of the chunk list of a content and makes it another's.
+    fn bequeath(
+        &self,
+        ancestor: ContentId,
+        heir: ContentId,
+        edit: Edit<'_>,
+        writing: &mut Writing<'_>,
+    ) -> Result<Inherited, Fault> {
+        let row = self.row(ancestor)?;
+        let list = writing.sets.heirs.list_of(ancestor);
+        let mut lists = writing.txn.open_table(schema::CHUNK_LISTS)?;
+        let mut stretch = Stretch::of(&lists, list, row.chunk_runs, edit.runs)?;
+        let replaced = ChunkList(std::mem::take(&mut stretch.replaced));
+        let by = ChunkList(edit.by.to_vec());
+        let gone = gone(&lists, list, &stretch, &replaced, &by)?;
+        stretch.write(&mut lists, list, &by)?;
+        drop(lists);
+        let mut heirs = writing.heirs();
+        heirs.forget_list(ancestor)?;
+        heirs.set_list(heir, list)?;
+        let left = |had: u64, lost: u64| had.checked_sub(lost).ok_or_else(too_short);
+        Ok(Inherited {
+            ancestor,
+            heir,
+            runs: left(row.chunk_runs, replaced.0.len() as u64)? + by.0.len() as u64,
+            chunks: left(row.chunks, replaced.len_chunks())? + by.len_chunks(),
+            gone,
+            grew: false,
+        })
+    }
+}
+
+fn too_short() -> Fault {
+    Fault::damaged("a chunk list is too short")
+}
+
+/// The parts of a chunk list in which runs are replaced.
+struct Stretch {
+    /// The number of the first, and of the part behind the last, if there is one.
+    parts: (u32, Option<u32>),
+    head: ChunkList,
+    replaced: Vec<ChunkRun>,
+    tail: Vec<ChunkRun>,
+}
+
+impl Stretch {
+    /// The parts with these runs, of a list of `all` runs.
+    fn of(lists: &Lists<'_>, list: u32, all: u64, range: Range<u64>) -> Result<Self, Fault> {
+        let mut found: Vec<ChunkList> = Vec::new();
+        let (mut first, mut parts) = (all, (0, None));
+        for row in lists.range((list, 0)..=(list, u32::MAX))?.rev() {
+            let (key, part) = row?;
+            let mut runs = ChunkList::default();
+            decode_chunks(part.value(), &mut runs)?;
+            first = (first.checked_sub(runs.0.len() as u64)).ok_or_else(too_short)?;
+            let number = key.value().1;
+            if first >= range.end && number > 0 {
+                parts.1 = Some(number);
+                continue;
+            }
+            parts.0 = number;
+            found.push(runs);
+            if first <= range.start {
+                break;
+            }
+        }
+        let mut head: Vec<_> = found.into_iter().rev().flat_map(|part| part.0).collect();
+        let at = |run: u64| {
+            let at = run
+                .checked_sub(first)
+                .and_then(|at| usize::try_from(at).ok());
+            at.filter(|&at| at <= head.len()).ok_or_else(too_short)
+        };
+        let (start, end) = (at(range.start)?, at(range.end)?);
+        let tail = head.split_off(end);
+        let replaced = head.split_off(start);
+        Ok(Self {
+            parts,
+            head: ChunkList(head),
+            replaced,
+            tail,
+        })
+    }
+
+    /// Writes the parts with other runs between those that stay.
+    fn write(self, lists: &mut Lists<'_>, list: u32, by: &ChunkList) -> Result<(), Fault> {
+        let (number, mut next) = self.parts;
+        let mut runs = self.head;
+        runs.0.extend_from_slice(&by.0);
+        runs.0.extend(self.tail);
+        let mut parts = encoded(&runs)?;
+        // A short first part says that no other follows; and more parts than there are numbers
+        // between their neighbours take the numbers of those.
+        while let Some(behind) = next
+            && (parts.len() > (behind - number) as usize
+                || (number == 0 && parts.first().is_none_or(|part| is_last(part))))
+        {
+            let follows = lists.get((list, behind))?.ok_or_else(too_short)?;
+            decode_chunks(follows.value(), &mut runs)?;
+            drop(follows);
+            parts = encoded(&runs)?;
+            let mut rest = lists.range((list, behind + 1)..=(list, u32::MAX))?;
+            next = rest.next().transpose()?.map(|row| row.0.value().1);
+        }
+        let end = next.map_or(u32::MAX, |behind| behind - 1);
+        lists.retain_in((list, number)..=(list, end), |_, _| false)?;
+        let step = match next {
+            Some(behind) => (behind - number) / (parts.len() as u32).max(1),
+            None => STEP,
+        };
+        for (part, number) in parts.iter().zip((number..).step_by(step as usize)) {
+            lists.insert((list, number), &part[..])?;
+        }
+        Ok(())
+    }
+}
+
+fn encoded(runs: &ChunkList) -> Result<Vec<Vec<u8>>, Fault> {
+    let mut parts = Vec::new();
+    encode_chunks(runs, |part| {
+        parts.push(part.to_vec());
+        Ok::<_, Fault>(())
+    })?;
+    Ok(parts)
+}
+
+/// The keys of `replaced` that neither the runs that stay have nor those that come.
+fn gone(
+    lists: &Lists<'_>,
+    list: u32,
+    stretch: &Stretch,
+    replaced: &ChunkList,
+    by: &ChunkList,
+) -> Result<Vec<u64>, Fault> {
+    let mut gone: HashSet<u64> = posted(replaced).collect();
+    let tail = ChunkList(stretch.tail.clone());
+    let stays = posted(by).chain(posted(&stretch.head)).chain(posted(&tail));
+    for key in stays {
+        gone.remove(&key);
+    }
+    // A chunk that is replaced may stand elsewhere in a content, which then still has it.
+    let (first, next) = stretch.parts;
+    let before = lists.range((list, 0)..(list, first))?;
+    let behind = next.map(|next| lists.range((list, next)..=(list, u32::MAX)));
+    let mut runs = ChunkList::default();
+    for part in before.chain(behind.transpose()?.into_iter().flatten()) {
+        if gone.is_empty() {
+            break;
+        }
+        runs.0.clear();
+        decode_chunks(part?.1.value(), &mut runs)?;
+        for key in posted(&runs) {
+            gone.remove(&key);
+        }
+    }
+    let mut gone: Vec<u64> = gone.into_iter().collect();
+    gone.sort_unstable();
+    Ok(gone)
+}
+
+/// Notes whose postings are the heirs' now. The ancestors are among the dead already.
+pub(super) fn bequeath_postings(
+    writing: &mut Writing<'_>,
+    inherited: &[Inherited],
+) -> Result<(), Fault> {
+    for Inherited {
+        ancestor,
+        heir,
+        gone,
+        grew,
+        ..
+    } in inherited
+    {
+        let heirs = writing.sets.heirs.ancestors(*ancestor);
+        let mut ancestors: Vec<(u32, bool, Vec<u64>)> = heirs
+            .map(|(id, heir)| (id, heir.grew, heir.gone.clone()))
+            .collect();
+        ancestors.push((ancestor.0, true, Vec::new()));
+        for (id, grew_before, mut lost) in ancestors {
+            let Some(segment) = segment_of(writing, id) else {
+                continue;
+            };
+            let Some(table) = segment.table(PostingKind::Chunk) else {
+                continue;
+            };
+            for &key in gone {
+                if has(table, (key, id))? {
+                    lost.push(key);
+                }
+            }
+            lost.sort_unstable();
+            lost.dedup();
+            let heir = Heir {
+                content: heir.0,
+                grew: grew_before && *grew,
+                gone: lost,
+            };
+            writing.heirs().put(id, heir)?;
+        }
+    }
+    Ok(())
+}
+
+/// The chunk postings that a content has by its ancestors.
+pub(super) struct InheritedPostings<'w>(Vec<(u32, &'w [u64], &'w PostingTable)>);
+
+impl<'w> InheritedPostings<'w> {
+    pub(super) fn of(writing: &'w Writing<'_>, heir: ContentId) -> Self {
+        let ancestors = writing.sets.heirs.ancestors(heir);
+        let tables = ancestors.filter_map(|(ancestor, heir)| {
+            let table = segment_of(writing, ancestor)?.table(PostingKind::Chunk)?;
+            Some((ancestor, &heir.gone[..], table))
+        });
+        Self(tables.collect())
+    }
+
+    pub(super) fn has(&self, key: u64) -> Result<bool, Fault> {
+        for (ancestor, gone, table) in &self.0 {
+            if gone.binary_search(&key).is_err() && has(table, (key, *ancestor))? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// The segment that has the postings of a content, dead or not.
+pub(super) fn segment_of<'w>(writing: &'w Writing<'_>, content: u32) -> Option<&'w OpenSegment> {
+    let mut segments = writing.before.segments().iter();
+    segments.find(|segment| (segment.row.first..=segment.row.last).contains(&content))
+}

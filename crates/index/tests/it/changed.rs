@@ -1,0 +1,118 @@
+//! Large contents that change a little: what they were is inherited.
+
+use proptest::prelude::*;
+use resemble_core::Digest;
+use resemble_index::{Change, Index, MergeWork};
+use resemble_testutil::random::Random;
+
+use crate::made::{digest, memory, posting_rows, read, sound};
+
+/// Replaces runs at a random place: cuts some out, puts others in, or both.
+fn edit(chunks: &mut Vec<u32>, random: &mut Random, next: &mut u32) {
+    let at = match random.below(4) {
+        0 => 0,
+        1 => chunks.len(),
+        _ => random.below(chunks.len() + 1),
+    };
+    let cut = few_or_many(random);
+    let end = (at + cut).min(chunks.len());
+    let new = few_or_many(random);
+    let old = chunks.clone();
+    let new = (0..new).map(|_| {
+        // Some were there before.
+        if !old.is_empty() && random.below(4) == 0 {
+            return old[random.below(old.len())];
+        }
+        *next += 1;
+        *next
+    });
+    let new: Vec<u32> = new.collect();
+    chunks.splice(at..end, new);
+}
+
+fn few_or_many(random: &mut Random) -> usize {
+    let most = if random.below(5) == 0 { 700 } else { 4 };
+    random.below(most)
+}
+
+fn assert_is(index: &Index, expected: &Digest) {
+    let snapshot = sound(index);
+    let content = snapshot.content_by_digest(&expected.content).unwrap();
+    assert_eq!(snapshot.chunks(content.unwrap()).unwrap(), expected.chunks);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_content_is_whole_however_often_it_changes(seed: u64, chunks in 0usize..4000) {
+        let index = memory();
+        let mut random = Random::new(seed);
+        let mut next = 10_000;
+        let mut chunks: Vec<u32> = (0..chunks as u32).collect();
+        for version in 0..30 {
+            let now = digest(version + 1, &chunks, &[1, 2, version + 5]);
+            index.apply(vec![read("/image", 1, now.clone())]).unwrap();
+            assert_is(&index, &now);
+            if random.below(10) == 0 {
+                index.merge(MergeWork::All).unwrap();
+                assert_is(&index, &now);
+            }
+            edit(&mut chunks, &mut random, &mut next);
+        }
+    }
+}
+
+#[test]
+fn what_is_written_of_a_change_does_not_grow_with_the_content() {
+    let index = memory();
+    let mut chunks: Vec<u32> = (0..200_000).collect();
+    let first = digest(1, &chunks, &[1]);
+    index.apply(vec![read("/image", 1, first)]).unwrap();
+    let (before, _) = posting_rows(&index);
+    chunks[100_000] = u32::MAX;
+    let now = digest(2, &chunks, &[1]);
+    index.apply(vec![read("/image", 1, now.clone())]).unwrap();
+    let (after, segments) = posting_rows(&index);
+    assert_eq!(segments, 2, "the large one is as it was");
+    assert!(
+        after <= before + 2,
+        "{before} blocks of postings, then {after}"
+    );
+    assert_eq!(rows(&index, "chunk_list_of"), 1);
+    assert_eq!(rows(&index, "heirs"), 1);
+    assert_is(&index, &now);
+    // It ends by itself, and with the content.
+    index.merge(MergeWork::All).unwrap();
+    assert_eq!(
+        (rows(&index, "heirs"), rows(&index, "dead_contents")),
+        (0, 0)
+    );
+    assert_is(&index, &now);
+    index.apply(vec![Change::Remove("/image".into())]).unwrap();
+    assert_eq!(rows(&index, "chunk_list_of"), 0);
+    assert_eq!(rows(&index, "chunk_lists"), 0);
+    sound(&index);
+}
+
+#[test]
+fn a_content_that_another_file_keeps_has_no_heir() {
+    let index = memory();
+    let chunks: Vec<u32> = (0..3000).collect();
+    let first = digest(1, &chunks, &[1]);
+    let both = vec![
+        read("/a", 1, first.clone()),
+        read("/copy", 2, first.clone()),
+    ];
+    index.apply(both).unwrap();
+    let now = digest(2, &chunks[1..], &[1]);
+    index.apply(vec![read("/a", 1, now.clone())]).unwrap();
+    assert_is(&index, &first);
+    assert_is(&index, &now);
+    assert_eq!(rows(&index, "heirs"), 0);
+}
+
+fn rows(index: &Index, table: &str) -> u64 {
+    let sizes = index.table_sizes().unwrap();
+    sizes.iter().find(|size| size.0 == table).unwrap().1.rows
+}
