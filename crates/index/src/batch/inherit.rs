@@ -8,6 +8,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
+use memchr::memmem::Finder;
 use resemble_core::{ChunkList, ChunkRun, ContentId, GrownDigest};
 
 use super::Writing;
@@ -51,6 +52,9 @@ pub(super) const STEP: u32 = 16;
 
 /// Runs of a full part. A list whose parts have fewer than half of that is written whole.
 const FULL: u64 = 226;
+
+/// Up to so many chunks are looked for in the bytes of a list, more in its runs.
+const FEW_GONE: usize = 4;
 
 type Lists<'t> = Table<'t, (u32, u32), &'static [u8]>;
 
@@ -272,6 +276,13 @@ fn encoded(runs: &ChunkList) -> Result<Vec<Vec<u8>>, Fault> {
     Ok(parts)
 }
 
+/// What finds the chunks with these keys in the bytes of a part: a key is how a hash begins.
+fn finders(keys: &HashSet<u64>) -> Vec<Finder<'static>> {
+    let keys = keys.iter().map(|key| key.to_be_bytes());
+    keys.map(|key| Finder::new(&key[3..]).into_owned())
+        .collect()
+}
+
 /// The keys of `replaced` that neither the runs that stay have nor those that come.
 fn gone(
     lists: &Lists<'_>,
@@ -291,12 +302,21 @@ fn gone(
     let before = lists.range((list, 0)..(list, first))?;
     let behind = next.map(|next| lists.range((list, next)..=(list, u32::MAX)));
     let mut runs = ChunkList::default();
+    let few = (gone.len() <= FEW_GONE).then(|| finders(&gone));
     for part in before.chain(behind.transpose()?.into_iter().flatten()) {
         if gone.is_empty() {
             break;
         }
+        let (_, part) = part?;
+        let may_have = |finders: &Vec<Finder<'_>>| {
+            let mut finders = finders.iter();
+            finders.any(|finder| finder.find(part.value()).is_some())
+        };
+        if few.as_ref().is_some_and(|few| !may_have(few)) {
+            continue;
+        }
         runs.0.clear();
-        decode_chunks(part?.1.value(), &mut runs)?;
+        decode_chunks(part.value(), &mut runs)?;
         for key in posted(&runs) {
             gone.remove(&key);
         }
