@@ -4,7 +4,9 @@
 //! and yields a content that nobody meant to make. Waiting too long makes answers stale. So:
 //!
 //! 1. A changed file is read [`Timing::settle`] after its last write or close, at the latest
-//!    [`Timing::cap`] after the first: a log that grows without pause is still read.
+//!    [`Timing::cap`] after the first: a log that grows without pause is still read. One that takes
+//!    long to read waits longer, in proportion ([`Timing::due_at`]): a disk image of 100 GB that is
+//!    in use is not read all the time.
 //! 2. What needs no reading does not wait. A directory that appeared is listed at once: its watch
 //!    comes with the listing, and what changes before that is found by the listing alone. A name
 //!    that is gone is removed at once; links, pipes and devices do not wait, either.
@@ -145,10 +147,34 @@ impl Jobs {
     }
 }
 
+/// A file is quiet when it was not written to for this part of the time that reading it takes …
+const QUIET: u32 = 2;
+
+/// … and is read at the latest after so many times that: a twentieth of the time goes into it.
+const PATIENCE: u32 = 20;
+
+/// Nothing waits longer.
+const LONGEST: Duration = Duration::from_secs(3600);
+
 impl Timing {
+    /// When a file is to be read. `cost` is what reading it took the last time.
     fn due_at(self, waiting: &QueuedPath) -> Instant {
-        (waiting.last + self.settle).min(waiting.first + self.cap)
+        let cost = waiting.cost.min(LONGEST);
+        let settle = self.settle.max(cost / QUIET);
+        let cap = self.cap.max((cost * PATIENCE).min(LONGEST));
+        (waiting.last + settle).min(waiting.first + cap)
     }
+}
+
+/// A file that waits longer than others because reading it takes long.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LongWait {
+    /// Which.
+    pub path: PathBuf,
+    /// When it is read if it is written to no more.
+    pub due: Instant,
+    /// How long reading it took the last time.
+    pub cost: Duration,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -156,6 +182,8 @@ struct QueuedPath {
     first: Instant,
     last: Instant,
     cause: Cause,
+    /// What reading it will take; zero: nothing to speak of.
+    cost: Duration,
 }
 
 /// The state machine.
@@ -167,6 +195,8 @@ pub struct Coalescer {
     /// No waiting file is due before this time. It may be too early, but never too late, and saves
     /// looking at all waiting files after every event.
     earliest: Option<Instant>,
+    /// A file that takes long to read may be waiting.
+    costly: bool,
     jobs: Jobs,
     /// Old names of the renames in `jobs`.
     moved_from: BTreeSet<PathBuf>,
@@ -274,6 +304,7 @@ impl Coalescer {
                         first,
                         last,
                         cause: Cause::Unknown,
+                        cost: Duration::ZERO,
                     });
                 waiting.first = waiting.first.min(first);
                 waiting.last = waiting.last.max(last);
@@ -301,6 +332,35 @@ impl Coalescer {
     /// Nothing at or below the path waits any more.
     pub fn forget(&mut self, path: &Path) {
         take_below(&mut self.waiting, path);
+    }
+
+    /// What it will take to read a file, if it waits; zero: nothing to speak of.
+    pub fn set_cost(&mut self, path: &Path, cost: Duration) {
+        if let Some(waiting) = self.waiting.get_mut(path) {
+            waiting.cost = cost;
+            self.costly |= !cost.is_zero();
+            // With a lower cost it may be due sooner.
+            let due = self.timing.due_at(waiting);
+            self.earliest = Some(self.earliest.map_or(due, |earliest| earliest.min(due)));
+        }
+    }
+
+    /// The files that wait longer than others, those that are read first at the beginning.
+    pub fn long_waits(&mut self) -> Vec<LongWait> {
+        if !self.costly {
+            return Vec::new();
+        }
+        let costly = self.waiting.iter().filter(|(_, file)| !file.cost.is_zero());
+        let mut waits: Vec<_> = costly
+            .map(|(path, file)| LongWait {
+                path: path.clone(),
+                due: self.timing.due_at(file),
+                cost: file.cost,
+            })
+            .collect();
+        waits.sort_unstable_by(|a, b| (a.due, &a.path).cmp(&(b.due, &b.path)));
+        self.costly = !waits.is_empty();
+        waits
     }
 
     /// How many files wait to be read.

@@ -21,6 +21,8 @@ use resemble_query::templates;
 use resemble_scan::ingest::RootOptions;
 use resemble_scan::parts::PartReader;
 
+use crate::coalesce::LongWait;
+
 /// A root and its state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Root {
@@ -66,6 +68,7 @@ pub struct Shared {
     /// Files waiting to be read.
     pending: AtomicU64,
     assumed: AtomicU64,
+    waits: Mutex<Vec<LongWait>>,
     /// Files to go in the scan under way.
     scanning: AtomicU64,
     clock: AtomicU64,
@@ -135,6 +138,7 @@ impl Shared {
             excluded: Mutex::default(),
             pending: AtomicU64::new(0),
             assumed: AtomicU64::new(0),
+            waits: Mutex::default(),
             scanning: AtomicU64::new(0),
             clock: AtomicU64::new(start.as_micros() as u64),
             files_read: AtomicU64::new(0),
@@ -380,6 +384,15 @@ impl Shared {
 
     pub(crate) fn set_assumed(&self, files: u64) {
         self.assumed.store(files, Ordering::Relaxed);
+    }
+
+    /// The files that wait longer than others because reading them takes long.
+    pub fn waits(&self) -> Vec<LongWait> {
+        self.waits.lock().clone()
+    }
+
+    pub(crate) fn set_waits(&self, waits: Vec<LongWait>) {
+        *self.waits.lock() = waits;
     }
 
     pub(crate) fn set_pending(&self, files: u64) {

@@ -109,6 +109,17 @@ fn print(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
         let grown = format!("{grown}, or by `resemble sync`");
         lines.push(vec![Cell::left(grown, Tint::Faint)]);
     }
+    for wait in &status.waits {
+        let when = format!(
+            "waits to be read for {} s more: its last reading took {} s",
+            human_count(wait.seconds),
+            human_count(wait.reading_seconds)
+        );
+        lines.push(vec![
+            ui.name(&wait.path, Tint::Faint),
+            Cell::left(when, Tint::Faint),
+        ]);
+    }
     if ui.is_verbose() {
         let since = format!(
             "since its start (process {}): {} files read, {}; {} directories watched, {} polled, \

@@ -52,6 +52,7 @@ fn status() -> StatusAnswer {
         pid: 42,
         questions: 0,
         assumed: 0,
+        waits: Vec::new(),
     }
 }
 

@@ -69,6 +69,7 @@ fn typed_questions_and_answers() {
         pid: 1,
         questions: 0,
         assumed: 0,
+        waits: Vec::new(),
     };
     let row = line(&Reply::Row(&status));
     let (_temp, socket, thread) = daemon(vec![

@@ -32,6 +32,7 @@
 mod area;
 mod assumed;
 mod batch;
+mod costs;
 mod pool;
 mod report;
 mod results;
@@ -42,10 +43,12 @@ mod visit;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use resemble_index::{Change, Index};
 
 use self::assumed::Assumed;
+use self::costs::Costs;
 use self::pool::Pool;
 use self::run::Run;
 
@@ -62,6 +65,7 @@ pub struct Ingest {
     options: IngestOptions,
     pool: Pool,
     assumed: Assumed,
+    costs: Costs,
 }
 
 impl Ingest {
@@ -77,6 +81,7 @@ impl Ingest {
             index,
             options,
             pool,
+            costs: Costs::default(),
             assumed: Assumed::default(),
         }
     }
@@ -132,8 +137,25 @@ impl Ingest {
             options,
             pool,
             assumed,
+            costs,
         } = self;
-        Run::new(index, options, (pool, assumed), observer)?.run(targets)
+        Run::new(index, options, (pool, assumed, costs), observer)?.run(targets)
+    }
+
+    /// How long a large file is read from now on before others get their turn:
+    /// [`IngestOptions::turn`].
+    pub const fn set_turn(&mut self, turn: Option<Duration>) {
+        self.options.turn = turn;
+    }
+
+    /// How long it takes to read a file of this device, inode and size, going by the last time: zero
+    /// if that is nothing to speak of, or only what is behind its end will be read.
+    pub fn cost_of(&mut self, file: (u64, u64), size: impl FnOnce() -> u64) -> Duration {
+        let cost = self.costs.of(file);
+        if cost.is_zero() || self.pool.ends.is_behind(file, size()) {
+            return Duration::ZERO;
+        }
+        cost
     }
 
     /// How many files have grown, and were read from where they ended: what stands before that is
@@ -142,10 +164,13 @@ impl Ingest {
         self.assumed.len()
     }
 
-    /// Reads what is assumed, so that the index is what the files are.
+    /// Reads what is assumed, to its end, so that the index is what the files are.
     pub fn verify(&mut self, observer: &mut dyn Observer) -> Result<Report, IngestError> {
         let targets = self.assumed.targets(&self.index.snapshot()?)?;
-        self.reconcile(&targets, observer)
+        let turn = self.options.turn.take();
+        let report = self.reconcile(&targets, observer);
+        self.options.turn = turn;
+        report
     }
 
     /// Removes `path` and all below from the index: a root that is no longer watched.

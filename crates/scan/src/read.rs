@@ -28,17 +28,17 @@
 //! 7. **Holes cost nothing**: `SEEK_DATA` and `SEEK_HOLE`, and arithmetic for the zeros between.
 //! 8. **A file that has grown** is read from where it ended, if it is large and that is known; what
 //!    stands before is assumed, and verified later (docs/changes.md).
-//! 9. Advice to the kernel is `SEQUENTIAL` for large files. Dropping pages behind us would
-//!    also drop those that the user's own programs had cached; the kernel's use-once list does it
-//!    better.
+//! 9. **A long reading may pause**, so that other files need not wait for it; see `paused`.
+//! 10. Advice to the kernel is `SEQUENTIAL` for large files. Dropping pages behind us would
+//!     also drop those that the user's own programs had cached; the kernel's use-once list does it
+//!     better.
 
 use std::ffi::OsStr;
-use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use resemble_core::hash::content::ContentHasher;
 use resemble_core::{
@@ -48,12 +48,14 @@ use resemble_index::{Look, NewLook, Timestamp};
 use rustix::fs::{Advice, Mode, OFlags};
 use rustix::io::Errno;
 
-use self::at::read_at;
 use self::grown::Grown;
+use self::paused::{Halfway, Paused};
+use self::pieces::{InPieces, Piece};
 use crate::parts::{DigestedParts, HEAD, PartReader};
 use crate::walk::{self, Anchor, Kind, OpenDir, Stat};
 
 pub(crate) use self::grown::{KnownEnds, LARGE};
+pub(crate) use self::paused::PausedReadings;
 
 pub use self::at::{data_at, fill, read_fully_at, read_prefix};
 
@@ -64,9 +66,6 @@ pub const SETTLE_WINDOW: Duration = Duration::from_secs(35);
 
 /// Up to this size a file is read whole, in bytes.
 const SMALL: u64 = 1 << 20;
-
-/// Larger files are read in pieces of this many bytes.
-const PIECE: usize = 1 << 20;
 
 /// Reads before a file is given up as moving.
 const ATTEMPTS: u32 = 3;
@@ -189,6 +188,9 @@ pub enum ReadFailure {
     /// The stop flag was set.
     #[error("stopped")]
     Stopped,
+    /// It takes longer than a reader may: the next reading goes on from here.
+    #[error("not read to its end yet")]
+    Paused,
 }
 
 impl From<Errno> for ReadFailure {
@@ -249,13 +251,8 @@ pub struct Reader {
     params: Params,
     pieces: InPieces,
     grown: Grown,
-}
-
-/// Hands out a file's bytes through one buffer.
-#[derive(Debug)]
-struct InPieces {
-    buffer: Vec<u8>,
-    stop: StopFlag,
+    /// Where readings are put aside; `None`: none is, and none is gone on with.
+    paused: Option<Arc<PausedReadings>>,
 }
 
 /// One pass over a file.
@@ -267,6 +264,26 @@ struct Pass {
     other_size: bool,
 }
 
+/// How far one went.
+enum Passed {
+    Whole(Pass),
+    /// After so many bytes it was time for a pause.
+    Partly(Halfway, u64),
+}
+
+impl Passed {
+    /// So many bytes were read before.
+    fn after(self, before: u64) -> Self {
+        match self {
+            Self::Whole(pass) => Self::Whole(Pass {
+                bytes: pass.bytes + before,
+                ..pass
+            }),
+            Self::Partly(state, bytes) => Self::Partly(state, bytes + before),
+        }
+    }
+}
+
 impl Reader {
     /// A reader for an index with these parameters.
     pub fn new(params: &Params, stop: StopFlag) -> Self {
@@ -276,8 +293,10 @@ impl Reader {
             pieces: InPieces {
                 buffer: Vec::new(),
                 stop,
+                until: None,
             },
             grown: Grown::default(),
+            paused: None,
         }
     }
 
@@ -285,6 +304,17 @@ impl Reader {
     pub(crate) fn with_ends(mut self, ends: Arc<KnownEnds>) -> Self {
         self.grown.ends = Some(ends);
         self
+    }
+
+    /// From now on readings that another reader has put aside here are gone on with.
+    pub(crate) fn with_paused(mut self, paused: Arc<PausedReadings>) -> Self {
+        self.paused = Some(paused);
+        self
+    }
+
+    /// Readings end with [`ReadFailure::Paused`] after this moment; `None`: with the file.
+    pub(crate) const fn pause_at(&mut self, until: Option<Instant>) {
+        self.pieces.until = until;
     }
 
     /// Whether the beginning of a file that has grown may be taken for what it was. If not, it is
@@ -398,9 +428,25 @@ impl Reader {
         let mut earlier = None;
         let mut attempt = 1;
         loop {
-            let at = SystemTime::now();
+            let mut at = SystemTime::now();
+            let mut halfway = None;
+            if let Some(paused) = self.resumed(file, &before)? {
+                (before, at) = (paused.stat, paused.at);
+                bytes += paused.bytes;
+                halfway = Some(paused.state);
+                // One that is written to between all turns would never be done.
+                attempt = ATTEMPTS;
+            }
             let digest_first = known_size == Some(ByteLen(before.size));
-            let pass = self.pass(file, &before, digest_first, contents)?;
+            let pass = match self.pass(file, &before, (digest_first, halfway), contents)? {
+                Passed::Whole(pass) => pass,
+                Passed::Partly(state, read) => {
+                    if let Some(paused) = &self.paused {
+                        paused.put(file, (before, at, bytes + read), state)?;
+                    }
+                    return Err(ReadFailure::Paused);
+                }
+            };
             bytes += pass.bytes;
             let content = match (pass.content, earlier.take()) {
                 // Only the times moved: what is in flight is our own claim of the last attempt.
@@ -434,32 +480,53 @@ impl Reader {
         self.read(anchor, path, None, &NoContents)
     }
 
+    /// What an earlier reading of the file came to, if it can go on.
+    fn resumed(&self, file: &OwnedFd, stat: &Stat) -> Result<Option<Paused>, ReadFailure> {
+        match &self.paused {
+            Some(paused) if stat.size > SMALL => paused.take(file, stat),
+            _ => Ok(None),
+        }
+    }
+
     fn pass(
         &mut self,
         file: &OwnedFd,
         stat: &Stat,
-        digest_first: bool,
+        (digest_first, halfway): (bool, Option<Halfway>),
         contents: &dyn Contents,
-    ) -> Result<Pass, ReadFailure> {
+    ) -> Result<Passed, ReadFailure> {
         if stat.size <= SMALL {
-            return self.small(file, stat.size, contents);
+            return Ok(Passed::Whole(self.small(file, stat.size, contents)?));
         }
+        let (mut hasher, from) = match halfway {
+            Some(Halfway::Digested(digester)) => {
+                self.digester = *digester;
+                return self.rest(file, stat, None, contents);
+            }
+            Some(Halfway::Hashed(hasher, position)) => (hasher, position),
+            None => (Box::default(), 0),
+        };
         let mut bytes = 0;
-        if let Some(grown) = self.grown(file, stat, contents, &mut bytes)? {
+        // What has grown is not worth a pause.
+        let until = self.pieces.until.take();
+        let grown = self.grown(file, stat, contents, &mut bytes);
+        self.pieces.until = until;
+        if let Some(grown) = grown? {
             return Ok(grown);
         }
         // A hint only.
         rustix::fs::fadvise(file, 0, None, Advice::Sequential).ok();
-        if digest_first {
-            let mut hasher = ContentHasher::new();
-            let all = 0..stat.size;
-            let read = self
-                .pieces
-                .stream(file, stat, all, &mut |piece| match piece {
-                    Piece::Bytes(bytes) => hasher.update(bytes),
-                    Piece::Zeros(count) => hasher.update_zeros(count),
-                })?;
+        if digest_first || from > 0 {
+            let read =
+                self.pieces
+                    .stream(file, stat, from..stat.size, &mut |piece| match piece {
+                        Piece::Bytes(bytes) => hasher.update(bytes),
+                        Piece::Zeros(count) => hasher.update_zeros(count),
+                    })?;
             bytes += read.bytes;
+            if let Some(position) = read.paused_at {
+                return Ok(Passed::Partly(Halfway::Hashed(hasher, position), bytes));
+            }
             let digest = hasher.finish();
             let content = match contents.look_up(&digest) {
                 Lookup::Known(id) => Some(Content::Known(id)),
@@ -467,18 +534,17 @@ impl Reader {
                 Lookup::New => None,
             };
             if let Some(content) = content {
-                return Ok(Pass {
+                return Ok(Passed::Whole(Pass {
                     content,
                     bytes,
                     assumed: ByteLen(0),
                     other_size: read.other_size,
-                });
+                }));
             }
         }
         self.digester.reset();
-        let mut pass = self.rest(file, stat, None, contents)?;
-        pass.bytes += bytes;
-        Ok(pass)
+        let passed = self.rest(file, stat, None, contents)?;
+        Ok(passed.after(bytes))
     }
 
     /// Reads a file from the position of the digester on, which has taken what is before: the
@@ -489,11 +555,12 @@ impl Reader {
         stat: &Stat,
         base: Option<ContentDigest>,
         contents: &dyn Contents,
-    ) -> Result<Pass, ReadFailure> {
+    ) -> Result<Passed, ReadFailure> {
         let Self {
             digester,
             pieces,
             grown,
+            params,
             ..
         } = self;
         let rest = digester.position()..stat.size;
@@ -501,6 +568,11 @@ impl Reader {
             Piece::Bytes(bytes) => digester.update(bytes),
             Piece::Zeros(count) => digester.update_zeros(count),
         })?;
+        if read.paused_at.is_some() {
+            let digester = std::mem::replace(digester, Digester::new(params));
+            let state = Halfway::Digested(Box::new(digester));
+            return Ok(Passed::Partly(state, read.bytes));
+        }
         let end = (!read.other_size).then(|| grown.end(file, stat, digester));
         let (digest, new) = if let Some(base) = base {
             let grown = digester.finish_grown(base);
@@ -518,12 +590,12 @@ impl Reader {
             // once.
             Lookup::InFlight | Lookup::New => new,
         };
-        Ok(Pass {
+        Ok(Passed::Whole(Pass {
             content,
             bytes: read.bytes,
             assumed: ByteLen(0),
             other_size: read.other_size,
-        })
+        }))
     }
 
     /// Reads a file that has grown from where it ended, if that is known and still so. What is
@@ -534,7 +606,7 @@ impl Reader {
         stat: &Stat,
         contents: &dyn Contents,
         bytes: &mut u64,
-    ) -> Result<Option<Pass>, ReadFailure> {
+    ) -> Result<Option<Passed>, ReadFailure> {
         let Some(end) = self.grown.known(file, stat)? else {
             return Ok(None);
         };
@@ -558,12 +630,15 @@ impl Reader {
             }
         }
         self.digester.resume(&end.checkpoint);
-        let mut pass = self.rest(file, stat, Some(end.content), contents)?;
-        pass.bytes += verified;
-        if self.grown.may_assume {
-            pass.assumed = ByteLen(before);
-        }
-        Ok(Some(pass))
+        let passed = self.rest(file, stat, Some(end.content), contents)?;
+        let assumed = self.grown.may_assume.then_some(ByteLen(before));
+        Ok(Some(match passed.after(verified) {
+            Passed::Whole(pass) => Passed::Whole(Pass {
+                assumed: assumed.unwrap_or_default(),
+                ..pass
+            }),
+            partly @ Passed::Partly(..) => partly,
+        }))
     }
 
     fn small(
@@ -591,77 +666,10 @@ impl Reader {
     }
 }
 
-impl InPieces {
-    /// Reads up to `size` bytes and one more into the buffer; returns how many there were.
-    fn fill(&mut self, file: &OwnedFd, size: usize) -> Result<usize, ReadFailure> {
-        self.buffer.resize(self.buffer.len().max(size + 1), 0);
-        Ok(read_fully_at(file, &mut self.buffer[..=size], 0)?)
-    }
-
-    /// Hands over the bytes of a range within `stat.size`, holes as counts.
-    fn stream(
-        &mut self,
-        file: &OwnedFd,
-        stat: &Stat,
-        range: Range<u64>,
-        take: &mut dyn FnMut(Piece<'_>),
-    ) -> Result<Streamed, ReadFailure> {
-        self.buffer.resize(self.buffer.len().max(PIECE), 0);
-        let sparse = stat.allocated < stat.size;
-        let (mut at, mut bytes) = (range.start, 0);
-        while at < range.end {
-            let data = if sparse {
-                data_at(file, at, range.end)
-            } else {
-                at..range.end
-            };
-            if data.start > at {
-                take(Piece::Zeros(data.start - at));
-                at = data.start;
-            }
-            while at < data.end {
-                if self.stop.is_set() {
-                    return Err(ReadFailure::Stopped);
-                }
-                let room = usize::try_from(data.end - at).unwrap_or(PIECE).min(PIECE);
-                match read_at(file, &mut self.buffer[..room], at)? {
-                    0 => {
-                        return Ok(Streamed {
-                            bytes,
-                            other_size: true,
-                        });
-                    }
-                    read => {
-                        take(Piece::Bytes(&self.buffer[..read]));
-                        at += read as u64;
-                        bytes += read as u64;
-                    }
-                }
-            }
-            if self.stop.is_set() {
-                return Err(ReadFailure::Stopped);
-            }
-        }
-        // A hole at the end may have been filled or cut off: the stat afterwards tells.
-        Ok(Streamed {
-            bytes,
-            other_size: false,
-        })
-    }
-}
-
-enum Piece<'a> {
-    Bytes(&'a [u8]),
-    Zeros(u64),
-}
-
-struct Streamed {
-    bytes: u64,
-    other_size: bool,
-}
-
 mod at;
 pub mod bytes;
 mod grown;
+mod paused;
+mod pieces;
 #[cfg(test)]
 mod tests;

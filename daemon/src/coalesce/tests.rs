@@ -52,6 +52,46 @@ fn a_file_is_read_half_a_second_after_its_last_write() {
 }
 
 #[test]
+fn what_takes_long_to_read_waits_in_proportion() {
+    let start = Instant::now();
+    let mut state = Coalescer::new(Timing::default());
+    let image = Path::new("/r/image");
+    let write = |state: &mut Coalescer, millis| {
+        let now = after(start, millis);
+        state.hint(image, at(now, Marks::WRITTEN), Kind::File);
+        state.set_cost(image, Duration::from_secs(10));
+        state.hint(Path::new("/r/small"), at(now, Marks::WRITTEN), Kind::File);
+    };
+    write(&mut state, 0);
+    // Others do not wait for it.
+    assert_eq!(entries(&state.due(after(start, 500))), ["/r/small"]);
+    let waits = state.long_waits();
+    assert_eq!(waits.len(), 1);
+    assert_eq!(waits[0].path, image);
+    assert_eq!(waits[0].due, after(start, 5000));
+    assert!(state.due(after(start, 4999)).is_empty());
+    assert_eq!(entries(&state.due(after(start, 5000))), ["/r/image"]);
+    assert_eq!(state.long_waits(), []);
+    // Written all the time it is read now and then, a twentieth of the time.
+    let mut read = Vec::new();
+    for millis in (10_000..500_000).step_by(1000) {
+        write(&mut state, millis);
+        if entries(&state.due(after(start, millis + 900))).contains(&"/r/image") {
+            read.push(millis);
+        }
+    }
+    assert_eq!(read, [210_000, 411_000]);
+    // A barrier does not wait.
+    write(&mut state, 500_000);
+    assert_eq!(entries(&state.drain_all()), ["/r/image", "/r/small"]);
+    // And a file that got cheap, because its end is known, waits no longer.
+    write(&mut state, 600_000);
+    state.set_cost(image, Duration::ZERO);
+    let due = state.due(after(start, 600_500));
+    assert_eq!(entries(&due), ["/r/image", "/r/small"]);
+}
+
+#[test]
 fn a_file_that_never_rests_is_read_ten_seconds_after_its_first_write() {
     let start = Instant::now();
     let mut state = Coalescer::new(Timing::default());

@@ -69,8 +69,12 @@ const POLL_SHARE: u32 = 20;
 /// The pause between two reconciles for events, so that a storm of them becomes a few large
 /// transactions.
 const BREATH: Duration = Duration::from_millis(50);
-/// How long to wait before a file is read again that went on changing while it was read.
+/// How long to wait before a file is read again that went on changing while it was read …
 const MOVING: Duration = Duration::from_secs(5);
+/// … and so many times what that took.
+const MOVING_SHARE: u32 = 10;
+/// How long a large file is read before others get their turn.
+const TURN: Duration = Duration::from_secs(1);
 /// Files to look at again are gathered for so long, because each look is a transaction.
 const GATHER: Duration = Duration::from_secs(2);
 /// The most of them that are looked at between two rounds of new changes.
@@ -161,6 +165,8 @@ pub struct Indexer {
     /// Directories and files to look at again, because they were read too soon after a change or
     /// while they were changing.
     recheck: BTreeMap<PathBuf, (Instant, Cause)>,
+    /// Large files that are not read to their ends yet: they get their turn when others had theirs.
+    unfinished: BTreeSet<PathBuf>,
     /// Directories of the slow comparison that are still to be done.
     slow: VecDeque<Target>,
     /// Roots that wait for a whole scan.
@@ -215,6 +221,7 @@ impl Indexer {
             identities: BTreeMap::new(),
             syncs: Vec::new(),
             recheck: BTreeMap::new(),
+            unfinished: BTreeSet::new(),
             slow: VecDeque::new(),
             scans: VecDeque::new(),
             rescan_source: false,
@@ -305,6 +312,7 @@ impl Indexer {
                 .deadline(now)
                 .map(|at| at.max(self.not_before)),
         );
+        at_the_latest((!self.unfinished.is_empty()).then_some(self.not_before));
         at_the_latest(self.again);
         at_the_latest(self.deaf.map(|deaf| deaf.at));
         at_the_latest(self.recheck.values().map(|(at, _)| *at + GATHER).min());
@@ -383,12 +391,12 @@ impl Indexer {
             tracing::debug!("many directories came and went; the watches are made anew");
             self.rescan_source = true;
         }
-        self.shared.set_pending(self.coalescer.waiting() as u64);
+        self.tell_waits();
     }
 
     fn digest(&mut self, batch: Batch) {
         let roots = self.shared.root_paths();
-        let exclude = &self.options.exclude;
+        let exclude = self.options.exclude.clone();
         let is_ours = |path: &Path| {
             roots.iter().any(|root| path.starts_with(root))
                 && !exclude.iter().any(|excluded| path.starts_with(excluded))
@@ -426,8 +434,19 @@ impl Indexer {
             }
             let kind = there.map_or(Kind::Absent, |(kind, _)| kind);
             tracing::trace!(path = ?path, marks = ?hint.marks, ?kind, "heard");
+            let cost = self.cost_of(&path, there.map(|(_, identity)| identity));
             self.coalescer.hint(&path, hint, kind);
+            self.coalescer.set_cost(&path, cost);
         }
+    }
+
+    /// How long it will take to read the file.
+    fn cost_of(&mut self, path: &Path, file: Option<watches::Identity>) -> Duration {
+        let (Some(ingest), Some(file)) = (&mut self.ingest, file) else {
+            return Duration::ZERO;
+        };
+        let size = || std::fs::symlink_metadata(path).map_or(0, |there| there.len());
+        ingest.cost_of((file.dev, file.ino), size)
     }
 
     fn forget_former_roots(&mut self) {

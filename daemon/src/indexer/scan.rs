@@ -8,7 +8,7 @@ use resemble_scan::ingest::{Cause, Ingest, IngestError, Report, Scope, Target};
 
 use super::observer::Watching;
 use super::watches::{guard, look};
-use super::{Indexer, MOVING, ROOTS, Retry, roots};
+use super::{Indexer, MOVING, MOVING_SHARE, ROOTS, Retry, TURN, roots};
 use crate::coalesce::Kind;
 use crate::state::Topic;
 
@@ -16,6 +16,8 @@ impl Indexer {
     /// Scans the roots that wait for a whole scan. Returns `false` if the index is broken or the
     /// scan was stopped.
     pub(super) fn run_scans(&mut self) -> bool {
+        // A scan is done when everything is read.
+        self.take_turns(false);
         while let Some(root) = self.scans.pop_front() {
             let state = self.shared.set_root_state(&root, RootState::Scanning);
             self.slow.retain(|target| !roots::is_under(target, &root));
@@ -115,6 +117,13 @@ impl Indexer {
         self.observed((deep, news), reconcile)
     }
 
+    /// Whether a large file is read for a while only before others get their turn.
+    pub(super) fn take_turns(&mut self, turns: bool) {
+        if let Some(ingest) = &mut self.ingest {
+            ingest.set_turn(turns.then_some(TURN));
+        }
+    }
+
     /// Reads what is assumed of files that have grown. Returns `false` if the index is broken.
     pub(super) fn verify(&mut self) -> bool {
         let assumed = self.ingest.as_ref().map_or(0, Ingest::assumed);
@@ -169,9 +178,12 @@ impl Indexer {
                 .insert(dir.clone(), (now + rest, Cause::Unknown));
         }
         for path in &report.moving {
+            let file = look(path).map(|(_, identity)| identity);
+            let pause = MOVING.max(self.cost_of(path, file) * MOVING_SHARE);
             self.recheck
-                .insert(path.clone(), (now + MOVING, Cause::Modified));
+                .insert(path.clone(), (now + pause, Cause::Modified));
         }
+        self.unfinished.extend(report.unfinished.iter().cloned());
         for root in &report.replaced {
             if !self.scans.contains(root) {
                 self.watches.disarm(self.source.as_mut(), root);

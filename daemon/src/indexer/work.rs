@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Instant;
 
+use resemble_proto::message::StatusAnswer;
 use resemble_scan::ingest::{Cause, Scope, Target};
 
 use super::watches::Polled;
@@ -30,6 +31,8 @@ impl Indexer {
         if !self.run_scans() {
             return;
         }
+        // What a barrier waits for is read to its end.
+        self.take_turns(!reached);
         let jobs = if reached {
             self.coalescer.drain_all()
         } else if now >= self.not_before {
@@ -71,6 +74,10 @@ impl Indexer {
                 read_now: false,
             });
         }
+        if reached || now >= self.not_before {
+            let unfinished = std::mem::take(&mut self.unfinished).into_iter();
+            targets.extend(unfinished.map(|path| Target::entry(path, Cause::Modified)));
+        }
         if !reached {
             self.add_rechecks(&mut targets, now);
         }
@@ -82,7 +89,7 @@ impl Indexer {
         if polls {
             self.next_poll = Instant::now() + POLL.max(began.elapsed() * POLL_SHARE);
         }
-        self.shared.set_pending(self.coalescer.waiting() as u64);
+        self.tell_waits();
         self.tell_troubles();
         if self.scans.is_empty() && !self.rescan_source {
             self.answer_syncs();
@@ -188,6 +195,15 @@ impl Indexer {
                 self.slow.extend(roots::pieces(&root.path));
             }
         }
+    }
+
+    /// Tells how many files wait to be read, and which wait longer than others.
+    pub(super) fn tell_waits(&mut self) {
+        let waiting = self.coalescer.waiting() + self.unfinished.len();
+        let mut waits = self.coalescer.long_waits();
+        waits.truncate(StatusAnswer::MOST_WAITS);
+        self.shared.set_pending(waiting as u64);
+        self.shared.set_waits(waits);
     }
 
     pub(super) fn tell_troubles(&self) {

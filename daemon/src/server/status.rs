@@ -7,18 +7,20 @@ use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::time::Instant;
 
 use resemble_core::ContentId;
 use resemble_index::{Entry, FileState, ReadError, Snapshot, Totals};
 use resemble_proto::message::{
-    Degraded, IndexStatus, RootState, RootStatus, StatusAnswer, Unopened,
+    Degraded, IndexStatus, RootState, RootStatus, StatusAnswer, Unopened, WaitStatus,
 };
 use resemble_query::renditions;
 use resemble_scan::ingest::RootOptions;
 
 use super::context::Context;
+use crate::coalesce::LongWait;
 use crate::indexer::roots::rules_of;
-use crate::state::{NoSnapshot, Root};
+use crate::state::{NoSnapshot, Root, Shared};
 
 /// What is counted of a root.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -98,8 +100,20 @@ pub(super) fn status(context: &Context) -> StatusAnswer {
         pid: std::process::id(),
         questions: context.computing(),
         assumed: shared.assumed(),
+        waits: waits(shared),
         unopened,
     }
+}
+
+fn waits(shared: &Shared) -> Vec<WaitStatus> {
+    let now = Instant::now();
+    let waits = shared.waits().into_iter();
+    let row = |wait: LongWait| WaitStatus {
+        path: wait.path.into(),
+        seconds: wait.due.saturating_duration_since(now).as_secs(),
+        reading_seconds: wait.cost.as_secs().max(1),
+    };
+    waits.map(row).collect()
 }
 
 /// A live root with trouble in it is degraded.

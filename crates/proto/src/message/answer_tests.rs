@@ -345,6 +345,7 @@ fn live_means_all_roots_and_nothing_degraded() {
         pid: 1,
         questions: 0,
         assumed: 0,
+        waits: Vec::new(),
     };
     assert!(status(RootState::Live).is_live());
     for state in [

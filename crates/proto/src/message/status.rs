@@ -38,6 +38,10 @@ pub struct StatusAnswer {
     /// for what it was until it is verified.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub assumed: u64,
+    /// Files that wait longer than others to be read, because that takes long: the first
+    /// [`Self::MOST_WAITS`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<WaitStatus>,
     /// What could not be looked into, by path: the first [`Self::MOST_UNOPENED`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unopened: Vec<Unopened>,
@@ -46,6 +50,18 @@ pub struct StatusAnswer {
 #[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
 fn is_zero(count: &u64) -> bool {
     *count == 0
+}
+
+/// A file that was written to and waits to be read, in proportion to what that costs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitStatus {
+    /// Which.
+    #[serde(flatten, with = "fields::path")]
+    pub path: PathText,
+    /// In so many seconds it is read, if it is not written to before.
+    pub seconds: u64,
+    /// So many seconds its last reading took, rounded down, at least 1.
+    pub reading_seconds: u64,
 }
 
 /// A document or archive, or something in one, that could not be looked into.
@@ -61,6 +77,9 @@ pub struct Unopened {
 impl StatusAnswer {
     /// The most entries that [`Self::unopened`] names.
     pub const MOST_UNOPENED: usize = 100;
+
+    /// The most entries that [`Self::waits`] names.
+    pub const MOST_WAITS: usize = 10;
 
     /// Whether everything is as it should be: then `resemble status` ends with exit code 0.
     pub fn is_live(&self) -> bool {

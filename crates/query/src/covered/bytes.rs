@@ -226,7 +226,7 @@ fn unreadable(path: &Path, failure: ReadFailure) -> Verdict {
     let errno = match failure {
         ReadFailure::Gone => Errno::NOENT,
         ReadFailure::Errno(errno) => Errno::from_raw_os_error(errno),
-        ReadFailure::NotRegular | ReadFailure::Stopped => {
+        ReadFailure::NotRegular | ReadFailure::Paused | ReadFailure::Stopped => {
             return Verdict::Unreadable(SoftError {
                 path: PathText::from(path),
                 kind: SoftErrorKind::Changing,

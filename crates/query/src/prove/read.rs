@@ -86,7 +86,7 @@ pub fn unreadable(path: &Path, failure: ReadFailure) -> AskError {
         ReadFailure::Gone => Errno::NOENT.into(),
         ReadFailure::Errno(errno) => io::Error::from_raw_os_error(errno),
         ReadFailure::Stopped => return AskError::Cancelled,
-        ReadFailure::NotRegular => io::Error::other(failure.to_string()),
+        ReadFailure::NotRegular | ReadFailure::Paused => io::Error::other(failure.to_string()),
     };
     AskError::Unreadable {
         path: path.to_owned(),

@@ -200,3 +200,30 @@ proptest! {
         scene.assert_as_fresh("at the end");
     }
 }
+
+#[test]
+fn a_large_file_is_finished_in_turns() {
+    let mut scene = scene_of(prose(1, 9 * MIB));
+    fs::write(scene.path("log"), prose(2, 9 * MIB)).expect("written");
+    fs::write(scene.path("small"), prose(3, MIB / 2)).expect("written");
+    scene.ingest.set_turn(Some(std::time::Duration::ZERO));
+    let mut targets = vec![changed(&scene, "log"), changed(&scene, "small")];
+    let mut turns = 0;
+    loop {
+        let report = scene.look(&targets);
+        turns += 1;
+        let small = scene.snapshot().file_at(&scene.path("small"));
+        assert!(
+            small.expect("asked").is_some(),
+            "it waits for the large one"
+        );
+        if report.unfinished.is_empty() {
+            break;
+        }
+        assert_eq!(report.unfinished, [scene.path("log")]);
+        targets = vec![changed(&scene, "log")];
+    }
+    assert!(turns >= 9, "{turns}");
+    scene.ingest.set_turn(None);
+    scene.assert_as_fresh("read in turns");
+}

@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use parking_lot::Mutex;
@@ -22,7 +22,7 @@ use resemble_index::{FsId, Look, Snapshot};
 use rustix::io::Errno;
 
 use crate::parts::PartReader;
-use crate::read::{Contents, FileRead, KnownEnds, Lookup, ReadFailure, Reader};
+use crate::read::{Contents, FileRead, KnownEnds, Lookup, PausedReadings, ReadFailure, Reader};
 use crate::walk::{Anchor, Stat};
 
 /// A file to read.
@@ -42,6 +42,8 @@ pub(super) struct Job {
     pub(super) with_parts: bool,
     /// If it has grown, what was known of its beginning may be assumed.
     pub(super) may_assume: bool,
+    /// The longest it may be read; `None`: to its end.
+    pub(super) turn: Option<Duration>,
 }
 
 /// A job and what came of it.
@@ -49,6 +51,8 @@ pub(super) struct Job {
 pub(super) struct Done {
     pub(super) job: Job,
     pub(super) result: Result<FileRead, ReadFailure>,
+    /// How long it took.
+    pub(super) took: Duration,
 }
 
 /// What all readers know of contents.
@@ -123,7 +127,9 @@ pub(super) struct Pool {
     pub(super) known: Arc<Known>,
     part_reader: Option<Arc<dyn PartReader>>,
     /// Where large files ended: known as long as the threads are.
-    ends: Arc<KnownEnds>,
+    pub(super) ends: Arc<KnownEnds>,
+    /// Readings of large files that were put aside.
+    paused: Arc<PausedReadings>,
     running: Option<Running>,
     jobs: usize,
     bytes: u64,
@@ -154,6 +160,7 @@ impl Pool {
             known: Arc::default(),
             part_reader,
             ends: Arc::default(),
+            paused: Arc::default(),
             running: None,
             jobs: 0,
             bytes: 0,
@@ -179,7 +186,7 @@ impl Pool {
                 &self.stop,
                 &self.known,
                 self.part_reader.as_ref(),
-                &self.ends,
+                (&self.ends, &self.paused),
             )?),
         };
         self.jobs += 1;
@@ -241,7 +248,7 @@ impl Running {
         stop: &StopFlag,
         known: &Arc<Known>,
         part_reader: Option<&Arc<dyn PartReader>>,
-        ends: &Arc<KnownEnds>,
+        (ends, paused): (&Arc<KnownEnds>, &Arc<PausedReadings>),
     ) -> std::io::Result<Self> {
         let (jobs, jobs_of_threads) = unbounded::<Job>();
         let (results, done) = unbounded();
@@ -250,12 +257,14 @@ impl Running {
             let (jobs, results) = (jobs_of_threads.clone(), results.clone());
             let (stop, known) = (stop.clone(), Arc::clone(known));
             let (part_reader, ends) = (part_reader.map(Arc::clone), Arc::clone(ends));
+            let paused = Arc::clone(paused);
             let started = std::thread::Builder::new()
                 .name(format!("read-{number}"))
                 .spawn(move || {
                     let reader = || {
                         let reader = Reader::new(&params, stop.clone());
-                        reader.with_ends(Arc::clone(&ends))
+                        let reader = reader.with_ends(Arc::clone(&ends));
+                        reader.with_paused(Arc::clone(&paused))
                     };
                     work(
                         &reader,
@@ -289,6 +298,7 @@ fn work(
 ) {
     let mut reader = new_reader();
     for job in jobs {
+        let began = Instant::now();
         let result = if stop.is_set() {
             Err(ReadFailure::Stopped)
         } else {
@@ -301,7 +311,8 @@ fn work(
                 Err(ReadFailure::Errno(Errno::IO.raw_os_error()))
             })
         };
-        if results.send(Done { job, result }).is_err() {
+        let took = began.elapsed();
+        if results.send(Done { job, result, took }).is_err() {
             return;
         }
     }
@@ -317,6 +328,7 @@ fn read_patiently(
     let scarce = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::AGAIN].map(Errno::raw_os_error);
     let mut wait = Duration::from_millis(10);
     reader.may_assume(job.may_assume);
+    reader.pause_at(job.turn.map(|turn| Instant::now() + turn));
     loop {
         let result = match part_reader.filter(|_| job.with_parts) {
             Some(part_reader) => {

@@ -11,7 +11,7 @@ use resemble_index::{
 use super::pool::{Done, Job};
 use super::report::IngestError;
 use super::run::{PATIENCE, PROGRESS_INTERVAL, Run};
-use crate::read::{Content, FileRead, ReadFailure, age};
+use crate::read::{Content, FileRead, LARGE, ReadFailure, age};
 
 impl Run<'_> {
     /// Hands a file to the readers.
@@ -67,7 +67,11 @@ impl Run<'_> {
     }
 
     fn done(&mut self, done: Done) -> Result<(), IngestError> {
-        let Done { job, result } = done;
+        let Done { job, result, took } = done;
+        if job.seen.size >= LARGE.0 {
+            let paused = matches!(result, Err(ReadFailure::Paused));
+            self.costs.count(&job.seen, took, paused);
+        }
         match result {
             Ok(read) if read.stat.dev != job.seen.dev => self.look_again(job.path),
             Ok(read) => {
@@ -77,6 +81,7 @@ impl Run<'_> {
             }
             Err(ReadFailure::Gone | ReadFailure::NotRegular) => self.look_again(job.path),
             Err(ReadFailure::Stopped) => self.report.stopped = true,
+            Err(ReadFailure::Paused) => self.report.unfinished.push(job.path),
             Err(ReadFailure::Errno(errno)) => {
                 self.report.error(&job.path, errno);
                 self.unreadable(job.path, job.seen.row(job.fs), errno)?;

@@ -17,6 +17,7 @@ use super::pool::{Job, Pool};
 use super::report::{Committed, IngestError, Observer, Report};
 use super::target::{Cause, IngestOptions, RootOptions, Scope, Target};
 use super::visit::Visit;
+use crate::ingest::costs::Costs;
 use crate::ingest::rules::{Excluded, Rules};
 use crate::read::FileRead;
 use crate::walk::{Anchor, Kind, means_absent, means_denied};
@@ -56,6 +57,7 @@ pub(super) struct Run<'a> {
     pub(super) observer: &'a mut dyn Observer,
     pub(super) pool: &'a mut Pool,
     pub(super) assumed: &'a mut Assumed,
+    pub(super) costs: &'a mut Costs,
     pub(super) snapshot: Snapshot,
     pub(super) area: Area,
     pub(super) batch: Batch,
@@ -90,7 +92,7 @@ impl<'a> Run<'a> {
     pub(super) fn new(
         index: &'a Index,
         options: &'a IngestOptions,
-        (pool, assumed): (&'a mut Pool, &'a mut Assumed),
+        (pool, assumed, costs): (&'a mut Pool, &'a mut Assumed, &'a mut Costs),
         observer: &'a mut dyn Observer,
     ) -> Result<Self, IngestError> {
         let snapshot = index.snapshot()?;
@@ -103,6 +105,7 @@ impl<'a> Run<'a> {
             observer,
             pool,
             assumed,
+            costs,
             snapshot,
             area: Area::new(options.roots.clone(), options.exclude.clone()),
             batch: Batch::default(),

@@ -133,6 +133,9 @@ pub struct IngestOptions {
     pub part_reader: Option<Arc<dyn PartReader>>,
     /// Ends a running reconcile early.
     pub stop: StopFlag,
+    /// How long a large file is read before the reconcile ends without it, so that others need not
+    /// wait: see [`super::Report::unfinished`]. `None`: to its end.
+    pub turn: Option<Duration>,
 }
 
 impl Default for IngestOptions {
@@ -145,6 +148,7 @@ impl Default for IngestOptions {
             distrust_unsettled: false,
             part_reader: None,
             stop: StopFlag::default(),
+            turn: None,
         }
     }
 }

@@ -335,6 +335,7 @@ impl Run<'_> {
             second_look,
             with_parts: place.root.text && self.options.part_reader.is_some(),
             may_assume: !read_now,
+            turn: self.options.turn,
         };
         if let Some(known) = there.as_ref().filter(|known| same_file(known)) {
             let unsettled = matches!(known.state, FileState::Unsettled(_));

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
-use super::PIECE;
+use super::pieces::PIECE;
 
 /// Reads what is at a position, at most as much as the buffer holds; 0 at the end of the file.
 pub(crate) fn read_at(file: &OwnedFd, buffer: &mut [u8], at: u64) -> rustix::io::Result<usize> {

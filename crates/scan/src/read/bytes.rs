@@ -32,6 +32,7 @@ impl Bytes {
         Self(InPieces {
             buffer: Vec::new(),
             stop: StopFlag::default(),
+            until: None,
         })
     }
 

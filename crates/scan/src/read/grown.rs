@@ -44,6 +44,14 @@ impl Default for KnownEnds {
     }
 }
 
+impl KnownEnds {
+    /// Whether a file of this size has grown since its end was seen.
+    pub(crate) fn is_behind(&self, file: (u64, u64), size: u64) -> bool {
+        let end = self.0.lock().get(&file);
+        end.is_some_and(|end| end.checkpoint.position() < size)
+    }
+}
+
 /// Where a file ended.
 #[derive(Debug)]
 pub(super) struct KnownEnd {
@@ -116,7 +124,7 @@ impl Grown {
 }
 
 /// What names the first and the last bytes before an end; `None`: the file is shorter.
-fn edges(file: &OwnedFd, size: u64) -> Result<Option<[u8; 32]>, ReadFailure> {
+pub(super) fn edges(file: &OwnedFd, size: u64) -> Result<Option<[u8; 32]>, ReadFailure> {
     let mut bytes = [0; 2 * EDGE];
     let (first, last) = bytes.split_at_mut(EDGE);
     let first = read_fully_at(file, first, 0)?;

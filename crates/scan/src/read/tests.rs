@@ -323,3 +323,68 @@ fn swaps_between_looking_and_opening_lead_nowhere() {
     swapper.join().expect("the swapper ends");
     assert!(read > 0);
 }
+
+/// Reads a file in turns of one piece each; `between` is done before each further turn.
+fn in_turns(
+    anchor: &Anchor,
+    path: &std::path::Path,
+    known_size: Option<ByteLen>,
+    mut between: impl FnMut(u32),
+) -> (u32, FileRead) {
+    let paused = std::sync::Arc::<PausedReadings>::default();
+    for turn in 1.. {
+        // Another reader each time: what was put aside is everybody's.
+        let mut reader = reader().with_paused(std::sync::Arc::clone(&paused));
+        reader.pause_at(Some(Instant::now()));
+        match reader.read(anchor, path, known_size, &NoContents) {
+            Ok(read) => return (turn, read),
+            Err(failure) => assert_eq!(failure, ReadFailure::Paused),
+        }
+        between(turn);
+    }
+    unreachable!("turns end")
+}
+
+#[test]
+fn a_file_that_is_read_in_turns_is_read_once() {
+    let (dir, anchor) = here();
+    let path = dir.path().join("large");
+    let bytes = noise(1, (5 << 20) + 77);
+    fs::write(&path, &bytes).expect("written");
+    let whole = Digest::of(&bytes, &Params::default());
+    let size = bytes.len() as u64;
+    let (turns, read) = in_turns(&anchor, &path, None, |_| ());
+    assert_eq!(*digest_of(&read), whole);
+    assert_eq!((turns, read.bytes, read.moving), (6, size, false));
+    // First its digest alone, because the size is that of what is known.
+    let (turns, read) = in_turns(&anchor, &path, Some(ByteLen(size)), |_| ());
+    assert_eq!(*digest_of(&read), whole);
+    assert_eq!((turns, read.bytes, read.moving), (11, 2 * size, false));
+}
+
+#[test]
+fn what_changes_between_two_turns_is_moving_or_begun_anew() {
+    let (dir, anchor) = here();
+    let path = dir.path().join("large");
+    let bytes = noise(1, 5 << 20);
+    // It grows: what it had when the reading began is handed over.
+    fs::write(&path, &bytes).expect("written");
+    let (turns, read) = in_turns(&anchor, &path, None, |turn| {
+        let mut file = File::options().append(true).open(&path).expect("a file");
+        std::io::Write::write_all(&mut file, &[turn as u8]).expect("appended");
+    });
+    assert_eq!(*digest_of(&read), Digest::of(&bytes, &Params::default()));
+    assert_eq!((turns, read.moving, read.stat.size), (5, true, 5 << 20));
+    // It is another one in the same inode, or shorter than what was read.
+    let other = noise(2, 5 << 20);
+    for new in [&other[..], &other[..2 << 20]] {
+        fs::write(&path, &bytes).expect("written");
+        let (_, read) = in_turns(&anchor, &path, None, |turn| {
+            if turn == 3 {
+                fs::write(&path, new).expect("written");
+            }
+        });
+        assert_eq!(*digest_of(&read), Digest::of(new, &Params::default()));
+        assert!(!read.moving);
+    }
+}

@@ -443,8 +443,13 @@ impl<'s, 'a> Worker<'s, 'a> {
                 self.file(at, seen, What::Unread, None);
                 return None;
             }
-            // It was never there, or is something else now.
-            Err(ReadFailure::Gone | ReadFailure::NotRegular | ReadFailure::Stopped) => return None,
+            // It was never there, or is something else now. No reading of a comparison is paused.
+            Err(
+                ReadFailure::Gone
+                | ReadFailure::NotRegular
+                | ReadFailure::Stopped
+                | ReadFailure::Paused,
+            ) => return None,
         };
         self.shared.files_read.fetch_add(1, Ordering::Relaxed);
         self.shared.bytes_read.fetch_add(bytes, Ordering::Relaxed);

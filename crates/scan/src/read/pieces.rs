@@ -1,0 +1,107 @@
+//! The bytes of a file, handed out through one buffer: data in pieces, holes as counts.
+
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::time::Instant;
+
+use resemble_core::StopFlag;
+
+use super::ReadFailure;
+use super::at::{data_at, read_at, read_fully_at};
+use crate::walk::Stat;
+
+/// Large files are read in pieces of this many bytes.
+pub(super) const PIECE: usize = 1 << 20;
+
+/// Hands out a file's bytes through one buffer.
+#[derive(Debug)]
+pub(super) struct InPieces {
+    pub(super) buffer: Vec<u8>,
+    pub(super) stop: StopFlag,
+    /// When to pause.
+    pub(super) until: Option<Instant>,
+}
+
+impl InPieces {
+    /// Reads up to `size` bytes and one more into the buffer; returns how many there were.
+    pub(super) fn fill(&mut self, file: &OwnedFd, size: usize) -> Result<usize, ReadFailure> {
+        self.buffer.resize(self.buffer.len().max(size + 1), 0);
+        Ok(read_fully_at(file, &mut self.buffer[..=size], 0)?)
+    }
+
+    /// Hands over the bytes of a range within `stat.size`, holes as counts.
+    pub(super) fn stream(
+        &mut self,
+        file: &OwnedFd,
+        stat: &Stat,
+        range: Range<u64>,
+        take: &mut dyn FnMut(Piece<'_>),
+    ) -> Result<Streamed, ReadFailure> {
+        self.buffer.resize(self.buffer.len().max(PIECE), 0);
+        let sparse = stat.allocated < stat.size;
+        let (mut at, mut bytes) = (range.start, 0);
+        while at < range.end {
+            let data = if sparse {
+                data_at(file, at, range.end)
+            } else {
+                at..range.end
+            };
+            if data.start > at {
+                take(Piece::Zeros(data.start - at));
+                at = data.start;
+            }
+            while at < data.end {
+                if self.stop.is_set() {
+                    return Err(ReadFailure::Stopped);
+                }
+                let room = usize::try_from(data.end - at).unwrap_or(PIECE).min(PIECE);
+                match read_at(file, &mut self.buffer[..room], at)? {
+                    0 => {
+                        return Ok(Streamed {
+                            bytes,
+                            other_size: true,
+                            paused_at: None,
+                        });
+                    }
+                    read => {
+                        take(Piece::Bytes(&self.buffer[..read]));
+                        at += read as u64;
+                        bytes += read as u64;
+                    }
+                }
+                if at < range.end && self.until.is_some_and(|until| Instant::now() >= until) {
+                    return Ok(Streamed {
+                        bytes,
+                        other_size: false,
+                        paused_at: Some(at),
+                    });
+                }
+            }
+            if self.stop.is_set() {
+                return Err(ReadFailure::Stopped);
+            }
+        }
+        // A hole at the end may have been filled or cut off: the stat afterwards tells.
+        Ok(Streamed {
+            bytes,
+            other_size: false,
+            paused_at: None,
+        })
+    }
+}
+
+/// Some of them.
+pub(super) enum Piece<'a> {
+    Bytes(&'a [u8]),
+    Zeros(u64),
+}
+
+/// What was handed out.
+pub(super) struct Streamed {
+    /// Bytes of data.
+    pub(super) bytes: u64,
+    /// The file ended too soon.
+    pub(super) other_size: bool,
+    /// It is time for a pause, so far into the file.
+    pub(super) paused_at: Option<u64>,
+}
