@@ -1,7 +1,7 @@
 //! Finding words: encodings, scripts, markup.
 
 use crate::hash::letters::{BLOCK, Classes, classify};
-use crate::hash::shingles::{MOST_LETTERS, Runs, WINDOW, letters};
+use crate::hash::shingles::{Runs, WINDOW, first_long_run, letters};
 use crate::words::classes::{Role, TWO_IN_LOWER_CASE, class_of};
 
 /// So many bytes at the beginning tell markup from plain text.
@@ -91,6 +91,12 @@ pub(crate) trait Sink {
         self.ascii_word(&word.letters.to_le_bytes()[..word.length]);
     }
 
+    /// Whole words of ASCII at once, as many as the sink likes to take: how many bytes were taken.
+    /// No word is under way, neither before nor behind these.
+    fn blocks(&mut self, _bytes: &[u8]) -> usize {
+        0
+    }
+
     /// Whole words of 1 to 16 letters of ASCII: the runs of ones in `words`, a bit for each byte of
     /// the window.
     fn short_words(&mut self, window: &[u8; WINDOW], words: u64) {
@@ -110,9 +116,6 @@ pub(crate) struct Short {
 }
 
 impl Short {
-    /// The most letters.
-    pub(crate) const MOST: usize = MOST_LETTERS;
-
     /// The word at a place in a window that begins in its block.
     #[inline]
     fn at(window: &[u8; WINDOW], from: usize, length: usize) -> Self {
@@ -251,8 +254,12 @@ impl Tokenizer {
         }
         // Between blocks no word is under way: a block ends where its last word began.
         let mut padded = [0; WINDOW];
-        while at < bytes.len() {
+        loop {
+            at += sink.blocks(&bytes[at..]);
             let rest = &bytes[at..];
+            if rest.is_empty() {
+                return;
+            }
             let window = rest.first_chunk().unwrap_or_else(|| {
                 padded = [0; WINDOW];
                 padded[..rest.len()].copy_from_slice(rest);
@@ -481,19 +488,6 @@ impl Tokenizer {
                 self.alone = true;
             }
         }
-    }
-}
-
-/// Where the first run of more than [`Short::MOST`] ones begins.
-#[inline]
-const fn first_long_run(mask: u64) -> Option<usize> {
-    let two = mask & mask >> 1;
-    let four = two & two >> 2;
-    let eight = four & four >> 4;
-    let sixteen = eight & eight >> 8;
-    match sixteen & mask >> 16 {
-        0 => None,
-        begin => Some(begin.trailing_zeros() as usize),
     }
 }
 
