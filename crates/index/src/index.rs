@@ -127,6 +127,16 @@ impl Index {
         self.transact(|writing| writing.apply(changes))
     }
 
+    /// The same for one of many batches that bring new contents: segments are merged and
+    /// boilerplate is counted when [`Self::finish_bulk`] ends the load, or by the next batch that
+    /// is none of it.
+    pub fn apply_in_bulk(&self, changes: Vec<Change>) -> Result<Applied, ApplyError> {
+        self.transact(|writing| {
+            writing.in_bulk = true;
+            writing.apply(changes)
+        })
+    }
+
     /// Makes every content unseen ([`crate::Look::Unseen`]): what takes files apart does it in
     /// another way from now on. Parts stay until their containers are read again.
     pub fn forget_looks(&self) -> Result<(), ApplyError> {
@@ -289,6 +299,7 @@ impl Index {
             counters: before.inner.counters,
             sets: before.inner.sets.clone(),
             boilerplate_limit: self.boilerplate_limit,
+            in_bulk: false,
             before: &before,
             touched: Touched::default(),
         };

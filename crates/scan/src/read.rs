@@ -131,6 +131,15 @@ pub enum Content {
 }
 
 impl Content {
+    /// Takes the digest out of a new content, which is on its way from then on.
+    pub(crate) fn take(&mut self) -> Self {
+        let left = match &*self {
+            Self::New(digest) => Self::InFlight(digest.content),
+            other => other.clone(),
+        };
+        std::mem::replace(self, left)
+    }
+
     /// Whether it is new and has this digest.
     fn is_new(&self, digest: &ContentDigest) -> bool {
         matches!(self, Self::New(new) if new.content == *digest)

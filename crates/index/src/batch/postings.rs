@@ -3,10 +3,11 @@
 //! **Boilerplate is counted exactly.** The set holds every key that more live contents than the
 //! limit have, with their number. A small batch looks up just the keys it touches: those of new
 //! contents gain, those of dead contents lose. A large one would look up millions, so it only
-//! notes that the set is out of date; the next small batch, or the merge that ends a bulk load,
-//! counts all keys in one pass over the sorted postings (about 10 ns each). Of a dead content
-//! that has more postings than its signature has fingerprints, each key of the set is looked up. An
-//! index with no more contents than the limit has no boilerplate, and nothing is counted.
+//! notes that the set is out of date; the next small batch that is not of a bulk load, or the merge
+//! that ends one, counts all keys in one pass over the sorted postings (about 10 ns each). Of a
+//! dead content that has more postings than its signature has fingerprints, each key of the set is
+//! looked up. An index with no more contents than the limit has no boilerplate, and nothing is
+//! counted.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use super::contents::Settled;
 use super::{Refusal, Writing};
 use crate::fault::Fault;
 use crate::schema::{self, PostingKind};
-use crate::segments::block::Posting;
+use crate::segments::block::{Posting, pack, unpack};
 use crate::segments::read::{Lists, Scan, has};
 use crate::segments::write::{Merge, Source, delete, write};
 use crate::segments::{Segment, plan};
@@ -42,16 +43,12 @@ impl New {
         let mut chunks = Vec::new();
         let mut fingerprints = Vec::new();
         for (id, digest) in fresh {
-            chunks.extend(posted(&digest.chunks).map(|key| (key, id.0)));
-            fingerprints.extend(digest.posted().map(|print| (print.0, id.0)));
-        }
-        for postings in [&mut chunks, &mut fingerprints] {
-            postings.sort_unstable();
-            postings.dedup();
+            chunks.extend(posted(&digest.chunks).map(|key| pack((key, id.0))));
+            fingerprints.extend(digest.posted().map(|print| pack((print.0, id.0))));
         }
         Self {
-            chunks,
-            fingerprints,
+            chunks: sorted(chunks),
+            fingerprints: sorted(fingerprints),
         }
     }
 
@@ -65,6 +62,13 @@ impl New {
     fn len(&self) -> usize {
         self.chunks.len() + self.fingerprints.len()
     }
+}
+
+/// The postings in order, each once.
+fn sorted(mut postings: Vec<u128>) -> Vec<Posting> {
+    postings.sort_unstable();
+    postings.dedup();
+    postings.into_iter().map(unpack).collect()
 }
 
 /// The posting keys of a chunk list, with repeats: constant and very short chunks have none.
@@ -102,7 +106,12 @@ pub(super) fn add(writing: &mut Writing<'_>, settled: Settled) -> Result<(), Ref
     let from = if mostly_dead {
         Some(0)
     } else {
-        plan::merge_from(&sizes)
+        let most = if writing.in_bulk {
+            plan::MOST_IN_BULK
+        } else {
+            plan::MOST
+        };
+        plan::merge_from(&sizes, most)
     };
     let last = writing.counters.next_content.saturating_sub(1);
     match from {
@@ -200,10 +209,8 @@ fn merge(
     writing.counters.next_segment = id.checked_add(1).ok_or(Refusal::Full("segment"))?;
     let mut written = [0; 2];
     for (kind, written) in PostingKind::ALL.into_iter().zip(&mut written) {
-        let mut merge = Merge::new(
-            sources(writing, run, new.map(|new| new.0), kind)?,
-            &writing.sets.dead,
-        )?;
+        let sources = sources(writing, run, new.map(|new| new.0), kind)?;
+        let mut merge = Merge::new(sources, &writing.sets.dead);
         let mut counter = counts
             .as_deref_mut()
             .map(|counts| Counter::new(counts.of_mut(kind), writing.boilerplate_limit));
@@ -273,11 +280,11 @@ fn sources<'n>(
         if run.contains(&segment.row)
             && let Some(table) = segment.table(kind)
         {
-            sources.push(Source::Stored(Box::new(Scan::new(table)?)));
+            sources.push(Source::stored(Scan::new(table)?));
         }
     }
     if let Some(new) = new {
-        sources.push(Source::Memory(new.kind(kind).iter()));
+        sources.push(Source::Memory(new.kind(kind)));
     }
     Ok(sources)
 }
@@ -320,7 +327,7 @@ fn count(writing: &mut Writing<'_>, new: &New, killed: &[ContentId]) -> Result<(
     if contents <= u64::from(writing.boilerplate_limit) {
         return publish(writing, Boilerplate::default());
     }
-    if new.len() > BULK {
+    if new.len() > BULK || (writing.in_bulk && writing.counters.uncounted) {
         writing.counters.uncounted = true;
         return Ok(());
     }
@@ -449,7 +456,7 @@ fn recount(writing: &mut Writing<'_>, new: Option<&New>) -> Result<(), Refusal> 
     let segments = segments_before(writing);
     let mut counts = Boilerplate::default();
     for kind in PostingKind::ALL {
-        let mut merge = Merge::new(sources(writing, &segments, new, kind)?, &writing.sets.dead)?;
+        let mut merge = Merge::new(sources(writing, &segments, new, kind)?, &writing.sets.dead);
         let mut counter = Counter::new(counts.of_mut(kind), writing.boilerplate_limit);
         loop {
             let next = merge.next()?;

@@ -4,63 +4,141 @@ use std::ops::Bound;
 
 use resemble_core::bits::BitSet;
 
-use super::block::{Builder, Posting};
+use super::block::{Builder, Posting, pack, unpack};
 use super::read::Scan;
 use crate::fault::Fault;
 use crate::schema::{self, PostingKind};
 use crate::store::WriteTransaction;
 
+/// Postings of one source that are merged at a time, roughly.
+const STEP: usize = 4096;
+
 /// Where ascending postings come from.
 pub(crate) enum Source<'a> {
     /// A sorted batch.
-    Memory(std::slice::Iter<'a, Posting>),
-    /// A segment, block by block.
-    Stored(Box<Scan>),
+    Memory(&'a [Posting]),
+    /// A segment, some blocks at a time.
+    Stored(Box<Stored>),
 }
 
 impl Source<'_> {
-    fn next(&mut self) -> Result<Option<Posting>, Fault> {
+    /// All postings of a segment.
+    pub(crate) fn stored(scan: Scan) -> Self {
+        Self::Stored(Box::new(Stored {
+            scan,
+            decoded: Vec::new(),
+            at: 0,
+            ended: false,
+        }))
+    }
+}
+
+/// A segment that is read.
+pub(crate) struct Stored {
+    scan: Scan,
+    decoded: Vec<Posting>,
+    /// What comes before this was taken.
+    at: usize,
+    ended: bool,
+}
+
+impl Source<'_> {
+    /// The next postings, and whether they are all that is left. None are there only at the end.
+    fn at_hand(&mut self) -> Result<(&[Posting], bool), Fault> {
         match self {
-            Self::Memory(postings) => Ok(postings.next().copied()),
-            Self::Stored(scan) => scan.next(),
+            Self::Memory(left) => Ok((&left[..left.len().min(STEP)], left.len() <= STEP)),
+            Self::Stored(stored) => {
+                let Stored {
+                    scan,
+                    decoded,
+                    at,
+                    ended,
+                } = &mut **stored;
+                if decoded.len() - *at < STEP / 2 && !*ended {
+                    decoded.drain(..std::mem::take(at));
+                    while decoded.len() < STEP && !*ended {
+                        *ended = !scan.decode(decoded)?;
+                    }
+                }
+                Ok((&decoded[*at..], *ended))
+            }
+        }
+    }
+
+    /// The first `count` of those at hand were taken.
+    fn take(&mut self, count: usize) {
+        match self {
+            Self::Memory(left) => *left = &left[count..],
+            Self::Stored(stored) => stored.at += count,
         }
     }
 }
 
 /// All postings of several sources in order, without those of dead contents.
+///
+/// Stretches of all sources that end at the same posting are put one after another and sorted: the
+/// sort finds the ascending runs and merges them without a branch for each posting.
 pub(crate) struct Merge<'a> {
-    /// Each source with its next posting.
-    heads: Vec<(Posting, Source<'a>)>,
+    sources: Vec<Source<'a>>,
+    /// A stretch of postings in order.
+    merged: Vec<u128>,
+    at: usize,
     dead: &'a BitSet,
 }
 
 impl<'a> Merge<'a> {
-    pub(crate) fn new(sources: Vec<Source<'a>>, dead: &'a BitSet) -> Result<Self, Fault> {
-        let mut heads = Vec::with_capacity(sources.len());
-        for mut source in sources {
-            if let Some(head) = source.next()? {
-                heads.push((head, source));
-            }
+    pub(crate) fn new(sources: Vec<Source<'a>>, dead: &'a BitSet) -> Self {
+        Self {
+            sources,
+            merged: Vec::new(),
+            at: 0,
+            dead,
         }
-        Ok(Self { heads, dead })
     }
 
-    /// The next live posting. With at most a dozen sources a scan over the heads beats a heap.
+    /// The next live posting.
     pub(crate) fn next(&mut self) -> Result<Option<Posting>, Fault> {
-        loop {
-            let Some((index, &(posting, _))) =
-                self.heads.iter().enumerate().min_by_key(|(_, head)| head.0)
-            else {
+        while self.at == self.merged.len() {
+            if !self.refill()? {
                 return Ok(None);
-            };
-            match self.heads[index].1.next()? {
-                Some(next) => self.heads[index].0 = next,
-                None => drop(self.heads.swap_remove(index)),
-            }
-            if !self.dead.has(posting.1) {
-                return Ok(Some(posting));
             }
         }
+        let posting = self.merged[self.at];
+        self.at += 1;
+        Ok(Some(unpack(posting)))
+    }
+
+    /// Takes the next stretch; `false` if all sources are at their end.
+    fn refill(&mut self) -> Result<bool, Fault> {
+        self.merged.clear();
+        self.at = 0;
+        let (mut any, mut end) = (false, None);
+        for source in &mut self.sources {
+            let (postings, all) = source.at_hand()?;
+            any |= !postings.is_empty();
+            if let Some(&last) = postings.last().filter(|_| !all) {
+                end = Some(end.map_or(last, |end: Posting| end.min(last)));
+            }
+        }
+        for source in &mut self.sources {
+            let (postings, _) = source.at_hand()?;
+            let count = end.map_or(postings.len(), |end| {
+                postings.partition_point(|&posting| posting <= end)
+            });
+            let live = postings[..count]
+                .iter()
+                .filter(|posting| !self.dead.has(posting.1));
+            self.merged.extend(live.copied().map(pack));
+            source.take(count);
+        }
+        if self.sources.len() > 1 {
+            #[expect(
+                clippy::stable_sort_primitive,
+                reason = "it is the one that finds runs"
+            )]
+            self.merged.sort();
+        }
+        Ok(any)
     }
 }
 

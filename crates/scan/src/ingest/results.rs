@@ -104,8 +104,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn arrived(&mut self, job: Job, read: FileRead) -> Result<(), IngestError> {
-        match read.content.clone() {
+    fn arrived(&mut self, job: Job, mut read: FileRead) -> Result<(), IngestError> {
+        match read.content.take() {
             Content::Known(id) => self.settle(job, &read, ContentRef::Known(id)),
             Content::New(digest) => self.settle(job, &read, ContentRef::New(digest)),
             Content::InFlight(digest) => {

@@ -533,7 +533,11 @@ impl<'a> Run<'a> {
         let taken = self.batch.take();
         self.report.changes += taken.changes.len() as u64;
         self.postings += taken.postings;
-        let applied = self.index.apply(taken.changes)?;
+        let applied = if self.postings > BULK {
+            self.index.apply_in_bulk(taken.changes)?
+        } else {
+            self.index.apply(taken.changes)?
+        };
         self.renew_snapshot()?;
         self.pool.known.landed(taken.contents.iter());
         let gone: HashSet<PathBuf> = applied.gone.into_iter().collect();
