@@ -1,7 +1,7 @@
 //! Words that wait to be hashed and joined.
 
 #[cfg(target_arch = "x86_64")]
-use crate::hash::shingles::vbmi;
+use crate::hash::shingles::vbmi::Vbmi;
 use crate::hash::shingles::{
     MOST_WORDS, Runs, SAMPLED, SHINGLE, ShingleChain, WINDOW, WordEnd, hash, letters, small,
 };
@@ -21,7 +21,8 @@ pub(crate) struct WordBatch {
     pub(super) high: [u64; ROOM + BEYOND],
     pub(super) count: usize,
     chosen: Chosen,
-    uses_vbmi: bool,
+    #[cfg(target_arch = "x86_64")]
+    vbmi: Option<Vbmi>,
 }
 
 /// The hashes of shingles that are low enough to be sampled, in order.
@@ -33,7 +34,11 @@ pub(super) struct Chosen {
 
 impl Default for WordBatch {
     fn default() -> Self {
-        Self::new(is_vbmi_available())
+        #[cfg(target_arch = "x86_64")]
+        if let Some(batch) = Self::vbmi() {
+            return batch;
+        }
+        Self::portable()
     }
 }
 
@@ -45,18 +50,9 @@ impl std::fmt::Debug for WordBatch {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-fn is_vbmi_available() -> bool {
-    vbmi::is_available()
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-const fn is_vbmi_available() -> bool {
-    false
-}
-
 impl WordBatch {
-    pub(super) const fn new(uses_vbmi: bool) -> Self {
+    /// For any processor.
+    pub(super) const fn portable() -> Self {
         Self {
             low: [0; ROOM + BEYOND],
             high: [0; ROOM + BEYOND],
@@ -65,8 +61,19 @@ impl WordBatch {
                 hashes: [0; ROOM + BEYOND],
                 count: 0,
             },
-            uses_vbmi,
+            #[cfg(target_arch = "x86_64")]
+            vbmi: None,
         }
+    }
+
+    /// With the kernels, if this processor has their instructions.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn vbmi() -> Option<Self> {
+        let vbmi = Vbmi::detect()?;
+        Some(Self {
+            vbmi: Some(vbmi),
+            ..Self::portable()
+        })
     }
 
     /// Whether the words must be joined before the next ones come.
@@ -101,8 +108,8 @@ impl WordBatch {
     #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
     pub(crate) fn push_blocks(&mut self, bytes: &[u8]) -> (usize, u64) {
         #[cfg(target_arch = "x86_64")]
-        if self.uses_vbmi {
-            return vbmi::push_blocks(self, bytes);
+        if let Some(vbmi) = self.vbmi {
+            return vbmi.push_blocks(self, bytes);
         }
         (0, 0)
     }
@@ -115,13 +122,13 @@ impl WordBatch {
         let (low, high) = (&self.low[..count], &self.high[..count]);
         let mut done = 0;
         #[cfg(target_arch = "x86_64")]
-        if self.uses_vbmi {
+        if let Some(vbmi) = self.vbmi {
             if chain.words < SHINGLE as u64 {
                 // The first words are of no shingle.
                 done = count.min(SHINGLE);
                 join_words(&low[..done], &high[..done], chain, &mut self.chosen);
             }
-            done += vbmi::join(&low[done..], &high[done..], chain, &mut self.chosen);
+            done += vbmi.join(&low[done..], &high[done..], chain, &mut self.chosen);
         }
         join_words(&low[done..], &high[done..], chain, &mut self.chosen);
         &self.chosen.hashes[..self.chosen.count]

@@ -7,11 +7,9 @@ use crate::hash::letters::classify;
 
 /// The platforms this processor has.
 fn batches() -> Vec<WordBatch> {
-    let mut batches = vec![WordBatch::new(false)];
+    let mut batches = vec![WordBatch::portable()];
     #[cfg(target_arch = "x86_64")]
-    if vbmi::is_available() {
-        batches.push(WordBatch::new(true));
-    }
+    batches.extend(WordBatch::vbmi());
     batches
 }
 

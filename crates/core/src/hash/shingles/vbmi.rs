@@ -30,38 +30,47 @@ const LANES: usize = 8;
 /// [`OF_ALL`] of as many words.
 const OF_EIGHT: [u64; 2] = [power(OF_ALL[0], LANES), power(OF_ALL[1], LANES)];
 
-/// Whether this processor has all that the kernels use.
-pub(super) fn is_available() -> bool {
-    is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512dq")
-        && is_x86_feature_detected!("avx512vbmi")
-        && is_x86_feature_detected!("avx512vbmi2")
-        && is_x86_feature_detected!("bmi1")
-        && is_x86_feature_detected!("lzcnt")
-        && is_x86_feature_detected!("popcnt")
-}
+/// The kernels. Whoever has one is on a processor that has their instructions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Vbmi(());
 
-/// The words of the blocks that `bytes` begin with: how many bytes were taken, and the letters of
-/// their words, of each at most 16. Ends where the batch is full, and before a block that has other
-/// characters than those of ASCII or nothing but letters, or that is no whole one.
-pub(super) fn push_blocks(batch: &mut WordBatch, bytes: &[u8]) -> (usize, u64) {
-    assert!(is_available(), "the kernel's instructions");
-    // SAFETY: the processor has the features that the function enables.
-    unsafe { push_blocks_vbmi(batch, bytes) }
-}
+impl Vbmi {
+    /// `None`: this processor has not got the instructions.
+    pub(super) fn detect() -> Option<Self> {
+        let is_available = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vbmi")
+            && is_x86_feature_detected!("avx512vbmi2")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("popcnt");
+        is_available.then_some(Self(()))
+    }
 
-/// Joins eight words at a time, as long as there are so many; how many were joined. There are
-/// [`SHINGLE`] words before the first.
-pub(super) fn join(
-    low: &[u64],
-    high: &[u64],
-    chain: &mut ShingleChain,
-    chosen: &mut Chosen,
-) -> usize {
-    assert!(is_available(), "the kernel's instructions");
-    // SAFETY: the processor has the features that the function enables.
-    unsafe { join_avx512(low, high, chain, chosen) }
+    /// The words of the blocks that `bytes` begin with: how many bytes were taken, and the letters
+    /// of their words, of each at most 16. Ends where the batch is full, and before a block that
+    /// has other characters than those of ASCII or nothing but letters, or that is no whole one.
+    #[inline]
+    pub(super) fn push_blocks(self, batch: &mut WordBatch, bytes: &[u8]) -> (usize, u64) {
+        let Self(()) = self;
+        // SAFETY: `self` is made only where the processor has the features ([`Self::detect`]).
+        unsafe { push_blocks_vbmi(batch, bytes) }
+    }
+
+    /// Joins eight words at a time, as long as there are so many; how many were joined. There are
+    /// [`SHINGLE`] words before the first.
+    pub(super) fn join(
+        self,
+        low: &[u64],
+        high: &[u64],
+        chain: &mut ShingleChain,
+        chosen: &mut Chosen,
+    ) -> usize {
+        let Self(()) = self;
+        // SAFETY: `self` is made only where the processor has the features ([`Self::detect`]).
+        unsafe { join_avx512(low, high, chain, chosen) }
+    }
 }
 
 /// The numbers of the bytes of a block.
