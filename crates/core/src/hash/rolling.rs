@@ -231,8 +231,8 @@ impl RollingPlatform {
         all
     }
 
-    /// Writes the hashes of all windows of `bytes`, in order: 63 fewer than bytes. What comes after
-    /// them in `hashes` is undefined afterwards.
+    /// Writes the hashes of all windows of `bytes`, each at its [`Self::place`]: 63 fewer than
+    /// bytes. What comes after them in `hashes` is undefined afterwards.
     #[inline]
     fn hashes(self, bytes: &[u8], hashes: &mut [u64]) {
         assert!(
@@ -248,8 +248,18 @@ impl RollingPlatform {
         }
     }
 
-    /// Sets a bit for each of the first `count` hashes that meets the criteria, and perhaps for a
-    /// few that do not; clears the bits of all others.
+    /// Where in its block of hashes that of a window stands.
+    #[inline]
+    const fn place(self, window: usize) -> usize {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Vbmi => vbmi::place(window),
+            _ => window,
+        }
+    }
+
+    /// Sets a bit for each of the first `count` windows whose hash meets the criteria, and perhaps
+    /// for a few that do not; clears the bits of all others.
     #[inline]
     fn matches(self, hashes: &[u64], count: usize, criteria: &Criteria, bits: &mut [u64]) {
         assert!(count <= hashes.len(), "as many hashes");
@@ -454,7 +464,7 @@ impl Scanner {
                 while bits != 0 {
                     let index = bits.trailing_zeros();
                     bits &= bits - 1;
-                    let hash = block[index as usize];
+                    let hash = block[self.platform.place(index as usize)];
                     let cut = self.criteria.divisor(hash);
                     let sample = self.criteria.sample(hash);
                     if cut.is_some() || sample.is_some() {
