@@ -239,16 +239,19 @@ fn open_checked(
         Err(Errno::PERM) => open(flags),
         other => other,
     };
-    let file = match file {
+    match file {
         // No /proc: by name, and the inode is compared.
-        Err(Errno::NOENT | Errno::NOTDIR) => open_at(flags)?,
-        other => other?,
-    };
-    let now = Stat::of(file.as_fd())?;
-    if (now.dev, now.ino, now.kind) != (stat.dev, stat.ino, stat.kind) {
-        return Err(ReadFailure::Gone);
+        Err(Errno::NOENT | Errno::NOTDIR) => {
+            let file = open_at(flags)?;
+            let now = Stat::of(file.as_fd())?;
+            if (now.dev, now.ino, now.kind) != (stat.dev, stat.ino, stat.kind) {
+                return Err(ReadFailure::Gone);
+            }
+            Ok((file, now))
+        }
+        // The handle's own inode.
+        other => Ok((other?, stat)),
     }
-    Ok((file, now))
 }
 
 /// Reads files one after the other with the same buffers.
@@ -264,6 +267,8 @@ pub struct Reader {
 #[derive(Debug)]
 struct InPieces {
     buffer: Vec<u8>,
+    /// The buffer has a whole file, of so many bytes.
+    whole: Option<usize>,
     stop: StopFlag,
 }
 
@@ -284,6 +289,7 @@ impl Reader {
             params: *params,
             pieces: InPieces {
                 buffer: Vec::new(),
+                whole: None,
                 stop,
             },
             grown: Grown::default(),
@@ -337,7 +343,11 @@ impl Reader {
                     (read.content, read.applies, read.look) = (was.content, was.applies, was.look);
                 }
                 _ if read.moving => return Ok(read),
-                _ => self.look(&file, name, &mut read, contents, part_reader)?,
+                _ => {
+                    if !self.look(&file, name, &mut read, contents, part_reader)? {
+                        return Ok(read);
+                    }
+                }
             }
             let after = Stat::of(file.as_fd())?;
             if after.unchanged_since(&read.stat) {
@@ -354,7 +364,7 @@ impl Reader {
         }
     }
 
-    /// Looks into a file that was read.
+    /// Looks into a file that was just read; says whether the file was read once more for that.
     fn look(
         &mut self,
         file: &OwnedFd,
@@ -362,28 +372,33 @@ impl Reader {
         read: &mut FileRead,
         contents: &dyn Contents,
         part_reader: &dyn PartReader,
-    ) -> Result<(), ReadFailure> {
-        let head = read_prefix(file, HEAD)?;
-        read.applies = part_reader.applies(name, &head);
+    ) -> Result<bool, ReadFailure> {
+        let whole = self.pieces.whole.filter(|_| !read.moving);
+        let from_file;
+        let head = if let Some(size) = whole {
+            &self.pieces.buffer[..size.min(HEAD)]
+        } else {
+            from_file = read_prefix(file, HEAD)?;
+            &from_file
+        };
+        read.applies = part_reader.applies(name, head);
         let look = match &read.content {
             Content::Known(id) => contents.look(*id),
             Content::New(_) => Look::Unseen,
             // The file that brings this content is taken apart, not this one.
-            Content::InFlight(_) => return Ok(()),
+            Content::InFlight(_) => return Ok(whole.is_none()),
         };
         read.look = match (read.applies, look) {
             (true, Look::Unseen | Look::Plain) => {
-                let Self {
-                    digester, params, ..
-                } = self;
+                let (digester, params) = (&mut self.digester, &self.params);
                 let pieces =
-                    DigestedParts::of(part_reader, name, &head, file.as_fd(), digester, params);
+                    DigestedParts::of(part_reader, name, head, file.as_fd(), digester, params);
                 Some(pieces.into_look(|digest| contents.part(&digest.content)))
             }
             (false, Look::Unseen) => Some(NewLook::Plain),
             (true, Look::Apart) | (false, Look::Plain | Look::Apart) => None,
         };
-        Ok(())
+        Ok(whole.is_none() || read.applies)
     }
 
     /// Reads a file that is open, as [`Self::read`]; the stat is that of [`open_regular`].
@@ -450,6 +465,7 @@ impl Reader {
         digest_first: bool,
         contents: &dyn Contents,
     ) -> Result<Pass, ReadFailure> {
+        self.pieces.whole = None;
         if stat.size <= SMALL {
             return self.small(file, stat.size, contents);
         }
@@ -599,7 +615,16 @@ impl InPieces {
     /// Reads up to `size` bytes and one more into the buffer; returns how many there were.
     fn fill(&mut self, file: &OwnedFd, size: usize) -> Result<usize, ReadFailure> {
         self.buffer.resize(self.buffer.len().max(size + 1), 0);
-        Ok(read_fully_at(file, &mut self.buffer[..=size], 0)?)
+        let mut filled = 0;
+        // A read that ends at the size, with room for a byte more, has met the end of the file.
+        while filled != size + 1 && (filled != size || size == 0) {
+            match read_at(file, &mut self.buffer[filled..=size], filled as u64)? {
+                0 => break,
+                read => filled += read,
+            }
+        }
+        self.whole = (filled == size).then_some(size);
+        Ok(filled)
     }
 
     /// Hands over the bytes of a range within `stat.size`, holes as counts.

@@ -28,6 +28,8 @@ use crate::walk::{Anchor, Stat};
 /// A file to read.
 #[derive(Debug)]
 pub(super) struct Job {
+    /// Its place in the order in which the tree is compared: see [`Pool::given`].
+    pub(super) number: u64,
     pub(super) anchor: Arc<Anchor>,
     pub(super) path: PathBuf,
     /// The file system the file was seen on.
@@ -131,6 +133,7 @@ pub(super) struct Pool {
     /// Where large files ended: known as long as the threads are.
     ends: Arc<KnownEnds>,
     running: Option<Running>,
+    given: u64,
     jobs: usize,
     bytes: u64,
 }
@@ -161,9 +164,15 @@ impl Pool {
             part_reader,
             ends: Arc::default(),
             running: None,
+            given: 0,
             jobs: 0,
             bytes: 0,
         }
+    }
+
+    /// The number of the next job: what has a lesser one was met earlier.
+    pub(super) const fn given(&self) -> u64 {
+        self.given
     }
 
     /// Files under way.
@@ -188,6 +197,7 @@ impl Pool {
                 &self.ends,
             )?),
         };
+        self.given += 1;
         self.jobs += 1;
         self.bytes += job.seen.size;
         // The threads hold the other end as long as we hold this one.

@@ -79,7 +79,7 @@ impl Run<'_> {
             Err(ReadFailure::Stopped) => self.report.stopped = true,
             Err(ReadFailure::Errno(errno)) => {
                 self.report.error(&job.path, errno);
-                self.unreadable(job.path, job.seen.row(job.fs), errno)?;
+                self.unreadable(job.number, job.path, job.seen.row(job.fs), errno)?;
             }
         }
         Ok(())
@@ -88,6 +88,7 @@ impl Run<'_> {
     /// Records a file that cannot be read, unless that is what is known of it.
     pub(super) fn unreadable(
         &mut self,
+        number: u64,
         path: PathBuf,
         stat: FileStat,
         errno: i32,
@@ -99,7 +100,7 @@ impl Run<'_> {
             .file_at(&path)?
             .is_some_and(|row| row.stat == stat && row.state == FileState::Unreadable(errno));
         if !same {
-            self.batch.push(Change::File { path, stat, state });
+            self.batch.push(number, Change::File { path, stat, state });
         }
         Ok(())
     }
@@ -122,6 +123,7 @@ impl Run<'_> {
         content: ContentRef,
     ) -> Result<(), IngestError> {
         let Job {
+            number,
             path,
             fs,
             second_look,
@@ -140,7 +142,7 @@ impl Run<'_> {
             };
             let same = |row: FileRow| row.stat == stat && row.state == state;
             if self.snapshot.file_at(&path)?.is_some_and(same) {
-                self.batch.extend(look);
+                self.batch.extend(number, look);
                 return Ok(());
             }
         }
@@ -149,8 +151,8 @@ impl Run<'_> {
         } else {
             NewState::Unsettled(content)
         };
-        self.batch.push(Change::File { path, stat, state });
-        self.batch.extend(look);
+        self.batch.push(number, Change::File { path, stat, state });
+        self.batch.extend(number, look);
         Ok(())
     }
 
