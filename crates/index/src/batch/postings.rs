@@ -144,6 +144,20 @@ pub(crate) fn merge_all(writing: &mut Writing<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Bytes of all segments: a block takes a page.
+pub(crate) fn bytes(snapshot: &Snapshot) -> Result<u64, Fault> {
+    let mut blocks = 0;
+    for segment in snapshot.segments() {
+        for table in PostingKind::ALL
+            .into_iter()
+            .filter_map(|kind| segment.table(kind))
+        {
+            blocks += table.len()?;
+        }
+    }
+    Ok(blocks * 4096)
+}
+
 /// Whether [`merge_all`] would do anything.
 pub(crate) fn merge_does_anything(snapshot: &Snapshot) -> bool {
     let Inner {
