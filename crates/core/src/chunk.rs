@@ -30,8 +30,8 @@
 //!
 //! In two stages, after SS-CDC (Ni et al., SYSTOR 2019): a scan of all windows, with no regard to
 //! chunks, reports the rare matches of D' and D; then the [`Picker`] walks those with Tmin and
-//! Tmax. Skipping the first Tmin bytes of a chunk, the usual trick, would save nothing: their
-//! windows are wanted for the fingerprints.
+//! Tmax. Where windows are wanted for fingerprints too, none may be left out. Where they are not
+//! ([`cut`], [`Chunker::update`]), the first Tmin bytes of a chunk are passed over, as usual.
 //!
 //! A cut at the backup does not go back: between the backup and where Tmax was reached there is no
 //! match of either divisor, so a second look would find nothing there.
@@ -41,7 +41,9 @@ mod picker;
 
 pub use picker::Picker;
 
-use crate::hash::rolling::{Divisor, RollingPlatform, Scanner};
+use std::ops::ControlFlow;
+
+use crate::hash::rolling::{Divisor, Matcher, RollingPlatform, Scanner};
 use crate::ids::Fingerprint;
 use crate::params::{ChunkParams, Params};
 
@@ -79,12 +81,29 @@ impl Cut {
 pub fn cut(data: &[u8], params: &ChunkParams) -> usize {
     // No later byte has a say in where the first chunk ends.
     let data = &data[..data.len().min(params.max as usize)];
-    let mut chunker = Chunker::new(params);
+    let mut picker = Picker::new(params);
     let mut first = None;
-    chunker.update(data, &mut |cut| {
-        first.get_or_insert(cut.len as usize);
+    // The windows that end at Tmin and behind it.
+    let skipped = params.min as usize - Params::WINDOW;
+    let windows = data.get(skipped..).unwrap_or_default();
+    let matcher = Matcher::new(params.backup_divisor, RollingPlatform::detect());
+    matcher.find(windows, &mut |window, divisor| {
+        let at = u64::from(params.min) + window as u64;
+        picker.hit(at, divisor == Divisor::Main, &mut |end| first = Some(end));
+        until_main(divisor)
     });
-    first.unwrap_or(data.len())
+    picker.advance(data.len() as u64, &mut |end| {
+        first.get_or_insert(end);
+    });
+    first.map_or(data.len(), |end| end as usize)
+}
+
+/// A chunk ends at a match of D, and behind it less is looked at.
+const fn until_main(divisor: Divisor) -> ControlFlow<()> {
+    match divisor {
+        Divisor::Main => ControlFlow::Break(()),
+        Divisor::Backup => ControlFlow::Continue(()),
+    }
 }
 
 /// Cuts a file, handed over in pieces of any size, into chunks.
@@ -138,8 +157,48 @@ impl Chunker {
     }
 
     /// Takes the next bytes; `sink` gets the chunks that are complete now.
+    ///
+    /// Where the scan can stop at once, it goes from match to match and leaves out the first Tmin
+    /// bytes of each chunk. It reports no samples.
     pub fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(Cut)) {
-        self.scan(bytes, sink, &mut |_| {});
+        let matcher = self.scanner.matcher();
+        if !matcher.stops_at_once() {
+            return self.scan(bytes, sink, &mut |_| {});
+        }
+        let Self {
+            scanner, picker, ..
+        } = self;
+        let (min, max) = (u64::from(self.params.min), u64::from(self.params.max));
+        let mut ends = Ends {
+            start: picker.start(),
+            sink,
+        };
+        let start = scanner.position();
+        scanner.scan_seam(bytes, &mut |hit| {
+            if let Some(divisor) = hit.cut {
+                picker.hit(hit.end, divisor == Divisor::Main, &mut |end| ends.cut(end));
+            }
+        });
+        scanner.pass(bytes);
+        let end = scanner.position();
+        // Where the next window ends, none of which matters before Tmin.
+        let mut next = start + Params::WINDOW as u64;
+        loop {
+            picker.advance(end.min(next - 1), &mut |end| ends.cut(end));
+            next = next.max(picker.start() + min);
+            if next > end {
+                return;
+            }
+            // At Tmax the chunk ends in any case.
+            let last = end.min(picker.start() + max);
+            let windows = (next - start) as usize - Params::WINDOW..(last - start) as usize;
+            let seen = matcher.find(&bytes[windows], &mut |window, divisor| {
+                let at = next + window as u64;
+                picker.hit(at, divisor == Divisor::Main, &mut |end| ends.cut(end));
+                until_main(divisor)
+            });
+            next += seen as u64;
+        }
     }
 
     /// Takes `count` zero bytes: what [`Self::update`] does with that many, in time that does not

@@ -209,12 +209,14 @@ impl Sampler {
 /// their low bits are the address.
 #[derive(Clone, Debug)]
 struct Seen {
-    slots: Vec<u64>,
+    /// Fingerprints have 32 bits.
+    slots: Vec<u32>,
+    /// Whether the fingerprint is in it that stands for a free slot.
+    has_free: bool,
 }
 
 impl Seen {
-    /// No fingerprint: they have 32 bits.
-    const FREE: u64 = u64::MAX;
+    const FREE: u32 = 0;
 
     /// Room for what most files keep.
     const FIRST: usize = 256;
@@ -222,11 +224,13 @@ impl Seen {
     fn with_room_for(count: usize) -> Self {
         Self {
             slots: vec![Self::FREE; (2 * count).next_power_of_two()],
+            has_free: false,
         }
     }
 
     fn clear(&mut self) {
         self.slots.fill(Self::FREE);
+        self.has_free = false;
     }
 
     /// Whether so many are half of what there is room for.
@@ -237,15 +241,19 @@ impl Seen {
     /// Whether the fingerprint is new.
     #[inline]
     fn insert(&mut self, fingerprint: Fingerprint) -> bool {
+        let fingerprint = fingerprint.0 as u32;
+        if fingerprint == Self::FREE {
+            return !std::mem::replace(&mut self.has_free, true);
+        }
         let mask = self.slots.len() - 1;
-        let mut at = fingerprint.0 as usize & mask;
+        let mut at = fingerprint as usize & mask;
         loop {
             match self.slots[at] {
                 Self::FREE => {
-                    self.slots[at] = fingerprint.0;
+                    self.slots[at] = fingerprint;
                     return true;
                 }
-                found if found == fingerprint.0 => return false,
+                found if found == fingerprint => return false,
                 _ => at = (at + 1) & mask,
             }
         }
@@ -285,7 +293,8 @@ mod tests {
 
     fn fingerprints(max: usize) -> impl Strategy<Value = Vec<Fingerprint>> {
         // Few bits make repetitions and high levels common.
-        let one = (0..29u32, any::<u64>())
+        // A zero is among them.
+        let one = (0..33u32, any::<u64>())
             .prop_map(|(zeros, bits)| Fingerprint((bits & 0x3ff) << 22 >> zeros));
         proptest::collection::vec(one, 0..max)
     }

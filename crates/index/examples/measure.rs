@@ -9,6 +9,7 @@
 )]
 
 use std::ffi::OsStr;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -119,7 +120,7 @@ fn main() {
             }
         }
         let start = Instant::now();
-        index.apply(changes).unwrap();
+        index.apply_in_bulk(changes).unwrap();
         let took = start.elapsed().as_secs_f64();
         applying += took;
         println!("batch {batch}: {took:.3} s");
@@ -135,7 +136,7 @@ fn main() {
         "postings         {:8.2} M/s",
         postings as f64 / (applying + finishing) / 1e6
     );
-    let size = |path| std::fs::metadata(path).unwrap().len() as f64;
+    let size = |path| std::fs::metadata(path).unwrap().blocks() as f64 * 512.0;
     println!("file before      {:8.1} MB", size(&path) / 1e6);
 
     lookups(&index, &mut random);

@@ -76,9 +76,15 @@ pub struct Index {
     pub(crate) new_measures: Arc<NewMeasures>,
     /// What the last commits have changed.
     pub(crate) commits: Arc<CommitLog>,
-    /// Bytes on disk when it was opened or last compacted.
+    /// Bytes on disk when it was last compacted.
     pub(crate) compact_bytes: AtomicU64,
+    /// Bytes on disk without those of merged segments, when a bulk load ended last.
+    pub(crate) loaded_bytes: AtomicU64,
 }
+
+/// An index of more bytes is not compacted when it is closed, unless a third of it is unused: for
+/// 256 MB that takes about a second.
+const LARGE: u64 = 256 << 20;
 
 impl Index {
     /// The parameters that all contents were digested with.
@@ -127,6 +133,16 @@ impl Index {
         self.transact(|writing| writing.apply(changes))
     }
 
+    /// The same for one of many batches that bring new contents: segments are merged and
+    /// boilerplate is counted when [`Self::finish_bulk`] ends the load, or by the next batch that
+    /// is none of it.
+    pub fn apply_in_bulk(&self, changes: Vec<Change>) -> Result<Applied, ApplyError> {
+        self.transact(|writing| {
+            writing.in_bulk = true;
+            writing.apply(changes)
+        })
+    }
+
     /// Makes every content unseen ([`crate::Look::Unseen`]): what takes files apart does it in
     /// another way from now on. Parts stay until their containers are read again.
     pub fn forget_looks(&self) -> Result<(), ApplyError> {
@@ -152,7 +168,16 @@ impl Index {
 
     /// Ends a bulk load: one segment, boilerplate exact.
     pub fn finish_bulk(&self) -> Result<(), ApplyError> {
-        self.merge(MergeWork::All)
+        let path = self.place.path();
+        let snapshot = self.snapshot()?;
+        let merged =
+            guarded(|| postings::bytes(&snapshot)).map_err(|fault| fault.into_apply(path))?;
+        drop(snapshot);
+        self.merge(MergeWork::All)?;
+        let bytes = guarded(|| Ok(self.place.bytes()?)).map_err(|fault| fault.into_apply(path))?;
+        self.loaded_bytes
+            .store(bytes.saturating_sub(merged), Ordering::Relaxed);
+        Ok(())
     }
 
     /// Stores a small record under a name, over any that it had.
@@ -234,8 +259,10 @@ impl Index {
             let file = OpenOptions::new().read(true).write(true).open(path)?;
             let done = self.store.compact_in_use(file)?;
             if done {
+                // Later commits write it to the file.
                 self.compact_bytes
                     .store(self.place.bytes()?, Ordering::Relaxed);
+                self.loaded_bytes.store(0, Ordering::Relaxed);
             }
             Ok(done)
         });
@@ -243,17 +270,41 @@ impl Index {
     }
 
     /// Writes the measures that were not written yet, closes the index and gives unused pages back
-    /// to the file system. Everything applied was durable before. While a [`Snapshot`] lives,
-    /// nothing can be given back.
+    /// to the file system, unless they are too few of a large file. Everything applied was durable
+    /// before. While a [`Snapshot`] lives, nothing can be given back.
     pub fn close(mut self) -> Result<(), ApplyError> {
         self.write_measures()?;
         let path = self.place.path().to_path_buf();
+        let known = guarded(|| {
+            let in_file = state::compact_bytes(&self.store.read()?)?;
+            Ok((self.place.bytes()?, in_file))
+        });
+        let (bytes, in_file) = known.map_err(|fault| fault.into_apply(&path))?;
+        let compact = self.known_compact_bytes();
+        let leave = bytes > LARGE && bytes < compact + compact / 2;
+        if !leave {
+            // Then the file is compact as it will be found.
+            self.compact_bytes.store(0, Ordering::Relaxed);
+            self.loaded_bytes.store(0, Ordering::Relaxed);
+        }
+        if in_file != self.known_compact_bytes() {
+            self.transact(|_| Ok(()))?;
+        }
+        if leave {
+            return Ok(());
+        }
         let compacted =
             guarded(|| self.store.compact()).map_err(|fault| fault.into_apply(&path))?;
         if !compacted {
             tracing::debug!(path = %path.display(), "not compacted: a snapshot is alive");
         }
         Ok(())
+    }
+
+    /// Bytes that were in use when that was last known.
+    fn known_compact_bytes(&self) -> u64 {
+        let compact = self.compact_bytes.load(Ordering::Relaxed);
+        compact.max(self.loaded_bytes.load(Ordering::Relaxed))
     }
 
     /// Runs `work` in a write transaction and commits.
@@ -289,6 +340,7 @@ impl Index {
             counters: before.inner.counters,
             sets: before.inner.sets.clone(),
             boilerplate_limit: self.boilerplate_limit,
+            in_bulk: false,
             before: &before,
             touched: Touched::default(),
         };
@@ -308,6 +360,8 @@ impl Index {
         let mut meta = txn.open_table(schema::META)?;
         meta.insert(schema::meta::COUNTERS, &counters.encode()[..])?;
         meta.insert(schema::meta::FILE_SUMS, &sets.file_sums.encode(new)[..])?;
+        let compact = self.known_compact_bytes().to_le_bytes();
+        meta.insert(schema::meta::COMPACT, &compact[..])?;
         drop(meta);
         // Its pages may be used again by the next commit.
         drop(before);

@@ -155,10 +155,14 @@ impl Index {
         let txn = store.read()?;
         let generation = state::counters(&txn)?.generation;
         let published = vec![(generation, Sets::load(&txn)?)];
+        let compact_bytes = match state::compact_bytes(&txn)? {
+            0 => place.bytes()?,
+            bytes => bytes,
+        };
         drop(txn);
-        let compact_bytes = AtomicU64::new(place.bytes()?);
         let index = Self {
-            compact_bytes,
+            compact_bytes: AtomicU64::new(compact_bytes),
+            loaded_bytes: AtomicU64::new(0),
             store,
             params: *params,
             boilerplate_limit: limit,

@@ -105,6 +105,9 @@ pub(crate) mod meta {
     pub(crate) const FILE_SUMS: &str = "file_sums";
     /// u32 LE: the boilerplate limit that `boilerplate` was counted with.
     pub(crate) const LIMIT: &str = "boilerplate_limit";
+    /// u64 LE: bytes on disk when nothing of them was unused. 0 or no row: all are used as long as
+    /// no commit follows.
+    pub(crate) const COMPACT: &str = "compact_bytes";
 }
 
 /// The name of the table that has a segment's postings of one kind.

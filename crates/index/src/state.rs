@@ -289,6 +289,14 @@ pub(crate) fn counters(txn: &ReadTransaction) -> Result<Counters, Fault> {
     Ok(Counters::decode(row.value())?)
 }
 
+/// Bytes of the file when it was compact; 0: as many as it has.
+pub(crate) fn compact_bytes(txn: &ReadTransaction) -> Result<u64, Fault> {
+    let meta = txn.open_table(schema::META)?;
+    let row = meta.get(schema::meta::COMPACT)?;
+    let bytes = row.and_then(|row| Some(u64::from_le_bytes(row.value().try_into().ok()?)));
+    Ok(bytes.unwrap_or(0))
+}
+
 /// All keys that are in one of two sets and not, or otherwise, in the other.
 pub(crate) fn changed_keys(old: &HashMap<u64, u32>, new: &HashMap<u64, u32>) -> HashSet<u64> {
     let differs = |a: &HashMap<u64, u32>, b: &HashMap<u64, u32>| {

@@ -19,6 +19,7 @@ use crate::fault::{Fault, guarded};
 use crate::index::Index;
 use crate::rows::{Entry, Look};
 use crate::schema::PostingKind;
+use crate::segments::plan;
 use crate::segments::read::Scan;
 use crate::segments::write::{Merge, Source};
 use crate::snapshot::paths::ROOT;
@@ -325,7 +326,9 @@ impl Check<'_> {
             previous = Some(row.last);
         }
         let segments = inner.segments.len();
-        self.expect(segments <= 8, || format!("{segments} segments"));
+        self.expect(segments <= plan::MOST_IN_BULK, || {
+            format!("{segments} segments")
+        });
         for id in inner.sets.dead.iter() {
             let held = inner
                 .segments
@@ -358,9 +361,9 @@ impl Check<'_> {
                 .iter()
                 .filter_map(|segment| segment.table(kind))
             {
-                sources.push(Source::Stored(Box::new(Scan::new(table)?)));
+                sources.push(Source::stored(Scan::new(table)?));
             }
-            let mut merge = Merge::new(sources, inner.sets.live(kind))?;
+            let mut merge = Merge::new(sources, inner.sets.live(kind));
             let mut counter = Counter::new(counts.of_mut(kind), limit);
             let mut stored = Sum::default();
             let mut last = None;

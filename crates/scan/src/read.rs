@@ -126,6 +126,16 @@ pub enum Content {
 }
 
 impl Content {
+    /// Takes the digest out of a new content, which is on its way from then on.
+    pub(crate) fn take(&mut self) -> Self {
+        let left = match &*self {
+            Self::New(digest) => Self::InFlight(digest.content),
+            Self::Grown(grown) => Self::InFlight(grown.digest.content),
+            other => other.clone(),
+        };
+        std::mem::replace(self, left)
+    }
+
     /// Whether it is new and has this digest.
     fn is_new(&self, digest: &ContentDigest) -> bool {
         match self {
@@ -232,16 +242,19 @@ fn open_checked(
         Err(Errno::PERM) => open(flags),
         other => other,
     };
-    let file = match file {
+    match file {
         // No /proc: by name, and the inode is compared.
-        Err(Errno::NOENT | Errno::NOTDIR) => open_at(flags)?,
-        other => other?,
-    };
-    let now = Stat::of(file.as_fd())?;
-    if (now.dev, now.ino, now.kind) != (stat.dev, stat.ino, stat.kind) {
-        return Err(ReadFailure::Gone);
+        Err(Errno::NOENT | Errno::NOTDIR) => {
+            let file = open_at(flags)?;
+            let now = Stat::of(file.as_fd())?;
+            if (now.dev, now.ino, now.kind) != (stat.dev, stat.ino, stat.kind) {
+                return Err(ReadFailure::Gone);
+            }
+            Ok((file, now))
+        }
+        // The handle's own inode.
+        other => Ok((other?, stat)),
     }
-    Ok((file, now))
 }
 
 /// Reads files one after the other with the same buffers.
@@ -292,6 +305,7 @@ impl Reader {
             params: *params,
             pieces: InPieces {
                 buffer: Vec::new(),
+                whole: None,
                 stop,
                 until: None,
             },
@@ -358,7 +372,11 @@ impl Reader {
                     (read.content, read.applies, read.look) = (was.content, was.applies, was.look);
                 }
                 _ if read.moving => return Ok(read),
-                _ => self.look(&file, name, &mut read, contents, part_reader)?,
+                _ => {
+                    if !self.look(&file, name, &mut read, contents, part_reader)? {
+                        return Ok(read);
+                    }
+                }
             }
             let after = Stat::of(file.as_fd())?;
             if after.unchanged_since(&read.stat) {
@@ -375,7 +393,7 @@ impl Reader {
         }
     }
 
-    /// Looks into a file that was read.
+    /// Looks into a file that was just read; says whether the file was read once more for that.
     fn look(
         &mut self,
         file: &OwnedFd,
@@ -383,28 +401,33 @@ impl Reader {
         read: &mut FileRead,
         contents: &dyn Contents,
         part_reader: &dyn PartReader,
-    ) -> Result<(), ReadFailure> {
-        let head = read_prefix(file, HEAD)?;
-        read.applies = part_reader.applies(name, &head);
+    ) -> Result<bool, ReadFailure> {
+        let whole = self.pieces.whole.filter(|_| !read.moving);
+        let from_file;
+        let head = if let Some(size) = whole {
+            &self.pieces.buffer[..size.min(HEAD)]
+        } else {
+            from_file = read_prefix(file, HEAD)?;
+            &from_file
+        };
+        read.applies = part_reader.applies(name, head);
         let look = match &read.content {
             Content::Known(id) => contents.look(*id),
             Content::New(_) | Content::Grown(_) => Look::Unseen,
             // The file that brings this content is taken apart, not this one.
-            Content::InFlight(_) => return Ok(()),
+            Content::InFlight(_) => return Ok(whole.is_none()),
         };
         read.look = match (read.applies, look) {
             (true, Look::Unseen | Look::Plain) => {
-                let Self {
-                    digester, params, ..
-                } = self;
+                let (digester, params) = (&mut self.digester, &self.params);
                 let pieces =
-                    DigestedParts::of(part_reader, name, &head, file.as_fd(), digester, params);
+                    DigestedParts::of(part_reader, name, head, file.as_fd(), digester, params);
                 Some(pieces.into_look(|digest| contents.part(&digest.content)))
             }
             (false, Look::Unseen) => Some(NewLook::Plain),
             (true, Look::Apart) | (false, Look::Plain | Look::Apart) => None,
         };
-        Ok(())
+        Ok(whole.is_none() || read.applies)
     }
 
     /// Reads a file that is open, as [`Self::read`]; the stat is that of [`open_regular`].
@@ -495,6 +518,7 @@ impl Reader {
         (digest_first, halfway): (bool, Option<Halfway>),
         contents: &dyn Contents,
     ) -> Result<Passed, ReadFailure> {
+        self.pieces.whole = None;
         if stat.size <= SMALL {
             return Ok(Passed::Whole(self.small(file, stat.size, contents)?));
         }

@@ -268,7 +268,6 @@ impl Indexer {
         }
         self.run_scans();
         if self.retry.is_none() {
-            self.compact();
             self.shared.open_first_scan();
         }
     }

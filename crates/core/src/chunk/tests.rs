@@ -74,6 +74,32 @@ fn streamed(data: &[u8], params: &ChunkParams, splits: &[usize]) -> Vec<usize> {
     lens
 }
 
+/// The same on a certain platform, with the samples in every other piece.
+fn sampled(
+    platform: RollingPlatform,
+    data: &[u8],
+    params: &ChunkParams,
+    pieces: &[usize],
+) -> Vec<usize> {
+    let scanner = Scanner::with(params.backup_divisor, 5, platform);
+    let mut chunker = Chunker::with(scanner, params);
+    let mut lens = Vec::new();
+    let mut sink = |cut: Cut| lens.extend(vec![cut.len as usize; cut.count as usize]);
+    let mut rest = data;
+    for (number, &piece) in pieces.iter().enumerate() {
+        let (now, later) = rest.split_at(piece.min(rest.len()));
+        if number % 2 == 0 {
+            chunker.update(now, &mut sink);
+        } else {
+            chunker.scan(now, &mut sink, &mut |_| ());
+        }
+        rest = later;
+    }
+    chunker.scan(rest, &mut sink, &mut |_| ());
+    chunker.finish(&mut sink);
+    lens
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
@@ -94,6 +120,18 @@ proptest! {
         });
         let splits: Vec<usize> = splits.collect();
         prop_assert_eq!(streamed(&data, &params, &splits), streamed(&data, &params, &[]));
+    }
+
+    #[test]
+    fn cuts_are_the_same_with_samples_and_without(
+        data in data(),
+        params in params(),
+        pieces in proptest::collection::vec(0..20_000usize, 0..12),
+    ) {
+        for platform in RollingPlatform::available() {
+            let cuts = sampled(platform, &data, &params, &pieces);
+            prop_assert_eq!(cuts, oracle::chunks(&data, &params), "{:?}", platform);
+        }
     }
 
     #[test]

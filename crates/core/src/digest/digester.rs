@@ -96,8 +96,8 @@ struct Sampled {
 /// Bytes scanned and hashed in one go.
 const BLOCK: usize = 256 << 10;
 
-/// No fingerprint has this level.
-const NO_LEVEL: u8 = 44;
+/// Bytes of a content that are scanned before the level of its samples may rise.
+const FIRST_PIECE: u64 = 4 << 10;
 
 /// Bytes of pending chunks that are enough for a batch: some 130 of the usual size, and half a
 /// block, so that a whole block never waits for the next one.
@@ -327,11 +327,22 @@ impl Digester {
             pending,
             ..
         } = self;
-        // Texts are sampled by words and not by windows.
-        chunker.raise_level(if windows { sampler.level() } else { NO_LEVEL });
-        chunker.scan(block, &mut |cut| pending.push(cut), &mut |sample| {
-            sampler.push(sample);
-        });
+        if !windows {
+            // Texts are sampled by words.
+            return chunker.update(block, &mut |cut| pending.push(cut));
+        }
+        let mut rest = block;
+        while !rest.is_empty() {
+            // The level rises by one whenever there is twice as much, and the samples below it are
+            // most of what a scan finds.
+            let piece = chunker.position().max(FIRST_PIECE).min(rest.len() as u64);
+            let (piece, behind) = rest.split_at(piece as usize);
+            chunker.raise_level(sampler.level());
+            chunker.scan(piece, &mut |cut| pending.push(cut), &mut |sample| {
+                sampler.push(sample);
+            });
+            rest = behind;
+        }
     }
 
     /// Whether it is known to be text that is measured in words.

@@ -52,6 +52,7 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+mod matcher;
 mod strips;
 pub mod table;
 #[cfg(target_arch = "x86_64")]
@@ -59,6 +60,8 @@ mod vbmi;
 
 #[cfg(test)]
 mod tests;
+
+pub(crate) use matcher::Matcher;
 
 use std::fmt;
 
@@ -228,13 +231,13 @@ impl RollingPlatform {
         all
     }
 
-    /// Writes the hashes of all windows of `bytes`, in order: 63 fewer than bytes. What comes after
-    /// them in `hashes` is undefined afterwards.
+    /// Writes the hashes of all windows of `bytes`, each at its [`Self::place`]: 63 fewer than
+    /// bytes. What comes after them in `hashes` is undefined afterwards.
     #[inline]
-    fn hashes(self, bytes: &[u8], hashes: &mut Hashes) {
+    fn hashes(self, bytes: &[u8], hashes: &mut [u64]) {
         assert!(
-            (WINDOW..=SEGMENT + CARRY).contains(&bytes.len()),
-            "the windows of a segment"
+            (WINDOW..=hashes.len() - BLOCK + CARRY).contains(&bytes.len()),
+            "there is room for all windows and a block"
         );
         match self {
             Self::Portable => strips::hashes(bytes, hashes),
@@ -245,11 +248,21 @@ impl RollingPlatform {
         }
     }
 
-    /// Sets a bit for each of the first `count` hashes that meets the criteria, and perhaps for a
-    /// few that do not; clears the bits of all others.
+    /// Where in its block of hashes that of a window stands.
     #[inline]
-    fn matches(self, hashes: &Hashes, count: usize, criteria: &Criteria, bits: &mut MatchBits) {
-        assert!(count <= SEGMENT, "the windows of a segment");
+    const fn place(self, window: usize) -> usize {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Vbmi => vbmi::place(window),
+            _ => window,
+        }
+    }
+
+    /// Sets a bit for each of the first `count` windows whose hash meets the criteria, and perhaps
+    /// for a few that do not; clears the bits of all others.
+    #[inline]
+    fn matches(self, hashes: &[u64], count: usize, criteria: &Criteria, bits: &mut [u64]) {
+        assert!(count <= hashes.len(), "as many hashes");
         match self {
             Self::Portable => strips::matches(hashes, count, criteria, bits),
             #[cfg(target_arch = "x86_64")]
@@ -400,7 +413,13 @@ impl Scanner {
     ///
     /// Buffers of a few KiB and up are best: each costs about two hundred windows extra.
     pub fn scan(&mut self, bytes: &[u8], sink: &mut impl FnMut(Hit)) {
-        // The windows that start in the bytes before, on a copy of both sides of the seam.
+        self.scan_seam(bytes, sink);
+        self.windows(bytes, self.position, sink);
+        self.pass(bytes);
+    }
+
+    /// The hits of the windows that start in the bytes before and end in `bytes`.
+    pub(crate) fn scan_seam(&mut self, bytes: &[u8], sink: &mut impl FnMut(Hit)) {
         let mut seam = [0; 2 * CARRY];
         let head = bytes.len().min(CARRY);
         let seam_len = self.carried + head;
@@ -408,18 +427,21 @@ impl Scanner {
         seam[self.carried..seam_len].copy_from_slice(&bytes[..head]);
         let seam_start = self.position - self.carried as u64;
         self.windows(&seam[..seam_len], seam_start, sink);
-        // All others.
-        self.windows(bytes, self.position, sink);
+    }
 
+    /// Passes over the next bytes without a look at their windows.
+    pub(crate) fn pass(&mut self, bytes: &[u8]) {
         self.position += bytes.len() as u64;
-        let last = if bytes.len() >= CARRY {
-            bytes
-        } else {
-            &seam[..seam_len]
-        };
-        let last = &last[last.len() - last.len().min(CARRY)..];
-        self.carry[..last.len()].copy_from_slice(last);
-        self.carried = last.len();
+        let last = &bytes[bytes.len().saturating_sub(CARRY)..];
+        let kept = self.carried.min(CARRY - last.len());
+        self.carry.copy_within(self.carried - kept..self.carried, 0);
+        self.carried = kept + last.len();
+        self.carry[kept..self.carried].copy_from_slice(last);
+    }
+
+    /// What finds matches of the same divisors.
+    pub(crate) const fn matcher(&self) -> Matcher {
+        Matcher::of(self.criteria, self.platform)
     }
 
     /// The hits of all windows in `bytes`, the first of which is at position `start`.
@@ -442,7 +464,7 @@ impl Scanner {
                 while bits != 0 {
                     let index = bits.trailing_zeros();
                     bits &= bits - 1;
-                    let hash = block[index as usize];
+                    let hash = block[self.platform.place(index as usize)];
                     let cut = self.criteria.divisor(hash);
                     let sample = self.criteria.sample(hash);
                     if cut.is_some() || sample.is_some() {

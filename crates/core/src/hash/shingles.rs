@@ -3,10 +3,17 @@
 //! Three things are made of each word: its hash; the hash of the five words that end with it; and
 //! two polynomials of all words so far, which name the text.
 //!
-//! A block of 64 bytes is taken at once. That is a third faster than word by word: no call, no
-//! branch on the length of a word, and nothing that is written to memory in one width and read back
-//! in another, which a processor waits for. Vectors of eight words (AVX-512, gathered) were tried
-//! and are no faster: a block has eleven words, and among identifiers of more than 16 letters five.
+//! In two steps, so that the processor works on many words at a time: the letters of words are
+//! put side by side in a [`WordBatch`], some hundreds of words, and these are hashed and joined at
+//! once. Hashing a word needs nothing of those before, and joining it little else. With AVX-512
+//! and the byte permutations of VBMI, `vbmi` does both steps for eight words at a time.
+
+mod batch;
+#[cfg(target_arch = "x86_64")]
+mod vbmi;
+
+pub(crate) use batch::WordBatch;
+
 use crate::hash::letters::BLOCK;
 use crate::params::Params;
 
@@ -20,7 +27,7 @@ pub(crate) const MOST_LETTERS: usize = 16;
 pub(crate) const WINDOW: usize = BLOCK + MOST_LETTERS;
 
 /// The most words of a block.
-pub(crate) const MOST_WORDS: usize = BLOCK / 2;
+const MOST_WORDS: usize = BLOCK / 2;
 
 /// Multiplier of the words of a shingle, odd.
 pub(crate) const OF_WORD: u64 = 0xbf58_476d_1ce4_e5b9;
@@ -49,12 +56,54 @@ const SAMPLED: u64 = 1 << (64 - crate::ids::Fingerprint::BASE_LEVEL as u32);
 /// The letters come in one case: see [`small`].
 #[inline]
 pub(crate) const fn fold(before: u64, sixteen: u128) -> u64 {
-    let (low, high) = (sixteen as u64, (sixteen >> 64) as u64);
-    let x = (before ^ low ^ MIXED[0]).wrapping_mul(OF_LETTERS[0]);
-    let y = (high ^ MIXED[1]).wrapping_mul(OF_LETTERS[1]);
-    let z = (x ^ x >> 32) ^ (y ^ y >> 29).rotate_left(17);
-    let z = z.wrapping_mul(OF_WORD);
-    z ^ z >> 31
+    WordEnd::new(before, sixteen).hash()
+}
+
+/// What the hash of a word is made of: its last up to 16 letters, in one case, and the hash of all
+/// before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WordEnd {
+    low: u64,
+    high: u64,
+}
+
+impl WordEnd {
+    #[inline]
+    pub(crate) const fn new(before: u64, sixteen: u128) -> Self {
+        Self {
+            low: before ^ sixteen as u64,
+            high: (sixteen >> 64) as u64,
+        }
+    }
+
+    /// Of a word of any number of letters of ASCII, at least one.
+    pub(crate) fn of(letters: &[u8]) -> Self {
+        let whole = letters.len().saturating_sub(1) / MOST_LETTERS * MOST_LETTERS;
+        let (before, rest) = letters.split_at(whole);
+        let (sixteens, _) = before.as_chunks::<MOST_LETTERS>();
+        let before = sixteens.iter().fold(0, |before, part| {
+            fold(before, small(u128::from_le_bytes(*part)))
+        });
+        let last = match letters.last_chunk() {
+            // Together with letters before them, which are shifted out: no copy of so many bytes.
+            Some(last) => u128::from_le_bytes(*last) >> (8 * (MOST_LETTERS - rest.len())),
+            None => rest
+                .iter()
+                .rev()
+                .fold(0, |all, &letter| all << 8 | u128::from(letter)),
+        };
+        Self::new(before, small(last))
+    }
+
+    /// The hash of the word.
+    #[inline]
+    pub(crate) const fn hash(self) -> u64 {
+        let x = (self.low ^ MIXED[0]).wrapping_mul(OF_LETTERS[0]);
+        let y = (self.high ^ MIXED[1]).wrapping_mul(OF_LETTERS[1]);
+        let z = (x ^ x >> 32) ^ (y ^ y >> 29).rotate_left(17);
+        let z = z.wrapping_mul(OF_WORD);
+        z ^ z >> 31
+    }
 }
 
 /// Letters of ASCII in one case. Letters and `_` have the bit above that of small letters; the
@@ -100,7 +149,7 @@ impl ShingleChain {
 
     #[inline]
     const fn join(&mut self, word: u64, gone: u64) {
-        let change = word.wrapping_sub(gone.wrapping_mul(power(OF_WORD, SHINGLE)));
+        let change = word.wrapping_sub(gone.wrapping_mul(const { power(OF_WORD, SHINGLE) }));
         self.shingle = self.shingle.wrapping_mul(OF_WORD).wrapping_add(change);
         self.words += 1;
         let [one, other] = self.all;
@@ -153,6 +202,19 @@ impl Iterator for Runs {
     }
 }
 
+/// Where the first run of more than [`MOST_LETTERS`] ones begins.
+#[inline]
+pub(crate) const fn first_long_run(mask: u64) -> Option<usize> {
+    let two = mask & mask >> 1;
+    let four = two & two >> 2;
+    let eight = four & four >> 4;
+    let sixteen = eight & eight >> 8;
+    match sixteen & mask >> 16 {
+        0 => None,
+        begin => Some(begin.trailing_zeros() as usize),
+    }
+}
+
 /// The letters of the word at a place in a window, the first lowest; behind them it is zero. As in
 /// the file: capitals are capitals.
 #[inline]
@@ -175,111 +237,5 @@ const MASK: [u128; 2 * MOST_LETTERS] = {
     masks
 };
 
-/// The shingles of a block whose hashes are low enough to be sampled.
-#[derive(Clone, Debug)]
-pub(crate) struct Chosen {
-    hashes: [u64; MOST_WORDS],
-    count: usize,
-}
-
-impl Default for Chosen {
-    fn default() -> Self {
-        Self {
-            hashes: [0; MOST_WORDS],
-            count: 0,
-        }
-    }
-}
-
-impl Chosen {
-    /// Their hashes, in order.
-    #[inline]
-    pub(crate) fn hashes(&self) -> &[u64] {
-        &self.hashes[..self.count]
-    }
-}
-
-/// Joins the words of a block: the runs of ones in `words`, each of 1 to [`MOST_LETTERS`] letters
-/// of ASCII.
-///
-/// In two passes, so that the processor works on many words at a time: hashing them needs nothing
-/// of what came before, and joining them little else.
-pub(crate) fn join(
-    window: &[u8; WINDOW],
-    words: u64,
-    chain: &mut ShingleChain,
-    chosen: &mut Chosen,
-) {
-    let mut hashes = [0; SHINGLE + MOST_WORDS];
-    hashes[..SHINGLE].copy_from_slice(&chain.last);
-    let mut count = 0;
-    for (from, to) in Runs::of(words) {
-        hashes[SHINGLE + count % MOST_WORDS] = fold(0, small(letters(window, from, to - from)));
-        count += 1;
-    }
-    let mut joined = *chain;
-    let mut some = 0;
-    for (&gone, &word) in hashes.iter().zip(&hashes[SHINGLE..SHINGLE + count]) {
-        joined.join(word, gone);
-        let shingle = hash(joined.shingle);
-        chosen.hashes[some % MOST_WORDS] = shingle;
-        // Two conditions as numbers: a branch would be wrong for every eighth word.
-        let whole = usize::from(joined.words >= SHINGLE as u64);
-        some += whole * usize::from(shingle < SAMPLED);
-    }
-    joined.last.copy_from_slice(&hashes[count..count + SHINGLE]);
-    *chain = joined;
-    chosen.count = some;
-}
-
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    /// Words of 1 to 16 letters and blanks between them.
-    fn window() -> impl Strategy<Value = ([u8; WINDOW], u64)> {
-        let word = (1..=MOST_LETTERS, 1usize..4, any::<u64>());
-        prop::collection::vec(word, 0..30).prop_map(|words| {
-            let mut bytes = Vec::new();
-            for (letters, blanks, seed) in words {
-                let letter = |at: usize| b"abcXYZ019_"[(seed >> (3 * at)) as usize % 10];
-                bytes.extend((0..letters).map(letter));
-                bytes.extend(std::iter::repeat_n(b' ', blanks));
-            }
-            let mut window = [b' '; WINDOW];
-            let length = bytes.len().min(WINDOW);
-            window[..length].copy_from_slice(&bytes[..length]);
-            let mut mask = 0;
-            for (at, byte) in window[..BLOCK].iter().enumerate() {
-                mask |= u64::from(*byte != b' ') << at;
-            }
-            // The word that goes on behind the block is none of it.
-            (window, mask & u64::MAX >> mask.leading_ones().min(63))
-        })
-    }
-
-    proptest! {
-        #[test]
-        fn words_of_a_block_are_joined_as_one_by_one(
-            blocks in prop::collection::vec(window(), 1..6),
-        ) {
-            let (mut at_once, mut one_by_one) = (ShingleChain::default(), ShingleChain::default());
-            let mut chosen = Chosen::default();
-            for (window, words) in &blocks {
-                join(window, *words, &mut at_once, &mut chosen);
-                let mut sampled = Vec::new();
-                for (from, to) in Runs::of(*words) {
-                    one_by_one.push(fold(0, small(letters(window, from, to - from))));
-                    let shingle = hash(one_by_one.shingle);
-                    if one_by_one.words >= SHINGLE as u64 && shingle < SAMPLED {
-                        sampled.push(shingle);
-                    }
-                }
-                prop_assert_eq!(at_once, one_by_one);
-                prop_assert_eq!(chosen.hashes(), &sampled[..]);
-            }
-        }
-    }
-}
+mod tests;

@@ -1,6 +1,6 @@
 //! Letters to words, words to shingles: all that is kept of a text while it goes by.
 
-use crate::hash::shingles::{SHINGLE, ShingleChain, fold, hash, small};
+use crate::hash::shingles::{SHINGLE, ShingleChain, WordEnd, fold, hash, small};
 use crate::ids::WordsDigest;
 use crate::params::LEAST_JUDGED;
 use crate::words::Short;
@@ -87,14 +87,20 @@ impl Folding {
     /// Ends the word, if there is one: its hash.
     #[inline]
     pub(super) fn take_word(&mut self) -> Option<u64> {
+        self.take_end().map(WordEnd::hash)
+    }
+
+    /// Ends the word, if there is one: what its hash is made of.
+    #[inline]
+    pub(super) fn take_end(&mut self) -> Option<WordEnd> {
         if !self.in_word() {
             return None;
         }
-        let word = fold(self.word, self.sixteen);
+        let end = WordEnd::new(self.word, self.sixteen);
         self.length += self.letters.min(COUNTED);
         (self.word, self.sixteen, self.bytes) = (0, 0, 0);
         (self.letters, self.continued) = (0, 0);
-        Some(word)
+        Some(end)
     }
 
     /// A whole word at once.
@@ -104,36 +110,28 @@ impl Folding {
         self.add(fold(0, small(word.letters)))
     }
 
-    /// A word of any number of letters of ASCII.
+    /// A word of letters of ASCII, at least one.
     pub(crate) fn ascii_word(&mut self, letters: &[u8]) -> Option<u64> {
-        let (sixteens, rest) = letters.as_chunks::<{ Short::MOST }>();
-        let mut hash = sixteens.iter().fold(0, |before, part| {
-            fold(before, small(u128::from_le_bytes(*part)))
-        });
-        if !rest.is_empty() {
-            let last = match letters.last_chunk() {
-                // Together with letters before them, which are shifted out: no copy of so many
-                // bytes.
-                Some(last) => u128::from_le_bytes(*last) >> (8 * (Short::MOST - rest.len())),
-                None => rest
-                    .iter()
-                    .rev()
-                    .fold(0, |all, &letter| all << 8 | u128::from(letter)),
-            };
-            hash = fold(hash, small(last));
-        }
-        if letters.is_empty() {
-            None
-        } else {
-            self.length += (letters.len() as u64).min(COUNTED);
-            self.add(hash)
-        }
+        let end = self.ascii_end(letters);
+        self.add(end.hash())
+    }
+
+    /// What the hash of a word of letters of ASCII, at least one, is made of.
+    pub(super) fn ascii_end(&mut self, letters: &[u8]) -> WordEnd {
+        self.length += (letters.len() as u64).min(COUNTED);
+        WordEnd::of(letters)
     }
 
     /// The next word.
     #[inline]
     fn add(&mut self, word: u64) -> Option<u64> {
         self.chain.push(word);
+        self.shingle()
+    }
+
+    /// The shingle that the last word completed, if it did.
+    #[inline]
+    pub(super) fn shingle(&self) -> Option<u64> {
         (self.chain.words >= SHINGLE as u64).then(|| hash(self.chain.shingle))
     }
 

@@ -104,7 +104,7 @@ pub(crate) fn is_worth_deciding(glance: &[u8]) -> bool {
         }
     }
     // A line of encoded data has no end that must be near.
-    4 * rows >= 3 * all && all >= LEAST_ROWS || solid(glance) * 10 >= glance.len() * 8
+    4 * rows >= 3 * all && all >= LEAST_ROWS || is_mostly_solid(glance)
 }
 
 /// What the rows of a table are compared by: the distinct hashes of the rows that tell something,
@@ -236,10 +236,22 @@ fn is_row(line: &[u8]) -> bool {
     (is_number || words > 1) && (!is_sentence || has_columns) && !matches!(before, b',' | b';')
 }
 
-/// Bytes in the lines that have no blank, from [`LEAST_LINE`] on.
-fn solid(bytes: &[u8]) -> usize {
-    let lines = lines_of(bytes).filter(|line| line.len() >= LEAST_LINE && is_solid(line));
-    lines.map(|line| line.len() + 1).sum()
+/// Whether eight of ten bytes are in lines that have no blank, from [`LEAST_LINE`] on.
+fn is_mostly_solid(bytes: &[u8]) -> bool {
+    let enough = |solid: usize| solid * 10 >= bytes.len() * 8;
+    let mut solid = 0;
+    let mut rest = bytes;
+    // A line counts with its end, whether or not the last has one. Of prose a fifth tells.
+    while !rest.is_empty() && enough(solid + rest.len() + 1) {
+        let end = rest.iter().position(|&byte| byte == b'\n');
+        let (line, behind) = rest.split_at(end.unwrap_or(rest.len()));
+        let line = line.trim_ascii();
+        if line.len() >= LEAST_LINE && is_solid(line) {
+            solid += line.len() + 1;
+        }
+        rest = behind.get(1..).unwrap_or_default();
+    }
+    enough(solid)
 }
 
 fn is_solid(line: &[u8]) -> bool {

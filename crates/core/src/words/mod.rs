@@ -26,7 +26,7 @@
 
 use std::collections::HashSet;
 
-use crate::hash::shingles::{Chosen, WINDOW, fold, join};
+use crate::hash::shingles::{WINDOW, WordBatch, WordEnd, fold};
 use crate::ids::{Fingerprint, WordsDigest};
 use crate::params::SamplingParams;
 use crate::sample::{Sampler, Signature};
@@ -64,7 +64,7 @@ const MARKUP_IN: u64 = 4;
 pub struct Shingler {
     tokens: Tokenizer,
     folding: Folding,
-    chosen: Chosen,
+    batch: WordBatch,
     /// Bytes so far.
     taken: u64,
     /// How much of the first [`Self::DECIDED`] bytes is words, once they are known.
@@ -105,10 +105,13 @@ impl Shingled {
     ) -> Vec<Fingerprint> {
         let with_tags = with_tags.map(|all| all.fingerprints);
         if self.is_text {
-            let mut known: HashSet<Fingerprint> = shingles.fingerprints.iter().copied().collect();
             let mut besides = more.fingerprints;
             besides.extend(with_tags.unwrap_or_default());
-            besides.retain(|&sample| known.insert(sample));
+            if !besides.is_empty() {
+                let mut known: HashSet<Fingerprint> =
+                    shingles.fingerprints.iter().copied().collect();
+                besides.retain(|&sample| known.insert(sample));
+            }
             besides
         } else if self.is_encoded {
             Vec::new()
@@ -136,10 +139,10 @@ impl WordShare {
     }
 }
 
-/// Gives away the samples of what it hashes.
+/// Gives away the samples of what it hashes. Words wait in the batch until they are joined.
 struct Hashing<'a, F> {
     folding: &'a mut Folding,
-    chosen: &'a mut Chosen,
+    batch: &'a mut WordBatch,
     besides: &'a mut Vec<Fingerprint>,
     sink: &'a mut F,
 }
@@ -209,24 +212,36 @@ impl Shingler {
         let is_plain = |glance: &[u8]| {
             glance.len() >= layout::GLANCE && !layout::is_worth_deciding(&glance[..layout::GLANCE])
         };
-        if self.head.is_empty() && (bytes.len() >= Self::DECIDED || is_plain(bytes)) {
-            self.layout = Some(LineLayout::of(bytes));
-            return self.take_decided(bytes, sink);
+        if self.head.is_empty() {
+            let is_plain = is_plain(bytes);
+            if is_plain || bytes.len() >= Self::DECIDED {
+                self.layout = Some(if is_plain {
+                    LineLayout::Plain
+                } else {
+                    LineLayout::of(bytes)
+                });
+                return self.take_decided(bytes, sink);
+            }
         }
         let was_glanced_at = self.head.len() >= layout::GLANCE;
         let room = bytes.len().min(Self::DECIDED - self.head.len());
         let (first, rest) = bytes.split_at(room);
         self.head.extend_from_slice(first);
-        if self.head.len() == Self::DECIDED || !was_glanced_at && is_plain(&self.head) {
-            self.begin(sink);
+        let is_plain = !was_glanced_at && is_plain(&self.head);
+        if is_plain || self.head.len() == Self::DECIDED {
+            self.begin(is_plain, sink);
             self.take_decided(rest, sink);
         }
     }
 
-    /// What was kept of the beginning decides.
-    fn begin(&mut self, sink: &mut impl FnMut(Fingerprint)) {
+    /// What was kept of the beginning decides; `is_plain`: it has.
+    fn begin(&mut self, is_plain: bool, sink: &mut impl FnMut(Fingerprint)) {
         let head = std::mem::take(&mut self.head);
-        self.layout = Some(LineLayout::of(&head));
+        self.layout = Some(if is_plain {
+            LineLayout::Plain
+        } else {
+            LineLayout::of(&head)
+        });
         self.take_decided(&head, sink);
         self.head = head;
         self.head.clear();
@@ -251,11 +266,13 @@ impl Shingler {
             let mut none = |_| ();
             let (tokens, mut hashing) = self.hashing(&mut none);
             tokens.update(bytes, &mut hashing);
+            hashing.join();
             // A run of words that crosses a row is no sample of a table.
             return self.besides.clear();
         }
         let (tokens, mut hashing) = self.hashing(sink);
         tokens.update(bytes, &mut hashing);
+        hashing.join();
     }
 
     /// How much of what was taken is words.
@@ -272,18 +289,20 @@ impl Shingler {
     /// another one.
     pub fn finish(&mut self, sink: &mut impl FnMut(Fingerprint)) -> Shingled {
         if self.layout.is_none() {
-            self.begin(sink);
+            self.begin(false, sink);
         }
         let written_in = if let Some(LineLayout::Table(rows)) = &mut self.layout {
             rows.finish(&mut |shingle| give(Some(shingle), sink));
             let mut none = |_| ();
             let (tokens, mut hashing) = self.hashing(&mut none);
             let written_in = tokens.finish(&mut hashing);
+            hashing.join();
             self.besides.clear();
             written_in
         } else {
             let (tokens, mut hashing) = self.hashing(sink);
             let written_in = tokens.finish(&mut hashing);
+            hashing.join();
             give(self.folding.short(), sink);
             written_in
         };
@@ -304,13 +323,13 @@ impl Shingler {
         let Self {
             tokens,
             folding,
-            chosen,
+            batch,
             besides,
             ..
         } = self;
         let hashing = Hashing {
             folding,
-            chosen,
+            batch,
             besides,
             sink,
         };
@@ -327,28 +346,61 @@ impl<F: FnMut(Fingerprint)> Sink for Hashing<'_, F> {
     #[inline]
     fn end_word(&mut self) {
         let more = self.folding.times_more();
-        let shingle = self.folding.word();
-        give(shingle, self.sink);
-        if let Some(shingle) = shingle {
-            let again = (0..more).map(|time| fold(shingle, u128::from(time)));
-            self.besides.extend(again.filter_map(Fingerprint::of_hash));
+        let Some(word) = self.folding.take_end() else {
+            return;
+        };
+        self.push(word);
+        if more > 0 {
+            self.join();
+            if let Some(shingle) = self.folding.shingle() {
+                let again = (0..more).map(|time| fold(shingle, u128::from(time)));
+                self.besides.extend(again.filter_map(Fingerprint::of_hash));
+            }
         }
     }
 
     fn ascii_word(&mut self, letters: &[u8]) {
-        give(self.folding.ascii_word(letters), self.sink);
-    }
-
-    #[inline]
-    fn short_word(&mut self, word: Short) {
-        give(self.folding.short_word(word), self.sink);
+        let word = self.folding.ascii_end(letters);
+        self.push(word);
     }
 
     fn short_words(&mut self, window: &[u8; WINDOW], words: u64) {
-        let Folding { chain, length, .. } = &mut *self.folding;
-        join(window, words, chain, self.chosen);
-        *length += u64::from(words.count_ones());
-        for &shingle in self.chosen.hashes() {
+        self.batch.push_runs(window, words);
+        self.folding.length += u64::from(words.count_ones());
+        self.join_if_full();
+    }
+
+    fn blocks(&mut self, bytes: &[u8]) -> usize {
+        let mut at = 0;
+        loop {
+            let (taken, letters) = self.batch.push_blocks(&bytes[at..]);
+            self.folding.length += letters;
+            at += taken;
+            if !self.batch.is_full() {
+                return at;
+            }
+            self.join();
+        }
+    }
+}
+
+impl<F: FnMut(Fingerprint)> Hashing<'_, F> {
+    #[inline]
+    fn push(&mut self, word: WordEnd) {
+        self.batch.push(word);
+        self.join_if_full();
+    }
+
+    #[inline]
+    fn join_if_full(&mut self) {
+        if self.batch.is_full() {
+            self.join();
+        }
+    }
+
+    /// Joins the words that wait: all that were taken.
+    fn join(&mut self) {
+        for &shingle in self.batch.join(&mut self.folding.chain) {
             give(Some(shingle), self.sink);
         }
     }

@@ -1,7 +1,7 @@
 //! Finding words: encodings, scripts, markup.
 
 use crate::hash::letters::{BLOCK, Classes, classify};
-use crate::hash::shingles::{MOST_LETTERS, Runs, WINDOW, letters};
+use crate::hash::shingles::{Runs, WINDOW, first_long_run, letters};
 use crate::words::classes::{Role, TWO_IN_LOWER_CASE, class_of};
 
 /// So many bytes at the beginning tell markup from plain text.
@@ -91,6 +91,12 @@ pub(crate) trait Sink {
         self.ascii_word(&word.letters.to_le_bytes()[..word.length]);
     }
 
+    /// Whole words of ASCII at once, as many as the sink likes to take: how many bytes were taken.
+    /// No word is under way, neither before nor behind these.
+    fn blocks(&mut self, _bytes: &[u8]) -> usize {
+        0
+    }
+
     /// Whole words of 1 to 16 letters of ASCII: the runs of ones in `words`, a bit for each byte of
     /// the window.
     fn short_words(&mut self, window: &[u8; WINDOW], words: u64) {
@@ -110,9 +116,6 @@ pub(crate) struct Short {
 }
 
 impl Short {
-    /// The most letters.
-    pub(crate) const MOST: usize = MOST_LETTERS;
-
     /// The word at a place in a window that begins in its block.
     #[inline]
     fn at(window: &[u8; WINDOW], from: usize, length: usize) -> Self {
@@ -131,7 +134,7 @@ pub(crate) struct Tokenizer {
     markup: Option<Markup>,
     /// What is known of it before its beginning; `Some`: markup is text like all else.
     at_first: Option<Markup>,
-    /// The last byte separated words; of text without markup.
+    /// The last byte of text separated words.
     between: bool,
     /// The word under way is a letter of a script without blanks.
     alone: bool,
@@ -234,10 +237,48 @@ impl Tokenizer {
         if self.markup == Some(Markup::None) {
             return self.plain(bytes, sink);
         }
-        for &byte in bytes {
-            if let Some(byte) = self.visible(byte) {
-                self.text(byte, sink);
+        let mut at = 0;
+        while at < bytes.len() {
+            at += self.alike(&bytes[at..], sink);
+            if let Some(&byte) = bytes.get(at) {
+                at += 1;
+                self.marked_up(byte, sink);
             }
+        }
+    }
+
+    /// Takes the bytes of a text with markup that change nothing of where it stands: how many.
+    fn alike(&mut self, bytes: &[u8], sink: &mut impl Sink) -> usize {
+        let up_to = |ends: [u8; 2]| {
+            let end = bytes.iter().position(|byte| ends.contains(byte));
+            end.unwrap_or(bytes.len())
+        };
+        match self.markup {
+            Some(Markup::Text) => {
+                let end = up_to([b'<', b'&']);
+                // What follows ends a word that ends here: there is no need to wait for it.
+                let is_known = match bytes[end..] {
+                    [b'<', next, ..] => {
+                        next.is_ascii_alphabetic() || matches!(next, b'!' | b'/' | b'?' | b'<')
+                    }
+                    [b'&', ..] => true,
+                    _ => false,
+                };
+                self.plain(&bytes[..end + usize::from(is_known)], sink);
+                end
+            }
+            Some(Markup::Tag | Markup::HiddenTag) => up_to([b'>'; 2]),
+            Some(Markup::Hidden(false)) => up_to([b'<'; 2]),
+            Some(Markup::Comment(0)) => up_to([b'-'; 2]),
+            _ => 0,
+        }
+    }
+
+    /// Takes a byte of a text with markup.
+    fn marked_up(&mut self, byte: u8, sink: &mut impl Sink) {
+        if let Some(byte) = self.visible(byte) {
+            self.between = byte < 128 && FOLDED[usize::from(byte)] == 0;
+            self.text(byte, sink);
         }
     }
 
@@ -251,8 +292,12 @@ impl Tokenizer {
         }
         // Between blocks no word is under way: a block ends where its last word began.
         let mut padded = [0; WINDOW];
-        while at < bytes.len() {
+        loop {
+            at += sink.blocks(&bytes[at..]);
             let rest = &bytes[at..];
+            if rest.is_empty() {
+                return;
+            }
             let window = rest.first_chunk().unwrap_or_else(|| {
                 padded = [0; WINDOW];
                 padded[..rest.len()].copy_from_slice(rest);
@@ -484,19 +529,6 @@ impl Tokenizer {
     }
 }
 
-/// Where the first run of more than [`Short::MOST`] ones begins.
-#[inline]
-const fn first_long_run(mask: u64) -> Option<usize> {
-    let two = mask & mask >> 1;
-    let four = two & two >> 2;
-    let eight = four & four >> 4;
-    let sixteen = eight & eight >> 8;
-    match sixteen & mask >> 16 {
-        0 => None,
-        begin => Some(begin.trailing_zeros() as usize),
-    }
-}
-
 /// Where letters of ASCII end that go on at `from`; `None`: the end of the bytes or a character
 /// beyond ASCII comes first.
 fn end_of_letters(bytes: &[u8], from: usize) -> Option<usize> {
@@ -520,4 +552,58 @@ fn is_markup(head: &[u8]) -> bool {
     let has = |what: &[u8]| lower.windows(what.len()).any(|part| part == what);
     let is_declared = starts(&[b"<?xml", b"<!doctype", b"<html", b"<svg"]);
     is_declared || begin == 0 && (starts(&[b"<head", b"<body", b"<!--"]) || has(b"</"))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Words as they come, letter by letter.
+    #[derive(Default, PartialEq, Debug)]
+    struct Letters(Vec<Vec<u32>>, bool);
+
+    impl Sink for Letters {
+        fn letter(&mut self, letter: u32) {
+            if !std::mem::replace(&mut self.1, true) {
+                self.0.push(Vec::new());
+            }
+            self.0.last_mut().unwrap().push(letter);
+        }
+
+        fn end_word(&mut self) {
+            self.1 = false;
+        }
+    }
+
+    proptest! {
+        /// Many bytes at once are the same as one by one, wherever a text is cut.
+        #[test]
+        fn markup_is_taken_as_byte_by_byte(
+            text in "(<html>|<p c='a>b'>|</p>|<script>|</script|<style >|<!--|-->|--|->|<!|&amp;|&|\
+                ;|<|>|'|[a-zA-Z_]{1,20}|[a-z ]{60,140}|[ ,.\n]|é|漢|я|-){0,60}",
+            stray in prop::collection::vec(any::<u8>(), 0..4),
+            cuts in prop::collection::vec(0usize..400, 0..6),
+        ) {
+            let bytes = [text.as_bytes(), &stray].concat();
+            let (mut at_once, mut expected) = (Letters::default(), Letters::default());
+            let mut tokens = Tokenizer { markup: Some(Markup::Text), ..Tokenizer::default() };
+            let mut rest = &bytes[..];
+            for cut in cuts {
+                let (piece, behind) = rest.split_at(cut.min(rest.len()));
+                tokens.update(piece, &mut at_once);
+                rest = behind;
+            }
+            tokens.update(rest, &mut at_once);
+            let mut one_by_one = Tokenizer { markup: Some(Markup::Text), ..Tokenizer::default() };
+            for &byte in &bytes {
+                one_by_one.marked_up(byte, &mut expected);
+            }
+            prop_assert_eq!(tokens.markup, one_by_one.markup);
+            tokens.finish(&mut at_once);
+            one_by_one.finish(&mut expected);
+            prop_assert_eq!(at_once, expected);
+        }
+    }
 }

@@ -70,6 +70,8 @@ pub(crate) struct Writing<'a> {
     pub(crate) counters: Counters,
     pub(crate) sets: Sets,
     pub(crate) boilerplate_limit: u32,
+    /// More follows, and then [`crate::Index::finish_bulk`].
+    pub(crate) in_bulk: bool,
     /// What answers that are kept may depend on.
     pub(crate) touched: Touched,
 }

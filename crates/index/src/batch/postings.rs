@@ -3,10 +3,11 @@
 //! **Boilerplate is counted exactly.** The set holds every key that more live contents than the
 //! limit have, with their number. A small batch looks up just the keys it touches: those of new
 //! contents gain, those of dead contents lose. A large one would look up millions, so it only
-//! notes that the set is out of date; the next small batch, or the merge that ends a bulk load,
-//! counts all keys in one pass over the sorted postings (about 10 ns each). Of a dead content
-//! that has more postings than its signature has fingerprints, each key of the set is looked up. An
-//! index with no more contents than the limit has no boilerplate, and nothing is counted.
+//! notes that the set is out of date; the next small batch that is not of a bulk load, or the merge
+//! that ends one, counts all keys in one pass over the sorted postings (about 10 ns each). Of a
+//! dead content that has more postings than its signature has fingerprints, each key of the set is
+//! looked up. An index with no more contents than the limit has no boilerplate, and nothing is
+//! counted.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use super::inherit::{Inherited, InheritedPostings, bequeath_postings, segment_of
 use super::{Refusal, Writing};
 use crate::fault::Fault;
 use crate::schema::{self, PostingKind};
-use crate::segments::block::Posting;
+use crate::segments::block::{Posting, pack, unpack};
 use crate::segments::read::{Lists, Scan, has};
 use crate::segments::write::{Merge, Source, delete, write};
 use crate::segments::{Segment, plan};
@@ -52,21 +53,17 @@ impl New {
                 let inherited = InheritedPostings::of(writing, *id);
                 for key in keys {
                     if !inherited.has(key)? {
-                        chunks.push((key, id.0));
+                        chunks.push(pack((key, id.0)));
                     }
                 }
             } else {
-                chunks.extend(keys.map(|key| (key, id.0)));
+                chunks.extend(keys.map(|key| pack((key, id.0))));
             }
-            fingerprints.extend(digest.posted().map(|print| (print.0, id.0)));
-        }
-        for postings in [&mut chunks, &mut fingerprints] {
-            postings.sort_unstable();
-            postings.dedup();
+            fingerprints.extend(digest.posted().map(|print| pack((print.0, id.0))));
         }
         Ok(Self {
-            chunks,
-            fingerprints,
+            chunks: sorted(chunks),
+            fingerprints: sorted(fingerprints),
         })
     }
 
@@ -80,6 +77,13 @@ impl New {
     fn len(&self) -> usize {
         self.chunks.len() + self.fingerprints.len()
     }
+}
+
+/// The postings in order, each once.
+fn sorted(mut postings: Vec<u128>) -> Vec<Posting> {
+    postings.sort_unstable();
+    postings.dedup();
+    postings.into_iter().map(unpack).collect()
 }
 
 /// The posting keys of a chunk list, with repeats: constant and very short chunks have none.
@@ -119,7 +123,12 @@ pub(super) fn add(writing: &mut Writing<'_>, settled: Settled) -> Result<(), Ref
     let from = if mostly_dead {
         Some(0)
     } else {
-        plan::merge_from(&sizes)
+        let most = if writing.in_bulk {
+            plan::MOST_IN_BULK
+        } else {
+            plan::MOST
+        };
+        plan::merge_from(&sizes, most)
     };
     let last = writing.counters.next_content.saturating_sub(1);
     match from {
@@ -150,6 +159,20 @@ pub(crate) fn merge_all(writing: &mut Writing<'_>) -> Result<(), Refusal> {
         recount(writing, None)?;
     }
     Ok(())
+}
+
+/// Bytes of all segments: a block takes a page.
+pub(crate) fn bytes(snapshot: &Snapshot) -> Result<u64, Fault> {
+    let mut blocks = 0;
+    for segment in snapshot.segments() {
+        for table in PostingKind::ALL
+            .into_iter()
+            .filter_map(|kind| segment.table(kind))
+        {
+            blocks += table.len()?;
+        }
+    }
+    Ok(blocks * 4096)
 }
 
 /// Whether [`merge_all`] would do anything.
@@ -217,10 +240,8 @@ fn merge(
     writing.counters.next_segment = id.checked_add(1).ok_or(Refusal::Full("segment"))?;
     let mut written = [0; 2];
     for (kind, written) in PostingKind::ALL.into_iter().zip(&mut written) {
-        let mut merge = Merge::new(
-            sources(writing, run, new.map(|new| new.0), kind)?,
-            writing.sets.live(kind),
-        )?;
+        let sources = sources(writing, run, new.map(|new| new.0), kind)?;
+        let mut merge = Merge::new(sources, writing.sets.live(kind));
         let mut counter = counts
             .as_deref_mut()
             .map(|counts| Counter::new(counts.of_mut(kind), writing.boilerplate_limit));
@@ -293,11 +314,11 @@ fn sources<'n>(
         if run.contains(&segment.row)
             && let Some(table) = segment.table(kind)
         {
-            sources.push(Source::Stored(Box::new(Scan::new(table)?)));
+            sources.push(Source::stored(Scan::new(table)?));
         }
     }
     if let Some(new) = new {
-        sources.push(Source::Memory(new.kind(kind).iter()));
+        sources.push(Source::Memory(new.kind(kind)));
     }
     Ok(sources)
 }
@@ -345,7 +366,7 @@ fn count(
     if contents <= u64::from(writing.boilerplate_limit) {
         return publish(writing, Boilerplate::default());
     }
-    if new.len() > BULK {
+    if new.len() > BULK || (writing.in_bulk && writing.counters.uncounted) {
         writing.counters.uncounted = true;
         return Ok(());
     }
@@ -478,7 +499,7 @@ fn recount(writing: &mut Writing<'_>, new: Option<&New>) -> Result<(), Refusal> 
     let mut counts = Boilerplate::default();
     for kind in PostingKind::ALL {
         let sources = sources(writing, &segments, new, kind)?;
-        let mut merge = Merge::new(sources, writing.sets.live(kind))?;
+        let mut merge = Merge::new(sources, writing.sets.live(kind));
         let mut counter = Counter::new(counts.of_mut(kind), writing.boilerplate_limit);
         loop {
             let next = merge.next()?;

@@ -22,6 +22,16 @@ use crate::codec::bits;
 /// One posting.
 pub(crate) type Posting = (u64, u32);
 
+/// A posting as a number, by which postings are ordered without a branch.
+pub(crate) fn pack((key, content): Posting) -> u128 {
+    u128::from(key) << 32 | u128::from(content)
+}
+
+/// The posting of such a number.
+pub(crate) const fn unpack(packed: u128) -> Posting {
+    ((packed >> 32) as u64, packed as u32)
+}
+
 /// The greatest number of bytes of a block: a 4096-byte leaf less its header (4), one key (12)
 /// and one offset (4), less a little.
 pub(crate) const BLOCK: usize = 4072;

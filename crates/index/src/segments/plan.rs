@@ -9,10 +9,13 @@
 /// The most segments that a batch leaves.
 pub(crate) const MOST: usize = 8;
 
+/// The most that a batch of a bulk load leaves: they are merged once, when it ends.
+pub(crate) const MOST_IN_BULK: usize = 64;
+
 /// `sizes` are the postings of the segments, oldest first. Answers where the run to merge into
 /// one begins, `None` if nothing is to be merged.
-pub(crate) fn merge_from(sizes: &[u64]) -> Option<usize> {
-    if sizes.len() <= MOST {
+pub(crate) fn merge_from(sizes: &[u64], most: usize) -> Option<usize> {
+    if sizes.len() <= most {
         return None;
     }
     let mut sum = 0u64;
@@ -33,10 +36,13 @@ mod tests {
 
     #[test]
     fn tiny_ones_leave_the_large_one_alone() {
-        assert_eq!(merge_from(&[1_000_000, 1, 1, 1, 1, 1, 1, 1]), None);
-        assert_eq!(merge_from(&[1_000_000, 1, 1, 1, 1, 1, 1, 1, 1]), Some(1));
-        assert_eq!(merge_from(&[1; 9]), Some(0));
-        assert_eq!(merge_from(&[9, 8, 1, 1, 1, 1, 1, 1, 1]), Some(2));
+        assert_eq!(merge_from(&[1_000_000, 1, 1, 1, 1, 1, 1, 1], MOST), None);
+        assert_eq!(
+            merge_from(&[1_000_000, 1, 1, 1, 1, 1, 1, 1, 1], MOST),
+            Some(1)
+        );
+        assert_eq!(merge_from(&[1; 9], MOST), Some(0));
+        assert_eq!(merge_from(&[9, 8, 1, 1, 1, 1, 1, 1, 1], MOST), Some(2));
     }
 
     proptest! {
@@ -47,7 +53,7 @@ mod tests {
             let total: u64 = batches.iter().sum();
             for batch in batches {
                 segments.push(batch);
-                if let Some(start) = merge_from(&segments) {
+                if let Some(start) = merge_from(&segments, MOST) {
                     let sum = segments.drain(start..).sum();
                     written += sum;
                     segments.push(sum);

@@ -155,35 +155,24 @@ impl<'a> Lists<'a> {
     }
 }
 
-/// All postings of one segment in order, one block in memory at a time.
+/// All postings of one segment in order, block by block.
 pub(crate) struct Scan {
     blocks: crate::store::BlockRange,
-    decoded: Vec<Posting>,
-    at: usize,
 }
 
 impl Scan {
     pub(crate) fn new(table: &PostingTable) -> Result<Self, Fault> {
         let blocks = table.range::<BlockKey>(..)?;
-        Ok(Self {
-            blocks,
-            decoded: Vec::new(),
-            at: 0,
-        })
+        Ok(Self { blocks })
     }
 
-    pub(crate) fn next(&mut self) -> Result<Option<Posting>, Fault> {
-        while self.at == self.decoded.len() {
-            let Some(block) = self.blocks.next() else {
-                return Ok(None);
-            };
-            let (first, bytes) = block?;
-            self.decoded.clear();
-            self.at = 0;
-            Block::parse(first.value().0, bytes.value())?.decode(&mut self.decoded)?;
-        }
-        let posting = self.decoded[self.at];
-        self.at += 1;
-        Ok(Some(posting))
+    /// Appends the postings of the next block; `false` at the end.
+    pub(crate) fn decode(&mut self, out: &mut Vec<Posting>) -> Result<bool, Fault> {
+        let Some(block) = self.blocks.next() else {
+            return Ok(false);
+        };
+        let (first, bytes) = block?;
+        Block::parse(first.value().0, bytes.value())?.decode(out)?;
+        Ok(true)
     }
 }

@@ -2,102 +2,165 @@
 
 use std::ops::Bound;
 
-use super::block::{Builder, Posting};
+use super::block::{Builder, Posting, pack, unpack};
 use super::read::Scan;
 use crate::fault::Fault;
 use crate::heirs::Live;
 use crate::schema::{self, PostingKind};
 use crate::store::WriteTransaction;
 
+/// Postings of one source that are merged at a time, roughly.
+const STEP: usize = 4096;
+
 /// Where ascending postings come from.
 pub(crate) enum Source<'a> {
     /// A sorted batch.
-    Memory(std::slice::Iter<'a, Posting>),
-    /// A segment, block by block.
-    Stored(Box<Scan>),
+    Memory(&'a [Posting]),
+    /// A segment, some blocks at a time.
+    Stored(Box<Stored>),
 }
 
 impl Source<'_> {
-    fn next(&mut self) -> Result<Option<Posting>, Fault> {
+    /// All postings of a segment.
+    pub(crate) fn stored(scan: Scan) -> Self {
+        Self::Stored(Box::new(Stored {
+            scan,
+            decoded: Vec::new(),
+            at: 0,
+            ended: false,
+        }))
+    }
+}
+
+/// A segment that is read.
+pub(crate) struct Stored {
+    scan: Scan,
+    decoded: Vec<Posting>,
+    /// What comes before this was taken.
+    at: usize,
+    ended: bool,
+}
+
+impl Source<'_> {
+    /// The next postings, and whether they are all that is left. None are there only at the end.
+    fn at_hand(&mut self) -> Result<(&[Posting], bool), Fault> {
         match self {
-            Self::Memory(postings) => Ok(postings.next().copied()),
-            Self::Stored(scan) => scan.next(),
+            Self::Memory(left) => Ok((&left[..left.len().min(STEP)], left.len() <= STEP)),
+            Self::Stored(stored) => {
+                let Stored {
+                    scan,
+                    decoded,
+                    at,
+                    ended,
+                } = &mut **stored;
+                if decoded.len() - *at < STEP / 2 && !*ended {
+                    decoded.drain(..std::mem::take(at));
+                    while decoded.len() < STEP && !*ended {
+                        *ended = !scan.decode(decoded)?;
+                    }
+                }
+                Ok((&decoded[*at..], *ended))
+            }
+        }
+    }
+
+    /// The first `count` of those at hand were taken.
+    fn take(&mut self, count: usize) {
+        match self {
+            Self::Memory(left) => *left = &left[count..],
+            Self::Stored(stored) => stored.at += count,
         }
     }
 }
 
 /// All postings of several sources in order, without those of dead contents; what a dead content
 /// left to an heir is the heir's.
+///
+/// Stretches of all sources that end at the same posting are put one after another and sorted: the
+/// sort finds the ascending runs and merges them without a branch for each posting.
 pub(crate) struct Merge<'a> {
-    /// Each source with its next posting.
-    heads: Vec<(Posting, Source<'a>)>,
+    sources: Vec<Source<'a>>,
+    /// A stretch of postings in order.
+    merged: Vec<u128>,
+    at: usize,
     live: Live<'a>,
-    /// Only if heirs change the order: live postings of one key, descending.
-    same: Vec<Posting>,
+    /// Only if heirs change the order: postings of one key, descending.
+    same: Vec<u128>,
 }
 
 impl<'a> Merge<'a> {
-    pub(crate) fn new(sources: Vec<Source<'a>>, live: Live<'a>) -> Result<Self, Fault> {
-        let mut heads = Vec::with_capacity(sources.len());
-        for mut source in sources {
-            if let Some(head) = source.next()? {
-                heads.push((head, source));
-            }
-        }
-        Ok(Self {
-            heads,
+    pub(crate) fn new(sources: Vec<Source<'a>>, live: Live<'a>) -> Self {
+        Self {
+            sources,
+            merged: Vec::new(),
+            at: 0,
             live,
             same: Vec::new(),
-        })
+        }
     }
 
     /// The next live posting.
     pub(crate) fn next(&mut self) -> Result<Option<Posting>, Fault> {
         if !self.live.reorders() {
-            return self.next_live();
+            let next = self.head()?;
+            self.at += 1;
+            return Ok(next.map(unpack));
         }
         if self.same.is_empty() {
-            let first = self.next_live()?;
-            self.same.extend(first);
-            while let (Some(first), Some(head)) = (self.same.first(), self.least())
-                && head.1.0 == first.0
+            while let Some(head) = self.head()?
+                && (self.same.first()).is_none_or(|first| unpack(*first).0 == unpack(head).0)
             {
-                let posting = self.take(head)?;
-                self.same.extend(posting);
+                self.same.push(head);
+                self.at += 1;
             }
             self.same.sort_unstable_by(|a, b| b.cmp(a));
         }
-        Ok(self.same.pop())
+        Ok(self.same.pop().map(unpack))
     }
 
-    fn next_live(&mut self) -> Result<Option<Posting>, Fault> {
-        while let Some(head) = self.least() {
-            let posting = self.take(head)?;
-            if posting.is_some() {
-                return Ok(posting);
+    /// The next posting by its key, which is not taken yet.
+    fn head(&mut self) -> Result<Option<u128>, Fault> {
+        while self.at >= self.merged.len() {
+            if !self.refill()? {
+                return Ok(None);
             }
         }
-        Ok(None)
+        Ok(Some(self.merged[self.at]))
     }
 
-    /// The least head and its place. With at most a dozen sources a scan beats a heap.
-    fn least(&self) -> Option<(usize, Posting)> {
-        let heads = self.heads.iter().enumerate();
-        heads
-            .map(|(index, head)| (index, head.0))
-            .min_by_key(|head| head.1)
-    }
-
-    /// Takes a head from its source; `None` if nobody has that posting any more.
-    fn take(
-        &mut self,
-        (index, (key, content)): (usize, Posting),
-    ) -> Result<Option<Posting>, Fault> {
-        match self.heads[index].1.next()? {
-            Some(next) => self.heads[index].0 = next,
-            None => drop(self.heads.swap_remove(index)),
+    /// Takes the next stretch; `false` if all sources are at their end.
+    fn refill(&mut self) -> Result<bool, Fault> {
+        self.merged.clear();
+        self.at = 0;
+        let (mut any, mut end) = (false, None);
+        for source in &mut self.sources {
+            let (postings, all) = source.at_hand()?;
+            any |= !postings.is_empty();
+            if let Some(&last) = postings.last().filter(|_| !all) {
+                end = Some(end.map_or(last, |end: Posting| end.min(last)));
+            }
         }
-        Ok(self.live.of(key, content).map(|content| (key, content)))
+        for source in &mut self.sources {
+            let (postings, _) = source.at_hand()?;
+            let count = end.map_or(postings.len(), |end| {
+                postings.partition_point(|&posting| posting <= end)
+            });
+            let live = self.live;
+            let live = postings[..count].iter().filter_map(|&(key, content)| {
+                let content = live.of(key, content)?;
+                Some(pack((key, content)))
+            });
+            self.merged.extend(live);
+            source.take(count);
+        }
+        if self.sources.len() > 1 || self.live.reorders() {
+            #[expect(
+                clippy::stable_sort_primitive,
+                reason = "it is the one that finds runs"
+            )]
+            self.merged.sort();
+        }
+        Ok(any)
     }
 }
 

@@ -184,6 +184,25 @@ fn hundreds_of_tiny_batches_leave_few_segments() {
 }
 
 #[test]
+fn batches_of_a_bulk_load_are_merged_at_its_end() {
+    let index = memory();
+    for n in 0..20u64 {
+        let change = read(format!("/{n}"), n + 1, digest(n, &[n as u32, 5], &[n, 77]));
+        index.apply_in_bulk(vec![change]).unwrap();
+    }
+    assert_eq!(posting_rows(&index).1, 20);
+    let all = |index: &Index| {
+        let snapshot = sound(index);
+        lists(&snapshot, PostingKind::Fingerprint, &[3, 77, 78])
+    };
+    let before = all(&index);
+    assert_eq!(before[&77].len(), 20);
+    index.finish_bulk().unwrap();
+    assert_eq!(posting_rows(&index).1, 1);
+    assert_eq!(all(&index), before);
+}
+
+#[test]
 fn the_dead_leave_with_the_merge() {
     let index = memory();
     let all = |range: std::ops::Range<u64>| {

@@ -4,6 +4,9 @@
 //! has a name, so its new name must be there before the old one goes: links come first (and of
 //! those that push each other along, `a → b → c`, the last one), then everything that may replace a
 //! name. Removals wait for the end of the whole reconcile.
+//!
+//! Everything else is applied in the order in which the tree was walked, whichever file was read
+//! first: so what is new comes in the order of the rows' keys, and fills their pages.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -29,7 +32,8 @@ pub(super) struct Link {
 pub(super) struct Batch {
     links: Vec<Link>,
     stats: Vec<Change>,
-    others: Vec<Change>,
+    /// Each with its place in the order.
+    others: Vec<(u64, Change)>,
     /// Contents that come with the batch.
     contents: Vec<ContentDigest>,
     /// Chunks and fingerprints of those.
@@ -83,7 +87,8 @@ impl Batch {
         self.weight += CHANGE;
     }
 
-    pub(super) fn push(&mut self, change: Change) {
+    /// Adds a change. `number` is that of the job it comes of, or of the next one.
+    pub(super) fn push(&mut self, number: u64, change: Change) {
         self.weight += CHANGE;
         if let Change::File {
             state: NewState::Settled(content) | NewState::Unsettled(content),
@@ -94,7 +99,7 @@ impl Batch {
             self.contents.push(digest.content);
             self.weigh(digest);
         }
-        self.others.push(change);
+        self.others.push((number, change));
     }
 
     /// Counts what a new content takes.
@@ -105,7 +110,7 @@ impl Batch {
     }
 
     /// Adds a change, if there is one, to what it belongs to.
-    pub(super) fn extend(&mut self, look: Option<Change>) {
+    pub(super) fn extend(&mut self, number: u64, look: Option<Change>) {
         let Some(look) = look else { return };
         if let Change::Look {
             look: NewLook::Apart { parts, .. },
@@ -120,7 +125,7 @@ impl Batch {
             }
         }
         self.weight += CHANGE;
-        self.others.push(look);
+        self.others.push((number, look));
     }
 
     /// Empties the batch.
@@ -128,11 +133,12 @@ impl Batch {
         let Self {
             links,
             stats,
-            others,
+            mut others,
             contents,
             postings,
             ..
         } = std::mem::take(self);
+        others.sort_by_key(|(number, _)| *number);
         let mut changes = Vec::with_capacity(links.len() + stats.len() + others.len());
         let mut linked = Vec::with_capacity(links.len());
         for Link {
@@ -152,7 +158,7 @@ impl Batch {
             changes.push(Change::Link { path, file });
         }
         changes.extend(stats);
-        changes.extend(others);
+        changes.extend(others.into_iter().map(|(_, change)| change));
         Taken {
             changes,
             linked,
@@ -213,6 +219,17 @@ mod tests {
             .map(|l| l.path)
             .collect();
         assert_eq!(order, ["log.2", "log.1", "x"].map(PathBuf::from));
+    }
+
+    #[test]
+    fn changes_come_in_the_order_of_the_walk() {
+        let mut batch = Batch::default();
+        for (number, name) in [(0, "dir"), (2, "dir/c"), (0, "dir/a"), (1, "dir/b")] {
+            batch.push(number, Change::Dir(name.into()));
+        }
+        let order: Vec<_> = batch.take().changes;
+        let names = ["dir", "dir/a", "dir/b", "dir/c"];
+        assert_eq!(order, names.map(|name| Change::Dir(name.into())));
     }
 
     #[test]

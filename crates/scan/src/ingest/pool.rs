@@ -28,6 +28,8 @@ use crate::walk::{Anchor, Stat};
 /// A file to read.
 #[derive(Debug)]
 pub(super) struct Job {
+    /// Its place in the order in which the tree is compared: see [`Pool::given`].
+    pub(super) number: u64,
     pub(super) anchor: Arc<Anchor>,
     pub(super) path: PathBuf,
     /// The file system the file was seen on.
@@ -113,7 +115,7 @@ impl Contents for Known {
 }
 
 /// Most files under way at once.
-const MOST_JOBS: usize = 4096;
+const MOST_JOBS: usize = 16_384;
 
 /// Most bytes under way at once, unless it is one file.
 const MOST_BYTES: u64 = 256 << 20;
@@ -131,6 +133,7 @@ pub(super) struct Pool {
     /// Readings of large files that were put aside.
     paused: Arc<PausedReadings>,
     running: Option<Running>,
+    given: u64,
     jobs: usize,
     bytes: u64,
 }
@@ -162,9 +165,15 @@ impl Pool {
             ends: Arc::default(),
             paused: Arc::default(),
             running: None,
+            given: 0,
             jobs: 0,
             bytes: 0,
         }
+    }
+
+    /// The number of the next job: what has a lesser one was met earlier.
+    pub(super) const fn given(&self) -> u64 {
+        self.given
     }
 
     /// Files under way.
@@ -189,6 +198,7 @@ impl Pool {
                 (&self.ends, &self.paused),
             )?),
         };
+        self.given += 1;
         self.jobs += 1;
         self.bytes += job.seen.size;
         // The threads hold the other end as long as we hold this one.

@@ -84,7 +84,7 @@ impl Run<'_> {
             Err(ReadFailure::Paused) => self.report.unfinished.push(job.path),
             Err(ReadFailure::Errno(errno)) => {
                 self.report.error(&job.path, errno);
-                self.unreadable(job.path, job.seen.row(job.fs), errno)?;
+                self.unreadable(job.number, job.path, job.seen.row(job.fs), errno)?;
             }
         }
         Ok(())
@@ -93,6 +93,7 @@ impl Run<'_> {
     /// Records a file that cannot be read, unless that is what is known of it.
     pub(super) fn unreadable(
         &mut self,
+        number: u64,
         path: PathBuf,
         stat: FileStat,
         errno: i32,
@@ -104,13 +105,13 @@ impl Run<'_> {
             .file_at(&path)?
             .is_some_and(|row| row.stat == stat && row.state == FileState::Unreadable(errno));
         if !same {
-            self.batch.push(Change::File { path, stat, state });
+            self.batch.push(number, Change::File { path, stat, state });
         }
         Ok(())
     }
 
-    fn arrived(&mut self, job: Job, read: FileRead) -> Result<(), IngestError> {
-        match read.content.clone() {
+    fn arrived(&mut self, job: Job, mut read: FileRead) -> Result<(), IngestError> {
+        match read.content.take() {
             Content::Known(id) => self.settle(job, &read, ContentRef::Known(id)),
             Content::New(digest) => self.settle(job, &read, ContentRef::New(digest)),
             Content::Grown(digest) => self.settle(job, &read, ContentRef::Grown(digest)),
@@ -128,6 +129,7 @@ impl Run<'_> {
         content: ContentRef,
     ) -> Result<(), IngestError> {
         let Job {
+            number,
             path,
             fs,
             second_look,
@@ -146,7 +148,7 @@ impl Run<'_> {
             };
             let same = |row: FileRow| row.stat == stat && row.state == state;
             if self.snapshot.file_at(&path)?.is_some_and(same) {
-                self.batch.extend(look);
+                self.batch.extend(number, look);
                 return Ok(());
             }
         }
@@ -155,8 +157,8 @@ impl Run<'_> {
         } else {
             NewState::Unsettled(content)
         };
-        self.batch.push(Change::File { path, stat, state });
-        self.batch.extend(look);
+        self.batch.push(number, Change::File { path, stat, state });
+        self.batch.extend(number, look);
         Ok(())
     }
 

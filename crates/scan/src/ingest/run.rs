@@ -304,7 +304,7 @@ impl<'a> Run<'a> {
                 anchor,
             })),
             Err(errno) if means_absent(errno) && self.file_vanished(&root.path)? => {
-                self.batch.push(Change::Remove(root.path));
+                self.push(Change::Remove(root.path));
                 self.report.removed += 1;
                 Ok(None)
             }
@@ -420,6 +420,11 @@ impl<'a> Run<'a> {
         self.make_progress()
     }
 
+    /// Adds a change that no job stands for.
+    pub(super) fn push(&mut self, change: Change) {
+        self.batch.push(self.pool.given(), change);
+    }
+
     /// A name of the index is to go. Directories are told at once: a watch that was taken over by
     /// the same directory's new name must not be removed after that was set.
     pub(super) fn remove(&mut self, path: &Path, why: Why) -> Result<(), IngestError> {
@@ -515,7 +520,7 @@ impl<'a> Run<'a> {
             if back {
                 self.again_below.insert(path);
             } else {
-                self.batch.push(Change::Remove(path));
+                self.push(Change::Remove(path));
                 self.report.removed += 1;
             }
         }
@@ -536,7 +541,11 @@ impl<'a> Run<'a> {
         let taken = self.batch.take();
         self.report.changes += taken.changes.len() as u64;
         self.postings += taken.postings;
-        let applied = self.index.apply(taken.changes)?;
+        let applied = if self.postings > BULK {
+            self.index.apply_in_bulk(taken.changes)?
+        } else {
+            self.index.apply(taken.changes)?
+        };
         self.renew_snapshot()?;
         self.pool.known.landed(taken.contents.iter());
         let gone: HashSet<PathBuf> = applied.gone.into_iter().collect();

@@ -109,7 +109,7 @@ impl Run<'_> {
         };
         self.report.progress.dirs += 1;
         if !visit.known {
-            self.batch.push(Change::Dir(visit.path.clone()));
+            self.push(Change::Dir(visit.path.clone()));
             self.entered_new(visit.path.clone());
         }
         self.compare(place, &visit, &dir, found, known, stack)
@@ -123,7 +123,7 @@ impl Run<'_> {
             return Ok(());
         }
         if !visit.known {
-            self.batch.push(Change::Dir(visit.path));
+            self.push(Change::Dir(visit.path));
             return Ok(());
         }
         for (name, _) in self.snapshot.list(&visit.path)? {
@@ -265,7 +265,7 @@ impl Run<'_> {
                     Ok(target) => {
                         let entry = Entry::Symlink(target.clone());
                         if known != Some(&entry) {
-                            self.batch.push(Change::Symlink {
+                            self.push(Change::Symlink {
                                 path: path.to_owned(),
                                 target,
                             });
@@ -276,7 +276,7 @@ impl Run<'_> {
             }
             Kind::Special(kind) => {
                 if known != Some(&Entry::Special(kind)) {
-                    self.batch.push(Change::Special {
+                    self.push(Change::Special {
                         path: path.to_owned(),
                         kind,
                     });
@@ -326,7 +326,9 @@ impl Run<'_> {
             self.too_large(path, row, there.as_ref(), most);
             return Ok(());
         }
+        let number = self.pool.given();
         let job = |known_size, second_look| Job {
+            number,
             anchor: Arc::clone(&place.anchor),
             path: path.to_owned(),
             fs: fs.clone(),
@@ -370,7 +372,7 @@ impl Run<'_> {
                     }
                     Err(ReadFailure::Errno(errno)) => {
                         self.report.error(path, errno);
-                        self.unreadable(path.to_owned(), row, errno)?;
+                        self.unreadable(number, path.to_owned(), row, errno)?;
                     }
                     Err(_) => self.look_again(path.to_owned()),
                 }
@@ -432,7 +434,7 @@ impl Run<'_> {
             row.stat == stat && matches!(state, FileState::Skipped(known) if *known == reason)
         };
         if !known.is_some_and(is_known) {
-            self.batch.push(Change::File {
+            self.push(Change::File {
                 path: path.to_owned(),
                 stat,
                 state: NewState::Skipped(reason),

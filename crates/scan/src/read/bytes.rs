@@ -31,6 +31,7 @@ impl Bytes {
     pub fn new() -> Self {
         Self(InPieces {
             buffer: Vec::new(),
+            whole: None,
             stop: StopFlag::default(),
             until: None,
         })

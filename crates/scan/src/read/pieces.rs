@@ -7,7 +7,7 @@ use std::time::Instant;
 use resemble_core::StopFlag;
 
 use super::ReadFailure;
-use super::at::{data_at, read_at, read_fully_at};
+use super::at::{data_at, read_at};
 use crate::walk::Stat;
 
 /// Large files are read in pieces of this many bytes.
@@ -17,6 +17,8 @@ pub(super) const PIECE: usize = 1 << 20;
 #[derive(Debug)]
 pub(super) struct InPieces {
     pub(super) buffer: Vec<u8>,
+    /// The buffer has a whole file, of so many bytes.
+    pub(super) whole: Option<usize>,
     pub(super) stop: StopFlag,
     /// When to pause.
     pub(super) until: Option<Instant>,
@@ -26,7 +28,16 @@ impl InPieces {
     /// Reads up to `size` bytes and one more into the buffer; returns how many there were.
     pub(super) fn fill(&mut self, file: &OwnedFd, size: usize) -> Result<usize, ReadFailure> {
         self.buffer.resize(self.buffer.len().max(size + 1), 0);
-        Ok(read_fully_at(file, &mut self.buffer[..=size], 0)?)
+        let mut filled = 0;
+        // A read that ends at the size, with room for a byte more, has met the end of the file.
+        while filled != size + 1 && (filled != size || size == 0) {
+            match read_at(file, &mut self.buffer[filled..=size], filled as u64)? {
+                0 => break,
+                read => filled += read,
+            }
+        }
+        self.whole = (filled == size).then_some(size);
+        Ok(filled)
     }
 
     /// Hands over the bytes of a range within `stat.size`, holes as counts.

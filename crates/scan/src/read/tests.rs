@@ -327,14 +327,14 @@ fn swaps_between_looking_and_opening_lead_nowhere() {
 /// Reads a file in turns of one piece each; `between` is done before each further turn.
 fn in_turns(
     anchor: &Anchor,
-    path: &std::path::Path,
+    path: &Path,
     known_size: Option<ByteLen>,
     mut between: impl FnMut(u32),
 ) -> (u32, FileRead) {
-    let paused = std::sync::Arc::<PausedReadings>::default();
+    let paused = Arc::<PausedReadings>::default();
     for turn in 1.. {
         // Another reader each time: what was put aside is everybody's.
-        let mut reader = reader().with_paused(std::sync::Arc::clone(&paused));
+        let mut reader = reader().with_paused(Arc::clone(&paused));
         reader.pause_at(Some(Instant::now()));
         match reader.read(anchor, path, known_size, &NoContents) {
             Ok(read) => return (turn, read),

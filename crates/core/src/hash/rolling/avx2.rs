@@ -9,7 +9,7 @@ use core::arch::x86_64::{
     _mm256_set1_epi32, _mm256_shuffle_ps, _mm256_sll_epi32, _mm256_srl_epi32,
 };
 
-use super::{BLOCK, Criteria, Hashes, MatchBits};
+use super::{BLOCK, Criteria};
 
 /// Whether this processor has all that the kernel uses.
 pub(super) fn is_available() -> bool {
@@ -17,14 +17,14 @@ pub(super) fn is_available() -> bool {
 }
 
 /// A bit for each of the hashes that meets the criteria, or has H = 2^32-1.
-pub(super) fn matches(hashes: &Hashes, count: usize, criteria: &Criteria, bits: &mut MatchBits) {
+pub(super) fn matches(hashes: &[u64], count: usize, criteria: &Criteria, bits: &mut [u64]) {
     assert!(is_available(), "the kernel's instructions");
     // SAFETY: the processor has the features that the function enables.
     unsafe { matches_avx2(hashes, count, criteria, bits) }
 }
 
 #[target_feature(enable = "avx2")]
-fn matches_avx2(hashes: &Hashes, count: usize, criteria: &Criteria, bits: &mut MatchBits) {
+fn matches_avx2(hashes: &[u64], count: usize, criteria: &Criteria, bits: &mut [u64]) {
     let broadcast = |n: u32| _mm256_set1_epi32(n.cast_signed());
     let inverse = broadcast(criteria.inverse_32());
     let quotient_limit = broadcast(criteria.quotient_limit_32());

@@ -1,7 +1,7 @@
 //! The scan in plain Rust: several strips of a segment side by side.
 
 use super::table::{ENTERING, LEAVING, MULTIPLIER};
-use super::{BLOCK, CARRY, Criteria, Hashes, MatchBits, WINDOW};
+use super::{BLOCK, CARRY, Criteria, WINDOW};
 
 /// Strips at a time: two to four are twice as fast as one, more do not fit the registers.
 const LANES: usize = 3;
@@ -10,7 +10,7 @@ const LANES: usize = 3;
 const STEPS: usize = 32;
 
 /// All window hashes of `bytes`, 63 fewer than bytes.
-pub(super) fn hashes(bytes: &[u8], hashes: &mut Hashes) {
+pub(super) fn hashes(bytes: &[u8], hashes: &mut [u64]) {
     let hashes = &mut hashes[..bytes.len() - CARRY];
     let strip = hashes.len() / LANES / STEPS * STEPS;
     let mut done = 0;
@@ -75,7 +75,7 @@ fn enter(hash: u64, byte: u8) -> u64 {
 /// A bit for each of the hashes that meets the criteria, or has H = 2^32-1.
 ///
 /// Without a branch: hits come at random, and each would cost a misprediction.
-pub(super) fn matches(hashes: &Hashes, count: usize, criteria: &Criteria, bits: &mut MatchBits) {
+pub(super) fn matches(hashes: &[u64], count: usize, criteria: &Criteria, bits: &mut [u64]) {
     let inverse = criteria.inverse_32();
     let quotient_limit = criteria.quotient_limit_32();
     let sample_limit = criteria.sample_limit_32();

@@ -2,8 +2,12 @@
 
 use resemble_testutil::random::{Random, noise};
 
+use std::ops::ControlFlow;
+
+use super::matcher::STEP;
 use super::{
-    BLOCK, Criteria, Divisor, Hit, RollingPlatform, SEGMENT, Scanner, WINDOW, hash_window, table,
+    BLOCK, Criteria, Divisor, Hit, Matcher, RollingPlatform, SEGMENT, Scanner, WINDOW, hash_window,
+    table,
 };
 use crate::ids::Fingerprint;
 use crate::params::{ChunkParams, Params};
@@ -168,10 +172,14 @@ fn kernels_let_every_match_through_and_clear_all_other_bits() {
                         [u64::from(u32::MAX), 0, d - 1, (1 << 32) / d * d - 1, 2 * d][i % 7 % 5];
                     *hash = (high << 32) | if i % 2 == 0 { 0 } else { 1 << (i % 32) };
                 }
+                let natural = hashes;
+                for (i, &hash) in natural.iter().enumerate() {
+                    hashes[i / BLOCK * BLOCK + platform.place(i % BLOCK)] = hash;
+                }
                 for count in [1, 5, 63, 64, 65, 1000, SEGMENT] {
                     let mut bits = [u64::MAX; SEGMENT / BLOCK];
                     platform.matches(&hashes, count, &criteria, &mut bits);
-                    for (i, &hash) in hashes[..count.next_multiple_of(BLOCK)].iter().enumerate() {
+                    for (i, &hash) in natural[..count.next_multiple_of(BLOCK)].iter().enumerate() {
                         let what = format!("{platform:?}, {hash:#x}, D' {divisor}, level {level}");
                         let found = bits[i / BLOCK] >> (i % BLOCK) & 1 == 1;
                         let hit = criteria
@@ -235,6 +243,52 @@ fn every_length_around_the_edges_of_windows_blocks_strips_and_segments() {
                 scanner.reset();
                 let hits = scanned(&mut scanner, std::iter::once(&bytes[..]));
                 assert!(hits == expected(&bytes, 7, 3), "{platform:?}, {len} bytes");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_matcher_finds_what_a_scan_finds_and_stops() {
+    let all = bytes(2 * STEP + 300, 5);
+    let lengths = [
+        0,
+        1,
+        63,
+        64,
+        65,
+        126,
+        127,
+        128,
+        191,
+        STEP + 62,
+        STEP + 63,
+        all.len(),
+    ];
+    for platform in RollingPlatform::available() {
+        for (divisor, enough) in [(1, 1000), (2, 1), (7, 3), (40, 2), (270, usize::MAX)] {
+            for length in lengths {
+                // At the end of an allocation of its own: nothing beyond may be touched.
+                let bytes = all[..length].to_vec();
+                let hits = expected(&bytes, divisor, 63);
+                let hits = hits
+                    .iter()
+                    .filter_map(|hit| Some((hit.end as usize, hit.cut?)));
+                let hits: Vec<(usize, Divisor)> = hits.take(enough).collect();
+                let mut found = Vec::new();
+                let seen = Matcher::new(divisor, platform).find(&bytes, &mut |window, divisor| {
+                    found.push((window + WINDOW, divisor));
+                    if found.len() < enough {
+                        ControlFlow::Continue(())
+                    } else {
+                        ControlFlow::Break(())
+                    }
+                });
+                let what = format!("{platform:?}, D' {divisor}, {length} bytes");
+                assert_eq!(found, hits, "{what}");
+                let stopped = hits.last().filter(|_| hits.len() == enough);
+                let expected = stopped.map_or(length.saturating_sub(63), |hit| hit.0 - 63);
+                assert_eq!(seen, expected, "{what}");
             }
         }
     }

@@ -1,5 +1,6 @@
 use std::fmt::Write as _;
 
+use proptest::prelude::*;
 use resemble_testutil::prose;
 use resemble_testutil::random::noise;
 
@@ -203,5 +204,26 @@ fn a_table_in_pieces_is_sampled_as_a_whole() {
         }
         pieces.finish(&mut |shingle| found.push(shingle));
         assert_eq!(found, whole, "{size}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn most_of_a_file_is_solid_by_its_lines(
+        lines in prop::collection::vec((0usize..90, any::<bool>(), 0usize..20), 0..40),
+        ends: bool,
+    ) {
+        let line = |&(letters, is_split, blanks): &(usize, bool, usize)| {
+            let mut line = [vec![b' '; blanks / 9], vec![b'x'; letters]].concat();
+            if is_split && blanks > 12 {
+                line.insert(line.len() / 2, b' ');
+            }
+            line
+        };
+        let mut text = lines.iter().map(line).collect::<Vec<_>>().join(&b'\n');
+        text.extend(ends.then_some(b'\n'));
+        let solid = lines_of(&text).filter(|line| line.len() >= LEAST_LINE && is_solid(line));
+        let solid: usize = solid.map(|line| line.len() + 1).sum();
+        prop_assert_eq!(is_mostly_solid(&text), solid * 10 >= text.len() * 8);
     }
 }

@@ -1,0 +1,76 @@
+//! Digests fixed inputs, for callgrind to count the instructions of [`counted`]: see
+//! `benches/instructions.sh`.
+#![allow(clippy::print_stdout)]
+
+use std::hint::black_box;
+
+use resemble_core::hash::rolling::RollingPlatform;
+use resemble_core::{Digester, Params};
+use resemble_testutil::random::{Random, noise};
+
+const LARGE: usize = 4 << 20;
+
+fn main() {
+    let case = std::env::args().nth(1).unwrap_or_default();
+    let files = match &case[..] {
+        "text" => vec![text(1, LARGE)],
+        "markup" => vec![markup(2, LARGE)],
+        "noise" => vec![noise(3, LARGE)],
+        "small" => small(),
+        // What the kernels here are for.
+        _ => return println!("{:?}", RollingPlatform::detect()),
+    };
+    counted(&mut Digester::new(&Params::default()), &files);
+}
+
+#[inline(never)]
+fn counted(digester: &mut Digester, files: &[Vec<u8>]) {
+    for file in files {
+        black_box(digester.digest(black_box(file)));
+    }
+}
+
+/// 256 files of up to 32 KiB, text and noise in turn.
+fn small() -> Vec<Vec<u8>> {
+    let mut random = Random::new(4);
+    let file = |seed: u64| {
+        let len = 1 << (random.below(6) + 10);
+        let len = len - random.below(len / 2);
+        if seed.is_multiple_of(2) {
+            text(seed, len)
+        } else {
+            noise(seed, len)
+        }
+    };
+    (0..256).map(file).collect()
+}
+
+/// Lines of code, more or less: words of one to twenty letters, some of them signs.
+fn text(seed: u64, len: usize) -> Vec<u8> {
+    let mut random = Random::new(seed);
+    let mut text = Vec::with_capacity(len + 32);
+    while text.len() < len {
+        let name = random.below(3000);
+        let letters = 1 + name % [5, 9, 20][name % 3];
+        text.extend((0..letters).map(|at| b"etaoinshrdluETAOCS_0"[(name * 7 + at * at) % 20]));
+        let separator = [" ", " ", " ", ", ", "(", "); ", " = ", "->", "\n", "\n\t"];
+        text.extend_from_slice(separator[random.below(separator.len())].as_bytes());
+    }
+    text.truncate(len);
+    text
+}
+
+/// A page in HTML with a tag for every dozen of words.
+fn markup(seed: u64, len: usize) -> Vec<u8> {
+    let mut page = b"<!DOCTYPE html>\n<html><head><title>Page</title></head><body>\n".to_vec();
+    let text = text(seed, len);
+    let words = text.split(|&byte| byte == b'(');
+    for (number, words) in words.enumerate() {
+        let tag = format!("<p class=\"part\" id=\"n{number}\">");
+        page.extend_from_slice(tag.as_bytes());
+        page.extend_from_slice(words);
+        page.extend_from_slice(b" &amp; so on</p>\n");
+    }
+    page.truncate(len);
+    page
+}

@@ -1,0 +1,271 @@
+//! Words with AVX-512: eight at a time, found, hashed and joined.
+//!
+//! 1. *Letters*: a mask of a block tells where words begin and end. Its numbers, compressed by that
+//!    mask, are the places; and one permutation moves the letters of eight words to their lanes.
+//! 2. *Shingles*: with `s_n` the last n words joined, `s_2n` is `s_n` and `s_n` of n words before,
+//!    multiplied; and the five words of a shingle are a word and the four before it.
+//! 3. *All words*: each lane joins every eighth word, and the lanes are joined at the end.
+#![allow(unsafe_code)]
+
+use core::arch::x86_64::{
+    __m512i, _mm512_add_epi8, _mm512_add_epi64, _mm512_alignr_epi64, _mm512_and_si512,
+    _mm512_cmpeq_epi8_mask, _mm512_cmple_epu8_mask, _mm512_cmplt_epu8_mask,
+    _mm512_cmplt_epu64_mask, _mm512_loadu_si512, _mm512_maskz_compress_epi8,
+    _mm512_maskz_compress_epi64, _mm512_maskz_permutexvar_epi8, _mm512_movepi8_mask,
+    _mm512_mullo_epi64, _mm512_or_si512, _mm512_permutexvar_epi8, _mm512_rol_epi64,
+    _mm512_set1_epi8, _mm512_set1_epi64, _mm512_setzero_si512, _mm512_srli_epi64,
+    _mm512_storeu_si512, _mm512_sub_epi8, _mm512_xor_si512,
+};
+
+use super::batch::{Chosen, WordBatch};
+use super::{
+    MIXED, MOST_LETTERS, OF_ALL, OF_LETTERS, OF_SHINGLE, OF_WORD, SAMPLED, SHINGLE, SMALL,
+    ShingleChain, WordEnd, first_long_run, power,
+};
+use crate::hash::letters::BLOCK;
+
+/// Words of a vector.
+const LANES: usize = 8;
+
+/// [`OF_ALL`] of as many words.
+const OF_EIGHT: [u64; 2] = [power(OF_ALL[0], LANES), power(OF_ALL[1], LANES)];
+
+/// The kernels. Whoever has one is on a processor that has their instructions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Vbmi(());
+
+impl Vbmi {
+    /// `None`: this processor has not got the instructions.
+    pub(super) fn detect() -> Option<Self> {
+        let is_available = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vbmi")
+            && is_x86_feature_detected!("avx512vbmi2")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("popcnt");
+        is_available.then_some(Self(()))
+    }
+
+    /// The words of the blocks that `bytes` begin with: how many bytes were taken, and the letters
+    /// of their words, of each at most 16. Ends where the batch is full, and before a block that
+    /// has other characters than those of ASCII or nothing but letters, or that is no whole one.
+    #[inline]
+    pub(super) fn push_blocks(self, batch: &mut WordBatch, bytes: &[u8]) -> (usize, u64) {
+        let Self(()) = self;
+        // SAFETY: `self` is made only where the processor has the features ([`Self::detect`]).
+        unsafe { push_blocks_vbmi(batch, bytes) }
+    }
+
+    /// Joins eight words at a time, as long as there are so many; how many were joined. There are
+    /// [`SHINGLE`] words before the first.
+    pub(super) fn join(
+        self,
+        low: &[u64],
+        high: &[u64],
+        chain: &mut ShingleChain,
+        chosen: &mut Chosen,
+    ) -> usize {
+        let Self(()) = self;
+        // SAFETY: `self` is made only where the processor has the features ([`Self::detect`]).
+        unsafe { join_avx512(low, high, chain, chosen) }
+    }
+}
+
+/// The numbers of the bytes of a block.
+static NUMBERS: [u8; BLOCK] = {
+    let mut numbers = [0; BLOCK];
+    let mut at = 0;
+    while at < BLOCK {
+        numbers[at] = at as u8;
+        at += 1;
+    }
+    numbers
+};
+
+/// Eight times each of eight numbers: those of the first words, of those behind them, and so on.
+static LANE: [[u8; BLOCK]; BLOCK / 2 / LANES] = {
+    let mut lanes = [[0; BLOCK]; BLOCK / 2 / LANES];
+    let mut at = 0;
+    while at < BLOCK * lanes.len() {
+        lanes[at / BLOCK][at % BLOCK] = (at / 8) as u8;
+        at += 1;
+    }
+    lanes
+};
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi,avx512vbmi2,bmi1,lzcnt,popcnt")]
+fn push_blocks_vbmi(batch: &mut WordBatch, bytes: &[u8]) -> (usize, u64) {
+    let broadcast = |byte: u8| _mm512_set1_epi8(byte.cast_signed());
+    let (mut at, mut all_letters) = (0, 0);
+    while !batch.is_full()
+        && let Some(block) = bytes[at..].first_chunk::<BLOCK>()
+    {
+        let letters = load(block);
+        // Capitals become small letters, as in `small`.
+        let halved = _mm512_srli_epi64::<1>(letters);
+        let small = _mm512_and_si512(halved, _mm512_set1_epi64(SMALL.cast_signed()));
+        let small = _mm512_or_si512(letters, small);
+        let among = |bytes: __m512i, first: u8, last: u8| {
+            let from_first = _mm512_sub_epi8(bytes, broadcast(first));
+            _mm512_cmple_epu8_mask(from_first, broadcast(last - first))
+        };
+        let words = among(small, b'a', b'z')
+            | among(letters, b'0', b'9')
+            | _mm512_cmpeq_epi8_mask(letters, broadcast(b'_'));
+        let open = words.leading_ones() as usize;
+        if _mm512_movepi8_mask(letters) != 0 || open == BLOCK {
+            break;
+        }
+        let mut whole = words & u64::MAX >> open;
+        all_letters += u64::from(whole.count_ones());
+        let Some(mut from) = first_long_run(whole) else {
+            push_runs(batch, small, whole);
+            at += BLOCK - open;
+            continue;
+        };
+        loop {
+            let before = whole & ((1 << from) - 1);
+            push_runs(batch, small, before);
+            whole &= !before;
+            let to = from + (whole >> from).trailing_ones() as usize;
+            batch.push(WordEnd::of(&block[from..to]));
+            all_letters -= (to - from - MOST_LETTERS) as u64;
+            whole &= u64::MAX << to;
+            match first_long_run(whole) {
+                Some(next) => from = next,
+                None => break,
+            }
+        }
+        push_runs(batch, small, whole);
+        at += BLOCK - open;
+    }
+    (at, all_letters)
+}
+
+/// The words of a block: the runs of ones in `words`, each of 1 to 16 letters. The letters are in
+/// one case.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,popcnt")]
+fn push_runs(batch: &mut WordBatch, letters: __m512i, words: u64) {
+    let (numbers, eight) = (load(&NUMBERS), _mm512_set1_epi8(8));
+    let low = _mm512_and_si512(numbers, _mm512_set1_epi8(7));
+    let high = _mm512_add_epi8(low, eight);
+    let begins = words & !(words << 1);
+    let count = begins.count_ones() as usize;
+    let begin = _mm512_maskz_compress_epi8(begins, numbers);
+    let end = _mm512_maskz_compress_epi8(words << 1 & !words, numbers);
+    let length = _mm512_sub_epi8(end, begin);
+    for (lane, first) in LANE.iter().zip((0..count).step_by(LANES)) {
+        let lane = load(lane);
+        let from = _mm512_permutexvar_epi8(lane, begin);
+        let length = _mm512_permutexvar_epi8(lane, length);
+        let half = |at: __m512i| {
+            let is_letter = _mm512_cmplt_epu8_mask(at, length);
+            _mm512_maskz_permutexvar_epi8(is_letter, _mm512_add_epi8(from, at), letters)
+        };
+        store(&mut batch.low[batch.count + first..], half(low));
+        store(&mut batch.high[batch.count + first..], half(high));
+    }
+    batch.count += count;
+}
+
+#[target_feature(enable = "avx512f,avx512dq")]
+fn join_avx512(low: &[u64], high: &[u64], chain: &mut ShingleChain, chosen: &mut Chosen) -> usize {
+    let broadcast = |n: u64| _mm512_set1_epi64(n.cast_signed());
+    let times = |vector: __m512i, n: u64| _mm512_mullo_epi64(vector, broadcast(n));
+    // A number of words joined, and as many before them.
+    let join = |after: __m512i, before: __m512i, factor: u64| {
+        _mm512_add_epi64(after, times(before, factor))
+    };
+    let one = |words: __m512i, before: __m512i| {
+        let before = _mm512_alignr_epi64::<7>(words, before);
+        join(words, before, OF_WORD)
+    };
+    let two = |twos: __m512i, before: __m512i| {
+        let before = _mm512_alignr_epi64::<6>(twos, before);
+        join(twos, before, const { power(OF_WORD, 2) })
+    };
+
+    let mut last = [0; LANES];
+    last[LANES - SHINGLE..].copy_from_slice(&chain.last);
+    let mut words = load(&last);
+    let mut twos = one(words, _mm512_setzero_si512());
+    let mut fours = two(twos, _mm512_setzero_si512());
+    let mut shingles = _mm512_setzero_si512();
+    // What was joined before stands as the word before the first.
+    let mut all = chain.all.map(|all| {
+        let mut lanes = [0; LANES];
+        lanes[LANES - 1] = all;
+        load(&lanes)
+    });
+    let (lows, _) = low.as_chunks::<LANES>();
+    let (highs, _) = high.as_chunks::<LANES>();
+    for (low, high) in lows.iter().zip(highs) {
+        let x = times(
+            _mm512_xor_si512(load(low), broadcast(MIXED[0])),
+            OF_LETTERS[0],
+        );
+        let y = times(
+            _mm512_xor_si512(load(high), broadcast(MIXED[1])),
+            OF_LETTERS[1],
+        );
+        let x = _mm512_xor_si512(x, _mm512_srli_epi64::<32>(x));
+        let y = _mm512_rol_epi64::<17>(_mm512_xor_si512(y, _mm512_srli_epi64::<29>(y)));
+        let z = times(_mm512_xor_si512(x, y), OF_WORD);
+        let new = _mm512_xor_si512(z, _mm512_srli_epi64::<31>(z));
+
+        let new_twos = one(new, words);
+        let new_fours = two(new_twos, twos);
+        shingles = join(new, _mm512_alignr_epi64::<7>(new_fours, fours), OF_WORD);
+        (words, twos, fours) = (new, new_twos, new_fours);
+        for (all, factor) in all.iter_mut().zip(OF_EIGHT) {
+            *all = join(new, *all, factor);
+        }
+
+        let mixed = _mm512_xor_si512(shingles, _mm512_srli_epi64::<32>(shingles));
+        let hashes = times(mixed, OF_SHINGLE);
+        let sampled = _mm512_cmplt_epu64_mask(hashes, broadcast(SAMPLED));
+        let hashes = _mm512_maskz_compress_epi64(sampled, hashes);
+        store(&mut chosen.hashes[chosen.count..], hashes);
+        chosen.count += sampled.count_ones() as usize;
+    }
+    if lows.is_empty() {
+        return 0;
+    }
+    chain.words += (LANES * lows.len()) as u64;
+    chain.last.copy_from_slice(&lanes(words)[LANES - SHINGLE..]);
+    chain.shingle = lanes(shingles)[LANES - 1];
+    for ((all, vector), of_all) in chain.all.iter_mut().zip(all).zip(OF_ALL) {
+        *all = lanes(vector)
+            .iter()
+            .fold(0, |all, &lane| all.wrapping_mul(of_all).wrapping_add(lane));
+    }
+    LANES * lows.len()
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn load<const N: usize, T>(array: &[T; N]) -> __m512i {
+    const { assert!(size_of::<[T; N]>() == size_of::<__m512i>()) };
+    // SAFETY: the array has the size of a vector; the load needs no alignment.
+    unsafe { _mm512_loadu_si512(array.as_ptr().cast()) }
+}
+
+/// Writes a vector to the first numbers.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn store(out: &mut [u64], vector: __m512i) {
+    let out = &mut out[..LANES];
+    // SAFETY: there is room for a vector; the store needs no alignment.
+    unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), vector) };
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn lanes(vector: __m512i) -> [u64; LANES] {
+    let mut lanes = [0; LANES];
+    store(&mut lanes, vector);
+    lanes
+}
