@@ -7,52 +7,70 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use md5::{Digest as _, Md5};
-use resemble_core::chunk::cut;
+use resemble_core::chunk::{Chunker, cut};
 use resemble_core::params::ChunkParams;
 use resemble_core::{Digester, Params};
-use resemble_testutil::random::Random;
+use resemble_testutil::random::{Random, noise};
 
 /// Bytes of the large file.
 const LARGE: usize = 64 << 20;
-/// Bytes of one of the small files.
-const SMALL: usize = 16 << 10;
+/// Bytes of small files.
+const SMALL: [usize; 2] = [4 << 10, 16 << 10];
+/// Bytes that are handed over at once.
+const PIECE: usize = 256 << 10;
 /// Passes; the best one counts.
 const PASSES: usize = 5;
 
 fn main() {
-    let data = lines(LARGE);
-    let params = Params::default();
-    report("md-5, the whole", &data, |data| {
+    let text = lines(LARGE);
+    let noise = noise(2, LARGE);
+    report("md-5, the whole", &text, |data| {
         black_box(Md5::digest(data));
     });
     for average in [1015, 4096, 16384] {
         let Some(chunk) = ChunkParams::scaled(average) else {
             continue;
         };
+        let name = format!("cut points only, average {average}");
+        report(&format!("{name}, one by one"), &text, |data| {
+            let mut rest = data;
+            while !rest.is_empty() {
+                rest = &rest[black_box(cut(rest, &chunk))..];
+            }
+        });
+        report(&format!("{name}, in pieces"), &text, |data| {
+            let mut chunker = Chunker::new(&chunk);
+            for piece in data.chunks(PIECE) {
+                chunker.update(piece, &mut |cut| {
+                    black_box(cut);
+                });
+            }
+            chunker.finish(&mut |cut| {
+                black_box(cut);
+            });
+        });
+    }
+    let mut digester = Digester::new(&Params::default());
+    for (what, data) in [("text", &text), ("noise", &noise)] {
         report(
-            &format!("cut points only, average {average}"),
-            &data,
+            &format!("digest, one file of 64 MiB, {what}"),
+            data,
             |data| {
-                let mut rest = data;
-                while !rest.is_empty() {
-                    rest = &rest[black_box(cut(rest, &chunk))..];
+                for piece in data.chunks(PIECE) {
+                    digester.update(piece);
                 }
+                black_box(digester.finish());
             },
         );
+        for size in SMALL {
+            let name = format!("digest, files of {} KiB, {what}", size >> 10);
+            report(&name, data, |data| {
+                for file in data.chunks(size) {
+                    black_box(digester.digest(file));
+                }
+            });
+        }
     }
-    report("digest, one file of 64 MiB", &data, |data| {
-        let mut digester = Digester::new(&params);
-        for piece in data.chunks(1 << 20) {
-            digester.update(piece);
-        }
-        black_box(digester.finish());
-    });
-    let mut digester = Digester::new(&params);
-    report("digest, files of 16 KiB", &data, |data| {
-        for file in data.chunks(SMALL) {
-            black_box(digester.digest(file));
-        }
-    });
 }
 
 fn report(name: &str, data: &[u8], mut work: impl FnMut(&[u8])) {
@@ -62,7 +80,7 @@ fn report(name: &str, data: &[u8], mut work: impl FnMut(&[u8])) {
         work(data);
         best = best.min(begin.elapsed().as_secs_f64());
     }
-    println!("{name:36} {:8.0} MB/s", data.len() as f64 / 1e6 / best);
+    println!("{name:48} {:8.0} MB/s", data.len() as f64 / 1e6 / best);
 }
 
 /// Lines of seeded words.

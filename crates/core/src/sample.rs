@@ -28,6 +28,8 @@
 //!
 //! A file of fewer than 64 bytes has no window and an empty signature.
 
+use std::hint::black_box;
+
 use crate::ids::Fingerprint;
 use crate::params::SamplingParams;
 
@@ -103,9 +105,14 @@ pub struct Sampler {
     level: u8,
     order: Vec<Fingerprint>,
     seen: Seen,
+    /// Fingerprints that come next, none below the level.
+    waiting: Vec<Fingerprint>,
     /// How many were pushed, those included that are not kept.
     pushed: u64,
 }
+
+/// Fingerprints that are looked up together.
+const TOGETHER: usize = 32;
 
 impl Sampler {
     /// A sampler for one file after another (see [`Self::take`]).
@@ -115,11 +122,12 @@ impl Sampler {
             level: params.least_level,
             order: Vec::new(),
             seen: Seen::with_room_for(Seen::FIRST),
+            waiting: Vec::new(),
             pushed: 0,
         }
     }
 
-    /// The least level a fingerprint must have to be kept at present. It only rises within a file.
+    /// A level that a fingerprint must have to be kept at present. It only rises within a file.
     pub const fn level(&self) -> u8 {
         self.level
     }
@@ -129,14 +137,40 @@ impl Sampler {
     #[inline]
     pub fn push(&mut self, fingerprint: Fingerprint) {
         self.pushed += 1;
-        if self.params.cap > 0 && fingerprint.level() >= self.level && self.seen.insert(fingerprint)
-        {
+        if self.params.cap == 0 || fingerprint.level() < self.level {
+            return;
+        }
+        if self.seen.is_small() {
+            self.keep(fingerprint);
+        } else {
+            self.waiting.push(fingerprint);
+            if self.waiting.len() == TOGETHER {
+                self.keep_waiting();
+            }
+        }
+    }
+
+    /// Takes those that wait. A large set lies in no near cache, so all are looked up at once, and
+    /// one by one after that.
+    fn keep_waiting(&mut self) {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        black_box(self.seen.glance(&waiting));
+        for fingerprint in waiting.drain(..) {
+            if fingerprint.level() >= self.level {
+                self.keep(fingerprint);
+            }
+        }
+        self.waiting = waiting;
+    }
+
+    #[inline]
+    fn keep(&mut self, fingerprint: Fingerprint) {
+        if self.seen.insert(fingerprint) {
             self.order.push(fingerprint);
             if self.order.len() > self.params.most(self.level) {
                 self.thin();
             } else if self.seen.is_full(self.order.len()) {
-                self.seen = Seen::with_room_for(2 * self.order.len());
-                self.see_again();
+                self.seen = self.seen.at_level(self.level, 2 * self.order.len());
             }
         }
     }
@@ -151,13 +185,13 @@ impl Sampler {
             self.order
                 .retain(|fingerprint| fingerprint.level() >= level);
         }
-        self.seen.clear();
-        self.see_again();
-    }
-
-    fn see_again(&mut self) {
-        for &fingerprint in &self.order {
-            self.seen.insert(fingerprint);
+        if self.seen.is_small() {
+            self.seen.clear();
+            for &fingerprint in &self.order {
+                self.seen.insert(fingerprint);
+            }
+        } else {
+            self.seen = self.seen.at_level(self.level, self.seen.slots.len() / 2);
         }
     }
 
@@ -168,6 +202,7 @@ impl Sampler {
 
     /// The signature of what was pushed; the sampler is then as new, its memory kept.
     pub fn take(&mut self) -> Signature {
+        self.keep_waiting();
         let signature = Signature {
             level: self.level,
             fingerprints: self.order.as_slice().into(),
@@ -180,6 +215,7 @@ impl Sampler {
     /// [`Self::take`], of a text of which all fingerprints of the least level were pushed, as
     /// often as it has them.
     pub fn take_text(&mut self) -> Signature {
+        self.keep_waiting();
         let sparser = self.level - self.params.least_level;
         let distinct = (self.order.len() as u64) << sparser;
         let repeats = Repeats::new(self.pushed, distinct);
@@ -200,6 +236,7 @@ impl Sampler {
             }
             self.order.clear();
         }
+        self.waiting.clear();
         self.pushed = 0;
         self.level = self.params.least_level;
     }
@@ -231,6 +268,33 @@ impl Seen {
     fn clear(&mut self) {
         self.slots.fill(Self::FREE);
         self.has_free = false;
+    }
+
+    /// Whether it fits the first-level cache.
+    const fn is_small(&self) -> bool {
+        self.slots.len() <= 4 << 10
+    }
+
+    /// What stands where these fingerprints belong: loads that wait for nothing.
+    fn glance(&self, fingerprints: &[Fingerprint]) -> u32 {
+        let mask = self.slots.len() - 1;
+        fingerprints.iter().fold(0, |all, fingerprint| {
+            all ^ self.slots[fingerprint.0 as usize & mask]
+        })
+    }
+
+    /// Those of a level or more, in a set with room for so many. In the order of the slots, so that
+    /// they are written in that order too.
+    fn at_level(&self, level: u8, count: usize) -> Self {
+        let mut all = Self::with_room_for(count);
+        all.has_free = self.has_free && Fingerprint(u64::from(Self::FREE)).level() >= level;
+        for &slot in &self.slots {
+            let fingerprint = Fingerprint(u64::from(slot));
+            if slot != Self::FREE && fingerprint.level() >= level {
+                all.insert(fingerprint);
+            }
+        }
+        all
     }
 
     /// Whether so many are half of what there is room for.
@@ -266,6 +330,7 @@ mod tests {
     use std::collections::HashSet;
 
     use proptest::prelude::*;
+    use resemble_testutil::random::Random;
 
     use super::*;
 
@@ -349,6 +414,34 @@ mod tests {
                 ..Signature::default()
             }
         );
+    }
+
+    #[test]
+    fn large_samples_are_by_the_definition() {
+        let mut random = Random::new(1);
+        for (few, cap) in [(3000, 9000), (20_000, 20_000), (70_000, 70_000)] {
+            let params = SamplingParams {
+                least_level: 3,
+                few,
+                cap,
+            };
+            let mut all: Vec<_> = (0..60_000)
+                .map(|_| Fingerprint(random.draw() >> 32))
+                .collect();
+            all[50_000] = Fingerprint(0);
+            // Some stand twice, near and far.
+            for _ in 0..20_000 {
+                let (from, to) = (random.below(all.len()), random.below(all.len()));
+                all[to] = all[from];
+            }
+            let mut sampler = Sampler::new(&params);
+            for _twice in 0..2 {
+                for &fingerprint in &all {
+                    sampler.push(fingerprint);
+                }
+                assert_eq!(sampler.take(), by_definition(&params, &all), "{cap}");
+            }
+        }
     }
 
     #[test]

@@ -269,6 +269,8 @@ impl Indexer {
         self.run_scans();
         if self.retry.is_none() {
             self.shared.open_first_scan();
+            // Whoever waited for the scan asks now: compacting comes later.
+            self.next_measures = Instant::now() + MEASURES;
         }
     }
 

@@ -36,7 +36,7 @@
 //! 1. *The recurrence* h' = h·B + (T\[in\] - T\[out\]·B^64) takes a multiplication and an addition,
 //!    one waiting for the other: 4 to 5 cycles a byte. `strips` runs several of them side by side
 //!    over strips of the segment, each warmed up on the 63 bytes before it. With the byte
-//!    permutations of AVX-512 VBMI, `vbmi` computes 64 windows at a time from short sums instead.
+//!    permutations of AVX-512 VBMI, `vbmi` computes 64 windows at a time from prefix sums instead.
 //! 2. *Divisibility without dividing*: n is a multiple of d = o·2^s, o odd, exactly when n/o modulo
 //!    2^64, rotated right by s, is at most ⌊(2^64-1)/d⌋; n/o is a multiplication by the inverse of
 //!    o (Granlund and Montgomery 1994, section 9; Hacker's Delight, section 10-17). n is H+1, up to
@@ -47,8 +47,8 @@
 //!    needed. Nor do they match the paper's divisors. With others they may
 //!    ([`Scanner::zero_window`]).
 //!
-//! Noise on one core of a Zen 5 server part (`benches/benches/hash.rs`), MB/s at level 5 and at
-//! level 12: portable 640 and 690, AVX2 1240 and 1390, VBMI 2410 and 2970.
+//! How fast each platform is: `benches/benches/hash.rs`, docs/benchmarks.md. VBMI has one kernel
+//! for all stages, so that hashes which are no hits are not written beyond the nearest cache.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -231,8 +231,8 @@ impl RollingPlatform {
         all
     }
 
-    /// Writes the hashes of all windows of `bytes`, each at its [`Self::place`]: 63 fewer than
-    /// bytes. What comes after them in `hashes` is undefined afterwards.
+    /// Writes the hashes of all windows of `bytes`, in order: 63 fewer than bytes. What comes after
+    /// them in `hashes` is undefined afterwards. (VBMI has a kernel that does both at once.)
     #[inline]
     fn hashes(self, bytes: &[u8], hashes: &mut [u64]) {
         assert!(
@@ -244,17 +244,7 @@ impl RollingPlatform {
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => strips::hashes(bytes, hashes),
             #[cfg(target_arch = "x86_64")]
-            Self::Vbmi => vbmi::hashes(bytes, hashes),
-        }
-    }
-
-    /// Where in its block of hashes that of a window stands.
-    #[inline]
-    const fn place(self, window: usize) -> usize {
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            Self::Vbmi => vbmi::place(window),
-            _ => window,
+            Self::Vbmi => strips::hashes(bytes, hashes),
         }
     }
 
@@ -268,7 +258,7 @@ impl RollingPlatform {
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => avx2::matches(hashes, count, criteria, bits),
             #[cfg(target_arch = "x86_64")]
-            Self::Vbmi => vbmi::matches(hashes, count, criteria, bits),
+            Self::Vbmi => strips::matches(hashes, count, criteria, bits),
         }
         if !count.is_multiple_of(BLOCK) {
             bits[count / BLOCK] &= (1 << (count % BLOCK)) - 1;
@@ -446,6 +436,24 @@ impl Scanner {
 
     /// The hits of all windows in `bytes`, the first of which is at position `start`.
     fn windows(&mut self, bytes: &[u8], start: u64, sink: &mut impl FnMut(Hit)) {
+        let criteria = self.criteria;
+        let mut hit = |window: usize, hash: u64| {
+            let (cut, sample) = (criteria.divisor(hash), criteria.sample(hash));
+            if cut.is_some() || sample.is_some() {
+                let end = start + (window + WINDOW) as u64;
+                sink(Hit { end, cut, sample });
+            }
+        };
+        #[cfg(target_arch = "x86_64")]
+        if matches!(self.platform, RollingPlatform::Vbmi) {
+            if bytes.len() >= WINDOW {
+                vbmi::find(bytes, &criteria, &mut |window, hash| {
+                    hit(window, hash);
+                    std::ops::ControlFlow::Continue(())
+                });
+            }
+            return;
+        }
         let mut first = 0;
         while bytes.len() - first > CARRY {
             let count = (bytes.len() - first - CARRY).min(SEGMENT);
@@ -453,27 +461,12 @@ impl Scanner {
             self.platform
                 .hashes(&bytes[first..first + count + CARRY], hashes);
             self.platform.matches(hashes, count, &self.criteria, bits);
-            let end = start + (first + WINDOW) as u64;
-            let (blocks, _) = hashes.as_chunks::<BLOCK>();
-            for ((at, block), &bits) in (end..)
-                .step_by(BLOCK)
-                .zip(blocks)
-                .zip(&bits[..count.div_ceil(BLOCK)])
-            {
+            for (number, &bits) in bits[..count.div_ceil(BLOCK)].iter().enumerate() {
                 let mut bits = bits;
                 while bits != 0 {
-                    let index = bits.trailing_zeros();
+                    let window = BLOCK * number + bits.trailing_zeros() as usize;
                     bits &= bits - 1;
-                    let hash = block[self.platform.place(index as usize)];
-                    let cut = self.criteria.divisor(hash);
-                    let sample = self.criteria.sample(hash);
-                    if cut.is_some() || sample.is_some() {
-                        sink(Hit {
-                            end: at + u64::from(index),
-                            cut,
-                            sample,
-                        });
-                    }
+                    hit(first + window, hashes[window]);
                 }
             }
             first += count;

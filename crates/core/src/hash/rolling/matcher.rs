@@ -44,7 +44,10 @@ impl Matcher {
         let count = bytes.len().saturating_sub(CARRY);
         #[cfg(target_arch = "x86_64")]
         if matches!(self.platform, RollingPlatform::Vbmi) && count > 0 {
-            return super::vbmi::find(bytes, &self.criteria, found);
+            return super::vbmi::find(bytes, &self.criteria, &mut |window, hash| {
+                let divisor = self.criteria.divisor(hash);
+                divisor.map_or(ControlFlow::Continue(()), |divisor| found(window, divisor))
+            });
         }
         let mut hashes = [0; STEP + BLOCK];
         let mut bits = [0; STEP / BLOCK];

@@ -5,10 +5,11 @@
 //!    enough if all are ASCII. Unpacking the planes makes the 64-bit values.
 //! 2. *The sums*: with P\[i\] the sum of T\[byte j\]·B^-j of all bytes up to i, the hash of the
 //!    window that ends with i is (P\[i\] - P\[i-64\])·B^i. B is odd, so it has an inverse. Powers
-//!    are counted anew after [`GROUP`] blocks, so that a small table has all of them.
+//!    are counted anew with each block: one small table has all of them, and a sum that goes on to
+//!    the next block is multiplied by B^64.
 //! 3. *The lanes* are eight runs of eight bytes. A vector has the first bytes of all of them, the
 //!    next the second ones, and so on: most of a sum is made without moving anything between lanes.
-//!    Hashes stay in this order ([`place`]).
+//!    Hashes are in this order too, and few are looked at ([`place`]).
 //! 4. *The start* needs no case of its own: all of this is linear, so if everything before the
 //!    first byte counts as nothing, every window that lies within the bytes comes out right.
 #![allow(unsafe_code)]
@@ -26,7 +27,7 @@ use core::arch::x86_64::{
 use std::ops::ControlFlow;
 
 use super::table::{ENTERING, MULTIPLIER, power};
-use super::{BLOCK, CARRY, Criteria, Divisor};
+use super::{BLOCK, CARRY, Criteria};
 
 /// Whether this processor has all that the kernels use.
 pub(super) fn is_available() -> bool {
@@ -36,34 +37,24 @@ pub(super) fn is_available() -> bool {
         && is_x86_feature_detected!("avx512vbmi")
 }
 
-/// All window hashes of `bytes`, 63 fewer than bytes, each at its [`place`]. What follows them in
-/// `hashes` is overwritten.
-pub(super) fn hashes(bytes: &[u8], hashes: &mut [u64]) {
-    assert!(is_available(), "the kernel's instructions");
-    // SAFETY: the processor has the features that the function enables.
-    unsafe { hashes_vbmi(bytes, hashes) }
-}
-
-/// A bit for each window whose hash meets the criteria, or has H = 2^32-1.
-pub(super) fn matches(hashes: &[u64], count: usize, criteria: &Criteria, bits: &mut [u64]) {
-    assert!(is_available(), "the kernel's instructions");
-    // SAFETY: the processor has the features that the function enables.
-    unsafe { matches_avx512(hashes, count, criteria, bits) }
-}
-
-/// [`super::Matcher::find`], of one window or more.
+/// Hands the windows of `bytes` (one or more) to `found` that meet the criteria, and perhaps a few
+/// that do not, by number and hash, until that has enough of them; how many were looked at.
 pub(super) fn find(
     bytes: &[u8],
     criteria: &Criteria,
-    found: &mut impl FnMut(usize, Divisor) -> ControlFlow<()>,
+    found: &mut impl FnMut(usize, u64) -> ControlFlow<()>,
 ) -> usize {
     assert!(is_available(), "the kernel's instructions");
     // SAFETY: the processor has the features that the function enables.
     unsafe { find_vbmi(bytes, criteria, found) }
 }
 
+/// Numbers that vectors are loaded from: such as straddle two cache lines take twice as long.
+#[repr(align(64))]
+struct Aligned<T>(T);
+
 /// Byte k of all table entries, for each k.
-static PLANES: [[[u8; BLOCK]; 4]; 8] = {
+static PLANES: Aligned<[[[u8; BLOCK]; 4]; 8]> = Aligned({
     let mut planes = [[[0; BLOCK]; 4]; 8];
     let mut byte = 0;
     while byte < 256 {
@@ -76,11 +67,11 @@ static PLANES: [[[u8; BLOCK]; 4]; 8] = {
         byte += 1;
     }
     planes
-};
+});
 
 /// The byte of a block that goes to each place before the look-up, so that the unpacked values come
 /// out run by run: unpacking takes pairs of neighbours from each of the four quarters.
-static ORDER: [u8; BLOCK] = {
+static ORDER: Aligned<[u8; BLOCK]> = Aligned({
     let mut order = [0; BLOCK];
     let mut at = 0;
     while at < BLOCK {
@@ -89,10 +80,10 @@ static ORDER: [u8; BLOCK] = {
         at += 1;
     }
     order
-};
+});
 
 /// Where the hash of each window of a block stands: rows and columns change places.
-pub(super) const fn place(window: usize) -> usize {
+const fn place(window: usize) -> usize {
     window % 8 * 8 + window / 8
 }
 
@@ -107,24 +98,16 @@ const fn in_order(bits: u64) -> u64 {
     bits ^ swapped ^ swapped << 28
 }
 
-/// Blocks after which powers are counted anew.
-const GROUP: usize = 4;
-
-/// Powers for each byte of the blocks of a group, in the order of the lanes.
-#[repr(align(64))]
-struct Powers([[[u64; 8]; 8]; GROUP]);
-
-impl Powers {
-    const fn of(base: u64) -> Self {
-        let mut powers = [[[0; 8]; 8]; GROUP];
-        let (mut power, mut at) = (1u64, 0);
-        while at < GROUP * BLOCK {
-            powers[at / BLOCK][at % 8][at % BLOCK / 8] = power;
-            power = power.wrapping_mul(base);
-            at += 1;
-        }
-        Self(powers)
+/// Powers for each byte of a block, in the order of the lanes.
+const fn powers(base: u64) -> [[u64; 8]; 8] {
+    let mut powers = [[0; 8]; 8];
+    let (mut power, mut at) = (1u64, 0);
+    while at < BLOCK {
+        powers[at % 8][at / 8] = power;
+        power = power.wrapping_mul(base);
+        at += 1;
     }
+    powers
 }
 
 /// The inverse of B modulo 2^64.
@@ -138,17 +121,15 @@ const INVERSE: u64 = {
     inverse
 };
 
-static DIVIDING: Powers = Powers::of(INVERSE);
-static MULTIPLYING: Powers = Powers::of(MULTIPLIER);
+static DIVIDING: Aligned<[[u64; 8]; 8]> = Aligned(powers(INVERSE));
+static MULTIPLYING: Aligned<[[u64; 8]; 8]> = Aligned(powers(MULTIPLIER));
 
-/// What one block leaves to the next.
+/// What one block leaves to the next, by the powers of that.
 struct BlockState {
     /// P at the bytes of the block.
     sums: [__m512i; 8],
     /// P at its last byte, in all lanes.
     last: __m512i,
-    /// Blocks since powers were counted anew.
-    blocks: usize,
 }
 
 impl BlockState {
@@ -160,7 +141,6 @@ impl BlockState {
         let mut state = Self {
             sums: [zero; 8],
             last: zero,
-            blocks: 0,
         };
         // One byte more than needed stands before them. It is in no window that is kept.
         let mut block = [0; BLOCK];
@@ -171,31 +151,16 @@ impl BlockState {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
-fn hashes_vbmi(bytes: &[u8], hashes: &mut [u64]) {
-    let (before, bytes) = bytes.split_at(CARRY);
-    let (out, _) = hashes.as_chunks_mut();
-    let mut state = BlockState::after(before, &mut out[0]);
-    let (blocks, rest) = bytes.as_chunks();
-    for (block, out) in blocks.iter().zip(&mut *out) {
-        step(&mut state, block, out);
-    }
-    if !rest.is_empty() {
-        let mut block = [0; BLOCK];
-        block[..rest.len()].copy_from_slice(rest);
-        step(&mut state, &block, &mut out[blocks.len()]);
-    }
-}
-
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
 fn find_vbmi(
     bytes: &[u8],
     criteria: &Criteria,
-    found: &mut impl FnMut(usize, Divisor) -> ControlFlow<()>,
+    found: &mut impl FnMut(usize, u64) -> ControlFlow<()>,
 ) -> usize {
     let (before, bytes) = bytes.split_at(CARRY);
-    let test = CutTest::new(criteria);
-    let mut hashes = [0; BLOCK];
-    let mut state = BlockState::after(before, &mut hashes);
+    let test = HitTest::new(criteria);
+    let mut hashes = Aligned([0; BLOCK]);
+    let Aligned(hashes) = &mut hashes;
+    let mut state = BlockState::after(before, hashes);
     let mut padded = [0; BLOCK];
     for first in (0..bytes.len()).step_by(BLOCK) {
         let rest = &bytes[first..];
@@ -203,8 +168,8 @@ fn find_vbmi(
             padded[..rest.len()].copy_from_slice(rest);
             &padded
         });
-        step(&mut state, block, &mut hashes);
-        let mut bits = test.cuts(&hashes);
+        step(&mut state, block, hashes);
+        let mut bits = test.hits(hashes);
         if bits == 0 {
             continue;
         }
@@ -212,9 +177,7 @@ fn find_vbmi(
         while bits != 0 {
             let index = bits.trailing_zeros() as usize;
             bits &= bits - 1;
-            if let Some(divisor) = criteria.divisor(hashes[place(index)])
-                && found(first + index, divisor).is_break()
-            {
+            if found(first + index, hashes[place(index)]).is_break() {
                 return first + index + 1;
             }
         }
@@ -226,22 +189,11 @@ fn find_vbmi(
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
 fn step(state: &mut BlockState, block: &[u8; BLOCK], out: &mut [u64; BLOCK]) {
-    if state.blocks == GROUP {
-        let of_group = _mm512_set1_epi64(const { power((GROUP * BLOCK) as u32).cast_signed() });
-        for sums in &mut state.sums {
-            *sums = _mm512_mullo_epi64(*sums, of_group);
-        }
-        state.last = _mm512_mullo_epi64(state.last, of_group);
-        state.blocks = 0;
-    }
-    let dividing = &DIVIDING.0[state.blocks];
-    let multiplying = &MULTIPLYING.0[state.blocks];
-    state.blocks += 1;
-
+    let to_next = _mm512_set1_epi64(const { power(BLOCK as u32).cast_signed() });
     // The sums within each run.
     let mut sums = look_up(block);
     let mut sum = _mm512_setzero_si512();
-    for (value, powers) in sums.iter_mut().zip(dividing) {
+    for (value, powers) in sums.iter_mut().zip(&DIVIDING.0) {
         sum = _mm512_add_epi64(sum, _mm512_mullo_epi64(*value, load(powers)));
         *value = sum;
     }
@@ -252,14 +204,14 @@ fn step(state: &mut BlockState, block: &[u8; BLOCK], out: &mut [u64; BLOCK]) {
     let all = _mm512_add_epi64(four, _mm512_alignr_epi64::<4>(four, zero));
     let before = _mm512_add_epi64(state.last, _mm512_alignr_epi64::<7>(all, zero));
     let of_block = _mm512_permutexvar_epi64(_mm512_set1_epi64(7), all);
-    state.last = _mm512_add_epi64(state.last, of_block);
+    state.last = _mm512_mullo_epi64(_mm512_add_epi64(state.last, of_block), to_next);
 
     let (out, _) = out.as_chunks_mut::<8>();
     for k in 0..8 {
         let sum = _mm512_add_epi64(sums[k], before);
         let of_window = _mm512_sub_epi64(sum, state.sums[k]);
-        state.sums[k] = sum;
-        let hash = _mm512_mullo_epi64(of_window, load(&multiplying[k]));
+        state.sums[k] = _mm512_mullo_epi64(sum, to_next);
+        let hash = _mm512_mullo_epi64(of_window, load(&MULTIPLYING.0[k]));
         // SAFETY: the array has the size of a vector; the store needs no alignment.
         unsafe { _mm512_storeu_si512(out[k].as_mut_ptr().cast(), hash) };
     }
@@ -269,14 +221,14 @@ fn step(state: &mut BlockState, block: &[u8; BLOCK], out: &mut [u64; BLOCK]) {
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 fn look_up(block: &[u8; BLOCK]) -> [__m512i; 8] {
-    let bytes = _mm512_permutexvar_epi8(load(&ORDER), load(block));
+    let bytes = _mm512_permutexvar_epi8(load(&ORDER.0), load(block));
     // The permutation looks at the low seven bits; the eighth chooses between its results.
     let upper = _mm512_movepi8_mask(bytes);
     let ascii = |[a, b, ..]: &[[u8; BLOCK]; 4]| _mm512_permutex2var_epi8(load(a), bytes, load(b));
     let planes = if upper == 0 {
-        PLANES.each_ref().map(ascii)
+        PLANES.0.each_ref().map(ascii)
     } else {
-        PLANES.each_ref().map(|plane| {
+        PLANES.0.each_ref().map(|plane| {
             let [.., c, d] = plane;
             let high = _mm512_permutex2var_epi8(load(c), bytes, load(d));
             _mm512_mask_blend_epi8(upper, ascii(plane), high)
@@ -318,10 +270,11 @@ fn load<const N: usize, T>(array: &[T; N]) -> __m512i {
 }
 
 /// The high halves of sixteen 64-bit values.
-static HIGH_HALVES: [u32; 16] = [1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31];
+static HIGH_HALVES: Aligned<[u32; 16]> =
+    Aligned([1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31]);
 
 /// [`Criteria`] in all lanes.
-struct CutTest {
+struct HitTest {
     inverse: __m512i,
     shift: __m512i,
     quotient_limit: __m512i,
@@ -329,7 +282,7 @@ struct CutTest {
     high_halves: __m512i,
 }
 
-impl CutTest {
+impl HitTest {
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn new(criteria: &Criteria) -> Self {
@@ -339,52 +292,29 @@ impl CutTest {
             shift: broadcast(criteria.shift),
             quotient_limit: broadcast(criteria.quotient_limit_32()),
             sample_limit: broadcast(criteria.sample_limit_32()),
-            high_halves: load(&HIGH_HALVES),
+            high_halves: load(&HIGH_HALVES.0),
         }
     }
 
-    /// Which of sixteen hashes match D' or have H = 2^32-1, and which have an H of a sample.
+    /// A bit for each of sixteen hashes that matches D', has H = 2^32-1, or may be a sample.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn sixteen(&self, hashes: &[u64; 16]) -> [u64; 2] {
+    fn sixteen(&self, hashes: &[u64; 16]) -> u64 {
         let (halves, _) = hashes.as_chunks::<8>();
         let high = _mm512_permutex2var_epi32(load(&halves[0]), self.high_halves, load(&halves[1]));
         // (H+1)·x as H·x + x.
         let product = _mm512_mullo_epi32(high, self.inverse);
         let quotient = _mm512_rorv_epi32(_mm512_add_epi32(product, self.inverse), self.shift);
-        [
-            u64::from(_mm512_cmple_epu32_mask(quotient, self.quotient_limit)),
-            u64::from(_mm512_cmple_epu32_mask(high, self.sample_limit)),
-        ]
+        let cut = _mm512_cmple_epu32_mask(quotient, self.quotient_limit);
+        let sample = _mm512_cmple_epu32_mask(high, self.sample_limit);
+        u64::from(cut | sample)
     }
 
-    /// A bit for each hash of a block that matches D', or has H = 2^32-1.
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    fn cuts(&self, block: &[u64; BLOCK]) -> u64 {
-        let (sixteens, _) = block.as_chunks::<16>();
-        (0..4).fold(0, |bits, k| {
-            bits | self.sixteen(&sixteens[k])[0] << (16 * k)
-        })
-    }
-
-    /// A bit for each hash of a block that matches D', has H = 2^32-1, or may be a sample.
+    /// The same for all hashes of a block.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn hits(&self, block: &[u64; BLOCK]) -> u64 {
         let (sixteens, _) = block.as_chunks::<16>();
-        (0..4).fold(0, |bits, k| {
-            let [cut, sample] = self.sixteen(&sixteens[k]);
-            bits | (cut | sample) << (16 * k)
-        })
-    }
-}
-
-#[target_feature(enable = "avx512f")]
-fn matches_avx512(hashes: &[u64], count: usize, criteria: &Criteria, bits: &mut [u64]) {
-    let test = CutTest::new(criteria);
-    let (blocks, _) = hashes.as_chunks::<BLOCK>();
-    for (block, bits) in blocks.iter().zip(&mut bits[..count.div_ceil(BLOCK)]) {
-        *bits = in_order(test.hits(block));
+        (0..4).fold(0, |bits, k| bits | self.sixteen(&sixteens[k]) << (16 * k))
     }
 }

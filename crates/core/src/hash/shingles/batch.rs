@@ -9,8 +9,8 @@ use crate::hash::shingles::{
 /// Words that are joined at once.
 const ROOM: usize = 256;
 
-/// A vector of words may be written where one is wanted.
-const BEYOND: usize = 8;
+/// Vectors for all words of a block may be written where one word is wanted.
+const BEYOND: usize = MOST_WORDS;
 
 /// Words of a text that wait, in order, and the shingles of those that were joined last.
 ///

@@ -73,8 +73,12 @@ impl Vbmi {
     }
 }
 
+/// Numbers that vectors are loaded from: such as straddle two cache lines take twice as long.
+#[repr(align(64))]
+struct Aligned<T>(T);
+
 /// The numbers of the bytes of a block.
-static NUMBERS: [u8; BLOCK] = {
+static NUMBERS: Aligned<[u8; BLOCK]> = Aligned({
     let mut numbers = [0; BLOCK];
     let mut at = 0;
     while at < BLOCK {
@@ -82,10 +86,10 @@ static NUMBERS: [u8; BLOCK] = {
         at += 1;
     }
     numbers
-};
+});
 
 /// Eight times each of eight numbers: those of the first words, of those behind them, and so on.
-static LANE: [[u8; BLOCK]; BLOCK / 2 / LANES] = {
+static LANE: Aligned<[[u8; BLOCK]; BLOCK / 2 / LANES]> = Aligned({
     let mut lanes = [[0; BLOCK]; BLOCK / 2 / LANES];
     let mut at = 0;
     while at < BLOCK * lanes.len() {
@@ -93,7 +97,7 @@ static LANE: [[u8; BLOCK]; BLOCK / 2 / LANES] = {
         at += 1;
     }
     lanes
-};
+});
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi,avx512vbmi2,bmi1,lzcnt,popcnt")]
 fn push_blocks_vbmi(batch: &mut WordBatch, bytes: &[u8]) -> (usize, u64) {
@@ -149,7 +153,7 @@ fn push_blocks_vbmi(batch: &mut WordBatch, bytes: &[u8]) -> (usize, u64) {
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,popcnt")]
 fn push_runs(batch: &mut WordBatch, letters: __m512i, words: u64) {
-    let (numbers, eight) = (load(&NUMBERS), _mm512_set1_epi8(8));
+    let (numbers, eight) = (load(&NUMBERS.0), _mm512_set1_epi8(8));
     let low = _mm512_and_si512(numbers, _mm512_set1_epi8(7));
     let high = _mm512_add_epi8(low, eight);
     let begins = words & !(words << 1);
@@ -157,7 +161,11 @@ fn push_runs(batch: &mut WordBatch, letters: __m512i, words: u64) {
     let begin = _mm512_maskz_compress_epi8(begins, numbers);
     let end = _mm512_maskz_compress_epi8(words << 1 & !words, numbers);
     let length = _mm512_sub_epi8(end, begin);
-    for (lane, first) in LANE.iter().zip((0..count).step_by(LANES)) {
+    // Nearly all blocks have up to sixteen: two vectors, whether or not they have more than eight,
+    // which nobody can tell before.
+    let vectors = if count <= 2 * LANES { 2 } else { LANE.0.len() };
+    for (number, lane) in LANE.0[..vectors].iter().enumerate() {
+        let first = LANES * number;
         let lane = load(lane);
         let from = _mm512_permutexvar_epi8(lane, begin);
         let length = _mm512_permutexvar_epi8(lane, length);
