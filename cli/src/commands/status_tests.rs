@@ -3,7 +3,7 @@
 use super::*;
 use crate::ui::tests::ui;
 use resemble_proto::message::{
-    Degraded, IndexStatus, MountStatus, MountView, RootRules, RootStatus, WatchStatus,
+    Degraded, IndexStatus, MountStatus, MountView, RootRules, RootStatus, WaitStatus, WatchStatus,
 };
 
 fn status() -> StatusAnswer {
@@ -82,6 +82,11 @@ fn what_a_root_leaves_out_and_what_is_assumed() {
         ..RootRules::default()
     };
     status.assumed = 1;
+    status.waits = vec![WaitStatus {
+        path: "/srv/docs/disk.img".into(),
+        seconds: 21,
+        reading_seconds: 43,
+    }];
     print(&mut ui, &status).unwrap();
     let text = out.text();
     assert!(
@@ -89,6 +94,8 @@ fn what_a_root_leaves_out_and_what_is_assumed() {
         "{text}"
     );
     assert!(text.contains("1 file has grown: "), "{text}");
+    let wait = "/srv/docs/disk.img  waits to be read for 21 s more: its last reading took 43 s\n";
+    assert!(text.contains(wait), "{text}");
 }
 
 #[test]

@@ -33,6 +33,8 @@ use crate::store::{ReadTransaction, ReadableTable, WriteTransaction};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Heirs {
     by_ancestor: HashMap<u32, Heir>,
+    /// The same the other way round: what each heir has inherited from.
+    by_heir: HashMap<u32, Vec<u32>>,
     /// Where the chunk lists of contents are that have grown.
     lists: HashMap<u32, u32>,
 }
@@ -80,7 +82,7 @@ impl Heirs {
         for row in txn.open_table(schema::HEIRS)?.iter()? {
             let (ancestor, heir) = row?;
             let heir = Heir::decode(heir.value()).ok_or(Malformed("heirs"))?;
-            heirs.by_ancestor.insert(ancestor.value(), heir);
+            heirs.insert(ancestor.value(), heir);
         }
         for row in txn.open_table(schema::CHUNK_LIST_OF)?.iter()? {
             let (content, list) = row?;
@@ -106,9 +108,26 @@ impl Heirs {
 
     /// The dead contents whose chunk postings a content has, with what it has not of them.
     pub(crate) fn ancestors(&self, content: ContentId) -> impl Iterator<Item = (u32, &Heir)> {
-        let of = self.by_ancestor.iter();
-        of.filter(move |(_, heir)| heir.content == content.0)
-            .map(|(&ancestor, heir)| (ancestor, heir))
+        let ancestors = self.by_heir.get(&content.0).into_iter().flatten();
+        ancestors.filter_map(|ancestor| Some((*ancestor, self.by_ancestor.get(ancestor)?)))
+    }
+
+    fn insert(&mut self, ancestor: u32, heir: Heir) {
+        self.remove(ancestor);
+        self.by_heir.entry(heir.content).or_default().push(ancestor);
+        self.by_ancestor.insert(ancestor, heir);
+    }
+
+    fn remove(&mut self, ancestor: u32) {
+        let Some(heir) = self.by_ancestor.remove(&ancestor) else {
+            return;
+        };
+        if let Some(ancestors) = self.by_heir.get_mut(&heir.content) {
+            ancestors.retain(|other| *other != ancestor);
+            if ancestors.is_empty() {
+                self.by_heir.remove(&heir.content);
+            }
+        }
     }
 
     /// All dead contents with an heir, and it.
@@ -171,15 +190,14 @@ impl HeirsWriting<'_> {
     pub(crate) fn put(&mut self, ancestor: u32, heir: Heir) -> Result<(), Fault> {
         let mut table = self.txn.open_table(schema::HEIRS)?;
         table.insert(ancestor, &heir.encode()[..])?;
-        let heirs = Arc::make_mut(self.heirs);
-        heirs.by_ancestor.insert(ancestor, heir);
+        Arc::make_mut(self.heirs).insert(ancestor, heir);
         Ok(())
     }
 
     /// A dead content has no postings any more, or nobody has them.
     pub(crate) fn remove(&mut self, ancestor: u32) -> Result<(), Fault> {
         if self.heirs.by_ancestor.contains_key(&ancestor) {
-            Arc::make_mut(self.heirs).by_ancestor.remove(&ancestor);
+            Arc::make_mut(self.heirs).remove(ancestor);
             self.txn.open_table(schema::HEIRS)?.remove(ancestor)?;
         }
         Ok(())

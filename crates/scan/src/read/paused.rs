@@ -7,7 +7,7 @@
 //! shorter, is begun anew.
 
 use std::os::fd::OwnedFd;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::Mutex;
 use resemble_core::Digester;
@@ -20,6 +20,9 @@ use crate::walk::Stat;
 /// So many readings are put aside; of more, the oldest is forgotten.
 const MOST: usize = 8;
 
+/// A reading that nobody goes on with for so long is forgotten: its file may be gone.
+const FORGOTTEN: Duration = Duration::from_secs(600);
+
 /// How far a reading was.
 #[derive(Debug)]
 pub(super) struct Paused {
@@ -31,6 +34,7 @@ pub(super) struct Paused {
     /// What was made of them.
     pub(super) state: Halfway,
     edges: Option<[u8; 32]>,
+    since: Instant,
 }
 
 /// What was made of the first bytes of a file.
@@ -69,8 +73,10 @@ impl PausedReadings {
             at,
             bytes,
             state,
+            since: Instant::now(),
         };
         let mut all = self.0.lock();
+        all.retain(|(_, other)| other.since.elapsed() < FORGOTTEN);
         if all.len() >= MOST {
             all.remove(0);
         }
