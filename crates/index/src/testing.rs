@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use redb::{DatabaseError, TableHandle};
 use resemble_core::{ContentId, DirId, FileId};
 
-use crate::batch::postings::{Counter, posted};
+use crate::batch::postings::Counter;
 use crate::codec::rows::{StoredContent, StoredFile, decode_entry, decode_part};
 use crate::error::{ApplyError, ReadError};
 use crate::fault::{Fault, guarded};
@@ -20,6 +20,7 @@ use crate::index::Index;
 use crate::rows::{Entry, Look};
 use crate::schema::PostingKind;
 use crate::segments::plan;
+use crate::segments::posted;
 use crate::segments::read::Scan;
 use crate::segments::write::{Merge, Source};
 use crate::snapshot::paths::ROOT;

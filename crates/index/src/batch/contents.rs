@@ -5,7 +5,6 @@ use std::ops::Bound;
 
 use resemble_core::{ContentDigest, ContentId, Digest, FileId, GrownDigest};
 
-use super::inherit::{Inherited, STEP};
 use super::{Refusal, Writing};
 use crate::codec::lists::{encode_chunks, encode_signature};
 use crate::codec::rows::StoredContent;
@@ -40,6 +39,22 @@ pub(super) struct Fresh {
     /// What a file that has it had before.
     pub(super) was: Option<ContentId>,
     gained: Gained,
+}
+
+/// Parts of a chunk list are numbered in steps of this, so that others find room between them.
+pub(super) const STEP: u32 = 16;
+
+/// A new content that has what a killed one had.
+pub(super) struct Inherited {
+    pub(super) ancestor: ContentId,
+    pub(super) heir: ContentId,
+    /// Runs of chunks, and chunks, that the heir has in all.
+    pub(super) runs: u64,
+    pub(super) chunks: u64,
+    /// Keys of chunks that the ancestor had and its heir has not, ascending.
+    pub(super) gone: Vec<u64>,
+    /// It begins as the ancestor did, and is longer.
+    pub(super) grew: bool,
 }
 
 /// What a batch did to a content: gains less losses.

@@ -12,28 +12,15 @@ use memchr::memmem::Finder;
 use resemble_core::{ChunkList, ChunkRun, ContentId, GrownDigest};
 
 use super::Writing;
-use super::contents::{Contents, Fresh};
-use super::postings::posted;
+use super::contents::{Contents, Fresh, Inherited, STEP};
 use crate::codec::lists::{decode_chunks, encode_chunks, is_last};
 use crate::fault::Fault;
 use crate::heirs::Heir;
 use crate::schema::{self, PostingKind, PostingTable};
+use crate::segments::posted;
 use crate::segments::read::has;
 use crate::snapshot::OpenSegment;
 use crate::store::{ReadableTable, Table};
-
-/// A new content that has what a killed one had.
-pub(super) struct Inherited {
-    pub(super) ancestor: ContentId,
-    pub(super) heir: ContentId,
-    /// Runs of chunks, and chunks, that the heir has in all.
-    pub(super) runs: u64,
-    pub(super) chunks: u64,
-    /// Keys of chunks that the ancestor had and its heir has not, ascending.
-    pub(super) gone: Vec<u64>,
-    /// It begins as the ancestor did, and is longer.
-    grew: bool,
-}
 
 /// How a chunk list becomes another one: these of its runs are replaced by those.
 struct Edit<'a> {
@@ -46,9 +33,6 @@ type OtherRuns = (Range<u64>, Range<usize>);
 
 /// Contents of fewer runs of chunks are written whole.
 const MANY: usize = 1 << 10;
-
-/// Parts of a chunk list are numbered in steps of this, so that others find room between them.
-pub(super) const STEP: u32 = 16;
 
 /// Runs of a full part. A list whose parts have fewer than half of that is written whole.
 const FULL: u64 = 226;

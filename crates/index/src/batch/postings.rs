@@ -14,15 +14,15 @@ use std::sync::Arc;
 
 use resemble_core::{ContentId, Digest, Signature};
 
-use super::contents::Settled;
-use super::inherit::{Inherited, InheritedPostings, bequeath_postings, segment_of};
+use super::contents::{Inherited, Settled};
+use super::inherit::{InheritedPostings, bequeath_postings, segment_of};
 use super::{Refusal, Writing};
 use crate::fault::Fault;
 use crate::schema::{self, PostingKind};
 use crate::segments::block::{Posting, pack, unpack};
 use crate::segments::read::{Lists, Scan, has};
 use crate::segments::write::{Merge, Source, delete, write};
-use crate::segments::{Segment, plan};
+use crate::segments::{Segment, plan, posted};
 use crate::snapshot::{Inner, Snapshot};
 use crate::state::{Boilerplate, changed_keys};
 use crate::store::ReadableTableMetadata;
@@ -84,15 +84,6 @@ fn sorted(mut postings: Vec<u128>) -> Vec<Posting> {
     postings.sort_unstable();
     postings.dedup();
     postings.into_iter().map(unpack).collect()
-}
-
-/// The posting keys of a chunk list, with repeats: constant and very short chunks have none.
-pub(crate) fn posted(chunks: &resemble_core::ChunkList) -> impl Iterator<Item = u64> + '_ {
-    chunks
-        .0
-        .iter()
-        .filter(|run| run.is_evidence())
-        .map(|run| run.hash.posting_key())
 }
 
 /// Brings postings, the dead and boilerplate up to what the batch did to the contents.

@@ -10,8 +10,9 @@
 //!    ids are given out in ascending order and only neighbours merge. So the lists of several
 //!    segments concatenate in order, and the segment that has a given content is known.
 //! 2. **Nothing is deleted in place.** A dead content's postings stay until a merge leaves them
-//!    out; until then readers leave out its id, which is in the set of the dead. Ids are never
-//!    given out again, so a stale posting cannot name a new content.
+//!    out; until then readers leave out its id, which is in the set of the dead, or read it as its
+//!    heir's ([`crate::heirs`]). Ids are never given out again, so a stale posting cannot name a new
+//!    content.
 //! 3. **Tiny batches stay cheap**: one page or two a kind, and by the plan's rule a posting is
 //!    rewritten about as often as there are tiers.
 
@@ -36,4 +37,13 @@ impl Segment {
         self.chunk_postings
             .saturating_add(self.fingerprint_postings)
     }
+}
+
+/// The posting keys of a chunk list, with repeats: constant and very short chunks have none.
+pub(crate) fn posted(chunks: &resemble_core::ChunkList) -> impl Iterator<Item = u64> + '_ {
+    chunks
+        .0
+        .iter()
+        .filter(|run| run.is_evidence())
+        .map(|run| run.hash.posting_key())
 }
