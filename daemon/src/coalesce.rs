@@ -5,8 +5,8 @@
 //!
 //! 1. A changed file is read [`Timing::settle`] after its last write or close, at the latest
 //!    [`Timing::cap`] after the first: a log that grows without pause is still read. One that takes
-//!    long to read waits longer, in proportion ([`Timing::due_at`]): a disk image of 100 GB that is
-//!    in use is not read all the time.
+//!    long to read waits longer, in proportion: a disk image of 100 GB that is in use is not read
+//!    all the time.
 //! 2. What needs no reading does not wait. A directory that appeared is listed at once: its watch
 //!    comes with the listing, and what changes before that is found by the listing alone. A name
 //!    that is gone is removed at once; links, pipes and devices do not wait, either.

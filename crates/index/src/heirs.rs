@@ -1,9 +1,10 @@
 //! Contents that have grown or changed a little: what the index keeps of them under the id of what
 //! they were.
 //!
-//! A line is appended to a log of a gigabyte, or a block of an image is written: the new content has
-//! a million chunks, and all but two of them are those of the content before, which goes with the
-//! same batch. Then nothing of these is written. The new content is the **heir** of the old one:
+//! A line is appended to a log of a gigabyte, or a block of an image is written: the new content
+//! has a million chunks, and all but two of them are those of the content before, which goes with
+//! the same batch. Then nothing of these is written. The new content is the **heir** of the old
+//! one:
 //!
 //! 1. **Its chunk list** stays where it is, under the id that it was first stored with, and only
 //!    the parts with other runs are written anew ([`Heirs::list_of`]).

@@ -148,8 +148,8 @@ impl Ingest {
         self.options.turn = turn;
     }
 
-    /// How long it takes to read a file of this device, inode and size, going by the last time: zero
-    /// if that is nothing to speak of, or only what is behind its end will be read.
+    /// How long it takes to read a file of this device, inode and size, going by the last time:
+    /// zero if that is nothing to speak of, or only what is behind its end will be read.
     pub fn cost_of(&mut self, file: (u64, u64), size: impl FnOnce() -> u64) -> Duration {
         let cost = self.costs.of(file);
         if cost.is_zero() || self.pool.ends.is_behind(file, size()) {

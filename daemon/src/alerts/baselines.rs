@@ -58,7 +58,7 @@ impl Baselines {
         }
     }
 
-    /// Whether the change of a file may be news at all; see [`ends`].
+    /// Whether the change of a file may be news at all; see `ends`.
     pub fn may_be_news(&self, after: &Snapshot, path: &Path) -> bool {
         ends::may_be_news(&self.before, after, path).unwrap_or_else(|error| {
             tracing::debug!(path = ?path, %error, "its end is not known");

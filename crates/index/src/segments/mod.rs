@@ -11,8 +11,8 @@
 //!    segments concatenate in order, and the segment that has a given content is known.
 //! 2. **Nothing is deleted in place.** A dead content's postings stay until a merge leaves them
 //!    out; until then readers leave out its id, which is in the set of the dead, or read it as its
-//!    heir's ([`crate::heirs`]). Ids are never given out again, so a stale posting cannot name a new
-//!    content.
+//!    heir's ([`crate::heirs`]). Ids are never given out again, so a stale posting cannot name a
+//!    new content.
 //! 3. **Tiny batches stay cheap**: one page or two a kind, and by the plan's rule a posting is
 //!    rewritten about as often as there are tiers.
 

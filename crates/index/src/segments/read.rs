@@ -107,7 +107,8 @@ pub(crate) fn has(table: &PostingTable, posting: Posting) -> Result<bool, Fault>
     Ok(found.binary_search(&posting.1).is_ok())
 }
 
-/// Looks up ascending keys in several segments, oldest first, and leaves out the dead without heirs.
+/// Looks up ascending keys in several segments, oldest first, and leaves out the dead without
+/// heirs.
 pub(crate) struct Lists<'a> {
     lookups: Vec<Lookup<'a>>,
     raw: Vec<u32>,

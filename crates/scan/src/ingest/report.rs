@@ -119,7 +119,8 @@ pub struct Report {
     pub replaced: Vec<PathBuf>,
     /// Files that were written to all the time while they were read: look again soon.
     pub moving: Vec<PathBuf>,
-    /// Large files that were not read to their ends yet: the next reconcile that names them goes on.
+    /// Large files that were not read to their ends yet: the next reconcile that names them goes
+    /// on.
     pub unfinished: Vec<PathBuf>,
     /// Directories with files that were read too soon after their last change, and when to look
     /// at those directories again ([`super::Scope::Entry`] is enough).
