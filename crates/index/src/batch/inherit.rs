@@ -40,7 +40,7 @@ const FULL: u64 = 226;
 /// Up to so many chunks are looked for in the bytes of a list, more in its runs.
 const FEW_GONE: usize = 4;
 
-type Lists<'t> = Table<'t, (u32, u32), &'static [u8]>;
+type ChunkLists<'t> = Table<'t, (u32, u32), &'static [u8]>;
 
 impl Contents<'_> {
     /// Makes new contents heirs where they are, and gives all others all of their chunks.
@@ -181,7 +181,7 @@ struct Stretch {
 
 impl Stretch {
     /// The parts with these runs, of a list of `all` runs.
-    fn of(lists: &Lists<'_>, list: u32, all: u64, range: Range<u64>) -> Result<Self, Fault> {
+    fn of(lists: &ChunkLists<'_>, list: u32, all: u64, range: Range<u64>) -> Result<Self, Fault> {
         let mut found: Vec<ChunkList> = Vec::new();
         let (mut first, mut parts) = (all, (0, None));
         for row in lists.range((list, 0)..=(list, u32::MAX))?.rev() {
@@ -219,7 +219,7 @@ impl Stretch {
     }
 
     /// Writes the parts with other runs between those that stay.
-    fn write(self, lists: &mut Lists<'_>, list: u32, by: &ChunkList) -> Result<(), Fault> {
+    fn write(self, lists: &mut ChunkLists<'_>, list: u32, by: &ChunkList) -> Result<(), Fault> {
         let (number, mut next) = self.parts;
         let mut runs = self.head;
         runs.0.extend_from_slice(&by.0);
@@ -269,7 +269,7 @@ fn finders(keys: &HashSet<u64>) -> Vec<Finder<'static>> {
 
 /// The keys of `replaced` that neither the runs that stay have nor those that come.
 fn gone(
-    lists: &Lists<'_>,
+    lists: &ChunkLists<'_>,
     list: u32,
     stretch: &Stretch,
     replaced: &ChunkList,

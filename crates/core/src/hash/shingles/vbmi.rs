@@ -75,10 +75,10 @@ impl Vbmi {
 
 /// Numbers that vectors are loaded from: such as straddle two cache lines take twice as long.
 #[repr(align(64))]
-struct Aligned<T>(T);
+struct AlignedTable<T>(T);
 
 /// The numbers of the bytes of a block.
-static NUMBERS: Aligned<[u8; BLOCK]> = Aligned({
+static NUMBERS: AlignedTable<[u8; BLOCK]> = AlignedTable({
     let mut numbers = [0; BLOCK];
     let mut at = 0;
     while at < BLOCK {
@@ -89,7 +89,7 @@ static NUMBERS: Aligned<[u8; BLOCK]> = Aligned({
 });
 
 /// Eight times each of eight numbers: those of the first words, of those behind them, and so on.
-static LANE: Aligned<[[u8; BLOCK]; BLOCK / 2 / LANES]> = Aligned({
+static LANE: AlignedTable<[[u8; BLOCK]; BLOCK / 2 / LANES]> = AlignedTable({
     let mut lanes = [[0; BLOCK]; BLOCK / 2 / LANES];
     let mut at = 0;
     while at < BLOCK * lanes.len() {
