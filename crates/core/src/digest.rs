@@ -134,12 +134,9 @@ pub struct GrownDigest {
 
 impl GrownDigest {
     /// The digest with all chunks; `None` if `base`, the chunks of the other content, are not.
-    pub fn whole(self, mut base: ChunkList) -> Option<Box<Digest>> {
+    pub fn whole(self, base: ChunkList) -> Option<Box<Digest>> {
         let mut digest = self.digest;
-        base.0.truncate(usize::try_from(self.runs).ok()?);
-        base.0.append(&mut digest.chunks.0);
-        digest.chunks = base;
-        (digest.chunks.total_len() == digest.size).then_some(digest)
+        digest.complete(base, self.runs).then_some(digest)
     }
 }
 
@@ -159,6 +156,15 @@ impl Digest {
     /// [`Digester::digest`] saves setting up.
     pub fn of(bytes: &[u8], params: &Params) -> Self {
         Digester::new(params).digest(bytes)
+    }
+
+    /// Puts the first so many runs of `base` before its chunks, which are those behind them;
+    /// `false` if that does not make up its size.
+    pub fn complete(&mut self, mut base: ChunkList, runs: u64) -> bool {
+        base.0.truncate(usize::try_from(runs).unwrap_or(usize::MAX));
+        base.0.append(&mut self.chunks.0);
+        self.chunks = base;
+        self.chunks.total_len() == self.size
     }
 
     /// The signature that is kept of it.

@@ -36,6 +36,6 @@ pub mod templates;
 pub mod why;
 
 pub use ask::{AskError, soft_error};
-pub use prove::read::{LARGEST_READ, anchor_of, bytes_of, unreadable};
+pub use prove::read::{LARGEST_READ, anchor_of, bytes_of, bytes_within, unreadable};
 /// What every question is asked of.
 pub use resemble_index::Snapshot;

@@ -14,10 +14,8 @@ use std::path::Path;
 
 use resemble_core::{ByteLen, Digest};
 use resemble_index::Snapshot;
-use resemble_query::AskError;
 use resemble_query::find::{self, Subject};
-use resemble_scan::read::{open_regular, read_fully_at};
-use resemble_scan::walk::Anchor;
+use resemble_query::{AskError, bytes_within};
 
 use super::partners::{self, LEAST_SIZE, content_at};
 
@@ -31,16 +29,16 @@ pub(super) fn may_be_news(
     after: &Snapshot,
     path: &Path,
 ) -> Result<bool, AskError> {
-    let Some(file) = after.file_at(path)? else {
+    // Nearly every change ends here.
+    let was = content_at(before, path)?;
+    let Some((was, grown)) = was.and_then(|was| Some((was, after.grown_from(was)?))) else {
         return Ok(true);
     };
-    let (Some(was), Some(now)) = (content_at(before, path)?, file.state.content()) else {
+    let file = after.file_at(path)?;
+    let Some(file) = file.filter(|file| file.state.content() == Some(grown)) else {
         return Ok(true);
     };
-    if after.grown_from(was) != Some(now) {
-        return Ok(true);
-    }
-    let (Some(was), Some(now)) = (before.content(was)?, after.content(now)?) else {
+    let (Some(was), Some(now)) = (before.content(was)?, after.content(grown)?) else {
         return Ok(true);
     };
     let end = ByteLen(now.size.0.saturating_sub(was.size.0));
@@ -50,20 +48,12 @@ pub(super) fn may_be_news(
     if end > MOST {
         return Ok(true);
     }
-    let Some(bytes) = bytes_at(path, was.size, end) else {
+    let bytes = bytes_within(path, was.size.0..now.size.0)?;
+    if bytes.len() as u64 != end.0 {
         return Ok(true);
-    };
+    }
     let digest = Digest::of(&bytes, after.params());
     let subject = Subject::of_digest(digest).with_bytes(Some(bytes));
     let (found, _) = find::listing(after, &subject.is_file(file.id), true)?;
     Ok(found.iter().any(partners::is_alike))
-}
-
-/// The bytes of a file from a position on; `None` if they cannot be read (any more).
-fn bytes_at(path: &Path, from: ByteLen, len: ByteLen) -> Option<Vec<u8>> {
-    let anchor = Anchor::open(path.parent()?).ok()?;
-    let (file, _) = open_regular(&anchor, path).ok()?;
-    let mut bytes = vec![0; usize::try_from(len.0).ok()?];
-    let read = read_fully_at(&file, &mut bytes, from.0).ok()?;
-    (read == bytes.len()).then_some(bytes)
 }

@@ -179,6 +179,10 @@ impl<'a> Raiser<'a> {
 
     /// Reads the baselines of the next files, of `most` at most.
     fn take_baselines(&mut self, most: usize) {
+        if self.unread.is_empty() {
+            return;
+        }
+        let after = self.shared.snapshot().ok();
         for _ in 0..most {
             let Some(unread) = self.unread.front_mut() else {
                 return;
@@ -196,9 +200,8 @@ impl<'a> Raiser<'a> {
             if self.batching.read_again(&path, now) {
                 continue;
             }
-            match self.shared.snapshot() {
-                Ok(after) if !unread.before.may_be_news(&after, &path) => continue,
-                Ok(_) | Err(_) => {}
+            if (after.as_ref()).is_some_and(|after| !unread.before.may_be_news(after, &path)) {
+                continue;
             }
             match unread.before.of(&path) {
                 Ok(before) => self.batching.read(&path, before, now),

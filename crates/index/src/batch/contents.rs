@@ -119,7 +119,10 @@ impl<'a> Contents<'a> {
         digest: Box<Digest>,
         writing: &mut Writing<'_>,
     ) -> Result<ContentId, Refusal> {
-        self.of_new(digest, None, writing)
+        match self.find(&digest.content)? {
+            Some(id) => Ok(id),
+            None => self.born(digest, None, writing),
+        }
     }
 
     /// The content with this digest, a new one if need be; `None` if what it has grown from is no
@@ -137,18 +140,16 @@ impl<'a> Contents<'a> {
             return Ok(None);
         };
         let GrownDigest { runs, digest, .. } = grown;
-        self.of_new(digest, Some((base, runs)), writing).map(Some)
+        self.born(digest, Some((base, runs)), writing).map(Some)
     }
 
-    fn of_new(
+    /// A content that is in neither the index nor the batch.
+    fn born(
         &mut self,
         digest: Box<Digest>,
         base: Option<(ContentId, u64)>,
         writing: &mut Writing<'_>,
     ) -> Result<ContentId, Refusal> {
-        if let Some(id) = self.find(&digest.content)? {
-            return Ok(id);
-        }
         let id = writing.counters.next_content;
         writing.counters.next_content = id.checked_add(1).ok_or(Refusal::Full("content"))?;
         self.fresh_by_digest.insert(digest.content, id);

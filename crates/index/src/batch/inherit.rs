@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use memchr::memmem::Finder;
-use resemble_core::{ChunkList, ChunkRun, ContentId, GrownDigest};
+use resemble_core::{ChunkList, ContentId};
 
 use super::Writing;
 use super::contents::{Contents, Fresh, Inherited, STEP};
@@ -25,7 +25,7 @@ use crate::store::{ReadableTable, Table};
 /// How a chunk list becomes another one: these of its runs are replaced by those.
 struct Edit<'a> {
     runs: Range<u64>,
-    by: &'a [ChunkRun],
+    by: &'a ChunkList,
 }
 
 /// Runs of a chunk list, and those that another has in their place.
@@ -59,18 +59,15 @@ impl Contents<'_> {
             match fresh.base {
                 Some((_, runs)) if may_inherit => {
                     let runs = runs..self.row(ancestor)?.chunk_runs;
-                    let by = &fresh.digest.chunks.0;
+                    let by = &fresh.digest.chunks;
                     let of = self.bequeath(ancestor, *heir, Edit { runs, by }, writing)?;
                     inherited.push(Inherited { grew: true, ..of });
                 }
                 Some((_, runs)) => {
-                    let grown = GrownDigest {
-                        base: self.row(ancestor)?.digest,
-                        runs,
-                        digest: fresh.digest.clone(),
-                    };
-                    let whole = grown.whole(writing.before.chunks_raw(ancestor)?);
-                    fresh.digest = whole.ok_or_else(too_short)?;
+                    let base = writing.before.chunks_raw(ancestor)?;
+                    if !fresh.digest.complete(base, runs) {
+                        return Err(too_short());
+                    }
                 }
                 None if may_inherit && fresh.digest.chunks.0.len() >= MANY => {
                     let Some((runs, by)) = self.edit(ancestor, &fresh.digest.chunks, writing)?
@@ -79,7 +76,7 @@ impl Contents<'_> {
                     };
                     fresh.digest.chunks.0.truncate(by.end);
                     fresh.digest.chunks.0.drain(..by.start);
-                    let by = &fresh.digest.chunks.0;
+                    let by = &fresh.digest.chunks;
                     inherited.push(self.bequeath(ancestor, *heir, Edit { runs, by }, writing)?);
                 }
                 None => {}
@@ -146,10 +143,10 @@ impl Contents<'_> {
         let list = writing.sets.heirs.list_of(ancestor);
         let mut lists = writing.txn.open_table(schema::CHUNK_LISTS)?;
         let mut stretch = Stretch::of(&lists, list, row.chunk_runs, edit.runs)?;
-        let replaced = ChunkList(std::mem::take(&mut stretch.replaced));
-        let by = ChunkList(edit.by.to_vec());
-        let gone = gone(&lists, list, &stretch, &replaced, &by)?;
-        stretch.write(&mut lists, list, &by)?;
+        let by = edit.by;
+        let gone = gone(&lists, list, &stretch, by)?;
+        let replaced = std::mem::take(&mut stretch.replaced);
+        stretch.write(&mut lists, list, by)?;
         drop(lists);
         let mut heirs = writing.heirs();
         heirs.forget_list(ancestor)?;
@@ -175,8 +172,8 @@ struct Stretch {
     /// The number of the first, and of the part behind the last, if there is one.
     parts: (u32, Option<u32>),
     head: ChunkList,
-    replaced: Vec<ChunkRun>,
-    tail: Vec<ChunkRun>,
+    replaced: ChunkList,
+    tail: ChunkList,
 }
 
 impl Stretch {
@@ -208,8 +205,8 @@ impl Stretch {
             at.filter(|&at| at <= head.len()).ok_or_else(too_short)
         };
         let (start, end) = (at(range.start)?, at(range.end)?);
-        let tail = head.split_off(end);
-        let replaced = head.split_off(start);
+        let tail = ChunkList(head.split_off(end));
+        let replaced = ChunkList(head.split_off(start));
         Ok(Self {
             parts,
             head: ChunkList(head),
@@ -223,7 +220,7 @@ impl Stretch {
         let (number, mut next) = self.parts;
         let mut runs = self.head;
         runs.0.extend_from_slice(&by.0);
-        runs.0.extend(self.tail);
+        runs.0.extend(self.tail.0);
         let mut parts = encoded(&runs)?;
         // A short first part says that no other follows; and more parts than there are numbers
         // between their neighbours take the numbers of those.
@@ -231,10 +228,15 @@ impl Stretch {
             && (parts.len() > (behind - number) as usize
                 || (number == 0 && parts.first().is_none_or(|part| is_last(part))))
         {
+            // All parts but the last are full.
+            runs.0.clear();
+            if let Some(last) = parts.pop() {
+                decode_chunks(&last, &mut runs)?;
+            }
             let follows = lists.get((list, behind))?.ok_or_else(too_short)?;
             decode_chunks(follows.value(), &mut runs)?;
             drop(follows);
-            parts = encoded(&runs)?;
+            parts.extend(encoded(&runs)?);
             let mut rest = lists.range((list, behind + 1)..=(list, u32::MAX))?;
             next = rest.next().transpose()?.map(|row| row.0.value().1);
         }
@@ -267,18 +269,18 @@ fn finders(keys: &HashSet<u64>) -> Vec<Finder<'static>> {
         .collect()
 }
 
-/// The keys of `replaced` that neither the runs that stay have nor those that come.
+/// The keys of replaced runs that neither the runs that stay have nor those that come.
 fn gone(
     lists: &ChunkLists<'_>,
     list: u32,
     stretch: &Stretch,
-    replaced: &ChunkList,
     by: &ChunkList,
 ) -> Result<Vec<u64>, Fault> {
-    let mut gone: HashSet<u64> = posted(replaced).collect();
-    let tail = ChunkList(stretch.tail.clone());
-    let stays = posted(by).chain(posted(&stretch.head)).chain(posted(&tail));
-    for key in stays {
+    let mut gone: HashSet<u64> = posted(&stretch.replaced).collect();
+    for key in [by, &stretch.head, &stretch.tail]
+        .into_iter()
+        .flat_map(posted)
+    {
         gone.remove(&key);
     }
     // A chunk that is replaced may stand elsewhere in a content, which then still has it.

@@ -204,15 +204,10 @@ fn bury(writing: &mut Writing<'_>, killed: &[ContentId]) -> Result<(), Fault> {
     if killed.is_empty() {
         return Ok(());
     }
-    let segments = writing.before.segments();
     let mut table = writing.txn.open_table(schema::DEAD_CONTENTS)?;
-    let dead = Arc::make_mut(&mut writing.sets.dead);
     for content in killed {
-        let posted = segments
-            .iter()
-            .any(|segment| (segment.row.first..=segment.row.last).contains(&content.0));
-        if posted {
-            dead.insert(content.0);
+        if segment_of(writing, content.0).is_some() {
+            Arc::make_mut(&mut writing.sets.dead).insert(content.0);
             table.insert(content.0, ())?;
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use resemble_core::hash::content::digest;
@@ -21,17 +22,24 @@ pub const LARGEST_READ: ByteLen = ByteLen(64 << 20);
 ///
 /// The file may end while it is read; what was there is returned.
 pub fn bytes_of(path: &Path) -> Result<Vec<u8>, AskError> {
-    bytes_in(&anchor_of(path)?, path)
+    bytes_within(path, 0..LARGEST_READ.0)
+}
+
+/// The same of the bytes of a file at these positions, as far as there are any.
+pub fn bytes_within(path: &Path, range: Range<u64>) -> Result<Vec<u8>, AskError> {
+    bytes_in(&anchor_of(path)?, path, range)
 }
 
 /// The same of a file whose folder is open.
-fn bytes_in(folder: &Anchor, path: &Path) -> Result<Vec<u8>, AskError> {
+fn bytes_in(folder: &Anchor, path: &Path, range: Range<u64>) -> Result<Vec<u8>, AskError> {
     let (fd, stat) = open_regular(folder, path).map_err(|failure| unreadable(path, failure))?;
-    let mut bytes = vec![0; stat.size.min(LARGEST_READ.0) as usize];
-    let filled = read_fully_at(&fd, &mut bytes, 0).map_err(|errno| AskError::Unreadable {
-        path: path.to_owned(),
-        source: errno.into(),
-    })?;
+    let size = stat.size.min(range.end).saturating_sub(range.start);
+    let mut bytes = vec![0; size.min(LARGEST_READ.0) as usize];
+    let filled =
+        read_fully_at(&fd, &mut bytes, range.start).map_err(|errno| AskError::Unreadable {
+            path: path.to_owned(),
+            source: errno.into(),
+        })?;
     bytes.truncate(filled);
     Ok(bytes)
 }
@@ -64,7 +72,7 @@ impl OpenFolders {
             }
             self.0.insert(folder.to_owned(), anchor_of(path)?);
         }
-        let bytes = bytes_in(&self.0[folder], path)?;
+        let bytes = bytes_in(&self.0[folder], path, 0..LARGEST_READ.0)?;
         Ok(Some(bytes).filter(|bytes| digest(bytes) == *content))
     }
 }
