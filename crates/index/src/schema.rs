@@ -6,7 +6,7 @@ pub(crate) use crate::store::BlockKey;
 use crate::store::{ReadOnlyTable, TableDefinition, WriteTransaction};
 
 /// The version of everything this crate writes. Another one in a file means: rebuild.
-pub const FORMAT_VERSION: u32 = 7;
+pub const FORMAT_VERSION: u32 = 8;
 
 /// `dir, name` → entry.
 pub(crate) type EntryKey = (u32, &'static [u8]);
@@ -41,6 +41,8 @@ pub(crate) const CHUNK_LIST_OF: TableDefinition<u32, u32> = TableDefinition::new
 pub(crate) const SIGNATURES: TableDefinition<(u32, u32), &[u8]> =
     TableDefinition::new("signatures");
 pub(crate) const SEGMENTS: TableDefinition<u32, SegmentValue> = TableDefinition::new("segments");
+/// Segment and first rank → some of its contents in the order of their ranks.
+pub(crate) const ORDERS: TableDefinition<(u32, u32), &[u8]> = TableDefinition::new("orders");
 pub(crate) const DEAD_CONTENTS: TableDefinition<u32, ()> = TableDefinition::new("dead_contents");
 /// Who has the chunk postings of a dead content.
 pub(crate) const HEIRS: TableDefinition<u32, &[u8]> = TableDefinition::new("heirs");
@@ -51,7 +53,7 @@ pub(crate) const OLDER_MEASURES: TableDefinition<u128, MeasuresValue> =
     TableDefinition::new("older_measures");
 
 /// The names of all tables but those of the segments.
-pub const TABLES: [&str; 23] = [
+pub const TABLES: [&str; 24] = [
     "meta",
     "file_systems",
     "directories",
@@ -69,6 +71,7 @@ pub const TABLES: [&str; 23] = [
     "chunk_list_of",
     "signatures",
     "segments",
+    "orders",
     "dead_contents",
     "heirs",
     "boilerplate",
@@ -142,6 +145,7 @@ pub(crate) fn create(txn: &WriteTransaction) -> Result<(), Fault> {
     txn.open_table(CHUNK_LIST_OF)?;
     txn.open_table(SIGNATURES)?;
     txn.open_table(SEGMENTS)?;
+    txn.open_table(ORDERS)?;
     txn.open_table(DEAD_CONTENTS)?;
     txn.open_table(HEIRS)?;
     txn.open_table(BOILERPLATE)?;

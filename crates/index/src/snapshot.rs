@@ -28,7 +28,8 @@ use crate::footprint::CommitLog;
 use crate::measures::{MeasuresTable, NewMeasures};
 use crate::place::Place;
 use crate::schema::{self, DirValue, EntryKey, NameKey, PostingKind, PostingTable};
-use crate::segments::Segment;
+use crate::segments::order::Order;
+use crate::segments::{Postings, Segment};
 use crate::state::{Counters, Sets};
 use crate::store::{ReadOnlyTable, ReadTransaction, ReadableTable, Store};
 
@@ -78,14 +79,19 @@ pub(crate) struct OpenSegment {
     pub(crate) row: Segment,
     pub(crate) chunks: Option<PostingTable>,
     pub(crate) fingerprints: Option<PostingTable>,
+    pub(crate) order: Option<Arc<Order>>,
 }
 
 impl OpenSegment {
-    pub(crate) fn table(&self, kind: PostingKind) -> Option<&PostingTable> {
-        match kind {
+    pub(crate) fn postings(&self, kind: PostingKind) -> Option<Postings<'_>> {
+        let blocks = match kind {
             PostingKind::Chunk => self.chunks.as_ref(),
             PostingKind::Fingerprint => self.fingerprints.as_ref(),
-        }
+        };
+        Some(Postings {
+            blocks: blocks?,
+            order: self.order.as_ref(),
+        })
     }
 }
 
@@ -123,6 +129,7 @@ impl Snapshot {
                 row,
                 chunks: open(PostingKind::Chunk, chunk_postings)?,
                 fingerprints: open(PostingKind::Fingerprint, fingerprint_postings)?,
+                order: sets.orders.get(&row.id).cloned(),
             });
         }
         // Merged ones have newer ids than what they are older than: order by content.

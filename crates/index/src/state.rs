@@ -1,7 +1,7 @@
 //! What the writer and every snapshot keep in memory: counters, file systems, the dead, and the
 //! boilerplate set. All of it is in tables too; opening reads it back.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use resemble_core::bits::BitSet;
@@ -13,6 +13,7 @@ use crate::fault::Fault;
 use crate::heirs::{Heirs, Live};
 use crate::rows::{FileState, FsId};
 use crate::schema::{self, PostingKind};
+use crate::segments::order::Order;
 use crate::store::{ReadTransaction, ReadableTable};
 
 /// The row `counters` of `meta`: fixed width, little endian, in the order of the fields.
@@ -233,6 +234,8 @@ pub(crate) struct Sets {
     /// Those of them whose chunk postings a content has that has grown.
     pub(crate) heirs: Arc<Heirs>,
     pub(crate) boilerplate: Arc<Boilerplate>,
+    /// Of the segments that have one.
+    pub(crate) orders: Arc<BTreeMap<u32, Arc<Order>>>,
     pub(crate) file_sums: FileSums,
 }
 
@@ -270,11 +273,20 @@ impl Sets {
             let kind = PostingKind::from_repr(kind).ok_or(Malformed("boilerplate"))?;
             boilerplate.of_mut(kind).insert(key, count.value());
         }
+        let mut orders = BTreeMap::new();
+        for row in txn.open_table(schema::SEGMENTS)?.iter()? {
+            let (id, row) = row?;
+            let (first, last, ..) = row.value();
+            if let Some(order) = Order::load(txn, id.value(), (first, last))? {
+                orders.insert(id.value(), Arc::new(order));
+            }
+        }
         Ok(Self {
             file_systems: Arc::new(file_systems),
             dead: Arc::new(dead),
             heirs: Arc::new(Heirs::load(txn)?),
             boilerplate: Arc::new(boilerplate),
+            orders: Arc::new(orders),
             file_sums: FileSums::load(txn, counters.generation)?,
         })
     }

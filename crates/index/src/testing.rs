@@ -357,12 +357,9 @@ impl Check<'_> {
         let mut counts = Boilerplate::default();
         for (kind, forward) in PostingKind::ALL.into_iter().zip(forward) {
             let mut sources = Vec::new();
-            for table in inner
-                .segments
-                .iter()
-                .filter_map(|segment| segment.table(kind))
-            {
-                sources.push(Source::stored(Scan::new(table)?));
+            let segments = inner.segments.iter();
+            for postings in segments.filter_map(|segment| segment.postings(kind)) {
+                sources.push(Source::stored(Scan::new(postings)?));
             }
             let mut merge = Merge::new(sources, inner.sets.live(kind));
             let mut counter = Counter::new(counts.of_mut(kind), limit);

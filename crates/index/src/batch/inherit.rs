@@ -16,9 +16,9 @@ use super::contents::{Contents, Fresh, Inherited, STEP};
 use crate::codec::lists::{decode_chunks, encode_chunks, is_last};
 use crate::fault::Fault;
 use crate::heirs::Heir;
-use crate::schema::{self, PostingKind, PostingTable};
-use crate::segments::posted;
+use crate::schema::{self, PostingKind};
 use crate::segments::read::has;
+use crate::segments::{Postings, posted};
 use crate::snapshot::OpenSegment;
 use crate::store::{ReadableTable, Table};
 
@@ -334,7 +334,7 @@ pub(super) fn bequeath_postings(
             let Some(segment) = segment_of(writing, id) else {
                 continue;
             };
-            let Some(table) = segment.table(PostingKind::Chunk) else {
+            let Some(table) = segment.postings(PostingKind::Chunk) else {
                 continue;
             };
             for &key in gone {
@@ -356,13 +356,13 @@ pub(super) fn bequeath_postings(
 }
 
 /// The chunk postings that a content has by its ancestors.
-pub(super) struct InheritedPostings<'w>(Vec<(u32, &'w [u64], &'w PostingTable)>);
+pub(super) struct InheritedPostings<'w>(Vec<(u32, &'w [u64], Postings<'w>)>);
 
 impl<'w> InheritedPostings<'w> {
     pub(super) fn of(writing: &'w Writing<'_>, heir: ContentId) -> Self {
         let ancestors = writing.sets.heirs.ancestors(heir);
         let tables = ancestors.filter_map(|(ancestor, heir)| {
-            let table = segment_of(writing, ancestor)?.table(PostingKind::Chunk)?;
+            let table = segment_of(writing, ancestor)?.postings(PostingKind::Chunk)?;
             Some((ancestor, &heir.gone[..], table))
         });
         Self(tables.collect())
@@ -370,7 +370,7 @@ impl<'w> InheritedPostings<'w> {
 
     pub(super) fn has(&self, key: u64) -> Result<bool, Fault> {
         for (ancestor, gone, table) in &self.0 {
-            if gone.binary_search(&key).is_err() && has(table, (key, *ancestor))? {
+            if gone.binary_search(&key).is_err() && has(*table, (key, *ancestor))? {
                 return Ok(true);
             }
         }

@@ -20,6 +20,7 @@ use super::{Refusal, Writing};
 use crate::fault::Fault;
 use crate::schema::{self, PostingKind};
 use crate::segments::block::{Posting, pack, unpack};
+use crate::segments::order::Order;
 use crate::segments::read::{Lists, Scan, has};
 use crate::segments::write::{Merge, Source, delete, write};
 use crate::segments::{Segment, plan, posted};
@@ -156,11 +157,9 @@ pub(crate) fn merge_all(writing: &mut Writing<'_>) -> Result<(), Refusal> {
 pub(crate) fn bytes(snapshot: &Snapshot) -> Result<u64, Fault> {
     let mut blocks = 0;
     for segment in snapshot.segments() {
-        for table in PostingKind::ALL
-            .into_iter()
-            .filter_map(|kind| segment.table(kind))
-        {
-            blocks += table.len()?;
+        for kind in PostingKind::ALL {
+            let postings = segment.postings(kind);
+            blocks += postings.map_or(Ok(0), |postings| postings.blocks.len())?;
         }
     }
     Ok(blocks * 4096)
@@ -224,6 +223,16 @@ fn merge(
 ) -> Result<(), Refusal> {
     let id = writing.counters.next_segment;
     writing.counters.next_segment = id.checked_add(1).ok_or(Refusal::Full("segment"))?;
+    let first = run
+        .first()
+        .map(|segment| segment.first)
+        .or(new.map(|new| new.1));
+    // The newest is in it, and what its postings say may be an heir without any of its own.
+    let last = new.map_or(writing.counters.next_content.saturating_sub(1), |new| new.2);
+    let order = match first {
+        Some(first) if !run.is_empty() => order(writing, run, new.map(|new| new.0), first, last)?,
+        _ => None,
+    };
     let mut written = [0; 2];
     for (kind, written) in PostingKind::ALL.into_iter().zip(&mut written) {
         let sources = sources(writing, run, new.map(|new| new.0), kind)?;
@@ -231,7 +240,7 @@ fn merge(
         let mut counter = counts
             .as_deref_mut()
             .map(|counts| Counter::new(counts.of_mut(kind), writing.boilerplate_limit));
-        *written = write(writing.txn, kind, id, || {
+        *written = write(writing.txn, kind, id, order.as_ref(), || {
             let next = merge.next()?;
             if let Some(counter) = &mut counter {
                 counter.see(next);
@@ -243,20 +252,52 @@ fn merge(
     for segment in run {
         delete(writing.txn, segment.id)?;
         table.remove(segment.id)?;
+        if writing.sets.orders.contains_key(&segment.id) {
+            Arc::make_mut(&mut writing.sets.orders).remove(&segment.id);
+        }
     }
-    let first = run
-        .first()
-        .map(|segment| segment.first)
-        .or(new.map(|new| new.1));
-    // The newest is in it, and what its postings say may be an heir without any of its own.
-    let last = new.map_or(writing.counters.next_content.saturating_sub(1), |new| new.2);
     if let Some(first) = first
         && written != [0, 0]
     {
         table.insert(id, (first, last, written[0], written[1]))?;
+        if let Some(order) = order {
+            order.put(writing.txn, id)?;
+            Arc::make_mut(&mut writing.sets.orders).insert(id, Arc::new(order));
+        }
     }
     drop(table);
     exhume(writing, run)
+}
+
+/// The order of a segment that `run` is merged to, if it pays.
+fn order(
+    writing: &Writing<'_>,
+    run: &[Segment],
+    new: Option<&New>,
+    first: u32,
+    last: u32,
+) -> Result<Option<Order>, Fault> {
+    /// Of so many postings the order is taken from one.
+    const SHARE: usize = 32;
+    /// More are not held in memory, and fewer say too little.
+    const SAMPLE: std::ops::RangeInclusive<usize> = 1 << 12..=1 << 19;
+    let contents = writing.txn.open_table(schema::CONTENTS)?.len()?;
+    // An id that is not used any more would cost as much as one that is.
+    if u64::from(last.saturating_sub(first)) > 2 * contents {
+        return Ok(None);
+    }
+    let stored = run.iter().map(|segment| segment.fingerprint_postings);
+    let postings = stored.sum::<u64>() + new.map_or(0, |new| new.fingerprints.len() as u64);
+    let most = (postings as usize / SHARE).clamp(*SAMPLE.start(), *SAMPLE.end());
+    let kind = PostingKind::Fingerprint;
+    let mut merge = Merge::new(sources(writing, run, new, kind)?, writing.sets.live(kind));
+    let mut sample = Vec::with_capacity(most);
+    while sample.len() < most
+        && let Some(posting) = merge.next()?
+    {
+        sample.push(posting);
+    }
+    Ok(Order::of(first, last, &sample, postings))
 }
 
 /// The dead of merged segments are no more.
@@ -298,9 +339,9 @@ fn sources<'n>(
     let mut sources = Vec::new();
     for segment in writing.before.segments() {
         if run.contains(&segment.row)
-            && let Some(table) = segment.table(kind)
+            && let Some(postings) = segment.postings(kind)
         {
-            sources.push(Source::stored(Scan::new(table)?));
+            sources.push(Source::stored(Scan::new(postings)?));
         }
     }
     if let Some(new) = new {
@@ -386,12 +427,8 @@ fn count(
         }
     }
     for kind in PostingKind::ALL {
-        let tables = writing
-            .before
-            .segments()
-            .iter()
-            .filter_map(|segment| segment.table(kind));
-        let mut lists = Lists::new(tables);
+        let segments = writing.before.segments().iter();
+        let mut lists = Lists::new(segments.filter_map(|segment| segment.postings(kind)));
         let who = writing.sets.live(kind);
         let counts = counts.of_mut(kind);
         for same in new.kind(kind).chunk_by(|a, b| a.0 == b.0) {
@@ -427,13 +464,14 @@ fn denser_than(
     known: &HashMap<u64, u32>,
 ) -> Result<Vec<u64>, Fault> {
     let segment = segment_of(writing, content.0);
-    let Some(table) = segment.and_then(|segment| segment.table(PostingKind::Fingerprint)) else {
+    let postings = segment.and_then(|segment| segment.postings(PostingKind::Fingerprint));
+    let Some(postings) = postings else {
         return Ok(Vec::new());
     };
     let signature: HashSet<u64> = signature.iter().copied().collect();
     let mut found = Vec::new();
     for &key in known.keys().filter(|key| !signature.contains(key)) {
-        if has(table, (key, content.0))? {
+        if has(postings, (key, content.0))? {
             found.push(key);
         }
     }

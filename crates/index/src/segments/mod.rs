@@ -13,13 +13,28 @@
 //!    out; until then readers leave out its id, which is in the set of the dead, or read it as its
 //!    heir's ([`crate::heirs`]). Ids are never given out again, so a stale posting cannot name a
 //!    new content.
-//! 3. **Tiny batches stay cheap**: one page or two a kind, and by the plan's rule a posting is
+//! 3. **Near-copies stand together** in a large segment, whatever their ids: [`order`].
+//! 4. **Tiny batches stay cheap**: one page or two a kind, and by the plan's rule a posting is
 //!    rewritten about as often as there are tiers.
 
 pub(crate) mod block;
+pub(crate) mod order;
 pub(crate) mod plan;
 pub(crate) mod read;
 pub(crate) mod write;
+
+use std::sync::Arc;
+
+use crate::schema::PostingTable;
+use order::Order;
+
+/// The postings of one kind that a segment has.
+#[derive(Clone, Copy)]
+pub(crate) struct Postings<'a> {
+    pub(crate) blocks: &'a PostingTable,
+    /// `None`: blocks have ids.
+    pub(crate) order: Option<&'a Arc<Order>>,
+}
 
 /// A row of `segments`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,19 +1,22 @@
 //! Reading segments: one key, many ascending keys, everything in order.
 
 use std::ops::Bound;
+use std::sync::Arc;
 
 use resemble_core::ContentId;
 
+use super::Postings;
 use super::block::{Block, Posting};
+use super::order::Order;
 use crate::fault::Fault;
 use crate::heirs::Live;
-use crate::schema::{BlockKey, PostingTable};
+use crate::schema::BlockKey;
 use crate::store::{BlockCursor, BlockGuard, KeyGuard, ReadableTable};
 
 /// Looks up keys in one segment. Ascending keys are cheapest: a key that lies in the block of the
 /// one before needs no descent.
 pub(crate) struct Lookup<'a> {
-    table: &'a PostingTable,
+    postings: Postings<'a>,
     cursor: Option<BlockCursor<'a>>,
     /// The block before the cursor's gap.
     current: Option<(BlockKey, BlockGuard<'a>)>,
@@ -25,17 +28,17 @@ pub(crate) struct Lookup<'a> {
 const STEPS: usize = 2;
 
 impl<'a> Lookup<'a> {
-    pub(crate) fn new(table: &'a PostingTable) -> Self {
+    pub(crate) fn new(postings: Postings<'a>) -> Self {
         Self {
-            table,
+            postings,
             cursor: None,
             current: None,
             following: None,
         }
     }
 
-    /// Appends the content ids of `key`, ascending, the dead ones too. `false` if `enough` says
-    /// so of what was found so far (asked between blocks).
+    /// Appends the content ids of `key`, the dead ones too; ascending, unless the segment has an
+    /// order. `false` if `enough` says so of what was found so far (asked between blocks).
     pub(crate) fn find(
         &mut self,
         key: u64,
@@ -45,7 +48,13 @@ impl<'a> Lookup<'a> {
         self.seek(key)?;
         loop {
             if let Some((first, block)) = &self.current {
-                Block::parse(first.0, block.value())?.find(key, found);
+                let from = found.len();
+                Block::parse(first.0, block.value())?.find(key, found)?;
+                if let Some(order) = self.postings.order {
+                    for content in &mut found[from..] {
+                        *content = order.id(*content)?;
+                    }
+                }
             }
             // A long list goes on in the following blocks.
             if self.following.is_none_or(|first| first.0 > key) {
@@ -76,7 +85,10 @@ impl<'a> Lookup<'a> {
             self.step()?;
             steps += 1;
         }
-        let mut cursor = self.table.upper_bound(Bound::Excluded((key, 0)))?;
+        let mut cursor = self
+            .postings
+            .blocks
+            .upper_bound(Bound::Excluded((key, 0)))?;
         self.current = cursor
             .peek_prev()?
             .map(|(first, block)| (first.value(), block));
@@ -97,14 +109,23 @@ impl<'a> Lookup<'a> {
 }
 
 /// Whether a segment has a posting: that of a dead content, too.
-pub(crate) fn has(table: &PostingTable, posting: Posting) -> Result<bool, Fault> {
-    let mut cursor = table.upper_bound(Bound::Included(posting))?;
+pub(crate) fn has(postings: Postings<'_>, (key, id): Posting) -> Result<bool, Fault> {
+    let content = match postings.order {
+        Some(order) => order.rank(id),
+        None => Some(id),
+    };
+    let Some(content) = content else {
+        return Ok(false);
+    };
+    let mut cursor = postings
+        .blocks
+        .upper_bound(Bound::Included((key, content)))?;
     let Some((first, block)) = cursor.peek_prev()? else {
         return Ok(false);
     };
     let mut found = Vec::new();
-    Block::parse(first.value().0, block.value())?.find(posting.0, &mut found);
-    Ok(found.binary_search(&posting.1).is_ok())
+    Block::parse(first.value().0, block.value())?.find(key, &mut found)?;
+    Ok(found.binary_search(&content).is_ok())
 }
 
 /// Looks up ascending keys in several segments, oldest first, and leaves out the dead without
@@ -113,12 +134,15 @@ pub(crate) struct Lists<'a> {
     lookups: Vec<Lookup<'a>>,
     raw: Vec<u32>,
     live: Vec<ContentId>,
+    ordered: bool,
 }
 
 impl<'a> Lists<'a> {
-    pub(crate) fn new(tables: impl Iterator<Item = &'a PostingTable>) -> Self {
+    pub(crate) fn new(segments: impl Iterator<Item = Postings<'a>>) -> Self {
+        let lookups: Vec<_> = segments.map(Lookup::new).collect();
         Self {
-            lookups: tables.map(Lookup::new).collect(),
+            ordered: lookups.iter().any(|lookup| lookup.postings.order.is_some()),
+            lookups,
             raw: Vec::new(),
             live: Vec::new(),
         }
@@ -149,31 +173,61 @@ impl<'a> Lists<'a> {
                 return Ok(None);
             }
         }
-        if who.reorders() {
+        if self.ordered || who.reorders() {
             self.live.sort_unstable();
         }
         Ok(Some(&self.live))
     }
 }
 
-/// All postings of one segment in order, block by block.
+/// All postings of one segment in order, some blocks at a time.
 pub(crate) struct Scan {
     blocks: crate::store::BlockRange,
+    /// A block that was looked at and not yet decoded.
+    ahead: Option<(KeyGuard<'static>, BlockGuard<'static>)>,
+    order: Option<Arc<Order>>,
 }
 
 impl Scan {
-    pub(crate) fn new(table: &PostingTable) -> Result<Self, Fault> {
-        let blocks = table.range::<BlockKey>(..)?;
-        Ok(Self { blocks })
+    pub(crate) fn new(postings: Postings<'_>) -> Result<Self, Fault> {
+        Ok(Self {
+            blocks: postings.blocks.range::<BlockKey>(..)?,
+            ahead: None,
+            order: postings.order.cloned(),
+        })
     }
 
-    /// Appends the postings of the next block; `false` at the end.
+    /// Appends the postings of the next block, and of those in which its last list goes on if only
+    /// the whole list can be put in order; `false` at the end.
     pub(crate) fn decode(&mut self, out: &mut Vec<Posting>) -> Result<bool, Fault> {
-        let Some(block) = self.blocks.next() else {
+        let from = out.len();
+        if !self.decode_block(out)? {
             return Ok(false);
+        }
+        let Some(order) = self.order.clone() else {
+            return Ok(true);
         };
-        let (first, bytes) = block?;
-        Block::parse(first.value().0, bytes.value())?.decode(out)?;
+        loop {
+            self.ahead = self.blocks.next().transpose()?;
+            let next = self.ahead.as_ref().map(|(first, _)| first.value().0);
+            if next.is_none() || next != out.last().map(|last| last.0) {
+                break;
+            }
+            self.decode_block(out)?;
+        }
+        order.restore(&mut out[from..])?;
+        Ok(true)
+    }
+
+    fn decode_block(&mut self, out: &mut Vec<Posting>) -> Result<bool, Fault> {
+        let block = match self.ahead.take() {
+            Some(block) => block,
+            None => match self.blocks.next() {
+                Some(block) => block?,
+                None => return Ok(false),
+            },
+        };
+        Block::parse(block.0.value().0, block.1.value())?.decode(out)?;
         Ok(true)
     }
 }

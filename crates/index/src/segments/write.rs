@@ -3,6 +3,7 @@
 use std::ops::Bound;
 
 use super::block::{Builder, Posting, pack, unpack};
+use super::order::Order;
 use super::read::Scan;
 use crate::fault::Fault;
 use crate::heirs::Live;
@@ -164,12 +165,13 @@ impl<'a> Merge<'a> {
     }
 }
 
-/// Writes one kind of a new segment; answers the number of postings. Without any there is no
-/// table.
+/// Writes one kind of a new segment, in an order or by ids; answers the number of postings. Without
+/// any there is no table.
 pub(crate) fn write(
     txn: &WriteTransaction,
     kind: PostingKind,
     segment: u32,
+    order: Option<&Order>,
     mut next: impl FnMut() -> Result<Option<Posting>, Fault>,
 ) -> Result<u64, Fault> {
     let Some(mut posting) = next()? else {
@@ -180,18 +182,36 @@ pub(crate) fn write(
     let mut cursor = table.upper_bound_mut(Bound::<(u64, u32)>::Unbounded)?;
     let mut builder = Builder::default();
     let mut bytes = Vec::new();
-    let mut count = 0;
-    loop {
+    let mut put = |posting| {
         if !builder.push(posting) {
             if let Some(first) = builder.take(&mut bytes) {
                 cursor.insert_before(first, &bytes[..])?;
             }
             builder.push(posting);
         }
+        Ok::<_, Fault>(())
+    };
+    let mut count = 0;
+    let mut ranks = Vec::new();
+    loop {
         count += 1;
-        match next()? {
-            Some(following) if following > posting => posting = following,
-            Some(_) => return Err(Fault::damaged("postings are out of order")),
+        let following = next()?;
+        if following.is_some_and(|following| following <= posting) {
+            return Err(Fault::damaged("postings are out of order"));
+        }
+        let (key, id) = posting;
+        if let Some(order) = order {
+            let rank = order.rank(id);
+            ranks.push(rank.ok_or_else(|| Fault::damaged("a posting has no rank"))?);
+            if following.is_none_or(|following| following.0 != key) {
+                ranks.sort_unstable();
+                ranks.drain(..).try_for_each(|rank| put((key, rank)))?;
+            }
+        } else {
+            put(posting)?;
+        }
+        match following {
+            Some(following) => posting = following,
             None => break,
         }
     }
@@ -204,6 +224,7 @@ pub(crate) fn write(
 
 /// Drops the tables of a segment.
 pub(crate) fn delete(txn: &WriteTransaction, segment: u32) -> Result<(), Fault> {
+    Order::remove(txn, segment)?;
     for kind in [PostingKind::Chunk, PostingKind::Fingerprint] {
         let name = schema::postings_name(kind, segment);
         txn.delete_table(schema::postings_table(&name))?;

@@ -49,11 +49,8 @@ impl Snapshot {
         let who = inner.sets.live(kind);
         let counted = !inner.counters.uncounted;
         let boilerplate = inner.sets.boilerplate.of(kind);
-        let tables = inner
-            .segments
-            .iter()
-            .filter_map(|segment| segment.table(kind));
-        let mut lists = Lists::new(tables);
+        let segments = inner.segments.iter();
+        let mut lists = Lists::new(segments.filter_map(|segment| segment.postings(kind)));
         for (index, &key) in keys.iter().enumerate() {
             // The counts are exact unless a bulk load is going on.
             if counted && boilerplate.get(&key).is_some_and(|&count| count > most) {

@@ -372,3 +372,77 @@ fn what_goes_is_counted_no_more_however_dense_its_postings_are() {
         );
     }
 }
+
+#[test]
+fn copies_that_were_found_far_apart_are_told_by_their_ids() {
+    /// Contents of a family, and how far apart they come.
+    const FAMILY: u64 = 6;
+    const APART: u64 = 700;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("index.redb");
+    let index = open(&path, 5000);
+    let mut random = Random::new(5);
+    let mut model: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+    let own: Vec<Vec<u64>> = (0..APART)
+        .map(|_| (0..40).map(|_| 10 + random.draw() % (1 << 30)).collect())
+        .collect();
+    let mut file = |n: u64, model: &mut BTreeMap<u64, BTreeSet<u64>>| {
+        let kept = own[(n % APART) as usize].iter().copied();
+        let mut prints: Vec<u64> = kept.filter(|_| !random.draw().is_multiple_of(8)).collect();
+        // A list that goes on in further blocks, and one print that nothing else has.
+        prints.extend([7, random.draw() % (1 << 30)]);
+        prints.sort_unstable();
+        prints.dedup();
+        for print in &prints {
+            model.entry(*print).or_default().insert(n);
+        }
+        read(
+            format!("/{n}"),
+            n + 1,
+            digest(n, &[(n % APART) as u32], &prints),
+        )
+    };
+    for batch in 0..FAMILY {
+        let files = (batch * APART..(batch + 1) * APART).map(|n| file(n, &mut model));
+        index.apply_in_bulk(files.collect()).unwrap();
+    }
+    index.finish_bulk().unwrap();
+    let orders = |index: &Index| {
+        let sizes = index.table_sizes().unwrap();
+        sizes.iter().find(|of| of.0 == "orders").unwrap().1.rows
+    };
+    assert!(orders(&index) > 0);
+    let compare = |index: &Index, model: &BTreeMap<u64, BTreeSet<u64>>| {
+        let snapshot = sound(index);
+        let keys: Vec<u64> = model.keys().copied().collect();
+        let found = lists(&snapshot, PostingKind::Fingerprint, &keys);
+        assert_eq!(found.len(), model.len());
+        let name = |content: &ContentId| {
+            let file = snapshot.files_of(*content).unwrap()[0];
+            let path = snapshot.paths(file).unwrap().remove(0);
+            path.to_str().unwrap()[1..].parse::<u64>().unwrap()
+        };
+        for (key, list) in found {
+            let names: BTreeSet<u64> = list.iter().map(name).collect();
+            assert_eq!(names, model[&key], "{key:x}");
+        }
+    };
+    compare(&index, &model);
+    index.close().unwrap();
+    let index = open(&path, 5000);
+    compare(&index, &model);
+    // Others come and some go; a merge of all makes a new order.
+    let more = (FAMILY * APART..FAMILY * APART + 50).map(|n| file(n, &mut model));
+    index.apply(more.collect()).unwrap();
+    let gone = (0..FAMILY * APART).step_by(3);
+    let removed = gone.clone().map(|n| Change::Remove(format!("/{n}").into()));
+    index.apply(removed.collect()).unwrap();
+    for list in model.values_mut() {
+        list.retain(|n| *n >= FAMILY * APART || n % 3 > 0);
+    }
+    model.retain(|_, list| !list.is_empty());
+    compare(&index, &model);
+    index.merge(MergeWork::All).unwrap();
+    assert!(orders(&index) > 0);
+    compare(&index, &model);
+}

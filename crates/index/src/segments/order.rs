@@ -1,0 +1,255 @@
+//! The order in which a large segment has its contents.
+//!
+//! Lists of near-copies name the same contents again and again. If those stand beside each other, a
+//! list is its first member and some ones; but ids come in the order in which files were found, and
+//! copies may lie anywhere. So where it makes a segment smaller its postings name contents by their
+//! *rank*, and the segment has the ids in the order of the ranks.
+//!
+//! 1. **The order comes from a sample of the lists.** Going through it, a content that was not met
+//!    before is put behind the one of its list that was, or else at the end. A thirty-second of the
+//!    postings is enough, as near-copies have dozens of keys in common. What stands in no list of
+//!    several follows by id.
+//! 2. **Only readers and writers of blocks know of it**: what they take and return are ids.
+
+use super::block::{Gaps, Posting};
+use crate::codec::lists::PART;
+use crate::codec::{Malformed, bits};
+use crate::fault::Fault;
+use crate::schema;
+use crate::store::{ReadTransaction, WriteTransaction};
+
+/// A longer list says little about who belongs together.
+const LONGEST: usize = 32;
+
+/// Bytes in front of the fields of a part: its width.
+const HEAD: usize = 1;
+
+/// The ids of a range in an order of their own.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Order {
+    first: u32,
+    /// By rank; every id of the range is in it once.
+    ids: Vec<u32>,
+    /// By id, from the first one on.
+    ranks: Vec<u32>,
+}
+
+impl Order {
+    /// An order of the ids from `first` to `last`, if a segment with `postings` is smaller by it.
+    /// Of these the sample has some, in order.
+    pub(crate) fn of(first: u32, last: u32, sample: &[Posting], postings: u64) -> Option<Self> {
+        let order = Self::from_ids(first, chained(first, last, sample)?)?;
+        let (mut by_id, mut by_rank) = (Gaps::NONE, Gaps::NONE);
+        let mut ranks = Vec::new();
+        for list in sample.chunk_by(|a, b| a.0 == b.0) {
+            ranks.clear();
+            ranks.extend(list.iter().filter_map(|of| order.rank(of.1)));
+            ranks.sort_unstable();
+            list.windows(2)
+                .for_each(|two| by_id.add(two[1].1 - two[0].1 - 1));
+            ranks
+                .windows(2)
+                .for_each(|two| by_rank.add(two[1] - two[0] - 1));
+        }
+        let saved = by_id.best_shift().1.saturating_sub(by_rank.best_shift().1);
+        let saved = u128::from(saved) * u128::from(postings) / sample.len().max(1) as u128;
+        let pages = order.ids.len().div_ceil(order.part()) as u128;
+        (saved > pages * 4096 * 8).then_some(order)
+    }
+
+    fn from_ids(first: u32, ids: Vec<u32>) -> Option<Self> {
+        let mut ranks = vec![u32::MAX; ids.len()];
+        for (rank, id) in (0..).zip(&ids) {
+            let at = ranks.get_mut(id.checked_sub(first)? as usize)?;
+            if std::mem::replace(at, rank) != u32::MAX {
+                return None;
+            }
+        }
+        Some(Self { first, ids, ranks })
+    }
+
+    pub(crate) fn id(&self, rank: u32) -> Result<u32, Malformed> {
+        let id = self.ids.get(rank as usize);
+        id.copied().ok_or(Malformed("postings"))
+    }
+
+    pub(crate) fn rank(&self, id: u32) -> Option<u32> {
+        let at = id.checked_sub(self.first)?;
+        self.ranks.get(at as usize).copied()
+    }
+
+    /// Names the contents of whole lists by their ids, and puts each list in order.
+    pub(crate) fn restore(&self, postings: &mut [Posting]) -> Result<(), Malformed> {
+        for list in postings.chunk_by_mut(|a, b| a.0 == b.0) {
+            for posting in &mut *list {
+                posting.1 = self.id(posting.1)?;
+            }
+            list.sort_unstable();
+        }
+        Ok(())
+    }
+
+    fn width(&self) -> u32 {
+        bits::width(self.ids.len().saturating_sub(1) as u64).max(1)
+    }
+
+    /// How many ids a part has.
+    fn part(&self) -> usize {
+        (PART - HEAD) * 8 / self.width() as usize
+    }
+
+    /// Writes the order of a segment.
+    pub(crate) fn put(&self, txn: &WriteTransaction, segment: u32) -> Result<(), Fault> {
+        let mut table = txn.open_table(schema::ORDERS)?;
+        let mut bytes = Vec::with_capacity(PART);
+        let mut rank = 0;
+        for part in self.ids.chunks(self.part()) {
+            bytes.clear();
+            bytes.push(self.width() as u8);
+            let mut writer = bits::Writer::new(&mut bytes);
+            for id in part {
+                writer.put(u64::from(id - self.first), self.width());
+            }
+            writer.finish();
+            table.insert((segment, rank), &bytes[..])?;
+            rank += part.len() as u32;
+        }
+        Ok(())
+    }
+
+    /// Removes the order of a segment, if it has one.
+    pub(crate) fn remove(txn: &WriteTransaction, segment: u32) -> Result<(), Fault> {
+        let mut table = txn.open_table(schema::ORDERS)?;
+        table.retain_in((segment, 0)..=(segment, u32::MAX), |_, _| false)?;
+        Ok(())
+    }
+
+    /// The order of a segment of the ids from `first` to `last`, if it has one.
+    pub(crate) fn load(
+        txn: &ReadTransaction,
+        segment: u32,
+        (first, last): (u32, u32),
+    ) -> Result<Option<Self>, Fault> {
+        let malformed = Malformed("orders");
+        let table = txn.open_table(schema::ORDERS)?;
+        let mut ids = Vec::new();
+        for row in table.range((segment, 0)..=(segment, u32::MAX))? {
+            let (_, part) = row?;
+            let (&width, fields) = part.value().split_first().ok_or(malformed)?;
+            if !(1..=32).contains(&width) {
+                return Err(malformed.into());
+            }
+            // The last byte may have room for one more.
+            let left = (last.saturating_sub(first) as usize + 1).saturating_sub(ids.len());
+            let count = left.min(fields.len() * 8 / usize::from(width));
+            let id = |at| bits::get(fields, at * usize::from(width), width.into()) as u32;
+            ids.extend((0..count).map(|at| id(at).wrapping_add(first)));
+        }
+        if ids.is_empty() {
+            return Ok(None);
+        }
+        let order = Self::from_ids(first, ids).ok_or(malformed)?;
+        Ok(Some(order))
+    }
+}
+
+/// All ids from `first` to `last`, those that share lists beside each other; `None` if the sample
+/// has no list of several.
+fn chained(first: u32, last: u32, sample: &[Posting]) -> Option<Vec<u32>> {
+    /// No content follows, and no content was met.
+    const NONE: u32 = u32::MAX;
+    const UNMET: u32 = u32::MAX - 1;
+    let count = (last.checked_sub(first)? as usize).checked_add(1)?;
+    // Numbers are those of the range, from 0 on.
+    let mut following = vec![UNMET; count];
+    let (mut head, mut tail) = (NONE, NONE);
+    for list in sample.chunk_by(|a, b| a.0 == b.0) {
+        if !(2..=LONGEST).contains(&list.len()) {
+            continue;
+        }
+        let numbers = || {
+            let numbers = list.iter().filter_map(|of| of.1.checked_sub(first));
+            numbers.filter(|&number| (number as usize) < count)
+        };
+        let met = numbers().find(|&number| following[number as usize] != UNMET);
+        let mut before = met.unwrap_or(tail);
+        for number in numbers() {
+            if following[number as usize] != UNMET {
+                continue;
+            }
+            let next = if before == NONE {
+                std::mem::replace(&mut head, number)
+            } else {
+                std::mem::replace(&mut following[before as usize], number)
+            };
+            following[number as usize] = next;
+            if next == NONE {
+                tail = number;
+            }
+            before = number;
+        }
+    }
+    if head == NONE {
+        return None;
+    }
+    let mut ids = Vec::with_capacity(count);
+    let mut at = head;
+    while at != NONE {
+        ids.push(first + at);
+        at = following[at as usize];
+    }
+    let unmet = (first..=last).filter(|id| following[(id - first) as usize] == UNMET);
+    ids.extend(unmet);
+    Some(ids)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 400 families of five contents, which stand 400 ids apart, and have ten keys in common.
+    fn families() -> Vec<Posting> {
+        let family = |key: u64| (0..5).map(move |of| (key, 10 + of * 400 + key as u32 % 400));
+        (0..4000).flat_map(family).collect()
+    }
+
+    #[test]
+    fn copies_stand_together() {
+        let sample = families();
+        let order = Order::of(10, 2009, &sample[..4000], 500_000).unwrap();
+        for list in sample.chunk_by(|a, b| a.0 == b.0) {
+            let ranks: Vec<u32> = list.iter().map(|of| order.rank(of.1).unwrap()).collect();
+            assert_eq!(ranks.iter().max().unwrap() - ranks.iter().min().unwrap(), 4);
+        }
+        assert_eq!((order.rank(9), order.rank(2010)), (None, None));
+        assert!(order.id(2000).is_err());
+    }
+
+    #[test]
+    fn an_order_that_does_not_pay_is_none() {
+        let sample = families();
+        assert_eq!(Order::of(10, 2009, &sample, 5000), None);
+        // They are neighbours as it is.
+        let near: Vec<_> = (0..4000)
+            .flat_map(|key| (0..5).map(move |of| (key, of + 5 * (key as u32 % 400))))
+            .collect();
+        assert_eq!(Order::of(0, 1999, &near, 500_000), None);
+        let single: Vec<_> = (0..2000).map(|key| (u64::from(key), key)).collect();
+        assert_eq!(Order::of(0, 1999, &single, 500_000), None);
+    }
+
+    #[test]
+    fn contents_out_of_the_range_are_left_out() {
+        let sample = [(1, 4), (1, 7), (1, 9), (2, 3), (2, 7), (2, 8), (3, 5)];
+        assert_eq!(chained(5, 8, &sample), Some(vec![7, 8, 5, 6]));
+        assert_eq!(chained(5, 4, &sample), None);
+    }
+
+    #[test]
+    fn an_id_that_is_there_twice_is_refused() {
+        assert!(Order::from_ids(5, vec![6, 5, 7]).is_some());
+        assert!(Order::from_ids(5, vec![6, 5, 6]).is_none());
+        assert!(Order::from_ids(5, vec![6, 5, 8]).is_none());
+        assert!(Order::from_ids(5, vec![4, 5, 6]).is_none());
+    }
+}
