@@ -26,14 +26,14 @@ pub(crate) const ENTRIES: TableDefinition<EntryKey, &[u8]> = TableDefinition::ne
 pub(crate) const FILES: TableDefinition<u32, &[u8]> = TableDefinition::new("files");
 pub(crate) const FURTHER_NAMES: TableDefinition<NameKey, ()> =
     TableDefinition::new("further_names");
-pub(crate) const INODES: TableDefinition<(u16, u64), u32> = TableDefinition::new("inodes");
+pub(crate) const INODES: TableDefinition<(u16, u64), &[u8]> = TableDefinition::new("inodes");
 pub(crate) const CONTENTS: TableDefinition<u32, &[u8]> = TableDefinition::new("contents");
 pub(crate) const CONTENT_FILES: TableDefinition<(u32, u32), ()> =
     TableDefinition::new("content_files");
 pub(crate) const PARTS: TableDefinition<(u32, u32), &[u8]> = TableDefinition::new("parts");
 pub(crate) const PART_OF: TableDefinition<(u32, u32, u32), ()> = TableDefinition::new("part_of");
 pub(crate) const SKIPPED_PARTS: TableDefinition<u32, &[u8]> = TableDefinition::new("skipped_parts");
-pub(crate) const DIGESTS: TableDefinition<(u64, u32), ()> = TableDefinition::new("digests");
+pub(crate) const DIGESTS: TableDefinition<(u32, u32), ()> = TableDefinition::new("digests");
 pub(crate) const CHUNK_LISTS: TableDefinition<(u32, u32), &[u8]> =
     TableDefinition::new("chunk_lists");
 /// Where the chunk list of a content is, if that is not its own id.

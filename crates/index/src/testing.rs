@@ -13,6 +13,7 @@ use redb::{DatabaseError, TableHandle};
 use resemble_core::{ContentId, DirId, FileId};
 
 use crate::batch::postings::Counter;
+use crate::codec::inodes;
 use crate::codec::rows::{StoredContent, StoredFile, decode_entry, decode_part};
 use crate::error::{ApplyError, ReadError};
 use crate::fault::{Fault, guarded};
@@ -175,10 +176,10 @@ impl Check<'_> {
             self.expect(agrees, || {
                 format!("the first name of file {id} has no entry")
             });
-            let inode = inner
-                .inodes
-                .get((row.fs.0, row.ino))?
-                .map(|file| file.value());
+            let inode = match inner.inodes.get(inodes::row_of(row.fs, row.ino))? {
+                Some(inodes) => inodes::file(inodes.value(), row.ino)?,
+                None => None,
+            };
             self.expect(inode.is_some(), || {
                 format!("the inode of file {id} is unknown")
             });
@@ -200,9 +201,12 @@ impl Check<'_> {
             format!("{settled} files, {listed} listed by contents")
         });
         for row in inner.inodes.range::<(u16, u64)>(..)? {
-            let file = row?.1.value();
-            let known = inner.files.get(file)?.is_some();
-            self.expect(known, || format!("an inode is of the unknown file {file}"));
+            let files = inodes::files(row?.1.value())?;
+            self.expect(!files.is_empty(), || "a row of inodes is empty".into());
+            for file in files {
+                let known = inner.files.get(file.0)?.is_some();
+                self.expect(known, || format!("an inode is of the unknown {file:?}"));
+            }
         }
         Ok(())
     }

@@ -19,7 +19,7 @@ pub(super) struct Contents<'a> {
     txn: &'a WriteTransaction,
     pub(super) rows: Table<'a, u32, &'static [u8]>,
     content_files: Table<'a, (u32, u32), ()>,
-    digests: Table<'a, (u64, u32), ()>,
+    digests: Table<'a, (u32, u32), ()>,
     pub(super) parts: Table<'a, (u32, u32), &'static [u8]>,
     pub(super) part_of: Table<'a, (u32, u32, u32), ()>,
     pub(super) skipped_parts: Table<'a, u32, &'static [u8]>,

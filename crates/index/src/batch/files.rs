@@ -6,6 +6,7 @@ use resemble_core::{ContentId, DirId, FileId};
 
 use super::{Batch, Refusal};
 use crate::change::{ContentRef, FileContent, NewState};
+use crate::codec::inodes;
 use crate::codec::rows::{FsNumber, StoredFile, decode_entry};
 use crate::fault::Fault;
 use crate::rows::{Entry, FileStat, FileState, FsId};
@@ -56,7 +57,7 @@ impl Batch<'_, '_> {
             id
         } else {
             let id = self.new_file_id()?;
-            self.inodes.insert((fs.0, stat.ino), id.0)?;
+            self.put_inode(fs, stat.ino, Some(id))?;
             self.put_entry(dir, &name, &Entry::File(id))?;
             self.put_file(id, &stored(fs, stat, state, dir, name))?;
             if let Some(content) = content {
@@ -103,7 +104,7 @@ impl Batch<'_, '_> {
         let row = self.file(file)?;
         if (row.fs, row.ino) != (fs, stat.ino) {
             self.forget_inode(&row, file)?;
-            self.inodes.insert((fs.0, stat.ino), file.0)?;
+            self.put_inode(fs, stat.ino, Some(file))?;
         }
         self.put_file(file, &stored(fs, stat, row.state, row.dir, row.name))?;
         Ok(())
@@ -267,16 +268,32 @@ impl Batch<'_, '_> {
     }
 
     fn file_by_inode(&self, fs: FsNumber, ino: u64) -> Result<Option<FileId>, Fault> {
-        Ok(self
-            .inodes
-            .get((fs.0, ino))?
-            .map(|file| FileId(file.value())))
+        let row = self.inodes.get(inodes::row_of(fs, ino))?;
+        Ok(match row {
+            Some(row) => inodes::file(row.value(), ino)?,
+            None => None,
+        })
+    }
+
+    /// An inode number is that of a file, or of none.
+    fn put_inode(&mut self, fs: FsNumber, ino: u64, file: Option<FileId>) -> Result<(), Fault> {
+        let key = inodes::row_of(fs, ino);
+        let row = match self.inodes.get(key)? {
+            Some(row) => inodes::with(row.value(), ino, file)?,
+            None => inodes::with(&[], ino, file)?,
+        };
+        if row.is_empty() {
+            self.inodes.remove(key)?;
+        } else {
+            self.inodes.insert(key, &row[..])?;
+        }
+        Ok(())
     }
 
     /// Removes the row of the file's inode, unless it is another file's by now.
     fn forget_inode(&mut self, row: &StoredFile, file: FileId) -> Result<(), Fault> {
         if self.file_by_inode(row.fs, row.ino)? == Some(file) {
-            self.inodes.remove((row.fs.0, row.ino))?;
+            self.put_inode(row.fs, row.ino, None)?;
         }
         Ok(())
     }

@@ -113,7 +113,7 @@ struct Batch<'a, 'b> {
     entries: Table<'a, EntryKey, &'static [u8]>,
     files: Table<'a, u32, &'static [u8]>,
     further_names: Table<'a, NameKey, ()>,
-    inodes: Table<'a, (u16, u64), u32>,
+    inodes: Table<'a, (u16, u64), &'static [u8]>,
     contents: Contents<'a>,
     /// Directories by path, as spelled in the changes. Emptied when any directory goes or moves.
     known_dirs: HashMap<PathBuf, DirId>,

@@ -5,6 +5,7 @@
 //! that does not decode is [`Malformed`], and the reader of the index learns that it is damaged.
 
 pub(crate) mod bits;
+pub(crate) mod inodes;
 pub(crate) mod lists;
 pub(crate) mod rows;
 pub mod varint;

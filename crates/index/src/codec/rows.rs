@@ -3,7 +3,7 @@
 //! ```text
 //! entries:   │ 0 │ varint dir │   │ 1 │ varint file │   │ 2 │ target … │   │ 3 │ special kind u8 │
 //! files:     │ fs │ ino │ size │ mtime s, zigzag │ mtime ns │ ctime s - mtime s, zigzag │
-//!            │ ctime ns │ nlink │ state │ dir │ name … │
+//!            │ ctime ns - mtime ns, zigzag │ nlink │ state │ dir │ name … │
 //!            state: │ 0 │ content │  │ 1 │ content │  │ 2 │ errno, zigzag │
 //!                   │ 3 │ length │ reason │
 //! contents:  │ digest 32 B │ level·4 + kind u8 │ size │ chunk runs │ chunks │ fingerprints │
@@ -142,7 +142,8 @@ impl StoredFile {
         put_signed(out, self.mtime.secs);
         put(out, u64::from(self.mtime.nanos));
         put_signed(out, self.ctime.secs.wrapping_sub(self.mtime.secs));
-        put(out, u64::from(self.ctime.nanos));
+        let nanos = i64::from(self.ctime.nanos) - i64::from(self.mtime.nanos);
+        put_signed(out, nanos);
         put(out, u64::from(self.nlink));
         match &self.state {
             FileState::Settled(content) => {
@@ -177,9 +178,11 @@ impl StoredFile {
                 secs: reader.i64()?,
                 nanos: reader.u32()?,
             };
+            let secs = mtime.secs.wrapping_add(reader.i64()?);
+            let nanos = i64::from(mtime.nanos).checked_add(reader.i64()?)?;
             let ctime = Timestamp {
-                secs: mtime.secs.wrapping_add(reader.i64()?),
-                nanos: reader.u32()?,
+                secs,
+                nanos: nanos.try_into().ok()?,
             };
             let nlink = reader.u32()?;
             let state = match reader.byte()? {

@@ -3,6 +3,7 @@
 use resemble_core::{ContentDigest, ContentId, FileId, Params};
 
 use super::{Inner, PostingKind, Snapshot};
+use crate::codec::inodes;
 use crate::codec::rows::{StoredContent, StoredFile, decode_part, decode_skipped};
 use crate::error::ReadError;
 use crate::fault::Fault;
@@ -24,10 +25,11 @@ impl Snapshot {
             let Some(number) = inner.sets.file_systems.number(fs) else {
                 return Ok(None);
             };
-            Ok(inner
-                .inodes
-                .get((number.0, ino))?
-                .map(|file| FileId(file.value())))
+            let row = inner.inodes.get(inodes::row_of(number, ino))?;
+            Ok(match row {
+                Some(row) => inodes::file(row.value(), ino)?,
+                None => None,
+            })
         })
     }
 
@@ -255,7 +257,7 @@ impl Inner {
 }
 
 /// The key of a digest in `digests`.
-pub(crate) fn digest_prefix(digest: &ContentDigest) -> u64 {
+pub(crate) fn digest_prefix(digest: &ContentDigest) -> u32 {
     let b = &digest.0;
-    u64::from_be_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]])
+    u32::from_be_bytes([b[0], b[1], b[2], b[3]])
 }
