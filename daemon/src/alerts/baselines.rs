@@ -19,8 +19,8 @@ use resemble_core::ContentId;
 use resemble_index::{ReadError, Snapshot};
 use resemble_query::AskError;
 
-use super::ends;
 use super::partners::{self, content_at};
+use super::{ends, unshared};
 
 /// What a path was before its change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,10 +58,16 @@ impl Baselines {
         }
     }
 
-    /// Whether the change of a file may be news at all; see `ends`.
+    /// Whether the change of a file may be news at all; see `ends` and `unshared`.
     pub fn may_be_news(&self, after: &Snapshot, path: &Path) -> bool {
-        ends::may_be_news(&self.before, after, path).unwrap_or_else(|error| {
-            tracing::debug!(path = ?path, %error, "its end is not known");
+        let may_be = || {
+            Ok::<_, AskError>(
+                ends::may_be_news(&self.before, after, path)?
+                    && unshared::may_be_news(&self.before, after, path)?,
+            )
+        };
+        may_be().unwrap_or_else(|error| {
+            tracing::debug!(path = ?path, %error, "what the change brought is not known");
             true
         })
     }

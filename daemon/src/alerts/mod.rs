@@ -35,6 +35,7 @@ pub mod log;
 pub mod novelty;
 pub mod partners;
 pub mod trees;
+mod unshared;
 
 use baselines::{Baselines, Burst};
 use batching::{Alert, Batching, MOST_WAITING};

@@ -1,0 +1,219 @@
+//! A small change of a text is no news if nobody else has what it brought.
+//!
+//! Nearly every change is one: a line is added to a text, or a sentence is written anew. To look
+//! for what the file resembles, before and after, reads a posting list for each of its samples,
+//! and most of those are what they were. What another file has in common with this one is
+//! known by chunks and samples. If no other file has any that came with the change, whatever
+//! resembles the file now shared as much with what it was. So only the new ones are looked up,
+//! and neither the past nor the present of the file is.
+//!
+//! One limit follows, as in [`super::ends`]: a file that shared 79 % of another, and shares 81 % of
+//! it because something else was deleted, is found only if it lost more than a sixteenth.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use resemble_core::hash::content::digest;
+use resemble_core::{ByteLen, ChunkList, ContentId, ContentKind, words};
+use resemble_index::{ContentRow, PostingKind, ReadError, Snapshot};
+use resemble_query::{AskError, bytes_of};
+
+use super::partners::content_at;
+
+/// A larger text whose samples are not all in its signature is looked for as a whole.
+const MOST_READ: ByteLen = ByteLen(64 << 10);
+
+/// Whether the change of a file may be news: not if it brought nothing that another file has.
+pub(super) fn may_be_news(
+    before: &Snapshot,
+    after: &Snapshot,
+    path: &Path,
+) -> Result<bool, AskError> {
+    let (Some(was), Some(now)) = (content_at(before, path)?, content_at(after, path)?) else {
+        return Ok(true);
+    };
+    let (Some(old), Some(new)) = (before.content(was)?, after.content(now)?) else {
+        return Ok(true);
+    };
+    let has_shrunk = new.size.0 < old.size.0 - old.size.0 / 16;
+    let is_shared = (new.files, new.uses) != (1, 0);
+    if !is_plain(&old) || !is_plain(&new) || has_shrunk || is_shared {
+        return Ok(true);
+    }
+    let Some(samples) = samples_of(after, &new, path)? else {
+        return Ok(true);
+    };
+    let known = before.signature(was)?.fingerprints.into_iter();
+    let known: HashSet<u64> = known.map(|sample| sample.0).collect();
+    let chunks_before: HashSet<u64> = chunk_keys(&before.chunks(was)?).collect();
+    let chunks: Vec<u64> = chunk_keys(&after.chunks(now)?).collect();
+    for (kind, keys, known) in [
+        (PostingKind::Chunk, chunks, chunks_before),
+        (PostingKind::Fingerprint, samples, known),
+    ] {
+        let mut keys: Vec<u64> = keys
+            .into_iter()
+            .filter(|key| !known.contains(key))
+            .collect();
+        keys.sort_unstable();
+        keys.dedup();
+        if others_have((before, was), (after, now), kind, &keys)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether it is a text that stands for itself alone.
+fn is_plain(row: &ContentRow) -> bool {
+    row.kind == ContentKind::Text && row.parts == 0 && !row.skipped
+}
+
+fn chunk_keys(chunks: &ChunkList) -> impl Iterator<Item = u64> + '_ {
+    let evidence = chunks.0.iter().filter(|run| run.is_evidence());
+    evidence.map(|run| run.hash.posting_key())
+}
+
+/// All samples by which a text is found; `None` if they cannot be had.
+fn samples_of(
+    snapshot: &Snapshot,
+    row: &ContentRow,
+    path: &Path,
+) -> Result<Option<Vec<u64>>, AskError> {
+    let kept = snapshot.signature(row.id)?.fingerprints;
+    let samples = if kept.len() == row.fingerprints as usize {
+        kept
+    } else if row.size > MOST_READ {
+        return Ok(None);
+    } else {
+        let bytes = bytes_of(path)?;
+        if digest(&bytes) != row.digest {
+            return Ok(None);
+        }
+        let (signature, besides) = words::sample(&bytes, &snapshot.params().posted);
+        let mut samples = signature.map_or_else(Vec::new, |signature| signature.fingerprints);
+        samples.extend(besides);
+        samples
+    };
+    Ok(Some(samples.into_iter().map(|sample| sample.0).collect()))
+}
+
+/// Whether another content has one of the keys of a content, which that did not have before.
+/// Boilerplate is no news.
+fn others_have(
+    (before, was): (&Snapshot, ContentId),
+    (after, now): (&Snapshot, ContentId),
+    kind: PostingKind,
+    keys: &[u64],
+) -> Result<bool, ReadError> {
+    let mut shared = Vec::new();
+    let limit = after.boilerplate_limit();
+    after.postings_up_to(kind, keys, limit, &mut |at, contents| {
+        if contents.iter().any(|&content| content != now) {
+            shared.push(keys[at]);
+        }
+    })?;
+    let mut had = 0;
+    before.postings(kind, &shared, &mut |_, contents| {
+        had += usize::from(contents.contains(&was));
+    })?;
+    Ok(had < shared.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    use resemble_core::Params;
+    use resemble_index::Index;
+    use resemble_scan::ingest::{Ingest, IngestOptions, RootOptions, Target, Unobserved};
+
+    use super::*;
+
+    struct Tree {
+        _dir: tempfile::TempDir,
+        root: PathBuf,
+        index: Arc<Index>,
+        ingest: Ingest,
+    }
+
+    impl Tree {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let root = fs::canonicalize(dir.path()).unwrap();
+            let index = Arc::new(Index::in_memory(&Params::default()).unwrap());
+            let options = IngestOptions {
+                roots: vec![RootOptions::new(&root)],
+                ..IngestOptions::default()
+            };
+            let ingest = Ingest::new(Arc::clone(&index), options);
+            Self {
+                _dir: dir,
+                root,
+                index,
+                ingest,
+            }
+        }
+
+        fn scan(&mut self) -> Snapshot {
+            let everything = [Target::subtree(&self.root)];
+            self.ingest.reconcile(&everything, &mut Unobserved).unwrap();
+            self.index.snapshot().unwrap()
+        }
+
+        /// Writes files, changes one of them, and says whether that may be news.
+        fn changed(&mut self, files: &[(&str, &str)], name: &str, text: &str) -> bool {
+            for (name, text) in files {
+                fs::write(self.root.join(name), text).unwrap();
+            }
+            let before = self.scan();
+            fs::write(self.root.join(name), text).unwrap();
+            let after = self.scan();
+            let path = self.root.join(name);
+            may_be_news(&before, &after, &path).unwrap()
+        }
+    }
+
+    /// A text of so many words that no other seed has.
+    fn text(seed: u32, words: u32) -> String {
+        let word = |n: u32| {
+            let letters = (seed * 100_000 + n).wrapping_mul(0x9e37_79b1);
+            let letter = |at: u32| char::from(b'a' + (letters >> (4 * at) & 15) as u8);
+            (0..7).map(letter).collect::<String>()
+        };
+        let words: Vec<String> = (0..words).map(word).collect();
+        words.chunks(9).map(|line| line.join(" ") + "\n").collect()
+    }
+
+    #[test]
+    fn a_line_that_nobody_has_is_no_news_and_one_of_another_file_may_be() {
+        for words in [300, 1500] {
+            let (mine, other) = (text(1, words), text(2, words));
+            // The two resemble each other, and go on doing so.
+            let copy = mine.replace("\n", " \n") + &text(3, 40);
+            let files = [("mine", &mine[..]), ("copy", &copy), ("other", &other)];
+            let own_line = format!("{mine}{}", text(4, 12));
+            let pasted = format!("{mine}{other}");
+            assert!(!Tree::new().changed(&files, "mine", &own_line), "{words}");
+            assert!(Tree::new().changed(&files, "mine", &pasted), "{words}");
+            let part: String = other
+                .lines()
+                .take(12)
+                .map(|line| format!("{line}\n"))
+                .collect();
+            let quoted = format!("{mine}{part}");
+            assert!(Tree::new().changed(&files, "mine", &quoted), "{words}");
+        }
+    }
+
+    #[test]
+    fn what_shrinks_or_becomes_a_copy_may_be_news() {
+        let (mine, other) = (text(1, 600), text(2, 600));
+        let files = [("mine", &mine[..]), ("other", &other)];
+        assert!(Tree::new().changed(&files, "mine", &mine[..mine.len() / 2]));
+        assert!(Tree::new().changed(&files, "mine", &other));
+        assert!(Tree::new().changed(&files, "new", "a word or two"));
+    }
+}
