@@ -12,8 +12,9 @@
 //!   same), it reads them from the tables: that is slower and as right.
 
 use std::fs::OpenOptions;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
 use resemble_core::Params;
@@ -26,9 +27,9 @@ use crate::footprint::{CommitLog, Touched};
 use crate::measures::{self, NewMeasures};
 use crate::place::Place;
 use crate::schema;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Inner, Snapshot};
 use crate::state::{self, Sets};
-use crate::store::Store;
+use crate::store::{Lasting, Store};
 
 /// How an index is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +73,10 @@ pub struct Index {
     /// The sets of the last commit and, while one is under way, of the coming one, each with its
     /// generation.
     pub(crate) published: Mutex<Vec<(u64, Sets)>>,
+    /// When the first commit was made that is not in the file yet.
+    pub(crate) unlasting: Mutex<Option<Instant>>,
+    /// The last view that was taken, for as long as anybody has it.
+    pub(crate) latest: Mutex<Weak<Inner>>,
     /// What was measured since measures were last written.
     pub(crate) new_measures: Arc<NewMeasures>,
     /// What the last commits have changed.
@@ -92,7 +97,8 @@ impl Index {
         &self.params
     }
 
-    /// A view of the last commit. Cheap (some 20 µs): take a fresh one for each question.
+    /// A view of the last commit. Cheap (some 20 µs, and less while somebody has another one of the
+    /// same commit): take a fresh one for each question.
     pub fn snapshot(&self) -> Result<Snapshot, ReadError> {
         guarded(|| self.view()).map_err(|fault| fault.into_read(self.place.path()))
     }
@@ -100,6 +106,10 @@ impl Index {
     fn view(&self) -> Result<Snapshot, Fault> {
         let txn = self.store.read()?;
         let counters = state::counters(&txn)?;
+        let latest = self.latest.lock().upgrade();
+        if let Some(inner) = latest.filter(|of| of.counters.generation == counters.generation) {
+            return Ok(Snapshot::sharing(inner));
+        }
         let published = self
             .published
             .lock()
@@ -108,9 +118,9 @@ impl Index {
             .map(|(_, sets)| sets.clone());
         let sets = match published {
             Some(sets) => sets,
-            None => Sets::load(&txn)?,
+            None => Sets::load(&txn, self.boilerplate_limit)?,
         };
-        Snapshot::new(
+        let snapshot = Snapshot::new(
             &txn,
             counters,
             sets,
@@ -118,7 +128,9 @@ impl Index {
             Arc::clone(&self.place),
             (Arc::clone(&self.new_measures), Arc::clone(&self.commits)),
             None,
-        )
+        )?;
+        *self.latest.lock() = Arc::downgrade(&snapshot.inner);
+        Ok(snapshot)
     }
 
     /// Applies the changes in order as one durable transaction: all or nothing.
@@ -131,6 +143,28 @@ impl Index {
     /// cached then; where the file cannot be opened again, [`Index::last_commit`] answers.
     pub fn apply(&self, changes: Vec<Change>) -> Result<Applied, ApplyError> {
         self.transact(|writing| writing.apply(changes))
+    }
+
+    /// The same, but not durable: everybody sees it at once, and the file has it after the next
+    /// durable transaction or [`Self::persist`]. A process that is killed before leaves an older
+    /// commit, and what changed since then is found by comparing the tree with that.
+    ///
+    /// A small change is a few dozen pages in a file that is synced twice. Changes that come one
+    /// after another touch the same pages, which are written once this way.
+    pub fn apply_for_now(&self, changes: Vec<Change>) -> Result<Applied, ApplyError> {
+        let turn = self.turn.lock();
+        self.transact_in(&turn, Lasting::Later, |writing| writing.apply(changes))
+    }
+
+    /// Makes everything durable that is not since longer than this; says whether there was
+    /// anything.
+    pub fn persist(&self, age: Duration) -> Result<bool, ApplyError> {
+        let since = *self.unlasting.lock();
+        if since.is_none_or(|since| since.elapsed() < age) {
+            return Ok(false);
+        }
+        self.transact(|_| Ok(()))?;
+        Ok(true)
     }
 
     /// The same for one of many batches that bring new contents: segments are merged and
@@ -216,7 +250,7 @@ impl Index {
         turn: &MutexGuard<'_, ()>,
         records: &[(&str, Option<&[u8]>)],
     ) -> Result<(), ApplyError> {
-        self.transact_in(turn, |writing| {
+        self.transact_in(turn, Lasting::AtOnce, |writing| {
             let mut table = writing.txn.open_table(schema::RECORDS)?;
             for (name, value) in records {
                 match value {
@@ -228,14 +262,18 @@ impl Index {
         })
     }
 
-    /// Writes the measures that were kept since the last call, in one transaction; says whether
-    /// there were any. Nobody who asks waits for it.
+    /// Writes the measures that were kept since the last call, in one transaction that is not
+    /// durable; says whether there were any. Nobody who asks waits for it.
     pub fn write_measures(&self) -> Result<bool, ApplyError> {
         let new = self.new_measures.sorted();
         if new.is_empty() {
             return Ok(false);
         }
-        self.transact(|writing| Ok(measures::write(writing.txn, &new, measures::GENERATION)?))?;
+        let turn = self.turn.lock();
+        self.transact_in(&turn, Lasting::Later, |writing| {
+            Ok(measures::write(writing.txn, &new, measures::GENERATION)?)
+        })?;
+        drop(turn);
         self.new_measures.remove(&new);
         Ok(true)
     }
@@ -274,6 +312,7 @@ impl Index {
     /// before. While a [`Snapshot`] lives, nothing can be given back.
     pub fn close(mut self) -> Result<(), ApplyError> {
         self.write_measures()?;
+        self.persist(Duration::ZERO)?;
         let path = self.place.path().to_path_buf();
         let known = guarded(|| {
             let in_file = state::compact_bytes(&self.store.read()?)?;
@@ -313,16 +352,17 @@ impl Index {
         work: impl FnOnce(&mut Writing<'_>) -> Result<T, Refusal>,
     ) -> Result<T, ApplyError> {
         let turn = self.turn.lock();
-        self.transact_in(&turn, work)
+        self.transact_in(&turn, Lasting::AtOnce, work)
     }
 
     /// The same by one who has the turn already.
     fn transact_in<T>(
         &self,
         _turn: &MutexGuard<'_, ()>,
+        lasting: Lasting,
         work: impl FnOnce(&mut Writing<'_>) -> Result<T, Refusal>,
     ) -> Result<T, ApplyError> {
-        guarded(|| Ok(self.write(work)))
+        guarded(|| Ok(self.write(lasting, work)))
             .map_err(Refusal::from)
             .flatten()
             .map_err(|refusal| refusal.into_apply(self.place.path()))
@@ -330,10 +370,11 @@ impl Index {
 
     fn write<T>(
         &self,
+        lasting: Lasting,
         work: impl FnOnce(&mut Writing<'_>) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
         let before = self.view()?;
-        let txn = self.store.write()?;
+        let txn = self.store.write(lasting)?;
         let old = before.generation();
         let mut writing = Writing {
             txn: &txn,
@@ -377,6 +418,12 @@ impl Index {
             .lock()
             .retain(|(generation, _)| *generation == keep);
         committed?;
+        let mut unlasting = self.unlasting.lock();
+        *unlasting = match lasting {
+            Lasting::AtOnce => None,
+            Lasting::Later => unlasting.or_else(|| Some(Instant::now())),
+        };
+        drop(unlasting);
         Ok(done)
     }
 }

@@ -19,7 +19,7 @@ use std::sync::atomic::AtomicU64;
 use parking_lot::Mutex;
 use resemble_core::Params;
 
-use crate::batch::postings;
+use crate::batch::boilerplate;
 use crate::error::OpenError;
 use crate::fault::{Fault, guarded, open_error};
 use crate::footprint::CommitLog;
@@ -30,7 +30,7 @@ use crate::rows::SetAside;
 use crate::schema::{self, FORMAT_VERSION};
 use crate::snapshot::Snapshot;
 use crate::state::{self, Counters, Sets};
-use crate::store::{Refused, Store};
+use crate::store::{Lasting, Refused, Store};
 
 impl Index {
     /// Opens the index at `path`; a missing one is made (mode 0600; its folder must exist). A file
@@ -98,7 +98,7 @@ impl Index {
             Snapshot::new(
                 &txn,
                 counters,
-                Sets::load(&txn)?,
+                Sets::load(&txn, boilerplate_limit)?,
                 (boilerplate_limit, *params),
                 Arc::new(Place::File(path.to_path_buf())),
                 (Arc::default(), CommitLog::since(counters.generation)),
@@ -154,7 +154,7 @@ impl Index {
         };
         let txn = store.read()?;
         let generation = state::counters(&txn)?.generation;
-        let published = vec![(generation, Sets::load(&txn)?)];
+        let published = vec![(generation, Sets::load(&txn, limit)?)];
         let compact_bytes = match state::compact_bytes(&txn)? {
             0 => place.bytes()?,
             bytes => bytes,
@@ -169,6 +169,8 @@ impl Index {
             place: Arc::new(place),
             turn: Mutex::new(()),
             published: Mutex::new(published),
+            latest: Mutex::default(),
+            unlasting: Mutex::default(),
             new_measures: Arc::new(NewMeasures::default()),
             commits: CommitLog::since(generation),
         };
@@ -178,7 +180,7 @@ impl Index {
                 let mut meta = writing.txn.open_table(schema::META)?;
                 meta.insert(schema::meta::LIMIT, &limit.to_le_bytes()[..])?;
                 drop(meta);
-                postings::recount_all(writing)
+                boilerplate::recount_all(writing)
             });
             counted.map_err(|error| {
                 Fault::damaged(format!(
@@ -235,7 +237,7 @@ fn survey(store: &Store, params: &Params) -> Result<Found, Fault> {
 }
 
 fn initialise(store: &Store, params: &Params, limit: u32) -> Result<(), Fault> {
-    let txn = store.write()?;
+    let txn = store.write(Lasting::AtOnce)?;
     schema::create(&txn)?;
     let mut meta = txn.open_table(schema::META)?;
     meta.insert(schema::meta::FORMAT, &FORMAT_VERSION.to_le_bytes()[..])?;

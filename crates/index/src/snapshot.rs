@@ -163,12 +163,17 @@ impl Snapshot {
             segments,
             _store: store,
         };
-        Ok(Self {
-            inner: Arc::new(inner),
+        Ok(Self::sharing(Arc::new(inner)))
+    }
+
+    /// The same view as another one, for another reader.
+    pub(crate) fn sharing(inner: Arc<Inner>) -> Self {
+        Self {
+            inner,
             templates: Arc::default(),
             stop: StopFlag::default(),
             noted: None,
-        })
+        }
     }
 
     /// The same view for questions that take these templates for no evidence.

@@ -35,6 +35,8 @@ pub(crate) struct Counters {
     pub(crate) fingerprints: u64,
     /// Large batches were written since boilerplate was last counted.
     pub(crate) uncounted: bool,
+    /// New contents since all keys were counted, at most: see [`near`].
+    pub(crate) uncounted_births: u32,
 }
 
 impl Counters {
@@ -48,10 +50,11 @@ impl Counters {
         chunks: 0,
         fingerprints: 0,
         uncounted: false,
+        uncounted_births: 0,
     };
 
     pub(crate) fn encode(self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(41);
+        let mut out = Vec::with_capacity(45);
         out.extend_from_slice(&self.generation.to_le_bytes());
         for id in [
             self.next_content,
@@ -64,6 +67,7 @@ impl Counters {
         out.extend_from_slice(&self.chunks.to_le_bytes());
         out.extend_from_slice(&self.fingerprints.to_le_bytes());
         out.push(u8::from(self.uncounted));
+        out.extend_from_slice(&self.uncounted_births.to_le_bytes());
         out
     }
 
@@ -79,6 +83,7 @@ impl Counters {
                 chunks: u64::from_le_bytes(reader.array()?),
                 fingerprints: u64::from_le_bytes(reader.array()?),
                 uncounted: reader.byte()? != 0,
+                uncounted_births: u32::from_le_bytes(reader.array()?),
             };
             reader.end(row)
         };
@@ -168,6 +173,11 @@ impl FileSums {
     }
 }
 
+/// Keys that more contents have than this are counted, though they are no boilerplate yet.
+pub(crate) const fn near(limit: u32) -> u32 {
+    limit / 2
+}
+
 /// Keys that more contents have than the limit, with their exact counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Boilerplate {
@@ -236,6 +246,8 @@ pub(crate) struct Sets {
     pub(crate) boilerplate: Arc<Boilerplate>,
     /// Of the segments that have one.
     pub(crate) orders: Arc<BTreeMap<u32, Arc<Order>>>,
+    /// The same of keys that are [`near`] the limit.
+    pub(crate) near: Arc<Boilerplate>,
     pub(crate) file_sums: FileSums,
 }
 
@@ -248,8 +260,47 @@ impl Sets {
         }
     }
 
-    /// Reads them from the tables.
-    pub(crate) fn load(txn: &ReadTransaction) -> Result<Self, Fault> {
+    /// How many contents have a key, if that is known.
+    pub(crate) fn count_of(&self, kind: PostingKind, key: u64) -> Option<u32> {
+        let boilerplate = self.boilerplate.of(kind).get(&key);
+        boilerplate
+            .or_else(|| self.near.of(kind).get(&key))
+            .copied()
+    }
+
+    /// The keys of which that is known.
+    pub(crate) fn known_keys(&self, kind: PostingKind) -> impl Iterator<Item = u64> {
+        let boilerplate = self.boilerplate.of(kind).keys();
+        boilerplate.chain(self.near.of(kind).keys()).copied()
+    }
+
+    /// How many these are.
+    pub(crate) fn known(&self) -> usize {
+        self.boilerplate.len() + self.near.len()
+    }
+
+    /// So many contents have a key; `None`: that is not known from now on.
+    pub(crate) fn set_count(
+        &mut self,
+        kind: PostingKind,
+        key: u64,
+        count: Option<u32>,
+        limit: u32,
+    ) {
+        for (set, count) in [
+            (&mut self.boilerplate, count.filter(|&count| count > limit)),
+            (&mut self.near, count.filter(|&count| count <= limit)),
+        ] {
+            if let Some(count) = count {
+                Arc::make_mut(set).of_mut(kind).insert(key, count);
+            } else if set.of(kind).contains_key(&key) {
+                Arc::make_mut(set).of_mut(kind).remove(&key);
+            }
+        }
+    }
+
+    /// Reads them from the tables; what more contents have than the limit is boilerplate.
+    pub(crate) fn load(txn: &ReadTransaction, limit: u32) -> Result<Self, Fault> {
         let mut file_systems = FileSystems::default();
         for row in txn.open_table(schema::FILE_SYSTEMS)?.iter()? {
             let (number, id) = row?;
@@ -266,12 +317,17 @@ impl Sets {
             }
             dead.insert(content);
         }
-        let mut boilerplate = Boilerplate::default();
+        let (mut boilerplate, mut near) = (Boilerplate::default(), Boilerplate::default());
         for row in txn.open_table(schema::BOILERPLATE)?.iter()? {
             let (key, count) = row?;
             let (kind, key) = key.value();
             let kind = PostingKind::from_repr(kind).ok_or(Malformed("boilerplate"))?;
-            boilerplate.of_mut(kind).insert(key, count.value());
+            let set = if count.value() > limit {
+                &mut boilerplate
+            } else {
+                &mut near
+            };
+            set.of_mut(kind).insert(key, count.value());
         }
         let mut orders = BTreeMap::new();
         for row in txn.open_table(schema::SEGMENTS)?.iter()? {
@@ -287,6 +343,7 @@ impl Sets {
             heirs: Arc::new(Heirs::load(txn)?),
             boilerplate: Arc::new(boilerplate),
             orders: Arc::new(orders),
+            near: Arc::new(near),
             file_sums: FileSums::load(txn, counters.generation)?,
         })
     }
@@ -338,6 +395,7 @@ mod tests {
             chunks: 6,
             fingerprints: 7,
             uncounted: true,
+            uncounted_births: 8,
         };
         assert_eq!(Counters::decode(&counters.encode()), Ok(counters));
         assert!(Counters::decode(&counters.encode()[1..]).is_err());

@@ -1,10 +1,11 @@
 //! The one file that knows redb's errors and ways of opening; the others use its tables.
 //!
 //! House rules of the store, each with its reason:
-//! 1. Every write transaction is durable, in two phases and with the allocator's state saved
+//! 1. Every durable write transaction is so in two phases and with the allocator's state saved
 //!    (`set_quick_repair`): after a kill, opening takes milliseconds, whatever the size, and a
 //!    crafted file cannot make a half-written commit look whole.
-//! 2. No savepoints, no non-durable commits.
+//! 2. No savepoints. A commit that is not durable writes nothing: everybody sees it, and the next
+//!    durable one brings it into the file.
 //! 3. A store that was compacted is closed and opened again: only closing saves the allocator's
 //!    state without making the file larger, and whoever begins a transaction waits meanwhile. redb
 //!    compacts without rule 1: after a kill in that moment, opening walks the file to repair it.
@@ -81,6 +82,13 @@ storage_or_damaged!(
     redb::CompactionError
 );
 
+impl From<redb::SetDurabilityError> for Fault {
+    /// Savepoints, of which there are none (rule 2).
+    fn from(error: redb::SetDurabilityError) -> Self {
+        Self::Damaged(error.to_string())
+    }
+}
+
 impl From<redb::CommitError> for Fault {
     fn from(error: redb::CommitError) -> Self {
         match error {
@@ -99,6 +107,15 @@ pub(crate) enum Refused {
     Foreign(String),
     /// The file system failed.
     Io(io::Error),
+}
+
+/// When a commit is in the file, so that it outlives the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lasting {
+    /// When it is made.
+    AtOnce,
+    /// With the next one that is at once.
+    Later,
 }
 
 /// The open store.
@@ -187,10 +204,13 @@ impl Store {
         Ok(self.database()?.begin_read()?)
     }
 
-    /// Begins the write transaction (rule 1).
-    pub(crate) fn write(&self) -> Result<WriteTransaction, Fault> {
+    /// Begins the write transaction (rules 1 and 2).
+    pub(crate) fn write(&self, lasting: Lasting) -> Result<WriteTransaction, Fault> {
         let mut txn = self.database()?.begin_write()?;
-        txn.set_quick_repair(true);
+        match lasting {
+            Lasting::AtOnce => txn.set_quick_repair(true),
+            Lasting::Later => txn.set_durability(redb::Durability::None)?,
+        }
         Ok(txn)
     }
 

@@ -46,6 +46,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use resemble_index::{Change, Index};
+use resemble_mounts::{LiveTable, MountTable};
 
 use self::assumed::Assumed;
 use self::costs::Costs;
@@ -66,6 +67,8 @@ pub struct Ingest {
     pool: Pool,
     assumed: Assumed,
     costs: Costs,
+    /// What is mounted; `None`: that cannot be followed, and is read for each reconcile.
+    mounts: Option<LiveTable>,
 }
 
 impl Ingest {
@@ -83,6 +86,7 @@ impl Ingest {
             pool,
             costs: Costs::default(),
             assumed: Assumed::default(),
+            mounts: LiveTable::new().ok(),
         }
     }
 
@@ -138,8 +142,11 @@ impl Ingest {
             pool,
             assumed,
             costs,
+            mounts,
         } = self;
-        Run::new(index, options, (pool, assumed, costs), observer)?.run(targets)
+        let mounts =
+            (mounts.as_ref()).map_or_else(|| Arc::new(MountTable::load()), LiveTable::current);
+        Run::new(index, options, (pool, assumed, costs), mounts, observer)?.run(targets)
     }
 
     /// How long a large file is read from now on before others get their turn:

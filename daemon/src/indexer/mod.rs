@@ -29,6 +29,8 @@
 //! 7. **The slow comparison** of everything with the index ([`Options::reconcile`]) is done
 //!    directory by directory, between other work.
 //! 8. **Measures** that questions have found out are written here as well, after other work.
+//! 9. **Small changes are made durable together**, a minute after the first at the latest, and when
+//!    the daemon ends. If it is killed before, the scan of the next start finds them again.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -81,6 +83,9 @@ const GATHER: Duration = Duration::from_secs(2);
 const RECHECKS: usize = 256;
 /// The least pause between two transactions that write nothing but measures.
 const MEASURES: Duration = Duration::from_secs(10);
+/// The longest that a change is in the index and not in its file. A file that was written to is
+/// read once more after 35 seconds: what that finds goes with it.
+const PERSIST: Duration = Duration::from_secs(60);
 /// The first and the longest pause before a broken index is opened again, or a source that failed
 /// is started again.
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
@@ -282,6 +287,7 @@ impl Indexer {
                 roots: self.root_options(),
                 part_reader: self.options.part_reader.clone(),
                 stop: self.options.stop.clone(),
+                persist_later: true,
                 ..IngestOptions::default()
             },
         );

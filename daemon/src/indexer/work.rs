@@ -8,7 +8,7 @@ use resemble_proto::message::StatusAnswer;
 use resemble_scan::ingest::{Cause, Scope, Target};
 
 use super::watches::Polled;
-use super::{BREATH, GATHER, Indexer, MEASURES, POLL, POLL_SHARE, RECHECKS, roots};
+use super::{BREATH, GATHER, Indexer, MEASURES, PERSIST, POLL, POLL_SHARE, RECHECKS, roots};
 use crate::coalesce::Jobs;
 use crate::state::Topic;
 
@@ -100,14 +100,15 @@ impl Indexer {
         }
     }
 
-    /// Writes the measures that questions have found out since the last time. Not at once and not
-    /// by those who ask: questions come all the time, and a transaction costs two fsyncs.
+    /// Writes the measures that questions have found out since the last time, and makes durable what
+    /// is not since long. Not at once and not by those who ask: questions come all the time, and a
+    /// durable transaction costs two fsyncs.
     pub(super) fn write_measures(&mut self) {
         self.next_measures = Instant::now() + MEASURES;
         let Some(index) = self.shared.index() else {
             return;
         };
-        if let Err(error) = index.write_measures() {
+        if let Err(error) = index.write_measures().and_then(|_| index.persist(PERSIST)) {
             return self.broken(&error.into());
         }
         drop(index);

@@ -12,9 +12,11 @@
 //!
 //! What the batch needs of the committed segments it reads through a snapshot taken before.
 
+pub(crate) mod boilerplate;
 mod contents;
 mod files;
 mod inherit;
+mod new_postings;
 mod parts;
 pub(crate) mod postings;
 mod tree;

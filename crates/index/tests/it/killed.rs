@@ -4,13 +4,15 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use resemble_index::Change;
 
 use crate::made::{digest, open, read, sound};
 
 const FOLDER: &str = "RESEMBLE_INDEX_TEST_FOLDER";
+/// Every batch but each so many-th is applied for now.
+const DURABLE: &str = "RESEMBLE_INDEX_TEST_DURABLE";
 
 /// Batch `n`: three files that belong together.
 fn batch(n: u64) -> Vec<Change> {
@@ -30,26 +32,32 @@ fn batch(n: u64) -> Vec<Change> {
     changes
 }
 
-/// Not a test of its own: the process that [`a_killed_writer_leaves_its_last_commit`] kills.
+/// Not a test of its own: the process that [`a_killed_writer_leaves_its_last_durable_commit`] kills.
 #[test]
 fn writer() {
     let Some(folder) = std::env::var_os(FOLDER) else {
         return;
     };
+    let durable: u64 = std::env::var(DURABLE).unwrap().parse().unwrap();
     let index = open(&Path::new(&folder).join("index"), 1000);
     for n in 0.. {
-        index.apply(batch(n)).unwrap();
+        if n % durable == 0 {
+            index.apply(batch(n)).unwrap();
+        } else {
+            index.apply_for_now(batch(n)).unwrap();
+        }
         println!("\ncommitted {n}");
     }
 }
 
 #[test]
-fn a_killed_writer_leaves_its_last_commit() {
-    for wait_for in [0, 3, 25] {
+fn a_killed_writer_leaves_its_last_durable_commit() {
+    for (wait_for, durable) in [(0, 1), (3, 1), (25, 1), (0, 4), (3, 4), (26, 4)] {
         let folder = tempfile::tempdir().unwrap();
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "killed::writer", "--nocapture"])
             .env(FOLDER, folder.path())
+            .env(DURABLE, durable.to_string())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -86,8 +94,9 @@ fn a_killed_writer_leaves_its_last_commit() {
             .max();
         // A commit may have been made whose line was not written.
         let newest = newest.unwrap();
+        assert_eq!(newest % durable, 0, "a commit that is not durable");
         assert!(
-            newest == committed || newest == committed + 1,
+            newest + durable > committed && newest <= committed + 1,
             "{newest} after {committed}"
         );
         assert_eq!(list.len() as u64, (newest + 1).min(10));
@@ -129,12 +138,43 @@ fn a_copy_of_the_file_of_a_living_index_is_its_last_commit() {
 }
 
 #[test]
+fn what_is_for_now_lasts_when_it_is_persisted_or_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("index");
+    let copy = folder.path().join("copy");
+    let index = open(&path, 1000);
+    let copied = || {
+        fs::copy(&path, &copy).unwrap();
+        let index = open(&copy, 1000);
+        sound(&index).totals().unwrap().files
+    };
+    index.apply(batch(0)).unwrap();
+    index.apply_for_now(batch(1)).unwrap();
+    assert_eq!((sound(&index).totals().unwrap().files, copied()), (6, 3));
+    assert!(!index.persist(Duration::from_secs(3600)).unwrap());
+    assert_eq!(copied(), 3);
+    assert!(index.persist(Duration::ZERO).unwrap());
+    assert!(!index.persist(Duration::ZERO).unwrap(), "nothing is left");
+    assert_eq!(copied(), 6);
+    index.apply_for_now(batch(2)).unwrap();
+    index.apply(batch(3)).unwrap();
+    assert_eq!(copied(), 12, "a durable commit brings those before it");
+    index.apply_for_now(batch(4)).unwrap();
+    index.close().unwrap();
+    assert_eq!(copied(), 15);
+}
+
+#[test]
 fn dropping_without_closing_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("index");
     for n in 0..12 {
         let index = open(&path, 1000);
-        index.apply(batch(n)).unwrap();
+        if n % 2 == 0 {
+            index.apply(batch(n)).unwrap();
+        } else {
+            index.apply_for_now(batch(n)).unwrap();
+        }
         drop(index);
     }
     let index = open(&path, 1000);

@@ -18,7 +18,7 @@ use crate::walk::{Anchor, Kind};
 pub(super) struct Area {
     roots: Vec<RootOptions>,
     exclude: Vec<PathBuf>,
-    mounts: MountTable,
+    mounts: Arc<MountTable>,
     /// The anchor of each root; `None` if it is unavailable.
     anchors: HashMap<PathBuf, Option<Arc<Anchor>>>,
     /// What the patterns of each root leave out.
@@ -27,8 +27,11 @@ pub(super) struct Area {
 }
 
 impl Area {
-    pub(super) fn new(roots: Vec<RootOptions>, exclude: Vec<PathBuf>) -> Self {
-        let mounts = MountTable::load();
+    pub(super) fn new(
+        roots: Vec<RootOptions>,
+        exclude: Vec<PathBuf>,
+        mounts: Arc<MountTable>,
+    ) -> Self {
         Self {
             roots,
             exclude,

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use resemble_core::{ContentDigest, FileId};
 use resemble_index::{Change, Entry, Index, Snapshot};
+use resemble_mounts::MountTable;
 
 use super::area::Area;
 use super::assumed::Assumed;
@@ -33,6 +34,10 @@ pub(super) const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
 /// From this many new postings on, merging them at the end pays.
 const BULK: u64 = 200_000;
+
+/// So many new postings are not worth a durable transaction of their own: what brought them, a
+/// megabyte of text, is read again in milliseconds.
+const FEW: u64 = 10_000;
 
 /// Why a name is to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +98,7 @@ impl<'a> Run<'a> {
         index: &'a Index,
         options: &'a IngestOptions,
         (pool, assumed, costs): (&'a mut Pool, &'a mut Assumed, &'a mut Costs),
+        mounts: Arc<MountTable>,
         observer: &'a mut dyn Observer,
     ) -> Result<Self, IngestError> {
         let snapshot = index.snapshot()?;
@@ -107,7 +113,7 @@ impl<'a> Run<'a> {
             assumed,
             costs,
             snapshot,
-            area: Area::new(options.roots.clone(), options.exclude.clone()),
+            area: Area::new(options.roots.clone(), options.exclude.clone(), mounts),
             batch: Batch::default(),
             report: Report::default(),
             removals: BTreeMap::new(),
@@ -543,6 +549,8 @@ impl<'a> Run<'a> {
         self.postings += taken.postings;
         let applied = if self.postings > BULK {
             self.index.apply_in_bulk(taken.changes)?
+        } else if self.options.persist_later && self.postings <= FEW {
+            self.index.apply_for_now(taken.changes)?
         } else {
             self.index.apply(taken.changes)?
         };

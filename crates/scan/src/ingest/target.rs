@@ -133,6 +133,9 @@ pub struct IngestOptions {
     pub part_reader: Option<Arc<dyn PartReader>>,
     /// Ends a running reconcile early.
     pub stop: StopFlag,
+    /// Small changes are in the index at once, and durable with the next large one or
+    /// [`resemble_index::Index::persist`]. For those who stay.
+    pub persist_later: bool,
     /// How long a large file is read before the reconcile ends without it, so that others need not
     /// wait: see [`super::Report::unfinished`]. `None`: to its end.
     pub turn: Option<Duration>,
@@ -148,6 +151,7 @@ impl Default for IngestOptions {
             distrust_unsettled: false,
             part_reader: None,
             stop: StopFlag::default(),
+            persist_later: false,
             turn: None,
         }
     }

@@ -1,0 +1,286 @@
+//! Counting what is boilerplate: exactly, and without looking at what did not change.
+//!
+//! The set holds every key that more live contents than the limit have, with their number.
+//!
+//! 1. **What is near the limit is counted, too**: all keys that more than half as many contents
+//!    have ([`near`]) are *known* with their numbers. A key that is not known cannot have passed
+//!    the limit before as many contents were born as are missing to it ([`spare`]). Until then a
+//!    new key costs a look-up in memory. Afterwards the keys of new contents are looked up in the
+//!    postings, until that has cost as much as a pass over all of them, which begins anew.
+//! 2. **What a content gains and another loses in the same batch changes nothing**: so the new
+//!    version of a file under a common header does not even write a row.
+//! 3. **A large batch** would look up millions, so it only notes that the set is out of date; the
+//!    next small batch that is not of a bulk load, or the merge that ends one, counts all keys in
+//!    one pass over the sorted postings (about 10 ns each).
+//! 4. Of a dead content that has more postings than its signature has fingerprints, each known key
+//!    is looked up. An index with no more contents than the limit has no boilerplate, and nothing
+//!    is counted.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use resemble_core::{ContentId, Signature};
+
+use super::contents::Inherited;
+use super::inherit::segment_of;
+use super::new_postings::{New, segments_before, sources};
+use super::{Refusal, Writing};
+use crate::fault::Fault;
+use crate::schema::{self, PostingKind};
+use crate::segments::block::Posting;
+use crate::segments::posted;
+use crate::segments::read::{Lists, has};
+use crate::segments::write::Merge;
+use crate::state::{Boilerplate, changed_keys, near};
+use crate::store::ReadableTableMetadata;
+
+/// A batch with more new postings leaves counting to later.
+const BULK: usize = 200_000;
+
+/// What one look-up costs in postings of a pass over all.
+const LOOKUP: u64 = 100;
+
+/// By how much keys of a kind are in more contents than before. Those that are not known are here
+/// only if they gain.
+type Gains = BTreeMap<u64, i64>;
+
+/// Counts runs of equal keys in ascending postings and keeps those above a limit.
+pub(crate) struct Counter<'a> {
+    counts: &'a mut HashMap<u64, u32>,
+    limit: u32,
+    key: u64,
+    run: u32,
+}
+
+impl<'a> Counter<'a> {
+    pub(crate) fn new(counts: &'a mut HashMap<u64, u32>, limit: u32) -> Self {
+        Self {
+            counts,
+            limit,
+            key: 0,
+            run: 0,
+        }
+    }
+
+    /// The next posting, `None` at the end.
+    pub(crate) fn see(&mut self, posting: Option<Posting>) {
+        match posting {
+            Some((key, _)) if key == self.key && self.run > 0 => self.run += 1,
+            next => {
+                if self.run > self.limit {
+                    self.counts.insert(self.key, self.run);
+                }
+                (self.key, self.run) = next.map_or((0, 0), |(key, _)| (key, 1));
+            }
+        }
+    }
+}
+
+/// Brings the boilerplate set up to date with the batch, or notes that it is not.
+pub(super) fn count(
+    writing: &mut Writing<'_>,
+    new: &New,
+    born: usize,
+    killed: &[ContentId],
+    inherited: &[Inherited],
+) -> Result<(), Refusal> {
+    let contents = writing.txn.open_table(schema::CONTENTS)?.len()?;
+    let limit = writing.boilerplate_limit;
+    if contents <= u64::from(limit) {
+        publish(writing, Boilerplate::default())?;
+        // No key was looked at.
+        writing.counters.uncounted_births = contents as u32;
+        return Ok(());
+    }
+    let born = u32::try_from(born).unwrap_or(u32::MAX);
+    let births = writing.counters.uncounted_births.saturating_add(born);
+    writing.counters.uncounted_births = births;
+    if new.len() > BULK || (writing.in_bulk && writing.counters.uncounted) {
+        writing.counters.uncounted = true;
+        return Ok(());
+    }
+    let segments = writing.before.segments();
+    let stored: u64 = segments.iter().map(|segment| segment.row.postings()).sum();
+    let known = writing.sets.known() as u64;
+    let mut dense = 0;
+    if known > 0 {
+        for &content in killed {
+            let kept = writing.before.signature_raw(content)?;
+            dense += u64::from(is_denser(writing, content, &kept)?);
+        }
+    }
+    // As much as was looked up since that became necessary, and as this batch will.
+    let overdue = u64::from(births.saturating_sub(spare(limit)));
+    let each = new.len() as u64 / u64::from(born.max(1)) + 1;
+    let looking_up = overdue * each * segments.len() as u64 + dense * known;
+    if writing.counters.uncounted || looking_up.saturating_mul(LOOKUP) > stored {
+        return recount(writing, Some(new));
+    }
+    let mut lost = [Gains::new(), Gains::new()];
+    if known > 0 {
+        for &content in killed {
+            let of = inherited.iter().find(|of| of.ancestor == content);
+            forget(writing, content, of, &mut lost)?;
+        }
+    }
+    let mut changes = Vec::new();
+    for (kind, mut gains) in PostingKind::ALL.into_iter().zip(lost) {
+        for same in new.kind(kind).chunk_by(|a, b| a.0 == b.0) {
+            *gains.entry(same[0].0).or_default() += same.len() as i64;
+        }
+        let postings = segments.iter().filter_map(|segment| segment.postings(kind));
+        let mut lists = Lists::new(postings);
+        let who = writing.sets.live(kind);
+        for (key, by) in gains {
+            let total = match writing.sets.count_of(kind, key) {
+                Some(_) if by == 0 => continue,
+                Some(count) => u32::try_from(i64::from(count) + by).unwrap_or(0),
+                None if by <= 0 || births <= spare(limit) => continue,
+                None => {
+                    let stored = lists.get(key, usize::MAX, who)?;
+                    stored.map_or(0, <[_]>::len) as u32 + by as u32
+                }
+            };
+            changes.push((kind, key, Some(total).filter(|&total| total > near(limit))));
+        }
+    }
+    set(writing, changes)
+}
+
+/// How many contents may be born before a key that is not known can be boilerplate.
+pub(crate) const fn spare(limit: u32) -> u32 {
+    limit - near(limit)
+}
+
+/// Whether a killed content has more postings than its signature has fingerprints.
+fn is_denser(writing: &Writing<'_>, content: ContentId, kept: &Signature) -> Result<bool, Fault> {
+    let row = writing.before.inner.content(content)?;
+    let posted = row.map_or(0, |row| row.fingerprints as usize);
+    Ok(posted > kept.fingerprints.len())
+}
+
+/// The fingerprints of a killed content that its signature has not, among those that are known: the
+/// dense ones of a text, and by what it is found besides.
+fn denser_than(
+    writing: &Writing<'_>,
+    content: ContentId,
+    signature: &[u64],
+) -> Result<Vec<u64>, Fault> {
+    let segment = segment_of(writing, content.0);
+    let postings = segment.and_then(|segment| segment.postings(PostingKind::Fingerprint));
+    let Some(postings) = postings else {
+        return Ok(Vec::new());
+    };
+    let signature: HashSet<u64> = signature.iter().copied().collect();
+    let mut found = Vec::new();
+    for key in writing.sets.known_keys(PostingKind::Fingerprint) {
+        if !signature.contains(&key) && has(postings, (key, content.0))? {
+            found.push(key);
+        }
+    }
+    Ok(found)
+}
+
+/// The known keys of a killed content lose one, but for those that an heir has.
+fn forget(
+    writing: &Writing<'_>,
+    content: ContentId,
+    inherited: Option<&Inherited>,
+    lost: &mut [Gains; 2],
+) -> Result<(), Refusal> {
+    // Read from the commit before, where its rows are still there.
+    let signature = writing.before.signature_raw(content)?;
+    let mut chunk_keys = match inherited {
+        // What its heir has is not lost.
+        Some(inherited) => inherited.gone.clone(),
+        None => posted(&writing.before.chunks_raw(content)?).collect(),
+    };
+    let mut fingerprints: Vec<_> = signature.fingerprints.iter().map(|print| print.0).collect();
+    if is_denser(writing, content, &signature)? {
+        let denser = denser_than(writing, content, &fingerprints)?;
+        fingerprints.extend(denser);
+    }
+    for ((kind, keys), lost) in [
+        (PostingKind::Chunk, &mut chunk_keys),
+        (PostingKind::Fingerprint, &mut fingerprints),
+    ]
+    .into_iter()
+    .zip(lost)
+    {
+        keys.sort_unstable();
+        keys.dedup();
+        for &key in &*keys {
+            if writing.sets.count_of(kind, key).is_some() {
+                *lost.entry(key).or_default() -= 1;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Counts every key of all segments and the batch.
+pub(super) fn recount(writing: &mut Writing<'_>, new: Option<&New>) -> Result<(), Refusal> {
+    let segments = segments_before(writing);
+    let mut counts = Boilerplate::default();
+    for kind in PostingKind::ALL {
+        let sources = sources(writing, &segments, new, kind)?;
+        let mut merge = Merge::new(sources, writing.sets.live(kind));
+        let mut counter = Counter::new(counts.of_mut(kind), near(writing.boilerplate_limit));
+        loop {
+            let next = merge.next()?;
+            counter.see(next);
+            if next.is_none() {
+                break;
+            }
+        }
+    }
+    publish(writing, counts)
+}
+
+/// Makes these the known keys of the coming commit: all that more contents have than [`near`] says.
+pub(super) fn publish(writing: &mut Writing<'_>, counts: Boilerplate) -> Result<(), Refusal> {
+    writing.counters.uncounted = false;
+    writing.counters.uncounted_births = 0;
+    let mut changes = Vec::new();
+    for kind in PostingKind::ALL {
+        let mut known = writing.sets.boilerplate.of(kind).clone();
+        known.extend(writing.sets.near.of(kind));
+        let new = counts.of(kind);
+        let mut changed: Vec<_> = changed_keys(&known, new).into_iter().collect();
+        changed.sort_unstable();
+        let changed = changed.into_iter();
+        changes.extend(changed.map(|key| (kind, key, new.get(&key).copied())));
+    }
+    set(writing, changes)
+}
+
+/// Writes how many contents have keys, `None`: too few to be known, and what follows from it.
+fn set(
+    writing: &mut Writing<'_>,
+    changes: Vec<(PostingKind, u64, Option<u32>)>,
+) -> Result<(), Refusal> {
+    if changes.is_empty() {
+        return Ok(());
+    }
+    let limit = writing.boilerplate_limit;
+    let mut table = writing.txn.open_table(schema::BOILERPLATE)?;
+    for (kind, key, count) in changes {
+        let was = writing.sets.boilerplate.of(kind).contains_key(&key);
+        let is = count.is_some_and(|count| count > limit);
+        if was != is {
+            writing.touched.everything();
+        } else if is {
+            writing.touched.key(kind, key);
+        }
+        match count {
+            Some(count) => drop(table.insert((kind as u8, key), count)?),
+            None => drop(table.remove((kind as u8, key))?),
+        }
+        writing.sets.set_count(kind, key, count, limit);
+    }
+    Ok(())
+}
+
+/// Counts anew after the limit changed.
+pub(crate) fn recount_all(writing: &mut Writing<'_>) -> Result<(), Refusal> {
+    recount(writing, None)
+}

@@ -1,0 +1,93 @@
+//! The postings that a batch brings, and those that the commit before left.
+
+use resemble_core::{ContentId, Digest};
+
+use super::Writing;
+use super::contents::Inherited;
+use super::inherit::InheritedPostings;
+use crate::fault::Fault;
+use crate::schema::PostingKind;
+use crate::segments::block::{Posting, pack, unpack};
+use crate::segments::read::Scan;
+use crate::segments::write::Source;
+use crate::segments::{Segment, posted};
+
+/// Sorted postings of both kinds.
+pub(super) struct New {
+    chunks: Vec<Posting>,
+    fingerprints: Vec<Posting>,
+}
+
+impl New {
+    pub(super) fn of(
+        fresh: &[(ContentId, Box<Digest>)],
+        inherited: &[Inherited],
+        writing: &Writing<'_>,
+    ) -> Result<Self, Fault> {
+        let mut chunks = Vec::new();
+        let mut fingerprints = Vec::new();
+        for (id, digest) in fresh {
+            let keys = posted(&digest.chunks);
+            if inherited.iter().any(|of| of.heir == *id) {
+                let inherited = InheritedPostings::of(writing, *id);
+                for key in keys {
+                    if !inherited.has(key)? {
+                        chunks.push(pack((key, id.0)));
+                    }
+                }
+            } else {
+                chunks.extend(keys.map(|key| pack((key, id.0))));
+            }
+            fingerprints.extend(digest.posted().map(|print| pack((print.0, id.0))));
+        }
+        Ok(Self {
+            chunks: sorted(chunks),
+            fingerprints: sorted(fingerprints),
+        })
+    }
+
+    pub(super) fn kind(&self, kind: PostingKind) -> &[Posting] {
+        match kind {
+            PostingKind::Chunk => &self.chunks,
+            PostingKind::Fingerprint => &self.fingerprints,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.chunks.len() + self.fingerprints.len()
+    }
+}
+
+/// The postings in order, each once.
+fn sorted(mut postings: Vec<u128>) -> Vec<Posting> {
+    postings.sort_unstable();
+    postings.dedup();
+    postings.into_iter().map(unpack).collect()
+}
+
+/// The segments as the commit before left them.
+pub(super) fn segments_before(writing: &Writing<'_>) -> Vec<Segment> {
+    let segments = writing.before.segments().iter();
+    segments.map(|segment| segment.row).collect()
+}
+
+/// All postings of a kind, of these segments and of the batch.
+pub(super) fn sources<'n>(
+    writing: &Writing<'_>,
+    run: &[Segment],
+    new: Option<&'n New>,
+    kind: PostingKind,
+) -> Result<Vec<Source<'n>>, Fault> {
+    let mut sources = Vec::new();
+    for segment in writing.before.segments() {
+        if run.contains(&segment.row)
+            && let Some(postings) = segment.postings(kind)
+        {
+            sources.push(Source::stored(Scan::new(postings)?));
+        }
+    }
+    if let Some(new) = new {
+        sources.push(Source::Memory(new.kind(kind)));
+    }
+    Ok(sources)
+}
