@@ -264,11 +264,21 @@ impl<'a> Raiser<'a> {
     }
 
     fn publish(&mut self, all: bool) {
-        for alert in self.batching.alerts(Instant::now(), all) {
+        let alerts = self.batching.alerts(Instant::now(), all);
+        if alerts.is_empty() {
+            return;
+        }
+        for alert in alerts {
             write_journal(&alert);
             if let Some(row) = row(&alert) {
                 self.log.lock().push(row);
             }
+        }
+        // Or what they are about would be news again after a kill.
+        if let Some(index) = self.shared.index()
+            && let Err(error) = index.persist(Duration::ZERO)
+        {
+            tracing::debug!(%error, "the index is not written");
         }
     }
 }

@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use resemble_core::hash::content::digest;
-use resemble_core::{ByteLen, ChunkList, ContentId, ContentKind, words};
+use resemble_core::{ByteLen, ChunkList, ChunkRun, ContentId, ContentKind, words};
 use resemble_index::{ContentRow, PostingKind, ReadError, Snapshot};
 use resemble_query::{AskError, bytes_of};
 
@@ -40,13 +40,15 @@ pub(super) fn may_be_news(
     if !is_plain(&old) || !is_plain(&new) || has_shrunk || is_shared {
         return Ok(true);
     }
-    let Some(samples) = samples_of(after, &new, path)? else {
+    let (chunks_before, chunks) = (before.chunks(was)?, after.chunks(now)?);
+    let stays = unchanged(&chunks_before, &chunks);
+    let Some(samples) = samples_of(after, &new, path, stays)? else {
         return Ok(true);
     };
     let known = before.signature(was)?.fingerprints.into_iter();
     let known: HashSet<u64> = known.map(|sample| sample.0).collect();
-    let chunks_before: HashSet<u64> = chunk_keys(&before.chunks(was)?).collect();
-    let chunks: Vec<u64> = chunk_keys(&after.chunks(now)?).collect();
+    let chunks_before: HashSet<u64> = chunk_keys(&chunks_before).collect();
+    let chunks: Vec<u64> = chunk_keys(&chunks).collect();
     for (kind, keys, known) in [
         (PostingKind::Chunk, chunks, chunks_before),
         (PostingKind::Fingerprint, samples, known),
@@ -74,28 +76,48 @@ fn chunk_keys(chunks: &ChunkList) -> impl Iterator<Item = u64> + '_ {
     evidence.map(|run| run.hash.posting_key())
 }
 
-/// All samples by which a text is found; `None` if they cannot be had.
+/// How many bytes two contents have in common at their beginning and at their end, in chunks.
+fn unchanged(old: &ChunkList, new: &ChunkList) -> [usize; 2] {
+    let (old, new) = (&old.0, &new.0);
+    let bytes = |runs: &[ChunkRun]| -> usize {
+        let runs = runs.iter().map(|run| u64::from(run.len) * run.count);
+        usize::try_from(runs.sum::<u64>()).unwrap_or(usize::MAX)
+    };
+    let first = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let last = old[first..].iter().rev().zip(new[first..].iter().rev());
+    let last = last.take_while(|(a, b)| a == b).count();
+    [bytes(&new[..first]), bytes(&new[new.len() - last..])]
+}
+
+/// The samples by which a text is found, at least those that came with a change which left so many
+/// bytes at the beginning and at the end; `None` if they cannot be had.
 fn samples_of(
     snapshot: &Snapshot,
     row: &ContentRow,
     path: &Path,
+    [first, last]: [usize; 2],
 ) -> Result<Option<Vec<u64>>, AskError> {
     let kept = snapshot.signature(row.id)?.fingerprints;
-    let samples = if kept.len() == row.fingerprints as usize {
-        kept
-    } else if row.size > MOST_READ {
+    if kept.len() == row.fingerprints as usize {
+        return Ok(Some(kept.into_iter().map(|sample| sample.0).collect()));
+    }
+    if row.size > MOST_READ {
         return Ok(None);
-    } else {
-        let bytes = bytes_of(path)?;
-        if digest(&bytes) != row.digest {
-            return Ok(None);
-        }
-        let (signature, besides) = words::sample(&bytes, &snapshot.params().posted);
-        let mut samples = signature.map_or_else(Vec::new, |signature| signature.fingerprints);
-        samples.extend(besides);
-        samples
+    }
+    let bytes = bytes_of(path)?;
+    if digest(&bytes) != row.digest || first + last > bytes.len() {
+        return Ok(None);
+    }
+    let of = |bytes: &[u8]| -> HashSet<u64> {
+        let (signature, besides) = words::sample(bytes, &snapshot.params().posted);
+        let signature = signature.map_or_else(Vec::new, |signature| signature.fingerprints);
+        let samples = signature.into_iter().chain(besides);
+        samples.map(|sample| sample.0).collect()
     };
-    Ok(Some(samples.into_iter().map(|sample| sample.0).collect()))
+    let (before, behind) = (of(&bytes[..first]), of(&bytes[bytes.len() - last..]));
+    let new = of(&bytes).into_iter();
+    let new = new.filter(|sample| !before.contains(sample) && !behind.contains(sample));
+    Ok(Some(new.collect()))
 }
 
 /// Whether another content has one of the keys of a content, which that did not have before.
@@ -203,8 +225,11 @@ mod tests {
                 .take(12)
                 .map(|line| format!("{line}\n"))
                 .collect();
-            let quoted = format!("{mine}{part}");
-            assert!(Tree::new().changed(&files, "mine", &quoted), "{words}");
+            let at = mine.len() / 2;
+            for at in [0, at + mine[at..].find('\n').unwrap() + 1, mine.len()] {
+                let quoted = format!("{}{part}{}", &mine[..at], &mine[at..]);
+                assert!(Tree::new().changed(&files, "mine", &quoted), "{words}");
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use resemble_proto::message::StatusAnswer;
 use resemble_scan::ingest::{Cause, Scope, Target};
@@ -92,6 +92,9 @@ impl Indexer {
         self.tell_waits();
         self.tell_troubles();
         if self.scans.is_empty() && !self.rescan_source {
+            if reached && !self.persist(Duration::ZERO) {
+                return;
+            }
             self.answer_syncs();
         }
         self.slow_step(now);
@@ -101,18 +104,32 @@ impl Indexer {
     }
 
     /// Writes the measures that questions have found out since the last time, and makes durable what
-    /// is not since long. Not at once and not by those who ask: questions come all the time, and a
-    /// durable transaction costs two fsyncs.
+    /// has waited for long. Not at once and not by those who ask: questions come all the time, and
+    /// a durable transaction costs two fsyncs.
     pub(super) fn write_measures(&mut self) {
         self.next_measures = Instant::now() + MEASURES;
         let Some(index) = self.shared.index() else {
             return;
         };
-        if let Err(error) = index.write_measures().and_then(|_| index.persist(PERSIST)) {
+        if let Err(error) = index.write_measures() {
             return self.broken(&error.into());
         }
         drop(index);
-        self.compact();
+        if self.persist(PERSIST) {
+            self.compact();
+        }
+    }
+
+    /// Makes durable what is not since longer than this. Returns `false` if the index is broken.
+    fn persist(&mut self, age: Duration) -> bool {
+        let Some(index) = self.shared.index() else {
+            return true;
+        };
+        let persisted = index.persist(age);
+        drop(index);
+        persisted
+            .map_err(|error| self.broken(&error.into()))
+            .is_ok()
     }
 
     /// Gives the room back that the index needs no more, if it is much. Somebody may just be

@@ -65,9 +65,9 @@ fn a_young_file_is_read_once_more_and_then_never_again() {
         scene.state("sub/file"),
         Some(FileState::Unsettled(_))
     ));
-    let dirs: Vec<&PathBuf> = report.recheck.keys().collect();
-    assert_eq!(dirs, [&scene.path("sub")]);
-    let when = report.recheck[&scene.path("sub")];
+    let files: Vec<&PathBuf> = report.recheck.keys().collect();
+    assert_eq!(files, [&scene.path("sub/file")]);
+    let when = report.recheck[&scene.path("sub/file")];
     assert!(when <= SystemTime::now() + scene.ingest.options().settle_window);
     // Within the window nothing is read unless that is asked for; the reminder stays.
     let report = scene.scan();
@@ -86,6 +86,26 @@ fn a_young_file_is_read_once_more_and_then_never_again() {
     let report = later.reconcile(&look, &mut Unobserved).expect("reconciled");
     assert_eq!((read(&report), report.changes), (0, 0));
     assert_eq!(read(&scene.scan()), 0);
+}
+
+#[test]
+fn many_young_files_are_looked_at_by_their_directory() {
+    let mut scene = Scene::new();
+    for n in 0..40 {
+        scene.write(&format!("many/{n}"), text(n, 300));
+        scene.write(&format!("few/{}/file", n % 16), text(100 + n, 300));
+        scene.write(&format!("few/{}", 100 + n % 16), text(200 + n, 300));
+    }
+    let report = scene.scan();
+    assert_eq!(report.recheck.len(), 1 + 16 + 16);
+    assert!(report.recheck.contains_key(&scene.path("many")));
+    assert!(report.recheck.contains_key(&scene.path("few/3/file")));
+    let mut later = scene.later();
+    let all: Vec<Target> = (report.recheck.keys())
+        .map(|path| Target::entry(path, Cause::Unknown))
+        .collect();
+    let report = later.reconcile(&all, &mut Unobserved).expect("reconciled");
+    assert_eq!((read(&report), report.recheck.len()), (72, 0));
 }
 
 #[test]

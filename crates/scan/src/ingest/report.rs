@@ -122,8 +122,8 @@ pub struct Report {
     /// Large files that were not read to their ends yet: the next reconcile that names them goes
     /// on.
     pub unfinished: Vec<PathBuf>,
-    /// Directories with files that were read too soon after their last change, and when to look
-    /// at those directories again ([`super::Scope::Entry`] is enough).
+    /// Files that were read too soon after their last change, or directories with many of them, and
+    /// when to look at them again ([`super::Scope::Entry`] is enough).
     pub recheck: BTreeMap<PathBuf, SystemTime>,
     /// The reconcile was ended early; what it did is in the index.
     pub stopped: bool,

@@ -1,5 +1,6 @@
 //! Files on their way to the readers and back.
 
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -12,6 +13,9 @@ use super::pool::{Done, Job};
 use super::report::IngestError;
 use super::run::{PATIENCE, PROGRESS_INTERVAL, Run};
 use crate::read::{Content, FileRead, LARGE, ReadFailure, age};
+
+/// So many files of a directory are looked at again one by one, more by listing it.
+const FEW: usize = 16;
 
 impl Run<'_> {
     /// Hands a file to the readers.
@@ -222,7 +226,8 @@ impl Run<'_> {
         false
     }
 
-    /// Notes that a file's directory is to be looked at when the file's window is over.
+    /// Notes that a file is to be looked at when its window is over; of many files in a directory,
+    /// the directory.
     pub(super) fn recheck(&mut self, path: &Path, ctime: Timestamp) {
         let window = self.options.settle_window;
         let now = SystemTime::now();
@@ -230,9 +235,26 @@ impl Run<'_> {
         let left = u64::try_from(left)
             .map_or(Duration::ZERO, Duration::from_nanos)
             .min(window);
-        let dir = path.parent().unwrap_or(path).to_owned();
         let when = now + left;
-        let latest = self.report.recheck.entry(dir).or_insert(when);
+        let all = &mut self.report.recheck;
+        let dir = path.parent().unwrap_or(path);
+        if let Some(latest) = all.get_mut(dir) {
+            *latest = when.max(*latest);
+            return;
+        }
+        let latest = all.entry(path.to_owned()).or_insert(when);
         *latest = when.max(*latest);
+        let of_this = |(other, _): &(&PathBuf, &SystemTime)| other.parent() == Some(dir);
+        let below = all.range::<Path, _>((Bound::Excluded(dir), Bound::Unbounded));
+        let noted: Vec<PathBuf> = (below.take_while(|(other, _)| other.starts_with(dir)))
+            .filter(of_this)
+            .map(|(other, _)| other.clone())
+            .take(FEW + 1)
+            .collect();
+        if noted.len() > FEW {
+            let times = noted.iter().filter_map(|other| all.remove(other));
+            let latest = times.max().unwrap_or(when);
+            all.insert(dir.to_owned(), latest);
+        }
     }
 }
