@@ -103,9 +103,9 @@ impl Indexer {
         }
     }
 
-    /// Writes the measures that questions have found out since the last time, and makes durable what
-    /// has waited for long. Not at once and not by those who ask: questions come all the time, and
-    /// a durable transaction costs two fsyncs.
+    /// Writes the measures that questions have found out since the last time, and makes durable
+    /// what has waited for long. Not at once and not by those who ask: questions come all the time,
+    /// and a durable transaction costs two fsyncs.
     pub(super) fn write_measures(&mut self) {
         self.next_measures = Instant::now() + MEASURES;
         let Some(index) = self.shared.index() else {

@@ -32,7 +32,7 @@ fn batch(n: u64) -> Vec<Change> {
     changes
 }
 
-/// Not a test of its own: the process that [`a_killed_writer_leaves_its_last_durable_commit`] kills.
+/// Not a test of its own: the process that the next test kills.
 #[test]
 fn writer() {
     let Some(folder) = std::env::var_os(FOLDER) else {
