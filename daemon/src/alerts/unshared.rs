@@ -214,17 +214,13 @@ mod tests {
         for words in [300, 1500] {
             let (mine, other) = (text(1, words), text(2, words));
             // The two resemble each other, and go on doing so.
-            let copy = mine.replace("\n", " \n") + &text(3, 40);
+            let copy = mine.replace('\n', " \n") + &text(3, 40);
             let files = [("mine", &mine[..]), ("copy", &copy), ("other", &other)];
             let own_line = format!("{mine}{}", text(4, 12));
             let pasted = format!("{mine}{other}");
             assert!(!Tree::new().changed(&files, "mine", &own_line), "{words}");
             assert!(Tree::new().changed(&files, "mine", &pasted), "{words}");
-            let part: String = other
-                .lines()
-                .take(12)
-                .map(|line| format!("{line}\n"))
-                .collect();
+            let part: String = other.split_inclusive('\n').take(12).collect();
             let at = mine.len() / 2;
             for at in [0, at + mine[at..].find('\n').unwrap() + 1, mine.len()] {
                 let quoted = format!("{}{part}{}", &mine[..at], &mine[at..]);

@@ -86,7 +86,7 @@ pub(super) fn count(
     let contents = writing.txn.open_table(schema::CONTENTS)?.len()?;
     let limit = writing.boilerplate_limit;
     if contents <= u64::from(limit) {
-        publish(writing, Boilerplate::default())?;
+        publish(writing, &Boilerplate::default())?;
         // No key was looked at.
         writing.counters.uncounted_births = contents as u32;
         return Ok(());
@@ -233,11 +233,11 @@ pub(super) fn recount(writing: &mut Writing<'_>, new: Option<&New>) -> Result<()
             }
         }
     }
-    publish(writing, counts)
+    publish(writing, &counts)
 }
 
 /// Makes these the known keys of the coming commit: all that more contents have than [`near`] says.
-pub(super) fn publish(writing: &mut Writing<'_>, counts: Boilerplate) -> Result<(), Refusal> {
+pub(super) fn publish(writing: &mut Writing<'_>, counts: &Boilerplate) -> Result<(), Refusal> {
     writing.counters.uncounted = false;
     writing.counters.uncounted_births = 0;
     let mut changes = Vec::new();

@@ -77,7 +77,7 @@ pub(crate) fn merge_all(writing: &mut Writing<'_>) -> Result<(), Refusal> {
     if segments.len() > 1 || (!writing.sets.dead.is_empty() && !segments.is_empty()) {
         let mut counts = Boilerplate::default();
         merge(writing, &segments, None, Some(&mut counts))?;
-        publish(writing, counts)?;
+        publish(writing, &counts)?;
     } else if uncounted {
         recount(writing, None)?;
     }
