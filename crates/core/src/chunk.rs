@@ -117,6 +117,17 @@ pub struct Chunker {
     params: ChunkParams,
 }
 
+/// Where a chunker stands in the bytes around it, wherever in a file that is: two that stand alike
+/// cut alike from there on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ChunkerStanding {
+    last_bytes: Box<[u8]>,
+    /// Bytes of the chunk under way.
+    since_cut: u64,
+    /// Where in it the backup is.
+    backup: Option<u64>,
+}
+
 impl Chunker {
     /// A chunker at the start of a file.
     pub fn new(params: &ChunkParams) -> Self {
@@ -148,6 +159,24 @@ impl Chunker {
     /// Where the chunk under way starts.
     pub const fn start(&self) -> u64 {
         self.picker.start()
+    }
+
+    /// Where the chunker stands.
+    pub(crate) fn standing(&self) -> ChunkerStanding {
+        let start = self.start();
+        ChunkerStanding {
+            last_bytes: self.scanner.last_bytes().into(),
+            since_cut: self.position() - start,
+            backup: self.picker.backup().map(|backup| backup - start),
+        }
+    }
+
+    /// Starts again within a file, where another chunker stood.
+    pub(crate) fn go_on(&mut self, position: u64, standing: &ChunkerStanding) {
+        self.scanner.go_on(position, &standing.last_bytes);
+        let start = position - standing.since_cut;
+        let backup = standing.backup.map(|backup| start + backup);
+        self.picker.go_on(start, backup);
     }
 
     /// Starts again with another file.

@@ -100,6 +100,11 @@ impl CodeSampler {
         matches!(self.state, CodeState::Code(_))
     }
 
+    /// Whether this is known to be no executable.
+    pub(crate) const fn is_none(&self) -> bool {
+        matches!(self.state, CodeState::Other)
+    }
+
     /// Takes the next bytes; `sample` gets the fingerprints of the windows that are complete now.
     pub(crate) fn update(&mut self, bytes: &[u8], sample: &mut impl FnMut(Fingerprint)) {
         if matches!(self.state, CodeState::Other) {

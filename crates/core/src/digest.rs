@@ -3,8 +3,12 @@
 //! A [`Digest`] is everything the index keeps of a content; [`Digester`] makes it.
 
 mod digester;
+mod stretches;
 
-pub use digester::{Checkpoint, Digester};
+use std::ops::Range;
+
+pub use digester::{Checkpoint, Digester, LargeDigest, Made, NextStretch};
+pub use stretches::Stretches;
 
 use crate::ids::{ByteLen, ChunkHash, ContentDigest, Fingerprint, WordsDigest};
 use crate::params::Params;
@@ -27,6 +31,11 @@ pub struct ChunkRun {
 }
 
 impl ChunkRun {
+    /// Whether a run and the one behind it are one.
+    pub fn goes_on_as(&self, next: &Self) -> bool {
+        self.hash == next.hash && self.len == next.len
+    }
+
     /// Whether a chunk like this can be evidence that two files are related: not if all its bytes
     /// are equal (padding and holes would tie everything to everything), and not below the 64 bytes
     /// that make a run. What is no evidence has no posting, nominates nobody and counts as shared
@@ -46,9 +55,20 @@ impl ChunkList {
     /// same.
     pub fn push(&mut self, run: ChunkRun) {
         match self.0.last_mut() {
-            Some(last) if last.hash == run.hash && last.len == run.len => last.count += run.count,
+            Some(last) if last.goes_on_as(&run) => last.count += run.count,
             _ => self.0.push(run),
         }
+    }
+
+    /// Appends a list, and joins where they meet if that is one run.
+    pub fn append(&mut self, next: Self) {
+        if self.0.is_empty() {
+            *self = next;
+            return;
+        }
+        let mut next = next.0.into_iter();
+        next.next().into_iter().for_each(|run| self.push(run));
+        self.0.extend(next);
     }
 
     /// How many chunks there are, each repetition counted.
@@ -119,24 +139,40 @@ pub struct Digest {
     pub words: Option<WordsDigest>,
 }
 
-/// The digest of a content that begins as another one, without the chunks that both begin with:
-/// of a log of gigabytes to which a line was appended these are millions.
+/// Runs of a chunk list, and those that take their place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GrownDigest {
+pub struct ChunkEdit {
+    /// Of the list as it was. What is behind its end is no run.
+    pub runs: Range<u64>,
+    /// Their place is taken by these.
+    pub by: ChunkList,
+}
+
+impl ChunkEdit {
+    /// Whether nothing is replaced by nothing.
+    pub fn is_none(&self) -> bool {
+        self.runs.is_empty() && self.by.0.is_empty()
+    }
+}
+
+/// The digest of a content of which most is as in another one, without the chunks that both have:
+/// of a log of gigabytes to which a line was appended, and of an image in which a block was
+/// written, these are millions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EditedDigest {
     /// The other content.
     pub base: ContentDigest,
-    /// Runs of chunks that it begins with, and this content too.
-    pub runs: u64,
-    /// The digest of this content; its chunks are only those behind `runs`. The first of them may
-    /// be the next run of the other content with another count.
+    /// How its chunks become those of this content, in order; no two of them touch.
+    pub edits: Vec<ChunkEdit>,
+    /// The digest of this content without chunks.
     pub digest: Box<Digest>,
 }
 
-impl GrownDigest {
+impl EditedDigest {
     /// The digest with all chunks; `None` if `base`, the chunks of the other content, are not.
-    pub fn whole(self, base: ChunkList) -> Option<Box<Digest>> {
+    pub fn whole(self, base: &ChunkList) -> Option<Box<Digest>> {
         let mut digest = self.digest;
-        digest.complete(base, self.runs).then_some(digest)
+        digest.complete(base, self.edits).then_some(digest)
     }
 }
 
@@ -158,12 +194,20 @@ impl Digest {
         Digester::new(params).digest(bytes)
     }
 
-    /// Puts the first so many runs of `base` before its chunks, which are those behind them;
-    /// `false` if that does not make up its size.
-    pub fn complete(&mut self, mut base: ChunkList, runs: u64) -> bool {
-        base.0.truncate(usize::try_from(runs).unwrap_or(usize::MAX));
-        base.0.append(&mut self.chunks.0);
-        self.chunks = base;
+    /// Gives it the chunks that `base` becomes by these edits; `false` if that does not make up its
+    /// size.
+    pub fn complete(&mut self, base: &ChunkList, edits: Vec<ChunkEdit>) -> bool {
+        let all = base.0.len();
+        let in_list = |run: u64| usize::try_from(run).unwrap_or(all).min(all);
+        let (mut chunks, mut kept_to) = (ChunkList::default(), 0);
+        for edit in edits {
+            let from = in_list(edit.runs.start).max(kept_to);
+            chunks.0.extend_from_slice(&base.0[kept_to..from]);
+            chunks.append(edit.by);
+            kept_to = in_list(edit.runs.end).max(from);
+        }
+        chunks.0.extend_from_slice(&base.0[kept_to..]);
+        self.chunks = chunks;
         self.chunks.total_len() == self.size
     }
 

@@ -32,7 +32,10 @@ pub mod stop;
 pub mod tree;
 pub mod words;
 
-pub use digest::{Checkpoint, ChunkList, ChunkRun, ContentKind, Digest, Digester, GrownDigest};
+pub use digest::{
+    Checkpoint, ChunkEdit, ChunkList, ChunkRun, ContentKind, Digest, Digester, EditedDigest,
+    LargeDigest, Made, NextStretch, Stretches,
+};
 pub use ids::{
     ByteLen, ChunkHash, ContentDigest, ContentId, DirId, FileId, Fingerprint, Score, WordsDigest,
 };

@@ -127,6 +127,29 @@ impl Sampler {
         }
     }
 
+    /// A sampler that begins at a level, for a part of a file of which the rest is known to have
+    /// too many fingerprints below it.
+    pub(crate) fn at_level(params: &SamplingParams, level: u8) -> Self {
+        let mut sampler = Self::new(params);
+        sampler.level = sampler.level.max(level);
+        sampler
+    }
+
+    /// The level that it begins a file with.
+    pub(crate) const fn least_level(&self) -> u8 {
+        self.params.least_level
+    }
+
+    /// How many fingerprints were pushed.
+    pub(crate) const fn pushed(&self) -> u64 {
+        self.pushed
+    }
+
+    /// Says how many were pushed, those included that are not kept.
+    pub(crate) const fn set_pushed(&mut self, pushed: u64) {
+        self.pushed = pushed;
+    }
+
     /// A level that a fingerprint must have to be kept at present. It only rises within a file.
     pub const fn level(&self) -> u8 {
         self.level
@@ -150,9 +173,20 @@ impl Sampler {
         }
     }
 
+    /// Drops what is below a level, from now on too.
+    pub(crate) fn raise(&mut self, level: u8) {
+        self.keep_waiting();
+        if level > self.level {
+            self.level = level;
+            self.order
+                .retain(|fingerprint| fingerprint.level() >= level);
+            self.refill();
+        }
+    }
+
     /// Takes those that wait. A large set lies in no near cache, so all are looked up at once, and
     /// one by one after that.
-    fn keep_waiting(&mut self) {
+    pub(crate) fn keep_waiting(&mut self) {
         let mut waiting = std::mem::take(&mut self.waiting);
         black_box(self.seen.glance(&waiting));
         for fingerprint in waiting.drain(..) {
@@ -185,6 +219,11 @@ impl Sampler {
             self.order
                 .retain(|fingerprint| fingerprint.level() >= level);
         }
+        self.refill();
+    }
+
+    /// Leaves in the set what is in order.
+    fn refill(&mut self) {
         if self.seen.is_small() {
             self.seen.clear();
             for &fingerprint in &self.order {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use resemble_core::{ContentDigest, ContentId, Digest, FileId, GrownDigest};
+use resemble_core::{ContentDigest, ContentId, Digest, EditedDigest, FileId};
 
 use crate::rows::{FileStat, PartRole, SkippedPart, SpecialKind};
 
@@ -16,7 +16,7 @@ pub enum ContentRef {
     New(Box<Digest>),
     /// Just digested behind the end of a content that the index has. If it has not (any more),
     /// applying fails as with [`ContentRef::Known`].
-    Grown(Box<GrownDigest>),
+    Edited(Box<EditedDigest>),
 }
 
 impl ContentRef {
@@ -24,7 +24,7 @@ impl ContentRef {
     pub fn new_digest(&self) -> Option<&Digest> {
         match self {
             Self::New(digest) => Some(digest),
-            Self::Grown(grown) => Some(&grown.digest),
+            Self::Edited(grown) => Some(&grown.digest),
             Self::Known(_) => None,
         }
     }

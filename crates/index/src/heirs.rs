@@ -19,6 +19,7 @@
 //! written anew.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use resemble_core::ContentId;
@@ -44,8 +45,8 @@ pub(crate) struct Heirs {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Heir {
     pub(crate) content: u32,
-    /// It begins as the dead one did, and is longer.
-    pub(crate) grew: bool,
+    /// The bytes of the heir that are not those of the dead one lie within these, if that is known.
+    pub(crate) changed: Option<Range<u64>>,
     /// Keys of the dead content that its heir has not, ascending.
     pub(crate) gone: Vec<u64>,
 }
@@ -53,25 +54,26 @@ pub(crate) struct Heir {
 impl Heir {
     fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        put(
-            &mut out,
-            u64::from(self.content) << 1 | u64::from(self.grew),
-        );
+        put(&mut out, u64::from(self.content));
+        let changed = self.changed.clone().unwrap_or_default();
+        put(&mut out, changed.start);
+        put(&mut out, changed.end - changed.start);
         self.gone.iter().for_each(|&key| put(&mut out, key));
         out
     }
 
     fn decode(bytes: &[u8]) -> Option<Self> {
         let mut reader = Reader(bytes);
-        let coded = reader.u64()?;
-        let content = u32::try_from(coded >> 1).ok()?;
+        let content = u32::try_from(reader.u64()?).ok()?;
+        let (start, len) = (reader.u64()?, reader.u64()?);
+        let changed = start..start.checked_add(len)?;
         let mut gone = Vec::new();
         while !reader.0.is_empty() {
             gone.push(reader.u64()?);
         }
         Some(Self {
             content,
-            grew: coded & 1 == 1,
+            changed: (!changed.is_empty()).then_some(changed),
             gone,
         })
     }
@@ -101,10 +103,10 @@ impl Heirs {
         self.lists.get(&content.0).copied().unwrap_or(content.0)
     }
 
-    /// The heir of a dead content that begins with all of it.
-    pub(crate) fn grown_from(&self, dead: ContentId) -> Option<ContentId> {
+    /// The heir of a dead content, and where in it the bytes are that the dead one has not.
+    pub(crate) fn edited_from(&self, dead: ContentId) -> Option<(ContentId, Range<u64>)> {
         let heir = self.by_ancestor.get(&dead.0)?;
-        heir.grew.then_some(ContentId(heir.content))
+        Some((ContentId(heir.content), heir.changed.clone()?))
     }
 
     /// The dead contents whose chunk postings a content has, with what it has not of them.

@@ -247,7 +247,7 @@ fn read_until(path: &Path, params: &Params, stop: &StopFlag) -> Result<Digest, A
     match read.content {
         Content::New(digest) => Ok(*digest),
         // Nothing is known to a reader without an index.
-        Content::Known(_) | Content::InFlight(_) | Content::Grown(_) => {
+        Content::Known(_) | Content::InFlight(_) | Content::Edited(_) => {
             Ok(Digest::of(&bytes_of(path)?, params))
         }
     }

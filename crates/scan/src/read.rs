@@ -26,38 +26,37 @@
 //!    a large one that the index knows under another time (a touch, a copy over itself) the digest
 //!    alone is made first. Only what is new is chunked. Two equal files in flight are chunked once.
 //! 7. **Holes cost nothing**: `SEEK_DATA` and `SEEK_HOLE`, and arithmetic for the zeros between.
-//! 8. **A file that has grown** is read from where it ended, if it is large and that is known; what
-//!    stands before is assumed, and verified later (docs/changes.md).
+//! 8. **A large file that changes** is read from where it ended if it has grown, and what stands
+//!    before is assumed, and verified later; else it is hashed, and digested where it differs from
+//!    what it was (docs/changes.md). That needs what is `known` of it, by an earlier reading.
 //! 9. **A long reading may pause**, so that other files need not wait for it; see `paused`.
 //! 10. Advice to the kernel is `SEQUENTIAL` for large files. Dropping pages behind us would
 //!     also drop those that the user's own programs had cached; the kernel's use-once list does it
 //!     better.
 
-use std::ffi::OsStr;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use resemble_core::hash::content::ContentHasher;
-use resemble_core::{
-    ByteLen, ContentDigest, ContentId, Digest, Digester, GrownDigest, Params, StopFlag,
-};
+use resemble_core::{ByteLen, Digester, Params, StopFlag, Stretches};
 use resemble_index::{Look, NewLook, Timestamp};
-use rustix::fs::{Advice, Mode, OFlags};
+use rustix::fs::Advice;
 use rustix::io::Errno;
 
-use self::grown::Grown;
+use self::known::{IN_STRETCHES, KnownFile, edges};
 use self::paused::{Halfway, Paused};
 use self::pieces::{InPieces, Piece};
 use crate::parts::{DigestedParts, HEAD, PartReader};
-use crate::walk::{self, Anchor, Kind, OpenDir, Stat};
+use crate::walk::{self, Anchor, Stat};
 
-pub(crate) use self::grown::{KnownEnds, LARGE};
+pub(crate) use self::known::{KnownFiles, LARGE};
 pub(crate) use self::paused::PausedReadings;
 
 pub use self::at::{data_at, fill, read_fully_at, read_prefix};
+pub use self::contents::{Content, Contents, Lookup, NoContents};
+pub use self::open::{open_regular, open_regular_in};
 
 /// A file whose inode changed less than this before it was read may have changed again without a
 /// trace in its times: 30 s (`dirty_expire`) and 5 s (the writeback interval) for writers through
@@ -72,79 +71,6 @@ const ATTEMPTS: u32 = 3;
 
 /// A file larger than this is not read again at once, in bytes: it would be the same race.
 const LARGEST_AT_ONCE: u64 = 64 << 20;
-
-/// What is known of a digest before its content is chunked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lookup {
-    /// The index has it.
-    Known(ContentId),
-    /// Somebody else is digesting an equal file just now.
-    InFlight,
-    /// It is new, and it is now the asker's to digest.
-    New,
-}
-
-/// Knows contents by digest.
-pub trait Contents {
-    /// Whether this content is known.
-    fn look_up(&self, digest: &ContentDigest) -> Lookup;
-
-    /// The content that a part has, if it is known. Asking claims nothing.
-    fn part(&self, digest: &ContentDigest) -> Option<ContentId> {
-        let _ = digest;
-        None
-    }
-
-    /// Whether a known content was taken apart.
-    fn look(&self, content: ContentId) -> Look {
-        let _ = content;
-        Look::Unseen
-    }
-}
-
-/// Every content is new: for reading outside an index.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoContents;
-
-impl Contents for NoContents {
-    fn look_up(&self, _digest: &ContentDigest) -> Lookup {
-        Lookup::New
-    }
-}
-
-/// What a file holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Content {
-    /// A content of the index.
-    Known(ContentId),
-    /// An equal file is on its way into the index.
-    InFlight(ContentDigest),
-    /// A new one.
-    New(Box<Digest>),
-    /// A new one that begins as one of the index.
-    Grown(Box<GrownDigest>),
-}
-
-impl Content {
-    /// Takes the digest out of a new content, which is on its way from then on.
-    pub(crate) fn take(&mut self) -> Self {
-        let left = match &*self {
-            Self::New(digest) => Self::InFlight(digest.content),
-            Self::Grown(grown) => Self::InFlight(grown.digest.content),
-            other => other.clone(),
-        };
-        std::mem::replace(self, left)
-    }
-
-    /// Whether it is new and has this digest.
-    fn is_new(&self, digest: &ContentDigest) -> bool {
-        match self {
-            Self::New(new) => new.content == *digest,
-            Self::Grown(new) => new.digest.content == *digest,
-            Self::Known(_) | Self::InFlight(_) => false,
-        }
-    }
-}
 
 /// A file that was read.
 #[derive(Clone, Debug)]
@@ -213,57 +139,18 @@ impl From<Errno> for ReadFailure {
     }
 }
 
-/// Opens a regular file below the anchor for reading; the stat is that of the open file.
-pub fn open_regular(anchor: &Anchor, path: &Path) -> Result<(OwnedFd, Stat), ReadFailure> {
-    open_checked(&|flags| anchor.open_at(path, flags))
-}
-
-/// The same for a name of an open directory: one look-up however deep it lies.
-pub fn open_regular_in(dir: &OpenDir, name: &OsStr) -> Result<(OwnedFd, Stat), ReadFailure> {
-    open_checked(&|flags| dir.open_at(name, flags))
-}
-
-fn open_checked(
-    open_at: &dyn Fn(OFlags) -> rustix::io::Result<OwnedFd>,
-) -> Result<(OwnedFd, Stat), ReadFailure> {
-    // A handle that went stale may be found anew once.
-    let handle = match open_at(OFlags::PATH) {
-        Err(Errno::STALE) => open_at(OFlags::PATH),
-        other => other,
-    }?;
-    let stat = Stat::of(handle.as_fd())?;
-    if stat.kind != Kind::File {
-        return Err(ReadFailure::NotRegular);
-    }
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let link = format!("/proc/self/fd/{}", handle.as_raw_fd());
-    let open = |flags| rustix::fs::open(&*link, flags, Mode::empty());
-    let file = match open(flags | OFlags::NOATIME) {
-        Err(Errno::PERM) => open(flags),
-        other => other,
-    };
-    match file {
-        // No /proc: by name, and the inode is compared.
-        Err(Errno::NOENT | Errno::NOTDIR) => {
-            let file = open_at(flags)?;
-            let now = Stat::of(file.as_fd())?;
-            if (now.dev, now.ino, now.kind) != (stat.dev, stat.ino, stat.kind) {
-                return Err(ReadFailure::Gone);
-            }
-            Ok((file, now))
-        }
-        // The handle's own inode.
-        other => Ok((other?, stat)),
-    }
-}
-
 /// Reads files one after the other with the same buffers.
 #[derive(Debug)]
 pub struct Reader {
     digester: Digester,
     params: Params,
     pieces: InPieces,
-    grown: Grown,
+    /// What large files were. `None`: nothing is known, and every file is read whole.
+    known: Option<Arc<KnownFiles>>,
+    /// What stands before the end of a file that has grown may be taken for what it was.
+    may_assume: bool,
+    /// The file whose name the next one has, by device and inode.
+    replaces: Option<(u64, u64)>,
     /// Where readings are put aside; `None`: none is, and none is gone on with.
     paused: Option<Arc<PausedReadings>>,
 }
@@ -309,14 +196,16 @@ impl Reader {
                 stop,
                 until: None,
             },
-            grown: Grown::default(),
+            known: None,
+            may_assume: false,
+            replaces: None,
             paused: None,
         }
     }
 
-    /// From now on large files that have grown are read from where they ended.
-    pub(crate) fn with_ends(mut self, ends: Arc<KnownEnds>) -> Self {
-        self.grown.ends = Some(ends);
+    /// From now on large files that were read before, and have changed, are not digested whole.
+    pub(crate) fn with_known(mut self, known: Arc<KnownFiles>) -> Self {
+        self.known = Some(known);
         self
     }
 
@@ -334,7 +223,12 @@ impl Reader {
     /// Whether the beginning of a file that has grown may be taken for what it was. If not, it is
     /// read and hashed, but not chunked.
     pub(crate) const fn may_assume(&mut self, may: bool) {
-        self.grown.may_assume = may;
+        self.may_assume = may;
+    }
+
+    /// The next file has the name that this one had, so it may be that one, saved anew.
+    pub(crate) const fn replaces(&mut self, file: Option<(u64, u64)>) {
+        self.replaces = file;
     }
 
     /// Reads the file at a path below the anchor. `known_size` is the size that the index has of
@@ -413,7 +307,7 @@ impl Reader {
         read.applies = part_reader.applies(name, head);
         let look = match &read.content {
             Content::Known(id) => contents.look(*id),
-            Content::New(_) | Content::Grown(_) => Look::Unseen,
+            Content::New(_) | Content::Edited(_) => Look::Unseen,
             // The file that brings this content is taken apart, not this one.
             Content::InFlight(_) => return Ok(whole.is_none()),
         };
@@ -527,16 +421,18 @@ impl Reader {
                 self.digester = *digester;
                 return self.rest(file, stat, None, contents);
             }
+            Some(Halfway::Edited(digester)) => {
+                self.digester = *digester;
+                return self.edited(file, stat, None, contents);
+            }
             Some(Halfway::Hashed(hasher, position)) => (hasher, position),
             None => (Box::default(), 0),
         };
         let mut bytes = 0;
-        // What has grown is not worth a pause.
-        let until = self.pieces.until.take();
-        let grown = self.grown(file, stat, contents, &mut bytes);
-        self.pieces.until = until;
-        if let Some(grown) = grown? {
-            return Ok(grown);
+        if let Some(known) = self.known(stat, contents)
+            && let Some(passed) = self.changed(file, stat, &known, contents, &mut bytes)?
+        {
+            return Ok(passed.after(bytes));
         }
         // A hint only.
         rustix::fs::fadvise(file, 0, None, Advice::Sequential).ok();
@@ -566,9 +462,18 @@ impl Reader {
                 }));
             }
         }
-        self.digester.reset();
+        self.begin(stat);
         let passed = self.rest(file, stat, None, contents)?;
         Ok(passed.after(bytes))
+    }
+
+    /// Begins to digest a file.
+    fn begin(&mut self, stat: &Stat) {
+        if self.known.is_some() && stat.size >= IN_STRETCHES {
+            self.digester.keep_stretches();
+        } else {
+            self.digester.reset();
+        }
     }
 
     /// Reads a file from the position of the digester on, which has taken what is before: the
@@ -577,15 +482,11 @@ impl Reader {
         &mut self,
         file: &OwnedFd,
         stat: &Stat,
-        base: Option<ContentDigest>,
+        base: Option<&KnownFile>,
         contents: &dyn Contents,
     ) -> Result<Passed, ReadFailure> {
         let Self {
-            digester,
-            pieces,
-            grown,
-            params,
-            ..
+            digester, pieces, ..
         } = self;
         let rest = digester.position()..stat.size;
         let read = pieces.stream(file, stat, rest, &mut |piece| match piece {
@@ -593,26 +494,16 @@ impl Reader {
             Piece::Zeros(count) => digester.update_zeros(count),
         })?;
         if read.paused_at.is_some() {
-            let digester = std::mem::replace(digester, Digester::new(params));
+            let digester = std::mem::replace(digester, Digester::new(&self.params));
             let state = Halfway::Digested(Box::new(digester));
             return Ok(Passed::Partly(state, read.bytes));
         }
-        let end = (!read.other_size).then(|| grown.end(file, stat, digester));
-        let (digest, new) = if let Some(base) = base {
-            let grown = digester.finish_grown(base);
-            (grown.digest.content, Content::Grown(Box::new(grown)))
-        } else {
-            let digest = digester.finish();
-            (digest.content, Content::New(Box::new(digest)))
-        };
-        if let Some(end) = end {
-            grown.keep(stat, digest, end?);
-        }
-        let content = match contents.look_up(&digest) {
-            Lookup::Known(id) => Content::Known(id),
-            // The file that claimed the digest first brings the content, too. It is stored only
-            // once.
-            Lookup::InFlight | Lookup::New => new,
+        let of_file = (!read.other_size).then_some(stat);
+        let Some(content) = self.finish(file, of_file, base, contents)? else {
+            // What was known of the file does not tell: it is read without.
+            self.digester.reset();
+            let passed = self.rest(file, stat, None, contents)?;
+            return Ok(passed.after(read.bytes));
         };
         Ok(Passed::Whole(Pass {
             content,
@@ -622,46 +513,40 @@ impl Reader {
         }))
     }
 
-    /// Reads a file that has grown from where it ended, if that is known and still so. What is
-    /// read for nothing is added to `bytes`.
-    fn grown(
+    /// What the digester has taken is a content, and all of this file, if it is: then it is known
+    /// from now on. `None`: it is to be digested anew.
+    fn finish(
         &mut self,
         file: &OwnedFd,
-        stat: &Stat,
+        stat: Option<&Stat>,
+        base: Option<&KnownFile>,
         contents: &dyn Contents,
-        bytes: &mut u64,
-    ) -> Result<Option<Passed>, ReadFailure> {
-        let Some(end) = self.grown.known(file, stat)? else {
+    ) -> Result<Option<Content>, ReadFailure> {
+        let stat = stat.filter(|stat| self.known.is_some() && stat.size >= LARGE.0);
+        let base_content = base.map(|base| base.content);
+        let Some(large) = self.digester.finish_large(base_content, stat.is_some()) else {
             return Ok(None);
         };
-        if contents.part(&end.content).is_none() {
-            return Ok(None);
+        let digest = large.made.content();
+        if let (Some(known), Some(stat), Some(checkpoint)) = (&self.known, stat, large.checkpoint)
+            && let Some(edges) = edges(file, stat.size)?
+        {
+            let of_base = base.and_then(|base| base.stretches.as_deref());
+            let stretches = large.stretches.or(of_base.map(Stretches::of_beginning));
+            let file = KnownFile {
+                file: (stat.dev, stat.ino),
+                content: digest,
+                checkpoint,
+                stretches: stretches.map(Arc::new),
+                edges,
+            };
+            known.put(file);
         }
-        let before = end.checkpoint.position();
-        let mut verified = 0;
-        if !self.grown.may_assume {
-            let mut hasher = ContentHasher::new();
-            let read = self
-                .pieces
-                .stream(file, stat, 0..before, &mut |piece| match piece {
-                    Piece::Bytes(bytes) => hasher.update(bytes),
-                    Piece::Zeros(count) => hasher.update_zeros(count),
-                })?;
-            verified = read.bytes;
-            if read.other_size || hasher.finish() != end.content {
-                *bytes += verified;
-                return Ok(None);
-            }
-        }
-        self.digester.resume(&end.checkpoint);
-        let passed = self.rest(file, stat, Some(end.content), contents)?;
-        let assumed = self.grown.may_assume.then_some(ByteLen(before));
-        Ok(Some(match passed.after(verified) {
-            Passed::Whole(pass) => Passed::Whole(Pass {
-                assumed: assumed.unwrap_or_default(),
-                ..pass
-            }),
-            partly @ Passed::Partly(..) => partly,
+        Ok(Some(match contents.look_up(&digest) {
+            Lookup::Known(id) => Content::Known(id),
+            // The file that claimed the digest first brings the content, too. It is stored only
+            // once.
+            Lookup::InFlight | Lookup::New => large.made.into(),
         }))
     }
 
@@ -692,7 +577,11 @@ impl Reader {
 
 mod at;
 pub mod bytes;
-mod grown;
+mod changed;
+mod contents;
+
+mod known;
+mod open;
 mod paused;
 mod pieces;
 #[cfg(test)]

@@ -20,7 +20,7 @@ use resemble_index::{ReadError, Snapshot};
 use resemble_query::AskError;
 
 use super::partners::{self, content_at};
-use super::{ends, unshared};
+use super::{new_bytes, unshared};
 
 /// What a path was before its change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,11 +58,11 @@ impl Baselines {
         }
     }
 
-    /// Whether the change of a file may be news at all; see `ends` and `unshared`.
+    /// Whether the change of a file may be news at all; see `new_bytes` and `unshared`.
     pub fn may_be_news(&self, after: &Snapshot, path: &Path) -> bool {
         let may_be = || {
             Ok::<_, AskError>(
-                ends::may_be_news(&self.before, after, path)?
+                new_bytes::may_be_news(&self.before, after, path)?
                     && unshared::may_be_news(&self.before, after, path)?,
             )
         };

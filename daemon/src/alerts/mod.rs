@@ -30,8 +30,8 @@ use crate::state::Shared;
 
 pub mod baselines;
 pub mod batching;
-mod ends;
 pub mod log;
+mod new_bytes;
 pub mod novelty;
 pub mod partners;
 pub mod trees;

@@ -35,6 +35,17 @@ impl Picker {
         self.start
     }
 
+    /// The last hit that may become a cut.
+    pub(super) const fn backup(&self) -> Option<u64> {
+        self.backup
+    }
+
+    /// Starts again within a file, in the chunk that starts here.
+    pub(super) const fn go_on(&mut self, start: u64, backup: Option<u64>) {
+        self.start = start;
+        self.backup = backup;
+    }
+
     /// Whether a cut at Tmax would be at a backup.
     pub(super) const fn has_backup(&self) -> bool {
         self.backup.is_some()

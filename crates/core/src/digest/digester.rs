@@ -1,10 +1,18 @@
 //! One pass over a content.
 
+mod composing;
+mod recording;
+mod revising;
+
 use std::mem;
 
+pub use self::composing::{LargeDigest, Made};
+pub use self::revising::NextStretch;
+
+use self::recording::Recorder;
 use crate::chunk::{Chunker, Cut};
 use crate::code::CodeSampler;
-use crate::digest::{ChunkList, ChunkRun, ContentKind, Digest, GrownDigest};
+use crate::digest::{ChunkEdit, ChunkList, ChunkRun, ContentKind, Digest, EditedDigest};
 use crate::hash::content::ContentHasher;
 use crate::hash::md5_many;
 use crate::ids::{ByteLen, ChunkHash, ContentDigest, Fingerprint, WordsDigest};
@@ -60,6 +68,10 @@ pub struct Digester {
     /// Runs of the content that was resumed, before those in `chunks`.
     runs_before: u64,
     chunks: ChunkList,
+    /// Sampling of windows.
+    windows: SamplingParams,
+    /// What is kept of stretches, if it is.
+    recorder: Option<Box<Recorder>>,
 }
 
 /// Where a [`Digester`] stood in a content, without the chunks before it but the last. A file that
@@ -167,6 +179,8 @@ impl Digester {
             hashes: Vec::new(),
             runs_before: 0,
             chunks: ChunkList::default(),
+            windows: params.sampling,
+            recorder: None,
         }
     }
 
@@ -177,16 +191,31 @@ impl Digester {
 
     /// Takes the next bytes.
     pub fn update(&mut self, bytes: &[u8]) {
-        for block in bytes.chunks(BLOCK) {
-            self.scan(block);
-            self.content.update(block);
-            self.hash(block, self.pending_len() >= BATCH);
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let room = self.room(rest.len() as u64) as usize;
+            let (now, behind) = rest.split_at(room);
+            for block in now.chunks(BLOCK) {
+                self.scan(block);
+                self.content.update(block);
+                self.hash(block, self.pending_len() >= BATCH);
+            }
+            rest = behind;
         }
     }
 
     /// Takes `count` zero bytes: a hole of a sparse file. The same as [`Self::update`] with that
     /// many zeros, but O(1) in time and memory beyond a few chunks.
     pub fn update_zeros(&mut self, count: u64) {
+        let mut left = count;
+        while left > 0 {
+            let room = self.room_for_zeros(left);
+            self.take_zeros(room);
+            left -= room;
+        }
+    }
+
+    fn take_zeros(&mut self, count: u64) {
         let from = self.position();
         self.kind.update_zeros(count);
         // Behind what decides whether it is text, one zero ends a word as well as many.
@@ -271,17 +300,20 @@ impl Digester {
 
     /// The digest of what was taken, of which the beginning is the content `base`, resumed at its
     /// end. The digester is then at the start of another content.
-    pub fn finish_grown(&mut self, base: ContentDigest) -> GrownDigest {
-        let runs = self.runs_before;
-        GrownDigest {
+    pub fn finish_grown(&mut self, base: ContentDigest) -> EditedDigest {
+        let runs = self.runs_before..u64::MAX;
+        let mut digest = Box::new(self.finish());
+        let by = mem::take(&mut digest.chunks);
+        EditedDigest {
             base,
-            runs,
-            digest: Box::new(self.finish()),
+            edits: vec![ChunkEdit { runs, by }],
+            digest,
         }
     }
 
     /// Drops what was taken, keeps the memory.
     pub fn reset(&mut self) {
+        self.forget_stretches();
         self.chunker.reset();
         self.sampler.reset();
         self.shingler.reset();
@@ -547,6 +579,7 @@ impl Digester {
 
     /// The digest; `block` are the last bytes, scanned already, that are not in `kept`.
     fn finish_with(&mut self, block: &[u8]) -> Digest {
+        debug_assert!(self.recorder.is_none(), "stretches are put together first");
         let size = ByteLen(self.position());
         let Self {
             chunker, pending, ..

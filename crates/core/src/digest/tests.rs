@@ -197,7 +197,7 @@ proptest! {
             let digest = match known {
                 Some((_, base)) => {
                     let grown = digester.finish_grown(base.content);
-                    grown.whole(base.chunks).map(|digest| *digest)
+                    grown.whole(&base.chunks).map(|digest| *digest)
                 }
                 None => Some(digester.finish()),
             };
@@ -221,10 +221,10 @@ fn what_has_grown_goes_with_the_chunks_of_its_base_alone() {
     assert!(grown.digest.chunks.0.len() < 150);
     let mut fewer = base.chunks.clone();
     fewer.0.truncate(50);
-    assert_eq!(grown.clone().whole(fewer), None);
+    assert_eq!(grown.clone().whole(&fewer), None);
     let bytes = [&noise(1, 300_000)[..], b"and more"].concat();
     let whole = Digest::of(&bytes, &params);
-    assert_eq!(grown.whole(base.chunks), Some(Box::new(whole)));
+    assert_eq!(grown.whole(&base.chunks), Some(Box::new(whole)));
 }
 
 #[test]

@@ -78,8 +78,13 @@ pub struct ContentHasher {
     filled: u64,
     /// The blocks before.
     list: Option<BlockList>,
+    /// The same as they are, if they are kept.
+    runs: Option<Vec<BlockRun>>,
     size: u64,
 }
+
+/// The digest of a block, and how often it follows itself.
+pub(crate) type BlockRun = ([u8; 32], u64);
 
 /// The run-length list of the blocks so far, hashed as it grows.
 #[derive(Clone, Debug)]
@@ -133,8 +138,45 @@ impl ContentHasher {
             block: blake3::Hasher::new(),
             filled: 0,
             list: None,
+            runs: None,
             size: 0,
         }
+    }
+
+    /// A hasher that keeps the digests of blocks: [`Self::blocks`].
+    pub(crate) fn keeping_blocks() -> Self {
+        Self {
+            runs: Some(Vec::new()),
+            ..Self::new()
+        }
+    }
+
+    /// Keeps no digests of blocks any more.
+    pub(crate) fn forget_blocks(&mut self) {
+        self.runs = None;
+    }
+
+    /// The blocks of what was taken, the last as far as it goes, if they are kept.
+    pub(crate) fn blocks(&self) -> Vec<BlockRun> {
+        let mut runs = self.runs.clone().unwrap_or_default();
+        if self.filled > 0 {
+            push_run(&mut runs, (self.block.finalize().into(), 1));
+        }
+        runs
+    }
+
+    /// Takes what `next` has taken, which keeps its blocks. What was taken before is whole blocks.
+    pub(crate) fn extend(&mut self, next: Self) {
+        if next.size == 0 {
+            return;
+        }
+        self.close_full_block();
+        debug_assert_eq!(self.filled, 0, "whole blocks");
+        for (block, count) in next.runs.unwrap_or_default() {
+            self.push_blocks(block, count);
+        }
+        (self.block, self.filled) = (next.block, next.filled);
+        self.size += next.size;
     }
 
     /// Takes the next bytes.
@@ -189,10 +231,20 @@ impl ContentHasher {
     }
 
     fn push_blocks(&mut self, block: [u8; 32], count: u64) {
+        if let Some(runs) = &mut self.runs {
+            push_run(runs, (block, count));
+        }
         match &mut self.list {
             Some(list) => list.push(block, count),
             None => self.list = Some(BlockList::new(block, count)),
         }
+    }
+}
+
+pub(crate) fn push_run(runs: &mut Vec<BlockRun>, (block, count): BlockRun) {
+    match runs.last_mut() {
+        Some((last, times)) if *last == block => *times += count,
+        _ => runs.push((block, count)),
     }
 }
 
@@ -292,6 +344,28 @@ mod tests {
                     );
                 }
             }
+        }
+    }
+
+    #[test]
+    fn stretches_of_blocks_are_put_together() {
+        let bytes = paint(3 * MIB + 12_345);
+        for first in [0, MIB, 2 * MIB, 3 * MIB] {
+            let (head, tail) = bytes.split_at(first);
+            let (mut hasher, mut next) = (ContentHasher::new(), ContentHasher::keeping_blocks());
+            hasher.update(head);
+            next.update(tail);
+            let blocks: Vec<_> = tail.chunks(MIB).map(blake3::hash).collect();
+            let kept = next.blocks().into_iter();
+            let kept: Vec<_> = kept
+                .flat_map(|(block, count)| (0..count).map(move |_| blake3::Hash::from(block)))
+                .collect();
+            assert_eq!(kept, blocks);
+            hasher.extend(next);
+            hasher.extend(ContentHasher::keeping_blocks());
+            assert_eq!(hasher.clone().finish(), expected(&bytes), "{first}");
+            hasher.update(b"more");
+            assert_eq!(hasher.finish(), expected(&[&bytes[..], b"more"].concat()));
         }
     }
 

@@ -391,6 +391,19 @@ impl Scanner {
         }
     }
 
+    /// The last bytes scanned, up to 63.
+    pub(crate) fn last_bytes(&self) -> &[u8] {
+        &self.carry[..self.carried]
+    }
+
+    /// Starts again within a file, behind these last bytes.
+    pub(crate) fn go_on(&mut self, position: u64, last_bytes: &[u8]) {
+        self.reset();
+        self.position = position;
+        self.carried = last_bytes.len();
+        self.carry[..self.carried].copy_from_slice(last_bytes);
+    }
+
     /// Starts again, with the next file and the level that was asked for first.
     pub fn reset(&mut self) {
         self.position = 0;

@@ -149,7 +149,7 @@ impl ShingleChain {
 
     #[inline]
     const fn join(&mut self, word: u64, gone: u64) {
-        let change = word.wrapping_sub(gone.wrapping_mul(const { power(OF_WORD, SHINGLE) }));
+        let change = word.wrapping_sub(gone.wrapping_mul(const { power(OF_WORD, SHINGLE as u64) }));
         self.shingle = self.shingle.wrapping_mul(OF_WORD).wrapping_add(change);
         self.words += 1;
         let [one, other] = self.all;
@@ -160,11 +160,22 @@ impl ShingleChain {
     }
 }
 
-const fn power(of: u64, exponent: usize) -> u64 {
-    let (mut power, mut left) = (1u64, exponent);
+/// What names words and those behind them, of what names each of both; behind are so many.
+pub(crate) fn name_of_both(before: [u64; 2], behind: [u64; 2], words: u64) -> [u64; 2] {
+    std::array::from_fn(|k| {
+        let moved = before[k].wrapping_mul(power(OF_ALL[k], words));
+        moved.wrapping_add(behind[k])
+    })
+}
+
+const fn power(of: u64, exponent: u64) -> u64 {
+    let (mut power, mut square, mut left) = (1u64, of, exponent);
     while left > 0 {
-        power = power.wrapping_mul(of);
-        left -= 1;
+        if left & 1 == 1 {
+            power = power.wrapping_mul(square);
+        }
+        square = square.wrapping_mul(square);
+        left >>= 1;
     }
     power
 }

@@ -16,7 +16,7 @@ const CONTINUED: u8 = 5;
 const MOST_MORE: u8 = 3;
 
 /// Hashes letters to words and words to shingles.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Folding {
     /// The hash of the letters before the last up to 16, these, and how many bytes they are.
     word: u64,

@@ -38,6 +38,7 @@ mod layout;
 mod places;
 mod spelled;
 mod stream;
+mod stretch;
 mod tokenizer;
 
 pub(crate) use collect::CollectedWords;
@@ -47,6 +48,7 @@ pub use layout::{rows_of, telling_rows};
 pub(crate) use places::places_of;
 pub use spelled::WordTexts;
 pub use stream::WordHashes;
+pub(crate) use stretch::{ShinglerStanding, WordSums};
 pub(crate) use tokenizer::{Short, Sink, Tokenizer, WrittenIn};
 
 /// A file is text if its words, each with a separator, are at least one in so many of its
@@ -74,6 +76,8 @@ pub struct Shingler {
     layout: Option<LineLayout>,
     /// [`Self::besides`].
     besides: Vec<Fingerprint>,
+    /// Words before the stretch under way that it has counted: see [`stretch`].
+    counted_before: u64,
 }
 
 /// What a [`Shingler`] knows of a whole text.
@@ -183,6 +187,7 @@ impl Shingler {
         self.decided = None;
         self.head.clear();
         self.layout = None;
+        self.counted_before = 0;
     }
 
     /// Whether it is text, if that is known before the end.

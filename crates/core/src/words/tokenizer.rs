@@ -127,7 +127,7 @@ impl Short {
 }
 
 /// Finds the words of a text that is handed over in pieces of any size.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tokenizer {
     head: Vec<u8>,
     /// `None`: the beginning is not known yet.
@@ -186,6 +186,32 @@ impl Tokenizer {
     /// Whether it is HTML or XML, if that is known.
     pub(crate) fn is_markup(&self) -> Option<bool> {
         self.markup.map(|markup| markup != Markup::None)
+    }
+
+    /// How it stands in the bytes around it, behind the beginning of a text: two that stand alike
+    /// find the same words from there on.
+    pub(super) fn standing(&self) -> Self {
+        let (wide, have) = match self.need {
+            0 => Default::default(),
+            _ => (self.wide, self.have),
+        };
+        Self {
+            head: Vec::new(),
+            continued: 0,
+            wide,
+            have,
+            ..*self
+        }
+    }
+
+    /// Takes out how many bytes so far were a part of a character and not its first.
+    pub(super) const fn take_continued(&mut self) -> u64 {
+        std::mem::replace(&mut self.continued, 0)
+    }
+
+    /// Counts so many such bytes.
+    pub(super) const fn set_continued(&mut self, continued: u64) {
+        self.continued = continued;
     }
 
     pub(crate) fn reset(&mut self) {

@@ -1,9 +1,9 @@
 //! Contents: found by digest, counted, written and deleted at the end of the batch.
 
 use std::collections::HashMap;
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 
-use resemble_core::{ContentDigest, ContentId, Digest, FileId, GrownDigest};
+use resemble_core::{ByteLen, ChunkEdit, ContentDigest, ContentId, Digest, EditedDigest, FileId};
 
 use super::{Refusal, Writing};
 use crate::codec::lists::{encode_chunks, encode_signature};
@@ -34,8 +34,8 @@ pub(super) struct Contents<'a> {
 /// A content that comes with the batch.
 pub(super) struct Fresh {
     pub(super) digest: Box<Digest>,
-    /// It has grown: it begins with so many runs of another content, and its digest has the rest.
-    pub(super) base: Option<(ContentId, u64)>,
+    /// Most of its chunks are those of another content, which become its own by these edits.
+    pub(super) base: Option<(ContentId, Vec<ChunkEdit>)>,
     /// What a file that has it had before.
     pub(super) was: Option<ContentId>,
     gained: Gained,
@@ -53,8 +53,10 @@ pub(super) struct Inherited {
     pub(super) chunks: u64,
     /// Keys of chunks that the ancestor had and its heir has not, ascending.
     pub(super) gone: Vec<u64>,
-    /// It begins as the ancestor did, and is longer.
-    pub(super) grew: bool,
+    /// The bytes of the heir that are not the ancestor's lie within these.
+    pub(super) changed: Range<u64>,
+    /// The bytes of the ancestor, and of the heir.
+    pub(super) sizes: (ByteLen, ByteLen),
 }
 
 /// What a batch did to a content: gains less losses.
@@ -125,29 +127,29 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// The content with this digest, a new one if need be; `None` if what it has grown from is no
-    /// content of the index.
-    pub(super) fn of_grown(
+    /// The content with this digest, a new one if need be; `None` if what it was is no content of
+    /// the index.
+    pub(super) fn of_edited(
         &mut self,
-        grown: GrownDigest,
+        edited: EditedDigest,
         writing: &mut Writing<'_>,
     ) -> Result<Option<ContentId>, Refusal> {
-        if let Some(id) = self.find(&grown.digest.content)? {
+        if let Some(id) = self.find(&edited.digest.content)? {
             return Ok(Some(id));
         }
         // Of a content of this batch there are no rows yet.
-        let Some(base) = self.stored(&grown.base)? else {
+        let Some(base) = self.stored(&edited.base)? else {
             return Ok(None);
         };
-        let GrownDigest { runs, digest, .. } = grown;
-        self.born(digest, Some((base, runs)), writing).map(Some)
+        let EditedDigest { edits, digest, .. } = edited;
+        self.born(digest, Some((base, edits)), writing).map(Some)
     }
 
     /// A content that is in neither the index nor the batch.
     fn born(
         &mut self,
         digest: Box<Digest>,
-        base: Option<(ContentId, u64)>,
+        base: Option<(ContentId, Vec<ChunkEdit>)>,
         writing: &mut Writing<'_>,
     ) -> Result<ContentId, Refusal> {
         let id = writing.counters.next_content;

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use memchr::memmem::Finder;
-use resemble_core::{ChunkList, ContentId};
+use resemble_core::{ByteLen, ChunkEdit, ChunkList, ChunkRun, ContentId};
 
 use super::Writing;
 use super::contents::{Contents, Fresh, Inherited, STEP};
@@ -22,17 +22,14 @@ use crate::segments::{Postings, posted};
 use crate::snapshot::OpenSegment;
 use crate::store::{ReadableTable, Table};
 
-/// How a chunk list becomes another one: these of its runs are replaced by those.
-struct Edit<'a> {
-    runs: Range<u64>,
-    by: &'a ChunkList,
-}
-
 /// Runs of a chunk list, and those that another has in their place.
 type OtherRuns = (Range<u64>, Range<usize>);
 
 /// Contents of fewer runs of chunks are written whole.
 const MANY: usize = 1 << 10;
+
+/// Of a content with more new runs it is looked which of them it had elsewhere.
+const MOST_NEW: usize = 1 << 16;
 
 /// Runs of a full part. A list whose parts have fewer than half of that is written whole.
 const FULL: u64 = 226;
@@ -51,35 +48,36 @@ impl Contents<'_> {
     ) -> Result<Vec<Inherited>, Fault> {
         let mut inherited: Vec<Inherited> = Vec::new();
         for (fresh, heir) in fresh {
-            let Some(ancestor) = fresh.base.map(|base| base.0).or(fresh.was) else {
+            let base = fresh.base.as_ref().map(|base| base.0);
+            let Some(ancestor) = base.or(fresh.was) else {
                 continue;
             };
             let has_heir = inherited.iter().any(|of| of.ancestor == ancestor);
             let may_inherit = !has_heir && self.goes(ancestor)?;
-            match fresh.base {
-                Some((_, runs)) if may_inherit => {
-                    let runs = runs..self.row(ancestor)?.chunk_runs;
-                    let by = &fresh.digest.chunks;
-                    let of = self.bequeath(ancestor, *heir, Edit { runs, by }, writing)?;
-                    inherited.push(Inherited { grew: true, ..of });
+            match fresh.base.take() {
+                Some((_, edits)) if may_inherit && are_few(&edits) => {
+                    inherited.push(self.bequeath(ancestor, (fresh, *heir), edits, writing)?);
+                    continue;
                 }
-                Some((_, runs)) => {
+                // Of many chunks most may be where they were, but for what was put in before them.
+                Some((_, edits)) => {
                     let base = writing.before.chunks_raw(ancestor)?;
-                    if !fresh.digest.complete(base, runs) {
+                    if !fresh.digest.complete(&base, edits) {
                         return Err(too_short());
                     }
                 }
-                None if may_inherit && fresh.digest.chunks.0.len() >= MANY => {
-                    let Some((runs, by)) = self.edit(ancestor, &fresh.digest.chunks, writing)?
-                    else {
-                        continue;
-                    };
-                    fresh.digest.chunks.0.truncate(by.end);
-                    fresh.digest.chunks.0.drain(..by.start);
-                    let by = &fresh.digest.chunks;
-                    inherited.push(self.bequeath(ancestor, *heir, Edit { runs, by }, writing)?);
-                }
                 None => {}
+            }
+            if may_inherit
+                && fresh.digest.chunks.0.len() >= MANY
+                && let Some((runs, by)) = self.edit(ancestor, &fresh.digest.chunks, writing)?
+            {
+                let chunks = &mut fresh.digest.chunks;
+                chunks.0.truncate(by.end);
+                chunks.0.drain(..by.start);
+                let by = std::mem::take(chunks);
+                let edits = vec![ChunkEdit { runs, by }];
+                inherited.push(self.bequeath(ancestor, (fresh, *heir), edits, writing)?);
             }
         }
         Ok(inherited)
@@ -131,36 +129,88 @@ impl Contents<'_> {
         Ok((most_stays && is_full).then_some((old, new)))
     }
 
-    /// Replaces runs of the chunk list of a content and makes it another's.
+    /// Replaces runs of the chunk list of a content and makes it another's, which then has the
+    /// further chunks only.
     fn bequeath(
         &self,
         ancestor: ContentId,
-        heir: ContentId,
-        edit: Edit<'_>,
+        (fresh, heir): (&mut Fresh, ContentId),
+        mut edits: Vec<ChunkEdit>,
         writing: &mut Writing<'_>,
     ) -> Result<Inherited, Fault> {
         let row = self.row(ancestor)?;
         let list = writing.sets.heirs.list_of(ancestor);
         let mut lists = writing.txn.open_table(schema::CHUNK_LISTS)?;
-        let mut stretch = Stretch::of(&lists, list, row.chunk_runs, edit.runs)?;
-        let by = edit.by;
-        let gone = gone(&lists, list, &stretch, by)?;
-        let replaced = std::mem::take(&mut stretch.replaced);
-        stretch.write(&mut lists, list, by)?;
+        let (mut runs, mut chunks, mut size) = (row.chunk_runs, row.chunks, row.size.0);
+        let (mut gone, mut changed) = (HashSet::new(), None);
+        // The last first, so that the runs of the others stay where they are.
+        for edit in edits.iter_mut().rev() {
+            edit.runs = edit.runs.start.min(runs)..edit.runs.end.min(runs);
+            let of = |range| Stretch::of(&lists, list, (runs, size), range);
+            if !edit.by.0.is_empty() {
+                narrow(edit, &of(edit.runs.clone())?.replaced);
+            }
+            if edit.is_none() {
+                continue;
+            }
+            let mut stretch = of(edit.runs.clone())?;
+            let by = &edit.by;
+            gone.extend(self::gone(&lists, list, &stretch, by)?);
+            let replaced = std::mem::take(&mut stretch.replaced);
+            let (start, end) = (stretch.start, stretch.start + replaced.total_len().0);
+            stretch.write(&mut lists, list, by)?;
+            let behind = size.checked_sub(end).ok_or_else(too_short)?;
+            let left = |had: u64, lost: u64| had.checked_sub(lost).ok_or_else(too_short);
+            runs = left(runs, replaced.0.len() as u64)? + by.0.len() as u64;
+            chunks = left(chunks, replaced.len_chunks())? + by.len_chunks();
+            size = start + by.total_len().0 + behind;
+            let (_, behind_last) = changed.unwrap_or((0, behind));
+            changed = Some((start, behind_last));
+        }
+        if ByteLen(size) != fresh.digest.size {
+            return Err(too_short());
+        }
         drop(lists);
         let mut heirs = writing.heirs();
         heirs.forget_list(ancestor)?;
         heirs.set_list(heir, list)?;
-        let left = |had: u64, lost: u64| had.checked_sub(lost).ok_or_else(too_short);
+        for edit in edits {
+            fresh.digest.chunks.append(edit.by);
+        }
+        // What one edit takes away another may bring.
+        for key in posted(&fresh.digest.chunks) {
+            gone.remove(&key);
+        }
+        let mut gone: Vec<u64> = gone.into_iter().collect();
+        gone.sort_unstable();
+        let (start, behind) = changed.unwrap_or((size, 0));
         Ok(Inherited {
             ancestor,
             heir,
-            runs: left(row.chunk_runs, replaced.0.len() as u64)? + by.0.len() as u64,
-            chunks: left(row.chunks, replaced.len_chunks())? + by.len_chunks(),
+            runs,
+            chunks,
             gone,
-            grew: false,
+            changed: start..size - behind,
+            sizes: (row.size, ByteLen(size)),
         })
     }
+}
+
+/// Whether what is new is little enough to be taken for new as it is.
+fn are_few(edits: &[ChunkEdit]) -> bool {
+    edits.iter().map(|edit| edit.by.0.len()).sum::<usize>() < MOST_NEW
+}
+
+/// Leaves out of an edit what these runs and those in their place begin and end with.
+fn narrow(edit: &mut ChunkEdit, replaced: &ChunkList) {
+    let same = |(old, new): &(&ChunkRun, &ChunkRun)| old == new;
+    let (old, new) = (&replaced.0, &mut edit.by.0);
+    let start = old.iter().zip(&*new).take_while(same).count();
+    let ends = old[start..].iter().rev().zip(new[start..].iter().rev());
+    let end = ends.take_while(same).count();
+    new.truncate(new.len() - end);
+    new.drain(..start);
+    edit.runs = edit.runs.start + start as u64..edit.runs.end - end as u64;
 }
 
 fn too_short() -> Fault {
@@ -174,18 +224,26 @@ struct Stretch {
     head: ChunkList,
     replaced: ChunkList,
     tail: ChunkList,
+    /// The position of the first byte that is replaced.
+    start: u64,
 }
 
 impl Stretch {
-    /// The parts with these runs, of a list of `all` runs.
-    fn of(lists: &ChunkLists<'_>, list: u32, all: u64, range: Range<u64>) -> Result<Self, Fault> {
+    /// The parts with these runs, of a list of so many runs and bytes.
+    fn of(
+        lists: &ChunkLists<'_>,
+        list: u32,
+        (all, size): (u64, u64),
+        range: Range<u64>,
+    ) -> Result<Self, Fault> {
         let mut found: Vec<ChunkList> = Vec::new();
-        let (mut first, mut parts) = (all, (0, None));
+        let (mut first, mut start, mut parts) = (all, size, (0, None));
         for row in lists.range((list, 0)..=(list, u32::MAX))?.rev() {
             let (key, part) = row?;
             let mut runs = ChunkList::default();
             decode_chunks(part.value(), &mut runs)?;
             first = (first.checked_sub(runs.0.len() as u64)).ok_or_else(too_short)?;
+            start = (start.checked_sub(runs.total_len().0)).ok_or_else(too_short)?;
             let number = key.value().1;
             if first >= range.end && number > 0 {
                 parts.1 = Some(number);
@@ -204,12 +262,14 @@ impl Stretch {
                 .and_then(|at| usize::try_from(at).ok());
             at.filter(|&at| at <= head.len()).ok_or_else(too_short)
         };
-        let (start, end) = (at(range.start)?, at(range.end)?);
-        let tail = ChunkList(head.split_off(end));
-        let replaced = ChunkList(head.split_off(start));
+        let (from, to) = (at(range.start)?, at(range.end)?);
+        let tail = ChunkList(head.split_off(to));
+        let replaced = ChunkList(head.split_off(from));
+        let head = ChunkList(head);
         Ok(Self {
             parts,
-            head: ChunkList(head),
+            start: start + head.total_len().0,
+            head,
             replaced,
             tail,
         })
@@ -275,7 +335,7 @@ fn gone(
     list: u32,
     stretch: &Stretch,
     by: &ChunkList,
-) -> Result<Vec<u64>, Fault> {
+) -> Result<HashSet<u64>, Fault> {
     let mut gone: HashSet<u64> = posted(&stretch.replaced).collect();
     for key in [by, &stretch.head, &stretch.tail]
         .into_iter()
@@ -307,8 +367,6 @@ fn gone(
             gone.remove(&key);
         }
     }
-    let mut gone: Vec<u64> = gone.into_iter().collect();
-    gone.sort_unstable();
     Ok(gone)
 }
 
@@ -317,20 +375,20 @@ pub(super) fn bequeath_postings(
     writing: &mut Writing<'_>,
     inherited: &[Inherited],
 ) -> Result<(), Fault> {
-    for Inherited {
-        ancestor,
-        heir,
-        gone,
-        grew,
-        ..
-    } in inherited
-    {
+    for inheritance in inherited {
+        let Inherited {
+            ancestor,
+            heir,
+            gone,
+            changed,
+            ..
+        } = inheritance;
         let heirs = writing.sets.heirs.ancestors(*ancestor);
-        let mut ancestors: Vec<(u32, bool, Vec<u64>)> = heirs
-            .map(|(id, heir)| (id, heir.grew, heir.gone.clone()))
+        let mut ancestors: Vec<(u32, Option<Range<u64>>, Vec<u64>)> = heirs
+            .map(|(id, heir)| (id, inheritance.all_changed(heir), heir.gone.clone()))
             .collect();
-        ancestors.push((ancestor.0, true, Vec::new()));
-        for (id, grew_before, mut lost) in ancestors {
+        ancestors.push((ancestor.0, Some(changed.clone()), Vec::new()));
+        for (id, changed, mut lost) in ancestors {
             let Some(segment) = segment_of(writing, id) else {
                 continue;
             };
@@ -346,13 +404,28 @@ pub(super) fn bequeath_postings(
             lost.dedup();
             let heir = Heir {
                 content: heir.0,
-                grew: grew_before && *grew,
+                changed,
                 gone: lost,
             };
             writing.heirs().put(id, heir)?;
         }
     }
     Ok(())
+}
+
+impl Inherited {
+    /// What an ancestor of the ancestor has not lies within these bytes, if that can be told.
+    fn all_changed(&self, before: &Heir) -> Option<Range<u64>> {
+        let before = before.changed.as_ref()?;
+        let (was, is) = self.sizes;
+        let end = match self.changed.end {
+            // Nothing stands behind it, or all that does stands where it stood.
+            end if end == is.0 => end,
+            end if was == is => end.max(before.end),
+            _ => return None,
+        };
+        Some(self.changed.start.min(before.start)..end)
+    }
 }
 
 /// The chunk postings that a content has by its ancestors.

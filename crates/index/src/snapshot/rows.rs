@@ -1,5 +1,7 @@
 //! Files, contents, records and totals: what one or two look-ups answer.
 
+use std::ops::Range;
+
 use resemble_core::{ContentDigest, ContentId, FileId, Params};
 
 use super::{Inner, PostingKind, Snapshot};
@@ -64,10 +66,10 @@ impl Snapshot {
         Ok(found)
     }
 
-    /// The content that a dead one has grown into, which begins with all of it, if the index still
-    /// knows: until the segment with its postings is merged.
-    pub fn grown_from(&self, dead: ContentId) -> Option<ContentId> {
-        self.inner.sets.heirs.grown_from(dead)
+    /// The content that a dead one became, if the index knows it for the same with a few other
+    /// chunks, and where in it the bytes are that the dead one has not.
+    pub fn edited_from(&self, dead: ContentId) -> Option<(ContentId, Range<u64>)> {
+        self.inner.sets.heirs.edited_from(dead)
     }
 
     /// The files that have a content, ascending. Empty for an unknown content.

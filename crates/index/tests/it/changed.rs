@@ -1,11 +1,11 @@
 //! Large contents that change a little: what they were is inherited.
 
 use proptest::prelude::*;
-use resemble_core::Digest;
-use resemble_index::{Change, Index, MergeWork};
+use resemble_core::{ChunkEdit, ChunkList, ContentId, Digest, EditedDigest};
+use resemble_index::{Change, ContentRef, Index, MergeWork, NewState};
 use resemble_testutil::random::Random;
 
-use crate::made::{digest, memory, posting_rows, read, sound};
+use crate::made::{digest, memory, posting_rows, read, sound, stat};
 
 /// Replaces runs at a random place: cuts some out, puts others in, or both.
 fn edit(chunks: &mut Vec<u32>, random: &mut Random, next: &mut u32) {
@@ -61,6 +61,107 @@ proptest! {
             edit(&mut chunks, &mut random, &mut next);
         }
     }
+}
+
+/// Up to three edits of a list, each at least a run apart from the next, and what it becomes.
+fn edits(old: &[u32], random: &mut Random, next: &mut u32) -> (Vec<ChunkEdit>, Vec<u32>) {
+    let (mut edits, mut new, mut kept_to) = (Vec::new(), Vec::new(), 0);
+    for _ in 0..=random.below(3) {
+        let from = kept_to + random.below(old.len() + 1 - kept_to);
+        let to = (from + few_or_many(random)).min(old.len());
+        new.extend_from_slice(&old[kept_to..from]);
+        let by: Vec<u32> = (0..few_or_many(random))
+            .map(|_| match random.below(4) {
+                // Some were there before, or are still.
+                0 if from > 9 => old[random.below(from - 8)],
+                _ => {
+                    *next += 1;
+                    *next
+                }
+            })
+            .collect();
+        new.extend_from_slice(&by);
+        let by = digest(0, &by, &[]).chunks;
+        edits.push(ChunkEdit {
+            runs: from as u64..to as u64,
+            by,
+        });
+        kept_to = (to + 1).min(old.len());
+        new.extend_from_slice(&old[to..kept_to]);
+        if kept_to == old.len() {
+            break;
+        }
+    }
+    new.extend_from_slice(&old[kept_to..]);
+    (edits, new)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// A reader that knows what was edited hands over that alone; the bytes that were edited are
+    /// known for as long as what the content was.
+    #[test]
+    fn edits_make_the_content_that_they_are_of(seed: u64, chunks in 1usize..4000) {
+        let index = memory();
+        let mut random = Random::new(seed);
+        let mut next = 10_000;
+        let mut chunks: Vec<u32> = (0..chunks as u32).collect();
+        let mut was = digest(1, &chunks, &[1]);
+        index.apply(vec![read("/image", 1, was.clone())]).unwrap();
+        let mut before: Vec<(ContentId, Digest)> = Vec::new();
+        let mut known = 0;
+        for version in 2..20 {
+            let old = content(&index, &was);
+            before.push((old, was.clone()));
+            let (edits, new) = edits(&chunks, &mut random, &mut next);
+            let now = digest(version, &new, &[1, version]);
+            let edited = EditedDigest {
+                base: was.content,
+                edits,
+                digest: Box::new(Digest { chunks: ChunkList::default(), ..now.clone() }),
+            };
+            let whole = edited.clone().whole(&was.chunks);
+            prop_assert!(whole.as_deref() == Some(&now));
+            let state = NewState::Settled(ContentRef::Edited(Box::new(edited)));
+            index
+                .apply(vec![Change::File {
+                    path: "/image".into(),
+                    stat: stat(1, version as i64),
+                    state,
+                }])
+                .unwrap();
+            assert_is(&index, &now);
+            let snapshot = sound(&index);
+            for (id, old) in &before {
+                let Some((heir, changed)) = snapshot.edited_from(*id) else {
+                    continue;
+                };
+                prop_assert_eq!(heir, content(&index, &now));
+                // All chunks have a thousand bytes.
+                let (start, end) = (changed.start / 1000, (now.size.0 - changed.end) / 1000);
+                let (old, new) = (&old.chunks.0, &now.chunks.0);
+                prop_assert!(old[..start as usize] == new[..start as usize]);
+                let end = end as usize;
+                prop_assert!(old[old.len() - end..] == new[new.len() - end..]);
+                known += 1;
+            }
+            if random.below(10) == 0 {
+                index.merge(MergeWork::All).unwrap();
+                assert_is(&index, &now);
+            }
+            (chunks, was) = (new, now);
+        }
+        prop_assert!(known > 5, "{known} times the edited bytes are known");
+    }
+}
+
+fn content(index: &Index, digest: &Digest) -> ContentId {
+    let snapshot = index.snapshot().unwrap();
+    snapshot
+        .content_by_digest(&digest.content)
+        .unwrap()
+        .unwrap()
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use resemble_core::{ContentId, Digest, FileId, GrownDigest, Params};
+use resemble_core::{ChunkEdit, ChunkRun, ContentId, Digest, EditedDigest, FileId, Params};
 use resemble_index::{
     Change, ContentRef, Index, Look, MergeWork, NewLook, NewPart, NewState, Options, PartRole,
     PostingKind, SkippedPart, Snapshot, SpecialKind,
@@ -35,16 +35,26 @@ fn random_from(seed: u64, below: u64) -> usize {
     (Random::new(seed ^ 0x5eed).draw() % below) as usize
 }
 
-/// The digest number `n` as one that has grown from another.
-fn grown(n: u64, base: u64) -> ContentRef {
+/// The digest number `n` as an edit of another.
+fn edited(n: u64, base: u64) -> ContentRef {
     let base = digest(base);
     let mut digest = Box::new(digest(n));
-    let (old, new) = (base.chunks.0.iter(), digest.chunks.0.iter());
-    let same = old.zip(new).take_while(|(old, new)| old == new).count();
-    digest.chunks.0.drain(..same);
-    ContentRef::Grown(Box::new(GrownDigest {
+    let old = base.chunks.0;
+    let mut by = std::mem::take(&mut digest.chunks);
+    let same = |(old, new): &(&ChunkRun, &ChunkRun)| old == new;
+    let start = old.iter().zip(&by.0).take_while(same).count();
+    let ends = old[start..].iter().rev().zip(by.0[start..].iter().rev());
+    let end = ends.take_while(same).count();
+    by.0.truncate(by.0.len() - end);
+    by.0.drain(..start);
+    let end = match end {
+        0 => u64::MAX,
+        _ => (old.len() - end) as u64,
+    };
+    let runs = start as u64..end;
+    ContentRef::Edited(Box::new(EditedDigest {
         base: base.content,
-        runs: same as u64,
+        edits: vec![ChunkEdit { runs, by }],
         digest,
     }))
 }
@@ -181,7 +191,7 @@ impl Pair {
                             missing = true;
                             (n, ContentRef::Known(ContentId(u32::MAX - 7)))
                         }
-                        Content::Grown(n, base) if start.contains(&base) => (n, grown(n, base)),
+                        Content::Grown(n, base) if start.contains(&base) => (n, edited(n, base)),
                         Content::New(n) | Content::Grown(n, _) => {
                             (n, ContentRef::New(Box::new(digest(n))))
                         }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use resemble_core::{ContentId, FileId, GrownDigest};
+use resemble_core::{ContentId, EditedDigest, FileId};
 use resemble_index::{ApplyError, Change, ContentRef, Entry, FileState, NewState};
 
 use crate::made::{digest, memory, posting_rows, read, sound, stat};
@@ -167,9 +167,9 @@ fn a_content_that_is_gone_is_told_and_nothing_else_fails() {
         .unwrap();
     let gone = content_at(&index, "/a");
     index.apply(vec![Change::Remove("/a".into())]).unwrap();
-    let grown = GrownDigest {
+    let grown = EditedDigest {
         base: digest(1, &[1], &[1]).content,
-        runs: 1,
+        edits: Vec::new(),
         digest: Box::new(digest(5, &[5], &[5])),
     };
     let applied = index
@@ -182,7 +182,7 @@ fn a_content_that_is_gone_is_told_and_nothing_else_fails() {
             Change::File {
                 path: "/x/grown".into(),
                 stat: stat(4, 1),
-                state: NewState::Settled(ContentRef::Grown(Box::new(grown))),
+                state: NewState::Settled(ContentRef::Edited(Box::new(grown))),
             },
             Change::Link {
                 path: "/x/c".into(),

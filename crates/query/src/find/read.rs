@@ -98,7 +98,7 @@ fn read(
     let digest = match read.content {
         Content::New(digest) => *digest,
         // Nothing is known to a reader without an index.
-        Content::Known(_) | Content::InFlight(_) | Content::Grown(_) => read_now(path, params)?,
+        Content::Known(_) | Content::InFlight(_) | Content::Edited(_) => read_now(path, params)?,
     };
     let pieces = match read.look {
         Some(NewLook::Apart { parts, .. }) => parts.into_iter().map(piece).collect(),
@@ -114,7 +114,7 @@ fn piece(part: NewPart) -> DigestedPart {
         name: part.name,
         digest: match part.content {
             Some(ContentRef::New(digest)) => Some(digest),
-            Some(ContentRef::Known(_) | ContentRef::Grown(_)) | None => None,
+            Some(ContentRef::Known(_) | ContentRef::Edited(_)) | None => None,
         },
     }
 }

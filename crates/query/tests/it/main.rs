@@ -7,6 +7,7 @@ mod compare;
 mod convergence;
 mod covered;
 mod dirs;
+mod edited;
 mod estimates;
 mod groups;
 mod grown;

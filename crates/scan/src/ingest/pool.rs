@@ -22,7 +22,7 @@ use resemble_index::{FsId, Look, Snapshot};
 use rustix::io::Errno;
 
 use crate::parts::PartReader;
-use crate::read::{Contents, FileRead, KnownEnds, Lookup, PausedReadings, ReadFailure, Reader};
+use crate::read::{Contents, FileRead, KnownFiles, Lookup, PausedReadings, ReadFailure, Reader};
 use crate::walk::{Anchor, Stat};
 
 /// A file to read.
@@ -38,6 +38,8 @@ pub(super) struct Job {
     pub(super) seen: Stat,
     /// The size of what the index has of the file, if it has anything.
     pub(super) known_size: Option<ByteLen>,
+    /// The file that had its name before, if the index has that.
+    pub(super) replaces: Option<(u64, u64)>,
     /// The index has this very file as unsettled with the same stat: a second look.
     pub(super) second_look: bool,
     /// It is to be taken apart, if it can be.
@@ -129,7 +131,7 @@ pub(super) struct Pool {
     pub(super) known: Arc<Known>,
     part_reader: Option<Arc<dyn PartReader>>,
     /// Where large files ended: known as long as the threads are.
-    pub(super) ends: Arc<KnownEnds>,
+    pub(super) ends: Arc<KnownFiles>,
     /// Readings of large files that were put aside.
     paused: Arc<PausedReadings>,
     running: Option<Running>,
@@ -258,7 +260,7 @@ impl Running {
         stop: &StopFlag,
         known: &Arc<Known>,
         part_reader: Option<&Arc<dyn PartReader>>,
-        (ends, paused): (&Arc<KnownEnds>, &Arc<PausedReadings>),
+        (ends, paused): (&Arc<KnownFiles>, &Arc<PausedReadings>),
     ) -> std::io::Result<Self> {
         let (jobs, jobs_of_threads) = unbounded::<Job>();
         let (results, done) = unbounded();
@@ -273,7 +275,7 @@ impl Running {
                 .spawn(move || {
                     let reader = || {
                         let reader = Reader::new(&params, stop.clone());
-                        let reader = reader.with_ends(Arc::clone(&ends));
+                        let reader = reader.with_known(Arc::clone(&ends));
                         reader.with_paused(Arc::clone(&paused))
                     };
                     work(
@@ -338,6 +340,7 @@ fn read_patiently(
     let scarce = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::AGAIN].map(Errno::raw_os_error);
     let mut wait = Duration::from_millis(10);
     reader.may_assume(job.may_assume);
+    reader.replaces(job.replaces);
     reader.pause_at(job.turn.map(|turn| Instant::now() + turn));
     loop {
         let result = match part_reader.filter(|_| job.with_parts) {

@@ -118,7 +118,7 @@ impl Run<'_> {
         match read.content.take() {
             Content::Known(id) => self.settle(job, &read, ContentRef::Known(id)),
             Content::New(digest) => self.settle(job, &read, ContentRef::New(digest)),
-            Content::Grown(digest) => self.settle(job, &read, ContentRef::Grown(digest)),
+            Content::Edited(digest) => self.settle(job, &read, ContentRef::Edited(digest)),
             Content::InFlight(digest) => {
                 self.waiting.push((job, read, digest));
                 Ok(())
@@ -178,7 +178,7 @@ impl Run<'_> {
         };
         let content = match content {
             ContentRef::New(digest) => Some(digest.content),
-            ContentRef::Grown(grown) => Some(grown.digest.content),
+            ContentRef::Edited(grown) => Some(grown.digest.content),
             ContentRef::Known(id) => self.snapshot.content(*id)?.map(|row| row.digest),
         };
         Ok(content.map(|content| Change::Look {

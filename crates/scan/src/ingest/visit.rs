@@ -327,6 +327,9 @@ impl Run<'_> {
             return Ok(());
         }
         let number = self.pool.given();
+        let replaced = there.as_ref().filter(|there| !same_file(there));
+        let replaced = replaced.filter(|there| there.stat.fs == row.fs);
+        let replaces = replaced.map(|there| (stat.dev, there.stat.ino));
         let job = |known_size, second_look| Job {
             number,
             anchor: Arc::clone(&place.anchor),
@@ -334,6 +337,7 @@ impl Run<'_> {
             fs: fs.clone(),
             seen: *stat,
             known_size,
+            replaces,
             second_look,
             with_parts: place.root.text && self.options.part_reader.is_some(),
             may_assume: !read_now,

@@ -14,7 +14,7 @@ use resemble_core::Digester;
 use resemble_core::hash::content::ContentHasher;
 
 use super::ReadFailure;
-use super::grown::edges;
+use super::known::edges;
 use crate::walk::Stat;
 
 /// So many readings are put aside; of more, the oldest is forgotten.
@@ -44,13 +44,16 @@ pub(super) enum Halfway {
     Hashed(Box<ContentHasher>, u64),
     /// It is chunked.
     Digested(Box<Digester>),
+    /// It is compared with what it was, and chunked where it differs.
+    Edited(Box<Digester>),
 }
 
 impl Halfway {
-    const fn position(&self) -> u64 {
+    fn position(&self) -> u64 {
         match self {
             Self::Hashed(_, position) => *position,
             Self::Digested(digester) => digester.position(),
+            Self::Edited(digester) => digester.revised_to(),
         }
     }
 }

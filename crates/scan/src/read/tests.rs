@@ -6,7 +6,9 @@ use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, symlink};
 use std::path::PathBuf;
 
+use resemble_core::{ContentDigest, ContentId, Digest};
 use resemble_testutil::random::noise;
+use rustix::fs::Mode;
 
 use super::*;
 

@@ -28,7 +28,10 @@ use crate::hash::letters::BLOCK;
 const LANES: usize = 8;
 
 /// [`OF_ALL`] of as many words.
-const OF_EIGHT: [u64; 2] = [power(OF_ALL[0], LANES), power(OF_ALL[1], LANES)];
+const OF_EIGHT: [u64; 2] = [
+    power(OF_ALL[0], LANES as u64),
+    power(OF_ALL[1], LANES as u64),
+];
 
 /// The kernels. Whoever has one is on a processor that has their instructions.
 #[derive(Clone, Copy, Debug)]

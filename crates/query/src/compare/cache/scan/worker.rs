@@ -458,7 +458,7 @@ impl<'s, 'a> Worker<'s, 'a> {
             read::Content::New(digest) => self.keep(&digest),
             // No content is ever in flight in a scan, or has grown. If it were, it would be known.
             read::Content::InFlight(digest) => self.shared.table.lock().numbers.get(&digest)?,
-            read::Content::Grown(grown) => {
+            read::Content::Edited(grown) => {
                 let table = self.shared.table.lock();
                 table.numbers.get(&grown.digest.content)?
             }

@@ -1,0 +1,164 @@
+//! The digest of a large content, put together from what its stretches come to.
+
+use super::recording::Recorder;
+use super::revising::Revised;
+use super::{Checkpoint, Digester};
+use crate::digest::stretches::{Piece, RunSpan, Stretches, join_in_pairs, levels};
+use crate::digest::{ChunkList, ChunkRun, Digest, EditedDigest};
+use crate::ids::ContentDigest;
+use crate::words::WordSums;
+
+/// The digest of a large content, and what is kept for the next one that its file has.
+#[derive(Debug)]
+pub struct LargeDigest {
+    /// The digest.
+    pub made: Made,
+    /// The end of the content, if it is asked for.
+    pub checkpoint: Option<Checkpoint>,
+    /// All of it, if it is of a kind that has stretches.
+    pub stretches: Option<Stretches>,
+}
+
+/// A digest with all chunks, or without those that another content has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Made {
+    /// With all chunks.
+    Whole(Box<Digest>),
+    /// Of what the content was, with other chunks.
+    Edited(Box<EditedDigest>),
+}
+
+impl Made {
+    /// What names the content.
+    pub fn content(&self) -> ContentDigest {
+        match self {
+            Self::Whole(digest) => digest.content,
+            Self::Edited(edited) => edited.digest.content,
+        }
+    }
+}
+
+impl Digester {
+    /// The digest of what was taken, and what is kept of it; `base`: the content before, if the
+    /// digester went on from its end; `keep_end`: the end is asked for. `None`: the content is to
+    /// be digested anew. The digester is then at the start of another content.
+    pub fn finish_large(
+        &mut self,
+        base: Option<ContentDigest>,
+        keep_end: bool,
+    ) -> Option<LargeDigest> {
+        if let Some(recorder) = &self.recorder
+            && self.position() > recorder.from
+        {
+            self.end_stretch();
+        }
+        match self.recorder.take() {
+            Some(recorder) if !recorder.stretches.is_empty() => self.compose(*recorder, keep_end),
+            _ => {
+                let checkpoint = keep_end.then(|| self.checkpoint());
+                let made = match base {
+                    Some(base) => Made::Edited(Box::new(self.finish_grown(base))),
+                    None => Made::Whole(Box::new(self.finish())),
+                };
+                Some(LargeDigest {
+                    made,
+                    checkpoint,
+                    stretches: None,
+                })
+            }
+        }
+    }
+
+    /// Puts all stretches together.
+    fn compose(&mut self, recorder: Recorder, keep_end: bool) -> Option<LargeDigest> {
+        let Recorder {
+            stretches: mut all,
+            pieces,
+            revised,
+            beginning,
+            ..
+        } = recorder;
+        let (beginning, levels) = (beginning?, levels(&all));
+        let is_there = revised.as_ref().is_none_or(|revised| revised.is_there);
+        if !is_there {
+            self.stand(&beginning, &all.last()?.end, (recorder.from, levels));
+        }
+        self.sample_as_usual(Some((&beginning, levels)));
+        let is_text = beginning.kind.is_text(false);
+        let samplers = if is_text {
+            [Some(&mut self.texts), Some(&mut self.more)]
+        } else {
+            [Some(&mut self.sampler), None]
+        };
+        let mut is_known = true;
+        for (k, sampler) in samplers.into_iter().enumerate() {
+            let Some(sampler) = sampler else { continue };
+            let mut pushed = 0;
+            for sample in all.iter().map(|stretch| &stretch.samples[k]) {
+                pushed += sample.pushed;
+                let complete = sample.iter().filter(|sample| sample.level() >= levels[k]);
+                complete.for_each(|sample| sampler.push(sample));
+            }
+            sampler.set_pushed(pushed);
+            sampler.keep_waiting();
+            // That there were too many below the level was so of what the content was.
+            let is_least = levels[k] <= sampler.least_level();
+            is_known &= revised.is_none() || is_least || sampler.level() > levels[k];
+        }
+        if !is_known {
+            self.reset();
+            return None;
+        }
+        if is_text {
+            let sums = all.iter().map(|stretch| &stretch.words);
+            let sums = sums.fold(WordSums::default(), WordSums::and);
+            self.shingler.put_sums(&sums);
+        }
+        self.content = recorder.content;
+        let span = all.iter().map(|stretch| stretch.runs);
+        let span = span.fold(None, RunSpan::of_both);
+        self.chunks = ChunkList(span.map(|span| span.last).into_iter().collect());
+        self.runs_before = span.map_or(0, |span| span.count - 1);
+        let checkpoint = keep_end.then(|| self.checkpoint());
+        let has_last = self.chunker.start() < self.position();
+        let mut digest = Box::new(self.finish());
+        let last_chunk = digest.chunks.0.last().filter(|_| has_last);
+        let last_chunk = last_chunk.map(|&run| ChunkRun { count: 1, ..run });
+        let (mut pieces, mut length) = (pieces, recorder.length);
+        if let (Some(Piece::New(chunks)), Some(chunk)) = (pieces.last_mut(), last_chunk) {
+            chunks.push(chunk);
+        }
+        if all.len() >= recorder.most {
+            join_in_pairs(&mut all);
+            length *= 2;
+        }
+        let stretches = Stretches {
+            length,
+            all,
+            beginning,
+            last_chunk,
+            are_whole: true,
+        };
+        let made = if let Some(Revised { known, content, .. }) = revised {
+            digest.chunks = ChunkList::default();
+            Made::Edited(Box::new(EditedDigest {
+                base: content,
+                edits: known.edits(pieces),
+                digest,
+            }))
+        } else {
+            digest.chunks = ChunkList::default();
+            for piece in pieces {
+                if let Piece::New(chunks) = piece {
+                    digest.chunks.append(chunks);
+                }
+            }
+            Made::Whole(digest)
+        };
+        Some(LargeDigest {
+            made,
+            checkpoint,
+            stretches: Some(stretches),
+        })
+    }
+}

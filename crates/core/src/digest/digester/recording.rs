@@ -1,0 +1,323 @@
+//! A large content in stretches: what each comes to is kept while it is digested, and stretches
+//! that are known need not be digested. What a stretch is: [`crate::digest::stretches`].
+//!
+//! ```text
+//! first reading              keep_stretches, update ..., finish_large
+//! the content has changed    revise; while next_stretch is
+//!                              Compare: read it into a hasher, and compare
+//!                              Digest: begin_stretch, update ..., end_revised
+//!                            finish_large
+//! ```
+//!
+//! A digester that keeps stretches has only the sums of the stretch under way. At the end those of
+//! all are put in, and it is where it would be without.
+
+use std::mem;
+use std::sync::Arc;
+
+use super::Digester;
+use super::revising::Revised;
+use crate::digest::stretches::{
+    Piece, RunSpan, SPARE, Standing, Stretch, StretchSample, join_in_pairs,
+};
+use crate::hash::content::{BLOCK, ContentHasher};
+use crate::params::SamplingParams;
+use crate::sample::Sampler;
+use crate::words::WordSums;
+
+/// Bytes of a stretch, as long as there are few: to digest so many takes some 20 ms.
+const LENGTH: u64 = 8 << 20;
+
+/// Of more stretches every two become one: these have some 4 KB each, and the samples.
+pub(super) const MOST: usize = 256;
+
+/// What a digester keeps of the stretches so far.
+#[derive(Clone, Debug)]
+pub(super) struct Recorder {
+    pub(super) stretches: Vec<Arc<Stretch>>,
+    pub(super) pieces: Vec<Piece>,
+    /// Where the stretch under way began, and where it ends.
+    pub(super) from: u64,
+    pub(super) until: u64,
+    /// Bytes of stretches.
+    pub(super) length: u64,
+    /// So many stretches are too many.
+    pub(super) most: usize,
+    /// The samples of all stretches, for their level.
+    pub(super) samples: Option<[Sampler; 2]>,
+    /// The blocks of all stretches.
+    pub(super) content: ContentHasher,
+    pub(super) beginning: Option<Arc<Digester>>,
+    pub(super) revised: Option<Revised>,
+}
+
+/// Samples that are kept of all stretches for a content that is sampled so.
+const fn wide(params: &SamplingParams, level: u8) -> SamplingParams {
+    let most = match params.cap {
+        0 => 0,
+        cap => cap.saturating_mul(2).saturating_add(SPARE),
+    };
+    SamplingParams::at(level, most)
+}
+
+impl Recorder {
+    pub(super) fn new(revised: Option<Revised>, length: u64, most: usize) -> Self {
+        Self {
+            most,
+            stretches: Vec::new(),
+            pieces: Vec::new(),
+            from: 0,
+            until: length,
+            length,
+            samples: None,
+            content: ContentHasher::new(),
+            beginning: None,
+            revised,
+        }
+    }
+
+    pub(super) fn push(&mut self, stretch: Arc<Stretch>, piece: Piece) {
+        self.from += stretch.len;
+        self.until = self.from + self.length;
+        self.stretches.push(stretch);
+        match (self.pieces.last_mut(), piece) {
+            (Some(Piece::Kept(kept)), Piece::Kept(next)) => kept.end = next.end,
+            (Some(Piece::New(chunks)), Piece::New(next)) => {
+                chunks.append(next);
+            }
+            (_, piece) => self.pieces.push(piece),
+        }
+        if self.revised.is_none() && self.stretches.len() >= self.most {
+            self.join_in_pairs();
+        }
+    }
+
+    fn join_in_pairs(&mut self) {
+        join_in_pairs(&mut self.stretches);
+        self.length *= 2;
+        self.until = self.from + self.length;
+    }
+
+    /// The levels that samples of the next stretch have at least.
+    pub(super) fn levels(&self) -> [u8; 2] {
+        let known = self.revised.as_ref().map(|revised| revised.known.levels());
+        let all = self
+            .samples
+            .as_ref()
+            .map(|all| [all[0].level(), all[1].level()]);
+        all.or(known).unwrap_or_default()
+    }
+}
+
+impl Digester {
+    /// Begins a content of which the stretches are kept.
+    pub fn keep_stretches(&mut self) {
+        self.keep_stretches_of(LENGTH, MOST);
+    }
+
+    /// The same, of so many bytes at first and at most so many.
+    pub(crate) fn keep_stretches_of(&mut self, length: u64, most: usize) {
+        self.begin_first();
+        self.recorder = Some(Box::new(Recorder::new(None, length, most)));
+    }
+
+    /// Stands at the beginning of the first stretch.
+    pub(super) fn begin_first(&mut self) {
+        self.reset();
+        self.content = ContentHasher::keeping_blocks();
+        self.sample_widely(None, [0; 2]);
+    }
+
+    /// How many of the next bytes belong to the stretch under way. One that is full ends.
+    pub(super) fn room(&mut self, next: u64) -> u64 {
+        let is_full = |recorder: &Recorder| self.position() >= recorder.until;
+        if self.recorder.as_deref().is_some_and(is_full) {
+            self.end_stretch();
+        }
+        match self.recorder.as_deref() {
+            Some(recorder) => next.min(recorder.until - self.position()),
+            None => next,
+        }
+    }
+
+    /// The same of zeros: of any number of whole blocks of them one stretch is made.
+    pub(super) fn room_for_zeros(&mut self, next: u64) -> u64 {
+        let room = self.room(next);
+        let position = self.position();
+        match self.recorder.as_deref_mut() {
+            Some(recorder) if room < next && position == recorder.from => {
+                recorder.until = position + next / BLOCK * BLOCK;
+                next / BLOCK * BLOCK
+            }
+            _ => room,
+        }
+    }
+
+    /// Drops what is kept of stretches.
+    pub(super) fn forget_stretches(&mut self) {
+        if self.recorder.take().is_some() {
+            self.sample_as_usual(None);
+        }
+    }
+
+    /// Samples from here on as for a content without stretches, from these levels on.
+    pub(super) fn sample_as_usual(&mut self, from: Option<(&Self, [u8; 2])>) {
+        let of_any_text = self.posted.of_any_text();
+        let (text, levels) = from.map_or((true, [0; 2]), |(beginning, levels)| {
+            (beginning.kind.is_text(false), levels)
+        });
+        let level = |of_text: bool, k: usize| if of_text == text { levels[k] } else { 0 };
+        self.texts = Sampler::at_level(&of_any_text, level(true, 0));
+        self.more = Sampler::at_level(&of_any_text, level(true, 1));
+        self.sampler = Sampler::at_level(&self.windows, level(false, 0));
+    }
+
+    /// Samples as usual what was sampled widely so far.
+    fn sample_as_before(&mut self) {
+        let of_any_text = self.posted.of_any_text();
+        let usual = |wide: &mut Sampler, params: &SamplingParams| {
+            let pushed = wide.pushed();
+            let all = wide.take();
+            let mut usual = Sampler::at_level(params, all.level);
+            all.fingerprints
+                .into_iter()
+                .for_each(|sample| usual.push(sample));
+            usual.set_pushed(pushed);
+            *wide = usual;
+        };
+        usual(&mut self.texts, &of_any_text);
+        usual(&mut self.more, &of_any_text);
+        usual(&mut self.sampler, &self.windows);
+    }
+
+    /// Whether the content is of a kind that has stretches: its beginning has told.
+    fn has_stretches(&self) -> bool {
+        if self.kind.is_text(false) {
+            self.texts.samples() && self.shingler.is_in_words()
+        } else {
+            self.kind.nul && self.sampler.samples() && self.code.is_none()
+        }
+    }
+
+    /// Puts the stretch under way with the others.
+    pub(super) fn end_stretch(&mut self) {
+        let Some(mut recorder) = self.recorder.take() else {
+            return;
+        };
+        let is_first = recorder.stretches.is_empty();
+        if is_first && !self.has_stretches() {
+            self.content.forget_blocks();
+            return self.sample_as_before();
+        }
+        self.hash(&[], true);
+        let is_text = self.kind.is_text(false);
+        let words = if is_text {
+            self.shingler.take_sums()
+        } else {
+            WordSums::default()
+        };
+        let samples = self.take_samples(is_text);
+        let content = mem::replace(&mut self.content, ContentHasher::keeping_blocks());
+        let chunks = mem::take(&mut self.chunks);
+        let stretch = Stretch {
+            len: self.position() - recorder.from,
+            blocks: content.blocks(),
+            runs: RunSpan::of(&chunks),
+            words,
+            samples,
+            end: Arc::new(self.standing()),
+        };
+        recorder.content.extend(content);
+        let levels = self.level_behind(&mut recorder, &stretch);
+        self.sample_widely(Some(is_text), levels);
+        if is_first {
+            recorder.beginning = Some(Arc::new(self.clone()));
+        }
+        recorder.push(Arc::new(stretch), Piece::New(chunks));
+        self.recorder = Some(recorder);
+    }
+
+    /// The levels for the stretches behind this one.
+    fn level_behind(&self, recorder: &mut Recorder, stretch: &Stretch) -> [u8; 2] {
+        if recorder.revised.is_some() {
+            let known = recorder.levels();
+            return [0, 1].map(|k| known[k].max(stretch.samples[k].level));
+        }
+        let params = if self.kind.is_text(false) {
+            [self.posted.of_any_text(); 2]
+        } else {
+            [self.windows; 2]
+        };
+        let all = recorder.samples.get_or_insert_with(|| {
+            [0, 1].map(|k| Sampler::new(&wide(&params[k], params[k].least_level)))
+        });
+        for (all, these) in all.iter_mut().zip(&stretch.samples) {
+            all.raise(these.level);
+            these.iter().for_each(|sample| all.push(sample));
+            all.keep_waiting();
+        }
+        recorder.levels()
+    }
+
+    /// Samples the next stretch of a text, of a binary, or of what is not known to be either.
+    fn sample_widely(&mut self, is_text: Option<bool>, levels: [u8; 2]) {
+        let of = |params: &SamplingParams, level: u8| {
+            Sampler::new(&wide(params, level.max(params.least_level)))
+        };
+        if is_text != Some(false) {
+            let params = self.posted.of_any_text();
+            (self.texts, self.more) = (of(&params, levels[0]), of(&params, levels[1]));
+        }
+        if is_text != Some(true) {
+            self.sampler = of(&self.windows, levels[0]);
+        }
+    }
+
+    /// Takes the samples of the stretch under way.
+    fn take_samples(&mut self, is_text: bool) -> [StretchSample; 2] {
+        let take = |sampler: &mut Sampler| {
+            let pushed = sampler.pushed();
+            let signature = sampler.take();
+            let samples = signature.fingerprints.iter();
+            StretchSample {
+                level: signature.level,
+                fingerprints: samples.map(|sample| sample.0 as u32).collect(),
+                pushed,
+            }
+        };
+        if is_text {
+            [take(&mut self.texts), take(&mut self.more)]
+        } else {
+            [take(&mut self.sampler), StretchSample::default()]
+        }
+    }
+
+    /// Where the digester stands, right after all chunks were hashed that are complete.
+    fn standing(&self) -> Standing {
+        let is_text = self.kind.is_text(false);
+        Standing {
+            chunker: self.chunker.standing(),
+            under_way: self.kept.as_slice().into(),
+            words: is_text.then(|| self.shingler.standing()),
+        }
+    }
+
+    /// Stands where another digester stood, in a content with this beginning.
+    pub(super) fn stand(
+        &mut self,
+        beginning: &Self,
+        at: &Standing,
+        (position, levels): (u64, [u8; 2]),
+    ) {
+        self.clone_from(beginning);
+        self.chunker.go_on(position, &at.chunker);
+        if let Some(words) = &at.words {
+            self.shingler.go_on(words);
+        }
+        self.kept.clear();
+        self.kept.extend_from_slice(&at.under_way);
+        self.kept_from = position - at.under_way.len() as u64;
+        self.content = ContentHasher::keeping_blocks();
+        self.sample_widely(Some(at.words.is_some()), levels);
+    }
+}

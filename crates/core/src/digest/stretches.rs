@@ -1,0 +1,303 @@
+//! A large content in stretches: what each comes to, so that one that is as it was before is only
+//! hashed when the content has changed.
+//!
+//! # What a stretch is
+//!
+//! All that a digest holds is put together from what its parts hold: chunks stand in a row, sums of
+//! words are added ([`WordSums`]), samples are the samples of all parts at one level. What a part
+//! holds depends on what stands before it only by the few bytes and words around where it begins:
+//! its [`Standing`]. So a stretch that begins at an equal standing and has equal bytes comes to
+//! what it came to before, wherever it is.
+//!
+//! # Choices
+//!
+//! 1. **Which contents**: texts in words, and binaries that are no executables. The rows of tables,
+//!    encoded data, markup without words and machine code have more states; those are read anew.
+//! 2. **Samples of a stretch are denser** than those of the content need be, at most twice as many
+//!    of all stretches together and `SPARE` more. When some of them go, those that come in their
+//!    place at a lower level are at hand; if they should not be, nothing is known
+//!    ([`Stretches`] gives no digest), and the content is digested anew.
+//! 3. **Chunks are not kept**: they are in the index. A stretch knows how many runs of them it has,
+//!    the first and the last, which is enough to say which of the stored ones stay ([`ChunkEdit`]).
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::chunk::ChunkerStanding;
+use crate::digest::{ChunkEdit, ChunkList, ChunkRun, Digester};
+use crate::hash::content::{BlockRun, push_run};
+use crate::ids::Fingerprint;
+use crate::words::{ShinglerStanding, WordSums};
+
+/// So many more samples are kept of all stretches than twice those of the content.
+pub(super) const SPARE: u32 = 1000;
+
+/// A stretch of a large content.
+#[derive(Clone, Debug)]
+pub(super) struct Stretch {
+    /// Its bytes: whole blocks, but at the end of the content.
+    pub(super) len: u64,
+    pub(super) blocks: Vec<BlockRun>,
+    /// The chunks that end in it; `None`: none does.
+    pub(super) runs: Option<RunSpan>,
+    pub(super) words: WordSums,
+    /// Its samples, and more of its shingles.
+    pub(super) samples: [StretchSample; 2],
+    /// How it ends.
+    pub(super) end: Arc<Standing>,
+}
+
+impl Stretch {
+    /// This stretch and the next one as one.
+    fn and(&self, next: &Self) -> Self {
+        let mut blocks = self.blocks.clone();
+        next.blocks
+            .iter()
+            .for_each(|&run| push_run(&mut blocks, run));
+        Self {
+            len: self.len + next.len,
+            blocks,
+            runs: RunSpan::of_both(self.runs, next.runs),
+            words: self.words.and(&next.words),
+            samples: [0, 1].map(|k| self.samples[k].and(&next.samples[k])),
+            end: Arc::clone(&next.end),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        let samples = self.samples.iter();
+        let samples: usize = samples.map(|sample| sample.fingerprints.len()).sum();
+        size_of::<Self>()
+            + size_of::<Standing>()
+            + self.end.under_way.len()
+            + self.blocks.len() * size_of::<BlockRun>()
+            + samples * size_of::<u32>()
+    }
+}
+
+/// Where a digester stands in the bytes around it, wherever in a content that is.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Standing {
+    pub(super) chunker: ChunkerStanding,
+    /// The bytes of the chunk under way.
+    pub(super) under_way: Box<[u8]>,
+    /// Of a text.
+    pub(super) words: Option<ShinglerStanding>,
+}
+
+/// The distinct fingerprints of a stretch, in the order of their first occurrence.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StretchSample {
+    /// They are complete from this level on.
+    pub(super) level: u8,
+    /// Of 32 bits each.
+    pub(super) fingerprints: Vec<u32>,
+    /// How many there were before they were thinned, each as often as it came.
+    pub(super) pushed: u64,
+}
+
+impl StretchSample {
+    pub(super) fn iter(&self) -> impl Iterator<Item = Fingerprint> + '_ {
+        let all = self.fingerprints.iter();
+        all.map(|&fingerprint| Fingerprint(u64::from(fingerprint)))
+    }
+
+    fn and(&self, next: &Self) -> Self {
+        let level = self.level.max(next.level);
+        let mut seen = std::collections::HashSet::new();
+        let all = self.iter().chain(next.iter());
+        let all = all.filter(|sample| sample.level() >= level && seen.insert(*sample));
+        Self {
+            level,
+            fingerprints: all.map(|sample| sample.0 as u32).collect(),
+            pushed: self.pushed + next.pushed,
+        }
+    }
+}
+
+/// Runs of chunks in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RunSpan {
+    pub(super) count: u64,
+    pub(super) first: ChunkRun,
+    pub(super) last: ChunkRun,
+}
+
+impl RunSpan {
+    pub(super) fn of(chunks: &ChunkList) -> Option<Self> {
+        Some(Self {
+            count: chunks.0.len() as u64,
+            first: *chunks.0.first()?,
+            last: *chunks.0.last()?,
+        })
+    }
+
+    /// Where these and the next meet, they may be one run.
+    pub(super) fn of_both(these: Option<Self>, next: Option<Self>) -> Option<Self> {
+        let (Some(these), Some(next)) = (these, next) else {
+            return these.or(next);
+        };
+        if !these.last.goes_on_as(&next.first) {
+            return Some(Self {
+                count: these.count + next.count,
+                first: these.first,
+                last: next.last,
+            });
+        }
+        let one = ChunkRun {
+            count: these.last.count + next.first.count,
+            ..next.first
+        };
+        let all_one = |span: &Self, other| if span.count == 1 { one } else { other };
+        Some(Self {
+            count: these.count + next.count - 1,
+            first: all_one(&these, these.first),
+            last: all_one(&next, next.last),
+        })
+    }
+}
+
+/// The stretches of a content, or of its beginning.
+#[derive(Debug)]
+pub struct Stretches {
+    pub(super) all: Vec<Arc<Stretch>>,
+    /// New stretches are so long, in bytes.
+    pub(super) length: u64,
+    /// The digester behind the beginning of the content, which has told what it is.
+    pub(super) beginning: Arc<Digester>,
+    /// The chunk that ends with the content.
+    pub(super) last_chunk: Option<ChunkRun>,
+    /// They reach to the end of the content.
+    pub(super) are_whole: bool,
+}
+
+impl Stretches {
+    /// The same without what reaches to the end, for a content that begins as this one does.
+    #[must_use]
+    pub fn of_beginning(&self) -> Self {
+        let most = self.all.len() - usize::from(self.are_whole && !self.all.is_empty());
+        Self {
+            all: self.all[..most].to_vec(),
+            length: self.length,
+            beginning: Arc::clone(&self.beginning),
+            last_chunk: None,
+            are_whole: false,
+        }
+    }
+
+    /// Bytes of memory that they take, about.
+    pub fn bytes(&self) -> usize {
+        let stretches: usize = self.all.iter().map(|stretch| stretch.bytes()).sum();
+        stretches + Self::OF_BEGINNING
+    }
+
+    /// The memories of a digester's scans.
+    const OF_BEGINNING: usize = 160 << 10;
+
+    /// The level from which on the samples of all stretches are complete.
+    pub(super) fn levels(&self) -> [u8; 2] {
+        levels(&self.all)
+    }
+
+    /// Which runs of the chunks of this content others take the place of, in a content of these
+    /// pieces: a stretch of this one each, or other chunks.
+    pub(super) fn edits(&self, pieces: Vec<Piece>) -> Vec<ChunkEdit> {
+        let spans = self.spans();
+        let last = pieces.len().saturating_sub(1);
+        let (mut edits, mut by, mut kept_to) = (Vec::new(), ChunkList::default(), 0);
+        for (at, piece) in pieces.into_iter().enumerate() {
+            let kept = match piece {
+                Piece::New(chunks) => {
+                    by.append(chunks);
+                    continue;
+                }
+                Piece::Kept(kept) => kept,
+            };
+            let to_the_end = at == last && kept.end == self.all.len();
+            let span = self.all[kept.clone()].iter().map(|stretch| stretch.runs);
+            let end = RunSpan::of_chunk(self.last_chunk.filter(|_| to_the_end));
+            let Some(span) = span.chain([end]).fold(None, RunSpan::of_both) else {
+                continue;
+            };
+            // Where this piece meets others, its first and last run may be one with theirs.
+            let (mut from, mut to) = (spans[kept.start], spans[kept.start] + span.count);
+            if at > 0 {
+                by.push(span.first);
+                from += 1;
+            }
+            let meets_others = at < last && from < to;
+            to -= u64::from(meets_others);
+            if from < to {
+                let by = std::mem::take(&mut by);
+                let runs = kept_to..from;
+                edits.push(ChunkEdit { runs, by });
+                kept_to = to;
+            }
+            if meets_others {
+                by.push(span.last);
+            }
+            if at == last && to_the_end {
+                edits.retain(|edit| !edit.is_none());
+                return edits;
+            }
+        }
+        let runs = kept_to..u64::MAX;
+        edits.push(ChunkEdit { runs, by });
+        edits.retain(|edit| !edit.is_none());
+        edits
+    }
+
+    /// For each stretch the number of the run that its first run is, or is a part of.
+    fn spans(&self) -> Vec<u64> {
+        let mut before: Option<RunSpan> = None;
+        let spans = self.all.iter().map(|stretch| {
+            let next = stretch.runs;
+            let goes_on = before
+                .zip(next)
+                .is_some_and(|(before, next)| before.last.goes_on_as(&next.first));
+            let count = before.map_or(0, |before| before.count) - u64::from(goes_on);
+            before = RunSpan::of_both(before, next);
+            count
+        });
+        spans.collect()
+    }
+}
+
+impl RunSpan {
+    fn of_chunk(chunk: Option<ChunkRun>) -> Option<Self> {
+        chunk.map(|chunk| Self {
+            count: 1,
+            first: chunk,
+            last: chunk,
+        })
+    }
+}
+
+/// The level from which on the samples of all these stretches are complete.
+pub(super) fn levels(stretches: &[Arc<Stretch>]) -> [u8; 2] {
+    [0, 1].map(|k| {
+        let levels = stretches.iter().map(|stretch| stretch.samples[k].level);
+        levels.max().unwrap_or(0)
+    })
+}
+
+/// Of these stretches every two are one from now on.
+pub(super) fn join_in_pairs(stretches: &mut Vec<Arc<Stretch>>) {
+    let pairs = stretches.chunks(2).map(|pair| match pair {
+        [one, next] => Arc::new(one.and(next)),
+        _ => Arc::clone(&pair[0]),
+    });
+    *stretches = pairs.collect();
+}
+
+/// Where the chunks of a part of a content are.
+#[derive(Clone, Debug)]
+pub(super) enum Piece {
+    /// These stretches of the content before, one at least.
+    Kept(Range<usize>),
+    /// Here.
+    New(ChunkList),
+}
+
+#[cfg(test)]
+mod tests;

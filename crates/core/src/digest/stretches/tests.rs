@@ -1,0 +1,337 @@
+//! Contents that change, digested by stretches, against fresh digests.
+
+use proptest::prelude::*;
+use resemble_testutil::prose::prose;
+use resemble_testutil::random::noise;
+
+use super::*;
+use crate::digest::{Digest, LargeDigest, Made, NextStretch};
+use crate::hash::content::BLOCK;
+use crate::params::Params;
+
+const MIB: usize = BLOCK as usize;
+
+/// What a file is, and how it is handed over: zeros of this length and more as holes.
+struct Content {
+    bytes: Vec<u8>,
+    hole: usize,
+}
+
+impl Content {
+    /// Hands over a range.
+    fn give(&self, range: Range<u64>, take: &mut dyn FnMut(Given<'_>)) {
+        let mut rest = &self.bytes[range.start as usize..range.end as usize];
+        while !rest.is_empty() {
+            let zeros = rest.iter().take_while(|&&byte| byte == 0).count();
+            if zeros >= self.hole {
+                take(Given::Zeros(zeros as u64));
+                rest = &rest[zeros..];
+            } else {
+                // Pieces that end anywhere.
+                let next = rest.len().min(300_007);
+                let hole = rest[..next].windows(self.hole.min(next));
+                let mut hole = hole.enumerate();
+                let hole = hole.find(|(_, part)| part.iter().all(|&byte| byte == 0));
+                let end = hole.map_or(next, |(at, _)| at.max(1));
+                take(Given::Bytes(&rest[..end]));
+                rest = &rest[end..];
+            }
+        }
+    }
+
+    fn digest_into(&self, range: Range<u64>, digester: &mut Digester) {
+        self.give(range, &mut |given| match given {
+            Given::Bytes(bytes) => digester.update(bytes),
+            Given::Zeros(count) => digester.update_zeros(count),
+        });
+    }
+
+    fn size(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+}
+
+enum Given<'a> {
+    Bytes(&'a [u8]),
+    Zeros(u64),
+}
+
+/// Digests a content that was another one: what came of it, and how many bytes were digested.
+fn revise(
+    digester: &mut Digester,
+    (known, was): (&Arc<Stretches>, &Digest),
+    now: &Content,
+) -> (Option<LargeDigest>, u64) {
+    let mut digested = 0;
+    digester.revise(Arc::clone(known), was.content);
+    loop {
+        match digester.next_stretch(now.size()) {
+            NextStretch::Compare(range) => {
+                let mut hasher = Digester::hasher_to_compare();
+                now.give(range, &mut |given| match given {
+                    Given::Bytes(bytes) => hasher.update(bytes),
+                    Given::Zeros(count) => hasher.update_zeros(count),
+                });
+                digester.compare(hasher);
+            }
+            NextStretch::Digest(range) => {
+                digested += range.end - range.start;
+                digester.begin_stretch(&range);
+                now.digest_into(range, digester);
+                if !digester.end_revised() {
+                    return (None, digested);
+                }
+            }
+            NextStretch::None => return (digester.finish_large(None, true), digested),
+        }
+    }
+}
+
+/// The digest of all of it, whatever it was made from.
+fn whole(made: Made, was: &Digest) -> Option<Box<Digest>> {
+    match made {
+        Made::Whole(digest) => Some(digest),
+        Made::Edited(edited) => edited.whole(&was.chunks),
+    }
+}
+
+/// A change of a content.
+#[derive(Clone, Debug)]
+enum Change {
+    Overwrite(Fill),
+    Insert(Fill),
+    Delete(usize),
+    /// Bytes of it become zeros.
+    Punch(usize),
+    Truncate,
+    Append(Fill),
+    /// A part of it stands there once more.
+    Repeat(usize),
+}
+
+/// Bytes to write: text or noise by a seed, so many.
+#[derive(Clone, Copy, Debug)]
+struct Fill {
+    is_text: bool,
+    seed: u64,
+    len: usize,
+}
+
+impl Fill {
+    fn bytes(self) -> Vec<u8> {
+        if self.is_text {
+            prose(self.seed, self.len)
+        } else {
+            noise(self.seed, self.len)
+        }
+    }
+}
+
+impl Change {
+    /// Changes the bytes at a place, a part of 2^16 of all.
+    fn make(&self, bytes: &mut Vec<u8>, at: u16) {
+        let at = bytes.len() * usize::from(at) / (1 << 16);
+        let end = |len: usize| (at + len).min(bytes.len());
+        match self {
+            Self::Overwrite(by) => {
+                let by = by.bytes();
+                let end = end(by.len());
+                bytes[at..end].copy_from_slice(&by[..end - at]);
+            }
+            Self::Insert(more) => drop(bytes.splice(at..at, more.bytes())),
+            Self::Delete(len) => drop(bytes.drain(at..end(*len))),
+            Self::Punch(len) => {
+                let end = end(*len);
+                bytes[at..end].fill(0);
+            }
+            Self::Truncate => bytes.truncate(at),
+            Self::Append(more) => bytes.extend(more.bytes()),
+            Self::Repeat(len) => {
+                let end = end(*len);
+                bytes.extend_from_within(at..end);
+            }
+        }
+    }
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let fill = |most: usize| {
+        let fill = (any::<bool>(), any::<u64>(), 1..most);
+        fill.prop_map(|(is_text, seed, len)| Fill { is_text, seed, len })
+    };
+    prop_oneof![
+        10 => fill(200).prop_map(Change::Overwrite),
+        2 => fill(3 * MIB).prop_map(Change::Overwrite),
+        1 => fill(200).prop_map(Change::Insert),
+        1 => (1..2 * MIB).prop_map(Change::Delete),
+        2 => (1..3 * MIB).prop_map(Change::Punch),
+        1 => Just(Change::Truncate),
+        2 => fill(2 * MIB).prop_map(Change::Append),
+        1 => (1..2 * MIB).prop_map(Change::Repeat),
+    ]
+}
+
+/// Text, noise, or something of each.
+fn content() -> impl Strategy<Value = Vec<u8>> {
+    (0..6u8, any::<u64>(), MIB..7 * MIB).prop_map(|(kind, seed, len)| match kind {
+        0 | 1 => prose(seed, len),
+        2 => [b"\0".to_vec(), noise(seed, len)].concat(),
+        // A text with bytes that are none.
+        3 => [prose(seed, len / 2), noise(seed, len / 2)].concat(),
+        // All of it again and again: nothing new comes.
+        4 => prose(seed, 70_000).into_iter().cycle().take(len).collect(),
+        // No text.
+        _ => noise(seed, len),
+    })
+}
+
+/// What differs between two digests, in a few words.
+fn differences(one: &Digest, other: &Digest) -> String {
+    let mut differences = String::new();
+    let mut note = |what: &str, is_equal: bool| {
+        if !is_equal {
+            differences.push_str(what);
+        }
+    };
+    note("content ", one.content == other.content);
+    note("size ", one.size == other.size);
+    note("kind ", one.kind == other.kind);
+    note("chunks ", one.chunks == other.chunks);
+    note("level ", one.signature.level == other.signature.level);
+    note("repeats ", one.signature.repeats == other.signature.repeats);
+    note("signature ", one.signature == other.signature);
+    note("besides ", one.besides == other.besides);
+    note("words ", one.words == other.words);
+    differences
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Whatever is done to a content, its digest by stretches is that of a fresh reading; and if
+    /// bytes change in their places, not much more is digested than the stretches that have them.
+    #[test]
+    fn what_changes_is_digested_as_if_it_were_new(
+        first in content(),
+        changes in prop::collection::vec(
+            prop::collection::vec((change(), any::<u16>()), 1..4),
+            1..4,
+        ),
+        most in prop::sample::select(vec![3, 100]),
+        cap in prop::sample::select(vec![0u32, 20, 3000, 1 << 17]),
+    ) {
+        let mut params = Params::default();
+        params.posted.cap = cap;
+        params.posted.few = params.posted.few.min(cap);
+        let mut digester = Digester::new(&params);
+        let mut now = Content { bytes: first, hole: 5000 };
+        digester.keep_stretches_of(BLOCK, most);
+        now.digest_into(0..now.size(), &mut digester);
+        let large = digester.finish_large(None, true).unwrap();
+        let mut was = *whole(large.made, &Digest::of(b"", &params)).unwrap();
+        prop_assert_eq!(differences(&was, &Digest::of(&now.bytes, &params)), "");
+        let Some(mut known) = large.stretches.map(Arc::new) else {
+            return Ok(());
+        };
+        for changes in changes {
+            let in_place = changes.iter().all(|(change, _)| {
+                matches!(change, Change::Overwrite(by) if by.len < 200)
+            });
+            for (change, at) in &changes {
+                change.make(&mut now.bytes, *at);
+            }
+            let (large, digested) = revise(&mut digester, (&known, &was), &now);
+            let fresh = Digest::of(&now.bytes, &params);
+            // Rarely a stretch shows that nothing is known.
+            let Some(large) = large else {
+                return Ok(());
+            };
+            // The end is kept, too.
+            digester.resume(&large.checkpoint.unwrap());
+            digester.update(b"and more");
+            let grown = digester.finish_grown(fresh.content);
+            let is_edited = matches!(large.made, Made::Edited(_));
+            let made = whole(large.made, &was).unwrap();
+            prop_assert_eq!(differences(&made, &fresh), "");
+            let more = [&now.bytes[..], b"and more"].concat();
+            let more = Digest::of(&more, &params);
+            let grown = grown.whole(&fresh.chunks).unwrap();
+            prop_assert_eq!(differences(&grown, &more), "");
+            if in_place && is_edited {
+                let longest = known.all.iter().map(|stretch| stretch.len).max();
+                let most = 3 * changes.len() as u64 * longest.unwrap_or(0);
+                prop_assert!(digested <= most, "{digested} bytes");
+            }
+            let Some(stretches) = large.stretches else {
+                return Ok(());
+            };
+            known = Arc::new(stretches);
+            was = fresh;
+        }
+    }
+}
+
+#[test]
+fn a_block_written_in_an_image_is_one_stretch_and_few_chunks() {
+    let params = Params::default();
+    let mut now = Content {
+        bytes: [b"\0".to_vec(), noise(1, 12 * MIB)].concat(),
+        hole: usize::MAX,
+    };
+    let mut digester = Digester::new(&params);
+    digester.keep_stretches_of(BLOCK, 100);
+    now.digest_into(0..now.size(), &mut digester);
+    let large = digester.finish_large(None, true).unwrap();
+    let known = Arc::new(large.stretches.unwrap());
+    let was = *whole(large.made, &Digest::of(b"", &params)).unwrap();
+    for at in [5 * MIB + 1234, 9 * MIB + 77] {
+        now.bytes[at..at + 16].copy_from_slice(&noise(2, 16));
+    }
+    let (large, digested) = revise(&mut digester, (&known, &was), &now);
+    assert_eq!(digested, 2 * BLOCK);
+    let Made::Edited(edited) = large.unwrap().made else {
+        panic!("it was known");
+    };
+    // What is digested in one go is one edit.
+    assert_eq!(edited.edits.len(), 2);
+    let by: usize = edited.edits.iter().map(|edit| edit.by.0.len()).sum();
+    assert!(by < 2200, "{by} chunks");
+    assert_eq!(
+        *edited.whole(&was.chunks).unwrap(),
+        Digest::of(&now.bytes, &params)
+    );
+}
+
+#[test]
+fn what_is_written_while_it_is_read_is_noticed() {
+    let params = Params::default();
+    let mut now = Content {
+        bytes: prose(1, 4 * MIB),
+        hole: usize::MAX,
+    };
+    let mut digester = Digester::new(&params);
+    digester.keep_stretches_of(BLOCK, 100);
+    now.digest_into(0..now.size(), &mut digester);
+    let large = digester.finish_large(None, true).unwrap();
+    digester.revise(Arc::new(large.stretches.unwrap()), large.made.content());
+    now.bytes[5] = b'#';
+    let NextStretch::Compare(range) = digester.next_stretch(now.size()) else {
+        panic!("it may be as it was");
+    };
+    let mut hasher = Digester::hasher_to_compare();
+    hasher.update(&now.bytes[..range.end as usize]);
+    digester.compare(hasher);
+    assert_eq!(
+        digester.next_stretch(now.size()),
+        NextStretch::Digest(range.clone())
+    );
+    now.bytes[6] = b'#';
+    digester.begin_stretch(&range);
+    now.digest_into(range, &mut digester);
+    assert!(!digester.end_revised());
+    // The digester is as good as new.
+    assert_eq!(
+        digester.digest(b"another file"),
+        Digest::of(b"another file", &params)
+    );
+}

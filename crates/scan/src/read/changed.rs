@@ -1,0 +1,197 @@
+//! Reading a large file that has changed, or may have, by what is known of it.
+//!
+//! **If it has grown**, what is behind its old end is read and digested, and what stands before is
+//! assumed, or hashed, if it may not be.
+//!
+//! **Else it is compared.** Each stretch is read and hashed. If its blocks are what they were, it
+//! comes to what it came to; if not, it is read once more, from the page cache, and digested, until
+//! a stretch ends as it ended before. So a block that is written in an image of a gigabyte costs
+//! one pass of BLAKE3 and the digest of eight megabytes. Where bytes were put in or taken out, all
+//! behind them is digested: nothing there stands where it stood.
+//!
+//! What is digested must be what was hashed: the digest names the content, and chunks of other
+//! bytes under its name would stay. A file that is written to between both readings is read anew.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Instant;
+
+use resemble_core::hash::content::ContentHasher;
+use resemble_core::{ByteLen, Digester, NextStretch};
+
+use super::contents::{Content, Contents, Lookup};
+use super::known::{KnownFile, MOST_GROWTH};
+use super::paused::Halfway;
+use super::pieces::Piece;
+use super::{Pass, Passed, ReadFailure, Reader};
+use crate::walk::Stat;
+
+impl Reader {
+    /// What is known of a file, or of the one that had its name before, if the index has the
+    /// content that it had.
+    pub(super) fn known(&self, stat: &Stat, contents: &dyn Contents) -> Option<Arc<KnownFile>> {
+        let file = (stat.dev, stat.ino);
+        let files = [Some(file), self.replaces].into_iter().flatten();
+        let mut known = files.filter_map(|file| self.known.as_ref()?.get(file));
+        known.find(|known| contents.part(&known.content).is_some())
+    }
+
+    /// Reads a file that was read before, if what is known of it is of any use. What is read for
+    /// nothing is added to `bytes`.
+    pub(super) fn changed(
+        &mut self,
+        file: &OwnedFd,
+        stat: &Stat,
+        known: &KnownFile,
+        contents: &dyn Contents,
+        bytes: &mut u64,
+    ) -> Result<Option<Passed>, ReadFailure> {
+        if known.is_of(stat) && known.goes_on(file, stat)? {
+            // What has grown is not worth a pause.
+            let until = self.pieces.until.take();
+            let grown = self.grown(file, stat, known, contents, bytes);
+            self.pieces.until = until;
+            if let Some(grown) = grown? {
+                return Ok(Some(grown));
+            }
+        }
+        match &known.stretches {
+            Some(stretches) if stat.size / MOST_GROWTH <= known.size() => {
+                self.digester.revise(Arc::clone(stretches), known.content);
+                self.edited(file, stat, Some(known), contents).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Reads a file that has grown from where it ended, if what stands before is what it was. What
+    /// is read for nothing is added to `bytes`.
+    fn grown(
+        &mut self,
+        file: &OwnedFd,
+        stat: &Stat,
+        known: &KnownFile,
+        contents: &dyn Contents,
+        bytes: &mut u64,
+    ) -> Result<Option<Passed>, ReadFailure> {
+        let mut verified = 0;
+        if !self.may_assume {
+            let mut hasher = ContentHasher::new();
+            let before = 0..known.size();
+            let read = self
+                .pieces
+                .stream(file, stat, before, &mut |piece| match piece {
+                    Piece::Bytes(bytes) => hasher.update(bytes),
+                    Piece::Zeros(count) => hasher.update_zeros(count),
+                })?;
+            verified = read.bytes;
+            if read.other_size || hasher.finish() != known.content {
+                *bytes += verified;
+                return Ok(None);
+            }
+        }
+        self.digester.resume(&known.checkpoint);
+        let passed = self.rest(file, stat, Some(known), contents)?;
+        let assumed = self.may_assume.then_some(ByteLen(known.size()));
+        Ok(Some(match passed.after(verified) {
+            Passed::Whole(pass) => Passed::Whole(Pass {
+                assumed: assumed.unwrap_or_default(),
+                ..pass
+            }),
+            partly @ Passed::Partly(..) => partly,
+        }))
+    }
+
+    /// Goes on with a file of which some stretches are read. `known` is what it was.
+    pub(super) fn edited(
+        &mut self,
+        file: &OwnedFd,
+        stat: &Stat,
+        known: Option<&KnownFile>,
+        contents: &dyn Contents,
+    ) -> Result<Passed, ReadFailure> {
+        let until = self.pieces.until.take();
+        let passed = self.by_stretches(file, stat, until);
+        self.pieces.until = until;
+        let (content, bytes) = match passed? {
+            Stretched::Whole(bytes) => {
+                let as_it_was = known.filter(|known| known.is_of(stat));
+                let as_it_was = as_it_was.filter(|_| self.digester.is_as_it_was(stat.size));
+                let as_it_was = as_it_was.map(|known| contents.look_up(&known.content));
+                let content = match as_it_was {
+                    Some(Lookup::Known(id)) => Some(Content::Known(id)),
+                    _ => self.finish(file, Some(stat), None, contents)?,
+                };
+                (content, bytes)
+            }
+            Stretched::Moved(bytes) => (None, bytes),
+            Stretched::Paused(bytes) => {
+                let digester = std::mem::replace(&mut self.digester, Digester::new(&self.params));
+                return Ok(Passed::Partly(Halfway::Edited(Box::new(digester)), bytes));
+            }
+        };
+        let Some(content) = content else {
+            self.begin(stat);
+            return Ok(self.rest(file, stat, None, contents)?.after(bytes));
+        };
+        Ok(Passed::Whole(Pass {
+            content,
+            bytes,
+            assumed: ByteLen(0),
+            other_size: false,
+        }))
+    }
+
+    fn by_stretches(
+        &mut self,
+        file: &OwnedFd,
+        stat: &Stat,
+        until: Option<Instant>,
+    ) -> Result<Stretched, ReadFailure> {
+        let Self {
+            digester, pieces, ..
+        } = self;
+        let mut bytes = 0;
+        loop {
+            let read = match digester.next_stretch(stat.size) {
+                NextStretch::None => return Ok(Stretched::Whole(bytes)),
+                NextStretch::Compare(range) => {
+                    let mut hasher = Digester::hasher_to_compare();
+                    let read = pieces.stream(file, stat, range, &mut |piece| match piece {
+                        Piece::Bytes(bytes) => hasher.update(bytes),
+                        Piece::Zeros(count) => hasher.update_zeros(count),
+                    })?;
+                    if !read.other_size {
+                        digester.compare(hasher);
+                    }
+                    read
+                }
+                NextStretch::Digest(range) => {
+                    digester.begin_stretch(&range);
+                    let mut read = pieces.stream(file, stat, range, &mut |piece| match piece {
+                        Piece::Bytes(bytes) => digester.update(bytes),
+                        Piece::Zeros(count) => digester.update_zeros(count),
+                    })?;
+                    read.other_size |= !digester.end_revised();
+                    read
+                }
+            };
+            bytes += read.bytes;
+            if read.other_size {
+                return Ok(Stretched::Moved(bytes));
+            }
+            let is_time = until.is_some_and(|until| Instant::now() >= until);
+            if is_time && digester.revised_to() < stat.size {
+                return Ok(Stretched::Paused(bytes));
+            }
+        }
+    }
+}
+
+/// How far reading by stretches went, with the bytes that were read.
+enum Stretched {
+    Whole(u64),
+    Paused(u64),
+    /// The file is written to: what was hashed is not what was digested.
+    Moved(u64),
+}

@@ -1,0 +1,123 @@
+//! Large files that were read before: what is known of them when they change.
+//!
+//! A log of a gigabyte to which a line is appended is not read again, and an image in which a block
+//! was written is not digested again. When a large file was read, the state of the digester at its
+//! end is kept ([`Checkpoint`]), and what each stretch of it came to ([`Stretches`]).
+//!
+//! 1. **If it is longer the next time**, and goes on where it ended, only what is new is read. What
+//!    stands before the old end is *assumed*: that it did not change cannot be told from a `stat`.
+//!    The first and the last bytes are compared, which tells a file that was written anew from one
+//!    that has grown. Whatever passes that is *unsettled*: it is read and hashed once it has been
+//!    quiet for [`SETTLE_WINDOW`](super::SETTLE_WINDOW), and at once when somebody asks for
+//!    certainty. Certainty costs hashing alone: what stands before the old end is one digest.
+//! 2. **Any other change** is found by reading and hashing the file, stretch by stretch. One that
+//!    has the blocks that it had comes to what it came to; the others are read once more and
+//!    digested ([`changed`](super::changed)). So is a file that was renamed over another one, as
+//!    editors save, by what is known of that one.
+//! 3. **The chunks are those of the index**, so what is kept of a file is small. It is kept in
+//!    memory, for the files that were read last. After a restart the first change of a large file
+//!    reads and digests it whole.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use resemble_core::recent::Recent;
+use resemble_core::{ByteLen, Checkpoint, ContentDigest, Stretches};
+
+use super::{ReadFailure, read_fully_at};
+use crate::walk::Stat;
+
+/// Smaller files are read whole: that takes less than the disk takes to find them.
+pub(crate) const LARGE: ByteLen = ByteLen(4 << 20);
+
+/// Of smaller files no stretches are kept: to digest as much takes some 40 ms.
+pub(super) const IN_STRETCHES: u64 = 16 << 20;
+
+/// A file that has become so many times as large is digested anew.
+pub(super) const MOST_GROWTH: u64 = 2;
+
+/// Bytes at both ends that are compared before the rest is assumed.
+const EDGE: usize = 4 << 10;
+
+/// Bytes of memory for all that is known of files.
+const MOST: usize = 32 << 20;
+
+/// Bytes of memory for the stretches of a file; of one with more, as of a text that says the same
+/// everywhere, none are kept.
+const MOST_OF_FILE: usize = 8 << 20;
+
+/// The large files that were read last, by device and inode. All readers share it.
+#[derive(Debug)]
+pub(crate) struct KnownFiles(Mutex<Recent<(u64, u64), Arc<KnownFile>>>);
+
+impl Default for KnownFiles {
+    fn default() -> Self {
+        Self(Mutex::new(Recent::new(MOST)))
+    }
+}
+
+impl KnownFiles {
+    /// Whether a file of this size has grown since it was read.
+    pub(crate) fn is_behind(&self, file: (u64, u64), size: u64) -> bool {
+        let known = self.0.lock().get(&file);
+        known.is_some_and(|known| known.size() < size)
+    }
+
+    /// What is known of a file.
+    pub(super) fn get(&self, file: (u64, u64)) -> Option<Arc<KnownFile>> {
+        self.0.lock().get(&file)
+    }
+
+    /// Keeps what is known of a file.
+    pub(super) fn put(&self, mut known: KnownFile) {
+        let of_stretches = |stretches: &Arc<Stretches>| stretches.bytes();
+        let mut stretches = known.stretches.as_ref().map_or(0, of_stretches);
+        if stretches > MOST_OF_FILE {
+            (known.stretches, stretches) = (None, 0);
+        }
+        let bytes = known.checkpoint.bytes() + stretches;
+        let mut files = self.0.lock();
+        files.put(known.file, Arc::new(known), bytes);
+    }
+}
+
+/// What a large file was when it was read.
+#[derive(Debug)]
+pub(super) struct KnownFile {
+    /// Its device and inode.
+    pub(super) file: (u64, u64),
+    pub(super) content: ContentDigest,
+    /// Its end.
+    pub(super) checkpoint: Checkpoint,
+    /// What it is made of, or what it begins with.
+    pub(super) stretches: Option<Arc<Stretches>>,
+    /// [`edges`] of it.
+    pub(super) edges: [u8; 32],
+}
+
+impl KnownFile {
+    pub(super) const fn size(&self) -> u64 {
+        self.checkpoint.position()
+    }
+
+    /// Whether it is this file, and not one that another one took the place of.
+    pub(super) fn is_of(&self, stat: &Stat) -> bool {
+        self.file == (stat.dev, stat.ino)
+    }
+
+    /// Whether the file goes on where it ended, as far as its first and last bytes tell.
+    pub(super) fn goes_on(&self, file: &OwnedFd, stat: &Stat) -> Result<bool, ReadFailure> {
+        Ok(self.size() < stat.size && edges(file, self.size())? == Some(self.edges))
+    }
+}
+
+/// What names the first and the last bytes before an end; `None`: the file is shorter.
+pub(super) fn edges(file: &OwnedFd, size: u64) -> Result<Option<[u8; 32]>, ReadFailure> {
+    let mut bytes = [0; 2 * EDGE];
+    let (first, last) = bytes.split_at_mut(EDGE);
+    let first = read_fully_at(file, first, 0)?;
+    let last = read_fully_at(file, last, size.saturating_sub(EDGE as u64))?;
+    let are_there = first == EDGE && last == EDGE;
+    Ok(are_there.then(|| resemble_core::hash::content::digest(&bytes).0))
+}

@@ -1,0 +1,55 @@
+//! Opening what is a regular file and nothing else.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+use super::ReadFailure;
+use crate::walk::{Anchor, Kind, OpenDir, Stat};
+
+/// Opens a regular file below the anchor for reading; the stat is that of the open file.
+pub fn open_regular(anchor: &Anchor, path: &Path) -> Result<(OwnedFd, Stat), ReadFailure> {
+    open_checked(&|flags| anchor.open_at(path, flags))
+}
+
+/// The same for a name of an open directory: one look-up however deep it lies.
+pub fn open_regular_in(dir: &OpenDir, name: &OsStr) -> Result<(OwnedFd, Stat), ReadFailure> {
+    open_checked(&|flags| dir.open_at(name, flags))
+}
+
+fn open_checked(
+    open_at: &dyn Fn(OFlags) -> rustix::io::Result<OwnedFd>,
+) -> Result<(OwnedFd, Stat), ReadFailure> {
+    // A handle that went stale may be found anew once.
+    let handle = match open_at(OFlags::PATH) {
+        Err(Errno::STALE) => open_at(OFlags::PATH),
+        other => other,
+    }?;
+    let stat = Stat::of(handle.as_fd())?;
+    if stat.kind != Kind::File {
+        return Err(ReadFailure::NotRegular);
+    }
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let link = format!("/proc/self/fd/{}", handle.as_raw_fd());
+    let open = |flags| rustix::fs::open(&*link, flags, Mode::empty());
+    let file = match open(flags | OFlags::NOATIME) {
+        Err(Errno::PERM) => open(flags),
+        other => other,
+    };
+    match file {
+        // No /proc: by name, and the inode is compared.
+        Err(Errno::NOENT | Errno::NOTDIR) => {
+            let file = open_at(flags)?;
+            let now = Stat::of(file.as_fd())?;
+            if (now.dev, now.ino, now.kind) != (stat.dev, stat.ino, stat.kind) {
+                return Err(ReadFailure::Gone);
+            }
+            Ok((file, now))
+        }
+        // The handle's own inode.
+        other => Ok((other?, stat)),
+    }
+}
