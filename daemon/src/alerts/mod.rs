@@ -122,6 +122,9 @@ struct Raiser<'a> {
     unread: VecDeque<Unread>,
     batching: Batching,
     burst: Burst,
+    /// When a change was last found to be no news without an assessment. It belongs to its burst
+    /// all the same, and that lasts as long as if it had waited.
+    left_out: Option<Instant>,
     novelty: Option<(Novelty, Instant)>,
     shared: &'a Shared,
     log: &'a Mutex<AlertLog>,
@@ -133,6 +136,7 @@ impl<'a> Raiser<'a> {
             unread: VecDeque::new(),
             batching: Batching::default(),
             burst: Burst::default(),
+            left_out: None,
             novelty: None,
             shared,
             log,
@@ -152,6 +156,7 @@ impl<'a> Raiser<'a> {
     }
 
     fn read(&mut self, mut paths: Vec<PathBuf>, before: Snapshot) {
+        self.rest();
         let room = MOST_WAITING.saturating_sub(self.waiting());
         if paths.len() > room {
             not_assessed(paths.len() - room);
@@ -202,6 +207,7 @@ impl<'a> Raiser<'a> {
                 continue;
             }
             if (after.as_ref()).is_some_and(|after| !unread.before.may_be_news(after, &path)) {
+                self.left_out = Some(Instant::now());
                 continue;
             }
             match unread.before.of(&path) {
@@ -257,7 +263,13 @@ impl<'a> Raiser<'a> {
                 tracing::warn!(files = due.len(), %error, "no alerts for changed files");
             }
         }
-        if self.waiting() == 0 {
+        self.rest();
+    }
+
+    /// Forgets the burst if this is a quiet moment.
+    fn rest(&mut self) {
+        let is_recent = (self.left_out).is_some_and(|at| at.elapsed() < batching::SETTLE);
+        if self.waiting() == 0 && !is_recent {
             self.burst.clear();
             self.novelty = None;
         }
