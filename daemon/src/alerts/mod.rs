@@ -227,6 +227,9 @@ impl<'a> Raiser<'a> {
             self.take_baselines(AT_ONCE);
             self.assess(true);
         }
+        // A barrier is a quiet moment, whatever was left out.
+        self.left_out = None;
+        self.rest();
         self.publish(self.waiting() == 0);
     }
 
