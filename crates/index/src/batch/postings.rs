@@ -12,7 +12,7 @@ use super::new_postings::{New, segments_before, sources};
 use super::{Refusal, Writing};
 use crate::fault::Fault;
 use crate::schema::{self, PostingKind};
-use crate::segments::order::Order;
+use crate::segments::order::{Order, Sample};
 use crate::segments::write::{Merge, delete, write};
 use crate::segments::{Segment, plan};
 use crate::snapshot::{Inner, Snapshot};
@@ -203,9 +203,9 @@ fn order(
     last: u32,
 ) -> Result<Option<Order>, Fault> {
     /// Of so many postings the order is taken from one.
-    const SHARE: usize = 32;
-    /// More are not held in memory, and fewer say too little.
-    const SAMPLE: std::ops::RangeInclusive<usize> = 1 << 12..=1 << 19;
+    const SHARE: u64 = 32;
+    /// More are not held in memory (16 MB at most), and fewer say too little.
+    const SAMPLE: std::ops::RangeInclusive<u64> = 1 << 12..=1 << 22;
     let contents = writing.txn.open_table(schema::CONTENTS)?.len()?;
     // An id that is not used any more would cost as much as one that is.
     if u64::from(last.saturating_sub(first)) > 2 * contents {
@@ -214,16 +214,16 @@ fn order(
     let stored = run.iter().map(|segment| segment.fingerprint_postings);
     let postings =
         stored.sum::<u64>() + new.map_or(0, |new| new.kind(PostingKind::Fingerprint).len() as u64);
-    let most = (postings as usize / SHARE).clamp(*SAMPLE.start(), *SAMPLE.end());
+    let most = (postings / SHARE).clamp(*SAMPLE.start(), *SAMPLE.end());
     let kind = PostingKind::Fingerprint;
     let mut merge = Merge::new(sources(writing, run, new, kind)?, writing.sets.live(kind));
-    let mut sample = Vec::with_capacity(most);
-    while sample.len() < most
+    let mut sample = Sample::default();
+    while sample.seen() < most
         && let Some(posting) = merge.next()?
     {
         sample.push(posting);
     }
-    Ok(Order::of(first, last, &sample, postings))
+    Ok(Order::of(first, last, sample, postings))
 }
 
 /// The dead of merged segments are no more.

@@ -24,6 +24,48 @@ const LONGEST: usize = 32;
 /// Bytes in front of the fields of a part: its width.
 const HEAD: usize = 1;
 
+/// Lists of the first keys of a segment: the contents of those that say who belongs together.
+#[derive(Debug, Default)]
+pub(crate) struct Sample {
+    ids: Vec<u32>,
+    /// Where each list ends.
+    ends: Vec<usize>,
+    key: Option<u64>,
+    /// Postings that were seen, those in no list too.
+    seen: u64,
+}
+
+impl Sample {
+    /// Adds the next posting; they come in order.
+    pub(crate) fn push(&mut self, (key, id): Posting) {
+        if self.key != Some(key) {
+            self.end();
+            self.key = Some(key);
+        }
+        self.ids.push(id);
+        self.seen += 1;
+    }
+
+    fn end(&mut self) {
+        let from = self.ends.last().copied().unwrap_or(0);
+        if (2..=LONGEST).contains(&(self.ids.len() - from)) {
+            self.ends.push(self.ids.len());
+        } else {
+            self.ids.truncate(from);
+        }
+    }
+
+    pub(crate) const fn seen(&self) -> u64 {
+        self.seen
+    }
+
+    fn lists(&self) -> impl Iterator<Item = &[u32]> {
+        let from = std::iter::once(0).chain(self.ends.iter().copied());
+        from.zip(&self.ends)
+            .map(|(from, &end)| &self.ids[from..end])
+    }
+}
+
 /// The ids of a range in an order of their own.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Order {
@@ -36,23 +78,23 @@ pub(crate) struct Order {
 
 impl Order {
     /// An order of the ids from `first` to `last`, if a segment with `postings` is smaller by it.
-    /// Of these the sample has some, in order.
-    pub(crate) fn of(first: u32, last: u32, sample: &[Posting], postings: u64) -> Option<Self> {
-        let order = Self::from_ids(first, chained(first, last, sample)?)?;
+    pub(crate) fn of(first: u32, last: u32, mut sample: Sample, postings: u64) -> Option<Self> {
+        sample.end();
+        let order = Self::from_ids(first, chained(first, last, &sample)?)?;
         let (mut by_id, mut by_rank) = (Gaps::NONE, Gaps::NONE);
         let mut ranks = Vec::new();
-        for list in sample.chunk_by(|a, b| a.0 == b.0) {
+        for list in sample.lists() {
             ranks.clear();
-            ranks.extend(list.iter().filter_map(|of| order.rank(of.1)));
+            ranks.extend(list.iter().filter_map(|id| order.rank(*id)));
             ranks.sort_unstable();
             list.windows(2)
-                .for_each(|two| by_id.add(two[1].1 - two[0].1 - 1));
+                .for_each(|two| by_id.add(two[1] - two[0] - 1));
             ranks
                 .windows(2)
                 .for_each(|two| by_rank.add(two[1] - two[0] - 1));
         }
         let saved = by_id.best_shift().1.saturating_sub(by_rank.best_shift().1);
-        let saved = u128::from(saved) * u128::from(postings) / sample.len().max(1) as u128;
+        let saved = u128::from(saved) * u128::from(postings) / u128::from(sample.seen.max(1));
         let pages = order.ids.len().div_ceil(order.part()) as u128;
         (saved > pages * 4096 * 8).then_some(order)
     }
@@ -155,7 +197,7 @@ impl Order {
 
 /// All ids from `first` to `last`, those that share lists beside each other; `None` if the sample
 /// has no list of several.
-fn chained(first: u32, last: u32, sample: &[Posting]) -> Option<Vec<u32>> {
+fn chained(first: u32, last: u32, sample: &Sample) -> Option<Vec<u32>> {
     /// No content follows, and no content was met.
     const NONE: u32 = u32::MAX;
     const UNMET: u32 = u32::MAX - 1;
@@ -163,12 +205,9 @@ fn chained(first: u32, last: u32, sample: &[Posting]) -> Option<Vec<u32>> {
     // Numbers are those of the range, from 0 on.
     let mut following = vec![UNMET; count];
     let (mut head, mut tail) = (NONE, NONE);
-    for list in sample.chunk_by(|a, b| a.0 == b.0) {
-        if !(2..=LONGEST).contains(&list.len()) {
-            continue;
-        }
+    for list in sample.lists() {
         let numbers = || {
-            let numbers = list.iter().filter_map(|of| of.1.checked_sub(first));
+            let numbers = list.iter().filter_map(|id| id.checked_sub(first));
             numbers.filter(|&number| (number as usize) < count)
         };
         let met = numbers().find(|&number| following[number as usize] != UNMET);
@@ -213,11 +252,19 @@ mod tests {
         (0..4000).flat_map(family).collect()
     }
 
+    fn sample(postings: &[Posting]) -> Sample {
+        let mut sample = Sample::default();
+        for &posting in postings {
+            sample.push(posting);
+        }
+        sample
+    }
+
     #[test]
     fn copies_stand_together() {
-        let sample = families();
-        let order = Order::of(10, 2009, &sample[..4000], 500_000).unwrap();
-        for list in sample.chunk_by(|a, b| a.0 == b.0) {
+        let all = families();
+        let order = Order::of(10, 2009, sample(&all[..4000]), 500_000).unwrap();
+        for list in all.chunk_by(|a, b| a.0 == b.0) {
             let ranks: Vec<u32> = list.iter().map(|of| order.rank(of.1).unwrap()).collect();
             assert_eq!(ranks.iter().max().unwrap() - ranks.iter().min().unwrap(), 4);
         }
@@ -227,20 +274,20 @@ mod tests {
 
     #[test]
     fn an_order_that_does_not_pay_is_none() {
-        let sample = families();
-        assert_eq!(Order::of(10, 2009, &sample, 5000), None);
+        assert_eq!(Order::of(10, 2009, sample(&families()), 5000), None);
         // They are neighbours as it is.
         let near: Vec<_> = (0..4000)
             .flat_map(|key| (0..5).map(move |of| (key, of + 5 * (key as u32 % 400))))
             .collect();
-        assert_eq!(Order::of(0, 1999, &near, 500_000), None);
+        assert_eq!(Order::of(0, 1999, sample(&near), 500_000), None);
         let single: Vec<_> = (0..2000).map(|key| (u64::from(key), key)).collect();
-        assert_eq!(Order::of(0, 1999, &single, 500_000), None);
+        assert_eq!(Order::of(0, 1999, sample(&single), 500_000), None);
     }
 
     #[test]
     fn contents_out_of_the_range_are_left_out() {
-        let sample = [(1, 4), (1, 7), (1, 9), (2, 3), (2, 7), (2, 8), (3, 5)];
+        let mut sample = sample(&[(1, 4), (1, 7), (1, 9), (2, 3), (2, 7), (2, 8), (3, 5)]);
+        sample.end();
         assert_eq!(chained(5, 8, &sample), Some(vec![7, 8, 5, 6]));
         assert_eq!(chained(5, 4, &sample), None);
     }
