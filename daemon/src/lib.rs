@@ -67,6 +67,9 @@ use watch::notify::NotifySource;
 
 /// The file of the index in the state folder.
 pub const INDEX_FILE: &str = "index.redb";
+/// Bytes of memory for pages of the index. Of a first scan of a kernel tree the peak is 159 MB with 64
+/// MB here, 142 with 48 and 132 with 32, and the time the same.
+const INDEX_CACHE: usize = 48 << 20;
 /// The file of the alerts in the state folder.
 pub const ALERTS_FILE: &str = "alerts.jsonl";
 /// The folder in the state folder that barriers make their files in.
@@ -164,8 +167,8 @@ impl Daemon {
         prepare_state(&config.state)?;
         let path = config.state.join(INDEX_FILE);
         let options = IndexOptions {
+            cache_bytes: INDEX_CACHE,
             boilerplate_limit: config.boilerplate,
-            ..IndexOptions::default()
         };
         let index = open(&path, &config.params, &options).map_err(|error| match error {
             OpenError::InUse { .. } => StartError::InUse {
