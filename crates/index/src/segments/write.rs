@@ -174,7 +174,9 @@ pub(crate) fn write(
     order: Option<&Order>,
     mut next: impl FnMut() -> Result<Option<Posting>, Fault>,
 ) -> Result<u64, Fault> {
-    let Some(mut posting) = next()? else {
+    /// Postings that are numbered at a time: one after the other, each would wait for memory.
+    const STRETCH: usize = 1024;
+    let Some(first) = next()? else {
         return Ok(0);
     };
     let name = schema::postings_name(kind, segment);
@@ -191,30 +193,49 @@ pub(crate) fn write(
         }
         Ok::<_, Fault>(())
     };
+    let mut put_list = |key, list: &mut Vec<u32>| {
+        if order.is_some() {
+            list.sort_unstable();
+        }
+        list.drain(..).try_for_each(|number| put((key, number)))
+    };
     let mut count = 0;
-    let mut ranks = Vec::new();
-    loop {
-        count += 1;
-        let following = next()?;
-        if following.is_some_and(|following| following <= posting) {
-            return Err(Fault::damaged("postings are out of order"));
-        }
-        let (key, id) = posting;
-        if let Some(order) = order {
-            let rank = order.rank(id);
-            ranks.push(rank.ok_or_else(|| Fault::damaged("a posting has no rank"))?);
-            if following.is_none_or(|following| following.0 != key) {
-                ranks.sort_unstable();
-                ranks.drain(..).try_for_each(|rank| put((key, rank)))?;
+    let mut stretch = vec![first];
+    let mut numbers = Vec::with_capacity(STRETCH);
+    // Those of the last key.
+    let (mut key, mut list) = (first.0, Vec::new());
+    while let Some(&(mut last)) = stretch.last() {
+        count += stretch.len() as u64;
+        numbers.clear();
+        match order {
+            Some(order) => {
+                let ranks = stretch.iter().map(|posting| order.rank(posting.1));
+                numbers.extend(ranks.map(|rank| rank.unwrap_or(u32::MAX)));
+                if numbers.contains(&u32::MAX) {
+                    return Err(Fault::damaged("a posting has no rank"));
+                }
             }
-        } else {
-            put(posting)?;
+            None => numbers.extend(stretch.iter().map(|posting| posting.1)),
         }
-        match following {
-            Some(following) => posting = following,
-            None => break,
+        for (posting, &number) in stretch.iter().zip(&numbers) {
+            if posting.0 != key {
+                put_list(key, &mut list)?;
+                key = posting.0;
+            }
+            list.push(number);
+        }
+        stretch.clear();
+        while stretch.len() < STRETCH
+            && let Some(following) = next()?
+        {
+            if following <= last {
+                return Err(Fault::damaged("postings are out of order"));
+            }
+            last = following;
+            stretch.push(following);
         }
     }
+    put_list(key, &mut list)?;
     if let Some(first) = builder.take(&mut bytes) {
         cursor.insert_before(first, &bytes[..])?;
     }
