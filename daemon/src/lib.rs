@@ -67,8 +67,8 @@ use watch::notify::NotifySource;
 
 /// The file of the index in the state folder.
 pub const INDEX_FILE: &str = "index.redb";
-/// Bytes of memory for pages of the index. Of a first scan of a kernel tree the peak is 159 MB with 64
-/// MB here, 142 with 48 and 132 with 32, and the time the same.
+/// Bytes of memory for pages of the index. With 64 MB the peak of a first scan of a kernel tree was
+/// 159 MB, with 48 it was 142, and with 32 it was 132.
 const INDEX_CACHE: usize = 48 << 20;
 /// The file of the alerts in the state folder.
 pub const ALERTS_FILE: &str = "alerts.jsonl";
