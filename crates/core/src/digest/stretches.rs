@@ -200,7 +200,7 @@ impl Stretches {
     }
 
     /// Which runs of the chunks of this content others take the place of, in a content of these
-    /// pieces: a stretch of this one each, or other chunks.
+    /// pieces: stretches of this one each, or other chunks. Stretches that come last are the last.
     pub(super) fn edits(&self, pieces: Vec<Piece>) -> Vec<ChunkEdit> {
         let spans = self.spans();
         let last = pieces.len().saturating_sub(1);
@@ -213,7 +213,7 @@ impl Stretches {
                 }
                 Piece::Kept(kept) => kept,
             };
-            let to_the_end = at == last && kept.end == self.all.len();
+            let to_the_end = at == last;
             let span = self.all[kept.clone()].iter().map(|stretch| stretch.runs);
             let end = RunSpan::of_chunk(self.last_chunk.filter(|_| to_the_end));
             let Some(span) = span.chain([end]).fold(None, RunSpan::of_both) else {
@@ -236,7 +236,7 @@ impl Stretches {
             if meets_others {
                 by.push(span.last);
             }
-            if at == last && to_the_end {
+            if to_the_end {
                 edits.retain(|edit| !edit.is_none());
                 return edits;
             }

@@ -52,21 +52,22 @@ impl Digester {
         {
             self.end_stretch();
         }
-        match self.recorder.take() {
-            Some(recorder) if !recorder.stretches.is_empty() => self.compose(*recorder, keep_end),
-            _ => {
-                let checkpoint = keep_end.then(|| self.checkpoint());
-                let made = match base {
-                    Some(base) => Made::Edited(Box::new(self.finish_grown(base))),
-                    None => Made::Whole(Box::new(self.finish())),
-                };
-                Some(LargeDigest {
-                    made,
-                    checkpoint,
-                    stretches: None,
-                })
+        if let Some(recorder) = self.recorder.take() {
+            if !recorder.stretches.is_empty() {
+                return self.compose(*recorder, keep_end);
             }
+            self.sample_as_before();
         }
+        let checkpoint = keep_end.then(|| self.checkpoint());
+        let made = match base {
+            Some(base) => Made::Edited(Box::new(self.finish_grown(base))),
+            None => Made::Whole(Box::new(self.finish())),
+        };
+        Some(LargeDigest {
+            made,
+            checkpoint,
+            stretches: None,
+        })
     }
 
     /// Puts all stretches together.
@@ -125,8 +126,18 @@ impl Digester {
         let last_chunk = digest.chunks.0.last().filter(|_| has_last);
         let last_chunk = last_chunk.map(|&run| ChunkRun { count: 1, ..run });
         let (mut pieces, mut length) = (pieces, recorder.length);
-        if let (Some(Piece::New(chunks)), Some(chunk)) = (pieces.last_mut(), last_chunk) {
-            chunks.push(chunk);
+        let ends_as_before = match (pieces.last(), &revised) {
+            (Some(Piece::Kept(kept)), Some(Revised { known, .. })) => {
+                known.are_whole && kept.end == known.all.len()
+            }
+            _ => false,
+        };
+        if !ends_as_before {
+            let last_chunk = ChunkList(last_chunk.into_iter().collect());
+            match pieces.last_mut() {
+                Some(Piece::New(chunks)) => chunks.append(last_chunk),
+                _ => pieces.push(Piece::New(last_chunk)),
+            }
         }
         if all.len() >= recorder.most {
             join_in_pairs(&mut all);

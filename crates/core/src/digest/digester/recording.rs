@@ -173,7 +173,7 @@ impl Digester {
     }
 
     /// Samples as usual what was sampled widely so far.
-    fn sample_as_before(&mut self) {
+    pub(super) fn sample_as_before(&mut self) {
         let of_any_text = self.posted.of_any_text();
         let usual = |wide: &mut Sampler, params: &SamplingParams| {
             let pushed = wide.pushed();

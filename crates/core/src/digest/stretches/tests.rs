@@ -104,6 +104,8 @@ enum Change {
     /// Bytes of it become zeros.
     Punch(usize),
     Truncate,
+    /// To whole blocks.
+    Round,
     Append(Fill),
     /// A part of it stands there once more.
     Repeat(usize),
@@ -145,6 +147,7 @@ impl Change {
                 bytes[at..end].fill(0);
             }
             Self::Truncate => bytes.truncate(at),
+            Self::Round => bytes.truncate(at.max(MIB) / MIB * MIB),
             Self::Append(more) => bytes.extend(more.bytes()),
             Self::Repeat(len) => {
                 let end = end(*len);
@@ -166,6 +169,7 @@ fn change() -> impl Strategy<Value = Change> {
         1 => (1..2 * MIB).prop_map(Change::Delete),
         2 => (1..3 * MIB).prop_map(Change::Punch),
         1 => Just(Change::Truncate),
+        2 => Just(Change::Round),
         2 => fill(2 * MIB).prop_map(Change::Append),
         1 => (1..2 * MIB).prop_map(Change::Repeat),
     ]
@@ -299,6 +303,53 @@ fn a_block_written_in_an_image_is_one_stretch_and_few_chunks() {
     assert_eq!(
         *edited.whole(&was.chunks).unwrap(),
         Digest::of(&now.bytes, &params)
+    );
+}
+
+#[test]
+fn what_is_cut_where_a_stretch_ends_has_its_last_chunk() {
+    let params = Params::default();
+    let bytes = prose(1, 4 * MIB + 5000);
+    for grows in [false, true] {
+        let mut now = Content {
+            bytes: bytes.clone(),
+            hole: usize::MAX,
+        };
+        let mut digester = Digester::new(&params);
+        digester.keep_stretches_of(BLOCK, 100);
+        now.digest_into(0..now.size(), &mut digester);
+        let large = digester.finish_large(None, true).unwrap();
+        let mut known = large.stretches.unwrap();
+        let mut was = *whole(large.made, &Digest::of(b"", &params)).unwrap();
+        if grows {
+            now.bytes.extend(prose(2, MIB));
+            (known, was) = (known.of_beginning(), Digest::of(&now.bytes, &params));
+        }
+        let known = Arc::new(known);
+        for blocks in [4, 3, 1] {
+            now.bytes.truncate(blocks * MIB);
+            let (large, digested) = revise(&mut digester, (&known, &was), &now);
+            assert_eq!(digested, 0);
+            let made = whole(large.unwrap().made, &was).unwrap();
+            let fresh = Digest::of(&now.bytes, &params);
+            assert_eq!(differences(&made, &fresh), "", "{blocks} blocks");
+        }
+    }
+}
+
+/// A file that is cut to nothing before it is read leaves nothing behind.
+#[test]
+fn an_empty_content_may_be_digested_by_stretches() {
+    let params = Params::default();
+    let mut digester = Digester::new(&params);
+    digester.keep_stretches();
+    let large = digester.finish_large(None, true).unwrap();
+    assert!(large.stretches.is_none());
+    let bytes = [b"\0".to_vec(), noise(1, MIB)].concat();
+    digester.update(&bytes);
+    assert_eq!(
+        differences(&digester.finish(), &Digest::of(&bytes, &params)),
+        ""
     );
 }
 
