@@ -7,8 +7,8 @@
 //! resembles the file now shared as much with what it was. So only the new ones are looked up,
 //! and neither the past nor the present of the file is.
 //!
-//! One limit follows, as in [`super::new_bytes`]: a file that shared 79 % of another, and shares 81 % of
-//! it because something else was deleted, is found only if it lost more than a sixteenth.
+//! One limit follows, as in [`super::new_bytes`]: a file that shared 79 % of another, and shares
+//! 81 % of it because something else was deleted, is found only if it lost more than a sixteenth.
 
 use std::collections::HashSet;
 use std::path::Path;
