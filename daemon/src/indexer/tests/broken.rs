@@ -1,6 +1,7 @@
 //! An index that cannot be written any more, on a file system that became read-only.
 
 use resemble_index::Options as IndexOptions;
+use resemble_testutil::prose::prose;
 use resemble_testutil::{Mounted, fill, tmpfs};
 
 use super::*;
@@ -29,10 +30,15 @@ fn the_last_commit_answers_while_the_index_cannot_be_opened_for_writing() {
     rustix::mount::mount_bind(&disk.0, &disk.0).unwrap();
     let upper = Mounted(disk.0.clone());
     upper.remount("bind,ro");
-    for n in 0..500 {
-        text(&root.join(format!("d/{n}")), &format!("file number {n}"));
+    // More than what the file has room for as it is.
+    for n in 0..1000 {
+        let path = root.join(format!("d/{n}"));
+        fs::write(&path, prose(n, 4000)).unwrap();
+        running.script.tell(&path, Marks::APPEARED);
     }
-    running.script.tell(&root.join("d"), Marks::APPEARED);
+    // Small changes are written together, a minute later, unless somebody waits for them.
+    let (answer, _waits) = oneshot::channel();
+    running.commands.send(Command::Sync(answer)).unwrap();
     let began = Instant::now();
     while running.shared.index().is_some() {
         assert!(began.elapsed() < PATIENCE);
