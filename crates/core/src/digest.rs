@@ -60,6 +60,17 @@ impl ChunkList {
         }
     }
 
+    /// How many runs this list and another begin with, and how many both end with besides.
+    pub fn common_ends(&self, other: &Self) -> (usize, usize) {
+        let same = |(a, b): &(&ChunkRun, &ChunkRun)| a == b;
+        let start = self.0.iter().zip(&other.0).take_while(same).count();
+        let ends = self.0[start..]
+            .iter()
+            .rev()
+            .zip(other.0[start..].iter().rev());
+        (start, ends.take_while(same).count())
+    }
+
     /// Appends a list, and joins where they meet if that is one run.
     pub fn append(&mut self, next: Self) {
         if self.0.is_empty() {

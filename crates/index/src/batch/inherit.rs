@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use memchr::memmem::Finder;
-use resemble_core::{ByteLen, ChunkEdit, ChunkList, ChunkRun, ContentId};
+use resemble_core::{ByteLen, ChunkEdit, ChunkList, ContentId};
 
 use super::Writing;
 use super::contents::{Contents, Fresh, Inherited, STEP};
@@ -203,11 +203,8 @@ fn are_few(edits: &[ChunkEdit]) -> bool {
 
 /// Leaves out of an edit what these runs and those in their place begin and end with.
 fn narrow(edit: &mut ChunkEdit, replaced: &ChunkList) {
-    let same = |(old, new): &(&ChunkRun, &ChunkRun)| old == new;
-    let (old, new) = (&replaced.0, &mut edit.by.0);
-    let start = old.iter().zip(&*new).take_while(same).count();
-    let ends = old[start..].iter().rev().zip(new[start..].iter().rev());
-    let end = ends.take_while(same).count();
+    let (start, end) = replaced.common_ends(&edit.by);
+    let new = &mut edit.by.0;
     new.truncate(new.len() - end);
     new.drain(..start);
     edit.runs = edit.runs.start + start as u64..edit.runs.end - end as u64;

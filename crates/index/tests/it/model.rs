@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use resemble_core::{ChunkEdit, ChunkRun, ContentId, Digest, EditedDigest, FileId, Params};
+use resemble_core::{ChunkEdit, ContentId, Digest, EditedDigest, FileId, Params};
 use resemble_index::{
     Change, ContentRef, Index, Look, MergeWork, NewLook, NewPart, NewState, Options, PartRole,
     PostingKind, SkippedPart, Snapshot, SpecialKind,
@@ -39,17 +39,13 @@ fn random_from(seed: u64, below: u64) -> usize {
 fn edited(n: u64, base: u64) -> ContentRef {
     let base = digest(base);
     let mut digest = Box::new(digest(n));
-    let old = base.chunks.0;
     let mut by = std::mem::take(&mut digest.chunks);
-    let same = |(old, new): &(&ChunkRun, &ChunkRun)| old == new;
-    let start = old.iter().zip(&by.0).take_while(same).count();
-    let ends = old[start..].iter().rev().zip(by.0[start..].iter().rev());
-    let end = ends.take_while(same).count();
+    let (start, end) = base.chunks.common_ends(&by);
     by.0.truncate(by.0.len() - end);
     by.0.drain(..start);
     let end = match end {
         0 => u64::MAX,
-        _ => (old.len() - end) as u64,
+        _ => (base.chunks.0.len() - end) as u64,
     };
     let runs = start as u64..end;
     ContentRef::Edited(Box::new(EditedDigest {
