@@ -19,7 +19,7 @@ use resemble_core::ContentId;
 use resemble_index::{ReadError, Snapshot};
 use resemble_query::AskError;
 
-use super::partners::{self, content_at};
+use super::partners::{self, ChangedFile, content_at};
 use super::{new_bytes, unshared};
 
 /// What a path was before its change.
@@ -61,10 +61,10 @@ impl Baselines {
     /// Whether the change of a file may be news at all; see `new_bytes` and `unshared`.
     pub fn may_be_news(&self, after: &Snapshot, path: &Path) -> bool {
         let may_be = || {
-            Ok::<_, AskError>(
-                new_bytes::may_be_news(&self.before, after, path)?
-                    && unshared::may_be_news(&self.before, after, path)?,
-            )
+            let Some(changed) = ChangedFile::at(&self.before, after, path)? else {
+                return Ok::<_, AskError>(true);
+            };
+            Ok(new_bytes::may_be_news(&changed)? && unshared::may_be_news(&changed)?)
         };
         may_be().unwrap_or_else(|error| {
             tracing::debug!(path = ?path, %error, "what the change brought is not known");

@@ -11,35 +11,26 @@
 //! resemble the small file. A file that became shorter is a change like any other: it may resemble
 //! another one by what it has no more.
 
-use std::path::Path;
-
 use resemble_core::{ByteLen, Digest};
-use resemble_index::Snapshot;
 use resemble_query::find::{self, Subject};
 use resemble_query::{AskError, bytes_within};
 
-use super::partners::{self, LEAST_SIZE, content_at};
+use super::partners::{self, ChangedFile, LEAST_SIZE};
 
 /// More new bytes are a change like any other.
 const MOST: ByteLen = ByteLen(4 << 20);
 
 /// Whether the change of a file may be news: not if bytes came to a content that resemble no other
 /// file.
-pub(super) fn may_be_news(
-    before: &Snapshot,
-    after: &Snapshot,
-    path: &Path,
-) -> Result<bool, AskError> {
+pub(super) fn may_be_news(changed: &ChangedFile<'_>) -> Result<bool, AskError> {
+    let ChangedFile {
+        after, was, now, ..
+    } = changed;
     // Nearly every change ends here.
-    let was = content_at(before, path)?;
-    let Some((was, (now, new))) = was.and_then(|was| Some((was, after.edited_from(was)?))) else {
-        return Ok(true);
-    };
-    let file = after.file_at(path)?;
-    let Some(file) = file.filter(|file| file.state.content() == Some(now)) else {
-        return Ok(true);
-    };
-    let (Some(was), Some(now)) = (before.content(was)?, after.content(now)?) else {
+    let Some((_, new)) = after
+        .edited_from(was.id)
+        .filter(|(heir, _)| *heir == now.id)
+    else {
         return Ok(true);
     };
     if now.size < was.size {
@@ -56,12 +47,12 @@ pub(super) fn may_be_news(
     if len > MOST {
         return Ok(true);
     }
-    let bytes = bytes_within(path, new)?;
+    let bytes = bytes_within(changed.path, new)?;
     if bytes.len() as u64 != len.0 {
         return Ok(true);
     }
     let digest = Digest::of(&bytes, after.params());
     let subject = Subject::of_digest(digest).with_bytes(Some(bytes));
-    let (found, _) = find::listing(after, &subject.is_file(file.id), true)?;
+    let (found, _) = find::listing(after, &subject.is_file(changed.file), true)?;
     Ok(found.iter().any(partners::is_alike))
 }

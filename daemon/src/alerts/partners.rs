@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use resemble_core::{ByteLen, ContentId, Relation, Score};
-use resemble_index::{PartRole, ReadError, Snapshot};
+use resemble_core::{ByteLen, ContentId, FileId, Relation, Score};
+use resemble_index::{ContentRow, PartRole, ReadError, Snapshot};
 use resemble_query::AskError;
 use resemble_query::find::Similar;
 use resemble_scan::parts::PartReader;
@@ -111,6 +111,42 @@ pub(super) fn members(
         );
     }
     Ok(found)
+}
+
+/// A file that has another content than before.
+pub(super) struct ChangedFile<'a> {
+    pub(super) before: &'a Snapshot,
+    pub(super) after: &'a Snapshot,
+    pub(super) path: &'a Path,
+    pub(super) file: FileId,
+    /// The content that it had, and the one that it has.
+    pub(super) was: ContentRow,
+    pub(super) now: ContentRow,
+}
+
+impl<'a> ChangedFile<'a> {
+    /// The file at a path; `None` if it has no content now, or had none.
+    pub(super) fn at(
+        before: &'a Snapshot,
+        after: &'a Snapshot,
+        path: &'a Path,
+    ) -> Result<Option<Self>, ReadError> {
+        let (Some(was), Some(file)) = (content_at(before, path)?, after.file_at(path)?) else {
+            return Ok(None);
+        };
+        let Some(now) = file.state.content() else {
+            return Ok(None);
+        };
+        let rows = before.content(was)?.zip(after.content(now)?);
+        Ok(rows.map(|(was, now)| Self {
+            before,
+            after,
+            path,
+            file: file.id,
+            was,
+            now,
+        }))
+    }
 }
 
 /// The content of the file at a path, if it has one.

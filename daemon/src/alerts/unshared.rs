@@ -18,34 +18,32 @@ use resemble_core::{ByteLen, ChunkList, ChunkRun, ContentId, ContentKind, words}
 use resemble_index::{ContentRow, PostingKind, ReadError, Snapshot};
 use resemble_query::{AskError, bytes_of};
 
-use super::partners::content_at;
+use super::partners::ChangedFile;
 
 /// A larger text whose samples are not all in its signature is looked for as a whole.
 const MOST_READ: ByteLen = ByteLen(64 << 10);
 
 /// Whether the change of a file may be news: not if it brought nothing that another file has.
-pub(super) fn may_be_news(
-    before: &Snapshot,
-    after: &Snapshot,
-    path: &Path,
-) -> Result<bool, AskError> {
-    let (Some(was), Some(now)) = (content_at(before, path)?, content_at(after, path)?) else {
-        return Ok(true);
-    };
-    let (Some(old), Some(new)) = (before.content(was)?, after.content(now)?) else {
-        return Ok(true);
-    };
+pub(super) fn may_be_news(changed: &ChangedFile<'_>) -> Result<bool, AskError> {
+    let &ChangedFile {
+        before,
+        after,
+        path,
+        was: ref old,
+        now: ref new,
+        ..
+    } = changed;
     let has_shrunk = new.size.0 < old.size.0 - old.size.0 / 16;
     let is_shared = (new.files, new.uses) != (1, 0);
-    if !is_plain(&old) || !is_plain(&new) || has_shrunk || is_shared {
+    if !is_plain(old) || !is_plain(new) || has_shrunk || is_shared {
         return Ok(true);
     }
-    let (chunks_before, chunks) = (before.chunks(was)?, after.chunks(now)?);
+    let (chunks_before, chunks) = (before.chunks(old.id)?, after.chunks(new.id)?);
     let stays = unchanged(&chunks_before, &chunks);
-    let Some(samples) = samples_of(after, &new, path, stays)? else {
+    let Some(samples) = samples_of(after, new, path, stays)? else {
         return Ok(true);
     };
-    let known = before.signature(was)?.fingerprints.into_iter();
+    let known = before.signature(old.id)?.fingerprints.into_iter();
     let known: HashSet<u64> = known.map(|sample| sample.0).collect();
     let chunks_before: HashSet<u64> = chunk_keys(&chunks_before).collect();
     let chunks: Vec<u64> = chunk_keys(&chunks).collect();
@@ -59,7 +57,7 @@ pub(super) fn may_be_news(
             .collect();
         keys.sort_unstable();
         keys.dedup();
-        if others_have((before, was), (after, now), kind, &keys)? {
+        if others_have((before, old.id), (after, new.id), kind, &keys)? {
             return Ok(true);
         }
     }
@@ -78,14 +76,12 @@ fn chunk_keys(chunks: &ChunkList) -> impl Iterator<Item = u64> + '_ {
 
 /// How many bytes two contents have in common at their beginning and at their end, in chunks.
 fn unchanged(old: &ChunkList, new: &ChunkList) -> [usize; 2] {
-    let (old, new) = (&old.0, &new.0);
     let bytes = |runs: &[ChunkRun]| -> usize {
         let runs = runs.iter().map(|run| u64::from(run.len) * run.count);
         usize::try_from(runs.sum::<u64>()).unwrap_or(usize::MAX)
     };
-    let first = old.iter().zip(new).take_while(|(a, b)| a == b).count();
-    let last = old[first..].iter().rev().zip(new[first..].iter().rev());
-    let last = last.take_while(|(a, b)| a == b).count();
+    let (first, last) = old.common_ends(new);
+    let new = &new.0;
     [bytes(&new[..first]), bytes(&new[new.len() - last..])]
 }
 
@@ -194,7 +190,8 @@ mod tests {
             fs::write(self.root.join(name), text).unwrap();
             let after = self.scan();
             let path = self.root.join(name);
-            may_be_news(&before, &after, &path).unwrap()
+            let changed = ChangedFile::at(&before, &after, &path).unwrap();
+            changed.is_none_or(|changed| may_be_news(&changed).unwrap())
         }
     }
 
