@@ -204,6 +204,7 @@ impl Stretches {
     pub(super) fn edits(&self, pieces: Vec<Piece>) -> Vec<ChunkEdit> {
         let spans = self.spans();
         let last = pieces.len().saturating_sub(1);
+        let ends_as_before = matches!(pieces.last(), Some(Piece::Kept(_)));
         let (mut edits, mut by, mut kept_to) = (Vec::new(), ChunkList::default(), 0);
         for (at, piece) in pieces.into_iter().enumerate() {
             let kept = match piece {
@@ -213,9 +214,8 @@ impl Stretches {
                 }
                 Piece::Kept(kept) => kept,
             };
-            let to_the_end = at == last;
             let span = self.all[kept.clone()].iter().map(|stretch| stretch.runs);
-            let end = RunSpan::of_chunk(self.last_chunk.filter(|_| to_the_end));
+            let end = RunSpan::of_chunk(self.last_chunk.filter(|_| at == last));
             let Some(span) = span.chain([end]).fold(None, RunSpan::of_both) else {
                 continue;
             };
@@ -236,13 +236,11 @@ impl Stretches {
             if meets_others {
                 by.push(span.last);
             }
-            if to_the_end {
-                edits.retain(|edit| !edit.is_none());
-                return edits;
-            }
         }
-        let runs = kept_to..u64::MAX;
-        edits.push(ChunkEdit { runs, by });
+        if !ends_as_before {
+            let runs = kept_to..u64::MAX;
+            edits.push(ChunkEdit { runs, by });
+        }
         edits.retain(|edit| !edit.is_none());
         edits
     }

@@ -48,14 +48,11 @@ impl Shingler {
             && matches!(self.layout, Some(LineLayout::Plain))
     }
 
-    /// Where it stands, of a text that is in words.
+    /// Where it stands, of a text that is in words, right after [`Self::take_sums`].
     pub(crate) fn standing(&self) -> ShinglerStanding {
-        let mut folding = self.folding.clone();
-        folding.chain.words = folding.chain.words.min(SHINGLE as u64);
-        (folding.chain.all, folding.length) = ([0; 2], 0);
         ShinglerStanding {
             tokens: self.tokens.standing(),
-            folding,
+            folding: self.folding.clone(),
         }
     }
 

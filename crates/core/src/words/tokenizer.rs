@@ -197,7 +197,6 @@ impl Tokenizer {
         };
         Self {
             head: Vec::new(),
-            continued: 0,
             wide,
             have,
             ..*self

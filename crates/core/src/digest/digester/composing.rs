@@ -3,7 +3,7 @@
 use super::recording::Recorder;
 use super::revising::Revised;
 use super::{Checkpoint, Digester};
-use crate::digest::stretches::{Piece, RunSpan, Stretches, join_in_pairs, levels};
+use crate::digest::stretches::{Piece, RunSpan, Stretches, levels};
 use crate::digest::{ChunkList, ChunkRun, Digest, EditedDigest};
 use crate::ids::ContentDigest;
 use crate::words::WordSums;
@@ -71,10 +71,13 @@ impl Digester {
     }
 
     /// Puts all stretches together.
-    fn compose(&mut self, recorder: Recorder, keep_end: bool) -> Option<LargeDigest> {
+    fn compose(&mut self, mut recorder: Recorder, keep_end: bool) -> Option<LargeDigest> {
+        if recorder.stretches.len() >= recorder.most {
+            recorder.join_in_pairs();
+        }
         let Recorder {
-            stretches: mut all,
-            pieces,
+            stretches: all,
+            mut pieces,
             revised,
             beginning,
             ..
@@ -125,7 +128,6 @@ impl Digester {
         let mut digest = Box::new(self.finish());
         let last_chunk = digest.chunks.0.last().filter(|_| has_last);
         let last_chunk = last_chunk.map(|&run| ChunkRun { count: 1, ..run });
-        let (mut pieces, mut length) = (pieces, recorder.length);
         let ends_as_before = match (pieces.last(), &revised) {
             (Some(Piece::Kept(kept)), Some(Revised { known, .. })) => {
                 known.are_whole && kept.end == known.all.len()
@@ -139,26 +141,21 @@ impl Digester {
                 _ => pieces.push(Piece::New(last_chunk)),
             }
         }
-        if all.len() >= recorder.most {
-            join_in_pairs(&mut all);
-            length *= 2;
-        }
         let stretches = Stretches {
-            length,
+            length: recorder.length,
             all,
             beginning,
             last_chunk,
             are_whole: true,
         };
+        digest.chunks = ChunkList::default();
         let made = if let Some(Revised { known, content, .. }) = revised {
-            digest.chunks = ChunkList::default();
             Made::Edited(Box::new(EditedDigest {
                 base: content,
                 edits: known.edits(pieces),
                 digest,
             }))
         } else {
-            digest.chunks = ChunkList::default();
             for piece in pieces {
                 if let Piece::New(chunks) = piece {
                     digest.chunks.append(chunks);

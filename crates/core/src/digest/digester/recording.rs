@@ -92,7 +92,7 @@ impl Recorder {
         }
     }
 
-    fn join_in_pairs(&mut self) {
+    pub(super) fn join_in_pairs(&mut self) {
         join_in_pairs(&mut self.stretches);
         self.length *= 2;
         self.until = self.from + self.length;
