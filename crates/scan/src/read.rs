@@ -47,7 +47,7 @@ use rustix::io::Errno;
 
 use self::known::{IN_STRETCHES, KnownFile, edges};
 use self::paused::{Halfway, Paused};
-use self::pieces::{InPieces, Piece};
+use self::pieces::InPieces;
 use crate::parts::{DigestedParts, HEAD, PartReader};
 use crate::walk::{self, Anchor, Stat};
 
@@ -162,6 +162,18 @@ struct Pass {
     assumed: ByteLen,
     /// The file had more bytes than it should, or fewer.
     other_size: bool,
+}
+
+impl Pass {
+    /// One in which nothing is assumed.
+    const fn of(content: Content, bytes: u64, other_size: bool) -> Self {
+        Self {
+            content,
+            bytes,
+            assumed: ByteLen(0),
+            other_size,
+        }
+    }
 }
 
 /// How far one went.
@@ -437,12 +449,8 @@ impl Reader {
         // A hint only.
         rustix::fs::fadvise(file, 0, None, Advice::Sequential).ok();
         if digest_first || from > 0 {
-            let read =
-                self.pieces
-                    .stream(file, stat, from..stat.size, &mut |piece| match piece {
-                        Piece::Bytes(bytes) => hasher.update(bytes),
-                        Piece::Zeros(count) => hasher.update_zeros(count),
-                    })?;
+            let rest = from..stat.size;
+            let read = self.pieces.stream_into(file, stat, rest, &mut *hasher)?;
             bytes += read.bytes;
             if let Some(position) = read.paused_at {
                 return Ok(Passed::Partly(Halfway::Hashed(hasher, position), bytes));
@@ -454,12 +462,7 @@ impl Reader {
                 Lookup::New => None,
             };
             if let Some(content) = content {
-                return Ok(Passed::Whole(Pass {
-                    content,
-                    bytes,
-                    assumed: ByteLen(0),
-                    other_size: read.other_size,
-                }));
+                return Ok(Passed::Whole(Pass::of(content, bytes, read.other_size)));
             }
         }
         self.begin(stat);
@@ -489,10 +492,7 @@ impl Reader {
             digester, pieces, ..
         } = self;
         let rest = digester.position()..stat.size;
-        let read = pieces.stream(file, stat, rest, &mut |piece| match piece {
-            Piece::Bytes(bytes) => digester.update(bytes),
-            Piece::Zeros(count) => digester.update_zeros(count),
-        })?;
+        let read = pieces.stream_into(file, stat, rest, digester)?;
         if read.paused_at.is_some() {
             let digester = std::mem::replace(digester, Digester::new(&self.params));
             let state = Halfway::Digested(Box::new(digester));
@@ -505,12 +505,8 @@ impl Reader {
             let passed = self.rest(file, stat, None, contents)?;
             return Ok(passed.after(read.bytes));
         };
-        Ok(Passed::Whole(Pass {
-            content,
-            bytes: read.bytes,
-            assumed: ByteLen(0),
-            other_size: read.other_size,
-        }))
+        let pass = Pass::of(content, read.bytes, read.other_size);
+        Ok(Passed::Whole(pass))
     }
 
     /// What the digester has taken is a content, and all of this file, if it is: then it is known
@@ -566,12 +562,7 @@ impl Reader {
             Lookup::InFlight => Content::InFlight(digest),
             Lookup::New => Content::New(Box::new(self.digester.digest(bytes))),
         };
-        Ok(Pass {
-            content,
-            bytes: filled as u64,
-            assumed: ByteLen(0),
-            other_size,
-        })
+        Ok(Pass::of(content, filled as u64, other_size))
     }
 }
 
@@ -579,7 +570,6 @@ mod at;
 pub mod bytes;
 mod changed;
 mod contents;
-
 mod known;
 mod open;
 mod paused;

@@ -130,8 +130,8 @@ pub(super) struct Pool {
     pub(super) stop: StopFlag,
     pub(super) known: Arc<Known>,
     part_reader: Option<Arc<dyn PartReader>>,
-    /// Where large files ended: known as long as the threads are.
-    pub(super) ends: Arc<KnownFiles>,
+    /// What large files were: known as long as the threads are.
+    pub(super) known_files: Arc<KnownFiles>,
     /// Readings of large files that were put aside.
     paused: Arc<PausedReadings>,
     running: Option<Running>,
@@ -164,7 +164,7 @@ impl Pool {
             stop,
             known: Arc::default(),
             part_reader,
-            ends: Arc::default(),
+            known_files: Arc::default(),
             paused: Arc::default(),
             running: None,
             given: 0,
@@ -197,7 +197,7 @@ impl Pool {
                 &self.stop,
                 &self.known,
                 self.part_reader.as_ref(),
-                (&self.ends, &self.paused),
+                (&self.known_files, &self.paused),
             )?),
         };
         self.given += 1;
@@ -260,7 +260,7 @@ impl Running {
         stop: &StopFlag,
         known: &Arc<Known>,
         part_reader: Option<&Arc<dyn PartReader>>,
-        (ends, paused): (&Arc<KnownFiles>, &Arc<PausedReadings>),
+        (known_files, paused): (&Arc<KnownFiles>, &Arc<PausedReadings>),
     ) -> std::io::Result<Self> {
         let (jobs, jobs_of_threads) = unbounded::<Job>();
         let (results, done) = unbounded();
@@ -268,14 +268,15 @@ impl Running {
         for number in 0..count {
             let (jobs, results) = (jobs_of_threads.clone(), results.clone());
             let (stop, known) = (stop.clone(), Arc::clone(known));
-            let (part_reader, ends) = (part_reader.map(Arc::clone), Arc::clone(ends));
+            let part_reader = part_reader.map(Arc::clone);
+            let known_files = Arc::clone(known_files);
             let paused = Arc::clone(paused);
             let started = std::thread::Builder::new()
                 .name(format!("read-{number}"))
                 .spawn(move || {
                     let reader = || {
                         let reader = Reader::new(&params, stop.clone());
-                        let reader = reader.with_known(Arc::clone(&ends));
+                        let reader = reader.with_known(Arc::clone(&known_files));
                         reader.with_paused(Arc::clone(&paused))
                     };
                     work(

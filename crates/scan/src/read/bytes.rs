@@ -4,7 +4,8 @@ use std::path::Path;
 
 use resemble_core::StopFlag;
 
-use super::{InPieces, Piece, ReadFailure, open_regular};
+use super::pieces::Piece;
+use super::{InPieces, ReadFailure, open_regular};
 use crate::walk::Anchor;
 
 /// Hands out the bytes of files, one after the other, through one buffer.

@@ -22,7 +22,6 @@ use resemble_core::{ByteLen, Digester, NextStretch};
 use super::contents::{Content, Contents, Lookup};
 use super::known::{KnownFile, MOST_GROWTH};
 use super::paused::Halfway;
-use super::pieces::Piece;
 use super::{Pass, Passed, ReadFailure, Reader};
 use crate::walk::Stat;
 
@@ -78,12 +77,7 @@ impl Reader {
         if !self.may_assume {
             let mut hasher = ContentHasher::new();
             let before = 0..known.size();
-            let read = self
-                .pieces
-                .stream(file, stat, before, &mut |piece| match piece {
-                    Piece::Bytes(bytes) => hasher.update(bytes),
-                    Piece::Zeros(count) => hasher.update_zeros(count),
-                })?;
+            let read = self.pieces.stream_into(file, stat, before, &mut hasher)?;
             verified = read.bytes;
             if read.other_size || hasher.finish() != known.content {
                 *bytes += verified;
@@ -134,12 +128,7 @@ impl Reader {
             self.begin(stat);
             return Ok(self.rest(file, stat, None, contents)?.after(bytes));
         };
-        Ok(Passed::Whole(Pass {
-            content,
-            bytes,
-            assumed: ByteLen(0),
-            other_size: false,
-        }))
+        Ok(Passed::Whole(Pass::of(content, bytes, false)))
     }
 
     fn by_stretches(
@@ -157,10 +146,7 @@ impl Reader {
                 NextStretch::None => return Ok(Stretched::Whole(bytes)),
                 NextStretch::Compare(range) => {
                     let mut hasher = Digester::hasher_to_compare();
-                    let read = pieces.stream(file, stat, range, &mut |piece| match piece {
-                        Piece::Bytes(bytes) => hasher.update(bytes),
-                        Piece::Zeros(count) => hasher.update_zeros(count),
-                    })?;
+                    let read = pieces.stream_into(file, stat, range, &mut hasher)?;
                     if !read.other_size {
                         digester.compare(hasher);
                     }
@@ -168,10 +154,7 @@ impl Reader {
                 }
                 NextStretch::Digest(range) => {
                     digester.begin_stretch(&range);
-                    let mut read = pieces.stream(file, stat, range, &mut |piece| match piece {
-                        Piece::Bytes(bytes) => digester.update(bytes),
-                        Piece::Zeros(count) => digester.update_zeros(count),
-                    })?;
+                    let mut read = pieces.stream_into(file, stat, range, digester)?;
                     read.other_size |= !digester.end_revised();
                     read
                 }

@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
-use resemble_core::StopFlag;
+use resemble_core::hash::content::ContentHasher;
+use resemble_core::{Digester, StopFlag};
 
 use super::ReadFailure;
 use super::at::{data_at, read_at};
@@ -38,6 +39,20 @@ impl InPieces {
         }
         self.whole = (filled == size).then_some(size);
         Ok(filled)
+    }
+
+    /// [`Self::stream`] to what takes both pieces of data and counts of zeros.
+    pub(super) fn stream_into(
+        &mut self,
+        file: &OwnedFd,
+        stat: &Stat,
+        range: Range<u64>,
+        taker: &mut impl TakesPieces,
+    ) -> Result<Streamed, ReadFailure> {
+        self.stream(file, stat, range, &mut |piece| match piece {
+            Piece::Bytes(bytes) => taker.update(bytes),
+            Piece::Zeros(count) => taker.update_zeros(count),
+        })
     }
 
     /// Hands over the bytes of a range within `stat.size`, holes as counts.
@@ -105,6 +120,32 @@ impl InPieces {
 pub(super) enum Piece<'a> {
     Bytes(&'a [u8]),
     Zeros(u64),
+}
+
+/// What bytes of a file are made into.
+pub(super) trait TakesPieces {
+    fn update(&mut self, bytes: &[u8]);
+    fn update_zeros(&mut self, count: u64);
+}
+
+impl TakesPieces for ContentHasher {
+    fn update(&mut self, bytes: &[u8]) {
+        self.update(bytes);
+    }
+
+    fn update_zeros(&mut self, count: u64) {
+        self.update_zeros(count);
+    }
+}
+
+impl TakesPieces for Digester {
+    fn update(&mut self, bytes: &[u8]) {
+        self.update(bytes);
+    }
+
+    fn update_zeros(&mut self, count: u64) {
+        self.update_zeros(count);
+    }
 }
 
 /// What was handed out.
