@@ -14,17 +14,17 @@ pub enum ContentRef {
     Known(ContentId),
     /// Just digested; stored once even if several files of the batch have it.
     New(Box<Digest>),
-    /// Just digested behind the end of a content that the index has. If it has not (any more),
+    /// Just digested where it differs from a content that the index has. If it has not (any more),
     /// applying fails as with [`ContentRef::Known`].
     Edited(Box<EditedDigest>),
 }
 
 impl ContentRef {
-    /// The digest of a new content; if it has grown, with the chunks behind its base alone.
+    /// The digest of a new content; of one that was edited, without chunks.
     pub fn new_digest(&self) -> Option<&Digest> {
         match self {
             Self::New(digest) => Some(digest),
-            Self::Edited(grown) => Some(&grown.digest),
+            Self::Edited(edited) => Some(&edited.digest),
             Self::Known(_) => None,
         }
     }

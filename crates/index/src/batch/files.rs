@@ -239,7 +239,7 @@ impl Batch<'_, '_> {
         match content {
             ContentRef::Known(content) => Ok(self.contents.exists(content)?.then_some(content)),
             ContentRef::New(digest) => self.contents.of_digest(digest, self.writing).map(Some),
-            ContentRef::Edited(grown) => self.contents.of_edited(*grown, self.writing),
+            ContentRef::Edited(edited) => self.contents.of_edited(*edited, self.writing),
         }
     }
 

@@ -64,8 +64,8 @@ impl Batch<'_, '_> {
                 }
                 Some(ContentRef::Known(content)) if self.contents.exists(content)? => Some(content),
                 Some(ContentRef::Known(_)) => return Ok(None),
-                Some(ContentRef::Edited(grown)) => {
-                    match self.contents.of_edited(*grown, self.writing)? {
+                Some(ContentRef::Edited(edited)) => {
+                    match self.contents.of_edited(*edited, self.writing)? {
                         Some(content) => Some(content),
                         None => return Ok(None),
                     }

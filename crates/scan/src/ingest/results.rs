@@ -178,7 +178,7 @@ impl Run<'_> {
         };
         let content = match content {
             ContentRef::New(digest) => Some(digest.content),
-            ContentRef::Edited(grown) => Some(grown.digest.content),
+            ContentRef::Edited(edited) => Some(edited.digest.content),
             ContentRef::Known(id) => self.snapshot.content(*id)?.map(|row| row.digest),
         };
         Ok(content.map(|content| Change::Look {

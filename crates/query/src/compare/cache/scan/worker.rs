@@ -456,11 +456,11 @@ impl<'s, 'a> Worker<'s, 'a> {
         let number = match content {
             read::Content::Known(id) => id.0,
             read::Content::New(digest) => self.keep(&digest),
-            // No content is ever in flight in a scan, or has grown. If it were, it would be known.
+            // No content is ever in flight in a scan, or edited. If it were, it would be known.
             read::Content::InFlight(digest) => self.shared.table.lock().numbers.get(&digest)?,
-            read::Content::Edited(grown) => {
+            read::Content::Edited(edited) => {
                 let table = self.shared.table.lock();
-                table.numbers.get(&grown.digest.content)?
+                table.numbers.get(&edited.digest.content)?
             }
         };
         if let Some(apart) = apart.filter(|_| !moving) {
