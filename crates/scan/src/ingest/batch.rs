@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use resemble_core::{ContentDigest, ContentId, Digest, FileId};
+use resemble_core::{ContentDigest, ContentId, FileId};
 use resemble_index::{Change, ContentRef, FileStat, NewLook, NewState};
 
 use crate::ingest::Committed;
@@ -36,7 +36,7 @@ pub(super) struct Batch {
     others: Vec<(u64, Change)>,
     /// Contents that come with the batch.
     contents: Vec<ContentDigest>,
-    /// Chunks and fingerprints of those.
+    /// Chunks and fingerprints of those that no content had before, roughly.
     postings: u64,
     /// Rough memory, in bytes.
     weight: usize,
@@ -51,7 +51,7 @@ pub(super) struct Taken {
     pub(super) linked: Vec<Committed>,
     /// Contents that come with them.
     pub(super) contents: Vec<ContentDigest>,
-    /// Chunks and fingerprints of those.
+    /// Chunks and fingerprints of those that no content had before, roughly.
     pub(super) postings: u64,
 }
 
@@ -94,19 +94,33 @@ impl Batch {
             state: NewState::Settled(content) | NewState::Unsettled(content),
             ..
         } = &change
-            && let Some(digest) = content.new_digest()
         {
-            self.contents.push(digest.content);
-            self.weigh(digest);
+            self.contents
+                .extend(content.new_digest().map(|digest| digest.content));
+            self.weigh(content);
         }
         self.others.push((number, change));
     }
 
-    /// Counts what a new content takes.
-    fn weigh(&mut self, digest: &Digest) {
-        let (chunks, prints) = (digest.chunks.0.len(), digest.posted().count());
+    /// Counts what a new content takes. One that was edited has most fingerprints of its base, and
+    /// the index writes those it has not.
+    fn weigh(&mut self, content: &ContentRef) {
+        let Some(digest) = content.new_digest() else {
+            return;
+        };
+        let prints = digest.posted().count();
+        let (chunks, new) = match content {
+            ContentRef::Edited(edited) => {
+                let chunks = edited.edits.iter().map(|edit| edit.by.0.len()).sum();
+                (chunks, chunks)
+            }
+            ContentRef::New(_) | ContentRef::Known(_) => {
+                let chunks = digest.chunks.0.len();
+                (chunks, chunks + prints)
+            }
+        };
         self.weight += chunks * 32 + prints * 8;
-        self.postings += (chunks + prints) as u64;
+        self.postings += new as u64;
     }
 
     /// Adds a change, if there is one, to what it belongs to.
@@ -119,9 +133,7 @@ impl Batch {
         {
             self.weight += parts.len() * CHANGE;
             for part in parts {
-                if let Some(digest) = part.content.as_ref().and_then(ContentRef::new_digest) {
-                    self.weigh(digest);
-                }
+                part.content.iter().for_each(|content| self.weigh(content));
             }
         }
         self.weight += CHANGE;
@@ -194,6 +206,8 @@ fn pushed_along_first(links: Vec<Link>) -> Vec<Link> {
 
 #[cfg(test)]
 mod tests {
+    use resemble_core::{ChunkEdit, ChunkList, Digester, EditedDigest, Params};
+
     use super::*;
 
     fn link(path: &str, file: u32, occupant: Option<u32>) -> Link {
@@ -219,6 +233,30 @@ mod tests {
             .map(|l| l.path)
             .collect();
         assert_eq!(order, ["log.2", "log.1", "x"].map(PathBuf::from));
+    }
+
+    #[test]
+    fn a_large_content_that_was_edited_brings_few_postings() {
+        let bytes: Vec<u8> = (0..200_000_u32)
+            .flat_map(|n| n.to_string().into_bytes())
+            .collect();
+        let digest = Box::new(Digester::new(&Params::default()).digest(&bytes));
+        let postings = |content: &ContentRef| {
+            let mut batch = Batch::default();
+            batch.weigh(content);
+            batch.postings
+        };
+        let base = digest.content;
+        let mut edited = EditedDigest {
+            base,
+            edits: vec![],
+            digest: digest.clone(),
+        };
+        let by = ChunkList(std::mem::take(&mut edited.digest.chunks.0)[..3].to_vec());
+        edited.edits.push(ChunkEdit { runs: 7..10, by });
+        assert_eq!(postings(&ContentRef::Edited(Box::new(edited))), 3);
+        let all = digest.chunks.0.len() + digest.posted().count();
+        assert_eq!(postings(&ContentRef::New(digest)), all as u64);
     }
 
     #[test]

@@ -36,7 +36,8 @@ pub(super) const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 const BULK: u64 = 200_000;
 
 /// So many new postings are not worth a durable transaction of their own: what brought them, a
-/// megabyte of text, is read again in milliseconds.
+/// megabyte of text, is digested again in milliseconds. (The rest of a large file that was edited
+/// is read again, too, if the machine loses power within the minute.)
 const FEW: u64 = 10_000;
 
 /// Why a name is to go.
