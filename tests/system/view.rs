@@ -177,6 +177,103 @@ fn duplicate_finders_leave_the_originals() {
     }
 }
 
+/// The same of the script that rmlint writes.
+#[test]
+fn rmlint_leaves_the_originals() {
+    if !fuse_works() || !is_installed("rmlint") {
+        return;
+    }
+    let sandbox = home();
+    let _daemon = linked(&sandbox);
+    let files = sandbox.path("home");
+    let before = contents(&files);
+    let mut lint = sandbox.foreign("rmlint");
+    lint.args(["-T", "duplicates", "-o", "sh:lint.sh"])
+        .arg(&files);
+    let ran = lint.output().expect("it runs");
+    assert!(ran.status.success(), "{ran:?}");
+    let mut script = sandbox.foreign("sh");
+    let ran = script.args(["lint.sh", "-d"]).output().expect("it runs");
+    assert!(ran.status.success(), "{ran:?}");
+    assert_eq!(contents(&files), before, "{ran:?}");
+    let copies = ["report.txt", "archive/copy.txt"].map(|name| files.join(name).exists());
+    assert_ne!(copies[0], copies[1], "it does find a real copy");
+}
+
+/// Backups, indexers and counters see the link and nothing behind it.
+#[test]
+fn programs_that_walk_do_not_enter_the_view() {
+    if !fuse_works() {
+        return;
+    }
+    let sandbox = home();
+    let ran = |program: &str, script: &str| {
+        let script = script.to_owned();
+        let mut shell = sandbox.foreign("sh");
+        let shell = shell
+            .args(["-ec", &script])
+            .current_dir(sandbox.path("home"));
+        let output = shell.output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{program}: {said}{errors}");
+        said
+    };
+    let programs = [
+        ("find", "find . | sort"),
+        ("du", "du -a --apparent-size . | grep -v '\\.$' | sort -k2"),
+        ("tar", "tar -cf ../all.tar . && tar -tf ../all.tar | sort"),
+        (
+            "rsync",
+            "rm -rf ../backup; rsync -a ./ ../backup && cd ../backup && find . | sort",
+        ),
+        (
+            "cp",
+            "rm -rf ../copy; cp -a . ../copy && cd ../copy && find . | sort",
+        ),
+        ("grep", "grep -rl . . | sort"),
+        (
+            "updatedb",
+            "updatedb -l 0 -U . -o ../names.db --prunepaths '' --prunefs '' --prune-bind-mounts no \
+             && locate -d ../names.db / | sort",
+        ),
+        (
+            "git",
+            "git init -q ../tree.git && git --git-dir=../tree.git/.git --work-tree=. status \
+             --porcelain -uall | sort",
+        ),
+    ];
+    let programs: Vec<_> = programs
+        .into_iter()
+        .filter(|(program, _)| is_installed(program))
+        .collect();
+    let alone: Vec<String> = programs
+        .iter()
+        .map(|(name, script)| ran(name, script))
+        .collect();
+    let link = sandbox.path("home/Similar");
+    let _daemon = linked(&sandbox);
+    assert_eq!(
+        listing(link.join("report.txt")).len(),
+        2,
+        "the link leads to the view"
+    );
+    for ((program, script), before) in programs.iter().zip(&alone) {
+        let seen = ran(program, script);
+        let without_link = |said: &str| -> String {
+            let lines = said.lines().filter(|line| !line.ends_with("Similar"));
+            lines.flat_map(|line| [line, "\n"]).collect()
+        };
+        assert!(
+            !before.is_empty() && before.contains("report.txt"),
+            "{program}: {before}"
+        );
+        assert_eq!(without_link(&seen), *before, "{program}");
+        let links = seen.lines().count() - before.lines().count();
+        assert!(links <= 1, "{program}: {seen}");
+    }
+}
+
 /// Neither the index nor `covered` nor `compare` follows the link: nothing in the view counts as a
 /// copy.
 #[test]
