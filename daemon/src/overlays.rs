@@ -13,7 +13,7 @@ use std::time::Duration;
 use crossbeam_channel::Sender;
 use parking_lot::Mutex;
 use resemble_fs::{MountError, MountedOverlay, Neighbours, Overlay, OverlayConfig, Show, View};
-use resemble_proto::message::{MountStatus, MountView};
+use resemble_proto::message::{MountStatus, MountView, SeenRoot};
 use tokio::sync::oneshot;
 
 use crate::indexer::Command;
@@ -300,7 +300,15 @@ impl Mounted {
                 View::Files => MountView::Files,
             },
             link: self.link.as_ref().map(|link| link.path().into()),
+            roots: self.overlay.roots().into_iter().map(seen).collect(),
         }
+    }
+}
+
+fn seen((path, view): (PathBuf, PathBuf)) -> SeenRoot {
+    SeenRoot {
+        path: path.as_path().into(),
+        view: view.as_path().into(),
     }
 }
 

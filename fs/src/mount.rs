@@ -232,6 +232,17 @@ impl MountedOverlay {
         self.space.set_roots(roots);
     }
 
+    /// Where each watched directory is seen: its path and the path in the view.
+    pub fn roots(&self) -> Vec<(PathBuf, PathBuf)> {
+        let roots = self.space.roots().into_iter();
+        roots
+            .map(|(root, folder)| {
+                let view = folder.map_or_else(|| self.path.clone(), |name| self.path.join(name));
+                (root, view)
+            })
+            .collect()
+    }
+
     /// Whether it is still mounted and served: `false` after [`Self::unmount`], and after somebody
     /// else unmounted it.
     pub fn is_alive(&self) -> bool {

@@ -48,6 +48,7 @@ fn status() -> StatusAnswer {
             path: "/home/me/Similar".into(),
             view: MountView::Folders,
             link: None,
+            roots: Vec::new(),
         }],
         pid: 42,
         questions: 0,

@@ -61,7 +61,7 @@ pub use request::{
 };
 pub use status::{
     AlertKind, AlertRow, Degraded, IndexStatus, MountRow, MountStatus, RootRules, RootState,
-    RootStatus, StatusAnswer, Unopened, WaitStatus, WatchOrigin, WatchRow, WatchStatus,
+    RootStatus, SeenRoot, StatusAnswer, Unopened, WaitStatus, WatchOrigin, WatchRow, WatchStatus,
 };
 pub use templates::{MarkRequest, TemplateRow};
 pub use why::{

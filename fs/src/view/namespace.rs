@@ -120,6 +120,17 @@ impl Namespace {
         roots
     }
 
+    /// Each root with the name of its folder at the top; the one that the top shows itself has none.
+    pub fn roots(&self) -> Vec<(PathBuf, Option<OsString>)> {
+        let roots = self.tree.roots().into_iter();
+        roots
+            .map(|(at, name)| {
+                let path = self.tree.path(&at);
+                (path, (Node::Dir(at) != self.top).then_some(name))
+            })
+            .collect()
+    }
+
     /// How many real entries called `.similar` are known and hidden by ours.
     pub fn hidden_similar_entries(&self) -> usize {
         self.hidden.lock().len()

@@ -225,6 +225,19 @@ pub struct MountStatus {
     /// The symbolic link that leads to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<PathText>,
+    /// Where it shows each watched directory.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roots: Vec<SeenRoot>,
+}
+
+/// Where a mounted overlay shows a watched directory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenRoot {
+    /// The directory.
+    #[serde(flatten, with = "fields::path")]
+    pub path: PathText,
+    /// Its place in the view.
+    pub view: PathText,
 }
 
 /// The answer to a request to mount.
