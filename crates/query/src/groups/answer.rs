@@ -158,7 +158,17 @@ fn cluster(shown: &Shown<'_>, group: Group, members: &[u32]) -> Result<Cluster, 
         at.ok().map(|at| of_center[at])
     };
     let ties: Vec<Tie> = of_center.iter().map(HalfLink::tie).collect();
-    let shape = Shape::of(&ties);
+    // What holds other files is no version of them, even if it holds one and nothing else.
+    let holders = members
+        .iter()
+        .filter(|&&member| collection.holds_others(member))
+        .count();
+    let is_mixed = holders > 0 && holders < members.len();
+    let shape = match Shape::of(&ties) {
+        Shape::Versions if is_mixed && collection.holds_others(group.center) => Shape::Archive,
+        Shape::Versions if is_mixed => Shape::Family,
+        shape => shape,
+    };
     let mut rows = Vec::new();
     for &place in members {
         let shares = match to_center(place).map(HalfLink::swapped) {

@@ -214,6 +214,12 @@ impl Collection {
         PairProver::new(reader, self.room.part(3))
     }
 
+    /// Whether a content is an archive, a mail or something else that holds files.
+    fn holds_others(&self, place: u32) -> bool {
+        let stand_ins = self.renditions.stand_ins(self.table.id(place));
+        stand_ins.iter().any(|one| one.rendition.is_whole())
+    }
+
     fn network(&self) -> LinkSimilarity<'_> {
         LinkSimilarity {
             links: &self.links,

@@ -1,5 +1,7 @@
 //! Identical sets and clusters for people.
 
+mod brief;
+
 use std::collections::HashMap;
 use std::io;
 
@@ -13,7 +15,12 @@ use crate::lines::{Cell, TextWriter, Tint};
 use crate::quote::harmless;
 use crate::rows::{marked, percent_text};
 
-/// Prints totals, sets and clusters, and links if the style is verbose.
+/// Prints totals, where most lies, and the twenty groups that have most bytes more than once.
+pub fn print_brief(out: &mut TextWriter<'_>, document: &GroupsDocument) -> io::Result<()> {
+    brief::print(out, document)
+}
+
+/// Prints totals, sets and clusters with all their files, and links if the style is verbose.
 pub fn print(out: &mut TextWriter<'_>, document: &GroupsDocument) -> io::Result<()> {
     let body = &document.body;
     let sum = &body.summary;

@@ -1,0 +1,393 @@
+//! The first screen of `groups`: how much there is, where, and the groups that are worth a look.
+//!
+//! A person who asks this for the first time gets thousands of groups. What they want to know is
+//! how much of the collection is there more than once, in which folders, and where to begin. So
+//! groups come in the order of the bytes that they have more than once, and a group is one line.
+//! All of them, file by file, are one option away.
+
+use std::cmp::Reverse;
+use std::io;
+
+use resemble_proto::documents::GroupsDocument;
+use resemble_proto::message::{Cluster, Groups, IdenticalSet};
+use resemble_proto::path::PathText;
+
+use super::super::fold::{Leaf, Line, fold};
+use super::super::{files_and_bytes, sentence};
+use crate::human::{counted, human_count, human_size};
+use crate::lines::{Cell, TextWriter, Tint};
+use crate::quote::harmless;
+use crate::rows::marked;
+
+/// So many groups are shown.
+const GROUPS: usize = 20;
+
+/// At most so many folders say where much of it is.
+const FOLDERS: usize = 3;
+
+/// A shorter beginning that all names have is printed with each of them.
+const LEAST_PREFIX: usize = 12;
+
+/// A set or a cluster, with the bytes that it has more than once.
+enum Group<'a> {
+    Identical(&'a IdenticalSet),
+    Similar(&'a Cluster),
+}
+
+impl<'a> Group<'a> {
+    /// The files that stand for the group, the one to keep first.
+    fn paths(&self) -> Vec<&'a PathText> {
+        match self {
+            Self::Identical(set) => set.paths.iter().collect(),
+            Self::Similar(cluster) => {
+                let others = cluster.members.iter().map(|member| &member.path);
+                let others = others.filter(|path| **path != cluster.center);
+                std::iter::once(&cluster.center).chain(others).collect()
+            }
+        }
+    }
+
+    /// For each file but the first the bytes of it that another one has.
+    fn again(&self) -> Vec<(&'a PathText, u64)> {
+        match self {
+            Self::Identical(set) => {
+                let copies = set.paths.iter().skip(1);
+                copies.map(|path| (path, set.size)).collect()
+            }
+            Self::Similar(cluster) => {
+                let links = cluster.links.iter().filter_map(|link| {
+                    let other = match (link.a == cluster.center, link.b == cluster.center) {
+                        (true, false) => &link.b,
+                        (false, true) => &link.a,
+                        _ => return None,
+                    };
+                    Some((other, link.shared_bytes))
+                });
+                links.collect()
+            }
+        }
+    }
+}
+
+/// Prints totals, where much of what is there again lies, and the first groups.
+pub(super) fn print(out: &mut TextWriter<'_>, document: &GroupsDocument) -> io::Result<()> {
+    let body = &document.body;
+    let mut groups: Vec<(u64, Group<'_>)> = all(body).collect();
+    // The groups come with the most overhead or the most bytes first, and stay so where they have
+    // as much again.
+    groups.sort_by_key(|(again, _)| Reverse(*again));
+    let prefix = prefix(&groups);
+    let mut head = totals(body, &groups);
+    if prefix.len() >= LEAST_PREFIX {
+        let folder = out.name(&PathText::from_bytes(&prefix[..]), Tint::Plain);
+        head.push(Cell::left("All of them are in", Tint::Plain).joined(" ", &folder));
+    }
+    head.extend(places(out, &groups, prefix.len()));
+    let notes = body.summary.notes.iter();
+    head.extend(notes.map(|note| Cell::left(harmless(note), Tint::Faint)));
+    let head: Vec<Vec<Cell>> = head.into_iter().map(|cell| vec![cell]).collect();
+    out.lines(&head, b'\n')?;
+    if groups.is_empty() {
+        return Ok(());
+    }
+    out.lines(&[sentence("", Tint::Plain)], b'\n')?;
+    let first = groups.iter().take(GROUPS);
+    let lines: Vec<Vec<Cell>> = first
+        .map(|(again, group)| line(out, *again, group, prefix.len()))
+        .collect();
+    out.lines(&lines, b'\n')?;
+    let shown = match groups.len() {
+        count if count <= GROUPS => String::new(),
+        count => format!(
+            "These are {GROUPS} of {} groups. ",
+            human_count(count as u64)
+        ),
+    };
+    let more = format!(
+        "{shown}More: --all (each file of every group), --of FILE, --only identical, --only near"
+    );
+    out.lines(
+        &[sentence("", Tint::Plain), sentence(more, Tint::Faint)],
+        b'\n',
+    )
+}
+
+fn all(body: &Groups) -> impl Iterator<Item = (u64, Group<'_>)> {
+    let sets = body.identical.iter().map(Group::Identical);
+    let clusters = body.clusters.iter().map(Group::Similar);
+    sets.chain(clusters).map(|group| {
+        let again = group.again().iter().map(|(_, bytes)| bytes).sum();
+        (again, group)
+    })
+}
+
+/// One line each for what was looked at, for sets and for clusters.
+fn totals(body: &Groups, groups: &[(u64, Group<'_>)]) -> Vec<Cell> {
+    let sum = &body.summary;
+    let mut head = Vec::new();
+    if sum.sets > 0 {
+        let text = format!(
+            "{} of identical files: {}, of which {} could go",
+            counted(sum.sets, "set"),
+            counted(sum.set_files, "file"),
+            human_size(sum.overhead)
+        );
+        head.push(Cell::left(text, Tint::Heading));
+    }
+    if sum.clusters > 0 {
+        let similar = groups
+            .iter()
+            .filter(|(_, group)| matches!(group, Group::Similar(_)));
+        let again: u64 = similar.map(|(again, _)| again).sum();
+        let text = format!(
+            "{} of similar files: {}, of which {} are there more than once",
+            counted(sum.clusters, "cluster"),
+            files_and_bytes(sum.cluster_files, sum.cluster_bytes),
+            human_size(again)
+        );
+        head.push(Cell::left(text, Tint::Heading));
+    }
+    head
+}
+
+/// The folder that all files of all groups are in, with its `/`; empty if it is short enough to be
+/// named with each file.
+fn prefix(groups: &[(u64, Group<'_>)]) -> Vec<u8> {
+    let mut paths = groups.iter().flat_map(|(_, group)| group.paths());
+    let Some(first) = paths.next() else {
+        return Vec::new();
+    };
+    let mut prefix = first.as_bytes();
+    for path in paths {
+        let same = prefix.iter().zip(path.as_bytes());
+        let length = same.take_while(|(a, b)| a == b).count();
+        prefix = &prefix[..length];
+    }
+    let folder = prefix.iter().rposition(|&byte| byte == b'/');
+    let prefix = &prefix[..folder.map_or(0, |at| at + 1)];
+    if prefix.len() >= LEAST_PREFIX {
+        return prefix.to_vec();
+    }
+    let here = if prefix.starts_with(b"./") { 2 } else { 0 };
+    prefix[..here].to_vec()
+}
+
+/// Where much of what is there again lies.
+fn places(out: &TextWriter<'_>, groups: &[(u64, Group<'_>)], prefix: usize) -> Option<Cell> {
+    let again = groups.iter().flat_map(|(_, group)| group.again());
+    let mut leaves: Vec<Leaf<'_>> = again
+        .enumerate()
+        .map(|(index, (path, bytes))| Leaf {
+            path: &path.as_bytes()[prefix..],
+            bytes,
+            index,
+        })
+        .collect();
+    let all: u64 = leaves.iter().map(|leaf| leaf.bytes).sum();
+    let folded = fold(&mut leaves, FOLDERS);
+    let folders = folded.lines.iter().filter_map(|line| match line {
+        Line::Folder { path, bytes, .. } if !path.is_empty() && *bytes > all / 10 => {
+            let name = out.name(&PathText::from_bytes(*path), Tint::Plain);
+            Some(name.followed_by(&format!(" ({})", human_size(*bytes))))
+        }
+        Line::Folder { .. } | Line::File(_) => None,
+    });
+    folders
+        .take(FOLDERS)
+        .fold(None, |places: Option<Cell>, folder| {
+            Some(match places {
+                None => Cell::left("Much of it is in", Tint::Plain).joined(" ", &folder),
+                Some(places) => places.joined(", ", &folder),
+            })
+        })
+}
+
+/// A group in one line.
+fn line(out: &TextWriter<'_>, again: u64, group: &Group<'_>, prefix: usize) -> Vec<Cell> {
+    let (kind, share) = match group {
+        Group::Identical(_) => (
+            Cell::left("identical", Tint::Good),
+            Cell::right("100%", Tint::Good),
+        ),
+        Group::Similar(cluster) => (
+            Cell::left(cluster.kind.word(), Tint::Heading),
+            marked(cluster.average, cluster.estimate, Tint::Plain),
+        ),
+    };
+    let paths = group.paths();
+    let name = |path: &PathText| {
+        let below = PathText::from_bytes(&path.as_bytes()[prefix..]);
+        out.name(&below, Tint::Plain)
+    };
+    let names = if let [a, b] = &paths[..] {
+        name(a).joined(", ", &name(b))
+    } else {
+        let more = human_count(paths.len() as u64 - 1);
+        name(paths[0]).followed_by(&format!(" and {more} more"))
+    };
+    let files = counted(paths.len() as u64, "file");
+    vec![
+        Cell::right(human_size(again), Tint::Plain),
+        kind,
+        share,
+        Cell::right(files, Tint::Faint),
+        names,
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use resemble_core::Params;
+    use resemble_proto::documents::GroupsParameters;
+    use resemble_proto::message::{
+        ClusterKind, Degree, Discount, GroupsSummary, Header, Layer, Link, Member,
+    };
+    use resemble_proto::number::Fraction;
+    use resemble_proto::report::CommonParameters;
+
+    use super::*;
+    use crate::lines::TextStyle;
+
+    fn set(size: u64, paths: &[&str]) -> IdenticalSet {
+        IdenticalSet {
+            size,
+            paths: paths.iter().map(|&path| path.into()).collect(),
+            mtimes: vec![0; paths.len()],
+        }
+    }
+
+    /// A cluster around the first path, in which each other one has so many bytes of it.
+    fn cluster(paths: &[&str], shared: u64) -> Cluster {
+        let share = Fraction::from_millionths(910_000);
+        let member = |path: &&str| Member {
+            path: (*path).into(),
+            size: 2048,
+            mtime: 0,
+            a_in_b: share,
+            b_in_a: share,
+            estimate: false,
+            interval: None,
+            newest: false,
+            copies: 1,
+        };
+        let links = paths[1..].iter().flat_map(|other| {
+            // Links between other members say nothing of what could go besides.
+            let from = if *other == paths[1] { 1 } else { 2 };
+            paths[..from].iter().map(|path| Link {
+                a: (*path).into(),
+                b: (*other).into(),
+                a_in_b: share,
+                b_in_a: share,
+                shared_bytes: shared,
+                estimate: false,
+                interval: None,
+                layer: Layer::Bytes,
+                discount: Discount::default(),
+            })
+        });
+        Cluster {
+            id: "abc".into(),
+            kind: ClusterKind::Family,
+            center: paths[0].into(),
+            average: share,
+            worst: share,
+            estimate: false,
+            bytes: 2048 * paths.len() as u64,
+            component: "abc".into(),
+            links: links.collect(),
+            members: paths.iter().map(member).collect(),
+        }
+    }
+
+    fn printed(identical: Vec<IdenticalSet>, clusters: Vec<Cluster>) -> String {
+        let summary = GroupsSummary {
+            sets: identical.len() as u64,
+            set_files: identical.iter().map(|set| set.paths.len() as u64).sum(),
+            overhead: 4096,
+            clusters: clusters.len() as u64,
+            cluster_files: 3,
+            cluster_bytes: 6144,
+            ..GroupsSummary::default()
+        };
+        let body = Groups {
+            summary,
+            identical,
+            clusters,
+        };
+        let parameters = GroupsParameters {
+            roots: Vec::new(),
+            of: None,
+            family: false,
+            degree: Degree::Usual,
+            memory: None,
+            common: CommonParameters::plain(&Params::default()),
+        };
+        let document = GroupsDocument::new(parameters, Header::default(), body, Vec::new());
+        let mut bytes = Vec::new();
+        let style = TextStyle {
+            terminal: true,
+            ..TextStyle::default()
+        };
+        print(&mut TextWriter::new(&mut bytes, style), &document).unwrap();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn what_has_most_bytes_again_comes_first_and_a_long_folder_is_named_once() {
+        let shown = printed(
+            vec![
+                set(2048, &["/home/me/docs/a b", "/home/me/docs/old/a"]),
+                set(
+                    10,
+                    &["/home/me/docs/x", "/home/me/docs/y", "/home/me/docs/z"],
+                ),
+            ],
+            vec![cluster(
+                &[
+                    "/home/me/docs/v1",
+                    "/home/me/docs/old/v2",
+                    "/home/me/docs/old/v3",
+                ],
+                1500,
+            )],
+        );
+        assert_eq!(
+            shown,
+            "\
+2 sets of identical files: 5 files, of which 4.0 KiB could go
+1 cluster of similar files: 3 files, 6.0 KiB, of which 2.9 KiB are there more than once
+All of them are in /home/me/docs/
+Much of it is in old/ (4.9 KiB)
+
+2.9 KiB  family      91%  3 files  v1 and 2 more
+2.0 KiB  identical  100%  2 files  'a b', old/a
+   20 B  identical  100%  3 files  x and 2 more
+
+More: --all (each file of every group), --of FILE, --only identical, --only near
+"
+        );
+    }
+
+    #[test]
+    fn twenty_groups_are_shown_and_the_others_counted() {
+        let names: Vec<[String; 2]> = (0..1234)
+            .map(|n| [format!("./{n}"), format!("./{n}.copy")])
+            .collect();
+        let set = |(n, [a, b]): (usize, &[String; 2])| set(1 + n as u64, &[a, b]);
+        let shown = printed(names.iter().enumerate().map(set).collect(), Vec::new());
+        let rows: Vec<&str> = shown.lines().filter(|row| row.contains("100%")).collect();
+        assert_eq!(rows.len(), GROUPS);
+        assert_eq!(
+            rows[0],
+            "1.2 KiB  identical  100%  2 files  1233, 1233.copy"
+        );
+        assert!(shown.contains("These are 20 of 1,234 groups."), "{shown}");
+        assert!(!shown.contains("All of them are in"), "{shown}");
+        assert!(!shown.contains("Much of it is in"), "{shown}");
+    }
+
+    #[test]
+    fn nothing_is_said_of_nothing() {
+        assert_eq!(printed(Vec::new(), Vec::new()), "");
+    }
+}
