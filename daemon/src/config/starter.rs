@@ -42,13 +42,14 @@ pub fn write(args: &Args, env: &Env) -> Result<PathBuf, ConfigError> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(folder).map_err(failed)?;
     let mut file = fs::File::create_new(&path).map_err(failed)?;
-    let text = text(&roots).map_err(failed)?;
+    let link = args.link.as_ref().map(|link| here.join(link));
+    let text = text(&roots, link.as_deref()).map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(failed)?;
     Ok(path)
 }
 
 /// The text of the file.
-fn text(roots: &[PathBuf]) -> io::Result<String> {
+fn text(roots: &[PathBuf], link: Option<&Path>) -> io::Result<String> {
     let mut text = String::from(
         "# What resembled watches. Each key is a long option of `resembled --help`.\n\n\
          # Names that are left out in every folder below, with all they hold: patterns as in\n\
@@ -61,16 +62,24 @@ fn text(roots: &[PathBuf]) -> io::Result<String> {
         writeln!(text, "    \"{pattern}\",").ok();
     }
     text += "]\n\n# Larger files are known by their names alone.\n# max-size = \"10G\"\n";
+    text += "\n# A symbolic link to the view: `ls LINK/FILE/.similar` answers.\n";
+    match link {
+        Some(link) => writeln!(text, "link = {}", value(link)?).ok(),
+        None => writeln!(text, "# link = \"~/Similar\"").ok(),
+    };
     for root in roots {
-        let Some(root) = root.to_str() else {
-            let wrong = "a folder whose name is not UTF-8 cannot stand in it";
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, wrong));
-        };
-        let path = toml::Value::from(root);
-        write!(text, "\n[[root]]\npath = {path}\n").ok();
+        write!(text, "\n[[root]]\npath = {}\n", value(root)?).ok();
     }
     if roots.is_empty() {
         text += "\n# [[root]]\n# path = \"~/Documents\"\n";
     }
     Ok(text)
+}
+
+/// A path as the file has it.
+fn value(path: &Path) -> io::Result<toml::Value> {
+    path.to_str().map(toml::Value::from).ok_or_else(|| {
+        let wrong = "a path that is not UTF-8 cannot stand in it";
+        io::Error::new(io::ErrorKind::InvalidInput, wrong)
+    })
 }
