@@ -13,12 +13,15 @@ mod groups;
 mod lab;
 mod layer;
 mod report;
+mod setup;
+mod shell;
 mod sweeps;
 mod templates;
 mod why;
 
 use std::path::PathBuf;
 
+use clap::builder::ArgPredicate;
 use clap::builder::styling::{AnsiColor, Effects, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use resemble_proto::message::{MeasureUnit, PairScore, Scope};
@@ -39,6 +42,8 @@ pub use groups::GroupsArgs;
 pub use lab::LabArgs;
 pub use layer::{TextLayer, TextWanted, WithText};
 pub use report::{ListAs, ListOutput, PlanKind, ReportFormat, ReportOutput};
+pub use setup::SetupArgs;
+pub use shell::ShellInitArgs;
 pub use sweeps::{HistoryArgs, InSweeps, LostArgs};
 pub use templates::{MarkArgs, TemplatesAction, TemplatesArgs};
 pub use why::WhyArgs;
@@ -241,6 +246,19 @@ pub enum Command {
     Unmount(UnmountArgs),
     /// Show when a change made a file resemble another
     Alerts(AlertsArgs),
+    /// Watch folders from now on: three questions, and the rest is done
+    ///
+    /// Asks which folders to watch, whether to start at login and whether to tell you of new
+    /// near-duplicates. Then it writes the configuration, starts the daemon and makes ~/Similar.
+    #[command(after_help = setup::EXAMPLES)]
+    Setup(SetupArgs),
+    /// Print shell functions that let `ls FILE/.similar` lead to the view
+    ///
+    /// In ~/.bashrc: eval "$(resemble shell-init bash)". In ~/.zshrc: eval "$(resemble shell-init
+    /// zsh)". In ~/.config/fish/config.fish: resemble shell-init fish | source. After that ls, cd,
+    /// cat and Tab follow FILE/.similar on the real paths. Nothing else of them changes.
+    #[command(after_help = shell::EXAMPLES)]
+    ShellInit(ShellInitArgs),
     /// Print a completion script for a shell
     ///
     /// For bash: resemble completions bash > ~/.local/share/bash-completion/completions/resemble
@@ -388,7 +406,8 @@ pub struct FindArgs {
     #[arg(value_name = "FILE", required_unless_present = "files_from")]
     #[arg(value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
-    /// Look among the files of DIR instead of the daemon's roots; may be repeated
+    /// Look among the files of DIR; may be repeated. If left out, among all that the daemon
+    /// watches, and without a daemon below the current directory
     #[arg(long = "in", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub within: Vec<PathBuf>,
     /// Read more FILE names from LIST, one per line; - is standard input
@@ -424,8 +443,8 @@ pub struct FindArgs {
 #[derive(Debug, Args)]
 pub struct PairsArgs {
     /// Directories whose files are compared, each with every other
-    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
-    #[arg(required_unless_present = "files_from")]
+    #[arg(value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+    #[arg(default_value_if("files_from", ArgPredicate::IsPresent, None))]
     pub dirs: Vec<PathBuf>,
     /// The score that sorts the pairs, and that --min is about
     #[arg(long, value_name = "SCORE", default_value = "containment")]

@@ -17,6 +17,8 @@ mod man;
 mod mount;
 mod order;
 mod pairs;
+mod setup;
+mod shell_init;
 mod status;
 mod sweeps;
 mod sync;
@@ -76,6 +78,8 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
         Command::Mount(args) => mount::run(ui, env, global, &args),
         Command::Unmount(args) => unmount::run(env, global, &args),
         Command::Alerts(args) => alerts::run(ui, env, global, &args),
+        Command::Setup(args) => setup::run(ui, env, global, &args),
+        Command::ShellInit(args) => shell_init::run(ui, env, global, &args),
         Command::Completions(args) => completions::print(ui, Cli::command(), args.shell),
         Command::Man(args) => man::print(ui, Cli::command(), args.dir.as_deref()),
     }

@@ -24,7 +24,7 @@ use resemble_report::document::Extras;
 use resemble_report::saved::Saved;
 
 use crate::args::{Answering, Global};
-use crate::backend::Backend;
+use crate::backend::{self, Backend};
 use crate::error::{CliResult, Outcome};
 use crate::lists::{self, NOTHING};
 use crate::names::{self, Named};
@@ -73,6 +73,22 @@ impl Asked {
         Self {
             anything: among.anything || paths.is_empty(),
             ..among
+        }
+    }
+
+    /// A question that names nothing to look in is about what the daemon watches; where there is
+    /// none, about the current directory.
+    #[must_use]
+    pub fn or_here(self, ui: &mut Ui, env: &Env, global: &Global) -> Self {
+        let asks_daemon = || !global.local && backend::daemon(env, global).is_ok();
+        if !self.anything || !self.named.is_empty() || global.socket.is_some() || asks_daemon() {
+            return self;
+        }
+        ui.note("no daemon is asked: these are the files below the current directory");
+        Self {
+            looked_at: self.looked_at,
+            missing: self.missing,
+            ..Self::among(&[PathBuf::from(".")])
         }
     }
 

@@ -54,12 +54,21 @@ fn a_root_inside_another_is_refused() {
 }
 
 #[test]
-fn no_daemon_and_nothing_named_says_how_to_start_one() {
+fn without_a_daemon_verbs_of_its_own_say_how_to_start_one_and_find_looks_here() {
     let sandbox = Sandbox::new();
     sandbox.write("a.txt", prose(1, 3_000));
     refused(sandbox.resemble(["status"]), 2, "resembled");
     refused(sandbox.resemble(["sync"]), 2, "resembled");
+    sandbox.write("b.txt", prose(1, 3_000));
     let file = sandbox.tree("a.txt");
+    let found = sandbox.resemble([OsStr::new("find"), file.as_os_str()]);
+    assert_eq!(found.code, 0, "{found:?}");
+    assert_eq!(found.text(), "100%  identical  ./tree/b.txt\n");
+    assert!(
+        found.err.contains("below the current directory"),
+        "{found:?}"
+    );
+    let file = sandbox.tree("none.txt");
     refused(
         sandbox.resemble([OsStr::new("find"), file.as_os_str()]),
         2,

@@ -8,6 +8,12 @@ mod main_job;
 /// Where the view lies, and that it is in nobody's way there.
 mod view;
 
+/// From an installed program to a daemon that watches, and back.
+mod setup;
+
+/// `ls FILE/.similar` on the real paths, in three shells.
+mod shells;
+
 /// Similar directories in the overlay, right after every change.
 mod directories;
 

@@ -21,8 +21,9 @@ by bytes, whatever the files are called and wherever they lie.";
 /// `dirs`
 #[derive(Debug, Args)]
 pub struct DirsArgs {
-    /// Where to look; if left out, all that the daemon watches
-    #[arg(value_name = "ROOT", conflicts_with = "from", value_hint = ValueHint::DirPath)]
+    /// Where to look
+    #[arg(value_name = "ROOT", default_value = ".", value_hint = ValueHint::DirPath)]
+    #[arg(conflicts_with = "from")]
     pub roots: Vec<PathBuf>,
     /// Only directories that resemble DIR
     #[arg(long, value_name = "DIR", conflicts_with = "from", value_hint = ValueHint::DirPath)]

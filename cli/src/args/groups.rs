@@ -11,7 +11,7 @@ use crate::values;
 pub(super) const EXAMPLES: &str = "\
 Examples:
   resemble groups ~/Documents
-      Identical files with their overhead, then clusters of similar ones.
+      How much is there more than once, where, and the groups that are worth a look.
   resemble groups --of thesis.tex --family ~/Documents
       All earlier and later versions of one file, step by step.
   resemble groups ~/Documents --format html -o groups.html
@@ -29,8 +29,9 @@ Examples:
 #[derive(Debug, Args)]
 #[command(mut_arg("format", |format| format.value_parser(value_parser!(ReportFormat))))]
 pub struct GroupsArgs {
-    /// Where to look; if left out, all that the daemon watches
-    #[arg(value_name = "ROOT", conflicts_with = "from", value_hint = ValueHint::DirPath)]
+    /// Where to look
+    #[arg(value_name = "ROOT", default_value = ".", value_hint = ValueHint::DirPath)]
+    #[arg(conflicts_with = "from")]
     pub roots: Vec<PathBuf>,
     /// Print one line per cluster of the files in LIST: the first of its files, in the order of
     /// LIST, which has one name per line, as `grep -l` prints them; - is standard input. With -0
@@ -38,6 +39,10 @@ pub struct GroupsArgs {
     #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
     #[arg(conflicts_with_all = ["roots", "of", "order", "plan", "from", "top"])]
     pub files_from: Option<PathBuf>,
+    /// On a terminal, list each file of every group, and not only the twenty groups that have most
+    /// bytes more than once
+    #[arg(long)]
+    pub all: bool,
     /// Only the set and the cluster of FILE
     #[arg(long, value_name = "FILE", conflicts_with = "from", value_hint = ValueHint::FilePath)]
     pub of: Option<PathBuf>,

@@ -30,10 +30,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &DirsArgs) -> C
     }
     let of = args.of.as_deref().map(names::required_dir).transpose()?;
     let mut asked = Asked::within(&args.roots);
-    // Without ROOTs the question is about the daemon's roots, and --of must be in one of them.
-    if !args.roots.is_empty() {
-        asked.also.extend(of.clone());
-    }
+    asked.also.extend(of.clone());
     question::run(ui, env, global, &asked, Dirs { args, of })
 }
 

@@ -43,6 +43,9 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
         FileArgument::Stdin => None,
     });
     asked.looked_at.extend(on_disk);
+    if !subjects.is_empty() {
+        asked = asked.or_here(ui, env, global);
+    }
     let find = Find {
         args,
         files,

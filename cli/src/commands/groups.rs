@@ -42,10 +42,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
     if args.plan.is_some() {
         names::no_plan_for(&asked.named)?;
     }
-    // Without ROOTs the question is about the daemon's roots, and --of must be in one of them.
-    if !args.roots.is_empty() {
-        asked.also.extend(of.clone());
-    }
+    asked.also.extend(of.clone());
     question::run(ui, env, global, &asked, Grouping { args, of })
 }
 
@@ -61,6 +58,14 @@ fn check(args: &GroupsArgs) -> CliResult<()> {
 struct Grouping<'a> {
     args: &'a GroupsArgs,
     of: Option<Named>,
+}
+
+impl Grouping<'_> {
+    /// Whether a person asks about a whole collection, and for no details.
+    fn is_first_look(&self, ui: &Ui) -> bool {
+        let args = self.args;
+        !args.all && args.of.is_none() && args.selection.top.is_none() && !ui.is_verbose()
+    }
 }
 
 impl Verb for Grouping<'_> {
@@ -142,6 +147,9 @@ impl Verb for Grouping<'_> {
         }
         if output.format == ReportFormat::Text {
             ui.page();
+            if ui.is_terminal() && self.is_first_look(ui) {
+                return ui.print(|out| text::groups::print_brief(out, document));
+            }
             return ui.print(|out| text::groups::print(out, document));
         }
         let report = Report::Groups(document);

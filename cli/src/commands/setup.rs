@@ -1,0 +1,305 @@
+//! `resemble setup`: from an installed program to a daemon that watches.
+//!
+//! 1. At most three questions; `--yes` asks none. Everything else has one sensible answer.
+//! 2. **Nothing that is there is changed**: a configuration, a unit and a link that somebody else
+//!    made stay as they are, and one line says so.
+//! 3. What is done is written down ([`record`]) before it is done, so `--undo` takes back just that,
+//!    and of a file only if it still is as it was written.
+//! 4. With a systemd of the user the daemon is a user unit. Without one (a container, another init)
+//!    it is started in the background, and a line says that this ends with the machine.
+
+mod ask;
+mod record;
+mod service;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use resemble_proto::client::Client;
+use resemble_proto::places::{self, Env};
+use resemble_report::human::counted;
+use resemble_report::quote::quoted;
+
+use self::record::Record;
+use self::service::Service;
+use crate::args::{Global, SetupArgs};
+use crate::backend;
+use crate::error::{CliError, CliResult, Outcome};
+use crate::ui::Ui;
+
+/// The name under which the view is reached, in the home folder.
+const LINK: &str = "Similar";
+
+/// The daemon answers within this time, unless something is wrong.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Between two attempts to reach it.
+const PACE: Duration = Duration::from_millis(50);
+
+/// What the user wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Wanted {
+    dirs: Vec<PathBuf>,
+    login: bool,
+    told: bool,
+}
+
+pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &SetupArgs) -> CliResult {
+    if args.undo {
+        return undo(ui, env, global);
+    }
+    let home = env.home.clone().ok_or_else(|| {
+        CliError::Usage("HOME is not set to an absolute path: nowhere to set it up".to_owned())
+    })?;
+    let wanted = if args.yes {
+        Wanted {
+            dirs: if args.dirs.is_empty() {
+                vec![home.clone()]
+            } else {
+                args.dirs.clone()
+            },
+            login: !args.no_login,
+            told: !args.no_notify,
+        }
+    } else {
+        ask::wanted(ui, &home, &args.dirs)?
+    };
+    let mut dirs = Vec::with_capacity(wanted.dirs.len());
+    for dir in &wanted.dirs {
+        let real = fs::canonicalize(dir).map_err(CliError::file("watch", dir))?;
+        if !real.is_dir() {
+            let error = std::io::ErrorKind::NotADirectory.into();
+            return Err(CliError::file("watch", dir)(error));
+        }
+        dirs.push(real);
+    }
+    let mut steps = Steps {
+        ui,
+        env,
+        global,
+        record: Record::load(env, global)?,
+        daemon: daemon_program()?,
+    };
+    steps.take(&home, &dirs, &wanted)?;
+    Ok(Outcome::Holds)
+}
+
+/// The program `resembled`: beside this one, else one of the PATH.
+fn daemon_program() -> CliResult<PathBuf> {
+    const NAME: &str = "resembled";
+    let beside = std::env::current_exe().ok();
+    let beside = beside.and_then(|me| Some(me.parent()?.join(NAME)));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let others = std::env::split_paths(&path).map(|folder| folder.join(NAME));
+    let found = beside.into_iter().chain(others).find(|path| path.is_file());
+    found.ok_or_else(|| {
+        CliError::Usage("resembled, the daemon, is not installed beside this program".to_owned())
+    })
+}
+
+/// The steps of a setup, each of which says what it did.
+struct Steps<'a> {
+    ui: &'a mut Ui,
+    env: &'a Env,
+    global: &'a Global,
+    record: Record,
+    daemon: PathBuf,
+}
+
+impl Steps<'_> {
+    fn take(&mut self, home: &Path, dirs: &[PathBuf], wanted: &Wanted) -> CliResult<()> {
+        let has_written = self.configure(home, dirs)?;
+        let client = match backend::daemon(self.env, self.global) {
+            Ok(client) => {
+                self.say("a daemon runs already")?;
+                client
+            }
+            Err(_) => self.start(wanted.login)?,
+        };
+        if !has_written {
+            self.add(&client, dirs)?;
+        }
+        if wanted.told {
+            self.tell()?;
+        }
+        let status = client.status()?;
+        let files: u64 = status.roots.iter().map(|root| root.files).sum();
+        let roots: Vec<String> = status
+            .roots
+            .iter()
+            .map(|root| quoted(root.path.as_path()))
+            .collect();
+        let roots = roots.join(", ");
+        self.say(&format!(
+            "watching {roots}: {} so far",
+            counted(files, "file")
+        ))?;
+        self.say("")?;
+        self.say(
+            "resemble find FILE      lists what resembles a file, also while the first scan runs",
+        )?;
+        self.say("resemble groups         shows what is there more than once")?;
+        if let Some(link) = status.mounts.iter().find_map(|mount| mount.link.as_ref()) {
+            let link = quoted(link.as_path());
+            self.say(&format!(
+                "ls {link}/FILE/.similar   the same in the view of your files"
+            ))?;
+        }
+        self.say("resemble setup --undo   takes all of this back")
+    }
+
+    fn say(&mut self, line: &str) -> CliResult<()> {
+        self.ui.write(|out| writeln!(out, "{line}"))
+    }
+
+    /// Writes the configuration, if there is none.
+    fn configure(&mut self, home: &Path, dirs: &[PathBuf]) -> CliResult<bool> {
+        let path = places::config_dir(self.env)?.join("resembled.toml");
+        if path.exists() {
+            self.say(&format!(
+                "{} is there already and stays as it is",
+                quoted(&path)
+            ))?;
+            return Ok(false);
+        }
+        let mut command = Command::new(&self.daemon);
+        command.arg("--write-config").args(dirs);
+        let link = home.join(LINK);
+        if fs::symlink_metadata(&link).is_err() {
+            command.arg("--link").arg(&link);
+        } else {
+            self.say(&format!(
+                "{} is there already: the view gets no link",
+                quoted(&link)
+            ))?;
+        }
+        let run = command
+            .output()
+            .map_err(CliError::file("run", &self.daemon))?;
+        if !run.status.success() {
+            return Err(CliError::Usage(
+                String::from_utf8_lossy(&run.stderr).trim().to_owned(),
+            ));
+        }
+        self.record.wrote(&path)?;
+        self.say(&format!("wrote {}", quoted(&path)))?;
+        Ok(true)
+    }
+
+    /// Starts the daemon, and waits until it answers.
+    fn start(&mut self, at_login: bool) -> CliResult<Client> {
+        if let Some(service) = Service::of_user() {
+            if let Some(unit) = service.install(self.env)? {
+                self.record.wrote(&unit)?;
+                self.say(&format!("wrote {}", quoted(&unit)))?;
+            }
+            self.record.uses_unit(service::DAEMON)?;
+            service.start(service::DAEMON, at_login)?;
+            let when = if at_login {
+                "now and at every login"
+            } else {
+                "now"
+            };
+            self.say(&format!(
+                "resembled is started {when} (systemctl --user status resembled)"
+            ))?;
+        } else {
+            let log = places::state_dir(self.env, self.global.state.as_deref())?;
+            let log = log.join("resembled.log");
+            let config = places::config_dir(self.env)?.join("resembled.toml");
+            self.record.started()?;
+            service::start_alone(&self.daemon, &config, &log)?;
+            let log = quoted(&log);
+            self.say("resembled is started in the background; there is no systemd of yours")?;
+            self.say(&format!(
+                "that would start it again after a reboot (log: {log})"
+            ))?;
+        }
+        let begun = Instant::now();
+        loop {
+            match backend::daemon(self.env, self.global) {
+                Ok(client) => return Ok(client),
+                Err(error) if begun.elapsed() > PATIENCE => return Err(error),
+                Err(_) => std::thread::sleep(PACE),
+            }
+        }
+    }
+
+    /// Adds the folders that a running daemon does not watch yet.
+    fn add(&mut self, client: &Client, dirs: &[PathBuf]) -> CliResult<()> {
+        for dir in dirs {
+            if client.covers_all(vec![dir.as_path().into()])? {
+                continue;
+            }
+            client.watch_add(
+                dir.as_path().into(),
+                resemble_proto::message::RootRules::default(),
+            )?;
+            self.record.watches(dir)?;
+            self.say(&format!("watching {} from now on", quoted(dir)))?;
+        }
+        Ok(())
+    }
+
+    /// Lets a person be told of alerts.
+    fn tell(&mut self) -> CliResult<()> {
+        let service = Service::of_user().filter(|service| service.knows(service::NOTIFY));
+        let Some(service) = service else {
+            return self.say("alerts are shown by `resemble alerts --follow`");
+        };
+        self.record.uses_unit(service::NOTIFY)?;
+        service.start(service::NOTIFY, true)?;
+        self.say("notifications of new near-duplicates are on")
+    }
+}
+
+/// Takes back what is recorded.
+fn undo(ui: &mut Ui, env: &Env, global: &Global) -> CliResult {
+    let record = Record::load(env, global)?;
+    if record.is_empty() {
+        ui.note("setup has done nothing that could be taken back");
+        return Ok(Outcome::DoesNot);
+    }
+    let mut say = |line: String| ui.write(|out| writeln!(out, "{line}"));
+    let daemon = backend::daemon(env, global).ok();
+    if let Some(client) = &daemon {
+        for dir in &record.watched {
+            if client.watch_remove(dir.as_path().into()).is_ok() {
+                say(format!("{} is not watched any more", quoted(dir)))?;
+            }
+        }
+    }
+    if let Some(service) = Service::of_user() {
+        for unit in &record.units {
+            service.stop(unit)?;
+            say(format!("{unit} is stopped, and not started at login"))?;
+        }
+    }
+    if record.started
+        && let Some(client) = &daemon
+    {
+        service::end(client.status()?.pid)?;
+        let begun = Instant::now();
+        while backend::daemon(env, global).is_ok() && begun.elapsed() < PATIENCE {
+            std::thread::sleep(PACE);
+        }
+        say("resembled is ended".to_owned())?;
+    }
+    for file in &record.files {
+        let line = match file.remove() {
+            Ok(true) => format!("removed {}", quoted(&file.path)),
+            Ok(false) => format!("{} was changed since and stays", quoted(&file.path)),
+            Err(error) => return Err(CliError::file("remove", &file.path)(error)),
+        };
+        say(line)?;
+    }
+    record.forget()?;
+    let state = places::state_dir(env, global.state.as_deref())?;
+    say(format!(
+        "The index stays in {}; remove that folder if you want.",
+        quoted(&state)
+    ))?;
+    Ok(Outcome::Holds)
+}

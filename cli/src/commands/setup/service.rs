@@ -1,0 +1,126 @@
+//! The daemon as a service of the user: by systemd, or in the background without one.
+
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use resemble_proto::places::{Env, PlaceError};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::error::{CliError, CliResult};
+
+/// The unit of the daemon.
+pub(super) const DAEMON: &str = "resembled.service";
+
+/// The unit that shows notifications.
+pub(super) const NOTIFY: &str = "resemble-notify.service";
+
+/// The unit for where no package has brought one.
+const UNIT: &str = include_str!("../../../../systemd/resembled.service");
+
+/// The systemd of the user.
+pub(super) struct Service;
+
+impl Service {
+    /// It, if there is one and it answers.
+    pub(super) fn of_user() -> Option<Self> {
+        let shown = quiet(&["show-environment"]);
+        shown.then_some(Self)
+    }
+
+    /// Whether it knows this unit.
+    pub(super) fn knows(&self, unit: &str) -> bool {
+        let Self = self;
+        quiet(&["cat", unit])
+    }
+
+    /// Writes the unit of the daemon, if it is not installed, and returns where.
+    pub(super) fn install(&self, env: &Env) -> CliResult<Option<PathBuf>> {
+        if self.knows(DAEMON) {
+            return Ok(None);
+        }
+        let config = env.xdg_config_home.clone();
+        let config = config.or_else(|| Some(env.home.as_ref()?.join(".config")));
+        let folder = config.ok_or(PlaceError::Nowhere {
+            what: "the unit",
+            variable: "XDG_CONFIG_HOME",
+        })?;
+        let folder = folder.join("systemd/user");
+        fs::create_dir_all(&folder).map_err(CliError::file("make", &folder))?;
+        let path = folder.join(DAEMON);
+        fs::write(&path, UNIT).map_err(CliError::file("write", &path))?;
+        run(&["daemon-reload"])?;
+        Ok(Some(path))
+    }
+
+    /// Starts a unit now, and from now on at every login if that is wanted.
+    pub(super) fn start(&self, unit: &str, at_login: bool) -> CliResult<()> {
+        let Self = self;
+        if at_login {
+            run(&["enable", "--now", unit])
+        } else {
+            run(&["start", unit])
+        }
+    }
+
+    /// Stops a unit, and starts it at no login.
+    pub(super) fn stop(&self, unit: &str) -> CliResult<()> {
+        let Self = self;
+        run(&["disable", "--now", unit])
+    }
+}
+
+fn systemctl(args: &[&str]) -> Command {
+    let mut command = Command::new("systemctl");
+    command.arg("--user").args(args).stdin(Stdio::null());
+    command
+}
+
+/// Whether it works.
+fn quiet(args: &[&str]) -> bool {
+    let output = systemctl(args).output();
+    output.is_ok_and(|output| output.status.success())
+}
+
+fn run(args: &[&str]) -> CliResult<()> {
+    let output = systemctl(args).output();
+    let output = output.map_err(CliError::file("run", Path::new("systemctl")))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said = said.lines().next().unwrap_or("it failed");
+    Err(CliError::Usage(format!(
+        "systemctl --user {}: {said}",
+        args.join(" ")
+    )))
+}
+
+/// Starts the daemon in the background, apart from this terminal.
+pub(super) fn start_alone(daemon: &Path, config: &Path, log: &Path) -> CliResult<()> {
+    let failed = CliError::file("write", log);
+    let file = fs::File::create(log).map_err(&failed)?;
+    let errors = file.try_clone().map_err(failed)?;
+    Command::new(daemon)
+        .arg("--config")
+        .arg(config)
+        .stdin(Stdio::null())
+        .stdout(file)
+        .stderr(errors)
+        .process_group(0)
+        .current_dir("/")
+        .spawn()
+        .map_err(CliError::file("run", daemon))?;
+    Ok(())
+}
+
+/// Lets a process end cleanly.
+pub(super) fn end(process: u32) -> CliResult<()> {
+    let process = i32::try_from(process).ok().and_then(Pid::from_raw);
+    if let Some(process) = process {
+        let failed = CliError::file("end", Path::new("resembled"));
+        kill_process(process, Signal::TERM).map_err(|error| failed(error.into()))?;
+    }
+    Ok(())
+}

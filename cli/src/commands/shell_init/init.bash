@@ -1,0 +1,104 @@
+# resemble: FILE/.similar on the real paths leads to the view. Made by `resemble shell-init bash`.
+
+# Sets __resemble_path to the place in the view that an argument stands for.
+__resemble_find() {
+    case $1 in
+        .similar | .similar/* | */.similar | */.similar/*) ;;
+        *) return 1 ;;
+    esac
+    [[ ! -e $1 && ! -L $1 ]] || return 1
+    # A name may end with a newline, which $(…) would take away.
+    __resemble_path=$(command resemble shell-init --view "$1" 2>/dev/null && printf .) || return 1
+    __resemble_path=${__resemble_path%$'\n'.}
+}
+
+# Runs a command (its first argument is what would run without us) with such arguments replaced.
+__resemble_run() {
+    local __resemble_path __resemble_arg
+    local -a __resemble_args=()
+    for __resemble_arg; do
+        __resemble_find "$__resemble_arg" && __resemble_arg=$__resemble_path
+        __resemble_args+=("$__resemble_arg")
+    done
+    "${__resemble_args[@]}"
+}
+
+# A function that the user has keeps its place behind ours.
+for __resemble_name in ls cat cd; do
+    if declare -F "$__resemble_name" >/dev/null &&
+        [[ $(declare -f "$__resemble_name") != *__resemble_run* ]]; then
+        eval "__resemble_own_$(declare -f "$__resemble_name")"
+    fi
+done
+unset __resemble_name
+
+function ls {
+    if declare -F __resemble_own_ls >/dev/null; then
+        __resemble_run __resemble_own_ls "$@"
+    else
+        __resemble_run command ls "$@"
+    fi
+}
+
+function cat {
+    if declare -F __resemble_own_cat >/dev/null; then
+        __resemble_run __resemble_own_cat "$@"
+    else
+        __resemble_run command cat "$@"
+    fi
+}
+
+function cd {
+    if declare -F __resemble_own_cd >/dev/null; then
+        __resemble_run __resemble_own_cd "$@"
+    else
+        __resemble_run builtin cd "$@"
+    fi
+}
+
+# Completes what lies behind .similar; anything else is completed as before.
+__resemble_complete() {
+    local word=$2 typed=${COMP_WORDS[COMP_CWORD]} file __resemble_path name
+    case $typed in
+        \~/*) typed=$HOME${typed#\~} ;;
+    esac
+    COMPREPLY=()
+    case $typed in
+        */.similar/* | .similar/*)
+            file=${typed%/*}
+            __resemble_find "$file" || __resemble_path=$file
+            while IFS= read -r -d '' name; do
+                COMPREPLY+=("${word%/*}/${name##*/}")
+            done < <(compgen -f -- "$__resemble_path/${typed##*/}" | tr '\n' '\0')
+            compopt -o filenames 2>/dev/null
+            return
+            ;;
+        */.s*)
+            file=${typed%/*}
+            if [[ -f $file && .similar == "${typed##*/}"* ]]; then
+                COMPREPLY=("${word%/*}/.similar/")
+                compopt -o nospace 2>/dev/null
+                return
+            fi
+            ;;
+    esac
+    local before=__resemble_completes_$1
+    if [[ -n ${!before-} ]] && declare -F "${!before}" >/dev/null; then
+        "${!before}" "$@"
+    elif [[ $1 == ls || $1 == cat ]] && declare -F _longopt >/dev/null; then
+        _longopt "$@"
+    fi
+}
+
+__resemble_before=$(complete -p ls 2>/dev/null)
+[[ $__resemble_before =~ -F\ ([^ ]+) && ${BASH_REMATCH[1]} != __resemble_* ]] &&
+    __resemble_completes_ls=${BASH_REMATCH[1]}
+__resemble_before=$(complete -p cat 2>/dev/null)
+[[ $__resemble_before =~ -F\ ([^ ]+) && ${BASH_REMATCH[1]} != __resemble_* ]] &&
+    __resemble_completes_cat=${BASH_REMATCH[1]}
+__resemble_before=$(complete -p cd 2>/dev/null)
+[[ $__resemble_before =~ -F\ ([^ ]+) && ${BASH_REMATCH[1]} != __resemble_* ]] &&
+    __resemble_completes_cd=${BASH_REMATCH[1]}
+unset __resemble_before
+complete -o bashdefault -o default -F __resemble_complete ls cat
+complete -o dirnames -F __resemble_complete cd

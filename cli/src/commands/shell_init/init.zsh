@@ -1,0 +1,100 @@
+# resemble: FILE/.similar on the real paths leads to the view. Made by `resemble shell-init zsh`.
+
+# Sets REPLY to the place in the view that an argument stands for.
+function __resemble_find {
+    case $1 in
+        (.similar|.similar/*|*/.similar|*/.similar/*) ;;
+        (*) return 1 ;;
+    esac
+    [[ ! -e $1 && ! -L $1 ]] || return 1
+    # A name may end with a newline, which $(…) would take away.
+    REPLY=$(command resemble shell-init --view "$1" 2>/dev/null && printf .) || return 1
+    REPLY=${REPLY%$'\n'.}
+}
+
+# Runs a command with such arguments replaced.
+function __resemble_run {
+    local REPLY arg
+    local -a args
+    for arg in "$@"; do
+        __resemble_find "$arg" && arg=$REPLY
+        args+=("$arg")
+    done
+    "${args[@]}"
+}
+
+# A function that the user has keeps its place behind ours.
+() {
+    local name
+    for name in ls cat cd; do
+        if (( $+functions[$name] )) && [[ $functions[$name] != *__resemble_run* ]]; then
+            functions[__resemble_own_$name]=$functions[$name]
+        fi
+    done
+}
+
+function ls {
+    if (( $+functions[__resemble_own_ls] )); then
+        __resemble_run __resemble_own_ls "$@"
+    else
+        __resemble_run command ls "$@"
+    fi
+}
+
+function cat {
+    if (( $+functions[__resemble_own_cat] )); then
+        __resemble_run __resemble_own_cat "$@"
+    else
+        __resemble_run command cat "$@"
+    fi
+}
+
+function cd {
+    if (( $+functions[__resemble_own_cd] )); then
+        __resemble_run __resemble_own_cd "$@"
+    else
+        __resemble_run builtin cd "$@"
+    fi
+}
+
+# Completes what lies behind .similar; anything else is completed as before.
+function __resemble_complete {
+    local typed=${(Q)PREFIX} file REPLY before
+    typed=${typed/#\~\//$HOME/}
+    case $typed in
+        (*/.similar/*|.similar/*)
+            file=${typed%/*}
+            __resemble_find "$file" || REPLY=$file
+            local -a names
+            names=($REPLY/*(DN:t))
+            compset -P '*/'
+            compadd -f -a names
+            return
+            ;;
+        (*/.s*)
+            file=${typed%/*}
+            if [[ -f $file && .similar == ${typed:t}* ]]; then
+                compset -P '*/'
+                compadd -S / .similar
+                return
+            fi
+            ;;
+    esac
+    before=$__resemble_completes[$service]
+    if [[ -n $before ]]; then
+        $before "$@"
+    else
+        _files
+    fi
+}
+
+if (( $+functions[compdef] )); then
+    typeset -gA __resemble_completes
+    () {
+        local name
+        for name in ls cat cd; do
+            [[ $_comps[$name] == __resemble_complete ]] || __resemble_completes[$name]=$_comps[$name]
+        done
+    }
+    compdef __resemble_complete ls cat cd
+fi

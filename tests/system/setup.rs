@@ -1,0 +1,198 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use resemble_testutil::prose::prose;
+use resemble_testutil::{Ran, Sandbox, fuse_works, is_installed};
+
+fn home() -> Sandbox {
+    let sandbox = Sandbox::new();
+    fs::create_dir_all(sandbox.path("home/docs")).expect("folders");
+    fs::create_dir_all(sandbox.path("bin")).expect("a folder");
+    for name in ["docs/report.txt", "docs/copy.txt"] {
+        fs::write(sandbox.path("home").join(name), prose(1, 9_000)).expect("a file");
+    }
+    // No systemd of the user, unless a test says how it behaves.
+    systemctl(&sandbox, "exit 1");
+    sandbox
+}
+
+/// Puts a `systemctl` in front of the PATH that notes how it was called.
+fn systemctl(sandbox: &Sandbox, script: &str) {
+    let path = sandbox.path("bin/systemctl");
+    let log = sandbox.path("systemctl.log");
+    let text = format!("#!/bin/sh\necho \"$@\" >> '{}'\n{script}\n", log.display());
+    fs::write(&path, text).expect("a script");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("to be run");
+}
+
+fn in_home(sandbox: &Sandbox, mut command: Command) -> Command {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::iter::once(sandbox.path("bin")).chain(std::env::split_paths(&path));
+    let path = std::env::join_paths(path).expect("a path");
+    command.env("PATH", path).current_dir(sandbox.path("home"));
+    command
+}
+
+fn setup(sandbox: &Sandbox, args: &[&str]) -> Ran {
+    let mut command = in_home(sandbox, sandbox.program("resemble"));
+    Ran::from(command.arg("setup").args(args).output().expect("it runs"))
+}
+
+/// Everything below the home folder but the documents.
+fn made(sandbox: &Sandbox) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut folders = vec![sandbox.path("home")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder") {
+            let entry = entry.expect("an entry");
+            let kind = entry.file_type().expect("a type");
+            let path = entry.path();
+            if kind.is_dir() {
+                folders.push(path);
+            } else if !path.starts_with(sandbox.path("home/docs")) {
+                let below = path.strip_prefix(sandbox.path("home")).expect("below");
+                found.push(below.to_string_lossy().into_owned());
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn one_command_without_systemd_and_one_takes_it_back() {
+    if !fuse_works() {
+        return;
+    }
+    let sandbox = home();
+    let ran = setup(&sandbox, &["--yes", "docs"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.text().contains("started in the background"), "{ran:?}");
+    assert_eq!(sandbox.resemble(["sync"]).code, 0);
+    let listed = fs::read_dir(sandbox.path("home/Similar/report.txt/.similar")).expect("a view");
+    assert_eq!(listed.count(), 1);
+    assert_eq!(
+        made(&sandbox),
+        [".config/resemble/resembled.toml", "Similar"]
+    );
+    // Again: nothing is done twice, and another folder is added.
+    fs::create_dir(sandbox.path("home/mail")).expect("a folder");
+    let again = setup(&sandbox, &["--yes", "docs", "mail"]);
+    assert_eq!(again.code, 0, "{again:?}");
+    assert!(again.text().contains("stays as it is"), "{again:?}");
+    assert!(again.text().contains("a daemon runs already"), "{again:?}");
+    let watched = sandbox.resemble(["watch", "list"]).text();
+    assert_eq!(watched.lines().count(), 2, "{watched}");
+
+    let undone = setup(&sandbox, &["--undo"]);
+    assert_eq!(undone.code, 0, "{undone:?}");
+    assert_eq!(sandbox.resemble(["status"]).code, 2, "no daemon answers");
+    assert_eq!(made(&sandbox), [""; 0]);
+    assert_eq!(
+        setup(&sandbox, &["--undo"]).code,
+        1,
+        "there is nothing left"
+    );
+}
+
+#[test]
+fn what_others_made_stays() {
+    if !fuse_works() {
+        return;
+    }
+    let sandbox = home();
+    fs::write(sandbox.path("home/Similar"), b"precious").expect("a file");
+    let ran = setup(&sandbox, &["--yes", "docs"]);
+    assert!(ran.text().contains("the view gets no link"), "{ran:?}");
+    let config = sandbox.path("home/.config/resemble/resembled.toml");
+    let mut text = fs::read_to_string(&config).expect("a configuration");
+    text += "# mine\n";
+    fs::write(&config, text).expect("a file");
+    let undone = setup(&sandbox, &["--undo"]);
+    assert!(
+        undone.text().contains("was changed since and stays"),
+        "{undone:?}"
+    );
+    assert_eq!(
+        made(&sandbox),
+        [".config/resemble/resembled.toml", "Similar"]
+    );
+    assert_eq!(
+        fs::read(sandbox.path("home/Similar")).expect("a file"),
+        b"precious"
+    );
+}
+
+/// With a systemd of the user it is a unit, which is written where none is installed.
+#[test]
+fn a_unit_where_there_is_systemd() {
+    if !fuse_works() {
+        return;
+    }
+    let sandbox = home();
+    let resembled = sandbox.program("resembled");
+    let config = sandbox.path("home/.config/resemble/resembled.toml");
+    systemctl(
+        &sandbox,
+        &format!(
+            "case \"$*\" in\n\
+             *'enable --now resembled.service'*) '{}' --config '{}' >/dev/null 2>&1 & ;;\n\
+             *' cat '*) exit 1 ;;\n\
+             *'disable --now resembled.service'*) pkill -TERM -f -- '--config {}' ;;\nesac\nexit 0",
+            Path::new(resembled.get_program()).display(),
+            config.display(),
+            config.display()
+        ),
+    );
+    let ran = setup(&sandbox, &["--yes", "docs"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.text().contains("now and at every login"), "{ran:?}");
+    let unit = sandbox.path("home/.config/systemd/user/resembled.service");
+    assert!(
+        fs::read_to_string(&unit)
+            .expect("a unit")
+            .contains("ExecStart=")
+    );
+    let undone = setup(&sandbox, &["--undo"]);
+    assert_eq!(undone.code, 0, "{undone:?}");
+    let log = fs::read_to_string(sandbox.path("systemctl.log")).expect("calls");
+    assert!(log.contains("--user daemon-reload\n"), "{log}");
+    assert!(
+        log.contains("--user disable --now resembled.service\n"),
+        "{log}"
+    );
+    assert!(!unit.exists() && !config.exists());
+}
+
+/// It asks three questions at a terminal, and none anywhere else.
+#[test]
+fn questions_need_a_terminal() {
+    let sandbox = home();
+    let ran = setup(&sandbox, &[]);
+    assert_eq!((ran.code, ran.text()), (2, String::new()), "{ran:?}");
+    assert!(ran.err.contains("add --yes"), "{ran:?}");
+    let ran = setup(&sandbox, &["--yes", "none"]);
+    assert_eq!(ran.code, 2, "{ran:?}");
+    assert_eq!(made(&sandbox), [""; 0]);
+    if !fuse_works() || !is_installed("script") {
+        return;
+    }
+    let answers = "docs\\n\\nn\\n";
+    let mut command = in_home(&sandbox, sandbox.foreign("sh"));
+    let resemble = sandbox.program("resemble");
+    let script = format!(
+        "printf '{answers}' | script -qec '{} setup' /dev/null",
+        Path::new(resemble.get_program()).display()
+    );
+    let ran = Ran::from(command.arg("-c").arg(script).output().expect("it runs"));
+    let text = ran.text();
+    assert_eq!(
+        text.matches("? [").count() + text.matches("blanks. [").count(),
+        3,
+        "{text}"
+    );
+    assert!(text.contains("home/docs"), "{text}");
+    assert_eq!(setup(&sandbox, &["--undo"]).code, 0);
+}
