@@ -96,7 +96,7 @@ Examples:
 #[derive(Debug, Parser)]
 #[command(name = "resemble", bin_name = "resemble", version)]
 #[command(styles = STYLES, after_help = EXIT_CODES)]
-#[command(max_term_width = 100, disable_help_subcommand = true)]
+#[command(max_term_width = 100)]
 pub struct Cli {
     /// The options of all commands.
     #[command(flatten)]
@@ -116,28 +116,35 @@ pub struct Global {
     #[arg(
         help = "The daemon's socket [env: RESEMBLE_SOCKET]; if given, a daemon must answer there"
     )]
+    #[arg(hide_short_help = true)]
     pub socket: Option<PathBuf>,
     /// `--state`.
     #[arg(
         help = "The state folder [env: RESEMBLE_STATE]: the socket, templates and catalogues in it"
     )]
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(hide_short_help = true)]
     pub state: Option<PathBuf>,
     /// Do not ask the daemon; read the named files
     #[arg(long, global = true, conflicts_with = "socket")]
+    #[arg(hide_short_help = true)]
     pub local: bool,
     /// Say nothing on standard error but errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]
+    #[arg(hide_short_help = true)]
     pub quiet: bool,
     /// Print more columns, and say who answered
     #[arg(short, long, global = true)]
+    #[arg(hide_short_help = true)]
     pub verbose: bool,
     /// `--color`.
     #[arg(help = "Use colours; NO_COLOR in the environment switches `auto` off")]
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(hide_short_help = true)]
     pub color: ColorWhen,
     /// Do not show long output on a terminal through $PAGER
     #[arg(long, global = true)]
+    #[arg(hide_short_help = true)]
     pub no_pager: bool,
 }
 
@@ -157,37 +164,37 @@ pub enum ColorWhen {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Find the files similar to a file, or to what standard input holds
-    #[command(after_help = FIND_EXAMPLES)]
+    #[command(after_long_help = FIND_EXAMPLES)]
     Find(FindArgs),
     /// List every pair of files with something in common
-    #[command(after_help = PAIRS_EXAMPLES)]
+    #[command(after_long_help = PAIRS_EXAMPLES)]
     Pairs(PairsArgs),
     /// Compare two directories (or files) by content, whatever the names
     ///
     /// Every file of both is in one row: same, edited, moved, moved-edited, contained,
     /// contains, only-a or only-b. Ends like diff: 0 without any difference, 1 with some, 2 for
     /// trouble.
-    #[command(after_help = compare::EXAMPLES)]
+    #[command(after_long_help = compare::EXAMPLES)]
     Compare(CompareArgs),
     /// Find out whether a directory can go: are all its files elsewhere, byte for byte?
     ///
     /// Files are compared now, byte by byte. Copies inside DIR itself do not count; near copies
     /// are listed separately and are not safe. Ends with 0 only if everything is covered.
-    #[command(after_help = covered::EXAMPLES)]
+    #[command(after_long_help = covered::EXAMPLES)]
     Covered(CoveredArgs),
     /// Find similar directories, whatever the names and the layout
-    #[command(after_help = dirs::EXAMPLES)]
+    #[command(after_long_help = dirs::EXAMPLES)]
     Dirs(DirsArgs),
     /// Find identical files and clusters of similar files in a collection
-    #[command(after_help = groups::EXAMPLES)]
+    #[command(after_long_help = groups::EXAMPLES)]
     Groups(Box<GroupsArgs>),
     /// Leave out text that many files have by design: forms, frames, preambles
-    #[command(after_help = templates::EXAMPLES)]
+    #[command(after_long_help = templates::EXAMPLES)]
     Templates(TemplatesArgs),
     /// Show where two files agree and where they differ
     ///
     /// Ends with 0 if the files are similar, with 1 if they are not.
-    #[command(after_help = why::EXAMPLES)]
+    #[command(after_long_help = why::EXAMPLES)]
     Why(WhyArgs),
     /// Show what the daemon watches, and whether its answers are up to date
     ///
@@ -204,41 +211,41 @@ pub enum Command {
     /// content, the chunks as MD5:length, target of a link; separated by tabs. Equal states of one
     /// tree print the same. --chunks prints one line per chunk, for `sort`: length, MD5, number of
     /// the file; --files prints the number and the path of each file.
-    #[command(after_help = dump::EXAMPLES)]
+    #[command(after_long_help = dump::EXAMPLES)]
     Dump(DumpArgs),
     /// Write a catalogue: what the index knows of directories, without their content
     ///
     /// For a disk that will be unplugged, or for another machine. Name the file wherever a
     /// directory is expected, and its files take part: `resemble compare disk.cat ~/Documents`.
-    #[command(after_help = catalogue::EXPORT_EXAMPLES)]
+    #[command(after_long_help = catalogue::EXPORT_EXAMPLES)]
     Export(ExportArgs),
     /// Keep catalogues: their files take part in what the daemon answers
     ///
     /// Without a daemon they are kept all the same, and named by their labels: `--in disk:`.
     /// `watch list` shows them, `watch remove disk:` forgets one.
-    #[command(after_help = catalogue::IMPORT_EXAMPLES)]
+    #[command(after_long_help = catalogue::IMPORT_EXAMPLES)]
     Import(ImportArgs),
     /// Find where the content of a vanished path is now
     ///
     /// Catalogues are sweeps: each knows the paths and contents of its day. What resembles the lost
     /// file, and what resembles that, in any of them or in a directory, is printed with its date,
     /// the latest first.
-    #[command(after_help = sweeps::LOST_EXAMPLES)]
+    #[command(after_long_help = sweeps::LOST_EXAMPLES)]
     Lost(LostArgs),
     /// Show how each version of a file resembles the one before
     ///
     /// One line per sweep, from dated catalogues and what is here now. With --summary: how
     /// everything changed from sweep to sweep.
-    #[command(after_help = sweeps::HISTORY_EXAMPLES)]
+    #[command(after_long_help = sweeps::HISTORY_EXAMPLES)]
     History(HistoryArgs),
     /// Ask by a published method, or repeat the papers' experiments
     ///
     /// Runs the program `resemble-lab`; `resemble lab --help` is its manual. It reads the named
     /// files itself and asks no daemon.
-    #[command(after_help = lab::EXAMPLES, disable_help_flag = true)]
+    #[command(after_long_help = lab::EXAMPLES, disable_help_flag = true)]
     Lab(LabArgs),
     /// Add, remove or list the directories that the daemon watches
-    #[command(after_help = daemon::WATCH_EXAMPLES)]
+    #[command(after_long_help = daemon::WATCH_EXAMPLES)]
     Watch(WatchArgs),
     /// Mount the overlay: `ls MOUNT/FILE/.similar` in any shell
     Mount(MountArgs),
@@ -250,14 +257,14 @@ pub enum Command {
     ///
     /// Asks which folders to watch, whether to start at login and whether to tell you of new
     /// near-duplicates. Then it writes the configuration, starts the daemon and makes ~/Similar.
-    #[command(after_help = setup::EXAMPLES)]
+    #[command(after_long_help = setup::EXAMPLES)]
     Setup(SetupArgs),
     /// Print shell functions that let `ls FILE/.similar` lead to the view
     ///
     /// In ~/.bashrc: eval "$(resemble shell-init bash)". In ~/.zshrc: eval "$(resemble shell-init
     /// zsh)". In ~/.config/fish/config.fish: resemble shell-init fish | source. After that ls, cd,
     /// cat and Tab follow FILE/.similar on the real paths. Nothing else of them changes.
-    #[command(after_help = shell::EXAMPLES)]
+    #[command(after_long_help = shell::EXAMPLES)]
     ShellInit(ShellInitArgs),
     /// Print a completion script for a shell
     ///
@@ -294,6 +301,7 @@ pub struct RowOutput {
     pub output: Option<PathBuf>,
     /// End rows (text, tsv) and names read by --files-from with NUL instead of a newline
     #[arg(short = '0', long)]
+    #[arg(hide_short_help = true)]
     pub null: bool,
 }
 
@@ -354,6 +362,7 @@ pub struct Selection {
     pub exclude: Vec<String>,
     /// Only files of at least SIZE bytes: 4096, 10K, 1.5M
     #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "0")]
+    #[arg(hide_short_help = true)]
     pub min_size: u64,
     /// Only rows with at least this score: 70%, 70 and .7 are the same
     #[arg(long, value_name = "SHARE", value_parser = values::share)]
@@ -361,6 +370,7 @@ pub struct Selection {
     /// Only rows with at least BYTES in common chunks; identical files are always listed [default:
     /// 256]
     #[arg(long, value_name = "BYTES", value_parser = values::size)]
+    #[arg(hide_short_help = true)]
     pub min_shared: Option<u64>,
     /// Only the first N rows, after sorting
     #[arg(long, value_name = "N")]
@@ -389,9 +399,11 @@ pub struct Answering {
     pub chunk_size: Option<u64>,
     /// Neither read nor write the command's own cache
     #[arg(long)]
+    #[arg(hide_short_help = true)]
     pub no_cache: bool,
     /// Let the command's own cache grow to SIZE at most
     #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "4G")]
+    #[arg(hide_short_help = true)]
     pub cache_size: u64,
     /// Whether documents and archives are looked into. It is set from [`TextLayer`] or [`WithText`]
     /// by the verbs that have one of them.
@@ -406,21 +418,26 @@ pub struct FindArgs {
     #[arg(value_name = "FILE", required_unless_present = "files_from")]
     #[arg(value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
-    /// Look among the files of DIR; may be repeated. If left out, among all that the daemon
-    /// watches, and without a daemon below the current directory
+    /// Look among the files of DIR; may be repeated
+    ///
+    /// If left out, it looks among all that the daemon watches, and where no daemon runs below the
+    /// current directory.
     #[arg(long = "in", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub within: Vec<PathBuf>,
     /// Read more FILE names from LIST, one per line; - is standard input
     #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
+    #[arg(hide_short_help = true)]
     pub files_from: Option<PathBuf>,
-    /// List every file, members of archives too, that holds parts of FILE of at least --min-shared
-    /// bytes in all, with the ranges of FILE, the owner and the root. Every file of the search is
-    /// read
+    /// List every file that holds parts of FILE, and where they are
+    ///
+    /// Members of archives are listed, too, each with the ranges of FILE, the owner and the root,
+    /// if the parts have at least --min-shared bytes in all. Every file of the search is read.
     #[arg(long)]
     pub holders: bool,
     /// With --holders: read only the files that share a chunk or a sample with FILE. This is
     /// faster, but can miss a paragraph in a large file
     #[arg(long, requires = "holders", conflicts_with = "exact")]
+    #[arg(hide_short_help = true)]
     pub quick: bool,
     /// Which files take part, and which rows are listed.
     #[command(flatten)]
@@ -448,18 +465,21 @@ pub struct PairsArgs {
     pub dirs: Vec<PathBuf>,
     /// The score that sorts the pairs, and that --min is about
     #[arg(long, value_name = "SCORE", default_value = "containment")]
+    #[arg(hide_short_help = true)]
     pub score: PairScore,
     /// A row for each two of several identical files, instead of one for all of them
     #[arg(long)]
     pub all: bool,
     /// Read more names from LIST, one per line; - is standard input
     #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
+    #[arg(hide_short_help = true)]
     pub files_from: Option<PathBuf>,
     /// Which files take part, and which rows are listed.
     #[command(flatten)]
     pub selection: Selection,
     /// Read nothing for the figures: all are estimates from samples, with their intervals
     #[arg(long, help_heading = "Selection", conflicts_with = "exact")]
+    #[arg(hide_short_help = true)]
     pub estimate: bool,
     /// How the figures are measured.
     #[command(flatten)]
@@ -480,6 +500,7 @@ pub struct PairsArgs {
 pub struct Measuring {
     /// Measure on the files themselves instead of estimating from samples
     #[arg(long, help_heading = "Selection")]
+    #[arg(hide_short_help = true)]
     pub exact: bool,
     /// What the measures count: bytes in common runs, or runs of five words
     #[arg(
@@ -488,6 +509,7 @@ pub struct Measuring {
         default_value = "words",
         help_heading = "Selection"
     )]
+    #[arg(hide_short_help = true)]
     pub unit: MeasureUnit,
 }
 
@@ -520,6 +542,19 @@ pub struct ManArgs {
 mod tests {
     use super::*;
     use clap::CommandFactory;
+
+    /// What a person needs at once is on one screen; `--help` has the rest.
+    #[test]
+    fn short_help_is_one_screen() {
+        let mut root = Cli::command().term_width(80);
+        root.build();
+        for command in root.get_subcommands_mut() {
+            let name = command.get_name().to_owned();
+            let lines = command.render_help().to_string().lines().count();
+            // `help` lists every verb.
+            assert!(lines <= 30 || name == "help", "{name}: {lines} lines");
+        }
+    }
 
     #[test]
     fn clap_finds_nothing_wrong() {

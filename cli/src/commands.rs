@@ -47,6 +47,11 @@ pub use completions::print as print_completions;
 pub use man::{pages, print as print_manual};
 pub use sweeps::write_files;
 
+/// The command line as manuals show it: `help VERB` would double every verb.
+fn without_help_verb() -> clap::Command {
+    Cli::command().disable_help_subcommand(true)
+}
+
 /// Runs the command.
 pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
     let global = &cli.global;
@@ -80,8 +85,8 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
         Command::Alerts(args) => alerts::run(ui, env, global, &args),
         Command::Setup(args) => setup::run(ui, env, global, &args),
         Command::ShellInit(args) => shell_init::run(ui, env, global, &args),
-        Command::Completions(args) => completions::print(ui, Cli::command(), args.shell),
-        Command::Man(args) => man::print(ui, Cli::command(), args.dir.as_deref()),
+        Command::Completions(args) => completions::print(ui, without_help_verb(), args.shell),
+        Command::Man(args) => man::print(ui, without_help_verb(), args.dir.as_deref()),
     }
 }
 

@@ -40,21 +40,27 @@ pub struct CompareArgs {
     /// Only the names of the files of B that A has nothing of, relative to B
     #[arg(long, conflicts_with_all = ["class", "all"])]
     pub new_only: bool,
-    /// In text, list every row and fold nothing; with -v also the files that are the same
+    /// In text, list every row and fold nothing
+    ///
+    /// With -v the files that are the same are listed, too.
     #[arg(long)]
     pub all: bool,
     /// Leave out the list of directories that moved as a whole
     #[arg(long)]
+    #[arg(hide_short_help = true)]
     pub no_trees: bool,
     /// Pair files of different content only if one has at least this share of the other's size
     #[arg(long, value_name = "SHARE", value_parser = values::share, help_heading = "Pairing")]
     #[arg(conflicts_with = "from")]
+    #[arg(hide_short_help = true)]
     pub size_ratio: Option<Fraction>,
     /// Pair files of different content only if both have the same suffix
     #[arg(long, conflicts_with = "from", help_heading = "Pairing")]
+    #[arg(hide_short_help = true)]
     pub same_suffix: bool,
     /// Of several partners with the same score, prefer the one with the same file name
     #[arg(long, conflicts_with = "from", help_heading = "Pairing")]
+    #[arg(hide_short_help = true)]
     pub names: bool,
     /// Which files take part, and which rows are listed.
     #[command(flatten)]
@@ -64,6 +70,7 @@ pub struct CompareArgs {
     pub layer: TextLayer,
     /// Measure on the files themselves instead of estimating from samples
     #[arg(long, conflicts_with = "from", help_heading = "Selection")]
+    #[arg(hide_short_help = true)]
     pub exact: bool,
     /// How the report is printed, and where.
     #[command(flatten)]

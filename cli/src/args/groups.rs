@@ -38,6 +38,7 @@ pub struct GroupsArgs {
     /// only the names, ended by NUL
     #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
     #[arg(conflicts_with_all = ["roots", "of", "order", "plan", "from", "top"])]
+    #[arg(hide_short_help = true)]
     pub files_from: Option<PathBuf>,
     /// On a terminal, list each file of every group, and not only the twenty groups that have most
     /// bytes more than once
@@ -48,15 +49,19 @@ pub struct GroupsArgs {
     pub of: Option<PathBuf>,
     /// With --of: follow chains to all earlier and later versions
     #[arg(long, requires = "of")]
+    #[arg(hide_short_help = true)]
     pub family: bool,
     /// Ignore chunks that more than N contents have, or with `half` more than half of the files
     #[arg(long, value_name = "N", conflicts_with = "from", value_parser = values::degree)]
+    #[arg(hide_short_help = true)]
     pub degree: Option<Degree>,
     /// Use at most SIZE of memory, and the disk where that is not enough
     #[arg(long, value_name = "SIZE", conflicts_with = "from", value_parser = values::size)]
+    #[arg(hide_short_help = true)]
     pub memory: Option<u64>,
     /// Print only the names of all files, similar files next to each other: for a smaller archive
     #[arg(long, conflicts_with_all = ["of", "plan", "from", "top"])]
+    #[arg(hide_short_help = true)]
     pub order: bool,
     /// Print a shell script that replaces identical copies; it does nothing without --do-it
     #[arg(long, value_name = "HOW", conflicts_with_all = ["format", "null"])]

@@ -10,6 +10,7 @@ use super::Answering;
 pub struct TextLayer {
     /// Compare every file by its bytes alone: no texts of documents, nothing that archives hold
     #[arg(long)]
+    #[arg(hide_short_help = true)]
     pub no_text: bool,
 }
 
@@ -37,6 +38,7 @@ pub struct WithText {
         default_value = "documents",
         default_missing_value = "all"
     )]
+    #[arg(hide_short_help = true)]
     pub text: TextWanted,
 }
 

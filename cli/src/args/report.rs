@@ -24,12 +24,15 @@ pub struct ReportOutput {
     pub output: Option<PathBuf>,
     /// End rows (tsv, fdupes, lists of names) with NUL instead of a newline
     #[arg(short = '0', long)]
+    #[arg(hide_short_help = true)]
     pub null: bool,
     /// Print a saved report (json or html) again, filtered anew, instead of looking at files
     #[arg(long, value_name = "REPORT", value_hint = ValueHint::FilePath)]
+    #[arg(hide_short_help = true)]
     pub from: Option<PathBuf>,
     /// In html, show the best N pairs of files side by side
     #[arg(long, value_name = "N", default_value = "50")]
+    #[arg(hide_short_help = true)]
     pub evidence: usize,
 }
 
@@ -154,6 +157,7 @@ pub struct ListOutput {
     pub output: Option<PathBuf>,
     /// End rows (text, tsv) and names read by --files-from with NUL instead of a newline
     #[arg(short = '0', long)]
+    #[arg(hide_short_help = true)]
     pub null: bool,
 }
 
