@@ -38,7 +38,7 @@ pub use daemon::{
 };
 pub use dirs::DirsArgs;
 pub use dump::DumpArgs;
-pub use groups::GroupsArgs;
+pub use groups::{GroupsArgs, Only};
 pub use lab::LabArgs;
 pub use layer::{TextLayer, TextWanted, WithText};
 pub use report::{ListAs, ListOutput, PlanKind, ReportFormat, ReportOutput};

@@ -24,8 +24,9 @@ use resemble_proto::catalogued::{self, Source};
 use resemble_proto::client::{Client, ClientError, Timeouts};
 use resemble_proto::documents::SimilarFiles;
 use resemble_proto::message::{
-    CompareRequest, Comparison, DumpForm, FailureKind, FindOptions, FindRequest, HolderRow,
-    HoldersRequest, Inode, Scope, SoftError, Subject, Whole, WireBytes, WireDigest, WireRendition,
+    CompareRequest, Comparison, DumpForm, FailureKind, FindOptions, FindRequest, Groups,
+    GroupsRequest, HolderRow, HoldersRequest, Inode, Scope, SoftError, Subject, Whole, WireBytes,
+    WireDigest, WireRendition,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
@@ -235,6 +236,16 @@ impl Backend {
             return Ok(answer);
         }
         self.ask(ui, "comparing", request)
+    }
+
+    /// Sets of identical files as they are now; the paths need not be refreshed before.
+    pub fn identical(&mut self, ui: &Ui, request: GroupsRequest) -> CliResult<Whole<Groups>> {
+        if let Self::Local(local) = self
+            && let Some(answer) = local.identical(ui, &request)?
+        {
+            return Ok(answer);
+        }
+        self.ask(ui, "grouping", request)
     }
 
     /// The files similar to `sought`, which the rows call `name`.

@@ -99,7 +99,7 @@ fn picked(selection: &Selection) -> Picked {
         min_shared: selection.min_shared,
         min_size: Some(selection.min_size).filter(|size| *size > 0),
         top: selection.top,
-        classes: Vec::new(),
+        ..Picked::default()
     }
 }
 

@@ -167,6 +167,12 @@ fn reports_have_the_same_bytes_too() {
         ask(&["groups", "--memory", "1M", "--top", "2"], &[&tree]),
         ask(&["groups", "--degree", "half"], &[&first, &second]),
         ask(&["groups", "--order"], &[&tree]),
+        ask(&["groups", "--only", "identical"], &[&tree]),
+        ask(
+            &["groups", "--only", "identical", "--min-size", "2K"],
+            &[&second, &first],
+        ),
+        ask(&["groups", "--only", "near", "--top", "3"], &[&tree]),
         of,
     ];
     // The other formats are made of the same document.

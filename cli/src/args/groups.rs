@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueHint, value_parser};
-use resemble_proto::message::Degree;
+use clap::{Args, ValueEnum, ValueHint, value_parser};
+use resemble_proto::message::{Degree, OnlyGroups};
 
 use super::{Answering, PlanKind, ReportFormat, ReportOutput, Selection, TextLayer};
 use crate::values;
@@ -12,6 +12,8 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   resemble groups ~/Documents
       How much is there more than once, where, and the groups that are worth a look.
+  resemble groups ~/Documents --only identical
+      Identical files alone, found in seconds.
   resemble groups --of thesis.tex --family ~/Documents
       All earlier and later versions of one file, step by step.
   resemble groups ~/Documents --format html -o groups.html
@@ -24,6 +26,24 @@ Examples:
       A smaller archive: similar files stand side by side.
   resemble groups ~/Documents --plan reflink -o plan.sh
       A script for review: identical files share their blocks.";
+
+/// The groups that are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Only {
+    /// Clusters of similar files.
+    Near,
+    /// Sets of identical files.
+    Identical,
+}
+
+impl From<Only> for OnlyGroups {
+    fn from(only: Only) -> Self {
+        match only {
+            Only::Near => Self::Near,
+            Only::Identical => Self::Identical,
+        }
+    }
+}
 
 /// `groups`
 #[derive(Debug, Args)]
@@ -47,6 +67,10 @@ pub struct GroupsArgs {
     /// Only the set and the cluster of FILE
     #[arg(long, value_name = "FILE", conflicts_with = "from", value_hint = ValueHint::FilePath)]
     pub of: Option<PathBuf>,
+    /// List only clusters of similar files, or only sets of identical ones: those are found without
+    /// comparing contents
+    #[arg(long, value_name = "WHAT", conflicts_with_all = ["files_from", "order"])]
+    pub only: Option<Only>,
     /// With --of: follow chains to all earlier and later versions
     #[arg(long, requires = "of")]
     #[arg(hide_short_help = true)]

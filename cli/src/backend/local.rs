@@ -14,7 +14,8 @@ use std::sync::Arc;
 
 use resemble_core::Params;
 use resemble_proto::message::{
-    Answer, CompareRequest, Comparison, DumpForm, Header, Parts, Request, SoftError, Whole,
+    Answer, CompareRequest, Comparison, DumpForm, Groups, GroupsRequest, Header, Parts, Request,
+    SoftError, Whole,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env, PlaceError};
@@ -171,6 +172,23 @@ impl Local {
         let templates = templates.map(|store| store.current().0.templates);
         let templates = templates.unwrap_or_default();
         Ok(Some(self.index.compare(request, &templates, &mut shown)?))
+    }
+
+    /// The sets of identical files, without the index. `None` if the index knows the paths of the
+    /// question: then it has looked at them anew and is to be asked.
+    pub(super) fn identical(
+        &mut self,
+        ui: &Ui,
+        request: &GroupsRequest,
+    ) -> CliResult<Option<Whole<Groups>>> {
+        let mut shown = Shown(ui.progress("looking at the files"));
+        let paths = request.scope.within.iter().chain(&request.of);
+        let paths: Vec<PathBuf> = paths.map(|path| path.as_path().to_owned()).collect();
+        if self.index.knows(&paths) {
+            self.look(&paths, &mut shown)?;
+            return Ok(None);
+        }
+        Ok(Some(self.index.identical(request, &mut shown)?))
     }
 
     fn context(&self) -> CliResult<Context<'_>> {

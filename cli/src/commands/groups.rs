@@ -4,18 +4,19 @@ use std::path::Path;
 
 use resemble_core::Params;
 use resemble_proto::documents::{GroupsDocument, GroupsParameters};
-use resemble_proto::message::{Groups, GroupsRequest, Whole};
+use resemble_proto::message::{Groups, GroupsRequest, OnlyGroups, Whole};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_report::document::{Extras, Report};
 use resemble_report::evidence;
-use resemble_report::saved::{self, Saved};
+use resemble_report::quote::quoted;
+use resemble_report::saved::{self, Picked, Saved};
 use resemble_report::text;
 
-use crate::args::{Answering, Global, GroupsArgs, ReportFormat};
+use crate::args::{Answering, Global, GroupsArgs, Only, ReportFormat};
 use crate::backend::Backend;
 use crate::commands::{common_parameters, fold, order, picked, print_plan, read_saved};
-use crate::error::CliResult;
+use crate::error::{CliError, CliResult};
 use crate::evidence::side_by_side;
 use crate::names::{self, Named};
 use crate::plans;
@@ -33,7 +34,19 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
     }
     if let Some(path) = &args.output.from {
         let mut report = read_saved::<Groups>(path)?;
-        saved::pick_groups(&mut report, &picked(&args.selection))?;
+        let (only, had) = (only(args), report.document.parameters.only);
+        if had != OnlyGroups::All && only != OnlyGroups::All && had != only {
+            let what = match only {
+                OnlyGroups::Near => "clusters; it was made with --only identical",
+                _ => "sets of identical files; it was made with --only near",
+            };
+            return Err(CliError::Usage(format!("{} has no {what}", quoted(path))));
+        }
+        let picked = Picked {
+            only,
+            ..picked(&args.selection)
+        };
+        saved::pick_groups(&mut report, &picked)?;
         report.evidence.truncate(args.output.evidence);
         return question::print_again(ui, &Grouping { args, of: None }, report);
     }
@@ -48,6 +61,18 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
 
 fn check(args: &GroupsArgs) -> CliResult<()> {
     args.output.check("groups", true)?;
+    if args.family && only(args) == OnlyGroups::Identical {
+        return Err(CliError::Usage(
+            "--family follows links between similar files; sets of identical files have none"
+                .to_owned(),
+        ));
+    }
+    if args.only == Some(Only::Near) && only(args) == OnlyGroups::Identical {
+        let what = args.plan.map_or("--format fdupes", |_| "--plan");
+        return Err(CliError::Usage(format!(
+            "{what} is about sets of identical files; --only near has none"
+        )));
+    }
     let lines_of_several = args.plan.is_none() && !args.order && args.files_from.is_none();
     if lines_of_several {
         args.output.check_null("names (--format fdupes) and tsv")?;
@@ -81,7 +106,18 @@ impl Verb for Grouping<'_> {
         backend: &mut Backend,
         asked: &Asked,
     ) -> CliResult<Whole<Groups>> {
-        backend.ask(ui, "grouping", request(self.args, asked, self.of.as_ref()))
+        let request = request(self.args, asked, self.of.as_ref());
+        if self.is_refreshed() {
+            backend.ask(ui, "grouping", request)
+        } else {
+            backend.identical(ui, request)
+        }
+    }
+
+    /// Whoever answers looks at the files itself where no content is compared. A page has similar
+    /// directories beside the sets, and these take an index.
+    fn is_refreshed(&self) -> bool {
+        only(self.args) != OnlyGroups::Identical || is_page(self.args)
     }
 
     fn show(&self, body: &mut Groups, asked: &Asked) {
@@ -115,8 +151,7 @@ impl Verb for Grouping<'_> {
         report: &mut Saved<Groups>,
     ) -> CliResult<()> {
         let (args, format) = (self.args, self.args.output.format);
-        let is_whole = matches!(format, ReportFormat::Html | ReportFormat::Xlsx);
-        if is_whole && args.plan.is_none() && args.of.is_none() {
+        if is_page(args) && args.plan.is_none() && args.of.is_none() {
             let selection = &args.selection;
             let folders = super::dirs::of_roots(ui, backend, &args.roots, asked, selection)?;
             report.folders = Some(folders);
@@ -161,9 +196,23 @@ impl Verb for Grouping<'_> {
     }
 }
 
+/// Whether the report is a page or a workbook, with more in it than the answer.
+const fn is_page(args: &GroupsArgs) -> bool {
+    matches!(args.output.format, ReportFormat::Html | ReportFormat::Xlsx)
+}
+
+/// The groups that are printed: no others are made.
+fn only(args: &GroupsArgs) -> OnlyGroups {
+    if args.plan.is_some() || args.output.format == ReportFormat::Fdupes {
+        return OnlyGroups::Identical;
+    }
+    args.only.map(OnlyGroups::from).unwrap_or_default()
+}
+
 pub(super) fn request(args: &GroupsArgs, asked: &Asked, of: Option<&Named>) -> GroupsRequest {
     GroupsRequest {
         scope: args.selection.scope(asked.scope()),
+        only: only(args),
         of: of.map(|of| PathText::from(of.real.as_path())),
         family: args.family,
         min: args.selection.min.unwrap_or_default(),
@@ -179,6 +228,7 @@ pub(super) fn request(args: &GroupsArgs, asked: &Asked, of: Option<&Named>) -> G
 pub(super) fn parameters(args: &GroupsArgs, params: &Params) -> GroupsParameters {
     GroupsParameters {
         roots: names::as_given(&args.roots),
+        only: only(args),
         of: args.of.as_deref().map(PathText::from),
         family: args.family,
         degree: args.degree.unwrap_or_default(),

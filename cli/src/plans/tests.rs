@@ -12,7 +12,9 @@ use std::time::{Duration, SystemTime};
 use super::*;
 use resemble_core::Params;
 use resemble_proto::documents::{CoveredFilter, CoveredParameters, GroupsParameters};
-use resemble_proto::message::{CoverPair, Coverage, Degree, Groups, Header, IdenticalSet};
+use resemble_proto::message::{
+    CoverPair, Coverage, Degree, Groups, Header, IdenticalSet, OnlyGroups,
+};
 use resemble_proto::path::PathText;
 use resemble_proto::report::CommonParameters;
 use resemble_testutil::TempTree;
@@ -55,6 +57,7 @@ impl Scene {
         let common = CommonParameters::plain(&Params::default());
         let parameters = GroupsParameters {
             roots: vec![PathText::from(self.temp.root())],
+            only: OnlyGroups::All,
             of: None,
             family: false,
             degree: Degree::Usual,

@@ -541,6 +541,52 @@ fn plans_run() {
     assert!(target.starts_with(env.path("docs")), "{target:?}");
 }
 
+/// Sets alone are those of the whole report, whether the files are looked at for them, an index is
+/// asked, or a saved report.
+#[test]
+fn identical_files_alone() {
+    let env = collection();
+    let only = |args: &[&str]| {
+        let all = [&["groups", "--only", "identical", "--format", "json"], args].concat();
+        let ran = env.run(all);
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{args:?}");
+        ran.json()
+    };
+    let direct = only(&["docs"]);
+    // No index was made for that: a cache that knows the folder would have been asked.
+    assert_eq!(only(&["docs", "--no-cache"]), direct);
+    let all = env.run(["groups", "docs", "--format", "json", "-o", "all.json"]);
+    assert_eq!(all.code, 0, "{all:?}");
+    let fdupes = env.run(["groups", "docs", "--format", "fdupes"]).text();
+    assert_eq!(only(&["docs"]), direct, "from the index");
+    assert_eq!(only(&["--from", "all.json"]), direct, "from a report");
+    assert_eq!(direct["parameters"]["only"], "identical");
+    assert_eq!(direct["clusters"], serde_json::json!([]));
+    assert_eq!(direct["total"], 1);
+    let all: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(env.path("all.json")).unwrap()).unwrap();
+    assert_eq!(all["identical"], direct["identical"]);
+    assert_eq!(direct["identical"].as_array().unwrap().len(), 1);
+    let paths = direct["identical"][0]["paths"].as_array().unwrap();
+    let lines: Vec<&str> = paths.iter().map(|path| path.as_str().unwrap()).collect();
+    assert_eq!(fdupes, format!("{}\n\n", lines.join("\n")));
+
+    let near = env.run([
+        "groups", "--from", "all.json", "--only", "near", "--format", "json",
+    ]);
+    let near = near.json();
+    assert_eq!(
+        (&near["clusters"], &near["identical"]),
+        (&all["clusters"], &serde_json::json!([]))
+    );
+    let asked = env.run(["groups", "docs", "--only", "near", "--format", "json"]);
+    assert_eq!(asked.json(), near);
+    env.write("near.json", near.to_string());
+    let ran = env.run(["groups", "--from", "near.json", "--format", "fdupes"]);
+    let said = "near.json has no sets of identical files; it was made with --only near";
+    assert!(ran.code == 2 && ran.err.contains(said), "{ran:?}");
+}
+
 /// What cannot be read is named, the answer is given, and the exit code is 2.
 #[test]
 fn unreadable_files_are_trouble() {
@@ -554,6 +600,7 @@ fn unreadable_files_are_trouble() {
     for args in [
         &["compare", "old", "new"][..],
         &["covered", "old", "--by", "new"],
+        &["groups", "old", "--only", "identical"],
         &["groups", "old"],
         &["dirs", "old", "new"],
     ] {

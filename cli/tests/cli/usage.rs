@@ -115,6 +115,28 @@ fn wrong_usage_ends_with_2_and_one_clear_line() {
         (&["dirs", ".", "--of", "a.txt"], "cannot look into a.txt"),
         (&["groups", ".", "--family"], "--of <FILE>"),
         (&["groups", ".", "--degree", "0"], "nor `half`"),
+        (
+            &[
+                "groups",
+                ".",
+                "--only",
+                "identical",
+                "--of",
+                "x",
+                "--family",
+            ],
+            "have none",
+        ),
+        (
+            &["groups", ".", "--only", "near", "--plan", "symlink"],
+            "--plan is about sets",
+        ),
+        (
+            &["groups", ".", "--only", "near", "--format", "fdupes"],
+            "--only near has none",
+        ),
+        (&["groups", ".", "--only", "near", "--order"], "--order"),
+        (&["groups", ".", "--only", "copies"], "near, identical"),
         (&["groups", ".", "--memory", "x"], "not a size such as 4096"),
         (&["groups", ".", "-0"], "-0 is for names (--format fdupes)"),
         (

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::message::{
     CompareClass, Comparison, Coverage, Degree, DirRow, Explanation, FindRow, Groups, Header,
-    PairRow, Parts, SoftError, WhyParameters, WhyTotals,
+    OnlyGroups, PairRow, Parts, SoftError, WhyParameters, WhyTotals,
 };
 use crate::number::Fraction;
 use crate::path::PathText;
@@ -311,6 +311,9 @@ pub struct DirsParameters {
 pub struct GroupsParameters {
     /// The directories, as the user named them; empty: the daemon's roots.
     pub roots: Vec<PathText>,
+    /// Which groups were asked for.
+    #[serde(default)]
+    pub only: OnlyGroups,
     /// Only the cluster of this file.
     pub of: Option<PathText>,
     /// Whether chains are followed to all earlier and later versions.

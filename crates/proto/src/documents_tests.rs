@@ -220,6 +220,7 @@ fn groups() -> GroupsDocument {
     };
     let parameters = GroupsParameters {
         roots: Vec::new(),
+        only: OnlyGroups::All,
         of: Some("v1".into()),
         family: true,
         degree: Degree::Over(7),

@@ -4,8 +4,9 @@
 //! rows to a socket, the command collects them. Nothing else differs between the two, so that both
 //! give the same bytes. A question that is added gets one arm in [`answer`].
 //!
-//! The one answer that does not come from here is that of two trees which nobody has indexed
-//! ([`crate::local::LocalIndex::compare`]): reading them side by side takes half of the time.
+//! Two answers about trees that nobody has indexed do not come from here: two trees are read side
+//! by side in half of the time ([`crate::local::LocalIndex::compare`]), and sets of identical files
+//! need few of them read ([`crate::local::LocalIndex::identical`]).
 
 use std::fs::File;
 use std::ops::ControlFlow;

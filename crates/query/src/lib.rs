@@ -11,6 +11,7 @@
 //! * [`renditions`]: what stands for a file, and where a content stands;
 //! * `prove`: what the files themselves say, read by `resemble-scan` with all its care;
 //! * `judge`: estimates, the best match of two files, what is listed;
+//! * `unindexed`: how trees are walked for an answer that needs no index;
 //! * one module a question, each a function of a snapshot that builds the answer types of
 //!   `resemble-proto`; the daemon and the command line call the same ones. [`local`] is the index
 //!   of a command without a daemon.
@@ -33,6 +34,7 @@ mod prove;
 pub mod renditions;
 pub mod scope;
 pub mod templates;
+mod unindexed;
 pub mod why;
 
 pub use ask::{AskError, soft_error};

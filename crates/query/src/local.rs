@@ -17,7 +17,8 @@ use resemble_core::Params;
 use resemble_core::similarity::Templates;
 use resemble_index::{ApplyError, Index, OpenError, Options, ReadError, Snapshot};
 use resemble_proto::catalogued;
-use resemble_proto::message::{CompareRequest, Comparison, Whole, reason};
+use resemble_proto::message::{CompareRequest, Comparison, Groups, GroupsRequest, Whole, reason};
+use resemble_proto::path::PathText;
 use resemble_scan::ingest::{
     Ingest, IngestError, IngestOptions, Observer, Report, RootOptions, Target,
 };
@@ -26,7 +27,7 @@ use resemble_scan::parts::PartReader;
 use crate::ask::AskError;
 use crate::compare::FindingsCache;
 use crate::compare::cache::TreeCache;
-use crate::renditions;
+use crate::{groups, renditions};
 
 /// How a local index is opened.
 #[derive(Clone, Debug)]
@@ -159,12 +160,7 @@ impl LocalIndex {
             .iter()
             .cloned()
             .partition(|path| catalogued::is_catalogued(path));
-        for path in &live {
-            fs::symlink_metadata(path).map_err(|source| LocalError::Path {
-                path: path.clone(),
-                source,
-            })?;
-        }
+        are_there(live.iter().map(PathBuf::as_path))?;
         match self.look(&live, &recorded, observer) {
             Err(
                 LocalError::Ingest(IngestError::Apply(e))
@@ -250,22 +246,30 @@ impl LocalIndex {
         Ok(())
     }
 
-    /// Whether a comparison of these trees is best asked of the index: it has been brought in line
-    /// with both before, and there is no catalogue of both from an earlier comparison.
+    /// Whether the index has been brought in line with all of these paths before, or only a
+    /// catalogue has one of them: then it is asked.
     ///
-    /// The other way is [`Self::compare`]. The answers are the same; this is about time.
-    pub fn prefers_index(&self, trees: &[PathBuf; 2]) -> bool {
-        if trees.iter().any(|tree| catalogued::is_catalogued(tree)) {
+    /// The other ways are [`Self::compare`] and [`Self::identical`]. The answers are the same; this
+    /// is about time.
+    pub fn knows(&self, paths: &[PathBuf]) -> bool {
+        if paths.iter().any(|path| catalogued::is_catalogued(path)) {
             return true;
         }
         let Ok(snapshot) = self.snapshot() else {
             return false;
         };
         let known = known_trees(&snapshot);
-        let is_known = |tree: &PathBuf| known.iter().any(|known| tree.starts_with(known));
+        let is_known = |path: &PathBuf| known.iter().any(|known| path.starts_with(known));
+        paths.iter().all(is_known)
+    }
+
+    /// Whether a comparison of these trees is best asked of the index: it knows both, and there is
+    /// no inventory of both from an earlier comparison.
+    pub fn prefers_index(&self, trees: &[PathBuf; 2]) -> bool {
         let tree_cache = self.tree_cache();
         let has = |tree: &PathBuf| tree_cache.has(tree).unwrap_or(false);
-        trees.iter().all(is_known) && !trees.iter().all(has)
+        let is_catalogued = trees.iter().any(|tree| catalogued::is_catalogued(tree));
+        self.knows(trees) && (is_catalogued || !trees.iter().all(has))
     }
 
     fn tree_cache(&self) -> TreeCache<'_> {
@@ -311,14 +315,20 @@ impl LocalIndex {
         templates: &Templates,
         observer: &mut dyn Observer,
     ) -> Result<Whole<Comparison>, LocalError> {
-        let roots = [request.a.as_path(), request.b.as_path()];
-        for path in roots {
-            fs::symlink_metadata(path).map_err(|source| LocalError::Path {
-                path: path.to_owned(),
-                source,
-            })?;
-        }
+        are_there([request.a.as_path(), request.b.as_path()])?;
         Ok(self.tree_cache().compare(request, templates, observer)?)
+    }
+
+    /// The sets of identical files as they are now, without an index of them. Nothing is kept.
+    pub fn identical(
+        &self,
+        request: &GroupsRequest,
+        observer: &mut dyn Observer,
+    ) -> Result<Whole<Groups>, LocalError> {
+        are_there(request.scope.within.iter().map(PathText::as_path))?;
+        let exclude = &self.ingest.options().exclude[..];
+        let terms = (exclude, self.params());
+        Ok(groups::direct::identical(request, terms, observer)?)
     }
 
     /// The paths that the last refresh looked at, without those that lie in others.
@@ -452,6 +462,16 @@ fn known_trees(snapshot: &Snapshot) -> Vec<PathBuf> {
     trees
         .map(|tree| PathBuf::from(OsStr::from_bytes(tree)))
         .collect()
+}
+
+fn are_there<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Result<(), LocalError> {
+    for path in paths {
+        fs::symlink_metadata(path).map_err(|source| LocalError::Path {
+            path: path.to_owned(),
+            source,
+        })?;
+    }
+    Ok(())
 }
 
 /// The paths that lie in no other.

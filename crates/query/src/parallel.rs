@@ -2,6 +2,9 @@
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
 
 /// Numbers that a thread takes at a time where the work for each is short.
 const BLOCK: usize = 32;
@@ -127,4 +130,110 @@ fn in_blocks<S: Send, E: Send>(
         Ok(state)
     };
     on_threads(threads.min(count.div_ceil(block)), worker)
+}
+
+/// Between two reports of progress.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Tasks that may make further tasks, on a stack from which several threads take them.
+#[derive(Debug)]
+pub(crate) struct Tasks<T> {
+    stack: Mutex<TaskStack<T>>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct TaskStack<T> {
+    tasks: Vec<T>,
+    /// How many were taken and are not done.
+    busy: usize,
+}
+
+impl<T: Send> Tasks<T> {
+    /// The last one is taken first.
+    pub(crate) const fn new(tasks: Vec<T>) -> Self {
+        Self {
+            stack: Mutex::new(TaskStack { tasks, busy: 0 }),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// The next task; `None` when all is done.
+    pub(crate) fn take(&self) -> Option<Taken<'_, T>> {
+        let mut stack = self.stack.lock();
+        loop {
+            if let Some(task) = stack.tasks.pop() {
+                stack.busy += 1;
+                return Some(Taken {
+                    task: Some(task),
+                    tasks: self,
+                });
+            }
+            if stack.busy == 0 {
+                return None;
+            }
+            self.changed.wait(&mut stack);
+        }
+    }
+
+    /// Adds tasks, the last of which is taken first.
+    pub(crate) fn give(&self, tasks: impl IntoIterator<Item = T>) {
+        self.stack.lock().tasks.extend(tasks);
+        self.changed.notify_all();
+    }
+
+    /// What each of several numbered workers, on a thread of its own, made of the tasks that it
+    /// took. `report` is called now and then, and at the end. A panic goes on in the caller.
+    pub(crate) fn work<S: Send>(
+        &self,
+        worker: impl Fn(u32) -> S + Sync,
+        mut report: impl FnMut(),
+    ) -> Vec<S> {
+        let done = std::thread::scope(|scope| {
+            let worker = &worker;
+            let numbers = 0..threads() as u32;
+            let workers: Vec<_> = numbers
+                .map(|number| scope.spawn(move || worker(number)))
+                .collect();
+            while self.wait(PROGRESS_INTERVAL) {
+                report();
+            }
+            let joined = workers.into_iter().map(|worker| {
+                let joined = worker.join();
+                joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            });
+            joined.collect()
+        });
+        report();
+        done
+    }
+
+    /// Waits at most so long. `false` when there is nothing left to do.
+    fn wait(&self, at_most: Duration) -> bool {
+        let is_done = |stack: &TaskStack<T>| stack.tasks.is_empty() && stack.busy == 0;
+        let mut stack = self.stack.lock();
+        self.changed
+            .wait_while_for(&mut stack, |stack| !is_done(stack), at_most);
+        !is_done(&stack)
+    }
+}
+
+/// A task that a thread works on. The others learn that it is done even if the thread panics.
+pub(crate) struct Taken<'a, T: Send> {
+    task: Option<T>,
+    tasks: &'a Tasks<T>,
+}
+
+impl<T: Send> Taken<'_, T> {
+    /// The task, once.
+    pub(crate) const fn task(&mut self) -> Option<T> {
+        self.task.take()
+    }
+}
+
+impl<T: Send> Drop for Taken<'_, T> {
+    fn drop(&mut self) {
+        self.tasks.stack.lock().busy -= 1;
+        self.tasks.changed.notify_all();
+    }
 }

@@ -29,6 +29,8 @@ pub struct ScopedFile {
     pub content: ContentId,
     /// Its size.
     pub size: ByteLen,
+    /// When it was changed last, in seconds since 1970.
+    pub mtime: i64,
 }
 
 /// The files of a scope.
@@ -95,13 +97,16 @@ impl ScopedFiles {
                                 path,
                                 content,
                                 size: row.stat.size,
+                                mtime: row.stat.mtime.secs,
                             },
                         );
                     }
                     FileState::Unreadable(errno) => {
-                        errors
-                            .entry(file)
-                            .or_insert_with(|| unreadable(&path, errno));
+                        let error = unreadable(&path, errno);
+                        let least = errors.entry(file).or_insert_with(|| error.clone());
+                        if error.path.as_bytes() < least.path.as_bytes() {
+                            *least = error;
+                        }
                     }
                     FileState::Skipped(_) => skipped += 1,
                 }
@@ -204,6 +209,14 @@ impl ScopedFiles {
     pub fn holders(&self, content: ContentId) -> impl Iterator<Item = &ScopedFile> {
         let holders = self.by_content.holders(content).iter();
         holders.map(|&(_, at)| &self.files[at as usize])
+    }
+
+    /// The contents that several files of the scope hold, with the places of these in
+    /// [`Self::files`], ascending.
+    pub(crate) fn copies(&self) -> impl Iterator<Item = (ContentId, Vec<u32>)> {
+        let holders = self.by_content.holders.chunk_by(|a, b| a.0 == b.0);
+        let several = holders.filter(|holders| holders.len() > 1);
+        several.map(|holders| (holders[0].0, holders.iter().map(|&(_, at)| at).collect()))
     }
 
     /// All paths of a file in the scope, the least first.

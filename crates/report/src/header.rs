@@ -9,7 +9,7 @@ use resemble_proto::documents::{
     CompareDocument, CoveredDocument, DirsDocument, FindDocument, GroupsDocument, GroupsParameters,
     PairsDocument,
 };
-use resemble_proto::message::{Header, Looked};
+use resemble_proto::message::{Header, Looked, OnlyGroups};
 use resemble_proto::path::PathText;
 use serde_json::Value;
 
@@ -99,29 +99,34 @@ fn part(part: u64, whole: u64) -> String {
 
 fn groups(document: &GroupsDocument) -> ReportHeader {
     let summary = &document.body.summary;
-    let GroupsParameters { roots, of, .. } = &document.parameters;
-    let figures = vec![
-        figure(
+    let GroupsParameters {
+        roots, of, only, ..
+    } = &document.parameters;
+    let mut figures = Vec::new();
+    if *only != OnlyGroups::Identical {
+        figures.push(figure(
             human_count(summary.clusters),
             format!(
                 "clusters of similar files: {}, {}",
                 plural(summary.cluster_files, "file", "files"),
                 human_size(summary.cluster_bytes)
             ),
-        ),
-        figure(
+        ));
+    }
+    if *only != OnlyGroups::Near {
+        figures.push(figure(
             human_count(summary.sets),
             format!(
                 "sets of identical files: {}, {} overhead",
                 plural(summary.set_files, "file", "files"),
                 human_size(summary.overhead)
             ),
-        ),
-        figure(
-            human_count(summary.files),
-            format!("files looked at, {}", human_size(summary.bytes)),
-        ),
-    ];
+        ));
+    }
+    figures.push(figure(
+        human_count(summary.files),
+        format!("files looked at, {}", human_size(summary.bytes)),
+    ));
     let mut notes: Vec<String> = summary.notes.iter().map(|note| sentence(note)).collect();
     if summary.ignored > 0 {
         notes.push(format!(

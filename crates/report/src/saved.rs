@@ -22,7 +22,8 @@ use std::path::{Component, PathBuf};
 
 use resemble_proto::documents::{Body, DirsDocument, Document, SavedBody, SimilarDirs};
 use resemble_proto::message::{
-    CompareClass, Comparison, CoverPair, Coverage, Groups, IdenticalSet, SoftError,
+    CompareClass, Comparison, CoverPair, Coverage, Groups, GroupsSummary, IdenticalSet, OnlyGroups,
+    SoftError,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
@@ -64,15 +65,18 @@ pub struct Picked {
     pub top: Option<u64>,
     /// Only these classes of a comparison.
     pub classes: Vec<CompareClass>,
+    /// Only these groups.
+    pub only: OnlyGroups,
 }
 
 impl Picked {
-    /// Whether it takes away more than the end of the lists.
+    /// Whether it takes rows out of the middle of a list.
     fn is_filter(&self) -> bool {
-        let top = self.top;
+        let (top, only) = (self.top, self.only);
         *self
             != Self {
                 top,
+                only,
                 ..Self::default()
             }
     }
@@ -309,8 +313,17 @@ pub fn pick_groups(saved: &mut Saved<Groups>, picked: &Picked) -> Result<(), Bad
     if let Some(folders) = folders {
         pick_pairs(folders, picked, &names);
     }
+    if picked.only != OnlyGroups::All {
+        document.parameters.only = picked.only;
+        pick_only(&mut document.body, picked.only);
+        if picked.only == OnlyGroups::Identical {
+            evidence.clear();
+        }
+    }
     if picked.is_filter() {
         filter_groups(&mut document.body, picked, &names);
+    }
+    if picked.is_filter() || picked.only != OnlyGroups::All {
         let summary = &document.body.summary;
         document.header.total = summary.sets + summary.clusters;
     }
@@ -319,6 +332,30 @@ pub fn pick_groups(saved: &mut Saved<Groups>, picked: &Picked) -> Result<(), Bad
     cut(&mut body.clusters, picked.top);
     document.header.shown = (body.identical.len() + body.clusters.len()) as u64;
     Ok(())
+}
+
+/// Makes of an answer what it is if only these groups are asked for.
+fn pick_only(body: &mut Groups, only: OnlyGroups) {
+    let all = std::mem::take(&mut body.summary);
+    body.summary = if only == OnlyGroups::Identical {
+        body.clusters.clear();
+        GroupsSummary {
+            files: all.files,
+            bytes: all.bytes,
+            sets: all.sets,
+            set_files: all.set_files,
+            overhead: all.overhead,
+            ..GroupsSummary::default()
+        }
+    } else {
+        body.identical.clear();
+        GroupsSummary {
+            sets: 0,
+            set_files: 0,
+            overhead: 0,
+            ..all
+        }
+    };
 }
 
 fn filter_groups(body: &mut Groups, picked: &Picked, names: &Names) {

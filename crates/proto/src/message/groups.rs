@@ -14,6 +14,8 @@ pub struct GroupsRequest {
     /// The files; `within` empty: all roots of the daemon.
     #[serde(flatten)]
     pub scope: Scope,
+    /// Which groups are made. What is not asked for costs nothing.
+    pub only: OnlyGroups,
     /// Only the cluster of this file.
     pub of: Option<PathText>,
     /// With `of`: follow chains to all earlier and later versions.
@@ -31,6 +33,19 @@ pub struct GroupsRequest {
     /// Compare the texts of documents and the members of archives too, where the index has them.
     #[serde(default = "crate::message::request::yes")]
     pub text: bool,
+}
+
+/// Which groups are asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnlyGroups {
+    /// Sets of identical files and clusters of similar ones.
+    #[default]
+    All,
+    /// Clusters alone.
+    Near,
+    /// Sets alone: no two contents are compared.
+    Identical,
 }
 
 /// When a chunk is ubiquitous (Forman et al. 2005, section 2.5).

@@ -6,10 +6,8 @@
 use std::cmp::Reverse;
 
 use resemble_core::cluster::{Shape, Stars, Tie};
-use resemble_index::{FileRow, Snapshot};
-use resemble_proto::message::{
-    Cluster, ClusterKind, Groups, GroupsSummary, IdenticalSet, Layer, Link, Member,
-};
+use resemble_index::Snapshot;
+use resemble_proto::message::{Cluster, ClusterKind, Groups, GroupsSummary, Layer, Link, Member};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
@@ -126,7 +124,7 @@ pub(super) fn totals(collection: &Collection) -> GroupsSummary {
     }
 }
 
-fn cut<T>(list: &mut Vec<T>, top: Option<u64>) {
+pub(super) fn cut<T>(list: &mut Vec<T>, top: Option<u64>) {
     list.truncate(top.map_or(usize::MAX, |top| usize::try_from(top).unwrap_or(usize::MAX)));
 }
 
@@ -175,7 +173,7 @@ fn cluster(shown: &Shown<'_>, group: Group, members: &[u32]) -> Result<Cluster, 
             Some(link) => shown.of_link(&link)?,
             None => MeetingShares::ALL,
         };
-        rows.push((place, member(snapshot, collection, place, shares)?));
+        rows.push((place, member(collection, place, shares)));
     }
     rows.sort_by(|(a, one), (b, other)| {
         let is_center = |place: u32| place == group.center;
@@ -239,37 +237,23 @@ pub(super) fn path(collection: &Collection, place: u32) -> PathText {
 }
 
 /// A content as a member; `shares`: how much of it is in the centre, and of the centre in it.
-pub(super) fn member(
-    snapshot: &Snapshot,
-    collection: &Collection,
-    place: u32,
-    shares: MeetingShares,
-) -> Result<Member, AskError> {
-    Ok(Member {
+pub(super) fn member(collection: &Collection, place: u32, shares: MeetingShares) -> Member {
+    Member {
         path: path(collection, place),
         size: collection.table.size(place),
-        mtime: mtime(snapshot, collection, place)?,
+        mtime: mtime(collection, place),
         a_in_b: shares.there,
         b_in_a: shares.back,
         estimate: shares.is_estimate,
         interval: shares.interval,
         newest: false,
         copies: u64::from(collection.table.files(place)),
-    })
+    }
 }
 
 /// When the first of a content's files was changed last, in seconds since 1970.
-pub(super) fn mtime(
-    snapshot: &Snapshot,
-    collection: &Collection,
-    place: u32,
-) -> Result<i64, AskError> {
-    let first = collection.table.first(&collection.scoped, place);
-    Ok(snapshot.file(first.file)?.as_ref().map_or(0, changed))
-}
-
-const fn changed(row: &FileRow) -> i64 {
-    row.stat.mtime.secs
+pub(super) fn mtime(collection: &Collection, place: u32) -> i64 {
+    collection.table.first(&collection.scoped, place).mtime
 }
 
 /// The name of a content: the beginning of its digest.
@@ -335,49 +319,4 @@ pub(super) fn row(shown: &Shown<'_>, link: &HalfLink) -> Result<Link, AskError> 
         },
         discount: link.discount(),
     })
-}
-
-/// Adds the identical sets and their totals.
-pub(super) fn identical(
-    snapshot: &Snapshot,
-    collection: &Collection,
-    top: Option<u64>,
-    body: &mut Groups,
-) -> Result<(), AskError> {
-    let table = &collection.table;
-    let overhead = |place: u32| (u64::from(table.files(place)) - 1) * table.size(place);
-    let mut sets: Vec<u32> = match collection.about {
-        About::Everything => (0..table.len()).collect(),
-        About::Content(place) => vec![place],
-        About::Nothing => Vec::new(),
-    };
-    sets.retain(|&place| table.files(place) > 1);
-    sets.sort_unstable_by_key(|&place| {
-        (
-            Reverse(overhead(place)),
-            Reverse(table.size(place)),
-            table.rank(place),
-        )
-    });
-    body.summary.sets = sets.len() as u64;
-    body.summary.set_files = sets
-        .iter()
-        .map(|&place| u64::from(table.files(place)))
-        .sum();
-    body.summary.overhead = sets.iter().map(|&place| overhead(place)).sum();
-    cut(&mut sets, top);
-    for place in sets {
-        let mut set = IdenticalSet {
-            size: table.size(place),
-            paths: Vec::new(),
-            mtimes: Vec::new(),
-        };
-        for file in collection.scoped.holders(table.id(place)) {
-            set.paths.push(PathText::from(file.path.as_path()));
-            let row = snapshot.file(file.file)?;
-            set.mtimes.push(row.as_ref().map_or(0, changed));
-        }
-        body.identical.push(set);
-    }
-    Ok(())
 }

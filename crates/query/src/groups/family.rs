@@ -34,7 +34,7 @@ pub(super) fn family(shown: &Shown<'_>, of: u32) -> Result<Groups, AskError> {
     }
     let mut times = HashMap::new();
     for &node in &nodes {
-        times.insert(node, answer::mtime(snapshot, collection, node)?);
+        times.insert(node, answer::mtime(collection, node));
     }
     let forest = spanning_forest(&mut collection.network(), &nodes)?;
     let time = |node: u32| times.get(&node).copied().unwrap_or(0);
@@ -54,7 +54,7 @@ pub(super) fn family(shown: &Shown<'_>, of: u32) -> Result<Groups, AskError> {
             let other = shown.kept_of(step.node)?;
             shown.measured((step.node, &other[..]), (of, &center[..]))?
         };
-        members.push(answer::member(snapshot, collection, step.node, shares)?);
+        members.push(answer::member(collection, step.node, shares));
         if let Some((from, tie)) = step.from {
             collection.links.read(from, &mut halves)?;
             links.extend(

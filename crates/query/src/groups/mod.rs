@@ -26,6 +26,9 @@
 //!
 //! Members and the worst pair of a group need not be linked: `meeting` measures them, too.
 //!
+//! Sets of identical files need none of this, and are made by `identical` alone if nothing else is
+//! asked for; or by `direct`, if no index has the files.
+//!
 //! **Memory.** Of each file its path and of each content some 50 bytes are in memory always, and
 //! the answer. Everything else obeys [`GroupsRequest::memory`]: sorting, problems and links go to
 //! scratch files. Both ways are one code with the same result; without a bound nothing is written.
@@ -37,8 +40,8 @@ use resemble_core::cluster::stars;
 use resemble_core::similarity::discount::FREE;
 use resemble_index::Snapshot;
 use resemble_proto::message::{
-    Answer, Degree, Groups, GroupsRequest, Header, Looked, OrderRow, SoftError, SoftErrorKind,
-    Whole,
+    Answer, Degree, Groups, GroupsRequest, Header, Looked, OnlyGroups, OrderRow, SoftError,
+    SoftErrorKind, Whole,
 };
 use resemble_proto::path::PathText;
 use resemble_scan::parts::PartReader;
@@ -52,9 +55,11 @@ use crate::scope::ScopedFiles;
 
 mod answer;
 mod common;
+pub(crate) mod direct;
 mod drafts;
 mod family;
 mod held;
+mod identical;
 mod kin;
 mod links;
 mod meeting;
@@ -249,19 +254,35 @@ fn asked(
     path: &PathText,
     errors: &mut Vec<SoftError>,
 ) -> Result<About, AskError> {
-    let row = snapshot.file_at(path.as_path())?;
-    let is_scoped = row.is_some_and(|row| scoped.files.iter().any(|file| file.file == row.id));
-    if !is_scoped {
-        errors.push(SoftError {
-            path: path.clone(),
-            kind: SoftErrorKind::NotFound,
-            message: "is not among the files of this question".to_owned(),
-        });
-        errors.sort();
+    if !takes_part(snapshot, scoped, path, errors)? {
         return Ok(About::Nothing);
     }
     let place = table.place_of(snapshot, path.as_path())?;
     Ok(place.map_or(About::Nothing, About::Content))
+}
+
+/// Whether the file that is asked about is among the others; a soft error if not.
+fn takes_part(
+    snapshot: &Snapshot,
+    scoped: &ScopedFiles,
+    path: &PathText,
+    errors: &mut Vec<SoftError>,
+) -> Result<bool, AskError> {
+    let row = snapshot.file_at(path.as_path())?;
+    let is_scoped = row.is_some_and(|row| scoped.files.iter().any(|file| file.file == row.id));
+    if !is_scoped {
+        errors.push(not_among(path));
+        errors.sort();
+    }
+    Ok(is_scoped)
+}
+
+fn not_among(path: &PathText) -> SoftError {
+    SoftError {
+        path: path.clone(),
+        kind: SoftErrorKind::NotFound,
+        message: "is not among the files of this question".to_owned(),
+    }
 }
 
 /// [`groups_with_parts`], without a reader of documents.
@@ -282,6 +303,9 @@ pub fn groups_with_parts(
     part_reader: Option<&dyn PartReader>,
     scratch: &Path,
 ) -> Result<Whole<Groups>, AskError> {
+    if request.only == OnlyGroups::Identical {
+        return identical::answer(snapshot, request);
+    }
     let collection = Collection::of((snapshot, part_reader), request, scratch)?;
     let prover = collection.prover(snapshot, part_reader);
     let shown = Shown {
@@ -297,7 +321,15 @@ pub fn groups_with_parts(
         }
     };
     drop(prover);
-    answer::identical(snapshot, &collection, request.top, &mut body)?;
+    if request.only == OnlyGroups::All {
+        let is_wanted = |content| match collection.about {
+            About::Everything => true,
+            About::Content(place) => collection.table.id(place) == content,
+            About::Nothing => false,
+        };
+        let wanted: (_, &dyn Fn(_) -> bool) = (request.top, &is_wanted);
+        identical::add_scoped(snapshot, &collection.scoped, wanted, &mut body)?;
+    }
     let total = body.summary.sets + body.summary.clusters;
     let mut header = collection.header(total);
     header.shown = (body.identical.len() + body.clusters.len()) as u64;

@@ -132,6 +132,7 @@ mod tests {
                 path: path.into(),
                 content: ContentId(7),
                 size: ByteLen(300),
+                mtime: 0,
             })
             .collect();
         let files: Vec<&ScopedFile> = files.iter().collect();

@@ -13,6 +13,7 @@ mod groups;
 mod grown;
 mod header;
 mod hostile;
+mod identical;
 mod ingest;
 mod kept;
 mod kept_listings;

@@ -8,7 +8,7 @@ use resemble_proto::documents::{
 };
 use resemble_proto::message::{
     Cluster, ClusterKind, CompareClass, CompareRow, Comparison, Coverage, Degree, Discount, Groups,
-    Header, IdenticalSet, Link, MissingRow,
+    Header, IdenticalSet, Link, MissingRow, OnlyGroups,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
@@ -38,6 +38,7 @@ fn groups() -> GroupsDocument {
     };
     let parameters = GroupsParameters {
         roots: Vec::new(),
+        only: OnlyGroups::All,
         of: None,
         family: false,
         degree: Degree::Usual,

@@ -12,7 +12,7 @@ use resemble_proto::documents::{
 use resemble_proto::message::{
     Cluster, ClusterKind, CompareClass, CompareRow, CompareSummary, Comparison, CoverPair,
     Coverage, Degree, DirRow, Discount, Groups, GroupsSummary, Header, IdenticalSet, Link, Member,
-    MissingRow, NearRow, OtherRow, OtherSummary, Partner, TreeRow,
+    MissingRow, NearRow, OnlyGroups, OtherRow, OtherSummary, Partner, TreeRow,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::report::CommonParameters;
@@ -361,6 +361,7 @@ fn similar_directories() {
 fn collection(body: Groups) -> GroupsDocument {
     let parameters = GroupsParameters {
         roots: Vec::new(),
+        only: OnlyGroups::All,
         of: None,
         family: false,
         degree: Degree::Usual,

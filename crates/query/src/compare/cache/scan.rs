@@ -20,11 +20,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 use resemble_core::{ContentDigest, ContentId};
-use resemble_mounts::MountTable;
 use resemble_proto::message::{CompareRequest, SoftError};
 use resemble_scan::fsid::FsIds;
 use resemble_scan::ingest::{Observer, Progress};
@@ -38,17 +36,15 @@ use super::TreeCache;
 use super::known::{Inventory, Names, PackedPlace, Stamp};
 use crate::ask::AskError;
 use crate::compare::sides::{Apart, Content, Entry, Numbering, Side, Sides, inner_of};
-use crate::parallel::threads;
+use crate::parallel::Tasks;
 use crate::scope::Rules;
+use crate::unindexed::{DirChain, Unindexed};
 
 /// At most so many files are one task.
 const FILES: usize = 64;
 
 /// Files of at most so many bytes together are one task, unless it is a single file.
 const BYTES: u64 = 8 << 20;
-
-/// Between two reports of progress.
-const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
 /// What a scan found.
 pub(super) struct Scanned {
@@ -74,28 +70,11 @@ pub(super) fn scan(
 ) -> Result<Scanned, AskError> {
     let roots = [request.a.as_path(), request.b.as_path()];
     let shared = ScanShared::new(request, tree_cache, known, names, roots)?;
-    let workers = threads();
     let params = tree_cache.index.params();
-    let mut notes = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..workers)
-            .map(|number| {
-                let shared = &shared;
-                scope.spawn(move || Worker::new(shared, params, number as u32).work())
-            })
-            .collect();
-        while shared.wait(PROGRESS_INTERVAL) {
-            observer.progress(&shared.progress());
-        }
-        workers
-            .into_iter()
-            .map(|worker| {
-                worker
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            })
-            .collect::<Vec<Notes>>()
-    });
-    observer.progress(&shared.progress());
+    let mut notes = shared.tasks.work(
+        |number| Worker::new(&shared, params, number).work(),
+        || observer.progress(&shared.progress()),
+    );
     let mut sides = Sides {
         skipped: notes.iter().map(|notes| notes.skipped).sum(),
         moving: notes.iter().map(|notes| notes.moving).sum(),
@@ -218,53 +197,19 @@ struct ScanShared<'a> {
     known: &'a [Option<Inventory>; 2],
     filtered: bool,
     min_size: u64,
-    exclude: &'a [PathBuf],
     part_reader: Option<&'a dyn PartReader>,
     /// Nanoseconds.
     settle_window: i128,
-    mounts: MountTable,
+    unindexed: Unindexed<'a>,
     file_systems: Mutex<(FsIds, Names)>,
     table: Mutex<ContentTable>,
     /// Contents of files with several names, by inode.
     linked: Mutex<Linked>,
-    queue: Mutex<Queue>,
-    changed: Condvar,
+    tasks: Tasks<Task>,
     files: AtomicU64,
     files_read: AtomicU64,
     bytes_read: AtomicU64,
     dirs: AtomicU64,
-}
-
-#[derive(Default)]
-struct Queue {
-    stack: Vec<Task>,
-    busy: usize,
-}
-
-impl Queue {
-    const fn is_done(&self) -> bool {
-        self.stack.is_empty() && self.busy == 0
-    }
-}
-
-/// Device and inode of each directory from the root down, because a bind mount may show a directory
-/// inside itself.
-struct Chain {
-    inode: (u64, u64),
-    above: Option<Arc<Chain>>,
-}
-
-impl Chain {
-    fn has(&self, inode: (u64, u64)) -> bool {
-        let mut at = Some(self);
-        while let Some(chain) = at {
-            if chain.inode == inode {
-                return true;
-            }
-            at = chain.above.as_deref();
-        }
-        false
-    }
 }
 
 // The outer option says whether the side has the directory, the inner one whether it lies below
@@ -274,7 +219,7 @@ enum Task {
     /// A directory, on the sides that have it, below the chain of directories above it.
     Dir {
         below: Vec<u8>,
-        sides: [Option<Option<Arc<Chain>>>; 2],
+        sides: [Option<Option<Arc<DirChain>>>; 2],
     },
     Files {
         dirs: Arc<Dirs>,
@@ -344,51 +289,18 @@ impl<'a> ScanShared<'a> {
             known,
             filtered: !scope.include.is_empty() || !scope.exclude.is_empty(),
             min_size: scope.min_size,
-            exclude: tree_cache.exclude,
             part_reader: tree_cache.part_reader_for(request),
             settle_window: tree_cache.settle_window.as_nanos() as i128,
-            mounts: MountTable::load(),
+            unindexed: Unindexed::new(tree_cache.exclude),
             file_systems: Mutex::new((FsIds::default(), names)),
             table: Mutex::default(),
             linked: Mutex::default(),
-            queue: Mutex::new(Queue { stack, busy: 0 }),
-            changed: Condvar::new(),
+            tasks: Tasks::new(stack),
             files: AtomicU64::new(0),
             files_read: AtomicU64::new(0),
             bytes_read: AtomicU64::new(0),
             dirs: AtomicU64::new(0),
         })
-    }
-
-    /// Waits at most so long. `false` when there is nothing left to do.
-    fn wait(&self, at_most: Duration) -> bool {
-        let mut queue = self.queue.lock();
-        self.changed
-            .wait_while_for(&mut queue, |queue| !queue.is_done(), at_most);
-        !queue.is_done()
-    }
-
-    /// The next task; `None` when all is done.
-    fn take(&self) -> Option<Taken<'_, 'a>> {
-        let mut queue = self.queue.lock();
-        loop {
-            if let Some(task) = queue.stack.pop() {
-                queue.busy += 1;
-                return Some(Taken {
-                    task: Some(task),
-                    shared: self,
-                });
-            }
-            if queue.busy == 0 {
-                return None;
-            }
-            self.changed.wait(&mut queue);
-        }
-    }
-
-    fn give(&self, tasks: impl IntoIterator<Item = Task>) {
-        self.queue.lock().stack.extend(tasks);
-        self.changed.notify_all();
     }
 
     fn progress(&self) -> Progress {
@@ -416,18 +328,5 @@ impl Contents for ScanShared<'_> {
     fn look_up(&self, digest: &ContentDigest) -> Lookup {
         let known = self.table.lock().numbers.get(digest);
         known.map_or(Lookup::New, |number| Lookup::Known(ContentId(number)))
-    }
-}
-
-/// A task that a thread works on. The others learn that it is done even if the thread panics.
-struct Taken<'s, 'a> {
-    task: Option<Task>,
-    shared: &'s ScanShared<'a>,
-}
-
-impl Drop for Taken<'_, '_> {
-    fn drop(&mut self) {
-        self.shared.queue.lock().busy -= 1;
-        self.shared.changed.notify_all();
     }
 }

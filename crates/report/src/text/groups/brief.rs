@@ -240,7 +240,7 @@ mod tests {
     use resemble_core::Params;
     use resemble_proto::documents::GroupsParameters;
     use resemble_proto::message::{
-        ClusterKind, Degree, Discount, GroupsSummary, Header, Layer, Link, Member,
+        ClusterKind, Degree, Discount, GroupsSummary, Header, Layer, Link, Member, OnlyGroups,
     };
     use resemble_proto::number::Fraction;
     use resemble_proto::report::CommonParameters;
@@ -316,6 +316,7 @@ mod tests {
         };
         let parameters = GroupsParameters {
             roots: Vec::new(),
+            only: OnlyGroups::All,
             of: None,
             family: false,
             degree: Degree::Usual,

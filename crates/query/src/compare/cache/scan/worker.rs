@@ -10,20 +10,20 @@ use std::time::SystemTime;
 
 use resemble_core::{ByteLen, Digest, Digester, Params, StopFlag};
 use resemble_index::packed;
-use resemble_mounts::{FsClass, class_of};
 use resemble_proto::message::SoftError;
 use resemble_proto::path::PathText;
 use resemble_scan::parts::{DigestedParts, HEAD};
 use resemble_scan::read::{
     self, FileRead, ReadFailure, Reader, age, open_regular, open_regular_in, read_prefix,
 };
-use resemble_scan::walk::{Found, Kind, OpenDir, Stat, means_absent};
+use resemble_scan::walk::{Found, Kind, OpenDir, Stat};
 
 use super::apart::stand_ins;
-use super::{BYTES, Chain, Dirs, FILES, Notes, ScanItem, ScanShared, Task, TwinNames};
+use super::{BYTES, Dirs, FILES, Notes, ScanItem, ScanShared, Task, TwinNames};
 use crate::compare::cache::known::{PackedPlace, Stamp, Where};
 use crate::compare::cache::pair::{Opened, PairLook, PairReader};
 use crate::compare::sides::{Content, Entry, What};
+use crate::unindexed::{DirChain, Listed};
 
 /// Where a file is: its side, its path, and its file system if that is known.
 #[derive(Clone, Copy)]
@@ -60,8 +60,8 @@ impl<'s, 'a> Worker<'s, 'a> {
     }
 
     pub(super) fn work(mut self) -> Notes {
-        while let Some(mut taken) = self.shared.take() {
-            match taken.task.take() {
+        while let Some(mut taken) = self.shared.tasks.take() {
+            match taken.task() {
                 Some(Task::Dir { below, sides }) => self.dir(&below, sides),
                 Some(Task::Files { dirs, files }) => self.files(&dirs, &files),
                 Some(Task::Single(side)) => self.single(side),
@@ -81,7 +81,7 @@ impl<'s, 'a> Worker<'s, 'a> {
     // ---- walking ----
 
     #[allow(clippy::option_option)] // as in `Task::Dir`
-    fn dir(&mut self, below: &[u8], sides: [Option<Option<Arc<Chain>>>; 2]) {
+    fn dir(&mut self, below: &[u8], sides: [Option<Option<Arc<DirChain>>>; 2]) {
         let mut chains = [None, None];
         let mut open = [None, None];
         let mut listings = [Vec::new(), Vec::new()];
@@ -90,8 +90,7 @@ impl<'s, 'a> Worker<'s, 'a> {
             let Some((dir, found)) = self.list(side, below, above.as_deref()) else {
                 continue;
             };
-            let inode = (dir.stat.dev, dir.stat.ino);
-            chains[side] = Some(Arc::new(Chain { inode, above }));
+            chains[side] = Some(Arc::new(DirChain::of(&dir, above)));
             let fs = {
                 let mut known = self.shared.file_systems.lock();
                 let id = known.0.id_of(dir.as_fd(), dir.stat.dev);
@@ -166,7 +165,7 @@ impl<'s, 'a> Worker<'s, 'a> {
             dirs: Arc::clone(&dirs),
             files,
         }));
-        self.shared.give(tasks);
+        self.shared.tasks.give(tasks);
         if let Some(files) = own {
             self.files(&dirs, &files);
         }
@@ -177,45 +176,20 @@ impl<'s, 'a> Worker<'s, 'a> {
         &mut self,
         side: usize,
         below: &[u8],
-        above: Option<&Chain>,
+        above: Option<&DirChain>,
     ) -> Option<(OpenDir, Vec<Found>)> {
-        let root = &self.shared.roots[side];
+        let anchor = &self.shared.roots[side].anchor;
         let path = self.shared.path(side, below);
-        let dir = match root.anchor.dir(&path) {
-            Ok(dir) => dir,
-            Err(errno) => {
-                if !means_absent(errno) {
-                    self.error(side, below, errno.raw_os_error());
-                }
-                return None;
-            }
-        };
-        let inode = (dir.stat.dev, dir.stat.ino);
-        let elsewhere = above.is_some_and(|above| above.inode.0 != inode.0);
-        let looped = above.is_some_and(|above| above.has(inode));
-        let real = || class_of(dir.as_fd()).is_ok_and(|class| class == FsClass::Real);
-        if looped || (elsewhere && !real()) {
-            self.notes.skipped += 1;
-            return None;
-        }
-        let mounted = self.shared.mounts.left_out_in(&path);
-        let own = |name: &OsStr| {
-            let excluded = self.shared.exclude.iter();
-            let mut here = excluded.filter(|path_| path_.parent() == Some(&path));
-            here.any(|path| path.file_name() == Some(name))
-        };
-        let found =
-            dir.list(&|name| mounted.is_some_and(|names| names.contains(name)) || own(name));
-        match found {
-            Ok(found) => {
+        match self.shared.unindexed.list(anchor, &path, above) {
+            Listed::Dir(dir, found) => {
                 self.shared.dirs.fetch_add(1, Ordering::Relaxed);
-                Some((dir, found))
+                return Some((dir, found));
             }
-            Err(errno) => {
-                self.error(side, below, errno.raw_os_error());
-                None
-            }
+            Listed::LeftOut => self.notes.skipped += 1,
+            Listed::Gone => {}
+            Listed::Failed(errno) => self.error(side, below, errno.raw_os_error()),
         }
+        None
     }
 
     fn left_out(&self, side: usize, path: &[u8]) -> bool {

@@ -1,0 +1,147 @@
+//! Identical files of trees that no index has.
+//!
+//! An index reads and cuts every file; sets of identical files need the few that may be equal:
+//!
+//! 1. **The trees are walked** (`walk`) by all cores. Of each file its path and what `stat` says
+//!    are in memory, and nothing else from here to the answer, so the bound is that of names.
+//! 2. **A file that is alone with its size is not opened.** Whether it may be read is asked all the
+//!    same: an answer names what could not be looked at, whoever gives it.
+//! 3. **Files of equal size are read** (`read`), with all the care of [`resemble_scan::read`]: of
+//!    long ones the beginnings first, then what may still be equal from end to end. Two files are
+//!    identical if their content digests are equal, as everywhere.
+//! 4. A file that changed between the walk and the end of reading is in no set, and is counted as
+//!    pending.
+//!
+//! The answer has the bytes of that of an index which has just been brought in line with the trees,
+//! and nothing is written: who asks about similar files later pays for an index then.
+
+mod read;
+mod walk;
+
+use std::path::{Path, PathBuf};
+
+use resemble_core::similarity::too_small;
+use resemble_core::{ByteLen, ContentDigest, Params};
+use resemble_proto::message::{Groups, GroupsRequest, GroupsSummary, Header, Looked, Whole};
+use resemble_proto::path::PathText;
+use resemble_scan::ingest::Observer;
+use resemble_scan::walk::Anchor;
+
+use self::read::{Done, How, Reading};
+use self::walk::{Walked, walk};
+use super::identical::{SameBytes, add};
+use super::not_among;
+use crate::ask::AskError;
+
+/// The sets of identical files below the paths of a scope, which are absolute and there.
+pub(crate) fn identical(
+    request: &GroupsRequest,
+    (exclude, params): (&[PathBuf], &Params),
+    observer: &mut dyn Observer,
+) -> Result<Whole<Groups>, AskError> {
+    let Walked {
+        roots,
+        files,
+        mut errors,
+        skipped,
+        progress,
+    } = walk(&request.scope, exclude, observer)?;
+    let file = |place: u32| &files[place as usize];
+    let of = request
+        .of
+        .as_ref()
+        .map(|path| (path, inode_at(path.as_path())));
+    let is_asked = |place: u32| of.is_none_or(|(_, inode)| inode == Some(file(place).inode));
+
+    // One of the names of each file: the least.
+    let mut distinct: Vec<u32> = (0..files.len() as u32).collect();
+    distinct.sort_unstable_by_key(|&place| (file(place).size, file(place).inode, place));
+    distinct.dedup_by_key(|place| file(*place).inode);
+    let mut tasks: Vec<(u32, How)> = Vec::with_capacity(distinct.len());
+    for same_size in distinct.chunk_by(|&a, &b| file(a).size == file(b).size) {
+        let size = file(same_size[0]).size;
+        let may_be_equal =
+            same_size.len() > 1 && size > 0 && same_size.iter().any(|&place| is_asked(place));
+        let how = How::first(size, may_be_equal);
+        tasks.extend(same_size.iter().map(|&place| (place, how)));
+    }
+    let reading = Reading::new(&roots, &files, params, progress);
+    let mut done = reading.work(tasks, observer);
+    let rest = may_still_be_equal(&mut done, |place| file(place).size);
+    done.add(reading.work(rest, observer));
+
+    distinct.retain(|&place| !done.lost.contains(&place));
+    errors.append(&mut done.errors);
+    if let Some((path, inode)) = of
+        && !distinct
+            .iter()
+            .any(|&place| inode == Some(file(place).inode))
+    {
+        errors.push(not_among(path));
+    }
+    errors.sort();
+    let sizes = || distinct.iter().map(|&place| ByteLen(file(place).size));
+    let looked = Looked {
+        files: distinct.len() as u64,
+        bytes: sizes().map(|size| size.0).sum(),
+        unreadable: done.unreadable,
+        skipped,
+        small: sizes().filter(|&size| too_small(size)).count() as u64,
+        least_run: u64::from(params.chunk.max) * 2,
+    };
+    let mut body = Groups {
+        summary: GroupsSummary {
+            files: looked.files,
+            bytes: looked.bytes,
+            ..GroupsSummary::default()
+        },
+        ..Groups::default()
+    };
+    let mut sets = sets(done.contents, |place| file(place).size);
+    sets.retain(|set| set.files.iter().any(|&place| is_asked(place)));
+    add(sets, request.top, &mut body, |place| {
+        let file = file(place);
+        (PathText::from_bytes(&*file.path), file.mtime)
+    });
+    let header = Header {
+        fresh: done.moving == 0,
+        pending: done.moving,
+        total: body.summary.sets,
+        shown: body.identical.len() as u64,
+        looked: Some(looked),
+        ..Header::default()
+    };
+    Ok(Whole {
+        header,
+        body,
+        errors,
+    })
+}
+
+/// Those of long files that begin alike.
+fn may_still_be_equal(done: &mut Done, size: impl Fn(u32) -> u64) -> Vec<(u32, How)> {
+    let mut heads = std::mem::take(&mut done.heads);
+    heads.sort_unstable_by_key(|&(head, place)| (size(place), head, place));
+    let alike = heads.chunk_by(|a, b| size(a.1) == size(b.1) && a.0 == b.0);
+    let several = alike.filter(|files| files.len() > 1).flatten();
+    several.map(|&(_, place)| (place, How::Whole)).collect()
+}
+
+fn sets(mut contents: Vec<(ContentDigest, u32)>, size: impl Fn(u32) -> u64) -> Vec<SameBytes> {
+    contents.sort_unstable();
+    let equal = contents.chunk_by(|a, b| a.0 == b.0);
+    let several = equal.filter(|files| files.len() > 1);
+    several
+        .map(|files| SameBytes {
+            size: size(files[0].1),
+            files: files.iter().map(|&(_, place)| place).collect(),
+        })
+        .collect()
+}
+
+/// The file that has a path, by device and inode.
+fn inode_at(path: &Path) -> Option<(u64, u64)> {
+    let anchor = Anchor::open(path.parent()?).ok()?;
+    let stat = anchor.stat_at(path).ok()?;
+    Some((stat.dev, stat.ino))
+}

@@ -1,0 +1,269 @@
+//! What the files hold.
+
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use resemble_core::hash::content;
+use resemble_core::{ByteLen, ContentDigest, ContentId, Params, StopFlag};
+use resemble_proto::message::SoftError;
+use resemble_proto::path::PathText;
+use resemble_scan::ingest::{Observer, Progress};
+use resemble_scan::read::{Contents, Lookup, ReadFailure, Reader, open_regular, read_prefix};
+use resemble_scan::walk::{Anchor, Stat};
+use rustix::fs::{Access, access};
+
+use super::walk::WalkedFile;
+use crate::parallel::Tasks;
+
+/// What is read of a file that is longer than [`AT_ONCE`] before all of it is.
+const HEAD: usize = 4 << 10;
+
+/// Up to this size a file is read whole at once.
+const AT_ONCE: u64 = 64 << 10;
+
+/// Files of at most so many bytes together are one task, unless it is a single file.
+const BYTES: u64 = 8 << 20;
+
+/// At most so many files are one task.
+const FILES: usize = 64;
+
+/// What is to be found out about a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    /// Whether it can be read.
+    Access,
+    /// How it begins.
+    Head,
+    /// What it holds.
+    Whole,
+}
+
+impl How {
+    /// What is to be found out first.
+    pub(super) const fn first(size: u64, may_be_equal: bool) -> Self {
+        match (may_be_equal, size) {
+            (false, _) => Self::Access,
+            (true, 0..=AT_ONCE) => Self::Whole,
+            (true, _) => Self::Head,
+        }
+    }
+
+    const fn cost(self, size: u64) -> u64 {
+        match self {
+            Self::Access => 0,
+            Self::Head => HEAD as u64,
+            Self::Whole => size,
+        }
+    }
+}
+
+/// What was found out; files by their places.
+#[derive(Default)]
+pub(super) struct Done {
+    /// Digests of beginnings.
+    pub(super) heads: Vec<(ContentDigest, u32)>,
+    pub(super) contents: Vec<(ContentDigest, u32)>,
+    /// Files that could not be read, or were never there.
+    pub(super) lost: HashSet<u32>,
+    /// How many of them could not be read.
+    pub(super) unreadable: u64,
+    pub(super) errors: Vec<SoftError>,
+    /// How many files changed meanwhile.
+    pub(super) moving: u64,
+}
+
+impl Done {
+    pub(super) fn add(&mut self, mut other: Self) {
+        self.heads.append(&mut other.heads);
+        self.contents.append(&mut other.contents);
+        self.lost.extend(other.lost);
+        self.unreadable += other.unreadable;
+        self.errors.append(&mut other.errors);
+        self.moving += other.moving;
+    }
+}
+
+/// Reads files.
+pub(super) struct Reading<'a> {
+    roots: &'a [Anchor],
+    files: &'a [WalkedFile],
+    params: &'a Params,
+    /// As far as the walk came.
+    walked: Progress,
+    files_read: AtomicU64,
+    bytes_read: AtomicU64,
+}
+
+impl<'a> Reading<'a> {
+    pub(super) const fn new(
+        roots: &'a [Anchor],
+        files: &'a [WalkedFile],
+        params: &'a Params,
+        walked: Progress,
+    ) -> Self {
+        Self {
+            roots,
+            files,
+            params,
+            walked,
+            files_read: AtomicU64::new(0),
+            bytes_read: AtomicU64::new(0),
+        }
+    }
+
+    /// Finds out what is asked of each file, in the order of paths, by all cores.
+    pub(super) fn work(&self, mut tasks: Vec<(u32, How)>, observer: &mut dyn Observer) -> Done {
+        tasks.sort_unstable_by_key(|&(place, _)| place);
+        let mut batches = self.batches(&tasks);
+        batches.reverse();
+        let batches = Tasks::new(batches);
+        let worker = |_| {
+            let mut worker = Worker {
+                reading: self,
+                reader: Reader::new(self.params, StopFlag::default()),
+                done: Done::default(),
+            };
+            while let Some(mut taken) = batches.take() {
+                for &(place, how) in &tasks[taken.task().unwrap_or_default()] {
+                    worker.look(place, how);
+                }
+            }
+            worker.done
+        };
+        let mut done = Done::default();
+        for part in batches.work(worker, || observer.progress(&self.progress())) {
+            done.add(part);
+        }
+        done
+    }
+
+    fn batches(&self, tasks: &[(u32, How)]) -> Vec<Range<usize>> {
+        let mut batches: Vec<Range<usize>> = Vec::new();
+        let mut bytes = 0;
+        for (at, &(place, how)) in tasks.iter().enumerate() {
+            let cost = how.cost(self.files[place as usize].size);
+            match batches.last_mut() {
+                Some(batch) if batch.len() < FILES && bytes + cost <= BYTES => batch.end = at + 1,
+                _ => {
+                    bytes = 0;
+                    batches.push(at..at + 1);
+                }
+            }
+            bytes += cost;
+        }
+        batches
+    }
+
+    fn progress(&self) -> Progress {
+        Progress {
+            files_read: self.files_read.load(Ordering::Relaxed),
+            bytes_read: self.bytes_read.load(Ordering::Relaxed),
+            ..self.walked
+        }
+    }
+}
+
+/// Takes down the digest of what is read, which then counts as known: it is hashed and not cut.
+#[derive(Default)]
+struct DigestOnly(Cell<Option<ContentDigest>>);
+
+impl Contents for DigestOnly {
+    fn look_up(&self, digest: &ContentDigest) -> Lookup {
+        self.0.set(Some(*digest));
+        Lookup::Known(ContentId(0))
+    }
+}
+
+/// One thread.
+struct Worker<'r, 'a> {
+    reading: &'r Reading<'a>,
+    reader: Reader,
+    done: Done,
+}
+
+impl Worker<'_, '_> {
+    fn look(&mut self, place: u32, how: How) {
+        let looked = match how {
+            How::Access => self.access(place),
+            How::Head => self.head(place),
+            How::Whole => self.whole(place),
+        };
+        match looked {
+            Ok(()) => return,
+            Err(ReadFailure::Errno(errno)) => {
+                let source = std::io::Error::from_raw_os_error(errno);
+                let path = PathText::from(self.file(place).path());
+                self.done.errors.push(SoftError::of_io(path, &source));
+                self.done.unreadable += 1;
+            }
+            // It was never there, or is something else now. Nobody stops or pauses this reader.
+            Err(
+                ReadFailure::Gone
+                | ReadFailure::NotRegular
+                | ReadFailure::Stopped
+                | ReadFailure::Paused,
+            ) => {}
+        }
+        self.done.lost.insert(place);
+    }
+
+    fn file(&self, place: u32) -> &WalkedFile {
+        &self.reading.files[place as usize]
+    }
+
+    /// Asks before it opens: nearly all files may be read, and to open one costs five times as
+    /// much.
+    fn access(&self, place: u32) -> Result<(), ReadFailure> {
+        let file = self.file(place);
+        if access(file.path(), Access::READ_OK).is_err() {
+            open_regular(&self.reading.roots[file.root as usize], file.path())?;
+        }
+        Ok(())
+    }
+
+    fn head(&mut self, place: u32) -> Result<(), ReadFailure> {
+        let Some(opened) = self.unchanged(place)? else {
+            return Ok(());
+        };
+        let head = read_prefix(&opened.0, HEAD)?;
+        let read = head.len() as u64;
+        self.reading.bytes_read.fetch_add(read, Ordering::Relaxed);
+        self.done.heads.push((content::digest(&head), place));
+        Ok(())
+    }
+
+    fn whole(&mut self, place: u32) -> Result<(), ReadFailure> {
+        let Some(opened) = self.unchanged(place)? else {
+            return Ok(());
+        };
+        let digest = DigestOnly::default();
+        let size = Some(ByteLen(opened.1.size));
+        let read = self.reader.read_open(opened, size, &digest)?;
+        self.reading.files_read.fetch_add(1, Ordering::Relaxed);
+        self.reading
+            .bytes_read
+            .fetch_add(read.bytes, Ordering::Relaxed);
+        match digest.0.get() {
+            // One that was read again after a change is not the file that was found.
+            Some(digest) if !read.moving && self.file(place).is_as(&read.stat) => {
+                self.done.contents.push((digest, place));
+            }
+            _ => self.done.moving += 1,
+        }
+        Ok(())
+    }
+
+    /// Opens a file; `None` if it has changed since the walk.
+    fn unchanged(&mut self, place: u32) -> Result<Option<(OwnedFd, Stat)>, ReadFailure> {
+        let file = self.file(place);
+        let opened = open_regular(&self.reading.roots[file.root as usize], file.path())?;
+        if file.is_as(&opened.1) {
+            return Ok(Some(opened));
+        }
+        self.done.moving += 1;
+        Ok(None)
+    }
+}

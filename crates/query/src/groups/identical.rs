@@ -1,0 +1,109 @@
+//! Sets of identical files: what files of equal bytes come to, whoever found that they are equal.
+
+use std::cmp::Reverse;
+
+use resemble_core::ContentId;
+use resemble_index::Snapshot;
+use resemble_proto::message::{Groups, GroupsRequest, GroupsSummary, Header, IdenticalSet, Whole};
+use resemble_proto::path::PathText;
+
+use crate::ask::AskError;
+use crate::scope::ScopedFiles;
+
+/// Files of equal bytes: at least two, and not empty.
+pub(super) struct SameBytes {
+    /// The size of one of them.
+    pub(super) size: u64,
+    /// Their places in the order of paths, ascending.
+    pub(super) files: Vec<u32>,
+}
+
+impl SameBytes {
+    /// The bytes of all files but one.
+    const fn overhead(&self) -> u64 {
+        (self.files.len() as u64 - 1) * self.size
+    }
+}
+
+/// The answer that consists of sets alone, from an index: of contents that several files have.
+pub(super) fn answer(
+    snapshot: &Snapshot,
+    request: &GroupsRequest,
+) -> Result<Whole<Groups>, AskError> {
+    let scoped = ScopedFiles::of(snapshot, &request.scope)?;
+    let looked = scoped.looked(snapshot);
+    let mut errors = scoped.errors.clone();
+    let of = match &request.of {
+        Some(path) if super::takes_part(snapshot, &scoped, path, &mut errors)? => {
+            let row = snapshot.file_at(path.as_path())?;
+            row.and_then(|row| row.state.content())
+        }
+        _ => None,
+    };
+    let mut body = Groups {
+        summary: GroupsSummary {
+            files: looked.files,
+            bytes: looked.bytes,
+            ..GroupsSummary::default()
+        },
+        ..Groups::default()
+    };
+    let is_wanted = |content| request.of.is_none() || of == Some(content);
+    add_scoped(snapshot, &scoped, (request.top, &is_wanted), &mut body)?;
+    let header = Header {
+        fresh: true,
+        total: body.summary.sets,
+        shown: body.identical.len() as u64,
+        looked: Some(looked),
+        ..Header::default()
+    };
+    Ok(Whole {
+        header,
+        body,
+        errors,
+    })
+}
+
+/// Adds the sets of a scope to an answer, those of the contents that are wanted, and their totals.
+pub(super) fn add_scoped(
+    snapshot: &Snapshot,
+    scoped: &ScopedFiles,
+    (top, is_wanted): (Option<u64>, &dyn Fn(ContentId) -> bool),
+    body: &mut Groups,
+) -> Result<(), AskError> {
+    let mut sets = Vec::new();
+    for (content, files) in scoped.copies().filter(|(content, _)| is_wanted(*content)) {
+        let size = snapshot.content(content)?.map_or(0, |row| row.size.0);
+        if size > 0 {
+            sets.push(SameBytes { size, files });
+        }
+    }
+    add(sets, top, body, |place| {
+        let file = &scoped.files[place as usize];
+        (PathText::from(file.path.as_path()), file.mtime)
+    });
+    Ok(())
+}
+
+/// Adds sets to an answer, the one with most overhead first, and their totals. `file` says which
+/// path and time of last change is at a place.
+pub(super) fn add(
+    mut sets: Vec<SameBytes>,
+    top: Option<u64>,
+    body: &mut Groups,
+    file: impl Fn(u32) -> (PathText, i64),
+) {
+    sets.sort_unstable_by_key(|set| (Reverse(set.overhead()), Reverse(set.size), set.files[0]));
+    body.summary.sets = sets.len() as u64;
+    body.summary.set_files = sets.iter().map(|set| set.files.len() as u64).sum();
+    body.summary.overhead = sets.iter().map(SameBytes::overhead).sum();
+    super::answer::cut(&mut sets, top);
+    body.identical.extend(sets.into_iter().map(|set| {
+        let (paths, mtimes) = set.files.into_iter().map(&file).unzip();
+        IdenticalSet {
+            size: set.size,
+            paths,
+            mtimes,
+        }
+    }));
+}

@@ -1,0 +1,101 @@
+//! Trees that are looked at for one question, without an index of them: what is entered.
+//!
+//! Left out, before any stat: our own folders, and what is mounted from a process or made up by the
+//! kernel. A root is entered whatever it is on; whoever named it decided that.
+
+use std::ffi::OsStr;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use resemble_mounts::{FsClass, MountTable, class_of};
+use resemble_scan::walk::{Anchor, Found, OpenDir, means_absent};
+use rustix::io::Errno;
+
+/// Device and inode of each directory from the root down, because a bind mount may show a directory
+/// inside itself.
+#[derive(Debug)]
+pub(crate) struct DirChain {
+    inode: (u64, u64),
+    above: Option<Arc<Self>>,
+}
+
+impl DirChain {
+    /// A directory below the chain of those above it.
+    pub(crate) const fn of(dir: &OpenDir, above: Option<Arc<Self>>) -> Self {
+        Self {
+            inode: (dir.stat.dev, dir.stat.ino),
+            above,
+        }
+    }
+
+    fn has(&self, inode: (u64, u64)) -> bool {
+        let mut at = Some(self);
+        while let Some(chain) = at {
+            if chain.inode == inode {
+                return true;
+            }
+            at = chain.above.as_deref();
+        }
+        false
+    }
+}
+
+/// What is left out of trees.
+#[derive(Debug)]
+pub(crate) struct Unindexed<'a> {
+    mounts: MountTable,
+    /// Our own folders.
+    exclude: &'a [PathBuf],
+}
+
+/// What came of listing a directory.
+pub(crate) enum Listed {
+    Dir(OpenDir, Vec<Found>),
+    /// It is not to be entered.
+    LeftOut,
+    /// It was never there.
+    Gone,
+    Failed(Errno),
+}
+
+impl<'a> Unindexed<'a> {
+    pub(crate) fn new(exclude: &'a [PathBuf]) -> Self {
+        Self {
+            mounts: MountTable::load(),
+            exclude,
+        }
+    }
+
+    /// Whether a path lies in one of our own folders.
+    pub(crate) fn is_own(&self, path: &Path) -> bool {
+        self.exclude.iter().any(|own| path.starts_with(own))
+    }
+
+    /// Opens and lists a directory below the anchor; `above`: those from the root to it, none for
+    /// the root.
+    pub(crate) fn list(&self, anchor: &Anchor, path: &Path, above: Option<&DirChain>) -> Listed {
+        let dir = match anchor.dir(path) {
+            Ok(dir) => dir,
+            Err(errno) if means_absent(errno) => return Listed::Gone,
+            Err(errno) => return Listed::Failed(errno),
+        };
+        let inode = (dir.stat.dev, dir.stat.ino);
+        let elsewhere = above.is_some_and(|above| above.inode.0 != inode.0);
+        let looped = above.is_some_and(|above| above.has(inode));
+        let real = || class_of(dir.as_fd()).is_ok_and(|class| class == FsClass::Real);
+        if looped || (elsewhere && !real()) {
+            return Listed::LeftOut;
+        }
+        let mounted = self.mounts.left_out_in(path);
+        let own = |name: &OsStr| {
+            let mut here = self.exclude.iter().filter(|own| own.parent() == Some(path));
+            here.any(|own| own.file_name() == Some(name))
+        };
+        let skip = |name: &OsStr| mounted.is_some_and(|names| names.contains(name)) || own(name);
+        match dir.list(&skip) {
+            Ok(found) => Listed::Dir(dir, found),
+            Err(errno) => Listed::Failed(errno),
+        }
+    }
+}
