@@ -15,7 +15,11 @@ pub fn page() -> String {
                 Made from `resemble --help` and the help of each command by \
                 `cargo test -p resemble-cli` with `UPDATE_REFERENCE=1`; do not edit. \
                 `resemble lab` has a [page of its own](lab-reference.md).\n";
-    page_of(Cli::command().disable_help_subcommand(true), "resemble", head)
+    page_of(
+        Cli::command().disable_help_subcommand(true),
+        "resemble",
+        head,
+    )
 }
 
 /// The page of a program with this command line, whose users call it `name`.

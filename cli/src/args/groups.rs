@@ -60,15 +60,17 @@ pub struct GroupsArgs {
     #[arg(conflicts_with_all = ["roots", "of", "order", "plan", "from", "top"])]
     #[arg(hide_short_help = true)]
     pub files_from: Option<PathBuf>,
-    /// On a terminal, list each file of every group, and not only the twenty groups that have most
-    /// bytes more than once
+    /// On a terminal, list each file of every group
+    ///
+    /// Without it a terminal gets totals and the twenty groups that have most bytes more than once.
     #[arg(long)]
     pub all: bool,
     /// Only the set and the cluster of FILE
     #[arg(long, value_name = "FILE", conflicts_with = "from", value_hint = ValueHint::FilePath)]
     pub of: Option<PathBuf>,
-    /// List only clusters of similar files, or only sets of identical ones: those are found without
-    /// comparing contents
+    /// Only clusters of similar files, or sets of identical ones
+    ///
+    /// Sets alone are found without comparing contents, so they are there sooner.
     #[arg(long, value_name = "WHAT", conflicts_with_all = ["files_from", "order"])]
     pub only: Option<Only>,
     /// With --of: follow chains to all earlier and later versions
@@ -87,7 +89,9 @@ pub struct GroupsArgs {
     #[arg(long, conflicts_with_all = ["of", "plan", "from", "top"])]
     #[arg(hide_short_help = true)]
     pub order: bool,
-    /// Print a shell script that replaces identical copies; it does nothing without --do-it
+    /// Print a shell script that replaces identical copies
+    ///
+    /// The script does nothing without --do-it.
     #[arg(long, value_name = "HOW", conflicts_with_all = ["format", "null"])]
     pub plan: Option<PlanKind>,
     /// Which files take part, and which rows are listed.
