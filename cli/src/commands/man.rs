@@ -1,12 +1,64 @@
 //! `resemble man`: the manual pages, made from the help texts.
+//!
+//! A help text that ends a command's `--help` has headings of its own: `Examples:` and `Exit
+//! codes:`. They become sections of the page. The exit codes of the program, its files and its
+//! environment stand on the page of every command.
 
 use std::io;
 use std::path::Path;
 
 use clap_mangen::Man;
+use clap_mangen::roff::{Inline, Roff, bold, italic, roman};
 
 use crate::error::{CliError, CliResult, Outcome};
 use crate::ui::Ui;
+
+/// What the pages of all commands say about the environment.
+const ENVIRONMENT: [(&str, &str); 6] = [
+    ("RESEMBLE_SOCKET", "The daemon's socket; --socket decides."),
+    ("RESEMBLE_STATE", "The state folder; --state decides."),
+    (
+        "NO_COLOR",
+        "If it is set, no colours unless --color=always is given.",
+    ),
+    (
+        "PAGER",
+        "Shows long output on a terminal instead of less -FRX.",
+    ),
+    ("DIFF", "The program that resemble why --diff runs."),
+    (
+        "HOME, XDG_RUNTIME_DIR, XDG_STATE_HOME, XDG_CACHE_HOME, TMPDIR",
+        "Where the files below are. An XDG variable counts only if it is an absolute path.",
+    ),
+];
+
+/// What they say about files.
+const FILES: [(&str, &str); 4] = [
+    (
+        "$XDG_RUNTIME_DIR/resemble/socket",
+        "Where the daemon answers.",
+    ),
+    (
+        "$XDG_RUNTIME_DIR/resemble/view",
+        "The view, in which every file that is watched has a folder .similar.",
+    ),
+    (
+        "~/.local/state/resemble/",
+        "The daemon's index, alerts and roots, templates, and catalogues that were imported.",
+    ),
+    (
+        "~/.cache/resemble/",
+        "What commands have read, to answer sooner the next time. It may be removed at any time.",
+    ),
+];
+
+/// The pages that each page leads to, unless it is one of them.
+const SEE_ALSO: [(&str, &str); 4] = [
+    ("resemble", "1"),
+    ("resemble-lab", "1"),
+    ("resembled.toml", "5"),
+    ("resembled", "8"),
+];
 
 /// Prints the page of the program with this command line, or writes it and those of its commands
 /// into a folder.
@@ -29,18 +81,172 @@ pub fn print(ui: &mut Ui, root: clap::Command, dir: Option<&Path>) -> CliResult 
 pub fn pages(mut root: clap::Command) -> io::Result<Vec<(String, Vec<u8>)>> {
     // Gives each subcommand its global options and its full name.
     root.build();
+    let program = Program {
+        name: root.get_name().to_owned(),
+        version: root.get_version().unwrap_or_default().to_owned(),
+        exit_codes: After::of(&root).exit_codes,
+    };
     let mut pages = Vec::new();
-    add(&root, root.get_name(), &mut pages)?;
+    program.add(&root, root.get_name(), &mut pages)?;
     Ok(pages)
 }
 
-fn add(command: &clap::Command, name: &str, pages: &mut Vec<(String, Vec<u8>)>) -> io::Result<()> {
-    let mut page = Vec::new();
-    // `build` gave each command its full name, `resemble-find`.
-    Man::new(command.clone()).render(&mut page)?;
-    pages.push((format!("{name}.1"), page));
-    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
-        add(sub, &format!("{name}-{}", sub.get_name()), pages)?;
+/// What the pages of one program have in common.
+struct Program {
+    name: String,
+    version: String,
+    exit_codes: Vec<String>,
+}
+
+impl Program {
+    fn add(
+        &self,
+        command: &clap::Command,
+        name: &str,
+        pages: &mut Vec<(String, Vec<u8>)>,
+    ) -> io::Result<()> {
+        pages.push((format!("{name}.1"), self.page(command, name)?));
+        for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+            self.add(sub, &format!("{name}-{}", sub.get_name()), pages)?;
+        }
+        Ok(())
     }
-    Ok(())
+
+    fn page(&self, command: &clap::Command, name: &str) -> io::Result<Vec<u8>> {
+        let usage = command.clone().render_usage().to_string();
+        let usage = usage.trim_start_matches("Usage: ").to_owned();
+        let man = Man::new(command.clone().override_usage(usage))
+            // Not an empty one, which would leave its place to the next.
+            .date(" ")
+            .source(format!("{} {}", self.name, self.version))
+            .manual("User Commands");
+        let mut page = Vec::new();
+        man.render_title(&mut page)?;
+        man.render_name_section(&mut page)?;
+        man.render_synopsis_section(&mut page)?;
+        man.render_description_section(&mut page)?;
+        man.render_options_section(&mut page)?;
+        if command.get_subcommands().any(|sub| !sub.is_hide_set()) {
+            man.render_subcommands_section(&mut page)?;
+        }
+        self.rest(command, name).to_writer(&mut page)?;
+        Ok(page)
+    }
+
+    /// The sections after the options.
+    fn rest(&self, command: &clap::Command, name: &str) -> Roff {
+        let mut roff = Roff::new();
+        let after = After::of(command);
+        if !after.notes.is_empty() {
+            roff.control("SH", ["NOTES"]);
+            notes(&mut roff, &after.notes);
+        }
+        if !after.examples.is_empty() {
+            roff.control("SH", ["EXAMPLES"]);
+            examples(&mut roff, &after.examples);
+        }
+        roff.control("SH", ["EXIT STATUS"]);
+        exit_codes(&mut roff, &self.exit_codes);
+        roff.control("SH", ["ENVIRONMENT"]);
+        terms(&mut roff, bold, &ENVIRONMENT);
+        roff.control("SH", ["FILES"]);
+        terms(&mut roff, italic, &FILES);
+        roff.control("SH", ["SEE ALSO"]);
+        let others = SEE_ALSO.iter().filter(|(other, _)| *other != name);
+        let mut line = Vec::new();
+        for (other, section) in others {
+            let before = if line.is_empty() { "" } else { ", " };
+            line.extend([roman(before), bold(*other), roman(format!("({section})"))]);
+        }
+        roff.text(line);
+        roff
+    }
+}
+
+/// The text after the options, by its headings.
+#[derive(Default)]
+struct After {
+    examples: Vec<String>,
+    exit_codes: Vec<String>,
+    notes: Vec<String>,
+}
+
+impl After {
+    /// What is indented belongs to the heading before it, anything else is a note.
+    fn of(command: &clap::Command) -> Self {
+        let text = command.get_after_long_help().or(command.get_after_help());
+        let text = text.map(ToString::to_string).unwrap_or_default();
+        let mut after = Self::default();
+        let mut section = &mut after.notes;
+        for line in text.lines() {
+            match line {
+                "Examples:" => section = &mut after.examples,
+                "Exit codes:" => section = &mut after.exit_codes,
+                _ => {
+                    let is_notes = !line.is_empty() && !line.starts_with(' ');
+                    if is_notes {
+                        section = &mut after.notes;
+                    }
+                    section.push(line.to_owned());
+                }
+            }
+        }
+        after
+    }
+}
+
+/// Paragraphs. Columns that somebody has set stay as they are.
+fn notes(roff: &mut Roff, lines: &[String]) {
+    for paragraph in lines.split(String::is_empty) {
+        let is_set = paragraph.iter().any(|line| line.starts_with(' '));
+        roff.control("PP", []);
+        if is_set {
+            roff.control("nf", []);
+        }
+        for line in paragraph {
+            roff.text([roman(line)]);
+        }
+        if is_set {
+            roff.control("fi", []);
+        }
+    }
+}
+
+/// Commands, indented by two columns, each with what it does, indented further.
+fn examples(roff: &mut Roff, lines: &[String]) {
+    for line in lines.iter().filter(|line| !line.is_empty()) {
+        if let Some(does) = line.strip_prefix("      ") {
+            roff.control("RS", ["4"]);
+            roff.text([roman(does)]);
+            roff.control("RE", []);
+        } else {
+            roff.control("PP", []);
+            roff.text([bold(line.trim_start())]);
+        }
+    }
+}
+
+/// A number and what it means; the lines that go on are indented further than the number.
+fn exit_codes(roff: &mut Roff, lines: &[String]) {
+    for line in lines.iter().filter(|line| !line.is_empty()) {
+        let line = line.trim_start();
+        match line.split_once("  ") {
+            Some((code, means)) if code.parse::<u8>().is_ok() => {
+                roff.control("TP", []);
+                roff.text([bold(code)]);
+                roff.text([roman(means)]);
+            }
+            _ => {
+                roff.text([roman(line)]);
+            }
+        }
+    }
+}
+
+fn terms(roff: &mut Roff, font: fn(&'static str) -> Inline, terms: &[(&'static str, &str)]) {
+    for (term, means) in terms {
+        roff.control("TP", []);
+        roff.text([font(term)]);
+        roff.text([roman(*means)]);
+    }
 }

@@ -308,7 +308,15 @@ fn completions_and_manual_pages() {
     ] {
         let page = env.path(format!("pages/resemble-{verb}.1"));
         let page = std::fs::read_to_string(page).unwrap();
-        assert!(page.contains("Examples:"), "{verb}");
+        let shown = format!(".SH EXAMPLES\n.PP\n\\fBresemble {verb} ");
+        assert!(page.contains(&shown), "{verb}: {page}");
+    }
+    for name in names {
+        let page = std::fs::read_to_string(env.path(format!("pages/{name}"))).unwrap();
+        let sections = ["\"EXIT STATUS\"", "ENVIRONMENT", "FILES", "\"SEE ALSO\""];
+        let at = sections.map(|section| page.find(&format!("\n.SH {section}\n")));
+        assert!(at.is_sorted() && at[0].is_some(), "{name}: {at:?}");
+        assert!(page.contains("\n\\fB2\\fR\ntrouble: "), "{name}: {page}");
     }
 }
 

@@ -57,7 +57,9 @@ fn completions_and_manual_pages() {
     for verb in ["find", "pairs", "groups", "dump", "eval"] {
         let page = env.path(format!("pages/resemble-lab-{verb}.1"));
         let page = std::fs::read_to_string(page).unwrap();
-        assert!(page.contains("Examples:"), "{verb}");
+        let shown = format!(".SH EXAMPLES\n.PP\n\\fBresemble lab {verb} ");
+        assert!(page.contains(&shown), "{verb}: {page}");
+        assert!(page.contains("\n\\fB2\\fR\ntrouble: "), "{verb}: {page}");
     }
 }
 
