@@ -9,6 +9,7 @@
 mod convergence;
 mod faults;
 mod lifecycle;
+mod manual;
 mod overlay;
 mod questions;
 mod support;

@@ -1,0 +1,188 @@
+//! resembled(8), resembled.toml(5) and the completions of `resembled`, as packages ship them.
+//!
+//! They are made here and kept in `packaging/`, so that the program need not be able to make them;
+//! these tests say when they are old, and write them with `UPDATE_REFERENCE=1`.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+use clap::{CommandFactory, Parser};
+use clap_complete::Shell;
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, italic, roman};
+use resemble_daemon::config::{Args, Config};
+use resemble_proto::places::Env;
+use resemble_testutil::{TempTree, page_is_up_to_date};
+
+mod keys;
+
+use keys::{Default, KEYS, Key, TABLES};
+
+fn packaged(name: &str) -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../packaging")).join(name)
+}
+
+fn version() -> String {
+    format!("resembled {}", env!("CARGO_PKG_VERSION"))
+}
+
+/// A page with what stands before its own sections.
+fn page(man: &Man, sections: &str) -> String {
+    let mut page = Vec::new();
+    man.render_title(&mut page).unwrap();
+    man.render_name_section(&mut page).unwrap();
+    man.render_synopsis_section(&mut page).unwrap();
+    let page = String::from_utf8(page).unwrap();
+    page + sections
+}
+
+#[test]
+fn the_page_of_the_daemon_is_up_to_date() {
+    let usage = "resembled [OPTIONS] [ROOT]...\nresembled --write-config [ROOT]...";
+    let man = Man::new(Args::command().override_usage(usage))
+        .section("8")
+        // Not an empty one, which would leave its place to the next.
+        .date(" ")
+        .source(version())
+        .manual("System Administration");
+    let mut options = Vec::new();
+    man.render_options_section(&mut options).unwrap();
+    let options = String::from_utf8(options).unwrap();
+    let sections = include_str!("manual/resembled.8");
+    let sections = sections.replace(".\\\" OPTIONS\n", &options);
+    page_is_up_to_date(packaged("man/resembled.8"), &page(&man, &sections));
+}
+
+#[test]
+fn the_page_of_the_configuration_is_up_to_date() {
+    let command = clap::Command::new("resembled.toml")
+        .about("configuration of the daemon of resemble")
+        .disable_help_flag(true)
+        .override_usage("~/.config/resemble/resembled.toml");
+    let man = Man::new(command)
+        .section("5")
+        // Not an empty one, which would leave its place to the next.
+        .date(" ")
+        .source(version())
+        .manual("File Formats");
+    let sections = include_str!("manual/resembled.toml.5");
+    let sections = sections.replace(".\\\" KEYS\n", &keys());
+    page_is_up_to_date(packaged("man/resembled.toml.5"), &page(&man, &sections));
+}
+
+/// A section for each table, with its keys.
+fn keys() -> String {
+    let mut roff = Roff::new();
+    for (table, title, about) in TABLES {
+        roff.control("SH", [title]);
+        roff.text([roman(about)]);
+        for key in KEYS.iter().filter(|key| key.table == table) {
+            roff.control("TP", []);
+            let kind = roman(format!(" = {}", key.kind));
+            roff.text([bold(key.name), kind]);
+            roff.text([roman(key.about)]);
+            match key.default {
+                Default::None => {}
+                Default::Is(value) => {
+                    roff.text([roman("The default is "), bold(value), roman(".")]);
+                }
+                Default::Means(words) => {
+                    roff.text([roman("The default is "), italic(words), roman(".")]);
+                }
+            }
+        }
+    }
+    roff.to_roff()
+}
+
+#[test]
+fn the_completions_are_up_to_date() {
+    for (shell, name) in [
+        (Shell::Bash, "resembled.bash"),
+        (Shell::Zsh, "_resembled"),
+        (Shell::Fish, "resembled.fish"),
+    ] {
+        let mut script = Vec::new();
+        clap_complete::generate(shell, &mut Args::command(), "resembled", &mut script);
+        let script = String::from_utf8(script).unwrap();
+        page_is_up_to_date(packaged("completions").join(name), &script);
+    }
+}
+
+/// What `resembled` makes of a configuration.
+fn read(text: &str) -> Result<Config, String> {
+    let dir = TempTree::with_folders(&["docs"]);
+    fs::write(dir.path("c.toml"), text).unwrap();
+    let config = dir.path("c.toml");
+    let args = Args::parse_from(["resembled".into(), "--config".into(), config]);
+    let env = Env {
+        home: Some("/home/somebody".into()),
+        run_user: "/nonexistent".into(),
+        ..Env::default()
+    };
+    let config = Config::load(&args, &env).map_err(|error| error.to_string())?;
+    // The folder is another one each time.
+    let roots = config.roots.into_iter().map(|root| {
+        let path = "docs".into();
+        resemble_scan::ingest::RootOptions { path, ..root }
+    });
+    let roots = roots.collect();
+    Ok(Config { roots, ..config })
+}
+
+fn named<'k>(keys: impl IntoIterator<Item = &'k Key>) -> BTreeSet<String> {
+    keys.into_iter().map(|key| key.name.to_owned()).collect()
+}
+
+/// The keys of each table are those that the daemon itself names when it is given another.
+#[test]
+fn every_key_is_on_the_page_and_no_other() {
+    for (table, _, _) in TABLES {
+        let before = match table {
+            "" => String::new(),
+            "limits" => "[limits]\n".to_owned(),
+            table => format!("[[{table}]]\n"),
+        };
+        let refused = read(&(before + "no-such-key = 1\n")).unwrap_err();
+        let (_, expected) = refused.split_once(", expected ").expect(&refused);
+        // An alias is the same key with `_`. What is no key is a table, and has a section.
+        let tables = TABLES.map(|(table, _, _)| table);
+        let expected: BTreeSet<String> = expected
+            .split('`')
+            .skip(1)
+            .step_by(2)
+            .map(|name| name.replace('_', "-"))
+            .filter(|name| !tables.contains(&name.as_str()))
+            .collect();
+        let on_page = named(KEYS.iter().filter(|key| key.table == table));
+        assert_eq!(on_page, expected, "of [{table}]");
+    }
+}
+
+/// A key that is set to what the page calls its default changes nothing.
+#[test]
+fn the_defaults_are_those_of_the_page() {
+    let root = "[[root]]\npath = \"docs\"\n";
+    let mut with_all = String::new();
+    let mut defaults = 0;
+    for (table, _, _) in TABLES {
+        match table {
+            "" => {}
+            "root" => with_all += root,
+            "limits" => with_all += "[limits]\n",
+            _ => continue,
+        }
+        for key in KEYS.iter().filter(|key| key.table == table) {
+            if let Default::Is(value) = key.default {
+                with_all += &format!("{} = {value}\n", key.name);
+                defaults += 1;
+            }
+        }
+    }
+    assert!(defaults > 15, "{with_all}");
+    assert_eq!(read(&with_all), read(root));
+    // One that is not its default does.
+    let other = with_all.replace("reconcile = 3600", "reconcile = 3601");
+    assert_ne!(read(&other), read(root));
+}
