@@ -39,6 +39,14 @@ accuracy tools corpora *args:
     cargo build --release --bin resemble
     python3 benches/accuracy/accuracy.py {{tools}} {{corpora}} --write docs/accuracy.md {{args}}
 
+# The .deb, the static tarball and the bill of materials, in target/package; see docs/packaging.md.
+dist:
+    packaging/dist
+
+# Tries them in fresh chroots, as root.
+dist-check *args:
+    packaging/check {{args}}
+
 # Programs and user units into the home directory.
 install:
     cargo install --locked --path daemon

@@ -84,7 +84,7 @@ fn units_pass_systemd_analyze() {
     });
     fs::write(&copy, here.collect::<String>()).expect("a copy");
     let verify = Command::new("systemd-analyze")
-        .args(["--user", "verify"])
+        .args(["--user", "--man=no", "verify"])
         .arg(&copy)
         .env("XDG_RUNTIME_DIR", folder.path())
         .output();
