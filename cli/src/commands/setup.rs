@@ -3,8 +3,8 @@
 //! 1. At most three questions; `--yes` asks none. Everything else has one sensible answer.
 //! 2. **Nothing that is there is changed**: a configuration, a unit and a link that somebody else
 //!    made stay as they are, and one line says so.
-//! 3. What is done is written down ([`record`]) before it is done, so `--undo` takes back just that,
-//!    and of a file only if it still is as it was written.
+//! 3. What is done is written down ([`record`]), so `--undo` takes back just that, and a file only
+//!    if it still is as it was written.
 //! 4. With a systemd of the user the daemon is a user unit. Without one (a container, another init)
 //!    it is started in the background, and a line says that this ends with the machine.
 

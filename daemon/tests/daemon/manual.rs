@@ -4,6 +4,7 @@
 //! these tests say when they are old, and write them with `UPDATE_REFERENCE=1`.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
@@ -175,7 +176,7 @@ fn the_defaults_are_those_of_the_page() {
         }
         for key in KEYS.iter().filter(|key| key.table == table) {
             if let Default::Is(value) = key.default {
-                with_all += &format!("{} = {value}\n", key.name);
+                writeln!(with_all, "{} = {value}", key.name).expect("a string takes it");
                 defaults += 1;
             }
         }

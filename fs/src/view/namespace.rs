@@ -120,7 +120,7 @@ impl Namespace {
         roots
     }
 
-    /// Each root with the name of its folder at the top; the one that the top shows itself has none.
+    /// Each root with the name of its folder at the top; the one that is the top itself has none.
     pub fn roots(&self) -> Vec<(PathBuf, Option<OsString>)> {
         let roots = self.tree.roots().into_iter();
         roots
