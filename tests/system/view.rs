@@ -177,7 +177,7 @@ fn duplicate_finders_leave_the_originals() {
     }
 }
 
-/// The same of the script that rmlint writes.
+/// The same is true after the script that `rmlint` writes.
 #[test]
 fn rmlint_leaves_the_originals() {
     if !fuse_works() || !is_installed("rmlint") {
@@ -200,7 +200,8 @@ fn rmlint_leaves_the_originals() {
     assert_ne!(copies[0], copies[1], "it does find a real copy");
 }
 
-/// Backups, indexers and counters see the link and nothing behind it.
+/// `find`, `du`, `tar`, `rsync -a`, `cp -a`, `grep -r`, `updatedb` and `git status` see the link, and
+/// nothing behind it.
 #[test]
 fn programs_that_walk_do_not_enter_the_view() {
     if !fuse_works() {
