@@ -200,8 +200,8 @@ fn rmlint_leaves_the_originals() {
     assert_ne!(copies[0], copies[1], "it does find a real copy");
 }
 
-/// `find`, `du`, `tar`, `rsync -a`, `cp -a`, `grep -r`, `updatedb` and `git status` see the link, and
-/// nothing behind it.
+/// `find`, `du`, `tar`, `rsync -a`, `cp -a`, `grep -r`, `updatedb` and `git status` see the link,
+/// and nothing behind it.
 #[test]
 fn programs_that_walk_do_not_enter_the_view() {
     if !fuse_works() {

@@ -50,7 +50,7 @@ pub(crate) struct Unindexed<'a> {
 }
 
 /// What came of listing a directory.
-pub(crate) enum Listed {
+pub(crate) enum DirListing {
     Dir(OpenDir, Vec<Found>),
     /// It is not to be entered.
     LeftOut,
@@ -74,18 +74,23 @@ impl<'a> Unindexed<'a> {
 
     /// Opens and lists a directory below the anchor; `above`: those from the root to it, none for
     /// the root.
-    pub(crate) fn list(&self, anchor: &Anchor, path: &Path, above: Option<&DirChain>) -> Listed {
+    pub(crate) fn list(
+        &self,
+        anchor: &Anchor,
+        path: &Path,
+        above: Option<&DirChain>,
+    ) -> DirListing {
         let dir = match anchor.dir(path) {
             Ok(dir) => dir,
-            Err(errno) if means_absent(errno) => return Listed::Gone,
-            Err(errno) => return Listed::Failed(errno),
+            Err(errno) if means_absent(errno) => return DirListing::Gone,
+            Err(errno) => return DirListing::Failed(errno),
         };
         let inode = (dir.stat.dev, dir.stat.ino);
         let elsewhere = above.is_some_and(|above| above.inode.0 != inode.0);
         let looped = above.is_some_and(|above| above.has(inode));
         let real = || class_of(dir.as_fd()).is_ok_and(|class| class == FsClass::Real);
         if looped || (elsewhere && !real()) {
-            return Listed::LeftOut;
+            return DirListing::LeftOut;
         }
         let mounted = self.mounts.left_out_in(path);
         let own = |name: &OsStr| {
@@ -94,8 +99,8 @@ impl<'a> Unindexed<'a> {
         };
         let skip = |name: &OsStr| mounted.is_some_and(|names| names.contains(name)) || own(name);
         match dir.list(&skip) {
-            Ok(found) => Listed::Dir(dir, found),
-            Err(errno) => Listed::Failed(errno),
+            Ok(found) => DirListing::Dir(dir, found),
+            Err(errno) => DirListing::Failed(errno),
         }
     }
 }

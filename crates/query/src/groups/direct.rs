@@ -27,7 +27,7 @@ use resemble_proto::path::PathText;
 use resemble_scan::ingest::Observer;
 use resemble_scan::walk::Anchor;
 
-use self::read::{Done, How, Reading};
+use self::read::{Done, EqualSizes, How};
 use self::walk::{Walked, walk};
 use super::identical::{SameBytes, add};
 use super::not_among;
@@ -65,7 +65,7 @@ pub(crate) fn identical(
         let how = How::first(size, may_be_equal);
         tasks.extend(same_size.iter().map(|&place| (place, how)));
     }
-    let reading = Reading::new(&roots, &files, params, progress);
+    let reading = EqualSizes::new(&roots, &files, params, progress);
     let mut done = reading.work(tasks, observer);
     let rest = may_still_be_equal(&mut done, |place| file(place).size);
     done.add(reading.work(rest, observer));

@@ -87,7 +87,7 @@ impl Done {
 }
 
 /// Reads files.
-pub(super) struct Reading<'a> {
+pub(super) struct EqualSizes<'a> {
     roots: &'a [Anchor],
     files: &'a [WalkedFile],
     params: &'a Params,
@@ -97,7 +97,7 @@ pub(super) struct Reading<'a> {
     bytes_read: AtomicU64,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> EqualSizes<'a> {
     pub(super) const fn new(
         roots: &'a [Anchor],
         files: &'a [WalkedFile],
@@ -121,7 +121,7 @@ impl<'a> Reading<'a> {
         batches.reverse();
         let batches = Tasks::new(batches);
         let worker = |_| {
-            let mut worker = Worker {
+            let mut worker = EqualSizesWorker {
                 reading: self,
                 reader: Reader::new(self.params, StopFlag::default()),
                 done: Done::default(),
@@ -178,13 +178,13 @@ impl Contents for DigestOnly {
 }
 
 /// One thread.
-struct Worker<'r, 'a> {
-    reading: &'r Reading<'a>,
+struct EqualSizesWorker<'r, 'a> {
+    reading: &'r EqualSizes<'a>,
     reader: Reader,
     done: Done,
 }
 
-impl Worker<'_, '_> {
+impl EqualSizesWorker<'_, '_> {
     fn look(&mut self, place: u32, how: How) {
         let looked = match how {
             How::Access => self.access(place),

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use crate::ask::AskError;
 use crate::parallel::Tasks;
 use crate::scope::Rules;
-use crate::unindexed::{DirChain, Listed, Unindexed};
+use crate::unindexed::{DirChain, DirListing, Unindexed};
 
 /// One name of a file.
 pub(super) struct WalkedFile {
@@ -159,9 +159,9 @@ impl Walk<'_> {
         let WalkTask { root, path, above } = task;
         let anchor = &self.roots[root as usize];
         let (dir, found) = match self.unindexed.list(anchor, &path, above.as_deref()) {
-            Listed::Dir(dir, found) => (dir, found),
-            Listed::LeftOut | Listed::Gone => return,
-            Listed::Failed(errno) => return walked.error(&path, errno),
+            DirListing::Dir(dir, found) => (dir, found),
+            DirListing::LeftOut | DirListing::Gone => return,
+            DirListing::Failed(errno) => return walked.error(&path, errno),
         };
         self.dirs.fetch_add(1, Ordering::Relaxed);
         let chain = Arc::new(DirChain::of(&dir, above));

@@ -23,7 +23,7 @@ use super::{BYTES, Dirs, FILES, Notes, ScanItem, ScanShared, Task, TwinNames};
 use crate::compare::cache::known::{PackedPlace, Stamp, Where};
 use crate::compare::cache::pair::{Opened, PairLook, PairReader};
 use crate::compare::sides::{Content, Entry, What};
-use crate::unindexed::{DirChain, Listed};
+use crate::unindexed::{DirChain, DirListing};
 
 /// Where a file is: its side, its path, and its file system if that is known.
 #[derive(Clone, Copy)]
@@ -181,13 +181,13 @@ impl<'s, 'a> Worker<'s, 'a> {
         let anchor = &self.shared.roots[side].anchor;
         let path = self.shared.path(side, below);
         match self.shared.unindexed.list(anchor, &path, above) {
-            Listed::Dir(dir, found) => {
+            DirListing::Dir(dir, found) => {
                 self.shared.dirs.fetch_add(1, Ordering::Relaxed);
                 return Some((dir, found));
             }
-            Listed::LeftOut => self.notes.skipped += 1,
-            Listed::Gone => {}
-            Listed::Failed(errno) => self.error(side, below, errno.raw_os_error()),
+            DirListing::LeftOut => self.notes.skipped += 1,
+            DirListing::Gone => {}
+            DirListing::Failed(errno) => self.error(side, below, errno.raw_os_error()),
         }
         None
     }
