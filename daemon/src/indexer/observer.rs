@@ -36,6 +36,12 @@ impl Observer for Watching<'_> {
         Listing::Go
     }
 
+    fn found_directories(&mut self, dirs: &[&Path]) {
+        let dirs = dirs.iter().filter(|dir| !self.shared.is_excluded(dir));
+        self.watches
+            .arm_early(self.source, dirs.copied(), self.deep);
+    }
+
     fn directory_gone(&mut self, dir: &Path) {
         self.watches.disarm(self.source, dir);
     }

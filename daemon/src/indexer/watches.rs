@@ -112,6 +112,28 @@ impl Watches {
         }
     }
 
+    /// Watches directories that will be listed, in one go, as far as nothing speaks against it:
+    /// [`Self::arm`] has the last word on each of them.
+    pub(crate) fn arm_early<'a>(
+        &mut self,
+        source: &mut dyn Source,
+        dirs: impl Iterator<Item = &'a Path>,
+        deep: bool,
+    ) {
+        let unheard_of = |dir: &&Path| !self.covers(dir) && !self.suspect.contains(*dir);
+        let local = |dir: &'a Path| match look(dir)? {
+            (Kind::Directory, identity) if self.remote.get(&identity.dev) == Some(&false) => {
+                Some((dir.to_path_buf(), Watched { identity, deep }))
+            }
+            _ => None,
+        };
+        let found: Vec<_> = dirs.filter(unheard_of).filter_map(local).collect();
+        let paths: Vec<&Path> = found.iter().map(|(dir, _)| dir.as_path()).collect();
+        if source.watch_all(&paths) {
+            self.watched.extend(found);
+        }
+    }
+
     /// The name at the path is gone, and the source has perhaps forgotten its watches at and below
     /// it.
     pub(crate) fn dropped(&mut self, path: &Path) {
@@ -255,6 +277,39 @@ mod tests {
         assert!(script.watched().contains(&a));
         watches.disarm(&mut source, dir.path());
         assert!(script.watched().is_empty());
+    }
+
+    /// Whoever watches several at once leaves those alone of which something is known, and leaves
+    /// all to [`Watches::arm`] if one of them cannot be watched.
+    #[test]
+    fn directories_are_watched_together_or_one_by_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut source, script) = script();
+        let mut watches = Watches::default();
+        let [a, b, c, link] = ["a", "b", "c", "link"].map(|name| dir.path().join(name));
+        for dir in [&a, &b, &c] {
+            fs::create_dir(dir).unwrap();
+        }
+        std::os::unix::fs::symlink(&a, &link).unwrap();
+        let none = dir.path().join("none");
+        watches.arm(&mut source, dir.path(), true);
+        let all = [&a, &b, &link, &none].map(PathBuf::as_path);
+        watches.arm_early(&mut source, all.into_iter(), true);
+        let identity = |dir: &Path| look(dir).unwrap().1;
+        assert!(watches.has(&a, identity(&a)) && watches.has(&b, identity(&b)));
+        assert_eq!((watches.len(), script.watched().len()), (3, 3));
+        // What the source perhaps wrongly remembers is watched anew by itself.
+        watches.dropped(&a);
+        script.limit(3);
+        let all = [&a, &c].map(PathBuf::as_path);
+        watches.arm_early(&mut source, all.into_iter(), true);
+        assert_eq!(watches.len(), 2);
+        assert!(!watches.covers(&a) && !watches.covers(&c));
+        watches.arm(&mut source, &c, true);
+        assert_eq!(
+            watches.polled().collect::<Vec<_>>(),
+            [(c.as_path(), Polled::Limit)]
+        );
     }
 
     #[test]

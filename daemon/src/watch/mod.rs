@@ -177,6 +177,12 @@ pub trait Source: Send {
     /// is not followed. A directory that is watched already stays watched.
     fn watch(&mut self, dir: &Path) -> Result<(), WatchError>;
 
+    /// Watches several directories, as [`Self::watch`] does. `false`: some of them may be watched
+    /// by now, and some not.
+    fn watch_all(&mut self, dirs: &[&Path]) -> bool {
+        dirs.iter().all(|dir| self.watch(dir).is_ok())
+    }
+
     /// Stops watching one directory; nothing happens if it was not watched.
     fn unwatch(&mut self, dir: &Path);
 

@@ -8,7 +8,8 @@
 //!    the kernel's queue with events about ourselves.
 //! 3. The handler runs on the one thread that reads the queue, and a watch is added by asking that
 //!    thread: a handler that blocks loses events, and one that adds a watch never returns. So ours
-//!    only inserts into [`Dirty`] and rings the bell.
+//!    only inserts into [`Dirty`] and rings the bell. Two threads wake each other for each request:
+//!    hundreds of watches are asked for in one where that can be.
 //! 4. Its own pairing of renames remembers one first half at a time; renames of two processes may
 //!    interleave, so [`Dirty`] pairs by cookie and the event `Both` is left unused. A first half
 //!    without cookie (`MOVE_SELF`) says that a watched directory itself moved; the same is said by
@@ -32,7 +33,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind, RenameMode};
 use notify::{Config, ErrorKind, Event, EventKindMask, INotifyWatcher, RecursiveMode};
-use notify::{WatchPathConfig, Watcher};
+use notify::{PathOp, WatchPathConfig, Watcher};
 use parking_lot::Mutex;
 
 use super::dirty::Dirty;
@@ -118,6 +119,13 @@ impl Source for NotifySource {
                 message: "nothing can be watched just now".to_owned(),
             }),
         }
+    }
+
+    fn watch_all(&mut self, dirs: &[&Path]) -> bool {
+        let watch = |dir: &&Path| PathOp::Watch(dir.to_path_buf(), one_directory());
+        let all: Vec<PathOp> = dirs.iter().map(watch).collect();
+        let instance = self.instance.as_mut();
+        all.is_empty() || instance.is_some_and(|it| it.watcher.update_paths(all).is_ok())
     }
 
     fn unwatch(&mut self, dir: &Path) {
@@ -209,10 +217,13 @@ fn instance(
     Ok(Instance { watcher, closed })
 }
 
+fn one_directory() -> WatchPathConfig {
+    WatchPathConfig::new(RecursiveMode::NonRecursive).with_dereference_symlinks(false)
+}
+
 fn add(watcher: &mut INotifyWatcher, dir: &Path) -> Result<(), WatchError> {
-    let config = WatchPathConfig::new(RecursiveMode::NonRecursive).with_dereference_symlinks(false);
     watcher
-        .watch_with(dir, config)
+        .watch_with(dir, one_directory())
         .map_err(|error| match error.kind {
             ErrorKind::MaxFilesWatch => WatchError::Limit {
                 path: dir.to_path_buf(),
@@ -435,6 +446,35 @@ mod tests {
             source.watch(&dir.path().join("none")),
             Err(WatchError::Gone { .. })
         ));
+    }
+
+    /// What is watched together is heard; if one of them is gone, the others can be watched still.
+    #[test]
+    fn directories_watched_together_are_heard() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut source = NotifySource::start(&dir.path().join("cookies")).unwrap();
+        let [a, b, none] = ["a", "b", "none"].map(|name| dir.path().join(name));
+        fs::create_dir(&a).unwrap();
+        fs::create_dir(&b).unwrap();
+        assert!(source.watch_all(&[]));
+        assert!(!source.watch_all(&[&a, &none, &b]));
+        source.watch(&a).unwrap();
+        assert!(source.watch_all(&[&b]));
+        let names = [a.join("f"), b.join("f")];
+        for name in &names {
+            fs::write(name, "x").unwrap();
+        }
+        let cookie = source.cookie().unwrap();
+        let mut seen = Vec::new();
+        loop {
+            source.bell().recv_timeout(Duration::from_secs(20)).unwrap();
+            let batch = source.take(Instant::now(), false);
+            seen.extend(batch.hints.into_keys());
+            if batch.cookies.contains(&cookie) {
+                break;
+            }
+        }
+        assert_eq!(seen.iter().filter(|path| names.contains(path)).count(), 2);
     }
 
     /// Cookies were once made in a directory that nobody watched, and a reset never succeeded.

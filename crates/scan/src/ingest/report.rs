@@ -39,6 +39,12 @@ pub trait Observer {
         Listing::Go
     }
 
+    /// These directories will be announced by [`Self::before_listing`], one by one, unless the
+    /// reconcile ends before: whoever adds watches may add theirs together now.
+    fn found_directories(&mut self, dirs: &[&Path]) {
+        let _ = dirs;
+    }
+
     /// A directory of the index (and all below) is gone, or may not be listed any more.
     fn directory_gone(&mut self, dir: &Path) {
         let _ = dir;

@@ -1,7 +1,6 @@
 //! Comparing directories and entries with what the index has of them.
 
-use std::collections::HashSet;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -167,15 +166,12 @@ impl Run<'_> {
             found
         };
         // First what went: see `remove`.
-        let here: HashSet<&OsStr> = if known.is_empty() {
-            HashSet::new()
-        } else {
-            found.iter().map(|found| found.name.as_os_str()).collect()
+        let is_gone = |(name, _): &&(OsString, Entry)| {
+            found
+                .binary_search_by(|found| found.name.cmp(name))
+                .is_err()
         };
-        for (name, _) in known
-            .iter()
-            .filter(|(name, _)| !here.contains(name.as_os_str()))
-        {
+        for (name, _) in known.iter().filter(is_gone) {
             let gone = visit.path.join(name);
             self.rules_changed(place, &gone, visit.below);
             self.remove(&gone, Why::Vanished)?;
@@ -226,6 +222,10 @@ impl Run<'_> {
                     read_now: visit.read_now,
                 });
             }
+        }
+        if !below.is_empty() {
+            let dirs: Vec<&Path> = below.iter().map(|visit| visit.path.as_path()).collect();
+            self.observer.found_directories(&dirs);
         }
         stack.extend(below.into_iter().rev());
         Ok(())
