@@ -15,7 +15,8 @@ pub enum ContentRef {
     /// Just digested; stored once even if several files of the batch have it.
     New(Box<Digest>),
     /// Just digested where it differs from a content that the index has. If it has not (any more),
-    /// applying fails as with [`ContentRef::Known`].
+    /// or that does not become this one by the edits, applying fails as with
+    /// [`ContentRef::Known`].
     Edited(Box<EditedDigest>),
 }
 

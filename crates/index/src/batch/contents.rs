@@ -128,7 +128,7 @@ impl<'a> Contents<'a> {
     }
 
     /// The content with this digest, a new one if need be; `None` if what it was is no content of
-    /// the index.
+    /// the index, or does not become this one by the edits.
     pub(super) fn of_edited(
         &mut self,
         edited: EditedDigest,
@@ -142,6 +142,9 @@ impl<'a> Contents<'a> {
             return Ok(None);
         };
         let EditedDigest { edits, digest, .. } = edited;
+        if !self.fit(&edits, base, digest.size, writing)? {
+            return Ok(None);
+        }
         self.born(digest, Some((base, edits)), writing).map(Some)
     }
 

@@ -83,6 +83,50 @@ impl Contents<'_> {
         Ok(inherited)
     }
 
+    /// Whether the chunks of a stored content become, by these edits, those of one of this size.
+    pub(super) fn fit(
+        &self,
+        edits: &[ChunkEdit],
+        base: ContentId,
+        size: ByteLen,
+        writing: &Writing<'_>,
+    ) -> Result<bool, Fault> {
+        let row = self.row(base)?;
+        let are_apart = edits
+            .windows(2)
+            .all(|two| two[0].runs.end <= two[1].runs.start);
+        if !are_apart || edits.iter().any(|edit| edit.runs.start > edit.runs.end) {
+            return Ok(false);
+        }
+        let from = edits.first().map_or(u64::MAX, |edit| edit.runs.start);
+        let list = writing.sets.heirs.list_of(base);
+        let lists = writing.txn.open_table(schema::CHUNK_LISTS)?;
+        let (mut replaced, mut first) = (0, row.chunk_runs);
+        let mut runs = ChunkList::default();
+        for part in lists.range((list, 0)..=(list, u32::MAX))?.rev() {
+            if first <= from {
+                break;
+            }
+            runs.0.clear();
+            decode_chunks(part?.1.value(), &mut runs)?;
+            let end = first;
+            first = (first.checked_sub(runs.0.len() as u64)).ok_or_else(too_short)?;
+            let next = edits.partition_point(|edit| edit.runs.end <= first);
+            for edit in edits[next..]
+                .iter()
+                .take_while(|edit| edit.runs.start < end)
+            {
+                let of = |run: u64| (run.clamp(first, end) - first) as usize;
+                let runs = &runs.0[of(edit.runs.start)..of(edit.runs.end)];
+                let bytes = runs.iter().map(|run| u64::from(run.len) * run.count);
+                replaced += bytes.sum::<u64>();
+            }
+        }
+        let new: u64 = edits.iter().map(|edit| edit.by.total_len().0).sum();
+        let left = row.size.0.checked_sub(replaced).ok_or_else(too_short)?;
+        Ok(ByteLen(left + new) == size)
+    }
+
     /// Which runs of a stored content are other ones in `new`, and which those are; `None` if less
     /// than half of one of them stays.
     fn edit(

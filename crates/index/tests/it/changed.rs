@@ -1,5 +1,7 @@
 //! Large contents that change a little: what they were is inherited.
 
+use std::path::Path;
+
 use proptest::prelude::*;
 use resemble_core::{ChunkEdit, ChunkList, ContentId, Digest, EditedDigest};
 use resemble_index::{Change, ContentRef, Index, MergeWork, NewState};
@@ -216,4 +218,52 @@ fn a_content_that_another_file_keeps_has_no_heir() {
 fn rows(index: &Index, table: &str) -> u64 {
     let sizes = index.table_sizes().unwrap();
     sizes.iter().find(|size| size.0 == table).unwrap().1.rows
+}
+
+#[test]
+fn edits_of_something_else_are_told_and_nothing_else_fails() {
+    let index = memory();
+    let chunks: Vec<u32> = (0..3000).collect();
+    let was = digest(1, &chunks, &[1]);
+    index.apply(vec![read("/image", 1, was.clone())]).unwrap();
+    let now = digest(
+        2,
+        &[&chunks[..1000], &[4000], &chunks[1001..]].concat(),
+        &[1],
+    );
+    let by = |chunks: &[u32]| digest(0, chunks, &[]).chunks;
+    let edit = |runs, chunks: &[u32]| ChunkEdit {
+        runs,
+        by: by(chunks),
+    };
+    let apply = |edits: Vec<ChunkEdit>| {
+        let edited = EditedDigest {
+            base: was.content,
+            edits,
+            digest: Box::new(Digest {
+                chunks: ChunkList::default(),
+                ..now.clone()
+            }),
+        };
+        let image = Change::File {
+            path: "/image".into(),
+            stat: stat(1, 2),
+            state: NewState::Settled(ContentRef::Edited(Box::new(edited))),
+        };
+        let other = read("/other", 2, digest(3, &[7], &[7]));
+        index.apply(vec![image, other]).unwrap().gone
+    };
+    for misfits in [
+        vec![edit(1000..1001, &[4000, 4001])],
+        vec![edit(1000..1002, &[4000])],
+        vec![edit(2999..4000, &[])],
+        vec![edit(3000..u64::MAX, &[4000])],
+        vec![edit(10..21, &[4000]), edit(15..25, &[4001; 20])],
+        vec![edit(chunks.len() as u64..1000, &[])],
+    ] {
+        assert_eq!(apply(misfits), [Path::new("/image")]);
+        assert_is(&index, &was);
+    }
+    assert!(apply(vec![edit(1000..1001, &[4000])]).is_empty());
+    assert_is(&index, &now);
 }
