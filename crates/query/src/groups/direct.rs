@@ -18,18 +18,17 @@
 mod read;
 mod walk;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use resemble_core::similarity::too_small;
 use resemble_core::{ByteLen, ContentDigest, Params};
-use resemble_proto::message::{Groups, GroupsRequest, GroupsSummary, Header, Looked, Whole};
+use resemble_proto::message::{Groups, GroupsRequest, Looked, Whole};
 use resemble_proto::path::PathText;
 use resemble_scan::ingest::Observer;
-use resemble_scan::walk::Anchor;
 
 use self::read::{Done, EqualSizes, How};
-use self::walk::{Walked, walk};
-use super::identical::{SameBytes, add};
+use self::walk::{Walked, file_at, walk};
+use super::identical::{SameBytes, add, whole};
 use super::not_among;
 use crate::ask::AskError;
 
@@ -47,10 +46,10 @@ pub(crate) fn identical(
         progress,
     } = walk(&request.scope, exclude, observer)?;
     let file = |place: u32| &files[place as usize];
-    let of = request
-        .of
-        .as_ref()
-        .map(|path| (path, inode_at(path.as_path())));
+    let of = request.of.as_ref().map(|path| {
+        let stat = file_at(path.as_path()).map(|(_, stat)| stat);
+        (path, stat.map(|stat| (stat.dev, stat.ino)))
+    });
     let is_asked = |place: u32| of.is_none_or(|(_, inode)| inode == Some(file(place).inode));
 
     // One of the names of each file: the least.
@@ -89,32 +88,14 @@ pub(crate) fn identical(
         small: sizes().filter(|&size| too_small(size)).count() as u64,
         least_run: u64::from(params.chunk.max) * 2,
     };
-    let mut body = Groups {
-        summary: GroupsSummary {
-            files: looked.files,
-            bytes: looked.bytes,
-            ..GroupsSummary::default()
-        },
-        ..Groups::default()
-    };
     let mut sets = sets(done.contents, |place| file(place).size);
     sets.retain(|set| set.files.iter().any(|&place| is_asked(place)));
-    add(sets, request.top, &mut body, |place| {
-        let file = file(place);
-        (PathText::from_bytes(&*file.path), file.mtime)
-    });
-    let header = Header {
-        fresh: done.moving == 0,
-        pending: done.moving,
-        total: body.summary.sets,
-        shown: body.identical.len() as u64,
-        looked: Some(looked),
-        ..Header::default()
-    };
-    Ok(Whole {
-        header,
-        body,
-        errors,
+    whole((looked, errors), done.moving, |body| {
+        add(sets, request.top, body, |place| {
+            let file = file(place);
+            (PathText::from_bytes(&*file.path), file.mtime)
+        });
+        Ok(())
     })
 }
 
@@ -137,11 +118,4 @@ fn sets(mut contents: Vec<(ContentDigest, u32)>, size: impl Fn(u32) -> u64) -> V
             files: files.iter().map(|&(_, place)| place).collect(),
         })
         .collect()
-}
-
-/// The file that has a path, by device and inode.
-fn inode_at(path: &Path) -> Option<(u64, u64)> {
-    let anchor = Anchor::open(path.parent()?).ok()?;
-    let stat = anchor.stat_at(path).ok()?;
-    Some((stat.dev, stat.ino))
 }

@@ -4,7 +4,9 @@ use std::cmp::Reverse;
 
 use resemble_core::ContentId;
 use resemble_index::Snapshot;
-use resemble_proto::message::{Groups, GroupsRequest, GroupsSummary, Header, IdenticalSet, Whole};
+use resemble_proto::message::{
+    Groups, GroupsRequest, GroupsSummary, Header, IdenticalSet, Looked, SoftError, Whole,
+};
 use resemble_proto::path::PathText;
 
 use crate::ask::AskError;
@@ -40,6 +42,19 @@ pub(super) fn answer(
         }
         _ => None,
     };
+    let is_wanted = |content| request.of.is_none() || of == Some(content);
+    whole((looked, errors), 0, |body| {
+        add_scoped(snapshot, &scoped, (request.top, &is_wanted), body)
+    })
+}
+
+/// The answer that consists of the sets which `add_sets` adds, of what was looked at, without what
+/// could not be. So many files are `pending`.
+pub(super) fn whole(
+    (looked, errors): (Looked, Vec<SoftError>),
+    pending: u64,
+    add_sets: impl FnOnce(&mut Groups) -> Result<(), AskError>,
+) -> Result<Whole<Groups>, AskError> {
     let mut body = Groups {
         summary: GroupsSummary {
             files: looked.files,
@@ -48,10 +63,10 @@ pub(super) fn answer(
         },
         ..Groups::default()
     };
-    let is_wanted = |content| request.of.is_none() || of == Some(content);
-    add_scoped(snapshot, &scoped, (request.top, &is_wanted), &mut body)?;
+    add_sets(&mut body)?;
     let header = Header {
-        fresh: true,
+        fresh: pending == 0,
+        pending,
         total: body.summary.sets,
         shown: body.identical.len() as u64,
         looked: Some(looked),

@@ -218,7 +218,7 @@ impl Walk<'_> {
 }
 
 /// The directory of a file, and what the file is.
-fn file_at(path: &Path) -> Option<(Anchor, Stat)> {
+pub(super) fn file_at(path: &Path) -> Option<(Anchor, Stat)> {
     let anchor = Anchor::open(path.parent()?).ok()?;
     let stat = anchor.stat_at(path).ok()?;
     (stat.kind == Kind::File).then_some((anchor, stat))
