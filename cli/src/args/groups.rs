@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum, ValueHint, value_parser};
+use clap::{Args, ValueHint, value_parser};
 use resemble_proto::message::{Degree, OnlyGroups};
 
 use super::{Answering, PlanKind, ReportFormat, ReportOutput, Selection, TextLayer};
@@ -26,24 +26,6 @@ Examples:
       A smaller archive: similar files stand side by side.
   resemble groups ~/Documents --plan reflink -o plan.sh
       A script for review: identical files share their blocks.";
-
-/// The groups that are asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Only {
-    /// Clusters of similar files.
-    Near,
-    /// Sets of identical files.
-    Identical,
-}
-
-impl From<Only> for OnlyGroups {
-    fn from(only: Only) -> Self {
-        match only {
-            Only::Near => Self::Near,
-            Only::Identical => Self::Identical,
-        }
-    }
-}
 
 /// `groups`
 #[derive(Debug, Args)]
@@ -72,7 +54,7 @@ pub struct GroupsArgs {
     ///
     /// Sets alone are found without comparing contents, so they are there sooner.
     #[arg(long, value_name = "WHAT", conflicts_with_all = ["files_from", "order"])]
-    pub only: Option<Only>,
+    pub only: Option<OnlyGroups>,
     /// With --of: follow chains to all earlier and later versions
     #[arg(long, requires = "of")]
     #[arg(hide_short_help = true)]

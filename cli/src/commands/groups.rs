@@ -13,7 +13,7 @@ use resemble_report::quote::quoted;
 use resemble_report::saved::{self, Picked, Saved};
 use resemble_report::text;
 
-use crate::args::{Answering, Global, GroupsArgs, Only, ReportFormat};
+use crate::args::{Answering, Global, GroupsArgs, ReportFormat};
 use crate::backend::Backend;
 use crate::commands::{common_parameters, fold, order, picked, print_plan, read_saved};
 use crate::error::{CliError, CliResult};
@@ -67,7 +67,7 @@ fn check(args: &GroupsArgs) -> CliResult<()> {
                 .to_owned(),
         ));
     }
-    if args.only == Some(Only::Near) && only(args) == OnlyGroups::Identical {
+    if args.only == Some(OnlyGroups::Near) && only(args) == OnlyGroups::Identical {
         let what = args.plan.map_or("--format fdupes", |_| "--plan");
         return Err(CliError::Usage(format!(
             "{what} is about sets of identical files; --only near has none"
@@ -206,7 +206,7 @@ fn only(args: &GroupsArgs) -> OnlyGroups {
     if args.plan.is_some() || args.output.format == ReportFormat::Fdupes {
         return OnlyGroups::Identical;
     }
-    args.only.map(OnlyGroups::from).unwrap_or_default()
+    args.only.unwrap_or_default()
 }
 
 pub(super) fn request(args: &GroupsArgs, asked: &Asked, of: Option<&Named>) -> GroupsRequest {

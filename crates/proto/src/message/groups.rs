@@ -38,13 +38,15 @@ pub struct GroupsRequest {
 /// Which groups are asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum OnlyGroups {
     /// Sets of identical files and clusters of similar ones.
     #[default]
+    #[cfg_attr(feature = "clap", value(skip))]
     All,
-    /// Clusters alone.
+    /// Clusters of similar files.
     Near,
-    /// Sets alone: no two contents are compared.
+    /// Sets of identical files.
     Identical,
 }
 
