@@ -26,35 +26,24 @@ __resemble_run() {
 # A function that the user has keeps its place behind ours.
 for __resemble_name in ls cat cd; do
     if declare -F "$__resemble_name" >/dev/null &&
-        [[ $(declare -f "$__resemble_name") != *__resemble_run* ]]; then
+        [[ $(declare -f "$__resemble_name") != *__resemble_as* ]]; then
         eval "__resemble_own_$(declare -f "$__resemble_name")"
     fi
 done
 unset __resemble_name
 
-function ls {
-    if declare -F __resemble_own_ls >/dev/null; then
-        __resemble_run __resemble_own_ls "$@"
+# Runs what NAME is without us: __resemble_as NAME command|builtin ARGUMENTS
+__resemble_as() {
+    if declare -F "__resemble_own_$1" >/dev/null; then
+        __resemble_run "__resemble_own_$1" "${@:3}"
     else
-        __resemble_run command ls "$@"
+        __resemble_run "$2" "$1" "${@:3}"
     fi
 }
 
-function cat {
-    if declare -F __resemble_own_cat >/dev/null; then
-        __resemble_run __resemble_own_cat "$@"
-    else
-        __resemble_run command cat "$@"
-    fi
-}
-
-function cd {
-    if declare -F __resemble_own_cd >/dev/null; then
-        __resemble_run __resemble_own_cd "$@"
-    else
-        __resemble_run builtin cd "$@"
-    fi
-}
+function ls { __resemble_as ls command "$@"; }
+function cat { __resemble_as cat command "$@"; }
+function cd { __resemble_as cd builtin "$@"; }
 
 # Completes what lies behind .similar; anything else is completed as before.
 __resemble_complete() {
@@ -90,15 +79,11 @@ __resemble_complete() {
     fi
 }
 
-__resemble_before=$(complete -p ls 2>/dev/null)
-[[ $__resemble_before =~ -F\ ([^ ]+) && ${BASH_REMATCH[1]} != __resemble_* ]] &&
-    __resemble_completes_ls=${BASH_REMATCH[1]}
-__resemble_before=$(complete -p cat 2>/dev/null)
-[[ $__resemble_before =~ -F\ ([^ ]+) && ${BASH_REMATCH[1]} != __resemble_* ]] &&
-    __resemble_completes_cat=${BASH_REMATCH[1]}
-__resemble_before=$(complete -p cd 2>/dev/null)
-[[ $__resemble_before =~ -F\ ([^ ]+) && ${BASH_REMATCH[1]} != __resemble_* ]] &&
-    __resemble_completes_cd=${BASH_REMATCH[1]}
-unset __resemble_before
+for __resemble_name in ls cat cd; do
+    __resemble_before=$(complete -p "$__resemble_name" 2>/dev/null)
+    [[ $__resemble_before =~ -F\ ([^ ]+) && ${BASH_REMATCH[1]} != __resemble_* ]] &&
+        printf -v "__resemble_completes_$__resemble_name" %s "${BASH_REMATCH[1]}"
+done
+unset __resemble_name __resemble_before
 complete -o bashdefault -o default -F __resemble_complete ls cat
 complete -o dirnames -F __resemble_complete cd

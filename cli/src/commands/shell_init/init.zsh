@@ -27,35 +27,24 @@ function __resemble_run {
 () {
     local name
     for name in ls cat cd; do
-        if (( $+functions[$name] )) && [[ $functions[$name] != *__resemble_run* ]]; then
+        if (( $+functions[$name] )) && [[ $functions[$name] != *__resemble_as* ]]; then
             functions[__resemble_own_$name]=$functions[$name]
         fi
     done
 }
 
-function ls {
-    if (( $+functions[__resemble_own_ls] )); then
-        __resemble_run __resemble_own_ls "$@"
+# Runs what NAME is without us: __resemble_as NAME command|builtin ARGUMENTS
+function __resemble_as {
+    if (( $+functions[__resemble_own_$1] )); then
+        __resemble_run __resemble_own_$1 "${@:3}"
     else
-        __resemble_run command ls "$@"
+        __resemble_run $2 $1 "${@:3}"
     fi
 }
 
-function cat {
-    if (( $+functions[__resemble_own_cat] )); then
-        __resemble_run __resemble_own_cat "$@"
-    else
-        __resemble_run command cat "$@"
-    fi
-}
-
-function cd {
-    if (( $+functions[__resemble_own_cd] )); then
-        __resemble_run __resemble_own_cd "$@"
-    else
-        __resemble_run builtin cd "$@"
-    fi
-}
+function ls { __resemble_as ls command "$@" }
+function cat { __resemble_as cat command "$@" }
+function cd { __resemble_as cd builtin "$@" }
 
 # Completes what lies behind .similar; anything else is completed as before.
 function __resemble_complete {
