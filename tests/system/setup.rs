@@ -28,9 +28,7 @@ fn systemctl(sandbox: &Sandbox, script: &str) {
 }
 
 fn in_home(sandbox: &Sandbox, mut command: Command) -> Command {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let path = std::iter::once(sandbox.path("bin")).chain(std::env::split_paths(&path));
-    let path = std::env::join_paths(path).expect("a path");
+    let path = Sandbox::path_with(&sandbox.path("bin"));
     command.env("PATH", path).current_dir(sandbox.path("home"));
     command
 }

@@ -37,8 +37,6 @@ fn run(sandbox: &Sandbox, shell: &str, script: &str) -> String {
     let folder = Path::new(resemble.get_program())
         .parent()
         .expect("a folder");
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let path = std::iter::once(folder.to_owned()).chain(std::env::split_paths(&path));
     let init = match shell {
         "fish" => "resemble shell-init fish | source".to_owned(),
         _ => format!("eval \"$(resemble shell-init {shell})\""),
@@ -53,7 +51,7 @@ fn run(sandbox: &Sandbox, shell: &str, script: &str) -> String {
         .args(plain)
         .arg("-c")
         .arg(format!("{init}\n{script}"))
-        .env("PATH", std::env::join_paths(path).expect("a path"))
+        .env("PATH", Sandbox::path_with(folder))
         .current_dir(sandbox.path("home"))
         .output()
         .expect("the shell runs");

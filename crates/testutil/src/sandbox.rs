@@ -117,6 +117,13 @@ impl Sandbox {
         command
     }
 
+    /// The PATH with one more folder at its front.
+    pub fn path_with(folder: &Path) -> OsString {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path = std::iter::once(folder.to_owned()).chain(std::env::split_paths(&path));
+        std::env::join_paths(path).expect("a path")
+    }
+
     /// Runs `resemble` to its end.
     pub fn resemble<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Ran {
         let output = self
