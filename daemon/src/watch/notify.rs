@@ -418,6 +418,20 @@ mod tests {
         assert!(batch.hints.is_empty());
     }
 
+    /// The paths of all changes so far.
+    fn changed_paths(source: &mut NotifySource) -> Vec<PathBuf> {
+        let cookie = source.cookie().unwrap();
+        let mut seen = Vec::new();
+        loop {
+            source.bell().recv_timeout(Duration::from_secs(20)).unwrap();
+            let batch = source.take(Instant::now(), false);
+            seen.extend(batch.hints.into_keys());
+            if batch.cookies.contains(&cookie) {
+                return seen;
+            }
+        }
+    }
+
     /// With a real inotify instance: once a cookie was heard, the change before it was heard, too.
     #[test]
     fn a_cookie_is_heard_after_the_changes_before_it() {
@@ -429,16 +443,7 @@ mod tests {
             source.watch(&tree).unwrap();
             let name = tree.join(format!("f{round}"));
             fs::write(&name, "x").unwrap();
-            let cookie = source.cookie().unwrap();
-            let mut seen = Vec::new();
-            loop {
-                source.bell().recv_timeout(Duration::from_secs(20)).unwrap();
-                let batch = source.take(Instant::now(), false);
-                seen.extend(batch.hints.into_keys());
-                if batch.cookies.contains(&cookie) {
-                    break;
-                }
-            }
+            let seen = changed_paths(&mut source);
             assert!(seen.contains(&name), "round {round}: {seen:?}");
             source.reset().unwrap();
         }
@@ -464,16 +469,7 @@ mod tests {
         for name in &names {
             fs::write(name, "x").unwrap();
         }
-        let cookie = source.cookie().unwrap();
-        let mut seen = Vec::new();
-        loop {
-            source.bell().recv_timeout(Duration::from_secs(20)).unwrap();
-            let batch = source.take(Instant::now(), false);
-            seen.extend(batch.hints.into_keys());
-            if batch.cookies.contains(&cookie) {
-                break;
-            }
-        }
+        let seen = changed_paths(&mut source);
         assert_eq!(seen.iter().filter(|path| names.contains(path)).count(), 2);
     }
 

@@ -192,14 +192,12 @@ fn places(out: &TextWriter<'_>, groups: &[(u64, Group<'_>)], prefix: usize) -> O
         }
         Line::Folder { .. } | Line::File(_) => None,
     });
-    folders
-        .take(FOLDERS)
-        .fold(None, |places: Option<Cell>, folder| {
-            Some(match places {
-                None => Cell::left("Much of it is in", Tint::Plain).joined(" ", &folder),
-                Some(places) => places.joined(", ", &folder),
-            })
+    folders.fold(None, |places: Option<Cell>, folder| {
+        Some(match places {
+            None => Cell::left("Much of it is in", Tint::Plain).joined(" ", &folder),
+            Some(places) => places.joined(", ", &folder),
         })
+    })
 }
 
 /// A group in one line.
