@@ -23,7 +23,7 @@ use std::path::PathBuf;
 
 use clap::builder::ArgPredicate;
 use clap::builder::styling::{AnsiColor, Effects, Styles};
-use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use resemble_proto::message::{MeasureUnit, PairScore, Scope};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
@@ -38,7 +38,7 @@ pub use daemon::{
 };
 pub use dirs::DirsArgs;
 pub use dump::DumpArgs;
-pub use groups::{GroupsArgs, Only};
+pub use groups::GroupsArgs;
 pub use lab::LabArgs;
 pub use layer::{TextLayer, TextWanted, WithText};
 pub use report::{ListAs, ListOutput, PlanKind, ReportFormat, ReportOutput};
@@ -104,6 +104,13 @@ pub struct Cli {
     /// The command.
     #[command(subcommand)]
     pub command: Command,
+}
+
+impl Cli {
+    /// The command line as manuals and completions have it: `help VERB` would double every verb.
+    pub fn for_manuals() -> clap::Command {
+        Self::command().disable_help_subcommand(true)
+    }
 }
 
 /// Options of all commands.

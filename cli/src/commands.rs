@@ -28,9 +28,8 @@ mod watch;
 mod why;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use clap::CommandFactory;
 use resemble_proto::documents::SavedBody;
 use resemble_proto::places::Env;
 use resemble_proto::report::CommonParameters;
@@ -46,11 +45,6 @@ use crate::ui::Ui;
 pub use completions::print as print_completions;
 pub use man::{pages, print as print_manual};
 pub use sweeps::write_files;
-
-/// The command line as manuals show it: `help VERB` would double every verb.
-fn without_help_verb() -> clap::Command {
-    Cli::command().disable_help_subcommand(true)
-}
 
 /// Runs the command.
 pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
@@ -85,9 +79,15 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
         Command::Alerts(args) => alerts::run(ui, env, global, &args),
         Command::Setup(args) => setup::run(ui, env, global, &args),
         Command::ShellInit(args) => shell_init::run(ui, env, global, &args),
-        Command::Completions(args) => completions::print(ui, without_help_verb(), args.shell),
-        Command::Man(args) => man::print(ui, without_help_verb(), args.dir.as_deref()),
+        Command::Completions(args) => completions::print(ui, Cli::for_manuals(), args.shell),
+        Command::Man(args) => man::print(ui, Cli::for_manuals(), args.dir.as_deref()),
     }
+}
+
+/// Another program that was installed with this one.
+fn installed(name: &str) -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?.with_file_name(name);
+    program.is_file().then_some(program)
 }
 
 /// Which rows of a saved report are kept.

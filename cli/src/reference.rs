@@ -5,8 +5,6 @@
 
 use std::fmt::Write as _;
 
-use clap::CommandFactory;
-
 use crate::args::Cli;
 
 /// The page of `resemble`.
@@ -15,11 +13,7 @@ pub fn page() -> String {
                 Made from `resemble --help` and the help of each command by \
                 `cargo test -p resemble-cli` with `UPDATE_REFERENCE=1`; do not edit. \
                 `resemble lab` has a [page of its own](lab-reference.md).\n";
-    page_of(
-        Cli::command().disable_help_subcommand(true),
-        "resemble",
-        head,
-    )
+    page_of(Cli::for_manuals(), "resemble", head)
 }
 
 /// The page of a program with this command line, whose users call it `name`.

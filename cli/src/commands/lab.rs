@@ -19,7 +19,7 @@ pub(super) fn run(global: &Global, args: &LabArgs) -> CliResult {
         let text = "the laboratory asks no daemon: leave out --socket";
         return Err(CliError::Usage(text.to_owned()));
     }
-    let installed = installed();
+    let installed = super::installed(PROGRAM);
     let program = installed.clone().unwrap_or_else(|| PathBuf::from(PROGRAM));
     let source = Command::new(&program)
         .args(of_all_commands(global))
@@ -32,12 +32,6 @@ pub(super) fn run(global: &Global, args: &LabArgs) -> CliResult {
         )));
     }
     Err(CliError::file("run", &program)(source))
-}
-
-/// The program that was installed with this one.
-fn installed() -> Option<PathBuf> {
-    let program = std::env::current_exe().ok()?.with_file_name(PROGRAM);
-    program.is_file().then_some(program)
 }
 
 /// The options that stand before `lab`; `resemble-lab` has them too. It asks no daemon in any case,

@@ -23,7 +23,6 @@ use resemble_report::human::counted;
 use resemble_report::quote::quoted;
 
 use self::record::Record;
-use self::service::Service;
 use crate::args::{Global, SetupArgs};
 use crate::backend;
 use crate::error::{CliError, CliResult, Outcome};
@@ -81,6 +80,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &SetupArgs) -> 
         global,
         record: Record::load(env, global)?,
         daemon: daemon_program()?,
+        has_systemd: service::is_there(),
     };
     steps.take(&home, &dirs, &wanted)?;
     Ok(Outcome::Holds)
@@ -89,11 +89,12 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &SetupArgs) -> 
 /// The program `resembled`: beside this one, else one of the PATH.
 fn daemon_program() -> CliResult<PathBuf> {
     const NAME: &str = "resembled";
-    let beside = std::env::current_exe().ok();
-    let beside = beside.and_then(|me| Some(me.parent()?.join(NAME)));
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let others = std::env::split_paths(&path).map(|folder| folder.join(NAME));
-    let found = beside.into_iter().chain(others).find(|path| path.is_file());
+    let in_path = || {
+        let path = std::env::var_os("PATH")?;
+        let mut programs = std::env::split_paths(&path).map(|folder| folder.join(NAME));
+        programs.find(|program| program.is_file())
+    };
+    let found = super::installed(NAME).or_else(in_path);
     found.ok_or_else(|| {
         CliError::Usage("resembled, the daemon, is not installed beside this program".to_owned())
     })
@@ -106,6 +107,7 @@ struct Steps<'a> {
     global: &'a Global,
     record: Record,
     daemon: PathBuf,
+    has_systemd: bool,
 }
 
 impl Steps<'_> {
@@ -190,13 +192,13 @@ impl Steps<'_> {
 
     /// Starts the daemon, and waits until it answers.
     fn start(&mut self, at_login: bool) -> CliResult<Client> {
-        if let Some(service) = Service::of_user() {
-            if let Some(unit) = service.install(self.env)? {
+        if self.has_systemd {
+            if let Some(unit) = service::install(self.env)? {
                 self.record.wrote(&unit)?;
                 self.say(&format!("wrote {}", quoted(&unit)))?;
             }
             self.record.uses_unit(service::DAEMON)?;
-            service.start(service::DAEMON, at_login)?;
+            service::start(service::DAEMON, at_login)?;
             let when = if at_login {
                 "now and at every login"
             } else {
@@ -245,12 +247,11 @@ impl Steps<'_> {
 
     /// Lets a person be told of alerts.
     fn tell(&mut self) -> CliResult<()> {
-        let service = Service::of_user().filter(|service| service.knows(service::NOTIFY));
-        let Some(service) = service else {
+        if !self.has_systemd || !service::knows(service::NOTIFY) {
             return self.say("alerts are shown by `resemble alerts --follow`");
-        };
+        }
         self.record.uses_unit(service::NOTIFY)?;
-        service.start(service::NOTIFY, true)?;
+        service::start(service::NOTIFY, true)?;
         self.say("notifications of new near-duplicates are on")
     }
 }
@@ -271,9 +272,9 @@ fn undo(ui: &mut Ui, env: &Env, global: &Global) -> CliResult {
             }
         }
     }
-    if let Some(service) = Service::of_user() {
+    if service::is_there() {
         for unit in &record.units {
-            service.stop(unit)?;
+            service::stop(unit)?;
             say(format!("{unit} is stopped, and not started at login"))?;
         }
     }

@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use resemble_proto::places::{Env, PlaceError};
+use resemble_proto::places::{self, Env};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::error::{CliError, CliResult};
@@ -19,56 +19,42 @@ pub(super) const NOTIFY: &str = "resemble-notify.service";
 /// The unit for where no package has brought one.
 const UNIT: &str = include_str!("../../../../systemd/resembled.service");
 
-/// The systemd of the user.
-pub(super) struct Service;
+/// Whether the user has a systemd, and it answers.
+pub(super) fn is_there() -> bool {
+    quiet(&["show-environment"])
+}
 
-impl Service {
-    /// It, if there is one and it answers.
-    pub(super) fn of_user() -> Option<Self> {
-        let shown = quiet(&["show-environment"]);
-        shown.then_some(Self)
-    }
+/// Whether it knows this unit.
+pub(super) fn knows(unit: &str) -> bool {
+    quiet(&["cat", unit])
+}
 
-    /// Whether it knows this unit.
-    pub(super) fn knows(&self, unit: &str) -> bool {
-        let Self = self;
-        quiet(&["cat", unit])
+/// Writes the unit of the daemon, if it is not installed, and returns where.
+pub(super) fn install(env: &Env) -> CliResult<Option<PathBuf>> {
+    if knows(DAEMON) {
+        return Ok(None);
     }
+    let folder = places::config_dir(env)?.with_file_name("systemd");
+    let folder = folder.join("user");
+    fs::create_dir_all(&folder).map_err(CliError::file("make", &folder))?;
+    let path = folder.join(DAEMON);
+    fs::write(&path, UNIT).map_err(CliError::file("write", &path))?;
+    run(&["daemon-reload"])?;
+    Ok(Some(path))
+}
 
-    /// Writes the unit of the daemon, if it is not installed, and returns where.
-    pub(super) fn install(&self, env: &Env) -> CliResult<Option<PathBuf>> {
-        if self.knows(DAEMON) {
-            return Ok(None);
-        }
-        let config = env.xdg_config_home.clone();
-        let config = config.or_else(|| Some(env.home.as_ref()?.join(".config")));
-        let folder = config.ok_or(PlaceError::Nowhere {
-            what: "the unit",
-            variable: "XDG_CONFIG_HOME",
-        })?;
-        let folder = folder.join("systemd/user");
-        fs::create_dir_all(&folder).map_err(CliError::file("make", &folder))?;
-        let path = folder.join(DAEMON);
-        fs::write(&path, UNIT).map_err(CliError::file("write", &path))?;
-        run(&["daemon-reload"])?;
-        Ok(Some(path))
+/// Starts a unit now, and from now on at every login if that is wanted.
+pub(super) fn start(unit: &str, at_login: bool) -> CliResult<()> {
+    if at_login {
+        run(&["enable", "--now", unit])
+    } else {
+        run(&["start", unit])
     }
+}
 
-    /// Starts a unit now, and from now on at every login if that is wanted.
-    pub(super) fn start(&self, unit: &str, at_login: bool) -> CliResult<()> {
-        let Self = self;
-        if at_login {
-            run(&["enable", "--now", unit])
-        } else {
-            run(&["start", unit])
-        }
-    }
-
-    /// Stops a unit, and starts it at no login.
-    pub(super) fn stop(&self, unit: &str) -> CliResult<()> {
-        let Self = self;
-        run(&["disable", "--now", unit])
-    }
+/// Stops a unit, and starts it at no login.
+pub(super) fn stop(unit: &str) -> CliResult<()> {
+    run(&["disable", "--now", unit])
 }
 
 fn systemctl(args: &[&str]) -> Command {
