@@ -34,7 +34,8 @@ pub use catalogue::{ExportArgs, ImportArgs};
 pub use compare::CompareArgs;
 pub use covered::CoveredArgs;
 pub use daemon::{
-    AlertsArgs, MountArgs, StatusArgs, SyncArgs, UnmountArgs, WatchAction, WatchArgs,
+    AckArgs, AlertsArgs, MountArgs, NotifyArgs, StatusArgs, SyncArgs, UnmountArgs, WatchAction,
+    WatchArgs,
 };
 pub use dirs::DirsArgs;
 pub use dump::DumpArgs;
@@ -273,6 +274,17 @@ pub enum Command {
     /// cat and Tab follow FILE/.similar on the real paths. Nothing else of them changes.
     #[command(after_long_help = shell::EXAMPLES)]
     ShellInit(ShellInitArgs),
+    /// Mark files as seen: no more alerts about them
+    ///
+    /// It goes by their contents, so it survives renames and restarts; if one of the contents
+    /// changes, what they have in common is news again.
+    #[command(after_help = daemon::ACK_EXAMPLES)]
+    Ack(AckArgs),
+    /// Tell about alerts in the user's session: on the desktop, by mail or by a program
+    ///
+    /// It remembers how far it came, and goes on there when it is started again.
+    #[command(after_help = daemon::NOTIFY_EXAMPLES)]
+    Notify(NotifyArgs),
     /// Print a completion script for a shell
     ///
     /// For bash: resemble completions bash > ~/.local/share/bash-completion/completions/resemble
@@ -291,6 +303,8 @@ impl Command {
             Self::Mount(_) => Some("mount"),
             Self::Unmount(_) => Some("unmount"),
             Self::Alerts(_) => Some("alerts"),
+            Self::Ack(_) => Some("ack"),
+            Self::Notify(_) => Some("notify"),
             _ => None,
         }
     }

@@ -1,5 +1,6 @@
 //! One file per verb.
 
+mod ack;
 mod alerts;
 mod compare;
 mod completions;
@@ -15,6 +16,7 @@ mod import;
 mod lab;
 mod man;
 mod mount;
+mod notify;
 mod order;
 mod pairs;
 mod setup;
@@ -79,6 +81,8 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
         Command::Alerts(args) => alerts::run(ui, env, global, &args),
         Command::Setup(args) => setup::run(ui, env, global, &args),
         Command::ShellInit(args) => shell_init::run(ui, env, global, &args),
+        Command::Ack(args) => ack::run(ui, env, global, &args),
+        Command::Notify(args) => notify::run(ui, env, global, &args),
         Command::Completions(args) => completions::print(ui, Cli::for_manuals(), args.shell),
         Command::Man(args) => man::print(ui, Cli::for_manuals(), args.dir.as_deref()),
     }

@@ -2,30 +2,10 @@
 
 use std::time::Duration;
 
-use resemble_proto::message::Degree;
-use resemble_proto::number::{Fraction, decimal};
+use resemble_proto::message::{AlertWord, Degree};
 use resemble_proto::pattern;
 
-pub use resemble_proto::number::size;
-
-/// A share: `70%`, `70` and `.7` are the same; a bare number up to 1 is a fraction.
-pub fn share(text: &str) -> Result<Fraction, String> {
-    let (number, is_percent) = match text.strip_suffix('%') {
-        Some(number) => (number, true),
-        None => (text, false),
-    };
-    let value =
-        decimal(number).ok_or("neither a percentage such as 70% nor a fraction such as .7")?;
-    let millionths = if is_percent || value > 1.0 {
-        value * 1e4
-    } else {
-        value * 1e6
-    };
-    if millionths > 1e6 {
-        return Err("more than 100%".to_owned());
-    }
-    Ok(Fraction::from_millionths(millionths.round() as u32))
-}
+pub use resemble_proto::number::{duration, share, size};
 
 /// A glob as in ignore files; what is not a valid glob is refused.
 pub fn glob(text: &str) -> Result<String, String> {
@@ -47,29 +27,87 @@ pub fn degree(text: &str) -> Result<Degree, String> {
     }
 }
 
-/// A time: `30`, `30s`, `500ms`, `2m`, `1h`; `1.5s`.
-pub fn duration(text: &str) -> Result<Duration, String> {
-    let digits = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let seconds = match unit {
-        "" | "s" => Some(1.0),
-        "ms" => Some(1e-3),
-        "m" => Some(60.0),
-        "h" => Some(3600.0),
-        _ => None,
+/// The kinds of alerts that are wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AlertKinds(pub Vec<AlertWord>);
+
+/// Kinds of alerts, separated by commas; `none`.
+pub fn alert_kinds(text: &str) -> Result<AlertKinds, String> {
+    if text == "none" {
+        return Ok(AlertKinds(Vec::new()));
+    }
+    let wrong = |word: &str| format!("`{word}` is none of {}; or none", AlertWord::WORDS);
+    let kinds = text
+        .split(',')
+        .map(|word| word.parse().map_err(|_| wrong(word)));
+    kinds.collect::<Result<_, _>>().map(AlertKinds)
+}
+
+/// From when on alerts are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Since {
+    /// After the alert with this number.
+    Number(u64),
+    /// From this time on, in seconds since 1970.
+    Time(u64),
+    /// From so long ago on.
+    Ago(Duration),
+}
+
+/// A number of an alert (`412`), a duration (`90s`, `15m`, `2h`, `1d`, `2w`), a day or a time in
+/// UTC (`2026-11-23`, `2026-11-23T18:30:00Z`, seconds and `Z` may be left out).
+pub fn since(text: &str) -> Result<Since, String> {
+    const DAY: u64 = 86_400;
+    if let Ok(number) = text.parse() {
+        return Ok(Since::Number(number));
+    }
+    let days = |unit: char, days: u64| {
+        let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
+        Some(Duration::from_secs(number.checked_mul(days * DAY)?))
     };
-    let value = decimal(number)
-        .zip(seconds)
-        .map(|(value, unit)| value * unit);
-    value
-        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-        .ok_or_else(|| "not a time such as 30, 500ms or 2m".to_owned())
+    let ago = days('d', 1)
+        .or_else(|| days('w', 7))
+        .or_else(|| duration(text).ok());
+    ago.map(Since::Ago)
+        .or_else(|| time(text).map(Since::Time))
+        .ok_or_else(|| {
+            "neither a duration such as 2h or 1d, nor a time such as 2026-11-23 or \
+             2026-11-23T18:30:00Z (UTC), nor the number of an alert"
+                .to_owned()
+        })
+}
+
+/// Seconds since 1970 of a day or a time in UTC: `2026-11-23`, `2026-11-23T18:30:00Z`.
+fn time(text: &str) -> Option<u64> {
+    let (day, clock) = text.split_once(['T', ' ']).unwrap_or((text, "00:00"));
+    let clock = clock.strip_suffix('Z').unwrap_or(clock);
+    let numbers = |text: &str, between: char| -> Option<Vec<u64>> {
+        let is_plain = |part: &str| (1..=4).contains(&part.len());
+        let number = |part: &str| part.parse::<u64>().ok().filter(|_| is_plain(part));
+        text.split(between).map(number).collect()
+    };
+    let (day, clock) = (numbers(day, '-')?, numbers(clock, ':')?);
+    let (&[year, month, day], &[hour, minute, ..]) = (day.as_slice(), clock.as_slice()) else {
+        return None;
+    };
+    let second = clock.get(2).copied().unwrap_or(0);
+    let is_day = year >= 1970 && (1..=12).contains(&month) && (1..=31).contains(&day);
+    if !is_day || hour > 23 || minute > 59 || second > 59 || clock.len() > 3 {
+        return None;
+    }
+    // The inverse of `resemble_report::human::utc`: years begin in March.
+    let year_of_march = year - u64::from(month <= 2);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let (era, year_of_era) = (year_of_march / 400, year_of_march % 400);
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    let days = era * 146_097 + day_of_era - 719_468;
+    Some(((days * 24 + hour) * 60 + minute) * 60 + second)
 }
 
 #[cfg(test)]
 mod tests {
+    use resemble_proto::number::Fraction;
+
     use super::*;
 
     #[test]
@@ -133,6 +171,42 @@ mod tests {
         }
         for text in ["", "s", "-1", "1d", "1e9", "9999999999999999999999h"] {
             assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn times_of_alerts() {
+        let hour = Duration::from_secs(3600);
+        assert_eq!(since("412"), Ok(Since::Number(412)));
+        assert_eq!(since("2h"), Ok(Since::Ago(2 * hour)));
+        assert_eq!(since("1d"), Ok(Since::Ago(24 * hour)));
+        assert_eq!(since("2w"), Ok(Since::Ago(336 * hour)));
+        for (text, seconds) in [
+            ("1970-01-01", 0),
+            ("2000-02-29", 951_782_400),
+            ("2026-09-01T12:34:56Z", 1_788_266_096),
+            ("2026-09-01 12:34", 1_788_266_040),
+        ] {
+            assert_eq!(since(text), Ok(Since::Time(seconds)), "{text}");
+        }
+        for text in [
+            "",
+            "d",
+            "-1d",
+            "1y",
+            "2026",
+            "2026-13-01",
+            "2026-01-32",
+            "2026-01",
+            "1969-01-01",
+            "2026-01-01T24:00",
+            "2026-01-01T1",
+            "2026-01-01T1:2:3:4",
+            "99999999999999999999d",
+            "now",
+        ] {
+            let number = text == "2026";
+            assert_eq!(since(text).is_ok(), number, "{text}");
         }
     }
 }

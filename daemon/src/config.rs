@@ -19,6 +19,8 @@
 //! text = false
 //! exclude = ["node_modules", "*.iso"]
 //! max-size = "1G"
+//! alert-min = "90%"
+//! alert-kinds = ["identical", "near", "tree"]
 //!
 //! [limits]
 //! time = 20
@@ -28,6 +30,8 @@
 //! extensions = ["doc"]
 //! command = ["antiword", "{}"]
 //! ```
+//!
+//! A `[[notify]]` table is a place where alerts go: docs/alerts.md.
 //!
 //! `[limits]` bounds what one document or archive may cost: `depth` is that of archives in
 //! archives, `ratio` that of bytes out to bytes in, `bytes` (out) and `memory` are in MiB, `parts`
@@ -47,6 +51,8 @@ use clap::{ArgAction, Parser, ValueEnum};
 use resemble_core::params::ChunkParams;
 use resemble_core::{ByteLen, Params};
 use resemble_fs::{Show, View};
+use resemble_notify::{Filter, Pace};
+use resemble_proto::message::AlertRules;
 use resemble_proto::number::size;
 use resemble_proto::pattern::{self, BadPattern};
 use resemble_proto::places::{self, Env, PlaceError};
@@ -55,8 +61,10 @@ use resemble_scan::parts::{Converter, Limits};
 use serde::Deserialize;
 
 mod file;
+mod notify;
 mod starter;
 
+use crate::alerts::sinks::{Journal, SinkConfig, SinkKind, journal};
 use file::{FileConfig, FileConverter, left_out};
 pub use starter::write as write_starter;
 
@@ -182,11 +190,13 @@ pub enum TextArg {
 }
 
 /// What the daemon is to do.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Config {
     /// The roots of this start, in the order given: those of the file, then those of the command
     /// line.
     pub roots: Vec<RootOptions>,
+    /// What is worth an alert in each of them.
+    pub alert_rules: Vec<(PathBuf, AlertRules)>,
     /// How many of them the file names. `watch remove` overrides the file, for later starts, too.
     pub roots_of_file: usize,
     /// Where to mount the overlay.
@@ -220,6 +230,8 @@ pub struct Config {
     pub limits: Limits,
     /// Commands for formats that nothing else reads.
     pub converters: Vec<Converter>,
+    /// Where alerts go.
+    pub sinks: Vec<SinkConfig>,
 }
 
 /// What is wrong with the command line or the file.
@@ -264,6 +276,14 @@ pub enum ConfigError {
     /// A converter without extensions or without a command.
     #[error("a [[converter]] of the configuration needs extensions and a command")]
     Converter,
+    /// A sink of alerts that makes no sense.
+    #[error("in the configuration, the [[notify]] `{sink}`: {wrong}")]
+    Notify {
+        /// Its name.
+        sink: String,
+        /// What is wrong, in one line.
+        wrong: String,
+    },
     /// There is no place for a folder or the socket.
     #[error(transparent)]
     Place(#[from] PlaceError),
@@ -351,7 +371,8 @@ impl Config {
         let mut roots = Vec::new();
         for root in &file.root {
             let (exclude, max_size) = left_out((root.exclude.as_ref(), root.max_size), &file);
-            roots.push(RootOptions {
+            let rules = root.alert_rules(&file);
+            let root = RootOptions {
                 exclude,
                 max_size,
                 path: in_file(&root.path),
@@ -361,12 +382,13 @@ impl Config {
                     .or(file.one_file_system)
                     .unwrap_or(false),
                 text: root.text.or(file.text).unwrap_or(true),
-            });
+            };
+            roots.push((root, rules));
         }
         for root in &args.roots {
             let (exclude, max_size) = left_out((None, None), &file);
             let given = args.exclude.clone();
-            roots.push(RootOptions {
+            let root = RootOptions {
                 exclude: if given.is_empty() { exclude } else { given },
                 max_size: args.max_size.map(ByteLen).or(max_size),
                 path: here.join(root),
@@ -375,7 +397,8 @@ impl Config {
                 text: args
                     .text
                     .map_or(file.text.unwrap_or(true), |text| text == TextArg::On),
-            });
+            };
+            roots.push((root, file.alert_rules()));
         }
         let of_both = |line: &Option<PathBuf>, in_the_file: &Option<PathBuf>| {
             line.as_ref()
@@ -408,6 +431,7 @@ impl Config {
         };
         let mut config = Self {
             roots: Vec::new(),
+            alert_rules: Vec::new(),
             roots_of_file: file.root.len(),
             link: link.filter(|_| mount.is_some()),
             must_mount: must_mount && mount.is_some(),
@@ -435,16 +459,39 @@ impl Config {
                 .iter()
                 .map(FileConverter::converter)
                 .collect::<Result<_, _>>()?,
+            sinks: notify::sinks(&file.notify, &in_file)?,
         };
-        for root in roots {
+        for (root, rules) in roots {
             let root = checked_root(root, &config.state)?;
             not_nested(
                 &root.path,
                 config.roots.iter().map(|other| other.path.as_path()),
             )?;
+            config.alert_rules.push((root.path.clone(), rules));
             config.roots.push(root);
         }
         Ok(config)
+    }
+}
+
+impl Config {
+    /// Whether alerts go to the journal of systemd.
+    pub fn has_journal(&self) -> bool {
+        let is_journal = |sink: &SinkConfig| matches!(sink.kind, SinkKind::Journal(_));
+        self.sinks.iter().any(is_journal)
+    }
+
+    /// Sends alerts to the journal, with their fields, if it is there: that is where the messages
+    /// of this process go.
+    pub fn send_to_journal(&mut self) {
+        if !self.has_journal() && Path::new(journal::SOCKET).exists() {
+            self.sinks.push(SinkConfig {
+                name: "journal".to_owned(),
+                filter: Filter::default(),
+                pace: Pace::All,
+                kind: SinkKind::Journal(Journal::default()),
+            });
+        }
     }
 }
 

@@ -55,6 +55,7 @@ pub mod service;
 pub mod state;
 pub mod watch;
 
+use alerts::acks::AckStore;
 use alerts::log::AlertLog;
 use config::{Config, RootError, not_nested};
 use indexer::{Command, Indexer, roots};
@@ -72,6 +73,8 @@ pub const INDEX_FILE: &str = "index.redb";
 const INDEX_CACHE: usize = 48 << 20;
 /// The file of the alerts in the state folder.
 pub const ALERTS_FILE: &str = "alerts.jsonl";
+/// The file in the state folder of what a person has seen.
+pub const ACKS_FILE: &str = "acks.json";
 /// The folder in the state folder that barriers make their files in.
 const COOKIES: &str = "cookies";
 /// How long the ending daemon waits for questions that are being computed.
@@ -152,6 +155,8 @@ pub struct Handle {
     stop: StopFlag,
     indexer: Option<JoinHandle<()>>,
     alerts: Option<JoinHandle<()>>,
+    /// The thread that delivers alerts, and what ends it when it is dropped.
+    delivery: Option<(JoinHandle<()>, Sender<()>)>,
     ending: signal::Sender<bool>,
     runtime: Option<Runtime>,
     server: Option<tokio::task::JoinHandle<()>>,
@@ -177,6 +182,7 @@ impl Daemon {
             error => error.into(),
         })?;
         let roots = all_roots(config, &index)?;
+        let kept_rules = roots::kept_alert_rules(&index.snapshot()?);
         let source = NotifySource::start(&config.state.join(COOKIES))?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -195,8 +201,15 @@ impl Daemon {
             Arc::new(Formats::new(config.limits, config.converters.clone()));
         let shared = Shared::new(index)
             .with_templates(store)
+            .with_acks(AckStore::open(&config.state.join(ACKS_FILE)))
             .with_part_reader(Arc::new(RecentParts::new(Arc::clone(&part_reader))));
         let shared = Arc::new(shared);
+        for (root, rules) in kept_rules {
+            shared.set_alert_rules(&root, rules);
+        }
+        for (root, rules) in &config.alert_rules {
+            shared.set_alert_rules(root, rules.clone());
+        }
         shared.set_roots(roots);
         let log = Arc::new(Mutex::new(AlertLog::open(&config.state.join(ALERTS_FILE))));
         let (commands, orders) = crossbeam_channel::unbounded();
@@ -245,6 +258,7 @@ impl Daemon {
             stop,
             indexer: None,
             alerts: None,
+            delivery: None,
             ending: signal::Sender::new(false),
             runtime: Some(runtime),
             server: None,
@@ -253,9 +267,20 @@ impl Daemon {
             indexer_gone: Some(indexer_gone),
         };
         let for_alerts = (Arc::clone(&shared), Arc::clone(&log));
+        // Not twice: a message of the daemon would be in the journal, too.
+        let prints = !config.has_journal();
         handle.alerts = Some(spawn("resembled-alerts", move || {
-            alerts::run(&alert_messages, &for_alerts.0, &for_alerts.1);
+            alerts::run(&alert_messages, &for_alerts.0, &for_alerts.1, prints);
         })?);
+        if !config.sinks.is_empty() {
+            let (ends, end) = crossbeam_channel::bounded(0);
+            let (shared, log) = (Arc::clone(&shared), Arc::clone(&log));
+            let (sinks, state) = (config.sinks.clone(), config.state.clone());
+            let thread = spawn("resembled-notify", move || {
+                alerts::sinks::run(&sinks, &shared, &log, &state, &end);
+            })?;
+            handle.delivery = Some((thread, ends));
+        }
         handle.indexer = Some(spawn("resembled-index", move || {
             indexer.run();
             drop(alive);
@@ -356,6 +381,13 @@ impl Handle {
             .into_iter()
             .flatten()
         {
+            if thread.join().is_err() {
+                tracing::error!("a thread panicked");
+            }
+        }
+        // After the last alerts: what is not delivered by now is in the log for the next start.
+        if let Some((thread, ends)) = self.delivery.take() {
+            drop(ends);
             if thread.join().is_err() {
                 tracing::error!("a thread panicked");
             }

@@ -49,7 +49,10 @@ fn run(args: &Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
         writeln!(std::io::stdout(), "{}", path.display())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let config = Config::load(args, &env)?;
+    let mut config = Config::load(args, &env)?;
+    if std::env::var_os("JOURNAL_STREAM").is_some() {
+        config.send_to_journal();
+    }
     let mut daemon = Daemon::start(&config)?;
     service::ready();
     let ordered = daemon.wait_for_signal();

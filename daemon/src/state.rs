@@ -16,11 +16,14 @@ use resemble_core::Params;
 use resemble_core::similarity::Templates;
 use resemble_index::{Index, OpenError, ReadError, Snapshot};
 use resemble_proto::catalogued::is_catalogued;
-use resemble_proto::message::{Degraded, RootState, WatchOrigin, WatchStatus};
+use resemble_proto::message::{
+    AlertRules, Degraded, RootState, SinkStatus, WatchOrigin, WatchStatus,
+};
 use resemble_query::templates;
 use resemble_scan::ingest::RootOptions;
 use resemble_scan::parts::PartReader;
 
+use crate::alerts::acks::AckStore;
 use crate::coalesce::LongWait;
 
 /// A root and its state.
@@ -59,6 +62,10 @@ pub struct Shared {
     templates: Option<templates::Store>,
     part_reader: Option<Arc<dyn PartReader>>,
     roots: Mutex<Vec<Root>>,
+    /// What is worth an alert, by the path of the root; one that is not named has the usual rules.
+    alert_rules: Mutex<BTreeMap<PathBuf, AlertRules>>,
+    sinks: Mutex<Vec<SinkStatus>>,
+    acks: AckStore,
     /// Called when a root came or went.
     follower: OnceLock<RootsFollower>,
     /// The paths of the imported catalogues in the index.
@@ -132,6 +139,9 @@ impl Shared {
             templates: None,
             part_reader: None,
             roots: Mutex::default(),
+            alert_rules: Mutex::default(),
+            sinks: Mutex::default(),
+            acks: AckStore::default(),
             follower: OnceLock::new(),
             catalogues: Mutex::default(),
             troubles: Mutex::default(),
@@ -146,6 +156,18 @@ impl Shared {
             watch: Mutex::default(),
             first_scan: Gate::default(),
         }
+    }
+
+    /// Raises no alerts about what this store says a person has seen.
+    #[must_use]
+    pub fn with_acks(mut self, acks: AckStore) -> Self {
+        self.acks = acks;
+        self
+    }
+
+    /// What a person has seen.
+    pub const fn acks(&self) -> &AckStore {
+        &self.acks
     }
 
     /// Leaves the templates of this store out of answers.
@@ -254,6 +276,33 @@ impl Shared {
     pub(crate) fn root_paths(&self) -> Vec<PathBuf> {
         let roots = self.roots.lock();
         roots.iter().map(|root| root.options.path.clone()).collect()
+    }
+
+    /// What is worth an alert in the root at this path.
+    pub fn alert_rules(&self, root: &Path) -> AlertRules {
+        self.alert_rules
+            .lock()
+            .get(root)
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    /// The rules of all roots that have some of their own.
+    pub(crate) fn all_alert_rules(&self) -> BTreeMap<PathBuf, AlertRules> {
+        self.alert_rules.lock().clone()
+    }
+
+    pub(crate) fn set_alert_rules(&self, root: &Path, rules: AlertRules) {
+        self.alert_rules.lock().insert(root.to_path_buf(), rules);
+    }
+
+    /// Where alerts go.
+    pub fn sinks(&self) -> Vec<SinkStatus> {
+        self.sinks.lock().clone()
+    }
+
+    pub(crate) fn set_sinks(&self, sinks: Vec<SinkStatus>) {
+        *self.sinks.lock() = sinks;
     }
 
     pub(crate) fn set_roots(&self, roots: Vec<Root>) {

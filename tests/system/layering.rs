@@ -116,7 +116,7 @@ fn code(text: &str) -> String {
 }
 
 /// What each crate may know of the others. Everything else is forbidden.
-const MAY_USE: [(&str, &[&str]); 16] = [
+const MAY_USE: [(&str, &[&str]); 17] = [
     ("core", &[]),
     ("mapped", &[]),
     ("mounts", &[]),
@@ -125,6 +125,7 @@ const MAY_USE: [(&str, &[&str]); 16] = [
     ("extract", &[]),
     ("proto", &["core"]),
     ("report", &["core", "proto"]),
+    ("notify", &["core", "proto", "report"]),
     ("index", &["core"]),
     ("fs", &["core", "mounts"]),
     ("scan", &["core", "extract", "index", "mounts"]),
@@ -149,6 +150,7 @@ const MAY_USE: [(&str, &[&str]); 16] = [
             "fs",
             "index",
             "mounts",
+            "notify",
             "proto",
             "query",
             "scan",
@@ -156,7 +158,15 @@ const MAY_USE: [(&str, &[&str]); 16] = [
     ),
     (
         "cli",
-        &["catalogue", "core", "proto", "query", "report", "scan"],
+        &[
+            "catalogue",
+            "core",
+            "notify",
+            "proto",
+            "query",
+            "report",
+            "scan",
+        ],
     ),
     (
         "lab",

@@ -45,6 +45,12 @@ mod templates;
 /// A settled change that makes a duplicate is told.
 mod alerts;
 
+/// Alerts reach whoever wants them, over restarts, failures and floods.
+mod told;
+
+/// Alerts on the desktop: a private bus, and a service that takes notifications.
+mod desktop;
+
 /// How many alerts of a day are right.
 mod alert_precision;
 

@@ -54,8 +54,9 @@ fn links_between_pages_lead_somewhere() {
 /// The unit files are ones that systemd understands.
 #[test]
 fn units_pass_systemd_analyze() {
-    let unit = workspace().join("systemd/resembled.service");
-    let text = fs::read_to_string(&unit).expect("the unit");
+    let read = |name| fs::read_to_string(workspace().join("systemd").join(name)).expect(name);
+    is_understood("resemble-notify.service", &read("resemble-notify.service"));
+    let text = read("resembled.service");
     // What these directives would break stands in the unit's comments.
     for directive in [
         "ProtectSystem=",
@@ -69,9 +70,13 @@ fn units_pass_systemd_analyze() {
             "{directive} would hide the mount or break fusermount3"
         );
     }
+    is_understood("resembled.service", &text);
+}
+
+fn is_understood(name: &str, text: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     // The unit names an installed program; here it stands for one that exists.
-    let copy = folder.path().join("resembled.service");
+    let copy = folder.path().join(name);
     let here = text.lines().map(|line| match line.split_once('=') {
         Some((key, value)) if key.starts_with("Exec") => {
             let args = value

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueHint};
-use resemble_proto::message::MountView;
+use resemble_proto::message::{AlertRules, MountView};
+use resemble_proto::number::Fraction;
 
 use super::{DocumentOutput, RowOutput};
-use crate::values;
+use crate::values::{self, AlertKinds, Since};
 
 pub(super) const WATCH_EXAMPLES: &str = "\
 Examples:
@@ -64,6 +65,9 @@ pub enum WatchAction {
         /// Leave out files of more than SIZE bytes: 4096, 10K, 1.5G
         #[arg(long, value_name = "SIZE", value_parser = values::size)]
         max_size: Option<u64>,
+        /// What of it is worth an alert.
+        #[command(flatten)]
+        alerts: AlertArgs,
     },
     /// Stop watching a directory and forget its content
     Remove {
@@ -77,6 +81,32 @@ pub enum WatchAction {
         #[command(flatten)]
         output: RowOutput,
     },
+}
+
+/// What is worth an alert in a root.
+#[derive(Debug, Args)]
+#[allow(clippy::struct_field_names)] // the names of the options
+pub struct AlertArgs {
+    /// Alerts only if so much of the smaller file is in the other [default: 80%]
+    #[arg(long, value_name = "SHARE", value_parser = values::share)]
+    pub alert_min: Option<Fraction>,
+    /// Alerts only about files of at least SIZE bytes [default: 1K]
+    #[arg(long, value_name = "SIZE", value_parser = values::size)]
+    pub alert_min_size: Option<u64>,
+    /// Only these alerts: identical, same-text, near, contains, contained, shares, tree; or none
+    #[arg(long, value_name = "KINDS", value_parser = values::alert_kinds)]
+    pub alert_kinds: Option<AlertKinds>,
+}
+
+impl AlertArgs {
+    /// As the protocol says it.
+    pub fn rules(&self) -> AlertRules {
+        AlertRules {
+            min: self.alert_min,
+            min_size: self.alert_min_size,
+            kinds: self.alert_kinds.as_ref().map(|kinds| kinds.0.clone()),
+        }
+    }
 }
 
 /// `mount`
@@ -101,10 +131,97 @@ pub struct UnmountArgs {
 /// `alerts`
 #[derive(Debug, Args)]
 pub struct AlertsArgs {
-    /// Wait for new alerts and print them as they come
+    /// Wait for new alerts and print them as they come, over restarts of the daemon
     #[arg(short, long)]
     pub follow: bool,
+    /// Only alerts since WHEN: 2h, 1d, 2026-11-23, 2026-11-23T18:30:00Z, or after the alert with
+    /// this number; with --follow they are printed first
+    #[arg(long, value_name = "WHEN", value_parser = values::since)]
+    pub since: Option<Since>,
+    /// A page for each day instead: how many, where, the largest
+    #[arg(long, conflicts_with = "follow")]
+    pub digest: bool,
     /// How the rows are printed, and where.
     #[command(flatten)]
     pub output: RowOutput,
+}
+
+pub(super) const ACK_EXAMPLES: &str = "\
+Examples:
+  resemble ack offer-new.txt offer.txt
+      No more alerts about these two.
+  resemble ack offer-new.txt
+      Nor about it and any file that it resembles now.
+  resemble ack --group offer.txt
+      Nor about any two of the files that resemble it.
+  resemble ack --undo offer-new.txt";
+
+/// `ack`
+#[derive(Debug, Args)]
+pub struct AckArgs {
+    /// The file
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, required_unless_present = "list")]
+    pub file: Option<PathBuf>,
+    /// The other one; without it, each that FILE resembles
+    #[arg(value_name = "OTHER", value_hint = ValueHint::FilePath, conflicts_with = "group")]
+    pub other: Option<PathBuf>,
+    /// Mark FILE and all that it resembles as one group: no alerts about any two of them
+    #[arg(long, conflicts_with = "undo")]
+    pub group: bool,
+    /// List what is marked
+    #[arg(long, conflicts_with_all = ["file", "group", "undo"])]
+    pub list: bool,
+    /// Take the marks about FILE (and OTHER) away
+    #[arg(long)]
+    pub undo: bool,
+    /// How the rows are printed, and where.
+    #[command(flatten)]
+    pub output: RowOutput,
+}
+
+pub(super) const NOTIFY_EXAMPLES: &str = "\
+Examples:
+  resemble notify
+      Notifications on the desktop, until it is ended.
+  resemble notify --mail ann@example.org --min 90%
+  resemble notify --command my-script --command --fast
+  systemctl --user enable --now resemble-notify
+      At every login.";
+
+/// `notify`
+#[derive(Debug, Args)]
+pub struct NotifyArgs {
+    /// Run PROGRAM for each alert, with the JSON object on its standard input; further --command
+    /// are its arguments
+    #[arg(
+        long,
+        value_name = "PROGRAM",
+        allow_hyphen_values = true,
+        conflicts_with = "mail"
+    )]
+    pub command: Vec<String>,
+    /// Send mail to ADDRESS, at most every ten minutes
+    #[arg(long, value_name = "ADDRESS")]
+    pub mail: Vec<String>,
+    /// The program that sends mail
+    #[arg(long, value_name = "PROGRAM", default_value = "/usr/sbin/sendmail")]
+    pub sendmail: PathBuf,
+    /// Only changes below DIR; may be repeated
+    #[arg(long = "root", value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub roots: Vec<PathBuf>,
+    /// Only alerts with at least this share
+    #[arg(long, value_name = "SHARE", value_parser = values::share)]
+    pub min: Option<Fraction>,
+    /// Only these alerts: identical, same-text, near, contains, contained, shares, tree
+    #[arg(long, value_name = "KINDS", value_parser = values::alert_kinds)]
+    pub kinds: Option<AlertKinds>,
+    /// Not if one of the two files matches GLOB (as in .gitignore); may be repeated
+    #[arg(long, value_name = "GLOB", value_parser = values::glob)]
+    pub exclude: Vec<String>,
+    /// At most N a minute one by one; then one summary stands for the rest
+    #[arg(long, value_name = "N", default_value = "10")]
+    pub rate: u32,
+    /// Tell what is in the log and was not told yet, then end
+    #[arg(long)]
+    pub once: bool,
 }

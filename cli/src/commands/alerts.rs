@@ -1,6 +1,9 @@
 //! `resemble alerts`: when a change made a file resemble another.
 
-use resemble_proto::message::AlertRow;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use resemble_proto::client::{Client, ClientError};
+use resemble_proto::message::{AlertRow, FailureKind};
 use resemble_proto::places::Env;
 use resemble_proto::report::Head;
 
@@ -9,6 +12,7 @@ use crate::backend;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::lists;
 use crate::ui::Ui;
+use crate::values::Since;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &AlertsArgs) -> CliResult {
     if args.follow && args.output.format == RowFormat::Json {
@@ -16,26 +20,168 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &AlertsArgs) ->
             "--follow has no end, but a JSON document has one: use --format jsonl".to_owned(),
         ));
     }
-    let alerts = backend::daemon(env, global)?.alerts(args.follow)?;
+    if args.digest && args.output.format != RowFormat::Text {
+        return Err(CliError::Usage(
+            "a digest is a page for people: without --digest, --format gives the rows".to_owned(),
+        ));
+    }
+    let client = backend::daemon(env, global)?;
+    let mut answer = client.alerts()?;
+    let last = answer.rows.last().map_or(0, |row| row.seq);
+    match args.since {
+        Some(since) => answer.rows.retain(|row| is_since(row, since)),
+        None if args.follow => answer.rows.clear(),
+        None => {}
+    }
     ui.redirect(args.output.output.as_deref());
-    let parameters = serde_json::json!({ "follow": args.follow });
-    let head = Head::new("alerts", parameters, alerts.header());
+    let since = args.since.map(|since| match since {
+        Since::Number(number) => format!("{number}"),
+        Since::Time(time) => resemble_report::human::utc(time),
+        Since::Ago(ago) => resemble_report::human::utc(before_now(ago)),
+    });
+    let parameters = serde_json::json!({
+        "follow": args.follow,
+        "since": since,
+        "digest": args.digest,
+    });
+    let head = Head::new("alerts", parameters, answer.header);
+    let (rows, errors) = (&answer.rows, &answer.errors);
+    if args.digest && args.output.format == RowFormat::Text {
+        ui.page();
+        ui.write(|out| out.write_all(resemble_notify::digest(rows).as_bytes()))?;
+        return Ok(Outcome::of(!rows.is_empty()));
+    }
     if !args.follow {
-        let answer = alerts.collect_answer()?;
-        lists::print(
-            ui,
-            &args.output,
-            &head,
-            "alerts",
-            &answer.rows,
-            &answer.errors,
-            false,
-        )?;
-        return Ok(Outcome::of(!answer.rows.is_empty()));
+        lists::print(ui, &args.output, &head, "alerts", rows, errors, false)?;
+        return Ok(Outcome::of(!rows.is_empty()));
     }
     lists::print_head::<_, AlertRow>(ui, &args.output, &head)?;
-    for alert in alerts {
-        lists::print_one(ui, &args.output, &alert?)?;
+    for row in rows {
+        lists::print_one(ui, &args.output, row)?;
     }
-    Ok(Outcome::Holds)
+    let mut follower = Follower::new(client, last);
+    loop {
+        let row = follower.next(&mut |text| ui.note(text), env, global)?;
+        lists::print_one(ui, &args.output, &row)?;
+    }
+}
+
+fn is_since(row: &AlertRow, since: Since) -> bool {
+    match since {
+        Since::Number(number) => row.seq > number,
+        Since::Time(time) => row.time >= time,
+        Since::Ago(ago) => row.time >= before_now(ago),
+    }
+}
+
+fn before_now(ago: Duration) -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.unwrap_or_default().saturating_sub(ago).as_secs()
+}
+
+/// The pauses between two attempts to reach a daemon that is gone.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// Alerts as they come, each once, over restarts of the daemon: it goes by their numbers.
+pub(super) struct Follower {
+    /// `None` while the daemon is gone.
+    client: Option<Client>,
+    rows: Option<resemble_proto::client::Rows<AlertRow>>,
+    /// The number of the last alert that was seen.
+    last: u64,
+}
+
+impl Follower {
+    /// Goes on after the alert with this number.
+    pub(super) const fn new(client: Client, last: u64) -> Self {
+        Self {
+            client: Some(client),
+            rows: None,
+            last,
+        }
+    }
+
+    /// The next alert.
+    pub(super) fn next(
+        &mut self,
+        note: &mut dyn FnMut(&str),
+        env: &Env,
+        global: &Global,
+    ) -> CliResult<AlertRow> {
+        loop {
+            let error = match self.try_next() {
+                Ok(Some(row)) => {
+                    self.note_gap(note, row.seq);
+                    self.last = row.seq;
+                    return Ok(row);
+                }
+                Ok(None) => ClientError::CutOff,
+                Err(error) => error,
+            };
+            self.rows = None;
+            self.client = None;
+            if !is_passing(&error) {
+                return Err(error.into());
+            }
+            note("the daemon is gone; alerts go on when it is back");
+            self.client = Some(self.reconnect(env, global)?);
+            note("the daemon is back");
+        }
+    }
+
+    fn try_next(&mut self) -> Result<Option<AlertRow>, ClientError> {
+        let Some(client) = &self.client else {
+            return Ok(None);
+        };
+        let rows = match &mut self.rows {
+            Some(rows) => rows,
+            rows => rows.insert(client.follow_alerts(self.last)?),
+        };
+        rows.next().transpose()
+    }
+
+    /// Waits for a daemon. One with fewer alerts has a new log, all of which is news.
+    fn reconnect(&mut self, env: &Env, global: &Global) -> CliResult<Client> {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(LONGEST_PAUSE);
+            let reached = backend::daemon(env, global).and_then(|client| {
+                let last = client.alerts()?.rows.last().map_or(0, |row| row.seq);
+                Ok((client, last))
+            });
+            match reached {
+                Ok((client, last)) => {
+                    if last < self.last {
+                        self.last = 0;
+                    }
+                    return Ok(client);
+                }
+                Err(CliError::NobodyAnswers(_)) => {}
+                Err(CliError::Daemon(error)) if is_passing(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn note_gap(&self, note: &mut dyn FnMut(&str), next: u64) {
+        let missed = next.saturating_sub(self.last + 1);
+        if missed > 0 && self.last > 0 {
+            let counted = resemble_report::human::counted(missed, "alert");
+            note(&format!("{counted} before this one are not kept any more"));
+        }
+    }
+}
+
+/// Whether this is what a daemon that ends or is ending leads to.
+fn is_passing(error: &ClientError) -> bool {
+    match error {
+        ClientError::Failed(failure) => {
+            matches!(failure.kind, FailureKind::ShuttingDown | FailureKind::Busy)
+        }
+        ClientError::NoDaemon { .. } | ClientError::CutOff | ClientError::Slow(_) => true,
+        ClientError::Frame(error) => matches!(error, resemble_proto::frame::FrameError::Io(_)),
+        _ => false,
+    }
 }

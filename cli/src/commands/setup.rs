@@ -18,6 +18,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use resemble_proto::client::Client;
+use resemble_proto::message::{AlertRules, RootRules};
 use resemble_proto::places::{self, Env};
 use resemble_report::human::counted;
 use resemble_report::quote::quoted;
@@ -237,7 +238,8 @@ impl Steps<'_> {
             }
             client.watch_add(
                 dir.as_path().into(),
-                resemble_proto::message::RootRules::default(),
+                RootRules::default(),
+                AlertRules::default(),
             )?;
             self.record.watches(dir)?;
             self.say(&format!("watching {} from now on", quoted(dir)))?;

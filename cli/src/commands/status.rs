@@ -1,10 +1,10 @@
 //! `resemble status`: what the daemon watches and whether its answers are up to date.
 
-use resemble_proto::message::{RootState, StatusAnswer};
+use resemble_proto::message::{RootState, SinkStatus, StatusAnswer};
 use resemble_proto::places::Env;
-use resemble_report::human::{human_count, human_size};
+use resemble_report::human::{counted, human_count, human_size};
 use resemble_report::quote::harmless;
-use resemble_report::rows::rules_in_words;
+use resemble_report::rows::{alerts_in_words, rules_in_words};
 use serde::Serialize;
 
 use crate::args::{DocumentFormat, Global, StatusArgs};
@@ -85,6 +85,8 @@ fn print(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
         }
         let rules = rules_in_words(&root.rules).into_iter();
         line.extend(rules.map(|rule| Cell::left(rule, Tint::Faint)));
+        let alerts = alerts_in_words(&root.alerts).into_iter();
+        line.extend(alerts.map(|rule| Cell::left(rule, Tint::Faint)));
         lines.push(line);
     }
     ui.lines(&lines, b'\n')?;
@@ -151,6 +153,9 @@ fn print(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
         }
         lines.push(line);
     }
+    for sink in &status.notify {
+        lines.push(sink_line(sink));
+    }
     for trouble in &status.degraded {
         let path = ui.name(&trouble.path, Tint::Heading);
         lines.push(vec![
@@ -170,6 +175,26 @@ fn print(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
         ui.lines(&[line], b'\n')?;
     }
     Ok(())
+}
+
+/// Where alerts go, and whether they arrive.
+fn sink_line(sink: &SinkStatus) -> Vec<Cell> {
+    let mut line = vec![
+        Cell::left("alerts to:", Tint::Faint),
+        Cell::left(harmless(&sink.name), Tint::Plain),
+    ];
+    let waiting = format!("{} to be delivered", counted(sink.waiting, "alert"));
+    match &sink.failing {
+        Some(reason) => {
+            let retry = human_count(sink.retry_seconds.unwrap_or(0));
+            let reason = harmless(reason);
+            let what = format!("failing: {reason}; {waiting}, tried again in {retry} s");
+            line.push(Cell::left(what, Tint::Notable));
+        }
+        None if sink.waiting > 0 => line.push(Cell::left(waiting, Tint::Faint)),
+        None => {}
+    }
+    line
 }
 
 #[cfg(test)]

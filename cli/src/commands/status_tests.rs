@@ -3,7 +3,8 @@
 use super::*;
 use crate::ui::tests::ui;
 use resemble_proto::message::{
-    Degraded, IndexStatus, MountStatus, MountView, RootRules, RootStatus, WaitStatus, WatchStatus,
+    AlertRules, Degraded, IndexStatus, MountStatus, MountView, RootRules, RootStatus, WaitStatus,
+    WatchStatus,
 };
 
 fn status() -> StatusAnswer {
@@ -18,9 +19,11 @@ fn status() -> StatusAnswer {
         unreadable: 1,
         hidden: 0,
         rules: RootRules::default(),
+        alerts: AlertRules::default(),
     };
     StatusAnswer {
         unopened: Vec::new(),
+        notify: Vec::new(),
         roots: vec![
             root("/srv/docs", RootState::Live),
             root("/a b", RootState::Degraded),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use resemble_catalogue::{self as catalogue, CatalogueError};
 use resemble_proto::catalogued;
-use resemble_proto::message::{Answer, RootRules, WatchOrigin, WatchRow};
+use resemble_proto::message::{AlertRules, Answer, RootRules, WatchOrigin, WatchRow};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::Head;
@@ -25,6 +25,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WatchArgs) -> 
             no_text,
             exclude,
             max_size,
+            alerts,
         } => {
             let path = real(dir)?;
             let daemon = backend::daemon(env, global)?;
@@ -35,7 +36,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WatchArgs) -> 
                 exclude: exclude.clone(),
                 max_size: *max_size,
             };
-            daemon.watch_add(path, rules)?;
+            daemon.watch_add(path, rules, alerts.rules())?;
         }
         WatchAction::Remove { dir } => {
             // A root that no longer exists can be removed too, by its name alone.
@@ -98,6 +99,7 @@ pub(super) fn kept(env: &Env, global: &Global) -> Vec<WatchRow> {
         path: catalogued::of_label(&label).into(),
         origin: WatchOrigin::Catalogue,
         rules: RootRules::default(),
+        alerts: AlertRules::default(),
     };
     catalogue::kept(&folder).into_iter().map(row).collect()
 }

@@ -4,7 +4,8 @@ use super::*;
 use crate::ui::tests::ui;
 use resemble_core::Relation;
 use resemble_proto::message::{
-    AlertKind, AlertRow, Discount, FiguresTold, FindRow, PairRow, RootRules, WatchRow,
+    AlertKind, AlertRow, AlertRules, AlertWord, Discount, FiguresTold, FindRow, PairRow, RootRules,
+    WatchRow,
 };
 use resemble_proto::message::{Layer, MeasureUnit, SoftErrorKind, WatchOrigin};
 use resemble_proto::number::Fraction;
@@ -276,17 +277,24 @@ fn alerts_and_roots() {
         b_in_a: Fraction::from_millionths(900_000),
         shared_bytes: 5000,
         files: 1,
+        since: None,
     };
     let tree = AlertRow {
         kind: AlertKind::Tree,
         files: 312,
         ..alert.clone()
     };
-    let rows = [alert, tree];
+    let summary = AlertRow {
+        kind: AlertKind::Summary,
+        files: 4321,
+        ..alert.clone()
+    };
+    let rows = [alert, tree, summary];
     assert_eq!(
         printed(&rows, RowFormat::Text, false, false, false),
         "2026-09-01T12:34:56Z  92%  near  /a  /b\n\
-         2026-09-01T12:34:56Z  /a  312 files, a copy of  /b\n"
+         2026-09-01T12:34:56Z  /a  312 files, a copy of  /b\n\
+         2026-09-01T12:34:56Z  /a  4,321 more alerts, not told one by one\n"
     );
     assert_eq!(
         printed(&rows[..1], RowFormat::Tsv, false, false, false),
@@ -299,6 +307,11 @@ fn alerts_and_roots() {
             ignore: true,
             ..RootRules::default()
         },
+        alerts: AlertRules {
+            min: Some(Fraction::from_millionths(905_000)),
+            kinds: Some(vec![AlertWord::Near, AlertWord::Tree]),
+            ..AlertRules::default()
+        },
     };
     assert_eq!(
         printed(
@@ -308,7 +321,7 @@ fn alerts_and_roots() {
             false,
             false
         ),
-        "/srv  without ignored files\n"
+        "/srv  without ignored files  alerts from 90.5% if near, tree\n"
     );
     assert_eq!(
         printed(&[root], RowFormat::Csv, false, false, false),

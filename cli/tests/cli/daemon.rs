@@ -275,12 +275,12 @@ fn status_sync_and_alerts() {
         Request::Sync {
             timeout_ms: Some(_),
         } => failed("timeout", "not yet"),
-        // The answer to --follow ends only when the daemon does.
-        Request::Alerts { follow: true } => format!(
+        // The answer to --follow ends only with a failure that is not about this daemon's end.
+        Request::Alerts { follow: true, .. } => format!(
             "{HEADER}\n{{\"row\":{alert}}}\n{}",
-            failed("shutting-down", "the daemon ends")
+            failed("internal", "no more of them")
         ),
-        Request::Sync { timeout_ms: None } | Request::Alerts { follow: false } => rows(&[]),
+        Request::Sync { timeout_ms: None } | Request::Alerts { follow: false, .. } => rows(&[]),
         _ => failed("refused", "a root inside a root"),
     });
     env.run(["status"]).is(
@@ -298,7 +298,7 @@ fn status_sync_and_alerts() {
     env.run(["alerts", "--follow"]).is(
         2,
         "1970-01-01T00:00:00Z  90%  near  /a  /b\n",
-        "resemble: the daemon ends\n",
+        "resemble: no more of them\n",
     );
     env.run(["watch", "add", "."])
         .is(2, "", "resemble: a root inside a root\n");

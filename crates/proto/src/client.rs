@@ -23,9 +23,9 @@ use serde::de::DeserializeOwned;
 
 use crate::frame::{self, FrameError, LineReader};
 use crate::message::{
-    AlertRow, Answer, BadParams, CoverRow, DumpForm, DumpRow, Failure, FailureKind, Header, Hello,
-    MountRow, MountView, Reply, Request, RootRules, SoftError, StatusAnswer, TemplateRow, WatchRow,
-    Whole, reason,
+    AckRow, AlertRow, AlertRules, Answer, BadParams, CoverRow, DumpForm, DumpRow, Failure,
+    FailureKind, Header, Hello, MountRow, MountView, Reply, Request, RootRules, SoftError,
+    StatusAnswer, TemplateRow, WatchRow, Whole, reason,
 };
 use crate::path::PathText;
 use crate::question::Question;
@@ -211,8 +211,17 @@ impl Client {
     }
 
     /// Adds a root.
-    pub fn watch_add(&self, path: PathText, rules: RootRules) -> Result<WatchRow, ClientError> {
-        self.one(&Request::WatchAdd { path, rules })
+    pub fn watch_add(
+        &self,
+        path: PathText,
+        rules: RootRules,
+        alerts: AlertRules,
+    ) -> Result<WatchRow, ClientError> {
+        self.one(&Request::WatchAdd {
+            path,
+            rules,
+            alerts,
+        })
     }
 
     /// Imports the catalogue in the file `path` under this label.
@@ -230,12 +239,40 @@ impl Client {
         self.short(&Request::WatchList).map(|answer| answer.rows)
     }
 
-    /// The alerts; with `follow` the rows never end by themselves.
-    pub fn alerts(&self, follow: bool) -> Result<Rows<AlertRow>, ClientError> {
-        self.stream(
-            &Request::Alerts { follow },
-            (!follow).then_some(self.timeouts.answer),
-        )
+    /// The alerts that are kept, oldest first.
+    pub fn alerts(&self) -> Result<Answer<AlertRow>, ClientError> {
+        self.short(&Request::Alerts {
+            follow: false,
+            after: 0,
+        })
+    }
+
+    /// The alerts after the one with this number; the rows never end by themselves.
+    pub fn follow_alerts(&self, after: u64) -> Result<Rows<AlertRow>, ClientError> {
+        let follow = true;
+        self.stream(&Request::Alerts { follow, after }, None)
+    }
+
+    /// Marks two files as seen together, or a file and what it resembles; returns the new marks.
+    pub fn ack(
+        &self,
+        a: PathText,
+        b: Option<PathText>,
+        group: bool,
+    ) -> Result<Vec<AckRow>, ClientError> {
+        self.short(&Request::Ack { a, b, group })
+            .map(|answer| answer.rows)
+    }
+
+    /// What was marked as seen.
+    pub fn ack_list(&self) -> Result<Vec<AckRow>, ClientError> {
+        self.short(&Request::AckList).map(|answer| answer.rows)
+    }
+
+    /// Takes marks away, and returns them.
+    pub fn ack_undo(&self, a: PathText, b: Option<PathText>) -> Result<Vec<AckRow>, ClientError> {
+        self.short(&Request::AckUndo { a, b })
+            .map(|answer| answer.rows)
     }
 
     /// Mounts the overlay; returns a warning if the place deserves one.

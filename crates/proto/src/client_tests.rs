@@ -58,6 +58,7 @@ fn quick() -> Timeouts {
 #[test]
 fn typed_questions_and_answers() {
     let status = StatusAnswer {
+        notify: Vec::new(),
         unopened: Vec::new(),
         roots: Vec::new(),
         index: IndexStatus::default(),

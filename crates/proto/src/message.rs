@@ -60,8 +60,9 @@ pub use request::{
     PairsRequest, Request, Scope, StandsAs, Subject, WireBytes, WireRendition,
 };
 pub use status::{
-    AlertKind, AlertRow, Degraded, IndexStatus, MountRow, MountStatus, RootRules, RootState,
-    RootStatus, SeenRoot, StatusAnswer, Unopened, WaitStatus, WatchOrigin, WatchRow, WatchStatus,
+    AckRow, AlertKind, AlertRow, AlertRules, AlertWord, Degraded, IndexStatus, MountRow,
+    MountStatus, RootRules, RootState, RootStatus, SeenRoot, SinkStatus, StatusAnswer, Unopened,
+    WaitStatus, WatchOrigin, WatchRow, WatchStatus,
 };
 pub use templates::{MarkRequest, TemplateRow};
 pub use why::{

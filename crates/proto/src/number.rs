@@ -7,6 +7,7 @@
 //! `0.699999` is below `--min 70%` and shows 69 %, in every format and in the overlay.
 
 use std::fmt;
+use std::time::Duration;
 
 use resemble_core::Score;
 use serde::de::{self, Deserialize, Deserializer};
@@ -127,6 +128,46 @@ impl<'de> Deserialize<'de> for Fraction {
             (value * f64::from(Self::MILLION)).round() as u32,
         ))
     }
+}
+
+/// A share: `70%`, `70` and `.7` are the same; a bare number up to 1 is a fraction.
+pub fn share(text: &str) -> Result<Fraction, String> {
+    let (number, is_percent) = match text.strip_suffix('%') {
+        Some(number) => (number, true),
+        None => (text, false),
+    };
+    let value =
+        decimal(number).ok_or("neither a percentage such as 70% nor a fraction such as .7")?;
+    let millionths = if is_percent || value > 1.0 {
+        value * 1e4
+    } else {
+        value * 1e6
+    };
+    if millionths > 1e6 {
+        return Err("more than 100%".to_owned());
+    }
+    Ok(Fraction::from_millionths(millionths.round() as u32))
+}
+
+/// A time: `30`, `30s`, `500ms`, `2m`, `1h`; `1.5s`.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let seconds = match unit {
+        "" | "s" => Some(1.0),
+        "ms" => Some(1e-3),
+        "m" => Some(60.0),
+        "h" => Some(3600.0),
+        _ => None,
+    };
+    let value = decimal(number)
+        .zip(seconds)
+        .map(|(value, unit)| value * unit);
+    value
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .ok_or_else(|| "not a time such as 30, 500ms or 2m".to_owned())
 }
 
 /// A number of bytes in words: `4096`, `10K` and `10KiB` (1024), `10KB` (1000), up to T; `1.5M`.

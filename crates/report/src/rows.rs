@@ -12,14 +12,14 @@ use std::io::{self, Write};
 
 use resemble_core::Relation;
 use resemble_proto::message::{
-    AlertKind, AlertRow, Differs, Discount, FindRow, OrderRow, PairRow, RootRules, SoftError,
-    WatchRow,
+    AckRow, AlertKind, AlertRow, AlertRules, Differs, Discount, FindRow, OrderRow, PairRow,
+    RootRules, SoftError, WatchRow,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::report::{Head, json_line, write_error_line};
 use serde::Serialize;
 
-use crate::human::{human_size, utc};
+use crate::human::{counted, human_count, human_size, utc};
 use crate::lines::{Cell, TextStyle, TextWriter, Tint};
 use crate::quote::harmless;
 use crate::table::{Field, Style, write_row};
@@ -312,6 +312,7 @@ impl Row for AlertRow {
         "kind": Field::Word(match row.kind {
                 AlertKind::File => "file",
                 AlertKind::Tree => "tree",
+                AlertKind::Summary => "summary",
             }),
         "a": Field::Name(row.a.as_bytes()),
         "b": Field::Name(row.b.as_bytes()),
@@ -332,11 +333,52 @@ impl Row for AlertRow {
             let what = format!("{} files, a copy of", self.files);
             return vec![time, a, Cell::left(what, Tint::Notable), b];
         }
+        if self.kind == AlertKind::Summary {
+            let what = format!(
+                "{} more alerts, not told one by one",
+                human_count(self.files)
+            );
+            return vec![time, a, Cell::left(what, Tint::Notable)];
+        }
         let identical = self.relation == Some(Relation::Identical);
         let tint = tint(self.relation);
         let score = percent(self.a_in_b.max(self.b_in_a), identical, tint);
         vec![time, score, Cell::left(word(self.relation), tint), a, b]
     }
+}
+
+impl Row for AckRow {
+    columns! { row;
+        "time": Field::Count(row.time),
+        "group": yes(row.group),
+        "files": Field::Count(row.paths.len() as u64),
+        "a": path_at(row, 0),
+        "b": path_at(row, 1),
+    }
+
+    fn cells(&self, style: TextStyle) -> Vec<Cell> {
+        let mut cells = vec![Cell::left(utc(self.time), Tint::Faint)];
+        if self.group {
+            let what = format!("a group of {}", counted(self.paths.len() as u64, "file"));
+            cells.push(Cell::left(what, Tint::Notable));
+        }
+        let most = if style.verbose {
+            self.paths.len()
+        } else {
+            NAMED
+        };
+        let named = self.paths.iter().take(most);
+        cells.extend(named.map(|path| style.name(path, Tint::Plain)));
+        if let Some(more) = self.paths.len().checked_sub(most).filter(|more| *more > 0) {
+            cells.push(Cell::left(format!("and {more} more"), Tint::Faint));
+        }
+        cells
+    }
+}
+
+fn path_at(row: &AckRow, at: usize) -> Field<'_> {
+    let path = row.paths.get(at);
+    path.map_or(Field::Nothing, |path| Field::Name(path.as_bytes()))
 }
 
 impl Row for OrderRow {
@@ -349,7 +391,7 @@ impl Row for OrderRow {
     }
 }
 
-/// So many patterns of a root are named; JSON has them all.
+/// So many patterns of a root, and files of a mark, are named; JSON has them all.
 const NAMED: usize = 3;
 
 /// What of a root is not looked at, in a few words each.
@@ -379,6 +421,29 @@ pub fn rules_in_words(rules: &RootRules) -> Vec<String> {
     words
 }
 
+/// What of a root is worth an alert, in a few words; none if that is as usual.
+pub fn alerts_in_words(rules: &AlertRules) -> Option<String> {
+    if *rules == AlertRules::default() {
+        return None;
+    }
+    if rules.kinds.as_ref().is_some_and(Vec::is_empty) {
+        return Some("no alerts".to_owned());
+    }
+    let mut words = Vec::new();
+    if let Some(share) = rules.min {
+        let percent = f64::from(share.millionths().unwrap_or(0)) / 1e4;
+        words.push(format!("from {percent}%"));
+    }
+    if let Some(least) = rules.min_size {
+        words.push(format!("of files from {}", human_size(least)));
+    }
+    if let Some(kinds) = &rules.kinds {
+        let kinds: Vec<&str> = kinds.iter().map(|word| word.word()).collect();
+        words.push(format!("if {}", kinds.join(", ")));
+    }
+    Some(format!("alerts {}", words.join(" ")))
+}
+
 impl Row for WatchRow {
     columns! { row;
         "path": Field::Name(row.path.as_bytes()),
@@ -395,6 +460,7 @@ impl Row for WatchRow {
         }
         let rules = rules_in_words(&self.rules).into_iter();
         cells.extend(rules.map(|rule| Cell::left(rule, Tint::Faint)));
+        cells.extend(alerts_in_words(&self.alerts).map(|rule| Cell::left(rule, Tint::Faint)));
         cells
     }
 }

@@ -15,11 +15,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use resemble_core::ContentId;
+use resemble_core::{ContentDigest, ContentId};
 use resemble_index::{ReadError, Snapshot};
+use resemble_proto::number::Fraction;
 use resemble_query::AskError;
 
+use super::acks::Acks;
 use super::partners::{self, ChangedFile, content_at};
+use super::rules::Rules;
 use super::{new_bytes, unshared};
 
 /// What a path was before its change.
@@ -32,6 +35,8 @@ pub struct Baseline {
     pub neighbours: Arc<[ContentId]>,
     /// How many components the path of the deepest directory above it had that was there.
     pub depth: usize,
+    /// A person has seen it together with a copy: that it has ceased to be one is news.
+    pub is_seen: bool,
 }
 
 impl Baseline {
@@ -45,8 +50,10 @@ impl Baseline {
 #[derive(Debug)]
 pub struct Baselines {
     before: Snapshot,
-    /// Files with the same content had the same neighbours.
-    neighbours: HashMap<ContentId, Arc<[ContentId]>>,
+    rules: Rules,
+    acks: Arc<Acks>,
+    /// Files with the same content had the same neighbours, if the least share is the same.
+    neighbours: HashMap<(ContentId, Fraction), Arc<[ContentId]>>,
 }
 
 impl Baselines {
@@ -54,8 +61,22 @@ impl Baselines {
     pub fn new(before: Snapshot) -> Self {
         Self {
             before,
+            rules: Rules::default(),
+            acks: Arc::default(),
             neighbours: HashMap::new(),
         }
+    }
+
+    /// Goes by the rules of the roots.
+    #[must_use]
+    pub fn with_rules(self, rules: Rules) -> Self {
+        Self { rules, ..self }
+    }
+
+    /// Knows what a person has seen.
+    #[must_use]
+    pub fn with_acks(self, acks: Arc<Acks>) -> Self {
+        Self { acks, ..self }
     }
 
     /// Whether the change of a file may be news at all; see `new_bytes` and `unshared`.
@@ -64,7 +85,11 @@ impl Baselines {
             let Some(changed) = ChangedFile::at(&self.before, after, path)? else {
                 return Ok::<_, AskError>(true);
             };
-            Ok(new_bytes::may_be_news(&changed)? && unshared::may_be_news(&changed)?)
+            if self.acks.has(changed.was.digest) {
+                return Ok(true);
+            }
+            let least = self.rules.least_share(path);
+            Ok(new_bytes::may_be_news(&changed, least)? && unshared::may_be_news(&changed)?)
         };
         may_be().unwrap_or_else(|error| {
             tracing::debug!(path = ?path, %error, "what the change brought is not known");
@@ -79,10 +104,13 @@ impl Baselines {
             Some(content) => self.neighbours_of(content, path)?,
             None => Arc::default(),
         };
+        let digest = was.map(|was| self.digest(was)).transpose()?.flatten();
+        let is_seen = digest.is_some_and(|digest| self.acks.is_seen(digest, digest));
         Ok(Baseline {
             was,
             neighbours,
             depth: self.depth_above(path)?,
+            is_seen,
         })
     }
 
@@ -91,20 +119,40 @@ impl Baselines {
         content: ContentId,
         path: &Path,
     ) -> Result<Arc<[ContentId]>, AskError> {
-        if let Some(known) = self.neighbours.get(&content) {
+        let least = self.rules.least_share(path);
+        if let Some(known) = self.neighbours.get(&(content, least)) {
             return Ok(Arc::clone(known));
         }
         let mut found = Vec::new();
-        for other in partners::alike_before(&self.before, path)? {
+        for other in partners::alike_before(&self.before, path, least)? {
             found.extend(content_at(&self.before, &other)?);
         }
         let members = partners::members(&self.before, content)?;
         found.extend(members.into_iter().map(|(member, _)| member));
         found.sort_unstable();
         found.dedup();
+        if let Some(digest) = self
+            .digest(content)?
+            .filter(|digest| self.acks.has(*digest))
+        {
+            // What it was seen with is news when it has changed.
+            let mut unseen = Vec::new();
+            for other in found {
+                let other_digest = self.digest(other)?;
+                if !other_digest.is_some_and(|other| self.acks.is_seen(digest, other)) {
+                    unseen.push(other);
+                }
+            }
+            found = unseen;
+        }
         let found: Arc<[ContentId]> = found.into();
-        self.neighbours.insert(content, Arc::clone(&found));
+        self.neighbours.insert((content, least), Arc::clone(&found));
         Ok(found)
+    }
+
+    fn digest(&self, content: ContentId) -> Result<Option<ContentDigest>, ReadError> {
+        let row = self.before.content(content)?;
+        Ok(row.map(|row| row.digest))
     }
 
     fn depth_above(&self, path: &Path) -> Result<usize, ReadError> {

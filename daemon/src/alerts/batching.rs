@@ -99,6 +99,8 @@ pub enum Alert {
     Summary {
         /// How many alerts were left out.
         left_out: u64,
+        /// The folder above all the files that they were about.
+        above: PathBuf,
     },
 }
 
@@ -164,6 +166,8 @@ pub struct Batching {
     rate_began: Option<Instant>,
     in_rate: u32,
     left_out: u64,
+    /// The folder above all that was left out.
+    above: Option<PathBuf>,
 }
 
 impl Batching {
@@ -194,7 +198,7 @@ impl Batching {
             return;
         }
         if self.waiting.len() >= MOST_WAITING {
-            self.leave_out(1, now);
+            self.leave_out(1, path, now);
             return;
         }
         let history = History {
@@ -279,8 +283,18 @@ impl Batching {
         }
     }
 
-    /// The alerts about assessed files; with `all` nothing is held back.
-    pub fn alerts(&mut self, now: Instant, all: bool) -> Vec<Alert> {
+    #[cfg(test)]
+    fn alerts(&mut self, now: Instant, all: bool) -> Vec<Alert> {
+        self.alerts_if(now, all, &|_| true)
+    }
+
+    /// The alerts about assessed files that are to be told; with `all` nothing is held back.
+    pub fn alerts_if(
+        &mut self,
+        now: Instant,
+        all: bool,
+        is_told: &dyn Fn(&Alert) -> bool,
+    ) -> Vec<Alert> {
         let all = all || self.held.len() > MOST_HELD;
         // Grouping takes time in proportion to the number of held findings.
         let pause = LOOK * (1 + self.held.len() / VERY_MANY) as u32;
@@ -298,6 +312,7 @@ impl Batching {
         let growing = self.trees(now, all, &mut alerts);
         self.files(now, all, &growing, &mut alerts);
         self.look = Some(now + LOOK);
+        alerts.retain(is_told);
         self.limit(alerts, now)
     }
 
@@ -336,7 +351,7 @@ impl Batching {
                 .filter_map(|path| self.held.remove(path))
                 .collect();
             if self.was_reported(&tree.copy, &tree.original) {
-                self.leave_out(held.len() as u64, now);
+                self.leave_out(held.len() as u64, &tree.copy, now);
             } else if held.iter().any(|held| !held.only_in_tree) {
                 self.reported
                     .insert((tree.copy.clone(), tree.original.clone()), now);
@@ -387,7 +402,7 @@ impl Batching {
                 continue;
             }
             if self.was_reported(&path, &partner.path) {
-                self.leave_out(1, now);
+                self.leave_out(1, &path, now);
                 continue;
             }
             pairs.insert((path.clone(), partner.path.clone()));
@@ -423,7 +438,8 @@ impl Batching {
             self.rate_began = None;
             self.in_rate = 0;
             if left_out > 0 {
-                let mut raised = vec![Alert::Summary { left_out }];
+                let above = self.above.take().unwrap_or_default();
+                let mut raised = vec![Alert::Summary { left_out, above }];
                 raised.extend(self.limit(alerts, now));
                 return raised;
             }
@@ -434,16 +450,25 @@ impl Batching {
                 self.rate_began.get_or_insert(now);
                 self.in_rate += 1;
                 raised.push(alert);
-            } else {
-                self.leave_out(1, now);
+                continue;
+            }
+            match &alert {
+                Alert::File { path, .. } => self.leave_out(1, path, now),
+                Alert::Tree { copy, .. } => self.leave_out(1, copy, now),
+                Alert::Summary { left_out, above } => self.leave_out(*left_out, above, now),
             }
         }
         raised
     }
 
-    fn leave_out(&mut self, count: u64, now: Instant) {
+    fn leave_out(&mut self, count: u64, path: &Path, now: Instant) {
         self.rate_began.get_or_insert(now);
         self.left_out += count;
+        let folder = path.parent().unwrap_or(path);
+        match &mut self.above {
+            Some(above) => while !folder.starts_with(&above) && above.pop() {},
+            above => *above = Some(folder.to_path_buf()),
+        }
     }
 }
 

@@ -15,15 +15,14 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use crossbeam_channel::{Receiver, Sender};
 use resemble_proto::message::AlertRow;
-use tokio::sync::broadcast;
+use tokio::sync::watch;
 
-/// The most alerts that are kept for questions.
-pub const KEPT: usize = 1000;
+/// The most alerts that are kept for questions, followers and sinks.
+pub const KEPT: usize = 4000;
 /// Lines of the file before it is cut to [`KEPT`].
-const MOST_LINES: usize = 4 * KEPT;
-/// Alerts that a follower may be behind before it is told that it missed some.
-const BEHIND: usize = 256;
+const MOST_LINES: usize = 2 * KEPT;
 
 /// The log.
 #[derive(Debug)]
@@ -34,8 +33,9 @@ pub struct AlertLog {
     /// The file lacks alerts, or ends in the middle of one: it is to be written anew.
     is_behind: bool,
     /// The greatest number that was given out.
-    last: u64,
-    followers: broadcast::Sender<AlertRow>,
+    last: watch::Sender<u64>,
+    /// Rung for the thread that delivers.
+    bell: Option<Sender<()>>,
 }
 
 impl AlertLog {
@@ -47,8 +47,8 @@ impl AlertLog {
             rows: VecDeque::new(),
             lines: 0,
             is_behind: false,
-            last: 0,
-            followers: broadcast::Sender::new(BEHIND),
+            last: watch::Sender::new(0),
+            bell: None,
         };
         match File::open(path) {
             Ok(file) => log.load(BufReader::new(file)),
@@ -73,9 +73,10 @@ impl AlertLog {
             let row = serde_json::from_slice::<AlertRow>(&line).ok();
             let number = match &row {
                 Some(row) => Some(row.seq),
-                None => number_of_half(&line, self.last),
+                None => number_of_half(&line, self.last()),
             };
-            self.last = self.last.max(number.unwrap_or(0));
+            let last = self.last().max(number.unwrap_or(0));
+            self.last.send_replace(last);
             let is_whole = line.last() == Some(&b'\n');
             let is_alert = row.is_some();
             if let Some(row) = row {
@@ -106,22 +107,39 @@ impl AlertLog {
 
     /// Adds an alert; its number is given here.
     pub fn push(&mut self, mut row: AlertRow) {
-        self.last += 1;
-        row.seq = self.last;
+        row.seq = self.last() + 1;
         self.keep(row.clone());
         if let Err(error) = self.write(&row) {
             tracing::warn!(path = ?self.path, %error, "an alert is not kept on disk");
         }
-        // Nobody follows: that is no error.
-        let _followers = self.followers.send(row);
+        self.last.send_replace(row.seq);
+        if let Some(bell) = &self.bell {
+            // If it has been rung and not heard, that is enough.
+            let _rung = bell.try_send(());
+        }
     }
 
-    /// The kept alerts, oldest first, and a receiver of those that come after them.
-    pub fn follow(&self) -> (Vec<AlertRow>, broadcast::Receiver<AlertRow>) {
-        (
-            self.rows.iter().cloned().collect(),
-            self.followers.subscribe(),
-        )
+    /// Something comes out of this channel after every new alert.
+    pub fn bell(&mut self) -> Receiver<()> {
+        let (bell, heard) = crossbeam_channel::bounded(1);
+        self.bell = Some(bell);
+        heard
+    }
+
+    /// The greatest number that was given out.
+    pub fn last(&self) -> u64 {
+        *self.last.borrow()
+    }
+
+    /// The kept alerts with greater numbers than this, oldest first.
+    pub fn after(&self, number: u64) -> Vec<AlertRow> {
+        let first = self.rows.partition_point(|row| row.seq <= number);
+        self.rows.range(first..).cloned().collect()
+    }
+
+    /// Says whenever there is a new alert.
+    pub fn news(&self) -> watch::Receiver<u64> {
+        self.last.subscribe()
     }
 
     fn keep(&mut self, row: AlertRow) {
@@ -214,6 +232,7 @@ mod tests {
             b_in_a: Fraction::ZERO,
             shared_bytes: 3,
             files: 1,
+            since: None,
         }
     }
 
@@ -230,10 +249,14 @@ mod tests {
         )
         .unwrap();
         let mut log = AlertLog::open(&path);
-        let (kept, mut news) = log.follow();
-        assert_eq!(kept.iter().map(|row| row.seq).collect::<Vec<_>>(), [1, 2]);
+        let numbers = |rows: Vec<AlertRow>| rows.iter().map(|row| row.seq).collect::<Vec<_>>();
+        assert_eq!(numbers(log.after(0)), [1, 2]);
+        let news = log.news();
+        assert!(!news.has_changed().unwrap());
         log.push(row("/r/3"));
-        assert_eq!(news.try_recv().unwrap().seq, 3);
+        assert!(news.has_changed().unwrap());
+        assert_eq!(numbers(log.after(2)), [3]);
+        assert_eq!(log.last(), 3);
     }
 
     #[test]
@@ -247,7 +270,7 @@ mod tests {
         let lines = fs::read_to_string(&path).unwrap().lines().count();
         assert_eq!(lines, KEPT);
         assert_eq!(
-            AlertLog::open(&path).follow().0.last().unwrap().seq,
+            AlertLog::open(&path).after(0).last().unwrap().seq,
             MOST_LINES as u64 + 1
         );
     }
@@ -256,7 +279,7 @@ mod tests {
     fn a_disk_that_takes_nothing_does_not_stop_alerts() {
         let mut log = AlertLog::open(Path::new("/proc/no/such/alerts.jsonl"));
         log.push(row("/r/1"));
-        assert_eq!(log.follow().0.len(), 1);
+        assert_eq!(log.after(0).len(), 1);
     }
 
     /// Wherever a line was cut short, the next alert does not end up in it, and its number is not

@@ -14,7 +14,7 @@
 //! reads as soon as it can, and it lets go of that snapshot after `MOST_LATE` at the latest.
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -28,12 +28,15 @@ use tokio::sync::oneshot;
 
 use crate::state::Shared;
 
+pub mod acks;
 pub mod baselines;
 pub mod batching;
 pub mod log;
 mod new_bytes;
 pub mod novelty;
 pub mod partners;
+pub mod rules;
+pub mod sinks;
 pub mod trees;
 mod unshared;
 
@@ -42,6 +45,7 @@ use batching::{Alert, Batching, MOST_WAITING};
 use log::AlertLog;
 use novelty::Novelty;
 use partners::content_at;
+use rules::Rules;
 
 /// What the thread is told.
 #[derive(Debug)]
@@ -69,9 +73,15 @@ const MOST_LATE: Duration = Duration::from_secs(60);
 /// How long what was looked up about ignore files, git and copies is reused.
 const CACHED: Duration = Duration::from_secs(5);
 
-/// Raises alerts until the senders are gone.
-pub fn run(messages: &Receiver<Message>, shared: &Shared, log: &Arc<Mutex<AlertLog>>) {
+/// Raises alerts until the senders are gone. `prints`: each is a message of the daemon as well.
+pub fn run(
+    messages: &Receiver<Message>,
+    shared: &Shared,
+    log: &Arc<Mutex<AlertLog>>,
+    prints: bool,
+) {
     let mut raiser = Raiser::new(shared, log);
+    raiser.prints = prints;
     loop {
         let timer = raiser.deadline().map_or_else(never, |at| {
             after(at.saturating_duration_since(Instant::now()))
@@ -128,6 +138,8 @@ struct Raiser<'a> {
     novelty: Option<(Novelty, Instant)>,
     shared: &'a Shared,
     log: &'a Mutex<AlertLog>,
+    /// Each alert is a message of the daemon as well.
+    prints: bool,
 }
 
 impl<'a> Raiser<'a> {
@@ -140,6 +152,7 @@ impl<'a> Raiser<'a> {
             novelty: None,
             shared,
             log,
+            prints: true,
         }
     }
 
@@ -178,7 +191,9 @@ impl<'a> Raiser<'a> {
         let before = before.with_templates(self.shared.templates());
         self.unread.push_back(Unread {
             paths: paths.into_iter(),
-            before: Baselines::new(before),
+            before: Baselines::new(before)
+                .with_rules(self.rules())
+                .with_acks(self.shared.acks().current()),
             at: now,
         });
     }
@@ -250,7 +265,10 @@ impl<'a> Raiser<'a> {
                 let now = Instant::now();
                 if (self.novelty.as_ref()).is_none_or(|(_, since)| *since + CACHED < now) {
                     let part_reader = self.shared.part_reader().cloned();
-                    let novelty = Novelty::new(after.clone()).with_part_reader(part_reader);
+                    let novelty = Novelty::new(after.clone())
+                        .with_rules(self.rules())
+                        .with_acks(self.shared.acks().current())
+                        .with_part_reader(part_reader);
                     self.novelty = Some((novelty, now));
                 }
                 let Some((novelty, _)) = &mut self.novelty else {
@@ -269,6 +287,11 @@ impl<'a> Raiser<'a> {
         self.rest();
     }
 
+    /// What is worth an alert, by root.
+    fn rules(&self) -> Rules {
+        Rules::new(self.shared.all_alert_rules())
+    }
+
     /// Forgets the burst if this is a quiet moment.
     fn rest(&mut self) {
         let is_recent = (self.left_out).is_some_and(|at| at.elapsed() < batching::SETTLE);
@@ -279,15 +302,17 @@ impl<'a> Raiser<'a> {
     }
 
     fn publish(&mut self, all: bool) {
-        let alerts = self.batching.alerts(Instant::now(), all);
+        let rules = self.rules();
+        let is_told = |alert: &Alert| rules.accept(&row(alert));
+        let alerts = self.batching.alerts_if(Instant::now(), all, &is_told);
         if alerts.is_empty() {
             return;
         }
         for alert in alerts {
-            write_journal(&alert);
-            if let Some(row) = row(&alert) {
-                self.log.lock().push(row);
+            if self.prints {
+                write_journal(&alert);
             }
+            self.log.lock().push(row(&alert));
         }
         // Or what they are about would be news again after a kill.
         if let Some(index) = self.shared.index()
@@ -342,59 +367,65 @@ fn write_journal(alert: &Alert) {
                 "alert: {files} files, a copy of {original:?}"
             );
         }
-        Alert::Summary { left_out } => {
+        Alert::Summary { left_out, above } => {
             tracing::warn!(
                 left_out,
+                above = ?above,
                 "alert: more files came to resemble others than are reported one by one"
             );
         }
     }
 }
 
-/// The row that is kept; a summary is for the journal only.
-fn row(alert: &Alert) -> Option<AlertRow> {
+/// The row that is kept.
+fn row(alert: &Alert) -> AlertRow {
     let time = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_secs());
+    let row = |kind, a: &Path, b: &Path, files: u64| AlertRow {
+        seq: 0,
+        time,
+        kind,
+        a: a.into(),
+        b: b.into(),
+        relation: None,
+        a_in_b: Fraction::NONE,
+        b_in_a: Fraction::NONE,
+        shared_bytes: 0,
+        files,
+        since: None,
+    };
     match alert {
-        Alert::File { path, partner, .. } => Some(AlertRow {
-            seq: 0,
-            time,
-            kind: AlertKind::File,
-            a: path.as_path().into(),
-            b: partner.path.as_path().into(),
+        Alert::File { path, partner, .. } => AlertRow {
             relation: Some(partner.relation),
             a_in_b: partner.a_in_b.into(),
             b_in_a: partner.b_in_a.into(),
             shared_bytes: partner.shared_bytes.get(),
-            files: 1,
-        }),
+            ..row(AlertKind::File, path, &partner.path, 1)
+        },
         Alert::Tree {
             copy,
             original,
             files,
             identical,
-        } => Some(AlertRow {
-            seq: 0,
-            time,
-            kind: AlertKind::Tree,
-            a: copy.as_path().into(),
-            b: original.as_path().into(),
-            relation: Some(if files == identical {
-                Relation::Identical
-            } else {
-                Relation::Near
-            }),
-            a_in_b: if files == identical {
-                Fraction::ONE
-            } else {
-                Fraction::NONE
-            },
-            b_in_a: Fraction::NONE,
-            shared_bytes: 0,
-            files: *files as u64,
-        }),
-        Alert::Summary { .. } => None,
+        } => {
+            let is_identical = files == identical;
+            let tree = row(AlertKind::Tree, copy, original, *files as u64);
+            AlertRow {
+                relation: Some(if is_identical {
+                    Relation::Identical
+                } else {
+                    Relation::Near
+                }),
+                a_in_b: if is_identical {
+                    Fraction::ONE
+                } else {
+                    Fraction::NONE
+                },
+                ..tree
+            }
+        }
+        Alert::Summary { left_out, above } => row(AlertKind::Summary, above, above, *left_out),
     }
 }
 

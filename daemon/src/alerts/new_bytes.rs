@@ -12,6 +12,7 @@
 //! another one by what it has no more.
 
 use resemble_core::{ByteLen, Digest};
+use resemble_proto::number::Fraction;
 use resemble_query::find::{self, Subject};
 use resemble_query::{AskError, bytes_within};
 
@@ -22,7 +23,7 @@ const MOST: ByteLen = ByteLen(4 << 20);
 
 /// Whether the change of a file may be news: not if bytes came to a content that resemble no other
 /// file.
-pub(super) fn may_be_news(changed: &ChangedFile<'_>) -> Result<bool, AskError> {
+pub(super) fn may_be_news(changed: &ChangedFile<'_>, least: Fraction) -> Result<bool, AskError> {
     let ChangedFile {
         after, was, now, ..
     } = changed;
@@ -54,5 +55,7 @@ pub(super) fn may_be_news(changed: &ChangedFile<'_>) -> Result<bool, AskError> {
     let digest = Digest::of(&bytes, after.params());
     let subject = Subject::of_digest(digest).with_bytes(Some(bytes));
     let (found, _) = find::listing(after, &subject.is_file(changed.file), true)?;
-    Ok(found.iter().any(partners::is_alike))
+    Ok(found
+        .iter()
+        .any(|similar| partners::is_alike(similar, least)))
 }

@@ -15,7 +15,10 @@
 //!    each other; news is what they resemble that was there before.
 //! 6. **Unpacking.** It is no news about a file that it lies in an archive, too. It is news about a
 //!    mail or an archive that it holds a file of the tree.
-//! 7. **Small files** (under 1 KiB) only count in a copied tree, and only if they are identical.
+//! 7. **What a person has seen** ([`super::acks`]). If one of the two contents changes, what they
+//!    have in common is news once more.
+//! 8. **Small files** (under 1 KiB, or what the root says) only count in a copied tree, and only if
+//!    they are identical.
 //!
 //! The work for a file does not grow with the number of its copies: the files that have a content
 //! are looked up once for all of them, and each is compared with only a few.
@@ -34,9 +37,11 @@ use resemble_query::AskError;
 use resemble_scan::ingest::gitignore_of;
 use resemble_scan::parts::PartReader;
 
+use super::acks::Acks;
 use super::baselines::{Baseline, Burst};
 use super::batching::Verdict;
-use super::partners::{self, LEAST_SIZE, Partner, content_at};
+use super::partners::{self, Partner, content_at};
+use super::rules::Rules;
 
 /// The most partners of a file that are reported.
 const MOST_PARTNERS: usize = 16;
@@ -52,6 +57,8 @@ const GIT_FRESH: Duration = Duration::from_secs(15);
 #[derive(Debug)]
 pub struct Novelty {
     after: Snapshot,
+    rules: Rules,
+    acks: Arc<Acks>,
     /// Makes texts of documents again.
     part_reader: Option<Arc<dyn PartReader>>,
     /// The files that have a content, so that each of many copies need not look for all the others.
@@ -73,6 +80,8 @@ impl Novelty {
     pub fn new(after: Snapshot) -> Self {
         Self {
             after,
+            rules: Rules::default(),
+            acks: Arc::default(),
             part_reader: None,
             holders: HashMap::new(),
             ignores: HashMap::new(),
@@ -82,6 +91,18 @@ impl Novelty {
             #[cfg(test)]
             compared: 0,
         }
+    }
+
+    /// Goes by the rules of the roots.
+    #[must_use]
+    pub fn with_rules(self, rules: Rules) -> Self {
+        Self { rules, ..self }
+    }
+
+    /// Leaves out what a person has seen.
+    #[must_use]
+    pub fn with_acks(self, acks: Arc<Acks>) -> Self {
+        Self { acks, ..self }
     }
 
     /// Measures documents on their texts, which this makes again.
@@ -123,17 +144,23 @@ impl Novelty {
         if file.stat.size == ByteLen::ZERO || before.was == Some(content) {
             return Ok(Verdict::Nothing);
         }
+        let least_size = self.rules.least_size(path);
         let mut partners = self.identical(&file, content, path)?;
-        if partners.is_empty() && file.stat.size >= LEAST_SIZE {
+        if partners.is_empty() && file.stat.size >= least_size {
             // First what lies in it byte for byte: that is what somebody saved or sent.
             partners = self.in_archive(content)?;
             let held: HashSet<PathBuf> = partners.iter().map(|held| held.path.clone()).collect();
-            let alike = partners::alike(&self.after, path, self.part_reader.as_ref())?.into_iter();
+            let least = self.rules.least_share(path);
+            let alike = partners::alike(&self.after, path, self.part_reader.as_ref(), least)?;
+            let alike = alike.into_iter();
             partners.extend(alike.filter(|other| !held.contains(&other.path)));
         }
         let mut news = Vec::new();
         for partner in partners {
-            if news.len() < MOST_PARTNERS && !self.is_known(&partner, before, burst)? {
+            if news.len() < MOST_PARTNERS
+                && !self.is_known(&partner, before, burst)?
+                && !self.is_seen(content, &partner)?
+            {
                 news.push(partner);
             }
         }
@@ -144,7 +171,7 @@ impl Novelty {
             return Ok(Verdict::Quiet);
         }
         let only_in_tree =
-            file.stat.size < LEAST_SIZE || is_in_repository_files(path) || self.is_ignored(path);
+            file.stat.size < least_size || is_in_repository_files(path) || self.is_ignored(path);
         Ok(Verdict::Resembles {
             partners: news,
             only_in_tree,
@@ -242,11 +269,29 @@ impl Novelty {
     ) -> Result<bool, ReadError> {
         let there = content_at(&self.after, &partner.path)?;
         let there_before = burst.content_before(&partner.path, there);
-        let itself = before.was.is_some() && (there == before.was || there_before == before.was);
+        let itself = before.was.is_some()
+            && !before.is_seen
+            && (there == before.was || there_before == before.was);
         let resembled = there_before.is_some_and(|other| before.neighbours.contains(&other));
         let together =
             burst.len() >= IN_NUMBERS && (there_before.is_none() || burst.contains(&partner.path));
         Ok(itself || resembled || together)
+    }
+
+    /// Whether a person has seen the two contents together.
+    fn is_seen(&self, content: ContentId, partner: &Partner) -> Result<bool, ReadError> {
+        if *self.acks == Acks::default() {
+            return Ok(false);
+        }
+        let Some(other) = content_at(&self.after, &partner.path)? else {
+            return Ok(false);
+        };
+        let digest = |content| -> Result<_, ReadError> {
+            let row = self.after.content(content)?;
+            Ok(row.map(|row| row.digest))
+        };
+        let both = digest(content)?.zip(digest(other)?);
+        Ok(both.is_some_and(|(a, b)| self.acks.is_seen(a, b)))
     }
 
     fn is_git_at_work(&mut self, path: &Path, before: &Baseline) -> bool {

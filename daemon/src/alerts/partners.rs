@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use resemble_core::{ByteLen, ContentId, FileId, Relation, Score};
 use resemble_index::{ContentRow, PartRole, ReadError, Snapshot};
+use resemble_proto::message::AlertRules;
+use resemble_proto::number::Fraction;
 use resemble_query::AskError;
 use resemble_query::find::Similar;
 use resemble_scan::parts::PartReader;
 
 use crate::questions::similar;
 
-/// The least share of the smaller file that is worth an alert.
-const LEAST_SHARE: f64 = 0.8;
-/// The least size of a file that is worth an alert.
-pub const LEAST_SIZE: ByteLen = ByteLen(1024);
+/// The least size of a file that is worth an alert, unless the root says otherwise.
+pub const LEAST_SIZE: ByteLen = ByteLen(AlertRules::USUAL_SIZE);
 /// The most members that are looked at in an archive or mail.
 const MOST_MEMBERS: usize = 64;
 
@@ -36,12 +36,14 @@ pub struct Partner {
 /// The files that resemble the one at `path` enough for an alert, best first. `part_reader` makes
 /// texts of documents again, so that what they share is proven. Members of archives are left out:
 /// that a file lies in the archive from which it was just unpacked is no news.
-pub(super) fn alike(
+pub(crate) fn alike(
     snapshot: &Snapshot,
     path: &Path,
     part_reader: Option<&Arc<dyn PartReader>>,
+    least: Fraction,
 ) -> Result<Vec<Partner>, AskError> {
-    let similar = files_like(snapshot, path, part_reader)?.filter(is_alike);
+    let similar = files_like(snapshot, path, part_reader)?;
+    let similar = similar.filter(|similar| is_alike(similar, least));
     let partners = similar.map(|similar| Partner {
         path: similar.path,
         relation: similar.relation.unwrap_or(Relation::Shares),
@@ -55,10 +57,14 @@ pub(super) fn alike(
 /// The files that the one at `path` may have resembled as much before it changed. What it was can
 /// no longer be read, so what nobody measured while it was there is an estimate, and counts if the
 /// true share may be enough.
-pub(super) fn alike_before(snapshot: &Snapshot, path: &Path) -> Result<Vec<PathBuf>, AskError> {
+pub(super) fn alike_before(
+    snapshot: &Snapshot,
+    path: &Path,
+    least: Fraction,
+) -> Result<Vec<PathBuf>, AskError> {
     let may_be_enough = |similar: &Similar| {
         let most = similar.interval.and_then(|interval| interval.most());
-        is_enough(similar, most.or(similar.measures.containment()))
+        is_enough(similar, most.or(similar.measures.containment()), least)
     };
     let similar = files_like(snapshot, path, None)?.filter(may_be_enough);
     Ok(similar.map(|similar| similar.path).collect())
@@ -75,20 +81,18 @@ fn files_like(
 }
 
 /// Whether a file resembles another enough for an alert.
-pub(super) fn is_alike(similar: &Similar) -> bool {
-    is_enough(similar, similar.measures.containment())
+pub(super) fn is_alike(similar: &Similar, least: Fraction) -> bool {
+    is_enough(similar, similar.measures.containment(), least)
 }
 
 /// Whether such a share of the smaller file is worth an alert: without the text that many files
 /// have.
-fn is_enough(similar: &Similar, share: Option<Score>) -> bool {
+fn is_enough(similar: &Similar, share: Option<Score>, least: Fraction) -> bool {
     let rare = |share| match similar.rarity {
         Some(rarity) => rarity.discounted(share),
         None => share,
     };
-    share
-        .map(rare)
-        .is_some_and(|share| share.get() >= LEAST_SHARE)
+    share.map(rare).is_some_and(|share| least.accepts(share))
 }
 
 /// The contents that lie in an archive or a mail, byte for byte, with their sizes: those of its
@@ -150,7 +154,7 @@ impl<'a> ChangedFile<'a> {
 }
 
 /// The content of the file at a path, if it has one.
-pub(super) fn content_at(snapshot: &Snapshot, path: &Path) -> Result<Option<ContentId>, ReadError> {
+pub(crate) fn content_at(snapshot: &Snapshot, path: &Path) -> Result<Option<ContentId>, ReadError> {
     let file = snapshot.file_at(path)?;
     Ok(file.and_then(|file| file.state.content()))
 }

@@ -4,11 +4,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use resemble_core::ByteLen;
-use resemble_proto::number::size;
+use resemble_proto::message::{AlertRules, AlertWord};
+use resemble_proto::number::{Fraction, share, size};
 use resemble_proto::pattern::{self, BadPattern};
 use resemble_scan::parts::{Converter, Limits};
 use serde::{Deserialize, Deserializer, de};
 
+use super::notify::FileNotify;
 use super::{ConfigError, ShowArg, ViewArg};
 
 /// The configuration file.
@@ -29,6 +31,9 @@ pub(super) struct FileConfig {
     pub(super) exclude: Option<Vec<Pattern>>,
     #[serde(alias = "max_size")]
     pub(super) max_size: Option<Size>,
+    pub(super) alert_min: Option<Share>,
+    pub(super) alert_min_size: Option<Size>,
+    pub(super) alert_kinds: Option<Vec<Word>>,
     pub(super) chunk_size: Option<u32>,
     pub(super) boilerplate: Option<u32>,
     pub(super) wait: Option<bool>,
@@ -39,6 +44,8 @@ pub(super) struct FileConfig {
     pub(super) limits: FileLimits,
     #[serde(default)]
     pub(super) converter: Vec<FileConverter>,
+    #[serde(default)]
+    pub(super) notify: Vec<FileNotify>,
 }
 
 /// The `[limits]` of the file.
@@ -101,12 +108,78 @@ pub(super) struct FileRoot {
     pub(super) exclude: Option<Vec<Pattern>>,
     #[serde(alias = "max_size")]
     pub(super) max_size: Option<Size>,
+    pub(super) alert_min: Option<Share>,
+    pub(super) alert_min_size: Option<Size>,
+    pub(super) alert_kinds: Option<Vec<Word>>,
+}
+
+impl FileRoot {
+    /// What is worth an alert, by the rules of the root or by those for all.
+    pub(super) fn alert_rules(&self, file: &FileConfig) -> AlertRules {
+        let of_all = file.alert_rules();
+        let kinds = self.alert_kinds.as_deref().map(words);
+        AlertRules {
+            min: self.alert_min.map(|share| share.0).or(of_all.min),
+            min_size: self.alert_min_size.map(|size| size.0).or(of_all.min_size),
+            kinds: kinds.or(of_all.kinds),
+        }
+    }
+}
+
+impl FileConfig {
+    /// What is worth an alert in a root that does not say it itself.
+    pub(super) fn alert_rules(&self) -> AlertRules {
+        AlertRules {
+            min: self.alert_min.map(|share| share.0),
+            min_size: self.alert_min_size.map(|size| size.0),
+            kinds: self.alert_kinds.as_deref().map(words),
+        }
+    }
+}
+
+/// The words of a list.
+pub(super) fn words(list: &[Word]) -> Vec<AlertWord> {
+    list.iter().map(|word| word.0).collect()
+}
+
+/// What an alert may say.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct Word(AlertWord);
+
+impl TryFrom<String> for Word {
+    type Error = String;
+
+    fn try_from(word: String) -> Result<Self, String> {
+        let known = word.parse().map(Self);
+        known.map_err(|_| format!("`{word}` is none of {}", AlertWord::WORDS))
+    }
+}
+
+/// A share: `"80%"`, or a number up to 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Share(pub(super) Fraction);
+
+impl<'de> Deserialize<'de> for Share {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Given {
+            Number(f64),
+            Words(String),
+        }
+        let words = match Given::deserialize(from)? {
+            Given::Number(number) => number.to_string(),
+            Given::Words(words) => words,
+        };
+        share(&words).map(Self).map_err(de::Error::custom)
+    }
 }
 
 /// A pattern of `exclude`, as in ignore files.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "String")]
-pub(super) struct Pattern(String);
+pub(super) struct Pattern(pub(super) String);
 
 impl TryFrom<String> for Pattern {
     type Error = BadPattern;

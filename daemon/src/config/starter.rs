@@ -67,6 +67,14 @@ fn text(roots: &[PathBuf], link: Option<&Path>) -> io::Result<String> {
         Some(link) => writeln!(text, "link = {}", value(link)?).ok(),
         None => writeln!(text, "# link = \"~/Similar\"").ok(),
     };
+    text += "\n# Which alerts are raised when a file has come to resemble another; a [[root]] may\n\
+             # have these keys, too. `alert-kinds = []`: none.\n\
+             # alert-min = \"80%\"\n# alert-min-size = \"1K\"\n\
+             # alert-kinds = [\"identical\", \"same-text\", \"near\", \"contains\", \"contained\", \
+             \"tree\"]\n\n\
+             # Where alerts go: journal, file, command, mail (docs/alerts.md). On the desktop\n\
+             # they are shown by `resemble notify`.\n\
+             # [[notify]]\n# sink = \"mail\"\n# to = \"me@example.org\"\n# digest = \"daily\"\n";
     for root in roots {
         write!(text, "\n[[root]]\npath = {}\n", value(root)?).ok();
     }

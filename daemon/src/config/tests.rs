@@ -285,3 +285,94 @@ fn the_command_line_is_sound() {
     use clap::CommandFactory;
     Args::command().debug_assert();
 }
+
+#[test]
+fn what_is_worth_an_alert_is_said_for_all_roots_or_for_one() {
+    let place = Place::new();
+    let text = "alert-min = \"90%\"\nalert-kinds = [\"near\"]\n\
+                [[root]]\npath = \"docs\"\nalert-min = 0.5\nalert-min-size = \"10K\"\n\
+                [[root]]\npath = \"mail\"\nalert-kinds = []\n";
+    let config = place.load_file(text, &["@home/tree"]).unwrap();
+    let rules = |name: &str| {
+        let path = place.path(name);
+        let mut named = config.alert_rules.iter().filter(|(root, _)| *root == path);
+        let rules = &named.next().unwrap().1;
+        let kinds = rules.kinds.as_ref().map(Vec::len);
+        (rules.least_share().millionths(), rules.least_size(), kinds)
+    };
+    assert_eq!(rules("docs"), (Some(500_000), 10_240, Some(1)));
+    assert_eq!(rules("mail"), (Some(900_000), 1024, Some(0)));
+    assert_eq!(rules("home/tree"), (Some(900_000), 1024, Some(1)));
+    let wrong = place
+        .load_file("alert-kinds = [\"close\"]\n", &["@docs"])
+        .unwrap_err();
+    assert!(
+        wrong
+            .to_string()
+            .contains("line 1: `close` is none of identical,"),
+        "{wrong}"
+    );
+}
+
+#[test]
+fn sinks_of_alerts() {
+    let place = Place::new();
+    let text = "[[notify]]\nsink = \"mail\"\nto = \"ann@example.org\"\ndigest = \"daily\"\n\
+                [[notify]]\nsink = \"command\"\ncommand = [\"x\", \"-y\"]\ninput = \"text\"\n\
+                timeout = \"2s\"\nroots = [\"docs\"]\nmin = \"95%\"\n\
+                [[notify]]\nsink = \"file\"\npath = \"out.jsonl\"\n\
+                [[notify]]\nsink = \"journal\"\n";
+    let config = place.load_file(text, &["@docs"]).unwrap();
+    let names: Vec<&str> = config.sinks.iter().map(|sink| sink.name.as_str()).collect();
+    assert_eq!(names, ["mail", "command", "file", "journal"]);
+    assert_eq!(config.sinks[0].pace, Pace::Daily);
+    assert_eq!(config.sinks[1].filter.roots, [place.path("docs")]);
+    let SinkKind::Command(command) = &config.sinks[1].kind else {
+        panic!("{:?}", config.sinks[1]);
+    };
+    assert_eq!(command.limit, Duration::from_secs(2));
+    assert!(config.has_journal());
+    for (table, expected) in [
+        ("sink = \"pigeon\"", "`pigeon` is no sink"),
+        ("sink = \"desktop\"", "resemble notify"),
+        ("sink = \"file\"", "needs a `path`"),
+        ("sink = \"command\"", "needs a `command`"),
+        ("sink = \"command\"\ncommand = []", "needs a `command`"),
+        ("sink = \"mail\"", "needs an address"),
+        ("sink = \"mail\"\nto = []", "needs an address"),
+        ("sink = \"mail\"\nto = \"-t\"", "\"-t\" is no address"),
+        ("sink = \"mail\"\nto = \"a\\nBcc: b\"", "is no address"),
+        (
+            "sink = \"mail\"\nto = \"a\"\nfrom = \"a b\"",
+            "is no address",
+        ),
+        (
+            "sink = \"mail\"\nto = \"a\"\nrate = 3",
+            "`rate` is a key of command only",
+        ),
+        (
+            "sink = \"file\"\npath = \"x\"\ndigest = \"daily\"",
+            "command and mail only",
+        ),
+        (
+            "sink = \"mail\"\nto = \"a\"\nevery = 3\ndigest = \"daily\"",
+            "only one of",
+        ),
+        (
+            "sink = \"journal\"\nexclude = [\"[a\"]",
+            "unclosed character class",
+        ),
+        ("sink = \"journal\"\ncolour = 1", "unknown field"),
+        (
+            "sink = \"journal\"\n[[notify]]\nsink = \"journal\"",
+            "two of this name",
+        ),
+    ] {
+        let wrong = place.load_file(&format!("[[notify]]\n{table}\n"), &["@docs"]);
+        let wrong = wrong.unwrap_err().to_string();
+        assert!(
+            wrong.contains(expected) && !wrong.contains('\n'),
+            "{table}: {wrong}"
+        );
+    }
+}

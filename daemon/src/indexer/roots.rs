@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use resemble_core::ByteLen;
 use resemble_index::{ApplyError, Snapshot};
-use resemble_proto::message::{RootRules, WatchOrigin};
+use resemble_proto::message::{AlertRules, RootRules, WatchOrigin};
 use resemble_proto::path::PathText;
 use resemble_scan::ingest::{Cause, RootOptions, Target};
 use serde::{Deserialize, Serialize};
@@ -25,6 +25,8 @@ struct KeptRoot {
     path: PathText,
     #[serde(flatten)]
     rules: RootRules,
+    #[serde(flatten)]
+    alerts: AlertRules,
     /// Asked for by `watch add`.
     #[serde(default)]
     kept: bool,
@@ -89,6 +91,12 @@ pub(crate) fn kept(snapshot: &Snapshot) -> Vec<RootOptions> {
         .collect()
 }
 
+/// What is worth an alert in the roots that `watch add` asked for.
+pub(crate) fn kept_alert_rules(snapshot: &Snapshot) -> Vec<(PathBuf, AlertRules)> {
+    let kept = read(snapshot).into_iter().filter(|root| root.kept);
+    kept.map(|root| (root.path.into(), root.alerts)).collect()
+}
+
 /// What `watch remove` took away.
 pub(crate) fn removed(snapshot: &Snapshot) -> BTreeSet<PathBuf> {
     let removed = read(snapshot).into_iter().filter(|root| root.removed);
@@ -151,6 +159,7 @@ pub(super) fn keep(
         .map(|root| KeptRoot {
             path: root.options.path.as_path().into(),
             rules: rules_of(&root.options),
+            alerts: shared.alert_rules(&root.options.path),
             kept: root.origin == WatchOrigin::Kept,
             complete: complete.contains(&root.options.path),
             removed: false,

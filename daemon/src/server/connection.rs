@@ -17,7 +17,6 @@ use resemble_proto::message::{
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
-use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
 use tokio::time::timeout;
 
@@ -115,16 +114,22 @@ impl Connection {
                 self.order(&context, Command::Sync, limit).await?;
                 self.done().await
             }
-            Request::WatchAdd { path, rules } => {
+            Request::WatchAdd {
+                path,
+                rules,
+                alerts,
+            } => {
                 let root = root_with(path.into(), rules);
                 let root = aside(&context, |context| handlers::new_root(context, root)).await?;
-                let row = handlers::watch_row(&root);
+                // Before the order, which records them with the root.
+                context.shared.set_alert_rules(&root.path, alerts);
+                let row = handlers::watch_row(&context, &root);
                 self.order(&context, |reply| Command::AddRoot(root, reply), None)
                     .await?;
                 self.rows(vec![row]).await
             }
             Request::Import { path, label } => {
-                let row = handlers::catalogue_row(&catalogued::of_label(&label));
+                let row = handlers::catalogue_row(&context, &catalogued::of_label(&label));
                 let command = |reply| Command::Import(path.into(), label, reply);
                 self.order(&context, command, None).await?;
                 self.rows(vec![row]).await
@@ -136,7 +141,7 @@ impl Connection {
                     .await?;
                 self.done().await
             }
-            Request::Alerts { follow } => self.alerts(&context, follow).await,
+            Request::Alerts { follow, after } => self.alerts(&context, follow, after).await,
             question => self.compute(context, question).await,
         }
     }
@@ -254,12 +259,19 @@ impl Connection {
         }
     }
 
-    async fn alerts(&mut self, context: &Context, follow: bool) -> Result<(), Trouble> {
-        let (kept, mut news) = context.alerts.lock().follow();
+    /// Sends the alerts after a number; with `follow` it goes on with new ones.
+    async fn alerts(
+        &mut self,
+        context: &Context,
+        follow: bool,
+        mut after: u64,
+    ) -> Result<(), Trouble> {
+        let mut news = context.alerts.lock().news();
+        let mut rows = context.alerts.lock().after(after);
         if !follow {
-            return self.rows(kept).await;
+            return self.rows(rows).await;
         }
-        let count = kept.len() as u64;
+        let count = rows.len() as u64;
         let header = Header {
             fresh: context.shared.fresh(),
             pending: context.shared.pending(),
@@ -268,23 +280,17 @@ impl Connection {
             ..Header::default()
         };
         self.reply(&Reply::<AlertRow>::Header(header)).await?;
-        for row in kept {
-            self.reply(&Reply::Row(row)).await?;
-        }
         loop {
-            let next = tokio::select! {
-                next = news.recv() => next,
+            for row in rows {
+                after = row.seq;
+                self.reply(&Reply::Row(row)).await?;
+            }
+            tokio::select! {
+                next = news.changed() => next.map_err(|_| ending())?,
                 () = hang_up(&self.stream) => return Err(gone()),
                 _ = self.ending.wait_for(|ending| *ending) => return Err(ending().into()),
-            };
-            match next {
-                Ok(row) => self.reply(&Reply::Row(row)).await?,
-                Err(RecvError::Lagged(missed)) => {
-                    let text = format!("{missed} alerts were missed; ask for all of them again");
-                    return Err(Failure::new(FailureKind::Busy, text).into());
-                }
-                Err(RecvError::Closed) => return Err(ending().into()),
             }
+            rows = context.alerts.lock().after(after);
         }
     }
 

@@ -14,6 +14,7 @@ use resemble_proto::path::PathText;
 use resemble_query::templates::{Store, TemplateError};
 use resemble_scan::ingest::RootOptions;
 
+use super::acks;
 use super::context::Context;
 use super::out::{ClientGone, Out};
 use super::status;
@@ -47,7 +48,16 @@ pub(super) fn answer(context: &Context, request: Request, out: &mut Out) -> Resu
         Request::WatchList => {
             let rows = context.shared.roots().into_iter();
             let rows = rows.chain(context.shared.catalogue_roots());
-            let rows = rows.map(|root| row_of(&root)).collect();
+            let rows = rows.map(|root| row_of(context, &root)).collect();
+            out.answer(Ok(Answer::fresh(rows, Vec::new())))
+        }
+        Request::Ack { a, b, group } => {
+            let rows = absolute(&a).and_then(|_| acks::mark(context, &a, b.as_ref(), group));
+            out.answer(rows)
+        }
+        Request::AckUndo { a, b } => out.answer(acks::undo(context, &a, b.as_ref())),
+        Request::AckList => {
+            let rows = context.shared.acks().current().rows();
             out.answer(Ok(Answer::fresh(rows, Vec::new())))
         }
         Request::Mount { path, view } => out.answer(mount(context, &path, view)),
@@ -139,29 +149,31 @@ pub(super) fn known_root(context: &Context, path: PathBuf) -> Result<PathBuf, Fa
 }
 
 /// The row of a root that `watch add` asked for.
-pub(super) fn watch_row(root: &RootOptions) -> WatchRow {
+pub(super) fn watch_row(context: &Context, root: &RootOptions) -> WatchRow {
     WatchRow {
         path: root.path.as_path().into(),
         origin: WatchOrigin::Kept,
         rules: rules_of(root),
+        alerts: context.shared.alert_rules(&root.path),
     }
 }
 
 /// The row of a catalogue.
-pub(super) fn catalogue_row(path: &Path) -> WatchRow {
+pub(super) fn catalogue_row(context: &Context, path: &Path) -> WatchRow {
+    let root = RootOptions {
+        text: true,
+        ..RootOptions::new(path)
+    };
     WatchRow {
         origin: WatchOrigin::Catalogue,
-        ..watch_row(&RootOptions {
-            text: true,
-            ..RootOptions::new(path)
-        })
+        ..watch_row(context, &root)
     }
 }
 
-fn row_of(root: &Root) -> WatchRow {
+fn row_of(context: &Context, root: &Root) -> WatchRow {
     WatchRow {
         origin: root.origin,
-        ..watch_row(&root.options)
+        ..watch_row(context, &root.options)
     }
 }
 

@@ -19,6 +19,7 @@ use tokio::net::UnixListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
+mod acks;
 mod connection;
 pub mod context;
 mod handlers;

@@ -74,6 +74,7 @@ pub(super) fn status(context: &Context) -> StatusAnswer {
             unreadable: figures.unreadable,
             hidden: figures.hidden,
             rules: rules_of(&root.options),
+            alerts: shared.alert_rules(&root.options.path),
             unopened: figures.unopened,
         })
         .collect();
@@ -102,6 +103,7 @@ pub(super) fn status(context: &Context) -> StatusAnswer {
         assumed: shared.assumed(),
         waits: waits(shared),
         unopened,
+        notify: shared.sinks(),
     }
 }
 

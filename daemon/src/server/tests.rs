@@ -12,7 +12,7 @@ use resemble_core::Params;
 use resemble_fs::Show;
 use resemble_index::Index;
 use resemble_proto::client::{Client, ClientError, Timeouts};
-use resemble_proto::message::{FailureKind, RootRules, RootState, StatusAnswer, WatchOrigin};
+use resemble_proto::message::{AlertRules, FailureKind, RootRules, RootState, StatusAnswer, WatchOrigin};
 use resemble_scan::ingest::{Ingest, IngestOptions, RootOptions, Target, Unobserved};
 use resemble_testutil::{PATIENCE, hung, in_a_process_of_its_own, prose};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -170,17 +170,7 @@ fn questions_are_answered() {
             .covers_all(vec!["/elsewhere".into()])
             .unwrap()
     );
-    assert!(
-        running
-            .client()
-            .unwrap()
-            .alerts(false)
-            .unwrap()
-            .collect_answer()
-            .unwrap()
-            .rows
-            .is_empty()
-    );
+    assert!(running.client().unwrap().alerts().unwrap().rows.is_empty());
 }
 
 /// `status` is what the answer to every other question says to run then.
@@ -368,7 +358,7 @@ fn what_is_not_watched_is_said_to_be_so() {
         let failed = running
             .client()
             .unwrap()
-            .watch_add(path.into(), RootRules::default())
+            .watch_add(path.into(), RootRules::default(), AlertRules::default())
             .unwrap_err();
         assert!(
             matches!(failed, ClientError::Failed(failure) if failure.kind == FailureKind::Refused)
@@ -413,7 +403,7 @@ fn a_path_that_does_not_answer_holds_up_nobody_else() {
 #[test]
 fn followers_hear_of_the_end() {
     let running = start(|_| {});
-    let mut rows = running.client().unwrap().alerts(true).unwrap();
+    let mut rows = running.client().unwrap().follow_alerts(0).unwrap();
     running.ending.send(true).unwrap();
     assert!(matches!(
         rows.next(),

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 
 use resemble_proto::client::ClientError;
-use resemble_proto::message::{FailureKind, RootRules, RootState};
+use resemble_proto::message::{AlertRules, FailureKind, RootRules, RootState};
 use rustix::process::Signal;
 
 use crate::support::{Daemon, Place, wire};
@@ -136,7 +136,7 @@ fn a_root_of_the_configuration_that_was_removed_stays_removed() {
     let daemon = place.start_with(&from_file);
     daemon
         .client()
-        .watch_add(wire(&other), RootRules::default())
+        .watch_add(wire(&other), RootRules::default(), AlertRules::default())
         .unwrap();
     daemon.kill();
     let daemon = place.start_with(&from_file);
@@ -200,14 +200,16 @@ fn added_roots_are_kept_and_removed_ones_forgotten() {
     let daemon = place.start();
     let row = daemon
         .client()
-        .watch_add(wire(&other), RootRules::default())
+        .watch_add(wire(&other), RootRules::default(), AlertRules::default())
         .unwrap();
     assert_eq!(row.path.as_path(), other);
     daemon.sync();
     assert!(daemon.dump().contains("/other/o\tf"));
-    let nested = daemon
-        .client()
-        .watch_add(wire(&place.root.join("x")), RootRules::default());
+    let nested = daemon.client().watch_add(
+        wire(&place.root.join("x")),
+        RootRules::default(),
+        AlertRules::default(),
+    );
     assert!(matches!(nested, Err(ClientError::Failed(f)) if f.kind == FailureKind::Refused));
     drop(daemon);
     // Roots of `watch add` are enough to start.

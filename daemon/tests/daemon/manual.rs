@@ -182,8 +182,9 @@ fn the_defaults_are_those_of_the_page() {
         }
     }
     assert!(defaults > 15, "{with_all}");
-    assert_eq!(read(&with_all), read(root));
+    let shown = |text: &str| format!("{:?}", read(text));
+    assert_eq!(shown(&with_all), shown(root));
     // One that is not its default does.
     let other = with_all.replace("reconcile = 3600", "reconcile = 3601");
-    assert_ne!(read(&other), read(root));
+    assert_ne!(shown(&other), shown(root));
 }

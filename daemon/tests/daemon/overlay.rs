@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use resemble_proto::client::ClientError;
-use resemble_proto::message::{FailureKind, MountView, RootRules};
+use resemble_proto::message::{AlertRules, FailureKind, MountView, RootRules};
 use resemble_testutil::{Mounted, fuse_works};
 use rustix::process::Signal;
 
@@ -135,9 +135,11 @@ fn a_mount_point_in_a_watched_root_is_left_out() {
     }
     assert!(!daemon.dump().contains("/Similar"));
     // A root inside the overlay is refused.
-    let inside = daemon
-        .client()
-        .watch_add(wire(&point.join("old")), RootRules::default());
+    let inside = daemon.client().watch_add(
+        wire(&point.join("old")),
+        RootRules::default(),
+        AlertRules::default(),
+    );
     assert!(matches!(inside, Err(ClientError::Failed(f)) if f.kind == FailureKind::Refused));
 }
 
@@ -217,7 +219,7 @@ fn added_and_removed_roots_show_in_the_mount_at_once() {
     let before = listing(&point);
     daemon
         .client()
-        .watch_add(wire(&other), RootRules::default())
+        .watch_add(wire(&other), RootRules::default(), AlertRules::default())
         .unwrap();
     daemon.sync();
     let mut both = before.clone();

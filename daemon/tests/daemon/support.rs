@@ -188,12 +188,7 @@ impl Daemon<'_> {
     }
 
     pub(crate) fn alerts(&self) -> Vec<AlertRow> {
-        self.client()
-            .alerts(false)
-            .unwrap()
-            .collect_answer()
-            .unwrap()
-            .rows
+        self.client().alerts().unwrap().rows
     }
 
     /// After a barrier, the live index must be what a fresh scan gives.

@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::message::{
-    CatalogueForm, DumpForm, FindOptions, FindRequest, IndexStatus, MarkRequest, MeasureUnit,
-    MountView, PairScore, PairsRequest, Request, RootRules, RootState, RootStatus, Scope,
-    StatusAnswer, Subject, TemplateRow, WatchStatus,
+    AlertRules, AlertWord, CatalogueForm, DumpForm, FindOptions, FindRequest, IndexStatus,
+    MarkRequest, MeasureUnit, MountView, PairScore, PairsRequest, Request, RootRules, RootState,
+    RootStatus, Scope, StatusAnswer, Subject, TemplateRow, WatchStatus,
 };
 
 fn json<T: Serialize>(value: &T) -> String {
@@ -239,7 +239,20 @@ fn a_request_survives_the_wire() {
             estimate: true,
             all: true,
         }),
-        Request::Alerts { follow: true },
+        Request::Alerts {
+            follow: true,
+            after: 7,
+        },
+        Request::Ack {
+            a: "/a".into(),
+            b: Some("/b".into()),
+            group: false,
+        },
+        Request::AckList,
+        Request::AckUndo {
+            a: "/a".into(),
+            b: None,
+        },
         Request::Mount {
             path: "/m".into(),
             view: MountView::Files,
@@ -255,6 +268,11 @@ fn a_request_survives_the_wire() {
                 exclude: vec!["target".to_owned()],
                 max_size: Some(1 << 30),
                 ..RootRules::default()
+            },
+            alerts: AlertRules {
+                min: Some(Fraction::from_millionths(900_000)),
+                kinds: Some(vec![AlertWord::SameText, AlertWord::Tree]),
+                ..AlertRules::default()
             },
         },
         Request::Dump { roots: vec![] },
@@ -332,8 +350,10 @@ fn live_means_all_roots_and_nothing_degraded() {
         unreadable: 0,
         hidden: 0,
         rules: RootRules::default(),
+        alerts: AlertRules::default(),
     };
     let status = |state| StatusAnswer {
+        notify: Vec::new(),
         unopened: Vec::new(),
         roots: vec![root(RootState::Live), root(state)],
         index: IndexStatus::default(),

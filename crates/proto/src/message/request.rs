@@ -7,8 +7,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use strum::IntoStaticStr;
 
 use crate::message::{
-    CompareRequest, CoveredRequest, DirsRequest, GroupsRequest, HoldersRequest, MarkRequest,
-    RootRules, WireDigest,
+    AlertRules, CompareRequest, CoveredRequest, DirsRequest, GroupsRequest, HoldersRequest,
+    MarkRequest, RootRules, WireDigest,
 };
 use crate::number::Fraction;
 use crate::path::PathText;
@@ -73,6 +73,9 @@ pub enum Request {
         /// What of it is looked at, and how.
         #[serde(flatten)]
         rules: RootRules,
+        /// What of it is worth an alert.
+        #[serde(flatten)]
+        alerts: AlertRules,
     },
     /// Imports a catalogue in the place of any with the same label. One row:
     /// [`crate::message::WatchRow`].
@@ -94,6 +97,31 @@ pub enum Request {
         /// Go on with new alerts until the connection is closed.
         #[serde(default)]
         follow: bool,
+        /// Only those with a greater number.
+        #[serde(default)]
+        after: u64,
+    },
+    /// Marks two files as seen together: no more alerts about their contents. Rows:
+    /// [`crate::message::AckRow`], the new marks.
+    Ack {
+        /// A file, absolute.
+        a: PathText,
+        /// The other one; `None`: each that `a` resembles enough for an alert.
+        #[serde(default)]
+        b: Option<PathText>,
+        /// As one group: no more alerts about any two of them.
+        #[serde(default)]
+        group: bool,
+    },
+    /// What was marked as seen, oldest first. Rows: [`crate::message::AckRow`].
+    AckList,
+    /// Takes marks away. Rows: [`crate::message::AckRow`], those that are gone.
+    AckUndo {
+        /// A file, absolute: all marks about its content.
+        a: PathText,
+        /// Only those about the content of this file as well.
+        #[serde(default)]
+        b: Option<PathText>,
     },
     /// Mounts the overlay; answered when the mount point answers. One row:
     /// [`crate::message::MountRow`].

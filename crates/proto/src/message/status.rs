@@ -2,7 +2,7 @@
 
 use resemble_core::Relation;
 use serde::{Deserialize, Serialize};
-use strum::IntoStaticStr;
+use strum::{EnumString, IntoStaticStr};
 
 use crate::message::MountView;
 use crate::message::answer::relation_word;
@@ -45,6 +45,9 @@ pub struct StatusAnswer {
     /// What could not be looked into, by path: the first [`Self::MOST_UNOPENED`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unopened: Vec<Unopened>,
+    /// Where alerts go.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notify: Vec<SinkStatus>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
@@ -62,6 +65,25 @@ pub struct WaitStatus {
     pub seconds: u64,
     /// So many seconds its last reading took, rounded down, at least 1.
     pub reading_seconds: u64,
+}
+
+/// A sink of alerts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SinkStatus {
+    /// Its name.
+    pub name: String,
+    /// What it is: `journal`, `file`, `command`, `mail`.
+    pub sink: String,
+    /// The number of the last alert that it took, or did not want.
+    pub after: u64,
+    /// How many alerts it has still to take.
+    pub waiting: u64,
+    /// Why the last delivery failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failing: Option<String>,
+    /// When it is tried again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_seconds: Option<u64>,
 }
 
 /// A document or archive, or something in one, that could not be looked into.
@@ -120,6 +142,108 @@ impl Default for RootRules {
     }
 }
 
+/// Which changes in a root are worth an alert; `None` is what is usual.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct AlertRules {
+    /// The least share of the smaller file.
+    #[serde(default, rename = "alert_min", skip_serializing_if = "Option::is_none")]
+    pub min: Option<Fraction>,
+    /// The least size of the changed file, in bytes.
+    #[serde(
+        default,
+        rename = "alert_min_size",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub min_size: Option<u64>,
+    /// What is told; empty: nothing.
+    #[serde(
+        default,
+        rename = "alert_kinds",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub kinds: Option<Vec<AlertWord>>,
+}
+
+impl AlertRules {
+    /// The share that is usual, in millionths.
+    const USUAL_SHARE: u32 = 800_000;
+    /// The size that is usual.
+    pub const USUAL_SIZE: u64 = 1024;
+
+    /// The least share of the smaller file.
+    pub fn least_share(&self) -> Fraction {
+        self.min
+            .unwrap_or_else(|| Fraction::from_millionths(Self::USUAL_SHARE))
+    }
+
+    /// The least size of the changed file, in bytes.
+    pub fn least_size(&self) -> u64 {
+        self.min_size.unwrap_or(Self::USUAL_SIZE)
+    }
+
+    /// Whether such alerts are told.
+    pub fn accept(&self, word: AlertWord) -> bool {
+        (self.kinds.as_ref()).is_none_or(|kinds| kinds.contains(&word))
+    }
+}
+
+/// What an alert says of a file, or that it is about a copied tree.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, EnumString,
+)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum AlertWord {
+    /// Equal bytes.
+    Identical,
+    /// The same words in the same order.
+    SameText,
+    /// Both are mostly in the other.
+    Near,
+    /// The other one is mostly in the changed file.
+    Contains,
+    /// The changed file is mostly in the other one.
+    Contained,
+    /// They share less than that.
+    Shares,
+    /// A copied tree.
+    Tree,
+}
+
+impl AlertWord {
+    /// All words, as they are written in a message.
+    pub const WORDS: &str = "identical, same-text, near, contains, contained, shares, tree";
+
+    /// The word in every output.
+    pub fn word(self) -> &'static str {
+        self.into()
+    }
+}
+
+impl From<Relation> for AlertWord {
+    fn from(relation: Relation) -> Self {
+        match relation {
+            Relation::Identical => Self::Identical,
+            Relation::SameText => Self::SameText,
+            Relation::Near => Self::Near,
+            Relation::Contains => Self::Contains,
+            Relation::Contained => Self::Contained,
+            Relation::Shares => Self::Shares,
+        }
+    }
+}
+
+impl AlertRow {
+    /// What it says; `None` for a summary.
+    pub fn word(&self) -> Option<AlertWord> {
+        match self.kind {
+            AlertKind::File => self.relation.map(AlertWord::from),
+            AlertKind::Tree => Some(AlertWord::Tree),
+            AlertKind::Summary => None,
+        }
+    }
+}
+
 /// The state of one root.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RootStatus {
@@ -144,6 +268,9 @@ pub struct RootStatus {
     /// What of it is looked at, and how.
     #[serde(flatten)]
     pub rules: RootRules,
+    /// What of it is worth an alert.
+    #[serde(flatten)]
+    pub alerts: AlertRules,
     /// Documents and archives of which something could not be looked into.
     #[serde(default)]
     pub unopened: u64,
@@ -271,8 +398,23 @@ pub struct AlertRow {
     pub b_in_a: Fraction,
     /// Proven common bytes, a lower bound.
     pub shared_bytes: u64,
-    /// How many files the alert is about: 1, or those of a copied tree.
+    /// How many files the alert is about: 1, those of a copied tree, or the alerts that a summary
+    /// stands for.
     pub files: u64,
+    /// In a summary of alerts that are in the log: they are those after this number, up to its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<u64>,
+}
+
+/// Contents that were marked as seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AckRow {
+    /// When, in seconds since 1970.
+    pub time: u64,
+    /// Any two of them, or only the two.
+    pub group: bool,
+    /// Where the contents were then.
+    pub paths: Vec<PathText>,
 }
 
 /// What an alert is about.
@@ -283,6 +425,8 @@ pub enum AlertKind {
     File,
     /// A copied tree: two directories.
     Tree,
+    /// Alerts that were too many to be told one by one: `a` is the folder above them all.
+    Summary,
 }
 
 /// A root of the daemon.
@@ -296,6 +440,9 @@ pub struct WatchRow {
     /// What of it is looked at, and how.
     #[serde(flatten)]
     pub rules: RootRules,
+    /// What of it is worth an alert.
+    #[serde(flatten)]
+    pub alerts: AlertRules,
 }
 
 /// Where a root comes from.

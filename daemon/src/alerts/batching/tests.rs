@@ -96,8 +96,15 @@ fn a_copied_tree_is_one_alert_however_long_it_takes() {
     assert_eq!(run(&mut batching, late + SETTLE, &original), []);
     assert_eq!(
         run(&mut batching, late + SETTLE + RATE_TIME, &original),
-        [Alert::Summary { left_out: 1 }]
+        [summary(1, "/r/proj2")]
     );
+}
+
+fn summary(left_out: u64, above: &str) -> Alert {
+    Alert::Summary {
+        left_out,
+        above: above.into(),
+    }
 }
 
 #[test]
@@ -130,9 +137,7 @@ fn beyond_the_rate_there_is_a_count() {
     assert_eq!(batching.deadline(), Some(now + RATE_TIME));
     assert_eq!(
         run(&mut batching, now + RATE_TIME, &other),
-        [Alert::Summary {
-            left_out: 100 - u64::from(RATE)
-        }]
+        [summary(100 - u64::from(RATE), "/r")]
     );
     assert_eq!(batching.deadline(), None);
 }
@@ -238,6 +243,6 @@ fn beyond_the_limit_nothing_is_kept_and_all_is_counted() {
     while !batching.due(start, true, 1000).is_empty() {}
     assert_eq!(
         batching.alerts(start + RATE_TIME, false),
-        [Alert::Summary { left_out: 5 }]
+        [summary(5, "/r")]
     );
 }

@@ -22,7 +22,7 @@ pub(super) struct Key {
 }
 
 /// The tables, each with the title of its section and what it is.
-pub(super) const TABLES: [(&str, &str, &str); 4] = [
+pub(super) const TABLES: [(&str, &str, &str); 5] = [
     (
         "",
         "KEYS OF THE DAEMON",
@@ -45,6 +45,12 @@ pub(super) const TABLES: [(&str, &str, &str); 4] = [
         "A command that turns files of a format that resemble does not read into text. There may \
          be any number of these tables.",
     ),
+    (
+        "notify",
+        "KEYS OF [[notify]]",
+        "A sink of alerts. Each alert that it wants is delivered at least once. There may be any \
+         number of these tables.",
+    ),
 ];
 
 const fn key(
@@ -64,7 +70,7 @@ const fn key(
 }
 
 /// The keys, in the order of the page.
-pub(super) const KEYS: [Key; 30] = [
+pub(super) const KEYS: [Key; 52] = [
     key(
         "",
         "link",
@@ -156,6 +162,27 @@ pub(super) const KEYS: [Key; 30] = [
     ),
     key(
         "",
+        "alert-min",
+        "\"SHARE\"",
+        Is("\"80%\""),
+        "Alerts only if so much of the smaller file is in the other.",
+    ),
+    key(
+        "",
+        "alert-min-size",
+        "BYTES or \"SIZE\"",
+        Is("1024"),
+        "Alerts only about changed files of at least so many bytes.",
+    ),
+    key(
+        "",
+        "alert-kinds",
+        "[\"KIND\", ...]",
+        Means("all"),
+        "Alerts only of these kinds: identical, same-text, near, contains, contained, shares, and tree for a copied folder. An empty list means none.",
+    ),
+    key(
+        "",
         "chunk-size",
         "BYTES",
         Is("1015"),
@@ -228,6 +255,27 @@ pub(super) const KEYS: [Key; 30] = [
         "The same for this root.",
     ),
     key(
+        "root",
+        "alert-min",
+        "\"SHARE\"",
+        Means("that of the daemon's key"),
+        "The same for this root.",
+    ),
+    key(
+        "root",
+        "alert-min-size",
+        "BYTES or \"SIZE\"",
+        Means("that of the daemon's key"),
+        "The same for this root.",
+    ),
+    key(
+        "root",
+        "alert-kinds",
+        "[\"KIND\", ...]",
+        Means("that of the daemon's key"),
+        "The same for this root.",
+    ),
+    key(
         "limits",
         "depth",
         "NUMBER",
@@ -284,5 +332,111 @@ pub(super) const KEYS: [Key; 30] = [
         "The command. It is run without a shell, with the file as its standard input; an argument \
          {} becomes a path to the file; what it writes to its standard output is the text. It must \
          be given.",
+    ),
+    key(
+        "notify",
+        "sink",
+        "\"journal\", \"file\", \"command\" or \"mail\"",
+        None,
+        "What it is. It must be given.",
+    ),
+    key(
+        "notify",
+        "name",
+        "\"NAME\"",
+        Means("that of the sink"),
+        "What resemble status calls it. Two of one kind need names.",
+    ),
+    key(
+        "notify",
+        "roots",
+        "[\"DIR\", ...]",
+        Means("everywhere"),
+        "Only changes below these folders.",
+    ),
+    key(
+        "notify",
+        "min",
+        "\"SHARE\"",
+        None,
+        "Only from this share on.",
+    ),
+    key(
+        "notify",
+        "kinds",
+        "[\"KIND\", ...]",
+        Means("all"),
+        "Only these kinds.",
+    ),
+    key(
+        "notify",
+        "exclude",
+        "[\"GLOB\", ...]",
+        None,
+        "Not if one of the two files matches a pattern as in .gitignore; one that begins with / is an absolute path.",
+    ),
+    key(
+        "notify",
+        "path",
+        "\"PATH\"",
+        None,
+        "Of a file sink the file; of the journal its socket.",
+    ),
+    key(
+        "notify",
+        "command",
+        "[\"PROGRAM\", \"ARGUMENT\", ...]",
+        None,
+        "Of a command sink the program and its arguments. No shell is involved.",
+    ),
+    key(
+        "notify",
+        "input",
+        "\"json\" or \"text\"",
+        Means("json"),
+        "What a command gets on its standard input: the alert as JSON, or one sentence.",
+    ),
+    key(
+        "notify",
+        "to",
+        "\"ADDRESS\" or [\"ADDRESS\", ...]",
+        None,
+        "Who gets the mail.",
+    ),
+    key("notify", "from", "\"ADDRESS\"", None, "Who it is from."),
+    key(
+        "notify",
+        "sendmail",
+        "\"PATH\"",
+        Means("/usr/sbin/sendmail"),
+        "The program that takes the mail.",
+    ),
+    key(
+        "notify",
+        "timeout",
+        "\"TIME\" or SECONDS",
+        Means("30s"),
+        "When a command or sendmail takes longer, it is killed and tried again.",
+    ),
+    key(
+        "notify",
+        "rate",
+        "N",
+        Means("30 a minute"),
+        "So many alerts a minute a command gets one by one; further ones are one summary. 0: no limit.",
+    ),
+    key(
+        "notify",
+        "every",
+        "\"TIME\" or SECONDS",
+        Means("10m for mail"),
+        "What came is delivered together, with a pause of at least this.",
+    ),
+    key(
+        "notify",
+        "digest",
+        "\"daily\"",
+        None,
+        "What came on a day is delivered after it, as a page.",
     ),
 ];

@@ -1,0 +1,37 @@
+//! `resemble ack`: what a person has seen, and wants no more alerts about.
+
+use resemble_proto::message::{AckRow, Answer};
+use resemble_proto::places::Env;
+use resemble_proto::report::Head;
+
+use super::watch::absolute;
+use crate::args::{AckArgs, Global};
+use crate::backend;
+use crate::error::{CliResult, Outcome};
+use crate::lists;
+use crate::ui::Ui;
+
+pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &AckArgs) -> CliResult {
+    let daemon = backend::daemon(env, global)?;
+    let other = args.other.as_deref().map(absolute).transpose()?;
+    let (rows, nothing): (Vec<AckRow>, &str) = match &args.file {
+        None => (daemon.ack_list()?, "nothing is marked as seen"),
+        Some(file) if args.undo => (
+            daemon.ack_undo(absolute(file)?, other)?,
+            "that was not marked as seen",
+        ),
+        Some(file) => (
+            daemon.ack(absolute(file)?, other, args.group)?,
+            "it resembles no file enough for an alert: nothing to mark",
+        ),
+    };
+    if rows.is_empty() {
+        ui.note(nothing);
+    }
+    ui.redirect(args.output.output.as_deref());
+    let answer = Answer::fresh(rows, Vec::new());
+    let parameters = serde_json::json!({ "group": args.group, "undo": args.undo });
+    let head = Head::new("ack", parameters, answer.header);
+    lists::print(ui, &args.output, &head, "acks", &answer.rows, &[], false)?;
+    Ok(Outcome::of(!answer.rows.is_empty()))
+}

@@ -1,0 +1,361 @@
+//! One sink, and what is to be delivered to it and when: a state machine in given time.
+
+use std::fmt;
+use std::io;
+use std::time::{Duration, Instant};
+
+use resemble_proto::message::{AlertKind, AlertRow, SinkStatus};
+use resemble_proto::path::PathText;
+
+use crate::filter::Filter;
+use crate::places::Place;
+use crate::run::Running;
+
+/// Where alerts go.
+pub trait Sink: fmt::Debug + Send {
+    /// Its word in `status` and in the configuration.
+    fn kind(&self) -> &'static str;
+
+    /// Delivers, or begins to.
+    ///
+    /// # Errors
+    ///
+    /// Nothing, or a part of it, was delivered: it is delivered again later.
+    fn send(&mut self, news: &News<'_>) -> io::Result<Sent>;
+}
+
+/// What is to be delivered at once.
+#[derive(Clone, Copy, Debug)]
+pub struct News<'a> {
+    /// The alerts, oldest first; never empty.
+    pub rows: &'a [AlertRow],
+    /// As the pages of their days, not one by one.
+    pub is_digest: bool,
+}
+
+/// How a delivery began.
+#[derive(Debug)]
+pub enum Sent {
+    /// It is done.
+    Done,
+    /// It is done if this program ends well.
+    Running(Running),
+}
+
+/// How much is delivered at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// As many as there are.
+    All,
+    /// One by one, so many a minute. If more than these have come by then, one summary stands for
+    /// all of them.
+    Each(u32),
+    /// Together, after a pause of at least this since the last time.
+    Gathered(Duration),
+    /// Those of past days (in UTC), as a digest.
+    Daily,
+}
+
+/// The time, by both clocks.
+#[derive(Clone, Copy, Debug)]
+pub struct Now {
+    /// For pauses.
+    pub at: Instant,
+    /// In seconds since 1970, for days and for what is kept.
+    pub time: u64,
+}
+
+/// What a step did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Step {
+    /// When there may be something to do without a new alert.
+    pub next: Option<Instant>,
+    /// The place has moved, and is to be kept before the next step.
+    pub has_moved: bool,
+}
+
+/// The window in which [`Pace::Each`] counts.
+const WINDOW: Duration = Duration::from_secs(60);
+/// The first and the longest pause after a failure; each is twice the one before.
+const FIRST_RETRY: Duration = Duration::from_secs(2);
+const LONGEST_RETRY: Duration = Duration::from_secs(3600);
+/// How often a running program is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+/// The most alerts that are taken out of the log at a time.
+const MOST: usize = 1000;
+const DAY: u64 = 86_400;
+
+/// A sink with its filter, its pace and its place in the log.
+#[derive(Debug)]
+pub struct Outlet {
+    name: String,
+    filter: Filter,
+    pace: Pace,
+    sink: Box<dyn Sink>,
+    place: Place,
+    /// A program that runs, and the number of the last alert that it was given.
+    sending: Option<(Running, u64)>,
+    failed: Option<Failed>,
+    /// When the present window began, and how many were delivered in it.
+    window: Option<(Instant, u32)>,
+    /// The last window was full, and some were held back.
+    has_held_back: bool,
+    /// How many it wants that are not delivered.
+    waiting: usize,
+}
+
+#[derive(Debug)]
+struct Failed {
+    reason: String,
+    tries: u32,
+    retry: Instant,
+}
+
+/// What is due now.
+enum Due {
+    /// Nothing before this time, or before there are new alerts.
+    Not(Option<Instant>),
+    /// These, after which the sink is at this number.
+    Now(Vec<AlertRow>, u64),
+}
+
+impl Outlet {
+    /// A sink that goes on at a place.
+    pub fn new(name: &str, filter: Filter, pace: Pace, sink: Box<dyn Sink>, place: Place) -> Self {
+        Self {
+            name: name.to_owned(),
+            filter,
+            pace,
+            sink,
+            place,
+            sending: None,
+            failed: None,
+            window: None,
+            has_held_back: false,
+            waiting: 0,
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where it is in the log.
+    pub const fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Goes on after the alert with this number, whatever it was given before.
+    pub fn go_on_after(&mut self, number: u64) {
+        self.sending = None;
+        self.place.after = number;
+    }
+
+    /// How it is.
+    pub fn status(&self, now: Instant) -> SinkStatus {
+        let failed = self.failed.as_ref();
+        SinkStatus {
+            name: self.name.clone(),
+            sink: self.sink.kind().to_owned(),
+            after: self.place.after,
+            waiting: self.waiting as u64,
+            failing: failed.map(|failed| failed.reason.clone()),
+            retry_seconds: failed.map(|failed| {
+                let pause = failed.retry.saturating_duration_since(now);
+                pause.as_secs_f64().ceil() as u64
+            }),
+        }
+    }
+
+    /// Does what is due. `log` gives the alerts after a number, oldest first.
+    pub fn step(&mut self, now: Now, log: impl FnOnce(u64) -> Vec<AlertRow>) -> Step {
+        if let Some((running, upto)) = &mut self.sending {
+            let upto = *upto;
+            match running.ended() {
+                None => return later(Some(now.at + LOOK)),
+                Some(ended) => {
+                    self.sending = None;
+                    return self.ended(ended, upto, now);
+                }
+            }
+        }
+        if let Some(failed) = &self.failed
+            && now.at < failed.retry
+        {
+            return later(Some(failed.retry));
+        }
+        let (rows, upto) = match self.due(log(self.place.after), now) {
+            Due::Not(next) => return later(next),
+            Due::Now(rows, upto) => (rows, upto),
+        };
+        let news = News {
+            rows: &rows,
+            is_digest: self.pace == Pace::Daily,
+        };
+        match self.sink.send(&news) {
+            Ok(Sent::Done) => self.ended(Ok(()), upto, now),
+            Ok(Sent::Running(running)) => {
+                self.sending = Some((running, upto));
+                later(Some(now.at + LOOK))
+            }
+            Err(error) => self.ended(Err(error.to_string()), upto, now),
+        }
+    }
+
+    fn ended(&mut self, ended: Result<(), String>, upto: u64, now: Now) -> Step {
+        match ended {
+            Ok(()) => {
+                self.failed = None;
+                self.place = Place {
+                    after: upto,
+                    time: now.time,
+                };
+                if let Some((_, count)) = &mut self.window {
+                    *count += 1;
+                }
+                Step {
+                    next: Some(now.at),
+                    has_moved: true,
+                }
+            }
+            Err(reason) => {
+                let tries = self.failed.as_ref().map_or(0, |failed| failed.tries);
+                let pause = FIRST_RETRY
+                    .saturating_mul(1 << tries.min(16))
+                    .min(LONGEST_RETRY);
+                let retry = now.at + pause;
+                self.failed = Some(Failed {
+                    reason,
+                    tries: tries + 1,
+                    retry,
+                });
+                later(Some(retry))
+            }
+        }
+    }
+
+    fn due(&mut self, log: Vec<AlertRow>, now: Now) -> Due {
+        let lost = log
+            .first()
+            .map_or(0, |first| first.seq.saturating_sub(self.place.after + 1));
+        let last = log.last().map_or(self.place.after, |row| row.seq);
+        let first = log.first().cloned();
+        let mut rows: Vec<AlertRow> = log;
+        rows.retain(|row| self.filter.accepts(row));
+        self.waiting = rows.len();
+        // What the log does not have any more is told as a number.
+        if let Some(first) = first.filter(|_| lost > 0) {
+            rows.insert(0, summary(&first, first.seq - 1, lost, "/".into(), None));
+        }
+        if rows.is_empty() {
+            self.place.after = last;
+            return Due::Not(None);
+        }
+        match self.pace {
+            Pace::All => {
+                let upto = if rows.len() > MOST {
+                    rows.truncate(MOST);
+                    rows.last().map_or(last, |row| row.seq)
+                } else {
+                    last
+                };
+                Due::Now(rows, upto)
+            }
+            Pace::Each(rate) => self.one_of(rows, rate.max(1), last, now),
+            Pace::Gathered(pause) => {
+                let since = now.time.saturating_sub(self.place.time);
+                match pause.as_secs().checked_sub(since).filter(|rest| *rest > 0) {
+                    Some(rest) if self.place.time > 0 => {
+                        Due::Not(Some(now.at + Duration::from_secs(rest)))
+                    }
+                    _ => Due::Now(rows, last),
+                }
+            }
+            Pace::Daily => {
+                let today = now.time - now.time % DAY;
+                let tomorrow = now.at + Duration::from_secs(today + DAY - now.time);
+                rows.retain(|row| row.time < today);
+                match rows.last().map(|row| row.seq) {
+                    Some(upto) => Due::Now(rows, upto),
+                    None => Due::Not(Some(tomorrow)),
+                }
+            }
+        }
+    }
+
+    /// The next one, or a summary of all if there were too many.
+    fn one_of(&mut self, mut rows: Vec<AlertRow>, rate: u32, last: u64, now: Now) -> Due {
+        if self
+            .window
+            .is_none_or(|(began, _)| began + WINDOW <= now.at)
+        {
+            self.window = Some((now.at, 0));
+            let is_flood = std::mem::take(&mut self.has_held_back) && rows.len() > rate as usize;
+            if is_flood && let (Some(first), Some(of)) = (rows.first(), rows.last()) {
+                let since = first.seq - 1;
+                let count = rows.iter().map(of_alerts).sum();
+                let summary = summary(of, last, count, above(&rows), Some(since));
+                return Due::Now(vec![summary], last);
+            }
+        }
+        match self.window {
+            Some((began, count)) if count >= rate => {
+                self.has_held_back = true;
+                Due::Not(Some(began + WINDOW))
+            }
+            _ => {
+                let upto = if rows.len() == 1 { last } else { rows[0].seq };
+                rows.truncate(1);
+                Due::Now(rows, upto)
+            }
+        }
+    }
+}
+
+const fn later(next: Option<Instant>) -> Step {
+    Step {
+        next,
+        has_moved: false,
+    }
+}
+
+/// How many alerts a row stands for.
+const fn of_alerts(row: &AlertRow) -> u64 {
+    match row.kind {
+        AlertKind::Summary => row.files,
+        AlertKind::File | AlertKind::Tree => 1,
+    }
+}
+
+fn summary(like: &AlertRow, seq: u64, count: u64, above: PathText, since: Option<u64>) -> AlertRow {
+    AlertRow {
+        seq,
+        time: like.time,
+        kind: AlertKind::Summary,
+        a: above.clone(),
+        b: above,
+        relation: None,
+        a_in_b: resemble_proto::number::Fraction::NONE,
+        b_in_a: resemble_proto::number::Fraction::NONE,
+        shared_bytes: 0,
+        files: count,
+        since,
+    }
+}
+
+/// The folder above all.
+fn above(rows: &[AlertRow]) -> PathText {
+    let mut folders = rows.iter().map(|row| match row.kind {
+        AlertKind::Summary => row.a.as_path(),
+        _ => row.a.as_path().parent().unwrap_or(row.a.as_path()),
+    });
+    let mut above = folders.next().unwrap_or("/".as_ref()).to_path_buf();
+    for folder in folders {
+        while !folder.starts_with(&above) && above.pop() {}
+    }
+    above.into()
+}
+
+#[cfg(test)]
+mod tests;

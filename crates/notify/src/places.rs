@@ -1,0 +1,89 @@
+//! How far each sink is, in a file that outlives restarts.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// How far one sink is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The number of the last alert that it took, or that it did not want.
+    pub after: u64,
+    /// When it last took any, in seconds since 1970.
+    #[serde(default)]
+    pub time: u64,
+}
+
+/// The places of all sinks, by name.
+#[derive(Debug)]
+pub struct Places {
+    path: PathBuf,
+    of_sinks: BTreeMap<String, Place>,
+}
+
+impl Places {
+    /// Reads the file. What cannot be read or understood counts as empty: then all sinks are new.
+    pub fn open(path: &Path) -> Self {
+        let text = fs::read(path).unwrap_or_default();
+        Self {
+            path: path.to_owned(),
+            of_sinks: serde_json::from_slice(&text).unwrap_or_default(),
+        }
+    }
+
+    /// The place of a sink; `last` is the greatest number of the log. A new sink begins there. So
+    /// does one that is beyond it: the log was lost, and what comes is news.
+    pub fn of(&self, name: &str, last: u64) -> Place {
+        let place = self.of_sinks.get(name).copied();
+        let place = place.unwrap_or(Place {
+            after: last,
+            time: 0,
+        });
+        Place {
+            after: place.after.min(last),
+            ..place
+        }
+    }
+
+    /// Writes the place of a sink down.
+    pub fn set(&mut self, name: &str, place: Place) -> io::Result<()> {
+        self.of_sinks.insert(name.to_owned(), place);
+        let fresh = self.path.with_extension("json.new");
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&fresh)?;
+        file.write_all(&serde_json::to_vec(&self.of_sinks)?)?;
+        file.sync_data()?;
+        fs::rename(&fresh, &self.path)?;
+        let folder = self.path.parent().unwrap_or(Path::new("/"));
+        File::open(folder)?.sync_all()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_sink_begins_now_and_a_known_one_where_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("sinks.json");
+        let mut places = Places::open(&path);
+        assert_eq!(places.of("mail", 7).after, 7);
+        let place = Place { after: 5, time: 9 };
+        places.set("mail", place).unwrap();
+        let places = Places::open(&path);
+        assert_eq!(places.of("mail", 7), place);
+        assert_eq!(places.of("file", 7).after, 7);
+        assert_eq!(places.of("mail", 2).after, 2, "the log was lost");
+        fs::write(&path, "{ half").unwrap();
+        assert_eq!(Places::open(&path).of("mail", 7).after, 7);
+    }
+}

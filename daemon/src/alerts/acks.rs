@@ -1,0 +1,215 @@
+//! What a person has seen: pairs and groups of contents that raise no alert any more.
+//!
+//! They go by the digests of the contents and not by paths, so they survive renames, restarts and
+//! an index that is built anew; and as soon as a content changes, it is another one, and what it
+//! resembles is news again. `acks.json` in the state folder has them, with the paths that the
+//! contents had when they were marked, for people.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use resemble_core::ContentDigest;
+use resemble_proto::message::AckRow;
+use serde::{Deserialize, Serialize};
+
+/// One mark.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ack {
+    /// What people are told.
+    #[serde(flatten)]
+    pub row: AckRow,
+    /// The digests of its contents, in the order of the paths: two of a pair.
+    digests: Vec<Digest>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Digest(ContentDigest);
+
+impl Serialize for Digest {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let digits: Vec<String> = self.0.0.iter().map(|byte| format!("{byte:02x}")).collect();
+        digits.concat().serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        let byte = |at: usize| u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok();
+        let bytes: Option<Vec<u8>> = (0..32).map(byte).collect();
+        let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
+        let bytes = bytes.ok_or_else(|| serde::de::Error::custom("no digest"))?;
+        Ok(Self(ContentDigest(bytes)))
+    }
+}
+
+impl Ack {
+    /// Contents that were seen together.
+    pub fn new(row: AckRow, digests: &[ContentDigest]) -> Self {
+        Self {
+            row,
+            digests: digests.iter().copied().map(Digest).collect(),
+        }
+    }
+
+    fn has(&self, digest: ContentDigest) -> bool {
+        self.digests.contains(&Digest(digest))
+    }
+
+    /// Two of a group; or the two of a pair, which may be equal.
+    fn is_about(&self, a: ContentDigest, b: ContentDigest) -> bool {
+        let is_same = || self.digests.iter().all(|digest| digest.0 == a);
+        self.has(a) && self.has(b) && (a != b || self.row.group || is_same())
+    }
+}
+
+/// All marks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Acks(Vec<Ack>);
+
+impl Acks {
+    /// Whether these two were seen together.
+    pub fn is_seen(&self, a: ContentDigest, b: ContentDigest) -> bool {
+        self.0.iter().any(|ack| ack.is_about(a, b))
+    }
+
+    /// Whether a mark is about this content.
+    pub fn has(&self, digest: ContentDigest) -> bool {
+        self.0.iter().any(|ack| ack.has(digest))
+    }
+
+    /// What people are told, oldest first.
+    pub fn rows(&self) -> Vec<AckRow> {
+        self.0.iter().map(|ack| ack.row.clone()).collect()
+    }
+}
+
+/// The marks, and the file that keeps them.
+#[derive(Debug, Default)]
+pub struct AckStore {
+    /// `None`: nothing is kept.
+    path: Option<PathBuf>,
+    acks: Mutex<Arc<Acks>>,
+}
+
+impl AckStore {
+    /// Reads the file. What cannot be understood is told, and counts as empty.
+    pub fn open(path: &Path) -> Self {
+        let read = match fs::read(path) {
+            Ok(text) => serde_json::from_slice(&text).map_err(io::Error::from),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(error),
+        };
+        let acks = read.unwrap_or_else(|error| {
+            tracing::warn!(path = ?path, %error, "what was seen cannot be read");
+            Vec::new()
+        });
+        Self {
+            path: Some(path.to_owned()),
+            acks: Mutex::new(Arc::new(Acks(acks))),
+        }
+    }
+
+    /// The marks now.
+    pub fn current(&self) -> Arc<Acks> {
+        Arc::clone(&self.acks.lock())
+    }
+
+    /// Adds marks; one with the same contents as one that is there takes its place.
+    pub fn add(&self, added: Vec<Ack>) -> io::Result<()> {
+        self.change(|acks| {
+            acks.retain(|ack| !added.iter().any(|new| new.digests == ack.digests));
+            acks.extend(added);
+        })
+    }
+
+    /// Takes away the marks about a content, or about two, and returns them.
+    pub fn undo(&self, a: ContentDigest, b: Option<ContentDigest>) -> io::Result<Vec<AckRow>> {
+        let is_meant = |ack: &Ack| b.map_or_else(|| ack.has(a), |b| ack.is_about(a, b));
+        let mut removed = Vec::new();
+        self.change(|acks| {
+            removed = acks
+                .extract_if(.., |ack| is_meant(ack))
+                .map(|ack| ack.row)
+                .collect();
+        })?;
+        Ok(removed)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Vec<Ack>)) -> io::Result<()> {
+        let mut current = self.acks.lock();
+        let mut acks = current.0.clone();
+        change(&mut acks);
+        if let Some(path) = &self.path {
+            let fresh = path.with_extension("json.new");
+            let mut file = fs::OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .mode(0o600)
+                .open(&fresh)?;
+            file.write_all(&serde_json::to_vec(&acks)?)?;
+            file.sync_data()?;
+            fs::rename(&fresh, path)?;
+        }
+        *current = Arc::new(Acks(acks));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn digest(byte: u8) -> ContentDigest {
+        ContentDigest([byte; 32])
+    }
+
+    fn ack(group: bool, bytes: &[u8]) -> Ack {
+        let row = AckRow {
+            time: 7,
+            group,
+            paths: bytes
+                .iter()
+                .map(|byte| format!("/r/{byte}").as_str().into())
+                .collect(),
+        };
+        let digests: Vec<ContentDigest> = bytes.iter().map(|byte| digest(*byte)).collect();
+        Ack::new(row, &digests)
+    }
+
+    #[test]
+    fn pairs_and_groups_outlive_a_restart_and_can_be_undone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("acks.json");
+        let store = AckStore::open(&path);
+        let all = vec![
+            ack(false, &[1, 2]),
+            ack(true, &[3, 4, 5]),
+            ack(false, &[6, 6]),
+        ];
+        store.add(all).unwrap();
+        store.add(vec![ack(false, &[1, 2])]).unwrap();
+        let store = AckStore::open(&path);
+        let acks = store.current();
+        assert_eq!(acks.rows().len(), 3, "the same pair is marked once");
+        let seen = |a, b| acks.is_seen(digest(a), digest(b));
+        assert!(seen(1, 2) && seen(2, 1) && seen(3, 5) && seen(6, 6));
+        assert!(seen(4, 4), "copies of a group's member");
+        assert!(!seen(1, 1), "a copy of one of a pair is news");
+        assert!(!seen(1, 3) && !seen(6, 7));
+        assert!(store.undo(digest(1), Some(digest(3))).unwrap().is_empty());
+        assert_eq!(store.undo(digest(2), None).unwrap().len(), 1);
+        assert_eq!(
+            store.undo(digest(5), Some(digest(3))).unwrap()[0]
+                .paths
+                .len(),
+            3
+        );
+        assert!(!AckStore::open(&path).current().has(digest(1)));
+    }
+}

@@ -1,0 +1,121 @@
+//! `ack`: which contents a person has seen together.
+
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use resemble_core::{ContentDigest, ContentId};
+use resemble_index::Snapshot;
+use resemble_proto::message::{AckRow, Answer, Failure, FailureKind};
+use resemble_proto::path::PathText;
+
+use super::context::Context;
+use crate::alerts::acks::Ack;
+use crate::alerts::{partners, rules::Rules};
+
+/// The most files that `ack FILE` marks with one.
+const MOST: usize = 1000;
+
+/// A file with its content.
+struct Known {
+    path: PathBuf,
+    content: ContentId,
+    digest: ContentDigest,
+}
+
+/// Marks two files; without `b` a file and each that it resembles, as one group if that is asked.
+/// One row for each mark.
+pub(super) fn mark(
+    context: &Context,
+    a: &PathText,
+    b: Option<&PathText>,
+    group: bool,
+) -> Result<Answer<AckRow>, Failure> {
+    let snapshot = context.shared.snapshot().map_err(internal)?;
+    let a = known(&snapshot, a.as_path())?;
+    let others = match b {
+        Some(b) => vec![known(&snapshot, b.as_path())?],
+        None => alike(context, &snapshot, &a)?,
+    };
+    if others.is_empty() {
+        return Ok(Answer::fresh(Vec::new(), Vec::new()));
+    }
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let time = since.map_or(0, |since| since.as_secs());
+    let of = |files: &[&Known]| {
+        let row = AckRow {
+            time,
+            group,
+            paths: files
+                .iter()
+                .map(|file| file.path.as_path().into())
+                .collect(),
+        };
+        let digests: Vec<ContentDigest> = files.iter().map(|file| file.digest).collect();
+        Ack::new(row, &digests)
+    };
+    let marks: Vec<Ack> = if group {
+        let all: Vec<&Known> = std::iter::once(&a).chain(&others).collect();
+        vec![of(&all)]
+    } else {
+        others.iter().map(|other| of(&[&a, other])).collect()
+    };
+    let rows = marks.iter().map(|mark| mark.row.clone()).collect();
+    context.shared.acks().add(marks).map_err(internal)?;
+    Ok(Answer::fresh(rows, Vec::new()))
+}
+
+/// Takes marks away; one row for each.
+pub(super) fn undo(
+    context: &Context,
+    a: &PathText,
+    b: Option<&PathText>,
+) -> Result<Answer<AckRow>, Failure> {
+    let snapshot = context.shared.snapshot().map_err(internal)?;
+    let a = known(&snapshot, a.as_path())?.digest;
+    let b = b.map(|b| known(&snapshot, b.as_path())).transpose()?;
+    let rows = context.shared.acks().undo(a, b.map(|b| b.digest));
+    Ok(Answer::fresh(rows.map_err(internal)?, Vec::new()))
+}
+
+fn known(snapshot: &Snapshot, path: &Path) -> Result<Known, Failure> {
+    let content = partners::content_at(snapshot, path).map_err(internal)?;
+    let row = content.map(|content| snapshot.content(content)).transpose();
+    let row = row.map_err(internal)?.flatten();
+    row.map(|row| Known {
+        path: path.to_owned(),
+        content: row.id,
+        digest: row.digest,
+    })
+    .ok_or_else(|| {
+        let path = path.display();
+        let text = format!("{path} is no file that the daemon watches");
+        Failure::new(FailureKind::Refused, text)
+    })
+}
+
+/// The files that one resembles enough for an alert: those with its content, then others.
+fn alike(context: &Context, snapshot: &Snapshot, file: &Known) -> Result<Vec<Known>, Failure> {
+    let mut paths = Vec::new();
+    for holder in snapshot.files_of(file.content).map_err(internal)? {
+        let least = snapshot.paths(holder).map_err(internal)?.into_iter().next();
+        paths.extend(least);
+    }
+    let least = Rules::new(context.shared.all_alert_rules()).least_share(&file.path);
+    let part_reader = context.shared.part_reader();
+    let alike = partners::alike(snapshot, &file.path, part_reader, least).map_err(internal)?;
+    paths.extend(alike.into_iter().map(|partner| partner.path));
+    let mut seen = vec![file.path.clone()];
+    let mut found = Vec::new();
+    for path in paths {
+        if !seen.contains(&path) && found.len() < MOST {
+            found.extend(known(snapshot, &path).ok());
+            seen.push(path);
+        }
+    }
+    Ok(found)
+}
+
+#[allow(clippy::needless_pass_by_value)] // for `map_err`
+fn internal(error: impl ToString) -> Failure {
+    Failure::new(FailureKind::Internal, error.to_string())
+}
