@@ -34,7 +34,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 const MAIL_EVERY: Duration = Duration::from_secs(600);
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &NotifyArgs) -> CliResult {
-    let (name, pace, sink) = sink(env, args)?;
+    let (name, pace, sink) = sink(args)?;
     let client = backend::daemon(env, global)?;
     let state = places::state_dir(env, global.state.as_deref())?;
     places::private_dir(&state, env.uid)?;
@@ -174,7 +174,7 @@ fn filter(args: &NotifyArgs) -> CliResult<Filter> {
     })
 }
 
-fn sink(env: &Env, args: &NotifyArgs) -> CliResult<(&'static str, Pace, Box<dyn Sink>)> {
+fn sink(args: &NotifyArgs) -> CliResult<(&'static str, Pace, Box<dyn Sink>)> {
     let one_by_one = Pace::Each(args.rate.max(1));
     if !args.command.is_empty() {
         let program = Program {
@@ -185,11 +185,7 @@ fn sink(env: &Env, args: &NotifyArgs) -> CliResult<(&'static str, Pace, Box<dyn 
         return Ok(("command", one_by_one, Box::new(program)));
     }
     if args.mail.is_empty() {
-        let desktop = Desktop {
-            address: std::env::var("DBUS_SESSION_BUS_ADDRESS").ok(),
-            runtime: env.xdg_runtime_dir.clone(),
-        };
-        return Ok(("desktop", one_by_one, Box::new(desktop)));
+        return Ok(("desktop", one_by_one, Box::new(Desktop)));
     }
     if let Some(bad) = args.mail.iter().find(|address| !Mail::is_address(address)) {
         return Err(CliError::Usage(format!("{bad:?} is no address")));
@@ -205,10 +201,7 @@ fn sink(env: &Env, args: &NotifyArgs) -> CliResult<(&'static str, Pace, Box<dyn 
 
 /// Notifications on the desktop.
 #[derive(Debug)]
-struct Desktop {
-    address: Option<String>,
-    runtime: Option<PathBuf>,
-}
+struct Desktop;
 
 impl Sink for Desktop {
     fn kind(&self) -> &'static str {
@@ -217,8 +210,7 @@ impl Sink for Desktop {
 
     fn send(&mut self, news: &News<'_>) -> io::Result<Sent> {
         for row in news.rows {
-            let mut bus = dbus::connect(self.address.as_deref(), self.runtime.as_deref())?;
-            dbus::notify(&mut bus, &title(row), &dbus::escaped(&sentence(row)))?;
+            dbus::notify(&title(row), &sentence(row))?;
         }
         Ok(Sent::Done)
     }
