@@ -11,7 +11,8 @@ fn wrong_usage_ends_with_2_and_one_clear_line() {
     let cases: &[(&[&str], &str)] = &[
         (&[], "Usage: resemble"),
         (&["frob"], "unrecognized subcommand 'frob'"),
-        (&["ack", "a"], "unrecognized subcommand 'ack'"),
+        (&["ack"], "required arguments"),
+        (&["ack", "a", "b", "--group"], "cannot be used with"),
         (&["history"], "required arguments"),
         (&["find"], "required arguments"),
         (&["find", "a.txt", "--min", "101"], "more than 100%"),

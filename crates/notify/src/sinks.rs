@@ -1,10 +1,11 @@
 //! Sinks that are programs: one that reads what is news, and one that sends mail.
 
-use std::fmt::Write as _;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use mail_builder::MessageBuilder;
+use mail_builder::headers::raw::Raw;
 use resemble_proto::message::AlertRow;
 
 use crate::outlet::{News, Sent, Sink};
@@ -67,30 +68,25 @@ impl Mail {
         !text.is_empty() && !text.starts_with('-') && text.bytes().all(is_plain)
     }
 
-    /// The whole message. What is not plain is encoded in headers and body.
-    fn message(&self, news: &News<'_>) -> String {
+    /// The whole message, with the line ends of the system, as programs like sendmail want it.
+    fn message(&self, news: &News<'_>) -> io::Result<Vec<u8>> {
         let subject = match news.rows {
             [one] => sentence(one),
             rows if news.is_digest => format!("the alerts of the day ({})", rows.len()),
             rows => format!("{} alerts", rows.len()),
         };
-        let mut message = String::new();
+        let to: Vec<&str> = self.to.iter().map(String::as_str).collect();
+        let mut message = MessageBuilder::new()
+            .to(to)
+            .subject(format!("resemble: {}", brief(&subject)))
+            .header("Auto-Submitted", Raw::new("auto-generated"))
+            .text_body(words(news));
         if let Some(from) = &self.from {
-            writeln!(message, "From: {from}").ok();
+            message = message.from(from.as_str());
         }
-        writeln!(message, "To: {}", self.to.join(", ")).ok();
-        writeln!(
-            message,
-            "Subject: {}",
-            header(&format!("resemble: {subject}"))
-        )
-        .ok();
-        message += "MIME-Version: 1.0\n\
-                    Content-Type: text/plain; charset=utf-8\n\
-                    Content-Transfer-Encoding: quoted-printable\n\
-                    Auto-Submitted: auto-generated\n\n";
-        message += &quoted_printable(&words(news));
-        message
+        let mut bytes = message.write_to_vec()?;
+        bytes.retain(|byte| *byte != b'\r');
+        Ok(bytes)
     }
 }
 
@@ -102,8 +98,8 @@ impl Sink for Mail {
     fn send(&mut self, news: &News<'_>) -> io::Result<Sent> {
         let mut command = vec![self.program.as_os_str(), "-i".as_ref(), "--".as_ref()];
         command.extend(self.to.iter().map(AsRef::<std::ffi::OsStr>::as_ref));
-        let message = self.message(news);
-        Running::start(&command, message.as_bytes(), self.limit).map(Sent::Running)
+        let message = self.message(news)?;
+        Running::start(&command, &message, self.limit).map(Sent::Running)
     }
 }
 
@@ -127,81 +123,21 @@ pub(crate) fn lines(rows: &[AlertRow]) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// So many bytes of a subject are enough, and so many make up one encoded word (RFC 2047: 75 with
-/// what is around it).
-const SUBJECT: usize = 150;
-const WORD: usize = 55;
-
-/// The value of a header: as it is if it is short and plain ASCII, else in encoded words.
-fn header(text: &str) -> String {
-    let mut end = text.len().min(SUBJECT);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    let cut = &text[..end];
-    let more = if end < text.len() { "..." } else { "" };
-    let is_plain = |c: char| c == ' ' || c.is_ascii_graphic();
-    if cut.chars().all(is_plain) && !cut.contains("=?") {
-        return format!("{cut}{more}");
-    }
-    let mut words = vec![String::new()];
-    for c in cut.chars().chain(more.chars()) {
-        let mut encoded = String::new();
-        if c.is_ascii_alphanumeric() {
-            encoded.push(c);
-        } else {
-            for byte in c.to_string().bytes() {
-                write!(encoded, "={byte:02X}").ok();
-            }
-        }
-        if words
-            .last()
-            .is_some_and(|word| word.len() + encoded.len() > WORD)
-        {
-            words.push(String::new());
-        }
-        if let Some(word) = words.last_mut() {
-            word.push_str(&encoded);
-        }
-    }
-    let words: Vec<String> = words
-        .iter()
-        .map(|word| format!("=?utf-8?Q?{word}?="))
-        .collect();
-    words.join("\n ")
-}
-
-/// The body (RFC 2045, 6.7): lines of at most 76 characters of ASCII. A line that begins with a dot
-/// or with `From ` means something to mail programs, and is encoded as well.
-fn quoted_printable(text: &str) -> String {
-    const LONGEST: usize = 72;
-    let mut encoded = String::new();
-    for line in text.lines() {
-        let mut length = 0;
-        for (at, byte) in line.bytes().enumerate() {
-            let is_begin = length == 0 && (byte == b'.' || byte == b'F');
-            let is_end = at + 1 == line.len() && byte == b' ';
-            let is_plain = byte == b' ' || byte.is_ascii_graphic();
-            let is_as_it_is = is_plain && byte != b'=' && !is_begin && !is_end;
-            let width = if is_as_it_is { 1 } else { 3 };
-            if length + width > LONGEST {
-                encoded += "=\n";
-                length = 0;
-            }
-            if is_as_it_is {
-                encoded.push(char::from(byte));
-            } else {
-                write!(encoded, "={byte:02X}").ok();
-            }
-            length += width;
-        }
-        encoded.push('\n');
-    }
-    encoded
+/// What stands in a subject: the beginning if it is long, and nothing that a mail program takes for
+/// an encoded word, as a name may look like one.
+fn brief(text: &str) -> String {
+    const MOST: usize = 150;
+    let (text, more) = match text.char_indices().nth(MOST) {
+        None => (text, ""),
+        Some((end, _)) => (&text[..end], "..."),
+    };
+    text.replace("=?", "= ?") + more
 }
 
 #[cfg(test)]
 mod tests {
+    use mail_parser::MessageParser;
+
     use super::*;
     use crate::text::tests::row;
 
@@ -215,31 +151,69 @@ mod tests {
     }
 
     fn message(rows: &[AlertRow]) -> String {
-        mail().message(&News {
+        let news = News {
             rows,
             is_digest: false,
-        })
+        };
+        String::from_utf8(mail().message(&news).unwrap()).unwrap()
+    }
+
+    /// As a mail program shows it: subject and body.
+    fn shown(message: &str) -> (String, String) {
+        let parsed = MessageParser::default().parse(message).unwrap();
+        let body = parsed.body_text(0).unwrap();
+        (parsed.subject().unwrap().to_owned(), body.into_owned())
     }
 
     #[test]
     fn a_mail_is_a_mail() {
+        let one = message(&[row("/r/a", "/r/b")]);
+        for header in [
+            "To: <ann@example.org>, <root>\n",
+            "Subject: resemble: /r/a is nearly /r/b (92%)\n",
+            "Auto-Submitted: auto-generated\n",
+            "Content-Type: text/plain; charset=\"utf-8\"\n",
+            "\nDate: ",
+            "\nMessage-ID: ",
+        ] {
+            assert!(one.contains(header), "{header:?} in {one}");
+        }
+        assert!(!one.contains("From:"), "sendmail knows who sends: {one}");
+        assert!(one.ends_with("\n\n/r/a is nearly /r/b (92%)\n"), "{one}");
+        let two = [row("/r/a", "/r/b"), row("/r/é", "/r/b")];
+        let (subject, body) = shown(&message(&two));
+        assert_eq!(subject, "resemble: 2 alerts");
         assert_eq!(
-            message(&[row("/r/a", "/r/b")]),
-            "To: ann@example.org, root\nSubject: resemble: /r/a is nearly /r/b (92%)\n\
-             MIME-Version: 1.0\nContent-Type: text/plain; charset=utf-8\n\
-             Content-Transfer-Encoding: quoted-printable\nAuto-Submitted: auto-generated\n\n\
-             /r/a is nearly /r/b (92%)\n"
+            body,
+            "/r/a is nearly /r/b (92%)\n/r/é is nearly /r/b (92%)\n"
         );
-        let two = message(&[row("/r/a", "/r/b"), row("/r/é=", "/r/b")]);
-        assert!(two.contains("Subject: resemble: 2 alerts\n"), "{two}");
-        assert!(
-            two.ends_with("/r/=C3=A9=3D is nearly /r/b (92%)\n"),
-            "{two}"
-        );
+        let sender = Some("bob@example.org".to_owned());
+        let from = Mail {
+            from: sender,
+            ..mail()
+        };
+        let news = News {
+            rows: &two,
+            is_digest: true,
+        };
+        let text = String::from_utf8(from.message(&news).unwrap()).unwrap();
+        assert!(text.contains("From: <bob@example.org>\n"), "{text}");
+        assert_eq!(shown(&text).0, "resemble: the alerts of the day (2)");
     }
 
     #[test]
     fn no_name_makes_a_header_or_ends_the_message() {
+        const KNOWN: [&str; 9] = [
+            "To:",
+            "Subject:",
+            "Message-ID:",
+            "Date:",
+            "MIME-",
+            "Content-",
+            "Auto-",
+            " =?",
+            " ",
+        ];
         let long = format!("/r/{}", "é".repeat(2000));
         let names = [
             "/r/a\nBcc: all@example.org\n\nnew body",
@@ -254,27 +228,17 @@ mod tests {
                 let message = message(&rows);
                 let (headers, body) = message.split_once("\n\n").unwrap();
                 for line in headers.lines() {
-                    let is_known = [
-                        "To:",
-                        "Subject:",
-                        "MIME-",
-                        "Content-",
-                        "Auto-",
-                        " =?utf-8?Q?",
-                    ];
-                    assert!(
-                        is_known.iter().any(|known| line.starts_with(known)),
-                        "{line:?}"
-                    );
+                    let is_known = KNOWN.iter().any(|known| line.starts_with(known));
+                    assert!(is_known, "{line:?}");
                 }
-                assert!(
-                    !headers.contains("=0A") && !headers.contains("=0D"),
-                    "{headers}"
-                );
+                let parsed = MessageParser::default().parse(&message).unwrap();
+                assert!(parsed.bcc().is_none(), "{headers}");
+                assert!(!parsed.subject().unwrap().contains(['\n', '\r']));
                 assert!(message.lines().all(|line| line.len() <= 200), "{message}");
                 assert!(message.is_ascii() && !message.contains('\r'), "{message}");
-                assert!(!body.contains("\n.") && !body.contains("\nFrom "), "{body}");
-                assert_eq!(body.replace("=\n", "").lines().count(), rows.len());
+                assert!(!body.contains("\n.\n"), "{body}");
+                let expected: Vec<String> = rows.iter().map(sentence).collect();
+                assert_eq!(shown(&message).1.lines().collect::<Vec<_>>(), expected);
             }
         }
     }

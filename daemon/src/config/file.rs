@@ -123,6 +123,7 @@ impl FileRoot {
             min_size: self.alert_min_size.map(|size| size.0).or(of_all.min_size),
             kinds: kinds.or(of_all.kinds),
         }
+        .spelt_short()
     }
 }
 
@@ -134,6 +135,7 @@ impl FileConfig {
             min_size: self.alert_min_size.map(|size| size.0),
             kinds: self.alert_kinds.as_deref().map(words),
         }
+        .spelt_short()
     }
 }
 

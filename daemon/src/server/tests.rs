@@ -12,7 +12,9 @@ use resemble_core::Params;
 use resemble_fs::Show;
 use resemble_index::Index;
 use resemble_proto::client::{Client, ClientError, Timeouts};
-use resemble_proto::message::{AlertRules, FailureKind, RootRules, RootState, StatusAnswer, WatchOrigin};
+use resemble_proto::message::{
+    AlertRules, FailureKind, RootRules, RootState, StatusAnswer, WatchOrigin,
+};
 use resemble_scan::ingest::{Ingest, IngestOptions, RootOptions, Target, Unobserved};
 use resemble_testutil::{PATIENCE, hung, in_a_process_of_its_own, prose};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

@@ -122,14 +122,15 @@ fn read(text: &str) -> Result<Config, String> {
         run_user: "/nonexistent".into(),
         ..Env::default()
     };
-    let config = Config::load(&args, &env).map_err(|error| error.to_string())?;
+    let mut config = Config::load(&args, &env).map_err(|error| error.to_string())?;
     // The folder is another one each time.
-    let roots = config.roots.into_iter().map(|root| {
-        let path = "docs".into();
-        resemble_scan::ingest::RootOptions { path, ..root }
-    });
-    let roots = roots.collect();
-    Ok(Config { roots, ..config })
+    for root in &mut config.roots {
+        root.path = "docs".into();
+    }
+    for (root, _) in &mut config.alert_rules {
+        *root = "docs".into();
+    }
+    Ok(config)
 }
 
 fn named<'k>(keys: impl IntoIterator<Item = &'k Key>) -> BTreeSet<String> {

@@ -181,6 +181,17 @@ impl AlertRules {
         self.min_size.unwrap_or(Self::USUAL_SIZE)
     }
 
+    /// The same rules, without saying what is usual.
+    #[must_use]
+    pub fn spelt_short(self) -> Self {
+        let usual = Self::default();
+        Self {
+            min: self.min.filter(|min| *min != usual.least_share()),
+            min_size: self.min_size.filter(|size| *size != usual.least_size()),
+            kinds: self.kinds,
+        }
+    }
+
     /// Whether such alerts are told.
     pub fn accept(&self, word: AlertWord) -> bool {
         (self.kinds.as_ref()).is_none_or(|kinds| kinds.contains(&word))
