@@ -41,6 +41,7 @@ use tokio::net::UnixListener;
 use tokio::runtime::Runtime;
 use tokio::sync::{oneshot, watch as signal};
 
+pub mod acks;
 pub mod alerts;
 pub mod coalesce;
 pub mod config;
@@ -55,7 +56,7 @@ pub mod service;
 pub mod state;
 pub mod watch;
 
-use alerts::acks::AckStore;
+use acks::AckStore;
 use alerts::log::AlertLog;
 use config::{Config, RootError, not_nested};
 use indexer::{Command, Indexer, roots};

@@ -23,7 +23,7 @@ use resemble_query::templates;
 use resemble_scan::ingest::RootOptions;
 use resemble_scan::parts::PartReader;
 
-use crate::alerts::acks::AckStore;
+use crate::acks::AckStore;
 use crate::coalesce::LongWait;
 
 /// A root and its state.

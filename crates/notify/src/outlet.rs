@@ -183,7 +183,10 @@ impl Outlet {
         if let Some(failed) = &self.failed
             && now.at < failed.retry
         {
-            return later(Some(failed.retry));
+            let retry = failed.retry;
+            let log = log(self.place.after);
+            self.waiting = log.iter().filter(|row| self.filter.accepts(row)).count();
+            return later(Some(retry));
         }
         let (rows, upto) = match self.due(log(self.place.after), now) {
             Due::Not(next) => return later(next),

@@ -20,10 +20,10 @@ use resemble_index::{ReadError, Snapshot};
 use resemble_proto::number::Fraction;
 use resemble_query::AskError;
 
-use super::acks::Acks;
 use super::partners::{self, ChangedFile, content_at};
 use super::rules::Rules;
 use super::{new_bytes, unshared};
+use crate::acks::Acks;
 
 /// What a path was before its change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -28,7 +28,6 @@ use tokio::sync::oneshot;
 
 use crate::state::Shared;
 
-pub mod acks;
 pub mod baselines;
 pub mod batching;
 pub mod log;

@@ -37,11 +37,11 @@ use resemble_query::AskError;
 use resemble_scan::ingest::gitignore_of;
 use resemble_scan::parts::PartReader;
 
-use super::acks::Acks;
 use super::baselines::{Baseline, Burst};
 use super::batching::Verdict;
 use super::partners::{self, Partner, content_at};
 use super::rules::Rules;
+use crate::acks::Acks;
 
 /// The most partners of a file that are reported.
 const MOST_PARTNERS: usize = 16;

@@ -158,21 +158,23 @@ impl TryFrom<String> for Word {
     }
 }
 
+/// A number, or words with its unit.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum NumberOrWords<N> {
+    Number(N),
+    Words(String),
+}
+
 /// A share: `"80%"`, or a number up to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Share(pub(super) Fraction);
 
 impl<'de> Deserialize<'de> for Share {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Given {
-            Number(f64),
-            Words(String),
-        }
-        let words = match Given::deserialize(from)? {
-            Given::Number(number) => number.to_string(),
-            Given::Words(words) => words,
+        let words = match NumberOrWords::<f64>::deserialize(from)? {
+            NumberOrWords::Number(number) => number.to_string(),
+            NumberOrWords::Words(words) => words,
         };
         share(&words).map(Self).map_err(de::Error::custom)
     }
@@ -197,15 +199,9 @@ pub(super) struct Size(u64);
 
 impl<'de> Deserialize<'de> for Size {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Given {
-            Bytes(u64),
-            Words(String),
-        }
-        match Given::deserialize(from)? {
-            Given::Bytes(bytes) => Ok(Self(bytes)),
-            Given::Words(words) => size(&words).map(Self).map_err(de::Error::custom),
+        match NumberOrWords::deserialize(from)? {
+            NumberOrWords::Number(bytes) => Ok(Self(bytes)),
+            NumberOrWords::Words(words) => size(&words).map(Self).map_err(de::Error::custom),
         }
     }
 }

@@ -10,7 +10,7 @@ use resemble_proto::pattern::Patterns;
 use serde::{Deserialize, Deserializer, de};
 
 use super::ConfigError;
-use super::file::{Pattern, Share, Word, words};
+use super::file::{NumberOrWords, Pattern, Share, Word, words};
 use crate::alerts::sinks::{FileSink, Journal, SinkConfig, SinkKind};
 
 /// Alerts a minute that a command gets one by one, unless the table says otherwise.
@@ -71,15 +71,9 @@ struct Time(Duration);
 
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Given {
-            Seconds(u64),
-            Words(String),
-        }
-        match Given::deserialize(from)? {
-            Given::Seconds(seconds) => Ok(Self(Duration::from_secs(seconds))),
-            Given::Words(words) => duration(&words).map(Self).map_err(de::Error::custom),
+        match NumberOrWords::deserialize(from)? {
+            NumberOrWords::Number(seconds) => Ok(Self(Duration::from_secs(seconds))),
+            NumberOrWords::Words(words) => duration(&words).map(Self).map_err(de::Error::custom),
         }
     }
 }

@@ -9,14 +9,14 @@ use resemble_proto::message::{AckRow, Answer, Failure, FailureKind};
 use resemble_proto::path::PathText;
 
 use super::context::Context;
-use crate::alerts::acks::Ack;
+use crate::acks::Ack;
 use crate::alerts::{partners, rules::Rules};
 
 /// The most files that `ack FILE` marks with one.
 const MOST: usize = 1000;
 
 /// A file with its content.
-struct Known {
+struct IndexedFile {
     path: PathBuf,
     content: ContentId,
     digest: ContentDigest,
@@ -41,7 +41,7 @@ pub(super) fn mark(
     }
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let time = since.map_or(0, |since| since.as_secs());
-    let of = |files: &[&Known]| {
+    let of = |files: &[&IndexedFile]| {
         let row = AckRow {
             time,
             group,
@@ -54,7 +54,7 @@ pub(super) fn mark(
         Ack::new(row, &digests)
     };
     let marks: Vec<Ack> = if group {
-        let all: Vec<&Known> = std::iter::once(&a).chain(&others).collect();
+        let all: Vec<&IndexedFile> = std::iter::once(&a).chain(&others).collect();
         vec![of(&all)]
     } else {
         others.iter().map(|other| of(&[&a, other])).collect()
@@ -77,11 +77,11 @@ pub(super) fn undo(
     Ok(Answer::fresh(rows.map_err(internal)?, Vec::new()))
 }
 
-fn known(snapshot: &Snapshot, path: &Path) -> Result<Known, Failure> {
+fn known(snapshot: &Snapshot, path: &Path) -> Result<IndexedFile, Failure> {
     let content = partners::content_at(snapshot, path).map_err(internal)?;
     let row = content.map(|content| snapshot.content(content)).transpose();
     let row = row.map_err(internal)?.flatten();
-    row.map(|row| Known {
+    row.map(|row| IndexedFile {
         path: path.to_owned(),
         content: row.id,
         digest: row.digest,
@@ -94,7 +94,11 @@ fn known(snapshot: &Snapshot, path: &Path) -> Result<Known, Failure> {
 }
 
 /// The files that one resembles enough for an alert: those with its content, then others.
-fn alike(context: &Context, snapshot: &Snapshot, file: &Known) -> Result<Vec<Known>, Failure> {
+fn alike(
+    context: &Context,
+    snapshot: &Snapshot,
+    file: &IndexedFile,
+) -> Result<Vec<IndexedFile>, Failure> {
     let mut paths = Vec::new();
     for holder in snapshot.files_of(file.content).map_err(internal)? {
         let least = snapshot.paths(holder).map_err(internal)?.into_iter().next();

@@ -123,6 +123,9 @@ fn a_failing_sink_is_tried_again_less_and_less_often_and_loses_nothing() {
         "after 2, then 4 s"
     );
     trial.push(1);
+    trial.run(0);
+    let waiting = trial.outlet.status(trial.now.at).waiting;
+    assert_eq!(waiting, 3, "the new one waits as well");
     trial.run(20);
     assert_eq!(trial.heard.numbers(), [[1, 2, 3]]);
     assert_eq!(trial.outlet.status(trial.now.at).failing, None);

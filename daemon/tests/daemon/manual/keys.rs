@@ -179,7 +179,8 @@ pub(super) const KEYS: [Key; 52] = [
         "alert-kinds",
         "[\"KIND\", ...]",
         Means("all"),
-        "Alerts only of these kinds: identical, same-text, near, contains, contained, shares, and tree for a copied folder. An empty list means none.",
+        "Alerts only of these kinds: identical, same-text, near, contains, contained, shares, and \
+         tree for a copied folder. An empty list means none.",
     ),
     key(
         "",
@@ -373,7 +374,8 @@ pub(super) const KEYS: [Key; 52] = [
         "exclude",
         "[\"GLOB\", ...]",
         None,
-        "Not if one of the two files matches a pattern as in .gitignore; one that begins with / is an absolute path.",
+        "Not if one of the two files matches a pattern as in .gitignore; one that begins with / \
+         is an absolute path.",
     ),
     key(
         "notify",
@@ -423,7 +425,8 @@ pub(super) const KEYS: [Key; 52] = [
         "rate",
         "N",
         Means("30 a minute"),
-        "So many alerts a minute a command gets one by one; further ones are one summary. 0: no limit.",
+        "So many alerts a minute a command gets one by one; further ones are one summary. \
+         0: no limit.",
     ),
     key(
         "notify",
