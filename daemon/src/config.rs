@@ -50,7 +50,7 @@ use std::time::Duration;
 use clap::{ArgAction, Parser, ValueEnum};
 use resemble_core::params::ChunkParams;
 use resemble_core::{ByteLen, Params};
-use resemble_fs::{Show, View};
+use resemble_fs::{Show, SimilarName, View};
 use resemble_notify::{Filter, Pace};
 use resemble_proto::message::AlertRules;
 use resemble_proto::number::size;
@@ -105,6 +105,12 @@ pub struct Args {
     /// Whether listings of the overlay show `.similar` [default: as the view has it]
     #[arg(long, value_enum)]
     pub show: Option<ShowArg>,
+    /// List `.similar` under this name, for file managers, which hide names that begin with a dot
+    ///
+    /// It can be opened as `.similar` in any case. What has one of the two names in the watched
+    /// folders is not shown.
+    #[arg(long, value_name = "NAME")]
+    pub similar_name: Option<SimilarName>,
     /// Where index, alerts and the list of kept roots live
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
@@ -211,6 +217,8 @@ pub struct Config {
     pub view: View,
     /// Whether the overlay lists `.similar`.
     pub show: Show,
+    /// Under which name it lists it.
+    pub similar_name: SimilarName,
     /// The state folder.
     pub state: PathBuf,
     /// The cache folder of the command `resemble`, which every run writes to. It is left out like
@@ -446,6 +454,9 @@ impl Config {
                 Some(ShowArg::Always) => Show::Always,
                 Some(ShowArg::Never) => Show::Never,
             },
+            similar_name: (args.similar_name.clone())
+                .or(file.similar_name.map(|name| name.0))
+                .unwrap_or_default(),
             state,
             cache: places::cache_dir(env).ok(),
             socket: here.join(socket),

@@ -224,7 +224,10 @@ impl Daemon {
             own.clone(),
             config.show,
         );
-        let overlays = Arc::new(overlays.with_home(config.home.as_deref()));
+        let overlays = overlays
+            .with_home(config.home.as_deref())
+            .with_similar_name(config.similar_name.clone());
+        let overlays = Arc::new(overlays);
         let showing = Arc::downgrade(&overlays);
         shared.follow_roots(Box::new(move || {
             if let Some(overlays) = showing.upgrade() {

@@ -5,6 +5,7 @@
 //! always made from all mounts, under their lock, so that of two requests at a time neither loses
 //! the mount point of the other.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +13,9 @@ use std::time::Duration;
 
 use crossbeam_channel::Sender;
 use parking_lot::Mutex;
-use resemble_fs::{MountError, MountedOverlay, Neighbours, Overlay, OverlayConfig, Show, View};
+use resemble_fs::{
+    MountError, MountedOverlay, Neighbours, Overlay, OverlayConfig, Show, SimilarName, View,
+};
 use resemble_proto::message::{MountStatus, MountView, SeenRoot};
 use tokio::sync::oneshot;
 
@@ -29,6 +32,7 @@ pub struct Overlays {
     /// The home folder, where a view is in the way of other programs.
     home: Option<PathBuf>,
     show: Show,
+    similar_name: SimilarName,
     mounts: Mutex<Mounts>,
 }
 
@@ -100,6 +104,7 @@ impl Overlays {
             own,
             home: None,
             show,
+            similar_name: SimilarName::default(),
             mounts: Mutex::default(),
         }
     }
@@ -111,6 +116,18 @@ impl Overlays {
         // If the home folder is `/`, everything lies in it.
         self.home = home.filter(|home| home.parent().is_some());
         self
+    }
+
+    /// Lists `.similar` under another name.
+    #[must_use]
+    pub fn with_similar_name(mut self, name: SimilarName) -> Self {
+        self.similar_name = name;
+        self
+    }
+
+    /// Whether an overlay hides a real entry of this name.
+    pub fn hides(&self, name: &OsStr) -> bool {
+        self.similar_name.stands_for(name)
     }
 
     /// Mounts an overlay of the present roots; it answers when this returns. Returns a warning if
@@ -126,6 +143,7 @@ impl Overlays {
             mount_point: point.clone(),
             view: mount.view,
             show: self.show,
+            similar_name: self.similar_name.clone(),
             roots: self.shared.root_paths(),
             exclude: self.shared.excluded(),
         };

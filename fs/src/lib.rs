@@ -33,5 +33,6 @@ pub mod neighbours;
 pub mod view;
 
 pub use mount::{MountError, MountedOverlay, Overlay, OverlayConfig, is_inside_resemble_mount};
+pub use names::{BadName, SimilarName};
 pub use neighbours::{Listing, Neighbour, Neighbours};
 pub use view::{Show, View};

@@ -19,6 +19,7 @@ use resemble_mounts::{self as mounts, Mount};
 
 use crate::adapter::{Connection, connect};
 use crate::lanes::Lanes;
+use crate::names::SimilarName;
 use crate::neighbours::Neighbours;
 use crate::view::{Namespace, Show, View};
 
@@ -39,6 +40,8 @@ pub struct OverlayConfig {
     pub view: View,
     /// Where `.similar` is listed.
     pub show: Show,
+    /// Under which name `.similar` is listed.
+    pub similar_name: SimilarName,
     /// The watched directories, by the paths that the index has for them. If there is one, the
     /// mount itself mirrors it; if there are several, each is a folder in the mount. A directory
     /// that is not there is empty until it is back. [`MountedOverlay::set_roots`] changes them.
@@ -121,6 +124,7 @@ impl Overlay {
             mount_point,
             view,
             show,
+            similar_name,
             roots,
             exclude,
         } = config;
@@ -136,7 +140,7 @@ impl Overlay {
             left_out.extend(point::resolve(&given).ok());
         }
         let space = Namespace::new(view, show, &roots, left_out, neighbours).map_err(failed)?;
-        let space = Arc::new(space);
+        let space = Arc::new(space.with_similar_name(similar_name));
         let lanes = Arc::new(Lanes::start().map_err(failed)?);
 
         let mounted = MountPoint::prepare(path).and_then(|mut point| {
@@ -253,7 +257,7 @@ impl MountedOverlay {
         !state.running.ended.is_set() && matches!(state.running.current(), Ok(Some(_)))
     }
 
-    /// How many real entries called `.similar` are known; ours hide them.
+    /// How many real entries are known that are called as our `.similar`, which hides them.
     pub fn hidden_similar_entries(&self) -> usize {
         self.space.hidden_similar_entries()
     }

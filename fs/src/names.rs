@@ -23,7 +23,9 @@
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::str::FromStr;
 
 use crate::ident::hash64;
 use crate::neighbours::Neighbour;
@@ -39,6 +41,52 @@ pub const WHY: &str = ".why";
 pub const REPORT: &str = ".report.json";
 /// The directory of similar directories inside a directory's `.similar` (files view).
 pub const DIRS: &str = ".dirs";
+
+/// What listings call the directory that answers. File managers hide names that begin with a dot,
+/// so it may have another name; [`SIMILAR`] can be looked up in any case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SimilarName(String);
+
+impl SimilarName {
+    /// The name, as listings have it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether an entry of this name is the directory that answers.
+    pub fn stands_for(&self, name: &OsStr) -> bool {
+        name == SIMILAR || name == self.0.as_str()
+    }
+}
+
+impl Default for SimilarName {
+    fn default() -> Self {
+        Self(SIMILAR.to_owned())
+    }
+}
+
+impl fmt::Display for SimilarName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// No file can have this name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a name has 1 to {MAX_NAME} bytes, none of them / or NUL, and is neither . nor ..")]
+pub struct BadName;
+
+impl FromStr for SimilarName {
+    type Err = BadName;
+
+    fn from_str(name: &str) -> Result<Self, BadName> {
+        let fits = (1..=MAX_NAME).contains(&name.len())
+            && !name.contains(['/', '\0'])
+            && name != "."
+            && name != "..";
+        fits.then(|| Self(name.to_owned())).ok_or(BadName)
+    }
+}
 
 /// A neighbour with its name in the listing.
 #[derive(Clone, Debug, PartialEq)]
@@ -218,6 +266,19 @@ mod tests {
             .into_iter()
             .map(|n| n.name.into_vec())
             .collect()
+    }
+
+    #[test]
+    fn a_folder_has_a_name_that_a_file_can_have() {
+        let named = |name: &str| name.parse::<SimilarName>().map(|name| name.to_string());
+        let longest = "x".repeat(MAX_NAME);
+        for good in ["Similar files", ".similar", " ", "…", "\n", &longest] {
+            assert_eq!(named(good).as_deref(), Ok(good));
+        }
+        let too_long = "x".repeat(MAX_NAME + 1);
+        for bad in ["", ".", "..", "a/b", "/", "a\0b", &too_long] {
+            assert_eq!(named(bad), Err(BadName), "{bad:?}");
+        }
     }
 
     /// The 6 digits by the rule, computed here and not by the code above.

@@ -19,7 +19,8 @@
 //!    `.report.json`, `.dirs`. So `find`, `rsync` and backups are not led astray, an answer without
 //!    neighbours is an empty directory, and copying a `.similar` computes no explanations.
 //! 2. **Our names win.** A real entry called `.similar` is hidden and counted; a real file called
-//!    `.dirs` has no answer in the files view.
+//!    `.dirs` has no answer in the files view. `.similar` may be listed under a second name, which
+//!    wins as well. Both are one node: the kernel knows one directory that was renamed.
 //! 3. **A listing is a snapshot** made when the directory is opened and again on rewind: entries
 //!    that come and go meanwhile are neither skipped nor shown twice.
 //! 4. **Times to live.** Entries that mirror the tree live for one second, answers for none. There

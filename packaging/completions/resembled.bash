@@ -23,7 +23,7 @@ _resembled() {
 
     case "${cmd}" in
         resembled)
-            opts="-v -q -h -V --link --mount --no-mount --view --show --state --socket --config --ignore --one-file-system --text --exclude --max-size --chunk-size --boilerplate --write-config --wait --reconcile --verbose --quiet --help --version"
+            opts="-v -q -h -V --link --mount --no-mount --view --show --similar-name --state --socket --config --ignore --one-file-system --text --exclude --max-size --chunk-size --boilerplate --write-config --wait --reconcile --verbose --quiet --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -43,6 +43,10 @@ _resembled() {
                     ;;
                 --show)
                     COMPREPLY=($(compgen -W "always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --similar-name)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --state)

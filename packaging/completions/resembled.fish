@@ -4,6 +4,7 @@ complete -c resembled -l view -d 'How the overlay shows the tree [default: folde
 files\t'The tree as it is; each folder answers `.similar/NAME/`'"
 complete -c resembled -l show -d 'Whether listings of the overlay show `.similar` [default: as the view has it]' -r -f -a "always\t'Listed wherever it exists'
 never\t'Never listed, but it can be opened wherever it exists'"
+complete -c resembled -l similar-name -d 'List `.similar` under this name, for file managers, which hide names that begin with a dot' -r
 complete -c resembled -l state -d 'Where index, alerts and the list of kept roots live' -r -F
 complete -c resembled -l socket -d 'The socket to listen at' -r -F
 complete -c resembled -l config -d 'Read options and roots from a TOML file' -r -F

@@ -102,6 +102,43 @@ fn the_view_is_mounted_in_the_runtime_folder_and_linked() {
     );
 }
 
+/// A folder that file managers show: `resembled --similar-name "Similar files"`, or the key
+/// `similar-name`, for every view of the daemon.
+#[test]
+fn a_name_that_file_managers_show() {
+    if !fuse_works() {
+        return;
+    }
+    let sandbox = home();
+    fs::write(sandbox.path("home/Similar files"), "mine").expect("a file");
+    let daemon = watching(
+        &sandbox,
+        &["--similar-name", "Similar files"].map(OsStr::new),
+    );
+    let report = sandbox.view("report.txt");
+    assert_eq!(names(&report), ["Similar files", "report.txt"]);
+    let shown = names(report.join("Similar files"));
+    assert_eq!(shown, names(report.join(".similar")));
+    assert_eq!(shown[1], LISTED[1]);
+    assert!(!names(view_of(&sandbox)).contains(&"Similar files".into()));
+    assert_eq!(daemon.status()["roots"][0]["hidden"], 1);
+    let other = sandbox.path("other");
+    let mount = [OsStr::new("mount"), other.as_os_str()];
+    sandbox.resemble(mount).success();
+    assert_eq!(
+        names(other.join("report.txt")),
+        ["Similar files", "report.txt"]
+    );
+    assert_eq!(daemon.stop(), 0);
+
+    let key = sandbox.path("resembled.toml");
+    fs::write(&key, "similar-name = \"Like it\"\n").expect("a file");
+    let daemon = watching(&sandbox, &[OsStr::new("--config"), key.as_os_str()]);
+    assert_eq!(names(report), ["Like it", "report.txt"]);
+    assert_eq!(daemon.status()["roots"][0]["hidden"], 0);
+    assert_eq!(daemon.stop(), 0);
+}
+
 /// The link is replaced or removed only if it leads to our mount point; the link that a killed
 /// daemon left is taken over.
 #[test]

@@ -77,7 +77,7 @@ fn print(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
             (root.pending, "to be read", Tint::Plain),
             (root.unreadable, "unreadable", Tint::Notable),
             (root.skipped, "left out", Tint::Faint),
-            (root.hidden, "called .similar and hidden", Tint::Faint),
+            (root.hidden, "hidden by the view", Tint::Faint),
             (root.unopened, "not looked into", Tint::Faint),
         ];
         for (count, what, tint) in counts.into_iter().filter(|(count, ..)| *count > 0) {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use resemble_core::ByteLen;
+use resemble_fs::{BadName, SimilarName};
 use resemble_proto::message::{AlertRules, AlertWord};
 use resemble_proto::number::{Fraction, share, size};
 use resemble_proto::pattern::{self, BadPattern};
@@ -23,6 +24,7 @@ pub(super) struct FileConfig {
     pub(super) no_mount: bool,
     pub(super) view: Option<ViewArg>,
     pub(super) show: Option<ShowArg>,
+    pub(super) similar_name: Option<Name>,
     pub(super) state: Option<PathBuf>,
     pub(super) socket: Option<PathBuf>,
     pub(super) ignore: Option<bool>,
@@ -190,6 +192,19 @@ impl TryFrom<String> for Pattern {
 
     fn try_from(pattern: String) -> Result<Self, BadPattern> {
         pattern::check(&pattern).map(|()| Self(pattern))
+    }
+}
+
+/// The name of `similar-name`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct Name(pub(super) SimilarName);
+
+impl TryFrom<String> for Name {
+    type Error = BadName;
+
+    fn try_from(name: String) -> Result<Self, BadName> {
+        name.parse().map(Self)
     }
 }
 

@@ -67,6 +67,8 @@ fn text(roots: &[PathBuf], link: Option<&Path>) -> io::Result<String> {
         Some(link) => writeln!(text, "link = {}", value(link)?).ok(),
         None => writeln!(text, "# link = \"~/Similar\"").ok(),
     };
+    text += "\n# Its folder of links under a name that file managers show.\n\
+             # similar-name = \"Similar files\"\n";
     text += "\n# Which alerts are raised when a file has come to resemble another; a [[root]] may\n\
              # have these keys, too. `alert-kinds = []`: none.\n\
              # alert-min = \"80%\"\n# alert-min-size = \"1K\"\n\

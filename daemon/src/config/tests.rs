@@ -195,6 +195,25 @@ fn what_cannot_be_watched_is_said_in_a_sentence() {
 }
 
 #[test]
+fn the_folder_of_similar_files_has_the_name_that_is_asked_for() {
+    let place = Place::new();
+    let name = |config: Config| config.similar_name.to_string();
+    assert_eq!(name(place.load(&["@docs"]).unwrap()), ".similar");
+    let file = "similar-name = \"Similar files\"\n";
+    assert_eq!(name(place.load_file(file, &[]).unwrap()), "Similar files");
+    let both = place.load_file(file, &["--similar-name", "Like it"]);
+    assert_eq!(name(both.unwrap()), "Like it");
+    for bad in ["", ".", "..", "a/b"] {
+        let args = ["resembled", "--similar-name", bad];
+        let refused = Args::try_parse_from(args).unwrap_err().to_string();
+        assert!(refused.contains("a name has 1 to 255 bytes"), "{refused}");
+        let file = format!("# Names\nsimilar-name = \"{bad}\"\n");
+        let refused = place.load_file(&file, &[]).unwrap_err().to_string();
+        assert!(refused.contains("line 2: a name has 1 to"), "{refused}");
+    }
+}
+
+#[test]
 fn a_root_is_known_by_its_real_path() {
     let place = Place::new();
     std::os::unix::fs::symlink(place.path("docs"), place.path("link")).unwrap();

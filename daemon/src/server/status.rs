@@ -4,7 +4,6 @@
 //! hundred thousand files; they are kept until the clock moves.
 
 use std::collections::HashSet;
-use std::ffi::OsStr;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;
@@ -20,6 +19,7 @@ use resemble_scan::ingest::RootOptions;
 use super::context::Context;
 use crate::coalesce::LongWait;
 use crate::indexer::roots::rules_of;
+use crate::overlays::Overlays;
 use crate::state::{NoSnapshot, Root, Shared};
 
 /// What is counted of a root.
@@ -147,7 +147,7 @@ fn figures(
     let mut unopened = Vec::new();
     let counted: Vec<Figures> = roots
         .iter()
-        .map(|root| count(snapshot, &root.options, &mut unopened))
+        .map(|root| count(snapshot, &root.options, &context.overlays, &mut unopened))
         .collect::<Result<_, _>>()?;
     *context.figures.lock() = Some((clock, counted.clone(), unopened.clone()));
     Ok((counted, unopened))
@@ -157,6 +157,7 @@ fn figures(
 fn count(
     snapshot: &Snapshot,
     root: &RootOptions,
+    overlays: &Overlays,
     unopened: &mut Vec<Unopened>,
 ) -> Result<Figures, ReadError> {
     let text = root.text && snapshot.totals()?.skipped > 0;
@@ -165,7 +166,7 @@ fn count(
     let mut seen = HashSet::new();
     let mut failed = None;
     snapshot.walk(root, &mut |path, entry| {
-        if path != root && path.file_name() == Some(OsStr::new(".similar")) {
+        if path != root && path.file_name().is_some_and(|name| overlays.hides(name)) {
             figures.hidden += 1;
         }
         let Entry::File(file) = entry else {

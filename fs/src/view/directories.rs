@@ -1,6 +1,7 @@
 //! Directories: their entries, as snapshots that are read piece by piece.
 
-use std::ffi::OsString;
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -97,10 +98,10 @@ impl Namespace {
         match node {
             Node::Top => {}
             Node::Dir(at) => {
-                let mut hidden = false;
+                let mut hidden = HashSet::new();
                 for entry in self.list(at)? {
-                    if entry.name == SIMILAR {
-                        hidden = true;
+                    if self.similar_name.stands_for(&entry.name) {
+                        hidden.insert(entry.name);
                         continue;
                     }
                     if roots.iter().any(|(_, name)| *name == entry.name) {
@@ -111,9 +112,12 @@ impl Namespace {
                     };
                     push(&node, kind_of(&node), entry.name);
                 }
-                self.note_hidden(at, hidden);
+                for name in [SIMILAR, self.similar_name.as_str()].map(OsStr::new) {
+                    self.note_hidden(at.join(name), hidden.contains(name));
+                }
                 if always {
-                    push(&self.similar_of_dir(at), Kind::Directory, SIMILAR.into());
+                    let similar = self.similar_of_dir(at);
+                    push(&similar, Kind::Directory, self.similar_name.as_str().into());
                 }
             }
             Node::Folder(at) => {
@@ -123,14 +127,14 @@ impl Namespace {
                 }
                 if self.show != Show::Never {
                     let similar = Node::Similar(Subject::File(at.clone()));
-                    push(&similar, Kind::Directory, SIMILAR.into());
+                    push(&similar, Kind::Directory, self.similar_name.as_str().into());
                 }
             }
             Node::Index(at) => {
                 for entry in self.list(at)? {
                     let at = at.join(&entry.name);
                     if entry.kind == RealKind::Regular
-                        && entry.name != SIMILAR
+                        && !self.similar_name.stands_for(&entry.name)
                         && entry.name != DIRS
                         && self.neighbours.has_similar(&self.tree.path(&at))
                     {

@@ -19,7 +19,7 @@ use super::inodes::Inodes;
 use super::node::{At, Node, Subject};
 use super::tree::{RealKind, Tree};
 use super::{Show, View};
-use crate::names::{DIRS, REPORT, SIMILAR, WHY};
+use crate::names::{DIRS, REPORT, SimilarName, WHY};
 use crate::neighbours::Neighbours;
 
 /// How long the kernel may trust attributes that mirror the tree.
@@ -41,6 +41,7 @@ pub(super) type Result<T> = std::result::Result<T, Refusal>;
 pub struct Namespace {
     pub(super) view: View,
     pub(super) show: Show,
+    pub(super) similar_name: SimilarName,
     view_key: u64,
     pub(super) tree: Tree,
     /// What the top of the mount is: the directory of the roots, or the root that was the only one
@@ -83,6 +84,7 @@ impl Namespace {
         let space = Self {
             view,
             show,
+            similar_name: SimilarName::default(),
             view_key: match view {
                 View::Folders => 1,
                 View::Files => 2,
@@ -99,12 +101,21 @@ impl Namespace {
         Ok(space)
     }
 
+    /// Lists `.similar` under another name. It can still be looked up by its own.
+    #[must_use]
+    pub fn with_similar_name(mut self, name: SimilarName) -> Self {
+        self.similar_name = name;
+        self
+    }
+
     /// Replaces the roots. A mount that mirrors its only root goes on doing so, because paths in
     /// use must not change: a further root is a folder beside the entries of the first, with a name
     /// that none of them has. When the mirrored root goes, its entries go.
     pub fn set_roots(&self, roots: &[PathBuf]) {
         let is_free = |name: &OsStr| match &self.top {
-            Node::Dir(at) => name != SIMILAR && self.tree.stat(&at.join(name)).is_err(),
+            Node::Dir(at) => {
+                !self.similar_name.stands_for(name) && self.tree.stat(&at.join(name)).is_err()
+            }
             _ => true,
         };
         self.tree.set_roots(roots, &is_free);
@@ -131,7 +142,7 @@ impl Namespace {
             .collect()
     }
 
-    /// How many real entries called `.similar` are known and hidden by ours.
+    /// How many real entries are known that are called as our `.similar`, which hides them.
     pub fn hidden_similar_entries(&self) -> usize {
         self.hidden.lock().len()
     }
@@ -234,8 +245,10 @@ impl Namespace {
             return Ok((Node::Dir(root), None));
         }
         let node = match parent {
-            Node::Dir(at) if name == SIMILAR => {
-                self.note_hidden(at, self.tree.stat(&at.join(name)).is_ok());
+            Node::Dir(at) if self.similar_name.stands_for(name) => {
+                let real = at.join(name);
+                let is_there = self.tree.stat(&real).is_ok();
+                self.note_hidden(real, is_there);
                 self.similar_of_dir(at)
             }
             Node::Dir(at) => {
@@ -243,10 +256,12 @@ impl Namespace {
                 let (_, stat) = self.tree.stat(&at)?;
                 return Ok((self.mirrored(at, RealKind::of_stat(&stat))?, Some(stat)));
             }
-            Node::Folder(at) if name == SIMILAR => Node::Similar(Subject::File(at.clone())),
+            Node::Folder(at) if self.similar_name.stands_for(name) => {
+                Node::Similar(Subject::File(at.clone()))
+            }
             Node::Folder(at) if Some(name) == at.name() => Node::File(at.clone()),
             Node::Index(at) if name == DIRS => Node::Similar(Subject::Dir(at.clone())),
-            Node::Index(at) if name != SIMILAR => {
+            Node::Index(at) if !self.similar_name.stands_for(name) => {
                 let at = at.join(name);
                 let (_, stat) = self.tree.stat(&at)?;
                 if RealKind::of_stat(&stat) != RealKind::Regular {
@@ -326,12 +341,12 @@ impl Namespace {
         self.inodes.peek(node, self.hash(node))
     }
 
-    pub(super) fn note_hidden(&self, dir: &At, there: bool) {
+    pub(super) fn note_hidden(&self, real: At, is_there: bool) {
         let mut hidden = self.hidden.lock();
-        if there {
-            hidden.insert(dir.clone());
+        if is_there {
+            hidden.insert(real);
         } else {
-            hidden.remove(dir);
+            hidden.remove(&real);
         }
     }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::site::{Site, client, fuse_works, near, output, run, shell};
-use resemble_fs::View;
+use resemble_fs::{Overlay, OverlayConfig, View};
 
 /// `ls`, `ls -l`, `cat`, `cp`, `grep`, `wc`, `find`, `less` and `getfattr` work in the folders
 /// view.
@@ -327,4 +327,35 @@ fn df_shows_the_watched_file_system() {
     let overlay = site.mount(View::Files);
     let of = |path: &Path| shell("stat -f -c '%b %S %c' $1", path);
     assert_eq!(of(overlay.mount_point()), of(&site.path("docs")));
+}
+
+/// Both names are one folder, whoever comes by which of them at the same time.
+#[test]
+fn both_names_are_one_folder() {
+    if !fuse_works() {
+        return;
+    }
+    let site = Site::new();
+    let config = OverlayConfig {
+        similar_name: "Similar files".parse().unwrap(),
+        ..site.config(View::Folders)
+    };
+    let overlay = Overlay::mount(config, std::sync::Arc::clone(&site.map) as _).unwrap();
+    let m = overlay.mount_point();
+    assert_eq!(
+        shell("ls -A $1/report.txt", m),
+        "Similar files\nreport.txt\n"
+    );
+    // Who stands in one of them is not disturbed by those who come by the other.
+    let loops = "
+        come() { i=0; while [ $i -lt 200 ]; do
+            ls -l \"$1/report.txt/$2\" >/dev/null && cat \"$1/report.txt/$2/.why/062%_old.txt\" \
+                >/dev/null && cat \"$1/report.txt/$2/062%_old.txt\"; i=$((i+1)); done; }
+        come $1 .similar >$1.a & a=$!
+        come $1 'Similar files' >$1.b & b=$!
+        cd $1/report.txt/.similar
+        for turn in 1 2 3 4 5 6 7 8 9; do ls; done | sort | uniq -c | wc -l
+        wait $a; wait $b; wc -l <$1.a; wc -l <$1.b; rm $1.a $1.b";
+    assert_eq!(shell(loops, m), "2\n200\n200\n");
+    drop(overlay);
 }

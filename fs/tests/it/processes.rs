@@ -29,6 +29,7 @@ fn child_process() {
         mount_point: m.clone(),
         view: View::Folders,
         show: resemble_fs::Show::Default,
+        similar_name: resemble_fs::SimilarName::default(),
         roots: vec![docs],
         exclude: Vec::new(),
     };

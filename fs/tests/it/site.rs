@@ -9,7 +9,8 @@ use std::sync::Arc;
 use resemble_core::Score;
 use resemble_fs::neighbours::MapNeighbours;
 use resemble_fs::{
-    MountError, MountedOverlay, Neighbour, Neighbours, Overlay, OverlayConfig, Show, View,
+    MountError, MountedOverlay, Neighbour, Neighbours, Overlay, OverlayConfig, Show, SimilarName,
+    View,
 };
 use resemble_testutil::{TempTree, skipped};
 
@@ -58,6 +59,7 @@ impl Site {
             mount_point: self.path("M"),
             view,
             show: Show::Default,
+            similar_name: SimilarName::default(),
             roots: vec![self.path("docs")],
             exclude: Vec::new(),
         }

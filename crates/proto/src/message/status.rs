@@ -273,7 +273,7 @@ pub struct RootStatus {
     pub skipped: u64,
     /// Files that could not be read.
     pub unreadable: u64,
-    /// Real entries called `.similar`, which the overlay hides.
+    /// Real entries called as the `.similar` of the overlay, which hides them.
     #[serde(default)]
     pub hidden: u64,
     /// What of it is looked at, and how.

@@ -70,7 +70,7 @@ const fn key(
 }
 
 /// The keys, in the order of the page.
-pub(super) const KEYS: [Key; 52] = [
+pub(super) const KEYS: [Key; 53] = [
     key(
         "",
         "link",
@@ -108,6 +108,15 @@ pub(super) const KEYS: [Key; 52] = [
         "\"always\" or \"never\"",
         Means("as the view has it: in the folder of a file"),
         "Whether listings of the view show .similar. It can be opened in either case.",
+    ),
+    key(
+        "",
+        "similar-name",
+        "\"NAME\"",
+        Is("\".similar\""),
+        "Under which name listings of the view show .similar: file managers hide names that begin \
+         with a dot. It can be opened as .similar in any case. What has one of the two names in \
+         the watched folders is not shown.",
     ),
     key(
         "",

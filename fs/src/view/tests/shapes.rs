@@ -150,6 +150,58 @@ fn a_real_similar_is_hidden_and_counted() {
     assert_eq!(space.hidden_similar_entries(), 0);
 }
 
+/// `.similar` may be listed under another name; then it can still be looked up by its own, and a
+/// real entry of either name is hidden and counted.
+#[test]
+fn similar_may_have_another_name() {
+    let fixture = Fixture::new();
+    let named = |view, show| {
+        let name = "Similar files".parse().unwrap();
+        fixture.space(view, show).with_similar_name(name)
+    };
+    let space = named(View::Folders, Show::Default);
+    assert_eq!(ls(&space, "/"), ["report.txt", "sub"]);
+    assert_eq!(ls(&space, "/report.txt"), ["Similar files", "report.txt"]);
+    let number = |path: &str| Walk::to(&space, path).unwrap().ino();
+    assert_eq!(
+        number("/report.txt/Similar files"),
+        number("/report.txt/.similar")
+    );
+    for similar in ["Similar files", ".similar"] {
+        let link = format!("/report.txt/{similar}/097%_old.txt");
+        assert_eq!(readlink(&space, &link), fixture.path("docs/sub/old.txt"));
+        assert!(ls(&space, &format!("/sub/{similar}")).is_empty());
+    }
+    let all = named(View::Folders, Show::Always);
+    assert_eq!(ls(&all, "/"), ["Similar files", "report.txt", "sub"]);
+    let never = named(View::Folders, Show::Never);
+    assert_eq!(ls(&never, "/report.txt"), ["report.txt"]);
+
+    fs::write(fixture.path("docs/Similar files"), "a real one").unwrap();
+    fs::create_dir(fixture.path("docs/.similar")).unwrap();
+    for view in [View::Folders, View::Files] {
+        let space = named(view, Show::Default);
+        assert!(!ls(&space, "/").iter().any(|name| name == "Similar files"));
+        assert_eq!(space.hidden_similar_entries(), 2);
+    }
+    let space = named(View::Files, Show::Always);
+    let listed = ls(&space, "/");
+    assert_eq!(listed, ["Similar files", "link", "report.txt", "sub"]);
+    assert_eq!(ls(&space, "/Similar files"), ["report.txt"]);
+    assert_eq!(
+        refusal(&space, "/Similar files/Similar files"),
+        Refusal::NotFound
+    );
+    assert_eq!(
+        ls(&space, "/Similar files/report.txt"),
+        ls(&space, "/.similar/report.txt")
+    );
+    fs::remove_file(fixture.path("docs/Similar files")).unwrap();
+    ls(&space, "/");
+    assert_eq!(space.hidden_similar_entries(), 1);
+    assert_eq!(ls(&fixture.space(View::Files, Show::Default), "/").len(), 3);
+}
+
 /// FIFOs, sockets and devices are left out, and never opened; symbolic links of the tree are left
 /// out of the folders view.
 #[test]
