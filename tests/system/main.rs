@@ -14,6 +14,9 @@ mod setup;
 /// `ls FILE/.similar` on the real paths, in three shells.
 mod shells;
 
+/// "Similar files" in the menus of four file managers, without their windows.
+mod file_managers;
+
 /// Similar directories in the overlay, right after every change.
 mod directories;
 
