@@ -60,7 +60,8 @@ Exit codes:
   0  the asked-for state holds: something found, no difference, covered, live, in sync, done
   1  it does not: nothing found, differences, not covered, still scanning or degraded, out of time
   2  trouble: wrong usage, no daemon where one is needed, or some files could
-     not be read (what was found is printed all the same)";
+     not be read (what was found is printed all the same). Below a directory in
+     which something was only looked for (--in, --by) that is told, no more";
 
 const FIND_EXAMPLES: &str = "\
 Examples:

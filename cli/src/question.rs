@@ -40,6 +40,9 @@ pub struct Asked {
     /// What else is looked at anew if this process answers. Unlike the others, these paths have no
     /// say in who answers.
     pub looked_at: Vec<PathText>,
+    /// So many of the first named paths are what is asked about. In the other ones something is
+    /// only looked for: trouble below them leaves the question answered, and is only told.
+    pub about: usize,
     /// The named paths that do not exist.
     pub missing: Vec<SoftError>,
     /// Whether there is something to look in: a named path, or all that the daemon watches.
@@ -50,6 +53,7 @@ impl Asked {
     /// A question about these paths, all of which exist.
     pub fn about(named: Vec<Named>) -> Self {
         Self {
+            about: named.len(),
             named,
             anything: true,
             ..Self::default()
@@ -61,6 +65,7 @@ impl Asked {
         let (named, missing) = names::resolve(paths);
         Self {
             anything: !named.is_empty(),
+            about: named.len(),
             named,
             missing,
             ..Self::default()
@@ -90,6 +95,25 @@ impl Asked {
             missing: self.missing,
             ..Self::among(&[PathBuf::from(".")])
         }
+    }
+
+    /// Nothing but the first of the named paths are asked about.
+    #[must_use]
+    pub fn only_about(self, first: usize) -> Self {
+        Self {
+            about: first,
+            ..self
+        }
+    }
+
+    /// Whether an error leaves a gap in the answer, so that it changes the exit code.
+    fn is_gap(&self, error: &SoftError) -> bool {
+        let path = error.path.as_path();
+        let (about, looked_in) = self.named.split_at(self.about);
+        about.iter().any(|tree| path.starts_with(&tree.real))
+            || self.named.iter().any(|named| path == named.real)
+            || self.looked_at.iter().any(|file| path == file.as_path())
+            || !looked_in.iter().any(|tree| path.starts_with(&tree.real))
     }
 
     /// The real paths of the scope.
@@ -249,6 +273,8 @@ pub fn run<V: Verb>(
     let params = backend
         .as_ref()
         .map_or_else(Params::default, |b: &Backend| *b.params());
+    let has_gaps =
+        !asked.missing.is_empty() || answer.errors.iter().any(|error| asked.is_gap(error));
     let errors = asked.errors(answer.errors);
     let parameters = verb.parameters(asked, &params);
     let mut report = Saved {
@@ -260,13 +286,14 @@ pub fn run<V: Verb>(
     if let Some(backend) = &mut backend {
         verb.adorn(ui, backend, asked, &mut report)?;
     }
-    finish(ui, &verb, report, looked, backend)
+    finish(ui, &verb, report, looked, backend, has_gaps)
 }
 
 /// Prints a saved report.
 pub fn print_again<V: Verb>(ui: &mut Ui, verb: &V, report: Saved<V::Body>) -> CliResult {
     let looked = report.document.header.looked;
-    finish(ui, verb, report, looked, None)
+    let has_gaps = !report.document.errors.is_empty();
+    finish(ui, verb, report, looked, None, has_gaps)
 }
 
 fn finish<V: Verb>(
@@ -275,6 +302,7 @@ fn finish<V: Verb>(
     report: Saved<V::Body>,
     looked: Option<Looked>,
     backend: Option<Backend>,
+    has_gaps: bool,
 ) -> CliResult {
     let document = &report.document;
     let extras = Extras {
@@ -298,7 +326,7 @@ fn finish<V: Verb>(
     if let Some(backend) = backend {
         backend.close();
     }
-    Ok(Outcome::of(verb.holds(document)).with_errors(!document.errors.is_empty()))
+    Ok(Outcome::of(verb.holds(document)).with_errors(has_gaps))
 }
 
 /// The directory that relative names start from.

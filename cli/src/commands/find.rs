@@ -52,7 +52,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
         subjects,
         print_as,
     };
-    question::run(ui, env, global, &asked, find)
+    question::run(ui, env, global, &asked.only_about(0), find)
 }
 
 struct Find<'a> {

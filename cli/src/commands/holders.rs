@@ -54,7 +54,7 @@ pub(super) fn run(
         files,
         output,
     };
-    question::run(ui, env, global, &asked, holding)
+    question::run(ui, env, global, &asked.only_about(0), holding)
 }
 
 struct Holding<'a> {

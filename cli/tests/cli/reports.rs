@@ -609,6 +609,25 @@ fn unreadable_files_are_trouble() {
         let said = "old/locked.txt: Permission denied";
         assert!(ran.err.contains(said), "{ran:?}");
     }
+    env.write("old/folder/a.txt", "a");
+    let folder = env.path("old/folder");
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o000)).unwrap();
+    // Where something was only looked for, the answer stands.
+    for (args, code) in [
+        (&["covered", "new", "--by", "old"][..], 1),
+        (&["find", "new/same.txt", "--in", "old"], 0),
+        (&["find", "new/same.txt", "--holders", "--in", "old"], 0),
+        (&["history", "new/same.txt", "--in", "old"], 0),
+        // What is asked about is another matter, wherever it lies.
+        (&["find", "old/locked.txt", "--in", "old"], 2),
+        (&["find", "new/same.txt", "--in", "old/folder"], 2),
+        (&["find", "new/same.txt", "--in", "old", "--in", "none"], 2),
+    ] {
+        let ran = env.run(args);
+        assert_eq!(ran.code, code, "{args:?}: {ran:?}");
+        assert!(ran.err.contains("Permission denied"), "{args:?}: {ran:?}");
+    }
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 #[test]

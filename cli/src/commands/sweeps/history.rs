@@ -34,7 +34,7 @@ pub(in crate::commands) fn run(
     let also = catalogue_of(file).or_else(|| names::required(file).ok());
     let (asked, sweeps) = super::sweeps(env, global, &args.sweeps, also)?;
     let following = Following { args, file, sweeps };
-    question::run(ui, env, global, &asked, following)
+    question::run(ui, env, global, &asked.only_about(0), following)
 }
 
 struct Following<'a> {

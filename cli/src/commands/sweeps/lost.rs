@@ -44,7 +44,7 @@ pub(in crate::commands) fn run(
         holds: false,
         is_cut: false,
     };
-    question::run(ui, env, global, &asked, lost)
+    question::run(ui, env, global, &asked.only_about(0), lost)
 }
 
 struct LostSearch<'a> {
