@@ -13,6 +13,7 @@
 //! 6. **A row** for each file that holds the content, if the relation or the threshold says so.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -278,6 +279,8 @@ pub struct Similar {
     pub names: Vec<u8>,
     /// Both as one path: `mail.eml!report.zip!a.txt`.
     pub shown: PathBuf,
+    /// What the member is; `None`: it is the file itself.
+    pub member: Option<ContentId>,
     /// How it relates; `None` below every threshold.
     pub relation: Option<Relation>,
     /// Which layer says so.
@@ -376,7 +379,8 @@ pub fn find(
 }
 
 /// The listing of the overlay: at most [`LISTED`] of the listed files, best first, and how many
-/// there are. `text`: by texts and by what is in archives, too.
+/// there are. Copies of one content inside archives and mails count as one, the best. `text`: by
+/// texts and by what is in archives, too.
 pub fn listing(
     snapshot: &Snapshot,
     subject: &Subject,
@@ -388,7 +392,10 @@ pub fn listing(
     };
     let (found, _) = search(snapshot, subject, &options, Wanted::Listed)?;
     let mut similar = found.similar;
-    similar.retain(Similar::is_listed);
+    let mut members = HashSet::new();
+    similar.retain(|row| {
+        row.is_listed() && row.member.is_none_or(|content| members.insert(content))
+    });
     let total = similar.len() + found.further;
     similar.truncate(LISTED);
     Ok((similar, total))
@@ -534,7 +541,7 @@ fn nominated(
 }
 
 /// The least path of each file that holds the content and takes part.
-fn holders(
+pub(crate) fn holders(
     snapshot: &Snapshot,
     content: ContentId,
     scoped: Option<&ScopedFiles>,

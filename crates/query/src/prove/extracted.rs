@@ -88,6 +88,22 @@ pub(crate) fn extract(
     Ok(all.pop().flatten())
 }
 
+/// The bytes of the member that a path such as `mail.eml!report.zip!a.txt` leads to, taken out of
+/// the file anew. `None`: there is no such member, or it has more than [`LARGEST_READ`].
+///
+/// # Errors
+///
+/// The file cannot be read.
+pub fn member_bytes(
+    path: &Path,
+    part_reader: &dyn PartReader,
+) -> Result<Option<Vec<u8>>, AskError> {
+    let (_, Some(_)) = way(path) else {
+        return Ok(None);
+    };
+    Ok(extract(path, part_reader)?.map(|extracted| extracted.own))
+}
+
 /// What several members of one file say, or the file itself (`None`), as [`extract`] would tell of
 /// each. It is taken apart once, and again for those that were too much at a time.
 pub(crate) fn extract_all(

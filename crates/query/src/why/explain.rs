@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use resemble_core::printable::is_printable;
 use resemble_core::similarity::Boilerplate;
@@ -14,12 +14,17 @@ use resemble_proto::message::{Layer, MeasureUnit};
 use resemble_scan::parts::PartReader;
 
 use crate::ask::AskError;
+use crate::find::holders;
+use crate::renditions::{Rendition, locate, names, occurrences, shown};
 use crate::why::layout::{Block, BlockKind};
 use crate::why::view::grouped;
 use crate::why::{Comparison, MemberMatch, Placing, RangesOf, Shared, compare_with_parts};
 
 /// At most so many lines are shown in one explanation; the rest is counted.
 const SHOWN: usize = 200;
+
+/// At most so many other places of one content are named.
+const COPIES_SHOWN: usize = 20;
 
 /// The text of `.similar/.why/NAME`: relation, scores, shared ranges, what differs.
 ///
@@ -45,6 +50,13 @@ pub fn explain(
     }
     if let Some(limit) = boilerplate_note(snapshot, a, b) {
         text.push_str(&limit);
+    }
+    let copies = copies_in_archives(snapshot, b)?;
+    for copy in copies.iter().take(COPIES_SHOWN) {
+        let _ = writeln!(text, "also in   {}", printable(copy));
+    }
+    if let Some(left) = copies.len().checked_sub(COPIES_SHOWN).filter(|&left| left > 0) {
+        let _ = writeln!(text, "also in   {} more", grouped(left as u64));
     }
     text.push('\n');
     let (lines, left) = comparison.listed(SHOWN);
@@ -321,6 +333,26 @@ fn boilerplate_note(snapshot: &Snapshot, a: &Path, b: &Path) -> Option<String> {
             "note      text that more than {limit} contents have is left out of listed scores\n"
         )
     })
+}
+
+/// Where else the content of a member is, in archives and mails: a listing has one entry for all of
+/// these. For a file there are none.
+fn copies_in_archives(snapshot: &Snapshot, path: &Path) -> Result<Vec<PathBuf>, AskError> {
+    let member = locate(snapshot, path)?.and_then(|located| located.member);
+    let row = member.map(|(_, content)| snapshot.content(content)).transpose()?;
+    let mut copies = Vec::new();
+    for occurrence in row.flatten().map_or(Ok(Vec::new()), |row| occurrences(snapshot, &row, true))? {
+        let place = occurrence.place;
+        if occurrence.rendition != Rendition::Own || place.member.is_none() {
+            continue;
+        }
+        let names = names(snapshot, place)?;
+        let files = holders(snapshot, place.content, None, None)?;
+        copies.extend(files.iter().map(|file| shown(file, &names)));
+    }
+    copies.retain(|copy| copy != path);
+    copies.sort_unstable();
+    Ok(copies)
 }
 
 /// A path on one line, whatever its bytes.

@@ -78,11 +78,17 @@ impl Search<'_> {
             }
             let leave_out = self.subject.file;
             let names = names(self.snapshot, place)?;
+            let member = match place.member {
+                Some(number) => self.snapshot.part(place.content, number)?,
+                None => None,
+            };
+            let member = member.and_then(|part| part.content);
             let files = holders(self.snapshot, place.content, self.scoped, leave_out)?;
             similar.extend(files.into_iter().map(|path| Similar {
                 shown: shown(&path, &names),
                 path,
                 names: names.clone(),
+                member,
                 relation: found.relation,
                 layer: found.layer,
                 unit: found.unit,
