@@ -30,6 +30,8 @@ use resemble_query::AskError;
 use resemble_query::dirs;
 use resemble_query::find::{self, LISTED, Similar, Subject};
 use resemble_query::why;
+use resemble_report::quote::quoted;
+use resemble_scan::parts::PartReader;
 
 use crate::questions;
 use crate::state::Shared;
@@ -191,14 +193,34 @@ fn said<T, E: Display>(path: &Path, answer: Result<T, E>) -> Option<T> {
     answer.inspect_err(logged).ok()
 }
 
-fn neighbour(similar: Similar) -> Neighbour {
-    Neighbour {
+/// What a file's listing is now.
+fn similar_files(
+    snapshot: &Snapshot,
+    file: &Path,
+    part_reader: Option<&Arc<dyn PartReader>>,
+) -> Result<Listing, AskError> {
+    let (similar, total) = questions::similar(snapshot, file, part_reader)?;
+    let similar = similar.into_iter();
+    let neighbours = similar.map(|similar| neighbour(snapshot, similar));
+    Ok(Listing {
+        neighbours: neighbours.collect::<Result<_, _>>()?,
+        total,
+    })
+}
+
+fn neighbour(snapshot: &Snapshot, similar: Similar) -> Result<Neighbour, AskError> {
+    let member = match similar.member {
+        Some(content) => snapshot.content(content)?,
+        None => None,
+    };
+    Ok(Neighbour {
         a_in_b: similar.least().a_in_b.unwrap_or(Score::ZERO),
         identical: similar.relation == Some(Relation::Identical),
         relation: similar.relation.map_or("", Relation::word),
         target: similar.path,
         member: similar.names,
-    }
+        member_size: member.map_or(0, |row| row.size.0),
+    })
 }
 
 /// The other directory of a row, as a neighbour of the first.
@@ -206,6 +228,7 @@ fn neighbouring(row: &DirRow) -> Neighbour {
     Neighbour {
         target: row.b.as_path().to_owned(),
         member: Vec::new(),
+        member_size: 0,
         a_in_b: row.a_in_b.score().unwrap_or(Score::ZERO),
         identical: row.identical,
         relation: dirs::relation(row).word(),
@@ -215,11 +238,7 @@ fn neighbouring(row: &DirRow) -> Neighbour {
 impl Neighbours for IndexNeighbours {
     fn similar(&self, file: &Path) -> Listing {
         self.listing(file, |snapshot| {
-            let (similar, total) = questions::similar(snapshot, file, self.shared.part_reader())?;
-            Ok(Listing {
-                neighbours: similar.into_iter().map(neighbour).collect(),
-                total,
-            })
+            similar_files(snapshot, file, self.shared.part_reader())
         })
     }
 
@@ -251,6 +270,21 @@ impl Neighbours for IndexNeighbours {
             why::explain(snapshot, file, neighbour, &self.shared.params, part_reader)
                 .map(String::into_bytes)
         })
+    }
+
+    fn member(&self, path: &Path) -> Option<Vec<u8>> {
+        let part_reader = self.shared.part_reader()?;
+        said(path, resemble_query::member_bytes(path, &**part_reader)).flatten()
+    }
+
+    fn more(&self, of: &Path, left: usize) -> Vec<u8> {
+        let (what, verb) = if of.is_dir() {
+            ("directories resemble", "dirs --of")
+        } else {
+            ("files resemble", "find")
+        };
+        let of = quoted(of);
+        format!("{left} more {what} {of}. To see all:\n\nresemble {verb} {of}\n").into_bytes()
     }
 
     fn report(&self, file: &Path) -> Vec<u8> {

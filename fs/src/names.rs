@@ -4,8 +4,8 @@
 //! neighbour, in whole percents with leading zeros, so a plain `ls` sorts by score and the best
 //! comes last, next to the prompt. 100 is kept for identical files. NAME is the last component of
 //! the target, as bytes: any byte but `/` and NUL, valid UTF-8 or not. A member of an archive has
-//! its names after that of the archive, `mail.eml!report.zip!docs!a.txt`; the link leads to the
-//! archive.
+//! its names after that of the archive, `mail.eml!report.zip!docs!a.txt`, and is a file: the
+//! member itself, taken out when it is opened.
 //!
 //! 1. **Length.** A name has at most 255 bytes. What is too long is cut *before the extension*,
 //!    because tools and people go by the extension. A cut never falls inside a UTF-8 character: the
@@ -247,6 +247,7 @@ mod tests {
         Neighbour {
             target: PathBuf::from(OsString::from_vec(path.to_vec())),
             member: Vec::new(),
+            member_size: 0,
             a_in_b: Score::new(score),
             identical: false,
             relation: "near",
@@ -300,8 +301,7 @@ mod tests {
         assert_eq!(names(vec![neighbour(b"/", 0.5)]), [b"050%_root"]);
     }
 
-    /// A member of an archive is called `NNN%_ARCHIVE!NAMES`, with `!` for each `/` in them; the
-    /// link leads to the archive.
+    /// A member of an archive is called `NNN%_ARCHIVE!NAMES`, with `!` for each `/` in them.
     #[test]
     fn a_member_has_the_name_of_its_archive_before_its_own() {
         let member = |names: &[u8], score| Neighbour {

@@ -20,6 +20,8 @@ pub struct Neighbour {
     /// The path of a member inside the archive `target`, its names joined by `!`; empty: the file
     /// itself.
     pub member: Vec<u8>,
+    /// The size of the member in bytes, which its entry shows.
+    pub member_size: u64,
     /// How much of the file asked about is in this one: the `NNN%` of the name.
     pub a_in_b: Score,
     /// Whether both have equal bytes: only then does the name show 100 %.
@@ -64,6 +66,20 @@ pub trait Neighbours: Send + Sync + 'static {
     /// This may read both files, so it is called on a worker thread and not on a thread that serves
     /// the mount.
     fn why(&self, file: &Path, neighbour: &Path) -> Vec<u8>;
+
+    /// The bytes of a member, by its [`Neighbour::path`], taken out of its archive now. `None`:
+    /// they cannot be had any more, or there are too many to be held at once. Called like
+    /// [`Self::why`].
+    fn member(&self, path: &Path) -> Option<Vec<u8>> {
+        let _ = path;
+        None
+    }
+
+    /// The text of the last entry of a listing that was cut: how to see the `left` other files, or
+    /// directories if it is about one.
+    fn more(&self, of: &Path, left: usize) -> Vec<u8> {
+        format!("{left} more resemble {}\n", of.display()).into_bytes()
+    }
 
     /// The bytes of `.similar/.report.json`: what `resemble find FILE --format json` prints, for at
     /// most as many files as a listing names.
@@ -121,6 +137,10 @@ impl Neighbours for MapNeighbours {
 
     fn why(&self, file: &Path, neighbour: &Path) -> Vec<u8> {
         format!("{} resembles {}\n", file.display(), neighbour.display()).into_bytes()
+    }
+
+    fn member(&self, path: &Path) -> Option<Vec<u8>> {
+        Some(format!("the bytes of {}\n", path.display()).into_bytes())
     }
 
     fn report(&self, file: &Path) -> Vec<u8> {

@@ -139,11 +139,14 @@ fn a_file_in_an_archive_in_a_mail_is_found_with_its_path() {
     );
     let listed = listing(&sandbox, "a.txt");
     assert_eq!(listed, ["100%_mail.eml!report.zip!a.txt"]);
-    let link = sandbox.mount("a.txt/.similar").join(&listed[0]);
-    assert_eq!(
-        fs::read_link(link).expect("a link"),
-        sandbox.tree("mail.eml")
+    let member = sandbox.mount("a.txt/.similar").join(&listed[0]);
+    let meta = fs::symlink_metadata(&member).expect("an entry");
+    let text = prose(1, 9_000);
+    assert!(
+        meta.is_file() && meta.len() == text.len() as u64,
+        "{meta:?}"
     );
+    assert_eq!(fs::read(&member).expect("a member"), text);
     let why = sandbox.mount("a.txt/.similar/.why").join(&listed[0]);
     let why = fs::read_to_string(why).expect("an explanation");
     assert!(why.contains("identical"), "{why}");
@@ -169,6 +172,41 @@ fn a_file_in_an_archive_in_a_mail_is_found_with_its_path() {
     daemon.sync();
     assert!(listing(&sandbox, "a.txt").is_empty());
     assert!(ask(&sandbox, "a.txt").1.is_empty());
+}
+
+/// Copies of one content in archives and mails are one entry, and its `.why` names the others.
+#[test]
+fn copies_of_an_attachment_are_one_entry() {
+    if !fuse_works() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let text = prose(1, 9_000);
+    sandbox.write("a.txt", &text);
+    sandbox.write("copy.txt", &text);
+    for number in 0..30 {
+        let letter = String::from_utf8_lossy(&prose(10 + number, 600)).into_owned();
+        let name = format!("mail{number:02}.eml");
+        sandbox.write(name, mail(&letter, &[("report.txt", &text)]));
+    }
+    let daemon = sandbox.mounted([""; 0]);
+    daemon.sync();
+    let listed = listing(&sandbox, "a.txt");
+    assert_eq!(listed, ["100%_copy.txt", "100%_mail00.eml!report.txt"]);
+    let why = sandbox.mount("a.txt/.similar/.why").join(&listed[1]);
+    let why = fs::read_to_string(why).expect("an explanation");
+    let also: Vec<&str> = why
+        .lines()
+        .filter(|line| line.starts_with("also in"))
+        .collect();
+    assert_eq!(also.len(), 21, "{why}");
+    assert!(also[0].ends_with("/mail01.eml!report.txt"), "{why}");
+    assert!(also[20].ends_with(" 9 more"), "{why}");
+    let why = sandbox.mount("a.txt/.similar/.why").join(&listed[0]);
+    let why = fs::read_to_string(why).expect("an explanation");
+    assert!(!why.contains("also in"), "{why}");
+    // A question has a row for each.
+    assert_eq!(ask(&sandbox, "a.txt").1.len(), 31);
 }
 
 #[test]

@@ -153,6 +153,7 @@ const MAY_USE: [(&str, &[&str]); 17] = [
             "notify",
             "proto",
             "query",
+            "report",
             "scan",
         ],
     ),

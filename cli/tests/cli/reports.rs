@@ -617,7 +617,6 @@ fn unreadable_files_are_trouble() {
         (&["covered", "new", "--by", "old"][..], 1),
         (&["find", "new/same.txt", "--in", "old"], 0),
         (&["find", "new/same.txt", "--holders", "--in", "old"], 0),
-        (&["history", "new/same.txt", "--in", "old"], 0),
         // What is asked about is another matter, wherever it lies.
         (&["find", "old/locked.txt", "--in", "old"], 2),
         (&["find", "new/same.txt", "--in", "old/folder"], 2),

@@ -393,9 +393,8 @@ pub fn listing(
     let (found, _) = search(snapshot, subject, &options, Wanted::Listed)?;
     let mut similar = found.similar;
     let mut members = HashSet::new();
-    similar.retain(|row| {
-        row.is_listed() && row.member.is_none_or(|content| members.insert(content))
-    });
+    similar
+        .retain(|row| row.is_listed() && row.member.is_none_or(|content| members.insert(content)));
     let total = similar.len() + found.further;
     similar.truncate(LISTED);
     Ok((similar, total))

@@ -98,7 +98,16 @@ fn a_report_shows_no_more_than_a_listing() {
     let daemon = place.start_with(&["--mount", "Similar", "tree"]);
     daemon.sync();
     let similar = point.join("report.txt/.similar");
-    let mut listed: Vec<PathBuf> = listing(&similar)
+    let names = listing(&similar);
+    let (more, links) = names.split_last().unwrap();
+    assert_eq!(more, "… 51 more");
+    let file = place.in_tree("report.txt");
+    let file = file.display();
+    assert_eq!(
+        fs::read_to_string(similar.join(more)).unwrap(),
+        format!("51 more files resemble {file}. To see all:\n\nresemble find {file}\n")
+    );
+    let mut listed: Vec<PathBuf> = links
         .iter()
         .map(|name| fs::read_link(similar.join(name)).unwrap())
         .collect();

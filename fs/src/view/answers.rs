@@ -27,9 +27,17 @@ pub(super) const ATTRIBUTES: [&str; 4] = [
 pub(super) struct Answer {
     pub(super) named: Vec<Named>,
     total: usize,
+    /// So many more there are than these.
+    pub(super) left: usize,
 }
 
 impl Answer {
+    /// The name of the entry that says how many more there are. It comes last in a plain `ls`, as
+    /// the best one does.
+    pub(super) fn more(&self) -> Option<OsString> {
+        (self.left > 0).then(|| format!("… {} more", self.left).into())
+    }
+
     /// The best neighbour: identical, then the highest share, then the least path.
     fn best(&self) -> Option<&Neighbour> {
         self.named
@@ -97,15 +105,30 @@ impl Namespace {
         Ok(names)
     }
 
+    /// The entry of a listing.
+    pub(super) fn similar_entry(&self, of: &Subject, name: &OsStr) -> Result<Node> {
+        let answer = self.last_answer(of)?;
+        if answer.more().is_some_and(|more| more == name) {
+            return Ok(Node::More(of.clone()));
+        }
+        let found = names::find(&answer.named, name).ok_or(Refusal::NotFound)?;
+        Ok(entry(of, &found.neighbour))
+    }
+
+    /// The neighbour that an entry stands for.
     pub(super) fn neighbour(&self, of: &Subject, name: &OsStr) -> Result<Neighbour> {
-        // The neighbours of what is gone are gone, whatever the index still says.
-        self.tree.stat(of.at())?;
-        let answer = match self.kept_answer(of) {
-            Some(answer) => answer,
-            None => self.answer(of),
-        };
+        let answer = self.last_answer(of)?;
         let found = names::find(&answer.named, name).ok_or(Refusal::NotFound)?;
         Ok(found.neighbour.clone())
+    }
+
+    pub(super) fn last_answer(&self, of: &Subject) -> Result<Arc<Answer>> {
+        // The neighbours of what is gone are gone, whatever the index still says.
+        self.tree.stat(of.at())?;
+        Ok(match self.kept_answer(of) {
+            Some(answer) => answer,
+            None => self.answer(of),
+        })
     }
 
     /// The answer that was given last, if nothing can have changed since.
@@ -128,16 +151,19 @@ impl Namespace {
             Subject::File(_) => self.neighbours.similar(&path),
             Subject::Dir(_) => self.neighbours.similar_dirs(&path),
         };
+        let mut left = listing.total.saturating_sub(listing.neighbours.len());
         listing
             .neighbours
             .retain(|neighbour| neighbour.target != path);
         if listing.neighbours.len() > LISTED {
             listing.neighbours.sort_by(rank);
+            left += listing.neighbours.len() - LISTED;
             listing.neighbours.truncate(LISTED);
         }
         let answer = Answer {
             named: names::name_all(listing.neighbours),
             total: listing.total,
+            left,
         };
         let answer = Arc::new(answer);
         if let Some(generation) = generation {
@@ -148,6 +174,21 @@ impl Namespace {
             answers.insert(of.clone(), (generation, Arc::clone(&answer)));
         }
         answer
+    }
+}
+
+/// What stands for a neighbour in a listing: a link to the file, or the member itself.
+pub(super) fn entry(of: &Subject, neighbour: &Neighbour) -> Node {
+    match of {
+        Subject::File(at) if !neighbour.member.is_empty() => Node::Member {
+            of: at.clone(),
+            path: neighbour.path(),
+            size: neighbour.member_size,
+        },
+        _ => Node::Link {
+            of: of.clone(),
+            target: neighbour.target.clone(),
+        },
     }
 }
 

@@ -101,6 +101,14 @@ impl Attr {
         }
     }
 
+    /// A file of ours about this real file, of a known size.
+    pub(crate) fn member(ino: u64, stat: &Stat, size: u64) -> Self {
+        Self {
+            size,
+            ..Self::text(ino, stat)
+        }
+    }
+
     /// A link of ours about this real file.
     pub(crate) fn link(ino: u64, stat: &Stat, target: usize) -> Self {
         Self {

@@ -27,6 +27,16 @@ impl Namespace {
                     true,
                 )
             }
+            Node::Member { of, path, .. } => {
+                self.tree.stat(of)?;
+                let bytes = self.neighbours.member(path);
+                (Handle::Text(bytes.ok_or(Refusal::Real(Errno::IO))?), true)
+            }
+            Node::More(of) => {
+                let left = self.last_answer(of)?.left;
+                let path = self.tree.path(of.at());
+                (Handle::Text(self.neighbours.more(&path, left)), true)
+            }
             Node::Report(at) => {
                 self.tree.stat(at)?;
                 (

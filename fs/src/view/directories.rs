@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use rustix::io::Errno;
 
 use super::Show;
+use super::answers::entry;
 use super::attr::{Kind, Opened, Refusal, Sink};
 use super::handles::{Handle, Listed, OpenDir, Snapshot};
 use super::inodes::ROOT;
@@ -148,13 +149,13 @@ impl Namespace {
             }
             Node::Similar(of) => {
                 self.attr_of(0, node, None)?;
-                for entry in &self.answer(of).named {
-                    let target = entry.neighbour.target.clone();
-                    let link = Node::Link {
-                        of: of.clone(),
-                        target,
-                    };
-                    push(&link, Kind::Link, entry.name.clone());
+                let answer = self.answer(of);
+                for named in &answer.named {
+                    let node = entry(of, &named.neighbour);
+                    push(&node, kind_of(&node), named.name.clone());
+                }
+                if let Some(name) = answer.more() {
+                    push(&Node::More(of.clone()), Kind::File, name);
                 }
             }
             Node::WhyDir(at) => {
@@ -187,7 +188,11 @@ impl Namespace {
 
 fn kind_of(node: &Node) -> Kind {
     match node {
-        Node::File(_) | Node::Why { .. } | Node::Report(_) => Kind::File,
+        Node::File(_)
+        | Node::Member { .. }
+        | Node::More(_)
+        | Node::Why { .. }
+        | Node::Report(_) => Kind::File,
         Node::Symlink(_) | Node::Link { .. } => Kind::Link,
         _ => Kind::Directory,
     }

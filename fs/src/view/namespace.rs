@@ -169,7 +169,8 @@ impl Namespace {
     /// The effort of opening a file.
     pub fn open_effort(&self, ino: u64) -> Effort {
         match self.inodes.node(ino).as_deref() {
-            Some(Node::Why { .. } | Node::Report(_)) => Effort::Text,
+            Some(Node::Why { .. } | Node::Report(_) | Node::Member { .. }) => Effort::Text,
+            Some(Node::More(_)) => Effort::Answer,
             _ => Effort::Small,
         }
     }
@@ -271,10 +272,7 @@ impl Namespace {
             }
             Node::Similar(Subject::File(at)) if name == WHY => Node::WhyDir(at.clone()),
             Node::Similar(Subject::File(at)) if name == REPORT => Node::Report(at.clone()),
-            Node::Similar(of) => Node::Link {
-                of: of.clone(),
-                target: self.neighbour(of, name)?.target,
-            },
+            Node::Similar(of) => self.similar_entry(of, name)?,
             Node::WhyDir(at) => {
                 let target = self.neighbour(&Subject::File(at.clone()), name)?.path();
                 Node::Why {
@@ -286,6 +284,8 @@ impl Namespace {
             Node::File(_)
             | Node::Symlink(_)
             | Node::Link { .. }
+            | Node::Member { .. }
+            | Node::More(_)
             | Node::Why { .. }
             | Node::Report(_) => return Err(Refusal::NotADirectory),
         };
@@ -326,8 +326,10 @@ impl Namespace {
                 (Subject::Dir(at), View::Folders) => Node::Dir(at.clone()),
                 (Subject::Dir(at), View::Files) => Node::Index(at.clone()),
             },
-            Node::Link { of, .. } => Node::Similar(of.clone()),
-            Node::WhyDir(at) | Node::Report(at) => Node::Similar(Subject::File(at.clone())),
+            Node::Link { of, .. } | Node::More(of) => Node::Similar(of.clone()),
+            Node::WhyDir(at) | Node::Report(at) | Node::Member { of: at, .. } => {
+                Node::Similar(Subject::File(at.clone()))
+            }
             Node::Why { of, .. } => Node::WhyDir(of.clone()),
         })
     }
@@ -360,6 +362,7 @@ impl Namespace {
             Node::Dir(_)
             | Node::Index(_)
             | Node::Similar(Subject::Dir(_))
+            | Node::More(Subject::Dir(_))
             | Node::Link {
                 of: Subject::Dir(_),
                 ..
@@ -383,7 +386,8 @@ impl Namespace {
                 Attr::folder(ino, &stat)
             }
             Node::Link { target, .. } => Attr::link(ino, &stat, target.as_os_str().len()),
-            Node::Why { .. } | Node::Report(_) => Attr::text(ino, &stat),
+            Node::Member { size, .. } => Attr::member(ino, &stat, *size),
+            Node::Why { .. } | Node::Report(_) | Node::More(_) => Attr::text(ino, &stat),
         })
     }
 

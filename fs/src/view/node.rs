@@ -81,6 +81,10 @@ pub(crate) enum Node {
     Similar(Subject),
     /// One such link.
     Link { of: Subject, target: PathBuf },
+    /// A member of an archive that is a neighbour: a file beside the links.
+    Member { of: At, path: PathBuf, size: u64 },
+    /// The last entry of a listing that was cut.
+    More(Subject),
     /// `.similar/.why`.
     WhyDir(At),
     /// `.similar/.why/NAME`.
@@ -114,6 +118,9 @@ impl Node {
             Self::WhyDir(_) => 11,
             Self::Why { .. } => 12,
             Self::Report(_) => 13,
+            Self::Member { .. } => 14,
+            Self::More(Subject::File(_)) => 15,
+            Self::More(Subject::Dir(_)) => 16,
         }
     }
 
@@ -128,8 +135,9 @@ impl Node {
             | Self::Index(at)
             | Self::WhyDir(at)
             | Self::Why { of: at, .. }
+            | Self::Member { of: at, .. }
             | Self::Report(at) => Some(at),
-            Self::Similar(of) | Self::Link { of, .. } => Some(of.at()),
+            Self::Similar(of) | Self::Link { of, .. } | Self::More(of) => Some(of.at()),
         }
     }
 
@@ -137,7 +145,9 @@ impl Node {
     /// restart, because it is made of paths and of nothing that is counted.
     pub(crate) fn hash(&self, view_key: u64, path: &Path) -> u64 {
         let target = match self {
-            Self::Link { target, .. } | Self::Why { target, .. } => target.as_os_str().as_bytes(),
+            Self::Link { target: path, .. }
+            | Self::Why { target: path, .. }
+            | Self::Member { path, .. } => path.as_os_str().as_bytes(),
             _ => b"",
         };
         hash64(

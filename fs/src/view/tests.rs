@@ -65,6 +65,7 @@ fn near(target: &Path, score: f64) -> Neighbour {
     Neighbour {
         target: target.to_owned(),
         member: Vec::new(),
+        member_size: 0,
         a_in_b,
         identical: false,
         relation: "near",

@@ -105,6 +105,7 @@ pub(crate) fn near(target: &Path, score: f64) -> Neighbour {
     Neighbour {
         target: target.to_owned(),
         member: Vec::new(),
+        member_size: 0,
         a_in_b,
         identical: false,
         relation: "near",

@@ -55,7 +55,11 @@ pub fn explain(
     for copy in copies.iter().take(COPIES_SHOWN) {
         let _ = writeln!(text, "also in   {}", printable(copy));
     }
-    if let Some(left) = copies.len().checked_sub(COPIES_SHOWN).filter(|&left| left > 0) {
+    if let Some(left) = copies
+        .len()
+        .checked_sub(COPIES_SHOWN)
+        .filter(|&left| left > 0)
+    {
         let _ = writeln!(text, "also in   {} more", grouped(left as u64));
     }
     text.push('\n');
@@ -339,9 +343,14 @@ fn boilerplate_note(snapshot: &Snapshot, a: &Path, b: &Path) -> Option<String> {
 /// these. For a file there are none.
 fn copies_in_archives(snapshot: &Snapshot, path: &Path) -> Result<Vec<PathBuf>, AskError> {
     let member = locate(snapshot, path)?.and_then(|located| located.member);
-    let row = member.map(|(_, content)| snapshot.content(content)).transpose()?;
+    let row = member
+        .map(|(_, content)| snapshot.content(content))
+        .transpose()?;
     let mut copies = Vec::new();
-    for occurrence in row.flatten().map_or(Ok(Vec::new()), |row| occurrences(snapshot, &row, true))? {
+    for occurrence in row
+        .flatten()
+        .map_or(Ok(Vec::new()), |row| occurrences(snapshot, &row, true))?
+    {
         let place = occurrence.place;
         if occurrence.rendition != Rendition::Own || place.member.is_none() {
             continue;

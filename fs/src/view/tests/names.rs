@@ -102,9 +102,72 @@ fn a_listing_has_at_most_a_hundred_entries() {
     fixture.map.set(fixture.path("docs/report.txt"), many);
     let space = fixture.space(View::Folders, Show::Default);
     let names = ls(&space, "/report.txt/.similar");
-    assert_eq!(names.len(), 100);
+    assert_eq!(names.len(), 101);
     assert_eq!(names[0], "033%_050");
     assert_eq!(names[99], "099%_149");
+}
+
+/// If there are more, the last entry is the file `… N more`, which says how to see them all.
+#[test]
+fn a_listing_that_was_cut_says_how_many_more_there_are() {
+    let fixture = Fixture::new();
+    let many = |count: u32| {
+        let all = (0..count).map(|i| near(Path::new(&format!("/x/{i:03}")), 0.5));
+        all.collect::<Vec<_>>()
+    };
+    for (of, in_view) in [
+        ("docs/report.txt", "/report.txt/.similar"),
+        ("docs", "/.similar"),
+    ] {
+        fixture.map.set(fixture.path(of), many(100));
+        let space = fixture.space(View::Folders, Show::Default);
+        assert!(ls(&space, in_view).iter().all(|name| name != "… 1 more"));
+        assert_eq!(
+            refusal(&space, &format!("{in_view}/… 1 more")),
+            Refusal::NotFound
+        );
+        fixture.map.set(fixture.path(of), many(101));
+        let space = fixture.space(View::Folders, Show::Default);
+        let last = ls(&space, in_view).pop();
+        assert_eq!(last, Some("… 1 more".into()));
+        let more = format!("{in_view}/… 1 more");
+        assert!(
+            cat(&space, &more)
+                .unwrap()
+                .starts_with(b"1 more resemble /")
+        );
+        let why = format!("{in_view}/.why/… 1 more");
+        assert_eq!(refusal(&space, &why), Refusal::NotFound);
+    }
+}
+
+/// The entry of a member is a file with the member's own bytes, taken out of the archive when it is
+/// opened; it shows their number as its size.
+#[test]
+fn a_member_is_a_file_with_its_own_bytes() {
+    let fixture = Fixture::new();
+    let member = Neighbour {
+        member: b"docs/a.txt".to_vec(),
+        member_size: 31,
+        ..near(Path::new("/x/a.zip"), 0.5)
+    };
+    fixture
+        .map
+        .set(fixture.path("docs/report.txt"), vec![member]);
+    let space = fixture.space(View::Folders, Show::Default);
+    let name = "050%_a.zip!docs!a.txt";
+    assert_eq!(ls(&space, "/report.txt/.similar"), [name]);
+    let path = format!("/report.txt/.similar/{name}");
+    let walk = Walk::to(&space, &path).unwrap();
+    assert_eq!(
+        (walk.entry.attr.kind, walk.entry.attr.size),
+        (Kind::File, 31)
+    );
+    assert_eq!(
+        cat(&space, &path).unwrap(),
+        b"the bytes of /x/a.zip!docs/a.txt\n"
+    );
+    assert_eq!(space.readlink(walk.ino()).unwrap_err(), Refusal::Invalid);
 }
 
 /// A listing is a snapshot taken when the directory is opened, and again on rewind; entries that
