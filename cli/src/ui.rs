@@ -216,7 +216,13 @@ impl Ui {
     /// A progress display. It shows nothing unless standard error is a terminal and a second has
     /// passed.
     pub fn progress(&self, what: &str) -> Progress {
-        Progress::new(what, self.err_terminal && self.talk >= Talk::Notes)
+        self.progress_through(what, Vec::new())
+    }
+
+    /// The same of work that goes through all files at and below these paths.
+    pub fn progress_through(&self, what: &str, paths: Vec<PathBuf>) -> Progress {
+        let is_shown = self.err_terminal && self.talk >= Talk::Notes;
+        Progress::new(what, paths, is_shown)
     }
 
     fn say(&mut self, text: &str) {

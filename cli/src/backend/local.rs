@@ -110,7 +110,7 @@ impl Local {
     /// Looks at every path anew: see [`super::Backend::refresh`].
     pub fn refresh(&mut self, ui: &mut Ui, paths: &[PathText]) -> CliResult<()> {
         let paths: Vec<PathBuf> = paths.iter().map(|path| path.as_path().to_owned()).collect();
-        let mut shown = Shown(ui.progress("looking at the files"));
+        let mut shown = Shown(ui.progress_through("looking at the files", paths.clone()));
         let report = self.look(&paths, &mut shown)?;
         let unnamed = report
             .error_count
@@ -162,8 +162,8 @@ impl Local {
         ui: &Ui,
         request: &CompareRequest,
     ) -> CliResult<Option<Whole<Comparison>>> {
-        let mut shown = Shown(ui.progress("looking at the files"));
         let trees = [&request.a, &request.b].map(|tree| tree.as_path().to_owned());
+        let mut shown = Shown(ui.progress_through("looking at the files", trees.to_vec()));
         if self.index.prefers_index(&trees) {
             self.look(&trees, &mut shown)?;
             return Ok(None);
@@ -339,8 +339,7 @@ struct Shown(Progress);
 
 impl Observer for Shown {
     fn progress(&mut self, reading: &Reading) {
-        self.0
-            .update(reading.files, reading.files_read, reading.bytes_read);
+        self.0.update(reading.done, reading.all);
     }
 }
 

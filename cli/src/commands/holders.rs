@@ -17,6 +17,7 @@ use resemble_proto::places::Env;
 use resemble_proto::report::FindParameters;
 use resemble_query::find::holders::{Sought, prove};
 use resemble_report::document::Extras;
+use resemble_scan::ingest::Amount;
 use resemble_scan::parts::PartReader;
 
 use crate::args::{Answering, FindArgs, Global, ListAs, RowOutput};
@@ -99,16 +100,20 @@ impl Verb for Holding<'_> {
             };
             let answer = backend.holders(&sought, &file.real, &scope, !self.args.quick)?;
             found.errors.extend(answer.errors);
-            let progress = Mutex::new((ui.progress("reading the candidates"), 0));
+            let all = Amount {
+                files: answer.body.len() as u64,
+                bytes: 0,
+            };
+            let progress = Mutex::new((ui.progress("reading the candidates"), Amount::default()));
             let (mut rows, unread) = prove(
                 &sought,
                 answer.body,
                 selection.min_shared,
                 part_reader,
                 &|read| {
-                    let (shown, count) = &mut *progress.lock();
-                    *count += read as u64;
-                    shown.update(*count, *count, 0);
+                    let (shown, done) = &mut *progress.lock();
+                    done.files += read as u64;
+                    shown.update(*done, Some(all));
                 },
             );
             drop(progress);

@@ -2,52 +2,88 @@
 //!
 //! A thread of its own draws: reading reports figures a few times a second, but comparing, or
 //! waiting for the daemon, reports nothing, and a line that stands still looks like a program that
-//! hangs.
+//! hangs. Another one counts what there is to look at, so that the line can say how much is left;
+//! it begins when the line does, as what takes less than a second needs no such figure.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use parking_lot::Mutex;
 use resemble_report::human::{human_count, human_size};
+use resemble_scan::ingest::Amount;
+use resemble_scan::tally::Tally;
 
 /// Nothing is shown before this time: a line that appears and vanishes at once only flickers.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The time between two redraws.
 const PACE: Duration = Duration::from_millis(125);
+/// A file costs as much as so many of its bytes, besides these.
+const BYTES_OF_A_FILE: u64 = 16 << 10;
+/// With less of the work done, nothing is said of the time left.
+const ENOUGH: f64 = 0.03;
 
 /// A line that says what is going on. It is removed when this is dropped.
 #[derive(Debug)]
 pub struct Progress {
-    message: Arc<Mutex<String>>,
+    state: Arc<State>,
     drawing: Option<(mpsc::Sender<()>, JoinHandle<()>)>,
 }
 
+#[derive(Debug)]
+struct State {
+    what: String,
+    began: Instant,
+    /// What is done, and all that is to do, if whoever works knows that.
+    figures: Mutex<Option<(Amount, Option<Amount>)>>,
+    /// Where the work is, and how much there is.
+    paths: Vec<PathBuf>,
+    tally: Tally,
+}
+
+impl State {
+    fn line(&self) -> String {
+        match *self.figures.lock() {
+            None => self.what.clone(),
+            Some((done, all)) => line(
+                done,
+                all.or_else(|| self.tally.total()),
+                self.began.elapsed(),
+            ),
+        }
+    }
+}
+
 impl Progress {
-    pub(super) fn new(what: &str, shown: bool) -> Self {
-        let message = Arc::new(Mutex::new(what.to_owned()));
+    /// `paths`: what there is at and below them is all that there is to do.
+    pub(super) fn new(what: &str, paths: Vec<PathBuf>, shown: bool) -> Self {
+        let state = Arc::new(State {
+            what: what.to_owned(),
+            began: Instant::now(),
+            figures: Mutex::default(),
+            paths,
+            tally: Tally::default(),
+        });
         let drawing = shown.then(|| {
             let (stop, stopped) = mpsc::channel();
-            let message = Arc::clone(&message);
-            (stop, std::thread::spawn(move || draw(&message, &stopped)))
+            let state = Arc::clone(&state);
+            (stop, std::thread::spawn(move || draw(&state, &stopped)))
         });
-        Self { message, drawing }
+        Self { state, drawing }
     }
 
-    /// Shows how many files were seen, and how many files and bytes were read.
-    pub fn update(&mut self, seen: u64, read: u64, bytes: u64) {
-        if self.drawing.is_some() {
-            let (seen, read, bytes) = (human_count(seen), human_count(read), human_size(bytes));
-            let text = format!("{seen} files, {read} read, {bytes}");
-            *self.message.lock() = text;
-        }
+    /// Shows how much is done, of how much if that is known.
+    pub fn update(&mut self, done: Amount, all: Option<Amount>) {
+        *self.state.figures.lock() = Some((done, all));
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
+        self.state.tally.stop();
         if let Some((stop, thread)) = self.drawing.take() {
             drop(stop);
             // If the thread panicked, it draws no more; nothing is left to be done.
@@ -57,7 +93,7 @@ impl Drop for Progress {
 }
 
 /// Draws until the other end of `stopped` is dropped.
-fn draw(message: &Mutex<String>, stopped: &mpsc::Receiver<()>) {
+fn draw(state: &State, stopped: &mpsc::Receiver<()>) {
     let goes_on = |wait| stopped.recv_timeout(wait) == Err(RecvTimeoutError::Timeout);
     if !goes_on(PATIENCE) {
         return;
@@ -68,11 +104,95 @@ fn draw(message: &Mutex<String>, stopped: &mpsc::Receiver<()>) {
         bar.set_style(style);
     }
     bar.set_elapsed(PATIENCE);
-    loop {
-        bar.set_message(message.lock().clone());
-        bar.tick();
-        if !goes_on(PACE) {
-            return bar.finish_and_clear();
+    std::thread::scope(|scope| {
+        if !state.paths.is_empty() {
+            scope.spawn(|| state.tally.count(&state.paths));
+        }
+        loop {
+            bar.set_message(state.line());
+            bar.tick();
+            if !goes_on(PACE) {
+                return bar.finish_and_clear();
+            }
+        }
+    });
+}
+
+/// What is done of all, and the time left at the pace so far.
+fn line(done: Amount, all: Option<Amount>, elapsed: Duration) -> String {
+    // Files that came meanwhile: there is no telling how many more will.
+    let all = all.filter(|all| done.files <= all.files && done.bytes <= all.bytes);
+    let Some(all) = all else {
+        let (files, bytes) = (human_count(done.files), human_size(done.bytes));
+        return format!("{files} files, {bytes}");
+    };
+    let files = format!(
+        "{} of {} files",
+        human_count(done.files),
+        human_count(all.files)
+    );
+    let mut parts = vec![files];
+    if all.bytes > 0 {
+        let (done, all) = (human_size(done.bytes), human_size(all.bytes));
+        parts.push(format!("{done} of {all}"));
+    }
+    let work = |amount: Amount| (amount.bytes + amount.files * BYTES_OF_A_FILE) as f64;
+    let share = work(done) / work(all).max(1.0);
+    if share >= ENOUGH {
+        let left = elapsed.mul_f64(((1.0 - share) / share).max(0.0));
+        parts.push(format!("{} left", rough(left)));
+    }
+    parts.join(", ")
+}
+
+/// A time as a person says it.
+fn rough(time: Duration) -> String {
+    let seconds = time.as_secs_f64().ceil() as u64;
+    match (seconds.div_ceil(60), seconds) {
+        (_, 0..90) => format!("{seconds} s"),
+        (minutes @ 0..90, _) => format!("{minutes} min"),
+        (minutes, _) => format!("{} h {} min", minutes / 60, minutes % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_totals_and_the_time_left_as_soon_as_they_are_known() {
+        let amount = |files, mib: u64| Amount {
+            files,
+            bytes: mib << 20,
+        };
+        let line = |done, all| line(done, all, Duration::from_secs(10));
+        assert_eq!(line(amount(1200, 10), None), "1,200 files, 10 MiB");
+        assert_eq!(
+            line(amount(1200, 10), Some(amount(2400, 20))),
+            "1,200 of 2,400 files, 10 MiB of 20 MiB, 10 s left"
+        );
+        assert_eq!(
+            line(amount(10, 0), Some(amount(2400, 20))),
+            "10 of 2,400 files, 0 B of 20 MiB",
+            "too early to say"
+        );
+        assert_eq!(
+            line(amount(30, 0), Some(amount(40, 0))),
+            "30 of 40 files, 4 s left"
+        );
+        // More than was counted.
+        assert_eq!(
+            line(amount(50, 1), Some(amount(40, 1))),
+            "50 files, 1.0 MiB"
+        );
+        assert_eq!(line(amount(0, 0), Some(amount(0, 0))), "0 of 0 files");
+        for (seconds, said) in [
+            (0, "0 s"),
+            (89, "89 s"),
+            (90, "2 min"),
+            (5400, "1 h 30 min"),
+        ] {
+            assert_eq!(rough(Duration::from_secs(seconds)), said);
         }
     }
 }

@@ -54,7 +54,7 @@ use self::pool::Pool;
 use self::run::Run;
 
 pub use report::{
-    Committed, IngestError, Listing, Observer, Progress, Report, SoftError, Unobserved,
+    Amount, Committed, IngestError, Listing, Observer, Progress, Report, SoftError, Unobserved,
 };
 pub use rules::gitignore_of;
 pub use target::{Cause, IngestOptions, RootOptions, Scope, Target};

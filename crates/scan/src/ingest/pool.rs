@@ -183,6 +183,11 @@ impl Pool {
         self.jobs
     }
 
+    /// Bytes of these files.
+    pub(super) const fn bytes_under_way(&self) -> u64 {
+        self.bytes
+    }
+
     /// Whether a result should be taken before the next job is given.
     pub(super) const fn is_full(&self) -> bool {
         self.jobs >= MOST_JOBS || (self.jobs > 0 && self.bytes >= MOST_BYTES)

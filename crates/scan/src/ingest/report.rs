@@ -89,6 +89,19 @@ pub struct Progress {
     pub pending: u64,
     /// Directories found and not listed yet.
     pub pending_dirs: u64,
+    /// What is done with, whether it had to be read or not.
+    pub done: Amount,
+    /// What there is to do; `None`: that is not known yet.
+    pub all: Option<Amount>,
+}
+
+/// So many files, and the bytes of them that count: their sizes, or what is to be read of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// Files.
+    pub files: u64,
+    /// Bytes.
+    pub bytes: u64,
 }
 
 /// A failure that concerns one path only.

@@ -10,7 +10,7 @@ use resemble_index::{
 };
 
 use super::pool::{Done, Job};
-use super::report::IngestError;
+use super::report::{Amount, IngestError};
 use super::run::{PATIENCE, PROGRESS_INTERVAL, Run};
 use crate::read::{Content, FileRead, LARGE, ReadFailure, age};
 
@@ -51,6 +51,10 @@ impl Run<'_> {
         if self.last_progress.elapsed() >= PROGRESS_INTERVAL {
             self.last_progress = Instant::now();
             self.report.progress.pending = self.pool.under_way() as u64;
+            self.report.progress.done = Amount {
+                files: self.report.progress.files - self.report.progress.pending,
+                bytes: self.bytes_seen.saturating_sub(self.pool.bytes_under_way()),
+            };
             self.observer.progress(&self.report.progress);
         }
     }

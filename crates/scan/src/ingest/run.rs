@@ -92,6 +92,8 @@ pub(super) struct Run<'a> {
     postings: u64,
     pub(super) last_commit: Instant,
     pub(super) last_progress: Instant,
+    /// Sizes of the files that were looked at.
+    pub(super) bytes_seen: u64,
 }
 
 impl<'a> Run<'a> {
@@ -129,6 +131,7 @@ impl<'a> Run<'a> {
             postings: 0,
             last_commit: Instant::now(),
             last_progress: Instant::now(),
+            bytes_seen: 0,
         })
     }
 

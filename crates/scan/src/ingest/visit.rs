@@ -298,6 +298,7 @@ impl Run<'_> {
         listed: Option<(&OpenDir, bool)>,
     ) -> Result<(), IngestError> {
         self.report.progress.files += 1;
+        self.bytes_seen += stat.size;
         let fs = match listed {
             // Overlayfs shows files of several devices in one directory; the inode numbers of
             // two of those may be equal.

@@ -25,7 +25,7 @@ use parking_lot::Mutex;
 use resemble_core::{ContentDigest, ContentId};
 use resemble_proto::message::{CompareRequest, SoftError};
 use resemble_scan::fsid::FsIds;
-use resemble_scan::ingest::{Observer, Progress};
+use resemble_scan::ingest::{Amount, Observer, Progress};
 use resemble_scan::parts::PartReader;
 use resemble_scan::read::{Contents, Lookup};
 use resemble_scan::walk::{Anchor, OpenDir, Stat};
@@ -310,6 +310,12 @@ impl<'a> ScanShared<'a> {
             files: get(&self.files),
             files_read: get(&self.files_read),
             bytes_read: get(&self.bytes_read),
+            // Nearly all files are read where nothing is known, and where much is known there is
+            // not much time to say it in.
+            done: Amount {
+                files: get(&self.files_read),
+                bytes: get(&self.bytes_read),
+            },
             ..Progress::default()
         }
     }

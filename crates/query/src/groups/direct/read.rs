@@ -10,7 +10,7 @@ use resemble_core::hash::content;
 use resemble_core::{ByteLen, ContentDigest, ContentId, Params, StopFlag};
 use resemble_proto::message::SoftError;
 use resemble_proto::path::PathText;
-use resemble_scan::ingest::{Observer, Progress};
+use resemble_scan::ingest::{Amount, Observer, Progress};
 use resemble_scan::read::{Contents, Lookup, ReadFailure, Reader, open_regular, read_prefix};
 use resemble_scan::walk::{Anchor, Stat};
 use rustix::fs::{Access, access};
@@ -95,6 +95,9 @@ pub(super) struct EqualSizes<'a> {
     walked: Progress,
     files_read: AtomicU64,
     bytes_read: AtomicU64,
+    /// What was given to be read.
+    files_due: AtomicU64,
+    bytes_due: AtomicU64,
 }
 
 impl<'a> EqualSizes<'a> {
@@ -111,12 +114,19 @@ impl<'a> EqualSizes<'a> {
             walked,
             files_read: AtomicU64::new(0),
             bytes_read: AtomicU64::new(0),
+            files_due: AtomicU64::new(0),
+            bytes_due: AtomicU64::new(0),
         }
     }
 
     /// Finds out what is asked of each file, in the order of paths, by all cores.
     pub(super) fn work(&self, mut tasks: Vec<(u32, How)>, observer: &mut dyn Observer) -> Done {
         tasks.sort_unstable_by_key(|&(place, _)| place);
+        let cost = |&(place, how): &(u32, How)| how.cost(self.files[place as usize].size);
+        let bytes = tasks.iter().map(cost).sum();
+        let files = tasks.iter().filter(|(_, how)| *how == How::Whole).count();
+        self.bytes_due.fetch_add(bytes, Ordering::Relaxed);
+        self.files_due.fetch_add(files as u64, Ordering::Relaxed);
         let mut batches = self.batches(&tasks);
         batches.reverse();
         let batches = Tasks::new(batches);
@@ -158,9 +168,19 @@ impl<'a> EqualSizes<'a> {
     }
 
     fn progress(&self) -> Progress {
+        let done = Amount {
+            files: self.files_read.load(Ordering::Relaxed),
+            bytes: self.bytes_read.load(Ordering::Relaxed),
+        };
+        let all = Amount {
+            files: self.files_due.load(Ordering::Relaxed),
+            bytes: self.bytes_due.load(Ordering::Relaxed),
+        };
         Progress {
-            files_read: self.files_read.load(Ordering::Relaxed),
-            bytes_read: self.bytes_read.load(Ordering::Relaxed),
+            files_read: done.files,
+            bytes_read: done.bytes,
+            done,
+            all: Some(all),
             ..self.walked
         }
     }

@@ -1,0 +1,113 @@
+//! How much there is to look at, counted ahead of who looks at it.
+//!
+//! A walk meets directories as it goes and reads files meanwhile, so it does not know how much is
+//! left. Whoever shows that to a person counts on a thread of their own. This is for display: what
+//! a rule leaves out counts, what comes and goes meanwhile may or may not, and what cannot be
+//! looked at counts as nothing.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::ingest::Amount;
+use crate::walk::{Anchor, Kind, Stat};
+
+/// A count that another thread makes.
+#[derive(Debug, Default)]
+pub struct Tally {
+    files: AtomicU64,
+    bytes: AtomicU64,
+    is_complete: AtomicBool,
+    is_stopped: AtomicBool,
+}
+
+impl Tally {
+    /// Counts the regular files at and below these absolute paths, as far as they are on the file
+    /// systems of the paths. No link is followed.
+    pub fn count(&self, paths: &[PathBuf]) {
+        for path in paths {
+            match Anchor::open(path) {
+                Ok(anchor) => self.count_below(&anchor),
+                // It is a file, or not there.
+                Err(_) => self.add(std::fs::symlink_metadata(path).map_or(0, |meta| meta.len())),
+            }
+        }
+        let is_stopped = self.is_stopped.load(Ordering::Relaxed);
+        self.is_complete.store(!is_stopped, Ordering::Release);
+    }
+
+    fn count_below(&self, anchor: &Anchor) {
+        let mut left = vec![anchor.path().to_owned()];
+        while let Some(dir) = left.pop() {
+            if self.is_stopped.load(Ordering::Relaxed) {
+                return;
+            }
+            let listed = anchor.dir(&dir).and_then(|dir| dir.list(&|_| false));
+            for found in listed.unwrap_or_default() {
+                match found.stat {
+                    Ok(Stat {
+                        kind: Kind::File,
+                        size,
+                        ..
+                    }) => self.add(size),
+                    Ok(Stat {
+                        kind: Kind::Dir,
+                        dev,
+                        ..
+                    }) if dev == anchor.stat().dev => {
+                        left.push(dir.join(found.name));
+                    }
+                    Ok(_) | Err(_) => {}
+                }
+            }
+        }
+    }
+
+    fn add(&self, size: u64) {
+        self.files.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(size, Ordering::Relaxed);
+    }
+
+    /// Nobody needs the count any more.
+    pub fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// The count, when it is complete.
+    pub fn total(&self) -> Option<Amount> {
+        self.is_complete.load(Ordering::Acquire).then(|| Amount {
+            files: self.files.load(Ordering::Relaxed),
+            bytes: self.bytes.load(Ordering::Relaxed),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use resemble_testutil::TempTree;
+
+    use super::*;
+
+    #[test]
+    fn files_are_counted_and_links_are_not() {
+        let tree = TempTree::with_folders(&["a/b", "c"]);
+        for (name, size) in [("x", 10), ("a/y", 20), ("a/b/z", 30), ("c/w", 1000)] {
+            std::fs::write(tree.path(name), vec![0; size]).unwrap();
+        }
+        std::os::unix::fs::symlink(tree.path("c"), tree.path("a/link")).unwrap();
+        let tally = Tally::default();
+        assert_eq!(tally.total(), None);
+        tally.count(&[tree.path("a"), tree.path("x"), tree.path("none")]);
+        // What is not there is one of nothing.
+        assert_eq!(
+            tally.total(),
+            Some(Amount {
+                files: 4,
+                bytes: 60
+            })
+        );
+        let stopped = Tally::default();
+        stopped.stop();
+        stopped.count(&[tree.path("a")]);
+        assert_eq!(stopped.total(), None);
+    }
+}
