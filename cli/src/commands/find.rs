@@ -43,7 +43,10 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
         FileArgument::Stdin => None,
     });
     asked.looked_at.extend(on_disk);
-    if !subjects.is_empty() {
+    if subjects.is_empty() {
+        // That no FILE is there is all there is to say; nobody needs to be asked.
+        asked.anything = false;
+    } else {
         asked = asked.or_here(ui, env, global);
     }
     let find = Find {

@@ -47,7 +47,9 @@ pub(super) fn run(
     asked.missing.extend(missing);
     // The FILEs are looked at too, so that their hard links are known to be the same files.
     asked.looked_at = names::real_paths(&files);
-    if !files.is_empty() {
+    if files.is_empty() {
+        asked.anything = false;
+    } else {
         asked = asked.or_here(ui, env, global);
     }
     let holding = Holding {

@@ -136,6 +136,11 @@ fn exit_codes() {
         "",
         "resemble: absent: No such file or directory\n",
     );
+    // Nobody needs to be asked about what is not there.
+    for args in [&["find", "absent"][..], &["find", "absent", "--holders"]] {
+        env.run(args)
+            .is(2, "", "resemble: absent: No such file or directory\n");
+    }
     env.run(["find", "docs", "--in", "docs"])
         .is(2, "", "resemble: docs: is a directory\n");
     env.run(["find", "docs/report.txt", "--in", "nowhere"]).is(

@@ -15,7 +15,7 @@
 //!    each other; news is what they resemble that was there before.
 //! 6. **Unpacking.** It is no news about a file that it lies in an archive, too. It is news about a
 //!    mail or an archive that it holds a file of the tree.
-//! 7. **What a person has seen** ([`super::acks`]). If one of the two contents changes, what they
+//! 7. **What a person has seen** ([`crate::acks`]). If one of the two contents changes, what they
 //!    have in common is news once more.
 //! 8. **Small files** (under 1 KiB, or what the root says) only count in a copied tree, and only if
 //!    they are identical.
