@@ -33,6 +33,7 @@ use resemble_proto::places::{self, Env};
 use resemble_proto::question::Question;
 use resemble_query::AskError;
 use resemble_query::find::{self, Incoming, Stream, holders};
+use resemble_query::parallel::watched;
 use resemble_query::renditions::{self, Rendition};
 use resemble_report::quote::quoted;
 use resemble_scan::parts::{Formats, Limits, PartReader};
@@ -216,8 +217,8 @@ impl Backend {
         doing: &'static str,
         question: Q,
     ) -> CliResult<Whole<Q::Body>> {
-        let _progress = ui.progress(doing);
-        self.put(question)
+        let progress = ui.progress(doing);
+        watched(&progress.steps(), || self.put(question))
     }
 
     /// Asks a question without a progress display, for callers that have one of their own.

@@ -113,7 +113,10 @@ impl Asked {
         about.iter().any(|tree| path.starts_with(&tree.real))
             || self.named.iter().any(|named| path == named.real)
             || self.looked_at.iter().any(|file| path == file.as_path())
-            || !looked_in.iter().any(|tree| path.starts_with(&tree.real))
+            || !looked_in.iter().any(|tree| {
+                // What a catalogue does not have is missing in the answer.
+                !tree.is_catalogued() && path.starts_with(&tree.real)
+            })
     }
 
     /// The real paths of the scope.

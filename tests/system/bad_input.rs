@@ -72,7 +72,7 @@ fn without_a_daemon_verbs_of_its_own_say_how_to_start_one_and_find_looks_here() 
     refused(
         sandbox.resemble([OsStr::new("find"), file.as_os_str()]),
         2,
-        "--in",
+        "none.txt: No such file or directory",
     );
 }
 

@@ -22,6 +22,7 @@ use resemble_proto::places::{self, Env, PlaceError};
 use resemble_proto::question::{AnyRow, Question};
 use resemble_query::answer::{self, Context, Reply};
 use resemble_query::local::{LocalIndex, LocalOptions};
+use resemble_query::parallel::watched;
 use resemble_query::templates::Store;
 use resemble_query::{AskError, Snapshot};
 use resemble_scan::ingest::{Observer, Progress as Reading, Report};
@@ -171,7 +172,11 @@ impl Local {
         let templates = self.templates.as_ref();
         let templates = templates.map(|store| store.current().0.templates);
         let templates = templates.unwrap_or_default();
-        Ok(Some(self.index.compare(request, &templates, &mut shown)?))
+        let steps = shown.0.steps();
+        let compared = watched(&steps, || {
+            self.index.compare(request, &templates, &mut shown)
+        });
+        Ok(Some(compared?))
     }
 
     /// The sets of identical files, without the index. `None` if the index knows the paths of the

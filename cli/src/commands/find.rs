@@ -12,6 +12,7 @@ use resemble_proto::message::{FindOptions, Scope, SoftError, Whole};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::FindParameters;
+use resemble_query::parallel::watched;
 use resemble_report::document::{Extras, Report};
 
 use crate::args::{Answering, FindArgs, Global, ListAs};
@@ -83,7 +84,7 @@ impl Verb for Find<'_> {
         let (selection, measuring) = (&self.args.selection, &self.args.measuring);
         let text = !self.args.layer.no_text;
         let mut all = Whole::<SimilarFiles>::fresh();
-        let _progress = ui.progress("comparing");
+        let progress = ui.progress("comparing");
         for (name, subject) in self.subjects.drain(..) {
             let sought = match subject {
                 FileArgument::Named(sought) => sought,
@@ -100,7 +101,8 @@ impl Verb for Find<'_> {
                 unit: measuring.unit,
                 text,
             };
-            match backend.find(&sought, &name, &options)? {
+            let find = || backend.find(&sought, &name, &options);
+            match watched(&progress.steps(), find)? {
                 Ok(answer) => {
                     all.header = all.header.and(answer.header);
                     all.body.results.extend(answer.body.results);

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use parking_lot::Mutex;
+use resemble_query::parallel::{CurrentStep, Steps};
 use resemble_report::human::{human_count, human_size};
 use resemble_scan::ingest::Amount;
 use resemble_scan::tally::Tally;
@@ -42,10 +43,23 @@ struct State {
     /// Where the work is, and how much there is.
     paths: Vec<PathBuf>,
     tally: Tally,
+    /// How far a question is that is asked meanwhile.
+    steps: Arc<Steps>,
+    /// The step that was drawn last, and when it was first.
+    drawn: Mutex<Option<(u64, Instant)>>,
 }
 
 impl State {
     fn line(&self) -> String {
+        if let Some(step) = self.steps.now() {
+            let mut drawn = self.drawn.lock();
+            let began = match *drawn {
+                Some((number, began)) if number == step.number => began,
+                _ => Instant::now(),
+            };
+            *drawn = Some((step.number, began));
+            return step_line(step, began.elapsed());
+        }
         match *self.figures.lock() {
             None => self.what.clone(),
             Some((done, all)) => line(
@@ -66,6 +80,8 @@ impl Progress {
             figures: Mutex::default(),
             paths,
             tally: Tally::default(),
+            steps: Arc::default(),
+            drawn: Mutex::default(),
         });
         let drawing = shown.then(|| {
             let (stop, stopped) = mpsc::channel();
@@ -73,6 +89,11 @@ impl Progress {
             (stop, std::thread::spawn(move || draw(&state, &stopped)))
         });
         Self { state, drawing }
+    }
+
+    /// Shows how far the question is that these are the steps of, while it is asked.
+    pub fn steps(&self) -> Arc<Steps> {
+        Arc::clone(&self.state.steps)
     }
 
     /// Shows how much is done, of how much if that is known.
@@ -137,12 +158,22 @@ fn line(done: Amount, all: Option<Amount>, elapsed: Duration) -> String {
         parts.push(format!("{done} of {all}"));
     }
     let work = |amount: Amount| (amount.bytes + amount.files * BYTES_OF_A_FILE) as f64;
-    let share = work(done) / work(all).max(1.0);
-    if share >= ENOUGH {
-        let left = elapsed.mul_f64(((1.0 - share) / share).max(0.0));
-        parts.push(format!("{} left", rough(left)));
-    }
+    parts.extend(left(work(done) / work(all).max(1.0), elapsed));
     parts.join(", ")
+}
+
+/// What is done of a step, and the time left of it.
+fn step_line(step: CurrentStep, elapsed: Duration) -> String {
+    let (done, all) = (human_count(step.done), human_count(step.all));
+    let mut parts = vec![format!("comparing: {done} of {all}")];
+    parts.extend(left(step.done as f64 / step.all as f64, elapsed));
+    parts.join(", ")
+}
+
+/// The time left at the pace so far, if enough is done to say it.
+fn left(share: f64, elapsed: Duration) -> Option<String> {
+    let left = || elapsed.mul_f64(((1.0 - share) / share).max(0.0));
+    (share >= ENOUGH).then(|| format!("{} left", rough(left())))
 }
 
 /// A time as a person says it.
@@ -186,6 +217,14 @@ mod tests {
             "50 files, 1.0 MiB"
         );
         assert_eq!(line(amount(0, 0), Some(amount(0, 0))), "0 of 0 files");
+        let step = |done| CurrentStep {
+            number: 1,
+            done,
+            all: 2_000,
+        };
+        let step_line = |done| step_line(step(done), Duration::from_secs(10));
+        assert_eq!(step_line(1_000), "comparing: 1,000 of 2,000, 10 s left");
+        assert_eq!(step_line(1), "comparing: 1 of 2,000");
         for (seconds, said) in [
             (0, "0 s"),
             (89, "89 s"),

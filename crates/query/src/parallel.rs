@@ -1,7 +1,8 @@
-//! Work spread over the processor's cores.
+//! Work spread over the processor's cores, and how far it is.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
@@ -104,12 +105,89 @@ pub(crate) fn ordered_on<S: Send, T: Send, E: Send>(
     Ok(all.into_iter().map(|(_, result)| result).collect())
 }
 
+/// How far a question is, for display: it is answered in steps one after the other, and a step goes
+/// through so many things.
+#[derive(Debug, Default)]
+pub struct Steps {
+    number: AtomicU64,
+    done: AtomicU64,
+    all: AtomicU64,
+}
+
+/// A step under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CurrentStep {
+    /// Its number, from 1: with another one, another step has begun.
+    pub number: u64,
+    /// Things that are done with.
+    pub done: u64,
+    /// All of them.
+    pub all: u64,
+}
+
+impl Steps {
+    /// The step under way; `None` between two, and in one that cannot say how long it is.
+    pub fn now(&self) -> Option<CurrentStep> {
+        let step = CurrentStep {
+            number: self.number.load(Ordering::Relaxed),
+            done: self.done.load(Ordering::Relaxed),
+            all: self.all.load(Ordering::Relaxed),
+        };
+        (step.all > 0 && step.done <= step.all).then_some(step)
+    }
+
+    fn begin(&self, all: usize) {
+        self.number.fetch_add(1, Ordering::Relaxed);
+        self.done.store(0, Ordering::Relaxed);
+        self.all.store(all as u64, Ordering::Relaxed);
+    }
+
+    fn end(&self) {
+        self.all.store(0, Ordering::Relaxed);
+    }
+}
+
+thread_local! {
+    /// Who watches the question that this thread asks. Questions know nothing of it; a step within
+    /// a step is part of that.
+    static WATCHED: RefCell<Option<Arc<Steps>>> = const { RefCell::new(None) };
+}
+
+/// Asks a question while `steps` says how far it is.
+pub fn watched<T>(steps: &Arc<Steps>, ask: impl FnOnce() -> T) -> T {
+    let before = WATCHED.replace(Some(Arc::clone(steps)));
+    let answer = ask();
+    WATCHED.set(before);
+    answer
+}
+
 fn in_blocks<S: Send, E: Send>(
     threads: usize,
     block: usize,
     count: usize,
     state: impl Fn() -> S + Sync,
     work: impl Fn(usize, &mut S) -> Result<(), E> + Sync,
+) -> Result<Vec<S>, E> {
+    let Some(steps) = WATCHED.take() else {
+        return in_blocks_of(threads, block, count, state, work, |_| ());
+    };
+    steps.begin(count);
+    let states = in_blocks_of(threads, block, count, state, work, |done| {
+        steps.done.fetch_add(done as u64, Ordering::Relaxed);
+    });
+    steps.end();
+    WATCHED.set(Some(steps));
+    states
+}
+
+/// `tell` is told after each block how many numbers it had.
+fn in_blocks_of<S: Send, E: Send>(
+    threads: usize,
+    block: usize,
+    count: usize,
+    state: impl Fn() -> S + Sync,
+    work: impl Fn(usize, &mut S) -> Result<(), E> + Sync,
+    tell: impl Fn(usize) + Sync,
 ) -> Result<Vec<S>, E> {
     let next = AtomicUsize::new(0);
     let failed = AtomicBool::new(false);
@@ -120,12 +198,14 @@ fn in_blocks<S: Send, E: Send>(
             if from >= count {
                 break;
             }
-            for at in from..count.min(from + block) {
+            let to = count.min(from + block);
+            for at in from..to {
                 if let Err(error) = work(at, &mut state) {
                     failed.store(true, Ordering::Relaxed);
                     return Err(error);
                 }
             }
+            tell(to - from);
         }
         Ok(state)
     };
@@ -235,5 +315,40 @@ impl<T: Send> Drop for Taken<'_, T> {
     fn drop(&mut self) {
         self.tasks.stack.lock().busy -= 1;
         self.tasks.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_watches_a_question_sees_its_steps() {
+        let steps = Arc::new(Steps::default());
+        assert_eq!(steps.now(), None);
+        let seen = watched(&steps, || {
+            let inner = |_: usize, (): &mut ()| Ok::<_, ()>(steps.now());
+            let outer = |_: usize, (): &mut ()| ordered(50, || (), inner);
+            let first = ordered(10, || (), outer).unwrap();
+            assert_eq!(steps.now(), None, "between two steps");
+            [first.concat(), ordered(20, || (), inner).unwrap()]
+        });
+        for (number, all, seen) in [(1, 10, &seen[0]), (2, 20, &seen[1])] {
+            for step in seen {
+                let step = step.expect("a step is under way");
+                assert_eq!(
+                    (step.number, step.all),
+                    (number, all),
+                    "a step within is none"
+                );
+                assert!(step.done < all);
+            }
+        }
+        // Nobody watches any more.
+        ordered(5, || (), |_, (): &mut ()| Ok::<_, ()>(())).unwrap();
+        assert_eq!(
+            (steps.now(), steps.number.load(Ordering::Relaxed)),
+            (None, 2)
+        );
     }
 }
