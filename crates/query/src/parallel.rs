@@ -168,26 +168,32 @@ fn in_blocks<S: Send, E: Send>(
     state: impl Fn() -> S + Sync,
     work: impl Fn(usize, &mut S) -> Result<(), E> + Sync,
 ) -> Result<Vec<S>, E> {
+    in_a_step(count, |done| {
+        in_blocks_of(threads, block, count, state, work, done)
+    })
+}
+
+/// Does work that goes through so many things, and says now and then how many more are done with.
+pub(crate) fn in_a_step<T>(count: usize, work: impl FnOnce(&(dyn Fn(usize) + Sync)) -> T) -> T {
     let Some(steps) = WATCHED.take() else {
-        return in_blocks_of(threads, block, count, state, work, |_| ());
+        return work(&|_| ());
     };
     steps.begin(count);
-    let states = in_blocks_of(threads, block, count, state, work, |done| {
+    let result = work(&|done| {
         steps.done.fetch_add(done as u64, Ordering::Relaxed);
     });
     steps.end();
     WATCHED.set(Some(steps));
-    states
+    result
 }
 
-/// `tell` is told after each block how many numbers it had.
 fn in_blocks_of<S: Send, E: Send>(
     threads: usize,
     block: usize,
     count: usize,
     state: impl Fn() -> S + Sync,
     work: impl Fn(usize, &mut S) -> Result<(), E> + Sync,
-    tell: impl Fn(usize) + Sync,
+    tell: &(dyn Fn(usize) + Sync),
 ) -> Result<Vec<S>, E> {
     let next = AtomicUsize::new(0);
     let failed = AtomicBool::new(false);

@@ -28,7 +28,7 @@ use resemble_index::PostingKind;
 use crate::nominate::evidence::{CHUNK, Counts, Kept, chunk_keys, fingerprint_keys};
 use crate::nominate::families::{Families, NEIGHBOURS};
 use crate::nominate::levels::SignatureLevels;
-use crate::parallel::on_threads;
+use crate::parallel::{in_a_step, on_threads};
 
 /// How much two contents have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -219,6 +219,18 @@ impl PostingBlock {
         start: impl Fn() -> S + Sync,
         found: impl Fn(&mut S, usize, usize, Common) -> Result<(), E> + Sync,
     ) -> Result<Vec<S>, E> {
+        in_a_step(self.kept.len(), |done| {
+            self.nominees_of_all(threads, start, found, done)
+        })
+    }
+
+    fn nominees_of_all<S: Send, E: Send + From<Stopped>>(
+        &self,
+        threads: usize,
+        start: impl Fn() -> S + Sync,
+        found: impl Fn(&mut S, usize, usize, Common) -> Result<(), E> + Sync,
+        done: &(dyn Fn(usize) + Sync),
+    ) -> Result<Vec<S>, E> {
         let next = AtomicUsize::new(0);
         on_threads(threads.min(self.kept.len()), || {
             let mut state = start();
@@ -228,6 +240,7 @@ impl PostingBlock {
                 if a >= self.kept.len() {
                     return Ok(state);
                 }
+                done(1);
                 self.stop.go_on()?;
                 for (rest, contents) in self.fingerprints.later(a) {
                     for &b in contents {
