@@ -166,6 +166,30 @@ pub struct Handle {
     indexer_gone: Option<oneshot::Receiver<()>>,
 }
 
+/// How long a start waits for an index that is in use. A daemon that was killed may have been
+/// about to run a program for an alert: that holds the lock until it is executed.
+const LAST_USE: Duration = Duration::from_secs(1);
+
+fn open_index(
+    config: &Config,
+    path: &Path,
+    options: &IndexOptions,
+) -> Result<Arc<Index>, StartError> {
+    let began = Instant::now();
+    loop {
+        match open(path, &config.params, options) {
+            Err(OpenError::InUse { .. }) if began.elapsed() < LAST_USE => {
+                thread::sleep(Duration::from_millis(20));
+            }
+            Err(OpenError::InUse { .. }) => {
+                let state = config.state.clone();
+                return Err(StartError::InUse { state });
+            }
+            opened => return Ok(opened?),
+        }
+    }
+}
+
 impl Daemon {
     /// Starts everything; when this returns, the socket answers and the overlay is mounted. With
     /// `wait` that is after the first scan, or as soon as a signal asks the daemon to end.
@@ -176,12 +200,7 @@ impl Daemon {
             cache_bytes: INDEX_CACHE,
             boilerplate_limit: config.boilerplate,
         };
-        let index = open(&path, &config.params, &options).map_err(|error| match error {
-            OpenError::InUse { .. } => StartError::InUse {
-                state: config.state.clone(),
-            },
-            error => error.into(),
-        })?;
+        let index = open_index(config, &path, &options)?;
         let roots = all_roots(config, &index)?;
         let kept_rules = roots::kept_alert_rules(&index.snapshot()?);
         let source = NotifySource::start(&config.state.join(COOKIES))?;

@@ -144,9 +144,20 @@ fn a_unit_where_there_is_systemd() {
             config.display()
         ),
     );
-    let ran = setup(&sandbox, &["--yes", "docs"]);
+    let mut command = in_home(&sandbox, sandbox.program("resemble"));
+    command
+        .args(["setup", "--yes", "docs"])
+        .env("DISPLAY", ":9");
+    let ran = Ran::from(command.output().expect("it runs"));
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(ran.text().contains("now and at every login"), "{ran:?}");
+    assert!(
+        ran.text()
+            .contains("notifications of new near-duplicates are on")
+    );
+    let notify = sandbox.path("home/.config/systemd/user/resemble-notify.service");
+    let text = fs::read_to_string(&notify).expect("a unit");
+    assert!(text.contains("resemble notify\n"), "{text}");
     let unit = sandbox.path("home/.config/systemd/user/resembled.service");
     assert!(
         fs::read_to_string(&unit)
@@ -161,7 +172,12 @@ fn a_unit_where_there_is_systemd() {
         log.contains("--user disable --now resembled.service\n"),
         "{log}"
     );
-    assert!(!unit.exists() && !config.exists());
+    assert!(
+        log.contains("--user enable --now resemble-notify.service\n")
+            && log.contains("--user disable --now resemble-notify.service\n"),
+        "{log}"
+    );
+    assert!(!unit.exists() && !notify.exists() && !config.exists());
 }
 
 /// It asks three questions at a terminal, and none anywhere else.

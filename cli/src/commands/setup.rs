@@ -24,6 +24,7 @@ use resemble_report::human::counted;
 use resemble_report::quote::quoted;
 
 use self::record::Record;
+use self::service::Unit;
 use crate::args::{Global, SetupArgs};
 use crate::backend;
 use crate::error::{CliError, CliResult, Outcome};
@@ -194,12 +195,7 @@ impl Steps<'_> {
     /// Starts the daemon, and waits until it answers.
     fn start(&mut self, at_login: bool) -> CliResult<Client> {
         if self.has_systemd {
-            if let Some(unit) = service::install(self.env)? {
-                self.record.wrote(&unit)?;
-                self.say(&format!("wrote {}", quoted(&unit)))?;
-            }
-            self.record.uses_unit(service::DAEMON)?;
-            service::start(service::DAEMON, at_login)?;
+            self.start_unit(&service::DAEMON, at_login)?;
             let when = if at_login {
                 "now and at every login"
             } else {
@@ -230,6 +226,16 @@ impl Steps<'_> {
         }
     }
 
+    /// Starts a unit of systemd, which is written if it is not there.
+    fn start_unit(&mut self, unit: &Unit, at_login: bool) -> CliResult<()> {
+        if let Some(path) = service::install(self.env, unit)? {
+            self.record.wrote(&path)?;
+            self.say(&format!("wrote {}", quoted(&path)))?;
+        }
+        self.record.uses_unit(unit.name)?;
+        service::start(unit, at_login)
+    }
+
     /// Adds the folders that a running daemon does not watch yet.
     fn add(&mut self, client: &Client, dirs: &[PathBuf]) -> CliResult<()> {
         for dir in dirs {
@@ -249,11 +255,15 @@ impl Steps<'_> {
 
     /// Lets a person be told of alerts.
     fn tell(&mut self) -> CliResult<()> {
-        if !self.has_systemd || !service::knows(service::NOTIFY) {
-            return self.say("alerts are shown by `resemble alerts --follow`");
+        let mut desktop = ["WAYLAND_DISPLAY", "DISPLAY"].into_iter();
+        let has_desktop = desktop.any(|name| std::env::var_os(name).is_some());
+        if !self.has_systemd || !has_desktop {
+            return self.say(
+                "alerts are shown by `resemble alerts --follow`, and on a desktop by \
+                 `resemble notify`",
+            );
         }
-        self.record.uses_unit(service::NOTIFY)?;
-        service::start(service::NOTIFY, true)?;
+        self.start_unit(&service::NOTIFY, true)?;
         self.say("notifications of new near-duplicates are on")
     }
 }

@@ -10,45 +10,50 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::error::{CliError, CliResult};
 
+/// A unit of the user's systemd.
+pub(super) struct Unit {
+    pub(super) name: &'static str,
+    /// What is in it where no package has brought it.
+    text: &'static str,
+}
+
 /// The unit of the daemon.
-pub(super) const DAEMON: &str = "resembled.service";
+pub(super) const DAEMON: Unit = Unit {
+    name: "resembled.service",
+    text: include_str!("../../../../systemd/resembled.service"),
+};
 
 /// The unit that shows notifications.
-pub(super) const NOTIFY: &str = "resemble-notify.service";
-
-/// The unit for where no package has brought one.
-const UNIT: &str = include_str!("../../../../systemd/resembled.service");
+pub(super) const NOTIFY: Unit = Unit {
+    name: "resemble-notify.service",
+    text: include_str!("../../../../systemd/resemble-notify.service"),
+};
 
 /// Whether the user has a systemd, and it answers.
 pub(super) fn is_there() -> bool {
     quiet(&["show-environment"])
 }
 
-/// Whether it knows this unit.
-pub(super) fn knows(unit: &str) -> bool {
-    quiet(&["cat", unit])
-}
-
-/// Writes the unit of the daemon, if it is not installed, and returns where.
-pub(super) fn install(env: &Env) -> CliResult<Option<PathBuf>> {
-    if knows(DAEMON) {
+/// Writes a unit, if it is not installed, and returns where.
+pub(super) fn install(env: &Env, unit: &Unit) -> CliResult<Option<PathBuf>> {
+    if quiet(&["cat", unit.name]) {
         return Ok(None);
     }
     let folder = places::config_dir(env)?.with_file_name("systemd");
     let folder = folder.join("user");
     fs::create_dir_all(&folder).map_err(CliError::file("make", &folder))?;
-    let path = folder.join(DAEMON);
-    fs::write(&path, UNIT).map_err(CliError::file("write", &path))?;
+    let path = folder.join(unit.name);
+    fs::write(&path, unit.text).map_err(CliError::file("write", &path))?;
     run(&["daemon-reload"])?;
     Ok(Some(path))
 }
 
 /// Starts a unit now, and from now on at every login if that is wanted.
-pub(super) fn start(unit: &str, at_login: bool) -> CliResult<()> {
+pub(super) fn start(unit: &Unit, at_login: bool) -> CliResult<()> {
     if at_login {
-        run(&["enable", "--now", unit])
+        run(&["enable", "--now", unit.name])
     } else {
-        run(&["start", unit])
+        run(&["start", unit.name])
     }
 }
 
