@@ -18,7 +18,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use resemble_core::{ContentId, Signature};
+use resemble_core::ContentId;
 
 use super::contents::Inherited;
 use super::inherit::segment_of;
@@ -101,13 +101,10 @@ pub(super) fn count(
     let segments = writing.before.segments();
     let stored: u64 = segments.iter().map(|segment| segment.row.postings()).sum();
     let known = writing.sets.known() as u64;
-    let mut dense = 0;
-    if known > 0 {
-        for &content in killed {
-            let kept = writing.before.signature_raw(content)?;
-            dense += u64::from(is_denser(writing, content, &kept)?);
-        }
-    }
+    let killed = if known > 0 { killed } else { &[] };
+    let deaths = killed.iter().map(|&content| Death::of(writing, content));
+    let deaths = deaths.collect::<Result<Vec<_>, _>>()?;
+    let dense = deaths.iter().filter(|death| death.is_denser).count() as u64;
     // As much as was looked up since that became necessary, and as this batch will.
     let overdue = u64::from(births.saturating_sub(spare(limit)));
     let each = new.len() as u64 / u64::from(born.max(1)) + 1;
@@ -116,11 +113,9 @@ pub(super) fn count(
         return recount(writing, Some(new));
     }
     let mut lost = [Gains::new(), Gains::new()];
-    if known > 0 {
-        for &content in killed {
-            let of = inherited.iter().find(|of| of.ancestor == content);
-            forget(writing, content, of, &mut lost)?;
-        }
+    for death in deaths {
+        let of = inherited.iter().find(|of| of.ancestor == death.content);
+        forget(writing, death, of, &mut lost)?;
     }
     let mut changes = Vec::new();
     for (kind, mut gains) in PostingKind::ALL.into_iter().zip(lost) {
@@ -151,26 +146,39 @@ pub(crate) const fn spare(limit: u32) -> u32 {
     limit - near(limit)
 }
 
-/// Whether a killed content has more postings than its signature has fingerprints.
-fn is_denser(writing: &Writing<'_>, content: ContentId, kept: &Signature) -> Result<bool, Fault> {
-    let row = writing.before.inner.content(content)?;
-    let posted = row.map_or(0, |row| row.fingerprints as usize);
-    Ok(posted > kept.fingerprints.len())
+/// A killed content. It is read from the commit before, where its rows are still there.
+struct Death {
+    content: ContentId,
+    /// The fingerprints of its signature.
+    fingerprints: Vec<u64>,
+    /// Whether it has more postings than its signature has fingerprints.
+    is_denser: bool,
+}
+
+impl Death {
+    fn of(writing: &Writing<'_>, content: ContentId) -> Result<Self, Fault> {
+        let signature = writing.before.signature_raw(content)?;
+        let row = writing.before.inner.content(content)?;
+        let posted = row.map_or(0, |row| row.fingerprints as usize);
+        let fingerprints: Vec<_> = signature.fingerprints.iter().map(|print| print.0).collect();
+        Ok(Self {
+            content,
+            is_denser: posted > fingerprints.len(),
+            fingerprints,
+        })
+    }
 }
 
 /// The fingerprints of a killed content that its signature has not, among those that are known: the
 /// dense ones of a text, and by what it is found besides.
-fn denser_than(
-    writing: &Writing<'_>,
-    content: ContentId,
-    signature: &[u64],
-) -> Result<Vec<u64>, Fault> {
+fn denser_than(writing: &Writing<'_>, death: &Death) -> Result<Vec<u64>, Fault> {
+    let content = death.content;
     let segment = segment_of(writing, content.0);
     let postings = segment.and_then(|segment| segment.postings(PostingKind::Fingerprint));
     let Some(postings) = postings else {
         return Ok(Vec::new());
     };
-    let signature: HashSet<u64> = signature.iter().copied().collect();
+    let signature: HashSet<u64> = death.fingerprints.iter().copied().collect();
     let mut found = Vec::new();
     for key in writing.sets.known_keys(PostingKind::Fingerprint) {
         if !signature.contains(&key) && has(postings, (key, content.0))? {
@@ -183,22 +191,20 @@ fn denser_than(
 /// The known keys of a killed content lose one, but for those that an heir has.
 fn forget(
     writing: &Writing<'_>,
-    content: ContentId,
+    mut death: Death,
     inherited: Option<&Inherited>,
     lost: &mut [Gains; 2],
 ) -> Result<(), Refusal> {
-    // Read from the commit before, where its rows are still there.
-    let signature = writing.before.signature_raw(content)?;
     let mut chunk_keys = match inherited {
         // What its heir has is not lost.
         Some(inherited) => inherited.gone.clone(),
-        None => posted(&writing.before.chunks_raw(content)?).collect(),
+        None => posted(&writing.before.chunks_raw(death.content)?).collect(),
     };
-    let mut fingerprints: Vec<_> = signature.fingerprints.iter().map(|print| print.0).collect();
-    if is_denser(writing, content, &signature)? {
-        let denser = denser_than(writing, content, &fingerprints)?;
-        fingerprints.extend(denser);
+    if death.is_denser {
+        let denser = denser_than(writing, &death)?;
+        death.fingerprints.extend(denser);
     }
+    let mut fingerprints = death.fingerprints;
     for ((kind, keys), lost) in [
         (PostingKind::Chunk, &mut chunk_keys),
         (PostingKind::Fingerprint, &mut fingerprints),

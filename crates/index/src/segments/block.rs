@@ -24,6 +24,8 @@
 //!
 //! The blocks of one segment are cut greedily so that each fills a page (see [`BLOCK`]).
 
+use std::ops::ControlFlow;
+
 use crate::codec::Malformed;
 use crate::codec::bits;
 
@@ -313,9 +315,29 @@ impl<'a> Block<'a> {
     /// Appends the contents of `key`, ascending.
     pub(crate) fn find(&self, key: u64, found: &mut Vec<u32>) -> Result<(), Malformed> {
         match self.index(key) {
-            Some(index) => self.list(index, found),
+            Some(index) => self.list(index, |content| {
+                found.push(content);
+                ControlFlow::Continue(())
+            }),
             None => Ok(()),
         }
+    }
+
+    /// Whether `key` has a content.
+    pub(crate) fn has(&self, key: u64, content: u32) -> Result<bool, Malformed> {
+        let Some(index) = self.index(key).filter(|&at| self.content(at) <= content) else {
+            return Ok(false);
+        };
+        let mut last = 0;
+        self.list(index, |found| {
+            last = found;
+            if found < content {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        })?;
+        Ok(last == content)
     }
 
     /// Which of the keys it is.
@@ -343,8 +365,12 @@ impl<'a> Block<'a> {
         None
     }
 
-    /// Appends the contents of a key.
-    fn list(&self, index: usize, found: &mut Vec<u32>) -> Result<(), Malformed> {
+    /// Shows the contents of a key, ascending, until that is enough.
+    fn list(
+        &self,
+        index: usize,
+        mut see: impl FnMut(u32) -> ControlFlow<()>,
+    ) -> Result<(), Malformed> {
         let mut at = match (index / STRIDE).checked_sub(1) {
             None => 0,
             Some(start) => bits::get(self.starts, start * 16, 16) as usize,
@@ -353,10 +379,10 @@ impl<'a> Block<'a> {
             while self.gap(&mut at)?.is_some() {}
         }
         let mut content = self.content(index);
-        found.push(content);
-        while let Some(gap) = self.gap(&mut at)? {
+        while see(content).is_continue()
+            && let Some(gap) = self.gap(&mut at)?
+        {
             content = above(content, gap)?;
-            found.push(content);
         }
         Ok(())
     }

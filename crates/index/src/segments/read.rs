@@ -123,9 +123,7 @@ pub(crate) fn has(postings: Postings<'_>, (key, id): Posting) -> Result<bool, Fa
     let Some((first, block)) = cursor.peek_prev()? else {
         return Ok(false);
     };
-    let mut found = Vec::new();
-    Block::parse(first.value().0, block.value())?.find(key, &mut found)?;
-    Ok(found.binary_search(&content).is_ok())
+    Ok(Block::parse(first.value().0, block.value())?.has(key, content)?)
 }
 
 /// Looks up ascending keys in several segments, oldest first, and leaves out the dead without
