@@ -403,9 +403,16 @@ impl<'a> Block<'a> {
         if extra > 32 {
             return Err(malformed);
         }
-        *at += extra as usize + 2;
-        let field = bits::get(self.gaps, *at, extra + self.shift);
-        *at += (extra + self.shift) as usize;
+        let (head, width) = (extra + 2, extra + self.shift);
+        *at += (head + width) as usize;
+        if head + width <= u64::BITS {
+            // All but the widest: what is left of the word is as good as another look.
+            let field = word >> head & ((1 << width) - 1);
+            let high = (1u64 << extra | field & ((1 << extra) - 1)) - 1;
+            let gap = high << self.shift | field >> extra;
+            return gap.try_into().map(Some).map_err(|_| malformed);
+        }
+        let field = bits::get(self.gaps, *at - width as usize, width);
         let high = (1u64 << extra | field & ((1 << extra) - 1)) - 1;
         let gap = u128::from(high) << self.shift | u128::from(field >> extra);
         gap.try_into().map(Some).map_err(|_| malformed)
