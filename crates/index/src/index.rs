@@ -12,8 +12,8 @@
 //!   same), it reads them from the tables: that is slower and as right.
 
 use std::fs::OpenOptions;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
@@ -27,7 +27,7 @@ use crate::footprint::{CommitLog, Touched};
 use crate::measures::{self, NewMeasures};
 use crate::place::Place;
 use crate::schema;
-use crate::snapshot::{Inner, Snapshot};
+use crate::snapshot::Snapshot;
 use crate::state::{self, Sets};
 use crate::store::{Lasting, Store};
 
@@ -64,6 +64,9 @@ pub enum MergeWork {
 /// One index and the only writer of its file.
 #[derive(Debug)]
 pub struct Index {
+    /// The view that was taken last, for whoever asks before the next commit. It is let go of when
+    /// that is made, and stands above the store, which must be dropped later.
+    pub(crate) latest: Mutex<Option<Snapshot>>,
     pub(crate) store: Store,
     pub(crate) params: Params,
     pub(crate) boilerplate_limit: u32,
@@ -75,8 +78,6 @@ pub struct Index {
     pub(crate) published: Mutex<Vec<(u64, Sets)>>,
     /// When the first commit was made that is not in the file yet.
     pub(crate) unlasting: Mutex<Option<Instant>>,
-    /// The last view that was taken, for as long as anybody has it.
-    pub(crate) latest: Mutex<Weak<Inner>>,
     /// What was measured since measures were last written.
     pub(crate) new_measures: Arc<NewMeasures>,
     /// What the last commits have changed.
@@ -97,8 +98,8 @@ impl Index {
         &self.params
     }
 
-    /// A view of the last commit. Cheap (some 20 µs, and less while somebody has another one of the
-    /// same commit): take a fresh one for each question.
+    /// A view of the last commit. Cheap (some 20 µs, and less if it is not the first one of that
+    /// commit): take a fresh one for each question.
     pub fn snapshot(&self) -> Result<Snapshot, ReadError> {
         guarded(|| self.view()).map_err(|fault| fault.into_read(self.place.path()))
     }
@@ -106,9 +107,9 @@ impl Index {
     fn view(&self) -> Result<Snapshot, Fault> {
         let txn = self.store.read()?;
         let counters = state::counters(&txn)?;
-        let latest = self.latest.lock().upgrade();
-        if let Some(inner) = latest.filter(|of| of.counters.generation == counters.generation) {
-            return Ok(Snapshot::sharing(inner));
+        let latest = self.latest.lock().clone();
+        if let Some(latest) = latest.filter(|of| of.generation() == counters.generation) {
+            return Ok(Snapshot::sharing(latest.inner));
         }
         let published = self
             .published
@@ -129,7 +130,7 @@ impl Index {
             (Arc::clone(&self.new_measures), Arc::clone(&self.commits)),
             None,
         )?;
-        *self.latest.lock() = Arc::downgrade(&snapshot.inner);
+        *self.latest.lock() = Some(snapshot.clone());
         Ok(snapshot)
     }
 
@@ -295,6 +296,7 @@ impl Index {
                 return Ok(false);
             }
             let file = OpenOptions::new().read(true).write(true).open(path)?;
+            self.latest.lock().take();
             let done = self.store.compact_in_use(file)?;
             if done {
                 // Later commits write it to the file.
@@ -332,6 +334,7 @@ impl Index {
         if leave {
             return Ok(());
         }
+        self.latest.lock().take();
         let compacted =
             guarded(|| self.store.compact()).map_err(|fault| fault.into_apply(&path))?;
         if !compacted {
@@ -406,6 +409,7 @@ impl Index {
         drop(meta);
         // Its pages may be used again by the next commit.
         drop(before);
+        self.latest.lock().take();
         self.commits.push(new, touched);
         {
             let mut published = self.published.lock();

@@ -58,6 +58,7 @@ impl Index {
     /// it is read in the ordinary way). `false`: something was wrong; set the file aside. Fails
     /// while a snapshot is alive.
     pub fn verify(&mut self) -> Result<bool, ApplyError> {
+        self.latest.lock().take();
         let verified = guarded(|| match self.store.database_mut()?.check_integrity() {
             Ok(clean) => Ok(clean),
             Err(DatabaseError::Storage(error)) => Err(error.into()),
