@@ -215,7 +215,8 @@ impl Index {
         Ok(())
     }
 
-    /// Stores a small record under a name, over any that it had.
+    /// Stores a small record under a name, over any that it had. Nothing is written if it has that
+    /// one.
     pub fn put_record(&self, name: &str, value: &[u8]) -> Result<(), ApplyError> {
         self.put_records(&[(name, Some(value))])
     }
@@ -251,6 +252,15 @@ impl Index {
         turn: &MutexGuard<'_, ()>,
         records: &[(&str, Option<&[u8]>)],
     ) -> Result<(), ApplyError> {
+        let before = self.snapshot()?;
+        let mut is_new = false;
+        for (name, value) in records {
+            is_new |= before.record(name)?.as_deref() != *value;
+        }
+        drop(before);
+        if !is_new {
+            return Ok(());
+        }
         self.transact_in(turn, Lasting::AtOnce, |writing| {
             let mut table = writing.txn.open_table(schema::RECORDS)?;
             for (name, value) in records {
@@ -310,8 +320,9 @@ impl Index {
     }
 
     /// Writes the measures that were not written yet, closes the index and gives unused pages back
-    /// to the file system, unless they are too few of a large file. Everything applied was durable
-    /// before. While a [`Snapshot`] lives, nothing can be given back.
+    /// to the file system, unless they are too few of a large file, or nothing was written since
+    /// that was done last. Everything applied was durable before. While a [`Snapshot`] lives,
+    /// nothing can be given back.
     pub fn close(mut self) -> Result<(), ApplyError> {
         self.write_measures()?;
         self.persist(Duration::ZERO)?;
@@ -321,6 +332,10 @@ impl Index {
             Ok((self.place.bytes()?, in_file))
         });
         let (bytes, in_file) = known.map_err(|fault| fault.into_apply(&path))?;
+        // Every commit writes another number, but for the last one before closing compacts.
+        if in_file == 0 {
+            return Ok(());
+        }
         let compact = self.known_compact_bytes();
         let leave = bytes > LARGE && bytes < compact + compact / 2;
         if !leave {

@@ -208,6 +208,28 @@ fn closing_gives_space_back_and_keeps_everything() {
     assert_eq!(sound(&open(&at.path, 1000)).totals().unwrap().files, 510);
 }
 
+/// Compacting walks the whole file.
+#[test]
+fn closing_leaves_a_file_alone_that_was_not_written_to() {
+    let at = folder();
+    let index = open(&at.path, 1000);
+    index.apply(files(0..5000)).unwrap();
+    let most = (100..5000).map(|n| Change::Remove(format!("/d{}/f{n}", n % 9).into()));
+    index.apply(most.collect()).unwrap();
+    index.finish_bulk().unwrap();
+    let held = index.snapshot().unwrap();
+    index.close().unwrap();
+    drop(held);
+    let length = || fs::metadata(&at.path).unwrap().len();
+    let before = length();
+    open(&at.path, 1000).close().unwrap();
+    assert_eq!(length(), before);
+    let index = open(&at.path, 1000);
+    index.apply(files(6000..6001)).unwrap();
+    index.close().unwrap();
+    assert!(length() < before / 2, "{before} → {}", length());
+}
+
 /// Merging a first scan takes room for the old postings and the new ones at once.
 #[test]
 fn a_running_index_gives_back_what_it_needs_no_more() {

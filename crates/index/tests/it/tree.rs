@@ -368,6 +368,11 @@ fn records_are_kept_by_name() {
         .unwrap();
     index.put_record("roots/1", b"uno").unwrap();
     let snapshot = index.snapshot().unwrap();
+    // What is there is not written again.
+    index.put_record("roots/2", b"two").unwrap();
+    index.put_records(&[("none", None)]).unwrap();
+    let again = index.snapshot().unwrap();
+    assert_eq!(again.generation(), snapshot.generation());
     let roots = snapshot.records("roots/").unwrap();
     assert_eq!(
         roots,
