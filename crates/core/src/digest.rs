@@ -173,7 +173,8 @@ impl ChunkEdit {
 pub struct EditedDigest {
     /// The other content.
     pub base: ContentDigest,
-    /// How its chunks become those of this content, in order; no two of them touch.
+    /// How its chunks become those of this content, in order; no two of them touch. A run that is
+    /// longer now because its chunk was put beside it is replaced as well.
     pub edits: Vec<ChunkEdit>,
     /// The digest of this content without chunks.
     pub digest: Box<Digest>,

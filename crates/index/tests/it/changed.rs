@@ -65,25 +65,28 @@ proptest! {
     }
 }
 
-/// Up to three edits of a list, each at least a run apart from the next, and what it becomes.
+/// Up to three edits of a list, each at least a run apart from the next, and what it becomes. No
+/// chunk comes twice in a row: that is one run, and an edit has the runs beside it that it joins.
 fn edits(old: &[u32], random: &mut Random, next: &mut u32) -> (Vec<ChunkEdit>, Vec<u32>) {
     let (mut edits, mut new, mut kept_to) = (Vec::new(), Vec::new(), 0);
     for _ in 0..=random.below(3) {
         let from = kept_to + random.below(old.len() + 1 - kept_to);
-        let to = (from + few_or_many(random)).min(old.len());
+        let mut to = (from + few_or_many(random)).min(old.len());
         new.extend_from_slice(&old[kept_to..from]);
-        let by: Vec<u32> = (0..few_or_many(random))
-            .map(|_| match random.below(4) {
-                // Some were there before, or are still.
-                0 if from > 9 => old[random.below(from - 8)],
-                _ => {
-                    *next += 1;
-                    *next
-                }
-            })
-            .collect();
-        new.extend_from_slice(&by);
-        let by = digest(0, &by, &[]).chunks;
+        let start = new.len();
+        for _ in 0..few_or_many(random) {
+            // Some were there before, or are still.
+            let old = (from > 9 && random.below(4) == 0).then(|| old[random.below(from - 8)]);
+            let again = old.filter(|chunk| new.last() != Some(chunk));
+            new.push(again.unwrap_or_else(|| {
+                *next += 1;
+                *next
+            }));
+        }
+        while to < old.len() && new.last() == Some(&old[to]) {
+            to += 1;
+        }
+        let by = digest(0, &new[start..], &[]).chunks;
         edits.push(ChunkEdit {
             runs: from as u64..to as u64,
             by,
