@@ -13,7 +13,7 @@ use super::{Refusal, Writing};
 use crate::fault::Fault;
 use crate::schema::{self, PostingKind};
 use crate::segments::order::{Order, Sample};
-use crate::segments::write::{Merge, delete, write};
+use crate::segments::write::{Merge, Numbered, delete, write};
 use crate::segments::{Segment, plan};
 use crate::snapshot::{Inner, Snapshot};
 use crate::state::{Boilerplate, near};
@@ -161,16 +161,19 @@ fn merge(
     let mut written = [0; 2];
     for (kind, written) in PostingKind::ALL.into_iter().zip(&mut written) {
         let sources = sources(writing, run, new.map(|new| new.0), kind)?;
-        let mut merge = Merge::new(sources, writing.sets.live(kind));
+        let merge = Merge::new(sources, writing.sets.live(kind));
+        let stored = run.iter().map(|segment| segment.count(kind)).sum::<u64>();
+        let most = stored + new.map_or(0, |new| new.0.kind(kind).len() as u64);
         let mut counter = counts
             .as_deref_mut()
             .map(|counts| Counter::new(counts.of_mut(kind), near(writing.boilerplate_limit)));
-        *written = write(writing.txn, kind, id, order.as_ref(), || {
-            let next = merge.next()?;
-            if let Some(counter) = &mut counter {
-                counter.see(next);
-            }
-            Ok(next)
+        let txn = writing.txn;
+        *written = Numbered::new(merge, order.as_ref()).shown_to(most, |next| {
+            write(txn, kind, id, next, |posting| {
+                if let Some(counter) = &mut counter {
+                    counter.see(posting);
+                }
+            })
         })?;
     }
     let mut table = writing.txn.open_table(schema::SEGMENTS)?;
@@ -211,7 +214,9 @@ fn order(
     if u64::from(last.saturating_sub(first)) > 2 * contents {
         return Ok(None);
     }
-    let stored = run.iter().map(|segment| segment.fingerprint_postings);
+    let stored = run
+        .iter()
+        .map(|segment| segment.count(PostingKind::Fingerprint));
     let postings =
         stored.sum::<u64>() + new.map_or(0, |new| new.kind(PostingKind::Fingerprint).len() as u64);
     let most = (postings / SHARE).clamp(*SAMPLE.start(), *SAMPLE.end());

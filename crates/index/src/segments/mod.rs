@@ -25,7 +25,7 @@ pub(crate) mod write;
 
 use std::sync::Arc;
 
-use crate::schema::PostingTable;
+use crate::schema::{PostingKind, PostingTable};
 use order::Order;
 
 /// The postings of one kind that a segment has.
@@ -51,6 +51,13 @@ impl Segment {
     pub(crate) fn postings(&self) -> u64 {
         self.chunk_postings
             .saturating_add(self.fingerprint_postings)
+    }
+
+    pub(crate) const fn count(&self, kind: PostingKind) -> u64 {
+        match kind {
+            PostingKind::Chunk => self.chunk_postings,
+            PostingKind::Fingerprint => self.fingerprint_postings,
+        }
     }
 }
 

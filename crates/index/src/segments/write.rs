@@ -1,6 +1,9 @@
 //! Writing a segment, and the k-way merge that makes one of several.
 
+use std::io;
 use std::ops::Bound;
+use std::sync::mpsc;
+use std::thread;
 
 use super::block::{Builder, Posting, pack, unpack};
 use super::order::Order;
@@ -165,77 +168,139 @@ impl<'a> Merge<'a> {
     }
 }
 
-/// Writes one kind of a new segment, in an order or by ids; answers the number of postings. Without
-/// any there is no table.
+/// What a segment is written from: the postings of a merge, each content by its number in the new
+/// segment.
+pub(crate) struct Numbered<'a> {
+    merge: Merge<'a>,
+    order: Option<&'a Order>,
+    /// The first posting that was not given out.
+    next: Option<Posting>,
+    has_begun: bool,
+}
+
+impl<'a> Numbered<'a> {
+    /// By their ranks in an order, or by their ids.
+    pub(crate) fn new(merge: Merge<'a>, order: Option<&'a Order>) -> Self {
+        Self {
+            merge,
+            order,
+            next: None,
+            has_begun: false,
+        }
+    }
+
+    /// Replaces `postings` by the following ones: some thousands, and whole lists. None are there
+    /// only at the end.
+    fn fill(&mut self, postings: &mut Vec<Posting>) -> Result<(), Fault> {
+        /// Postings at a time: one after the other, each rank would wait for memory.
+        const STRETCH: usize = 4096;
+        postings.clear();
+        if !std::mem::replace(&mut self.has_begun, true) {
+            self.next = self.merge.next()?;
+        }
+        while let Some(posting) = self.next
+            && (postings.len() < STRETCH || postings.last().is_some_and(|of| of.0 == posting.0))
+        {
+            postings.push(posting);
+            self.next = self.merge.next()?;
+            if self.next.is_some_and(|next| next <= posting) {
+                return Err(Fault::damaged("postings are out of order"));
+            }
+        }
+        let Some(order) = self.order else {
+            return Ok(());
+        };
+        let mut have_ranks = true;
+        for posting in &mut *postings {
+            posting.1 = order.rank(posting.1).unwrap_or(u32::MAX);
+            have_ranks &= posting.1 != u32::MAX;
+        }
+        if !have_ranks {
+            return Err(Fault::damaged("a posting has no rank"));
+        }
+        for list in postings.chunk_by_mut(|a, b| a.0 == b.0) {
+            list.sort_unstable();
+        }
+        Ok(())
+    }
+
+    /// Shows what is written to `write`, which asks for stretch after stretch. Of many postings
+    /// the next stretches are merged meanwhile, by another thread.
+    pub(crate) fn shown_to<R>(
+        &mut self,
+        postings: u64,
+        write: impl FnOnce(&mut dyn FnMut(&mut Vec<Posting>) -> Result<(), Fault>) -> R,
+    ) -> R {
+        /// Fewer are merged and written in some milliseconds.
+        const MANY: u64 = 1 << 17;
+        /// Stretches that wait to be written.
+        const WAITING: usize = 8;
+        if postings < MANY {
+            return write(&mut |stretch| self.fill(stretch));
+        }
+        thread::scope(|scope| {
+            let (merged, stretches) = mpsc::sync_channel(WAITING);
+            let (emptied, empty) = mpsc::channel::<Vec<Posting>>();
+            let mut merging = Some(move || {
+                loop {
+                    let mut stretch = empty.try_recv().unwrap_or_default();
+                    let filled = self.fill(&mut stretch).map(|()| stretch);
+                    let is_last = filled.as_ref().map_or(true, Vec::is_empty);
+                    // If nobody hears it, writing has failed.
+                    if merged.send(filled).is_err() || is_last {
+                        break;
+                    }
+                }
+            });
+            write(&mut |stretch| {
+                if let Some(merging) = merging.take() {
+                    thread::Builder::new().spawn_scoped(scope, merging)?;
+                }
+                let ended = |_| io::Error::other("the thread that merges postings has ended");
+                let next = stretches.recv().map_err(ended)??;
+                // At the end nobody needs it.
+                emptied.send(std::mem::replace(stretch, next)).ok();
+                Ok(())
+            })
+        })
+    }
+}
+
+/// Writes one kind of a new segment; answers the number of postings. Without any there is no
+/// table. `next` replaces a stretch of postings by the one behind it, and by none at the end;
+/// `see` is shown each posting, and `None` at the end.
 pub(crate) fn write(
     txn: &WriteTransaction,
     kind: PostingKind,
     segment: u32,
-    order: Option<&Order>,
-    mut next: impl FnMut() -> Result<Option<Posting>, Fault>,
+    next: &mut dyn FnMut(&mut Vec<Posting>) -> Result<(), Fault>,
+    mut see: impl FnMut(Option<Posting>),
 ) -> Result<u64, Fault> {
-    /// Postings that are numbered at a time: one after the other, each would wait for memory.
-    const STRETCH: usize = 1024;
-    let Some(first) = next()? else {
+    let mut stretch = Vec::new();
+    next(&mut stretch)?;
+    if stretch.is_empty() {
         return Ok(0);
-    };
+    }
     let name = schema::postings_name(kind, segment);
     let mut table = txn.open_table(schema::postings_table(&name))?;
     let mut cursor = table.upper_bound_mut(Bound::<(u64, u32)>::Unbounded)?;
     let mut builder = Builder::default();
     let mut bytes = Vec::new();
-    let mut put = |posting| {
-        if !builder.push(posting) {
-            if let Some(first) = builder.take(&mut bytes) {
-                cursor.insert_before(first, &bytes[..])?;
-            }
-            builder.push(posting);
-        }
-        Ok::<_, Fault>(())
-    };
-    let mut put_list = |key, list: &mut Vec<u32>| {
-        if order.is_some() {
-            list.sort_unstable();
-        }
-        list.drain(..).try_for_each(|number| put((key, number)))
-    };
     let mut count = 0;
-    let mut stretch = vec![first];
-    let mut numbers = Vec::with_capacity(STRETCH);
-    // Those of the last key.
-    let (mut key, mut list) = (first.0, Vec::new());
-    while let Some(&(mut last)) = stretch.last() {
+    while !stretch.is_empty() {
         count += stretch.len() as u64;
-        numbers.clear();
-        match order {
-            Some(order) => {
-                let ranks = stretch.iter().map(|posting| order.rank(posting.1));
-                numbers.extend(ranks.map(|rank| rank.unwrap_or(u32::MAX)));
-                if numbers.contains(&u32::MAX) {
-                    return Err(Fault::damaged("a posting has no rank"));
+        for &posting in &stretch {
+            see(Some(posting));
+            if !builder.push(posting) {
+                if let Some(first) = builder.take(&mut bytes) {
+                    cursor.insert_before(first, &bytes[..])?;
                 }
+                builder.push(posting);
             }
-            None => numbers.extend(stretch.iter().map(|posting| posting.1)),
         }
-        for (posting, &number) in stretch.iter().zip(&numbers) {
-            if posting.0 != key {
-                put_list(key, &mut list)?;
-                key = posting.0;
-            }
-            list.push(number);
-        }
-        stretch.clear();
-        while stretch.len() < STRETCH
-            && let Some(following) = next()?
-        {
-            if following <= last {
-                return Err(Fault::damaged("postings are out of order"));
-            }
-            last = following;
-            stretch.push(following);
-        }
+        next(&mut stretch)?;
     }
-    put_list(key, &mut list)?;
+    see(None);
     if let Some(first) = builder.take(&mut bytes) {
         cursor.insert_before(first, &bytes[..])?;
     }

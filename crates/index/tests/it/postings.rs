@@ -202,6 +202,45 @@ fn batches_of_a_bulk_load_are_merged_at_its_end() {
     assert_eq!(all(&index), before);
 }
 
+/// So many that one thread merges what another one writes.
+#[test]
+fn a_merge_of_many_postings_has_each_once_and_none_of_the_dead() {
+    let index = memory();
+    let (contents, batches) = (2400u64, 6);
+    // Each has keys of its own, and others with its neighbours: near-copies, so there is an order.
+    let keys =
+        |n: u64| (0..80).map(move |k| ((n / 8 * 8 + u64::from(k % 4 == 0) * n % 8) << 8) + k);
+    let made = |n: u64| digest(n, &[n as u32], &keys(n).collect::<Vec<_>>());
+    for batch in 0..batches {
+        let these = (0..contents).filter(|n| n % batches == batch);
+        let changes = these.map(|n| read(format!("/d{}/{n}", n % 7), n + 1, made(n)));
+        index.apply_in_bulk(changes.collect()).unwrap();
+    }
+    let gone = (0..contents).filter(|n| n % 5 == 3);
+    let removed = gone.map(|n| Change::Remove(format!("/d{}/{n}", n % 7).into()));
+    index.apply_in_bulk(removed.collect()).unwrap();
+    index.finish_bulk().unwrap();
+    assert_eq!(posting_rows(&index).1, 1);
+    let snapshot = sound(&index);
+    let mut expected = BTreeMap::<u64, Vec<ContentId>>::new();
+    for n in (0..contents).filter(|n| n % 5 != 3) {
+        let id = snapshot
+            .content_by_digest(&made(n).content)
+            .unwrap()
+            .unwrap();
+        for key in keys(n).collect::<BTreeSet<_>>() {
+            expected.entry(key).or_default().push(id);
+        }
+    }
+    let count: usize = expected.values().map(Vec::len).sum();
+    assert!(count > 1 << 17, "{count} postings are merged by one thread");
+    for list in expected.values_mut() {
+        list.sort_unstable();
+    }
+    let all: Vec<u64> = expected.keys().copied().collect();
+    assert!(lists(&snapshot, PostingKind::Fingerprint, &all) == expected);
+}
+
 #[test]
 fn the_dead_leave_with_the_merge() {
     let index = memory();
