@@ -7,7 +7,7 @@ mod stretches;
 
 use std::ops::Range;
 
-pub use digester::{Checkpoint, Digester, LargeDigest, Made, NextStretch};
+pub use digester::{Checkpoint, ComparedStretch, Digester, LargeDigest, Made, NextStretch};
 pub use stretches::Stretches;
 
 use crate::ids::{ByteLen, ChunkHash, ContentDigest, Fingerprint, WordsDigest};

@@ -33,8 +33,8 @@ pub mod tree;
 pub mod words;
 
 pub use digest::{
-    Checkpoint, ChunkEdit, ChunkList, ChunkRun, ContentKind, Digest, Digester, EditedDigest,
-    LargeDigest, Made, NextStretch, Stretches,
+    Checkpoint, ChunkEdit, ChunkList, ChunkRun, ComparedStretch, ContentKind, Digest, Digester,
+    EditedDigest, LargeDigest, Made, NextStretch, Stretches,
 };
 pub use ids::{
     ByteLen, ChunkHash, ContentDigest, ContentId, DirId, FileId, Fingerprint, Score, WordsDigest,

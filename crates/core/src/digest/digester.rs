@@ -7,7 +7,7 @@ mod revising;
 use std::mem;
 
 pub use self::composing::{LargeDigest, Made};
-pub use self::revising::NextStretch;
+pub use self::revising::{ComparedStretch, NextStretch};
 
 use self::recording::Recorder;
 use crate::chunk::{Chunker, Cut};
@@ -195,6 +195,7 @@ impl Digester {
         while !rest.is_empty() {
             let room = self.room(rest.len() as u64) as usize;
             let (now, behind) = rest.split_at(room);
+            self.hash_content(|content| content.update(now));
             for block in now.chunks(BLOCK) {
                 self.scan(block);
                 self.content.update(block);
@@ -210,6 +211,7 @@ impl Digester {
         let mut left = count;
         while left > 0 {
             let room = self.room_for_zeros(left);
+            self.hash_content(|content| content.update_zeros(room));
             self.take_zeros(room);
             left -= room;
         }

@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use crate::chunk::ChunkerStanding;
 use crate::digest::{ChunkEdit, ChunkList, ChunkRun, Digester};
-use crate::hash::content::{BlockRun, push_run};
+use crate::hash::content::{BLOCK, BlockRun, push_run};
 use crate::ids::Fingerprint;
 use crate::words::{ShinglerStanding, WordSums};
 
@@ -35,8 +35,10 @@ pub(super) const SPARE: u32 = 1000;
 /// A stretch of a large content.
 #[derive(Clone, Debug)]
 pub(super) struct Stretch {
-    /// Its bytes: whole blocks, but at the end of the content.
+    /// Its bytes: whole blocks, but at the end of the content, and where what is behind it stands
+    /// farther behind than it did.
     pub(super) len: u64,
+    /// Counted from its beginning.
     pub(super) blocks: Vec<BlockRun>,
     /// The chunks that end in it; `None`: none does.
     pub(super) runs: Option<RunSpan>,
@@ -48,7 +50,11 @@ pub(super) struct Stretch {
 }
 
 impl Stretch {
-    /// This stretch and the next one as one.
+    const fn is_blocks(&self) -> bool {
+        self.len.is_multiple_of(BLOCK)
+    }
+
+    /// This stretch, which is whole blocks, and the next one as one.
     fn and(&self, next: &Self) -> Self {
         let mut blocks = self.blocks.clone();
         next.blocks
@@ -194,6 +200,12 @@ impl Stretches {
     /// The memories of a digester's scans.
     const OF_BEGINNING: usize = 160 << 10;
 
+    /// Whether blocks of the content are those of the stretches.
+    pub(super) fn are_blocks(&self) -> bool {
+        let (_, before) = self.all.split_last().unzip();
+        before.is_none_or(|before| before.iter().all(|stretch| stretch.is_blocks()))
+    }
+
     /// The level from which on the samples of all stretches are complete.
     pub(super) fn levels(&self) -> [u8; 2] {
         levels(&self.all)
@@ -279,13 +291,13 @@ pub(super) fn levels(stretches: &[Arc<Stretch>]) -> [u8; 2] {
     })
 }
 
-/// Of these stretches every two are one from now on.
+/// Of these stretches every two are one from now on, unless the first is no whole blocks.
 pub(super) fn join_in_pairs(stretches: &mut Vec<Arc<Stretch>>) {
-    let pairs = stretches.chunks(2).map(|pair| match pair {
-        [one, next] => Arc::new(one.and(next)),
-        _ => Arc::clone(&pair[0]),
-    });
-    *stretches = pairs.collect();
+    let mut all = std::mem::take(stretches).into_iter().peekable();
+    while let Some(one) = all.next() {
+        let next = all.next_if(|_| one.is_blocks());
+        stretches.push(next.map_or_else(|| Arc::clone(&one), |next| Arc::new(one.and(&next))));
+    }
 }
 
 /// Where the chunks of a part of a content are.

@@ -6,8 +6,11 @@
 //! **Else it is compared.** Each stretch is read and hashed. If its blocks are what they were, it
 //! comes to what it came to; if not, it is read once more, from the page cache, and digested, until
 //! a stretch ends as it ended before. So a block that is written in an image of a gigabyte costs
-//! one pass of BLAKE3 and the digest of eight megabytes. Where bytes were put in or taken out, all
-//! behind them is digested: nothing there stands where it stood.
+//! one pass of BLAKE3 and the digest of eight megabytes. Where bytes were put in or taken out, what
+//! is behind them stands elsewhere. If the file ends as it ended, it is compared there from the
+//! first stretch on that differs, and hashed twice at once: by stretches, to compare them, and by
+//! the blocks of the content, which begin elsewhere in it. If bytes were put in or taken out in
+//! several places, all between these is digested.
 //!
 //! What is digested must be what was hashed: the digest names the content, and chunks of other
 //! bytes under its name would stay. A file that is written to between both readings is read anew.
@@ -56,7 +59,9 @@ impl Reader {
         }
         match &known.stretches {
             Some(stretches) if stat.size / MOST_GROWTH <= known.size() => {
-                self.digester.revise(Arc::clone(stretches), known.content);
+                let shift = known.shift(file, stat)?;
+                self.digester
+                    .revise(Arc::clone(stretches), known.content, shift);
                 self.edited(file, stat, Some(known), contents).map(Some)
             }
             _ => Ok(None),
@@ -145,7 +150,7 @@ impl Reader {
             let read = match digester.next_stretch(stat.size) {
                 NextStretch::None => return Ok(Stretched::Whole(bytes)),
                 NextStretch::Compare(range) => {
-                    let mut hasher = Digester::hasher_to_compare();
+                    let mut hasher = digester.begin_comparing();
                     let read = pieces.stream_into(file, stat, range, &mut hasher)?;
                     if !read.other_size {
                         digester.compare(hasher);

@@ -92,8 +92,8 @@ pub(super) struct KnownFile {
     pub(super) checkpoint: Checkpoint,
     /// What it is made of, or what it begins with.
     pub(super) stretches: Option<Arc<Stretches>>,
-    /// [`edges`] of it.
-    pub(super) edges: [u8; 32],
+    /// Its [`edges`].
+    pub(super) edges: Edges,
 }
 
 impl KnownFile {
@@ -110,14 +110,34 @@ impl KnownFile {
     pub(super) fn goes_on(&self, file: &OwnedFd, stat: &Stat) -> Result<bool, ReadFailure> {
         Ok(self.size() < stat.size && edges(file, self.size())? == Some(self.edges))
     }
+
+    /// By how many bytes the end of the file has moved, if it ends as it did: so much was put in
+    /// before it, or taken out.
+    pub(super) fn shift(&self, file: &OwnedFd, stat: &Stat) -> Result<i64, ReadFailure> {
+        let moved = stat.size.cast_signed() - self.size().cast_signed();
+        let last = edges(file, stat.size)?.map(|edges| edges.last);
+        Ok(if last == Some(self.edges.last) {
+            moved
+        } else {
+            0
+        })
+    }
 }
 
-/// What names the first and the last bytes before an end; `None`: the file is shorter.
-pub(super) fn edges(file: &OwnedFd, size: u64) -> Result<Option<[u8; 32]>, ReadFailure> {
-    let mut bytes = [0; 2 * EDGE];
-    let (first, last) = bytes.split_at_mut(EDGE);
-    let first = read_fully_at(file, first, 0)?;
-    let last = read_fully_at(file, last, size.saturating_sub(EDGE as u64))?;
-    let are_there = first == EDGE && last == EDGE;
-    Ok(are_there.then(|| resemble_core::hash::content::digest(&bytes).0))
+/// What names the first and the last bytes before an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Edges {
+    first: ContentDigest,
+    last: ContentDigest,
+}
+
+/// The edges of a file that ends there; `None`: it is shorter.
+pub(super) fn edges(file: &OwnedFd, size: u64) -> Result<Option<Edges>, ReadFailure> {
+    let edge = |from| {
+        let mut bytes = [0; EDGE];
+        let is_there = read_fully_at(file, &mut bytes, from)? == EDGE;
+        Ok::<_, ReadFailure>(is_there.then(|| resemble_core::hash::content::digest(&bytes)))
+    };
+    let (first, last) = (edge(0)?, edge(size.saturating_sub(EDGE as u64))?);
+    Ok(first.zip(last).map(|(first, last)| Edges { first, last }))
 }

@@ -14,7 +14,7 @@ use resemble_core::Digester;
 use resemble_core::hash::content::ContentHasher;
 
 use super::ReadFailure;
-use super::known::edges;
+use super::known::{Edges, edges};
 use crate::walk::Stat;
 
 /// So many readings are put aside; of more, the oldest is forgotten.
@@ -33,7 +33,7 @@ pub(super) struct Paused {
     pub(super) bytes: u64,
     /// What was made of them.
     pub(super) state: Halfway,
-    edges: Option<[u8; 32]>,
+    edges: Option<Edges>,
     since: Instant,
 }
 

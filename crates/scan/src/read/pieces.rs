@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::time::Instant;
 
 use resemble_core::hash::content::ContentHasher;
-use resemble_core::{Digester, StopFlag};
+use resemble_core::{ComparedStretch, Digester, StopFlag};
 
 use super::ReadFailure;
 use super::at::{data_at, read_at};
@@ -129,6 +129,16 @@ pub(super) trait TakesPieces {
 }
 
 impl TakesPieces for ContentHasher {
+    fn update(&mut self, bytes: &[u8]) {
+        self.update(bytes);
+    }
+
+    fn update_zeros(&mut self, count: u64) {
+        self.update_zeros(count);
+    }
+}
+
+impl TakesPieces for ComparedStretch {
     fn update(&mut self, bytes: &[u8]) {
         self.update(bytes);
     }

@@ -4,7 +4,7 @@
 //! ```text
 //! first reading              keep_stretches, update ..., finish_large
 //! the content has changed    revise; while next_stretch is
-//!                              Compare: read it into a hasher, and compare
+//!                              Compare: begin_comparing, its update ..., compare
 //!                              Digest: begin_stretch, update ..., end_revised
 //!                            finish_large
 //! ```
@@ -45,8 +45,10 @@ pub(super) struct Recorder {
     pub(super) most: usize,
     /// The samples of all stretches, for their level.
     pub(super) samples: Option<[Sampler; 2]>,
-    /// The blocks of all stretches.
+    /// All stretches.
     pub(super) content: ContentHasher,
+    /// Stretches begin within blocks of the content, so it is hashed besides what they are.
+    pub(super) hashes_twice: bool,
     pub(super) beginning: Option<Arc<Digester>>,
     pub(super) revised: Option<Revised>,
 }
@@ -71,6 +73,7 @@ impl Recorder {
             length,
             samples: None,
             content: ContentHasher::new(),
+            hashes_twice: false,
             beginning: None,
             revised,
         }
@@ -153,6 +156,15 @@ impl Digester {
         }
     }
 
+    /// Hashes what is digested for the content as well, if its blocks are not those of stretches.
+    pub(super) fn hash_content(&mut self, hash: impl FnOnce(&mut ContentHasher)) {
+        if let Some(recorder) = self.recorder.as_deref_mut()
+            && recorder.hashes_twice
+        {
+            hash(&mut recorder.content);
+        }
+    }
+
     /// Drops what is kept of stretches.
     pub(super) fn forget_stretches(&mut self) {
         if self.recorder.take().is_some() {
@@ -227,7 +239,9 @@ impl Digester {
             samples,
             end: Arc::new(self.standing()),
         };
-        recorder.content.extend(content);
+        if !recorder.hashes_twice {
+            recorder.content.extend(content);
+        }
         let levels = self.level_behind(&mut recorder, &stretch);
         self.sample_widely(Some(is_text), levels);
         if is_first {

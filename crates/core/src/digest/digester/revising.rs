@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Digester;
 use super::recording::{MOST, Recorder};
 use crate::digest::stretches::{Piece, Stretches};
-use crate::hash::content::{BlockRun, ContentHasher};
+use crate::hash::content::{BLOCK, BlockRun, ContentHasher};
 use crate::ids::ContentDigest;
 
 /// The content that changed.
@@ -14,10 +14,77 @@ use crate::ids::ContentDigest;
 pub(super) struct Revised {
     pub(super) known: Arc<Stretches>,
     pub(super) content: ContentDigest,
+    /// The known stretch that may come next, and where it was.
+    at: usize,
+    was_at: u64,
+    /// So much farther behind it is now, if it is there: what is put in makes that more than 0.
+    shift: i64,
+    /// The shift behind the first stretch that differs, if that is likely to be another one.
+    shift_ahead: Option<i64>,
     /// The digester has what stands before the stretch under way; else that is as it was.
     pub(super) is_there: bool,
     /// The blocks of the stretch under way, which are others.
     pub(super) blocks: Option<Vec<BlockRun>>,
+}
+
+impl Revised {
+    /// Where the known stretch that may come next is now.
+    const fn next_is_at(&self) -> u64 {
+        self.was_at.saturating_add_signed(self.shift)
+    }
+
+    fn pass(&mut self) {
+        if let Some(stretch) = self.known.all.get(self.at) {
+            self.was_at += stretch.len;
+            self.at += 1;
+        }
+    }
+
+    /// Passes the known stretches that would end before `position`, or there.
+    fn pass_to(&mut self, position: u64) {
+        while let Some(stretch) = self.known.all.get(self.at)
+            && self.next_is_at() + stretch.len <= position
+        {
+            self.pass();
+        }
+    }
+
+    /// The stretch that begins at `from` differs, and what is behind it is likely to stand
+    /// elsewhere: the next known one is the first that is far enough behind, for what is digested
+    /// until there may be the beginning, which tells what the content is.
+    fn pass_shifted(&mut self, from: u64, shift: i64) {
+        self.shift = shift;
+        self.pass();
+        while self.at < self.known.all.len() && self.next_is_at() < from + BLOCK {
+            self.pass();
+        }
+    }
+}
+
+/// The hashes of a stretch that is to be compared.
+#[derive(Debug)]
+pub struct ComparedStretch {
+    blocks: ContentHasher,
+    /// Of all up to its end, if blocks of the content are others.
+    content: Option<ContentHasher>,
+}
+
+impl ComparedStretch {
+    /// Takes its next bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.blocks.update(bytes);
+        if let Some(content) = &mut self.content {
+            content.update(bytes);
+        }
+    }
+
+    /// Takes its next `count` bytes, all zero.
+    pub fn update_zeros(&mut self, count: u64) {
+        self.blocks.update_zeros(count);
+        if let Some(content) = &mut self.content {
+            content.update_zeros(count);
+        }
+    }
 }
 
 /// What is to be done with the next stretch of a content that has changed.
@@ -32,17 +99,28 @@ pub enum NextStretch {
 }
 
 impl Digester {
-    /// Begins a content of a file that had this one before, with these stretches.
-    pub fn revise(&mut self, known: Arc<Stretches>, content: ContentDigest) {
+    /// Begins a content of a file that had this one before, with these stretches. `shift`: its end
+    /// is likely to be as it was, so many bytes farther behind. That costs time if it is wrong, and
+    /// nothing else.
+    pub fn revise(&mut self, known: Arc<Stretches>, content: ContentDigest, shift: i64) {
         self.reset();
         let revised = Revised {
             known,
             content,
+            at: 0,
+            was_at: 0,
+            shift: 0,
+            shift_ahead: (shift != 0).then_some(shift),
             is_there: false,
             blocks: None,
         };
         let length = revised.known.length;
-        self.recorder = Some(Box::new(Recorder::new(Some(revised), length, MOST)));
+        let mut recorder = Recorder::new(Some(revised), length, MOST);
+        recorder.hashes_twice = recorder
+            .revised
+            .as_ref()
+            .is_some_and(|of| !of.known.are_blocks());
+        self.recorder = Some(Box::new(recorder));
     }
 
     /// Bytes of a content that changed which were dealt with.
@@ -59,17 +137,27 @@ impl Digester {
         if from >= size {
             return NextStretch::None;
         }
-        let at = recorder.stretches.len();
-        let known = revised.known.all.get(at);
+        let length = recorder.length;
+        let next = revised.next_is_at();
+        if from < next {
+            // What was put in may be long.
+            let end = if next - from > 2 * length {
+                from + length
+            } else {
+                next
+            };
+            return NextStretch::Digest(from..size.min(end));
+        }
+        let known = revised.known.all.get(revised.at).filter(|_| from == next);
         // The last one is as it was only if nothing comes behind it.
-        let goes_on = at + 1 < revised.known.all.len() || !revised.known.are_whole;
+        let goes_on = revised.at + 1 < revised.known.all.len() || !revised.known.are_whole;
         let end = known.map(|stretch| from + stretch.len);
         match end.filter(|&end| end == size || end < size && goes_on) {
             Some(end) if revised.is_there || revised.blocks.is_some() => {
                 NextStretch::Digest(from..end)
             }
             Some(end) => NextStretch::Compare(from..end),
-            None => NextStretch::Digest(from..size.min(from + recorder.length)),
+            None => NextStretch::Digest(from..size.min(from + length)),
         }
     }
 
@@ -87,30 +175,45 @@ impl Digester {
         Some((recorder, recorder.revised.as_ref()?))
     }
 
-    /// A hasher for a stretch that is to be compared.
-    pub fn hasher_to_compare() -> ContentHasher {
-        ContentHasher::keeping_blocks()
+    /// The hashes of the stretch that is to be compared next, before its bytes.
+    pub fn begin_comparing(&self) -> ComparedStretch {
+        let recorder = self.recorder.as_deref();
+        let twice = recorder.filter(|recorder| recorder.hashes_twice);
+        ComparedStretch {
+            blocks: ContentHasher::keeping_blocks(),
+            content: twice.map(|recorder| recorder.content.clone()),
+        }
     }
 
     /// Takes the stretch whose bytes these were as it was before, if they are the same. If not, it
     /// is to be digested.
-    pub fn compare(&mut self, stretch: ContentHasher) {
+    pub fn compare(&mut self, stretch: ComparedStretch) {
         let Some(mut recorder) = self.recorder.take() else {
             return;
         };
         if let Some(revised) = &mut recorder.revised {
-            let at = recorder.stretches.len();
-            let blocks = stretch.blocks();
+            let at = revised.at;
+            let blocks = stretch.blocks.blocks();
             match revised.known.all.get(at).map(Arc::clone) {
                 Some(known) if known.blocks == blocks => {
                     let beginning = &revised.known.beginning;
                     recorder
                         .beginning
                         .get_or_insert_with(|| Arc::clone(beginning));
-                    recorder.content.extend(stretch);
+                    revised.pass();
+                    match stretch.content {
+                        Some(content) => recorder.content = content,
+                        None => recorder.content.extend(stretch.blocks),
+                    }
                     recorder.push(known, Piece::Kept(at..at + 1));
                 }
-                _ => revised.blocks = Some(blocks),
+                _ => match revised.shift_ahead.take() {
+                    Some(shift) => {
+                        revised.pass_shifted(recorder.from, shift);
+                        recorder.hashes_twice |= !shift.unsigned_abs().is_multiple_of(BLOCK);
+                    }
+                    None => revised.blocks = Some(blocks),
+                },
             }
         }
         self.recorder = Some(recorder);
@@ -150,20 +253,20 @@ impl Digester {
         let Some(mut recorder) = self.recorder.take() else {
             return false;
         };
-        let at = recorder.stretches.len();
         let Some(revised) = &mut recorder.revised else {
             return false;
         };
+        revised.pass_to(recorder.from);
         let as_compared = match (revised.blocks.take(), recorder.stretches.last()) {
             (Some(blocks), Some(stretch)) => blocks == stretch.blocks,
             _ => true,
         };
         // From here on all may be as it was.
-        let known = at
-            .checked_sub(1)
-            .and_then(|last| revised.known.all.get(last));
+        let known = revised.at.checked_sub(1);
+        let known = known.and_then(|last| revised.known.all.get(last));
+        let is_at_end = recorder.from == revised.next_is_at();
         let stands_alike = match (known, recorder.stretches.last()) {
-            (Some(known), Some(new)) => known.len == new.len && known.end == new.end,
+            (Some(known), Some(new)) => is_at_end && known.end == new.end,
             _ => false,
         };
         revised.is_there = !stands_alike;

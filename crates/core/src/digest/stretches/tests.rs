@@ -60,14 +60,14 @@ enum Given<'a> {
 fn revise(
     digester: &mut Digester,
     (known, was): (&Arc<Stretches>, &Digest),
-    now: &Content,
+    (now, shift): (&Content, i64),
 ) -> (Option<LargeDigest>, u64) {
     let mut digested = 0;
-    digester.revise(Arc::clone(known), was.content);
+    digester.revise(Arc::clone(known), was.content, shift);
     loop {
         match digester.next_stretch(now.size()) {
             NextStretch::Compare(range) => {
-                let mut hasher = Digester::hasher_to_compare();
+                let mut hasher = digester.begin_comparing();
                 now.give(range, &mut |given| match given {
                     Given::Bytes(bytes) => hasher.update(bytes),
                     Given::Zeros(count) => hasher.update_zeros(count),
@@ -175,6 +175,22 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
+/// What is thought of where the end of a content was.
+#[derive(Clone, Copy, Debug)]
+enum Shift {
+    None,
+    OfSizes,
+    Wrong(i64),
+}
+
+fn shift() -> impl Strategy<Value = Shift> {
+    prop_oneof![
+        2 => Just(Shift::None),
+        4 => Just(Shift::OfSizes),
+        1 => (-3 * BLOCK as i64..3 * BLOCK as i64).prop_map(Shift::Wrong),
+    ]
+}
+
 /// Text, noise, or something of each.
 fn content() -> impl Strategy<Value = Vec<u8>> {
     (0..6u8, any::<u64>(), MIB..7 * MIB).prop_map(|(kind, seed, len)| match kind {
@@ -218,7 +234,7 @@ proptest! {
     fn what_changes_is_digested_as_if_it_were_new(
         first in content(),
         changes in prop::collection::vec(
-            prop::collection::vec((change(), any::<u16>()), 1..4),
+            (prop::collection::vec((change(), any::<u16>()), 1..4), shift()),
             1..4,
         ),
         most in prop::sample::select(vec![3, 100]),
@@ -237,14 +253,19 @@ proptest! {
         let Some(mut known) = large.stretches.map(Arc::new) else {
             return Ok(());
         };
-        for changes in changes {
+        for (changes, shift) in changes {
             let in_place = changes.iter().all(|(change, _)| {
                 matches!(change, Change::Overwrite(by) if by.len < 200)
             });
             for (change, at) in &changes {
                 change.make(&mut now.bytes, *at);
             }
-            let (large, digested) = revise(&mut digester, (&known, &was), &now);
+            let shift = match shift {
+                Shift::None => 0,
+                Shift::OfSizes => now.size() as i64 - was.size.0 as i64,
+                Shift::Wrong(shift) => shift,
+            };
+            let (large, digested) = revise(&mut digester, (&known, &was), (&now, shift));
             let fresh = Digest::of(&now.bytes, &params);
             // Rarely a stretch shows that nothing is known.
             let Some(large) = large else {
@@ -261,7 +282,7 @@ proptest! {
             let more = Digest::of(&more, &params);
             let grown = grown.whole(&fresh.chunks).unwrap();
             prop_assert_eq!(differences(&grown, &more), "");
-            if in_place && is_edited {
+            if in_place && is_edited && shift == 0 {
                 let longest = known.all.iter().map(|stretch| stretch.len).max();
                 let most = 3 * changes.len() as u64 * longest.unwrap_or(0);
                 prop_assert!(digested <= most, "{digested} bytes");
@@ -291,7 +312,7 @@ fn a_block_written_in_an_image_is_one_stretch_and_few_chunks() {
     for at in [5 * MIB + 1234, 9 * MIB + 77] {
         now.bytes[at..at + 16].copy_from_slice(&noise(2, 16));
     }
-    let (large, digested) = revise(&mut digester, (&known, &was), &now);
+    let (large, digested) = revise(&mut digester, (&known, &was), (&now, 0));
     assert_eq!(digested, 2 * BLOCK);
     let Made::Edited(edited) = large.unwrap().made else {
         panic!("it was known");
@@ -304,6 +325,66 @@ fn a_block_written_in_an_image_is_one_stretch_and_few_chunks() {
         *edited.whole(&was.chunks).unwrap(),
         Digest::of(&now.bytes, &params)
     );
+}
+
+/// Bytes put in or taken out move all behind them, which is not digested for that: neither then nor
+/// when it changes the next time.
+#[test]
+fn what_stands_elsewhere_is_not_digested() {
+    let params = Params::default();
+    for (is_text, put_in, taken_out) in [
+        (true, 1400, 0),
+        (false, 1400, 0),
+        (true, 2 * MIB, 0),
+        (true, 0, 777),
+        (false, 0, 5 * MIB / 2),
+        (true, 1000, 3000),
+        (false, 5 * MIB, 3),
+    ] {
+        let made = |seed, len| {
+            if is_text {
+                prose(seed, len)
+            } else {
+                noise(seed, len)
+            }
+        };
+        for at in [0, 3 * MIB + 500, 12 * MIB - 9000] {
+            let mut now = Content {
+                bytes: [b"\0\n"[usize::from(is_text)..].to_vec(), made(1, 16 * MIB)].concat(),
+                hole: usize::MAX,
+            };
+            let mut digester = Digester::new(&params);
+            digester.keep_stretches_of(BLOCK, 100);
+            now.digest_into(0..now.size(), &mut digester);
+            let large = digester.finish_large(None, true).unwrap();
+            let known = Arc::new(large.stretches.unwrap());
+            let was = *whole(large.made, &Digest::of(b"", &params)).unwrap();
+            now.bytes.splice(at..at + taken_out, made(2, put_in));
+            let shift = now.size() as i64 - was.size.0 as i64;
+            let (large, digested) = revise(&mut digester, (&known, &was), (&now, shift));
+            let large = large.unwrap();
+            // Where it begins to differ, where that ends, and one to see that it does.
+            let most = 4 * BLOCK + put_in as u64;
+            assert!(
+                digested <= most,
+                "{put_in} for {taken_out} at {at}: {digested} bytes"
+            );
+            let made = whole(large.made, &was).unwrap();
+            let fresh = Digest::of(&now.bytes, &params);
+            assert_eq!(
+                differences(&made, &fresh),
+                "",
+                "{put_in} for {taken_out} at {at}"
+            );
+            // What begins within blocks of the content is compared as well.
+            let known = Arc::new(large.stretches.unwrap());
+            now.bytes[11 * MIB..][..16].copy_from_slice(&noise(3, 16));
+            let (large, digested) = revise(&mut digester, (&known, &fresh), (&now, 0));
+            assert!(digested <= most, "{digested} bytes of a second change");
+            let made = whole(large.unwrap().made, &fresh).unwrap();
+            assert_eq!(differences(&made, &Digest::of(&now.bytes, &params)), "");
+        }
+    }
 }
 
 #[test]
@@ -328,7 +409,7 @@ fn what_is_cut_where_a_stretch_ends_has_its_last_chunk() {
         let known = Arc::new(known);
         for blocks in [4, 3, 1] {
             now.bytes.truncate(blocks * MIB);
-            let (large, digested) = revise(&mut digester, (&known, &was), &now);
+            let (large, digested) = revise(&mut digester, (&known, &was), (&now, 0));
             assert_eq!(digested, 0);
             let made = whole(large.unwrap().made, &was).unwrap();
             let fresh = Digest::of(&now.bytes, &params);
@@ -364,12 +445,12 @@ fn what_is_written_while_it_is_read_is_noticed() {
     digester.keep_stretches_of(BLOCK, 100);
     now.digest_into(0..now.size(), &mut digester);
     let large = digester.finish_large(None, true).unwrap();
-    digester.revise(Arc::new(large.stretches.unwrap()), large.made.content());
+    digester.revise(Arc::new(large.stretches.unwrap()), large.made.content(), 0);
     now.bytes[5] = b'#';
     let NextStretch::Compare(range) = digester.next_stretch(now.size()) else {
         panic!("it may be as it was");
     };
-    let mut hasher = Digester::hasher_to_compare();
+    let mut hasher = digester.begin_comparing();
     hasher.update(&now.bytes[..range.end as usize]);
     digester.compare(hasher);
     assert_eq!(
