@@ -207,6 +207,7 @@ impl Reader {
                 whole: None,
                 stop,
                 until: None,
+                spares_cache: false,
             },
             known: None,
             may_assume: false,
@@ -230,6 +231,12 @@ impl Reader {
     /// Readings end with [`ReadFailure::Paused`] after this moment; `None`: with the file.
     pub(crate) const fn pause_at(&mut self, until: Option<Instant>) {
         self.pieces.until = until;
+    }
+
+    /// Whether the next file, if it is read once, stays in the page cache only as far as it was
+    /// there.
+    pub(crate) const fn spare_cache(&mut self, spare: bool) {
+        self.pieces.spares_cache = spare;
     }
 
     /// Whether the beginning of a file that has grown may be taken for what it was. If not, it is
@@ -268,6 +275,9 @@ impl Reader {
     ) -> Result<FileRead, ReadFailure> {
         let (file, mut stat) = open_regular(anchor, path)?;
         let name = path.file_name().unwrap_or_default().as_bytes();
+        if self.pieces.spares_cache && part_reader.applies(name, &read_prefix(&file, HEAD)?) {
+            self.pieces.spares_cache = false;
+        }
         let mut earlier: Option<FileRead> = None;
         let mut attempt = 1;
         loop {
@@ -441,7 +451,10 @@ impl Reader {
             None => (Box::default(), 0),
         };
         let mut bytes = 0;
-        if let Some(known) = self.known(stat, contents)
+        let known = self.known(stat, contents);
+        // These may be read twice.
+        self.pieces.spares_cache &= !digest_first && known.is_none();
+        if let Some(known) = known
             && let Some(passed) = self.changed(file, stat, &known, contents, &mut bytes)?
         {
             return Ok(passed.after(bytes));

@@ -50,6 +50,14 @@ pub(super) struct Job {
     pub(super) turn: Option<Duration>,
 }
 
+/// A job for the threads.
+#[derive(Debug)]
+struct Given {
+    job: Job,
+    /// It is one of so many that the page cache would be theirs alone.
+    spares_cache: bool,
+}
+
 /// A job and what came of it.
 #[derive(Debug)]
 pub(super) struct Done {
@@ -138,11 +146,13 @@ pub(super) struct Pool {
     given: u64,
     jobs: usize,
     bytes: u64,
+    /// Bytes that may still be given in this run before the page cache is spared.
+    cacheable: u64,
 }
 
 #[derive(Debug)]
 struct Running {
-    jobs: Sender<Job>,
+    jobs: Sender<Given>,
     done: Receiver<Done>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -170,7 +180,16 @@ impl Pool {
             given: 0,
             jobs: 0,
             bytes: 0,
+            cacheable: cache_share(),
         }
+    }
+
+    /// Before the files of another run.
+    pub(super) fn begin_run(&mut self, snapshot: Snapshot) {
+        self.known.clear();
+        self.known.set_snapshot(Some(snapshot));
+        self.stop.clear();
+        self.cacheable = cache_share();
     }
 
     /// The number of the next job: what has a lesser one was met earlier.
@@ -208,10 +227,12 @@ impl Pool {
         self.given += 1;
         self.jobs += 1;
         self.bytes += job.seen.size;
+        let spares_cache = job.seen.size > self.cacheable;
+        self.cacheable = self.cacheable.saturating_sub(job.seen.size);
         // The threads hold the other end as long as we hold this one.
         running
             .jobs
-            .send(job)
+            .send(Given { job, spares_cache })
             .map_err(|_| std::io::ErrorKind::BrokenPipe.into())
     }
 
@@ -235,6 +256,12 @@ impl Pool {
         self.bytes -= done.job.seen.size;
         done
     }
+}
+
+/// Bytes that a run may bring into the page cache: a quarter of the memory.
+fn cache_share() -> u64 {
+    let system = rustix::system::sysinfo();
+    (system.totalram as u64).saturating_mul(system.mem_unit.into()) / 4
 }
 
 impl Drop for Pool {
@@ -267,7 +294,7 @@ impl Running {
         part_reader: Option<&Arc<dyn PartReader>>,
         (known_files, paused): (&Arc<KnownFiles>, &Arc<PausedReadings>),
     ) -> std::io::Result<Self> {
-        let (jobs, jobs_of_threads) = unbounded::<Job>();
+        let (jobs, jobs_of_threads) = unbounded::<Given>();
         let (results, done) = unbounded();
         let mut threads = Vec::with_capacity(count);
         for number in 0..count {
@@ -311,11 +338,12 @@ fn work(
     new_reader: &dyn Fn() -> Reader,
     stop: &StopFlag,
     (known, part_reader): (&Known, Option<&dyn PartReader>),
-    jobs: &Receiver<Job>,
+    jobs: &Receiver<Given>,
     results: &Sender<Done>,
 ) {
     let mut reader = new_reader();
-    for job in jobs {
+    for Given { job, spares_cache } in jobs {
+        reader.spare_cache(spares_cache);
         let began = Instant::now();
         let result = if stop.is_set() {
             Err(ReadFailure::Stopped)

@@ -105,9 +105,7 @@ impl<'a> Run<'a> {
         observer: &'a mut dyn Observer,
     ) -> Result<Self, IngestError> {
         let snapshot = index.snapshot()?;
-        pool.known.clear();
-        pool.known.set_snapshot(Some(snapshot.clone()));
-        pool.stop.clear();
+        pool.begin_run(snapshot.clone());
         Ok(Self {
             index,
             options,

@@ -1,9 +1,10 @@
 //! Reading an open file at a position, whatever interrupts that.
 
+use std::io::IoSliceMut;
 use std::os::fd::OwnedFd;
 
 use rustix::fs::SeekFrom;
-use rustix::io::Errno;
+use rustix::io::{Errno, ReadWriteFlags};
 
 use super::pieces::PIECE;
 
@@ -12,6 +13,26 @@ pub(crate) fn read_at(file: &OwnedFd, buffer: &mut [u8], at: u64) -> rustix::io:
     loop {
         match rustix::io::pread(file, &mut *buffer, at) {
             Err(Errno::INTR) => {}
+            result => return result,
+        }
+    }
+}
+
+/// As [`read_at`], but leaves no more of the file in the page cache than was there, where the file
+/// system can do that.
+pub(super) fn read_past_cache(
+    file: &OwnedFd,
+    buffer: &mut [u8],
+    at: u64,
+) -> rustix::io::Result<usize> {
+    /// `RWF_DONTCACHE` of `<linux/fs.h>`, since Linux 6.14.
+    const DONTCACHE: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x80);
+    loop {
+        match rustix::io::preadv2(file, &mut [IoSliceMut::new(buffer)], at, DONTCACHE) {
+            Err(Errno::INTR) => {}
+            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
+                return read_at(file, buffer, at);
+            }
             result => return result,
         }
     }

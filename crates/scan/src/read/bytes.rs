@@ -35,6 +35,7 @@ impl Bytes {
             whole: None,
             stop: StopFlag::default(),
             until: None,
+            spares_cache: false,
         })
     }
 

@@ -8,7 +8,7 @@ use resemble_core::hash::content::ContentHasher;
 use resemble_core::{ComparedStretch, Digester, StopFlag};
 
 use super::ReadFailure;
-use super::at::{data_at, read_at};
+use super::at::{data_at, read_at, read_past_cache};
 use crate::walk::Stat;
 
 /// Large files are read in pieces of this many bytes.
@@ -23,16 +23,28 @@ pub(super) struct InPieces {
     pub(super) stop: StopFlag,
     /// When to pause.
     pub(super) until: Option<Instant>,
+    /// What is read stays in the page cache only if it was there.
+    pub(super) spares_cache: bool,
 }
 
 impl InPieces {
+    const fn way_to_read(&self) -> fn(&OwnedFd, &mut [u8], u64) -> rustix::io::Result<usize> {
+        if self.spares_cache {
+            read_past_cache
+        } else {
+            read_at
+        }
+    }
+
     /// Reads up to `size` bytes and one more into the buffer; returns how many there were.
     pub(super) fn fill(&mut self, file: &OwnedFd, size: usize) -> Result<usize, ReadFailure> {
         self.buffer.resize(self.buffer.len().max(size + 1), 0);
+        let read = self.way_to_read();
         let mut filled = 0;
         // A read that ends at the size, with room for a byte more, has met the end of the file.
         while filled != size + 1 && (filled != size || size == 0) {
-            match read_at(file, &mut self.buffer[filled..=size], filled as u64)? {
+            let room = &mut self.buffer[filled..=size];
+            match read(file, room, filled as u64)? {
                 0 => break,
                 read => filled += read,
             }
@@ -64,6 +76,7 @@ impl InPieces {
         take: &mut dyn FnMut(Piece<'_>),
     ) -> Result<Streamed, ReadFailure> {
         self.buffer.resize(self.buffer.len().max(PIECE), 0);
+        let read = self.way_to_read();
         let sparse = stat.allocated < stat.size;
         let (mut at, mut bytes) = (range.start, 0);
         while at < range.end {
@@ -81,7 +94,7 @@ impl InPieces {
                     return Err(ReadFailure::Stopped);
                 }
                 let room = usize::try_from(data.end - at).unwrap_or(PIECE).min(PIECE);
-                match read_at(file, &mut self.buffer[..room], at)? {
+                match read(file, &mut self.buffer[..room], at)? {
                     0 => {
                         return Ok(Streamed {
                             bytes,

@@ -390,3 +390,52 @@ fn what_changes_between_two_turns_is_moving_or_begun_anew() {
         assert!(!read.moving);
     }
 }
+
+/// Bytes of a file that are in the page cache.
+fn cached(path: &Path) -> u64 {
+    let fincore = std::process::Command::new("fincore")
+        .args(["--bytes", "--noheadings", "--output", "RES"])
+        .arg(path)
+        .output()
+        .expect("fincore, of util-linux");
+    let bytes = String::from_utf8_lossy(&fincore.stdout);
+    bytes.trim().parse().expect("a number")
+}
+
+/// Where the file system can.
+#[test]
+fn a_scan_of_very_much_leaves_the_page_cache_as_it_was() {
+    const SIZE: usize = 3 << 20;
+    let (dir, anchor) = here();
+    let path = dir.path().join("file");
+    fs::write(&path, noise(1, SIZE)).unwrap();
+    let file: OwnedFd = File::open(&path).unwrap().into();
+    rustix::fs::fsync(&file).unwrap();
+    rustix::fs::fadvise(&file, 0, None, Advice::DontNeed).unwrap();
+    let mut page = [0; 4096];
+    let mut probe = [std::io::IoSliceMut::new(&mut page)];
+    let dont_cache = rustix::io::ReadWriteFlags::from_bits_retain(0x80);
+    if cached(&path) > 0 || rustix::io::preadv2(&file, &mut probe, 0, dont_cache).is_err() {
+        eprintln!("NOT TESTED: this file system has no RWF_DONTCACHE, or keeps all it has");
+        return;
+    }
+    let mut reader = reader();
+    let read = |reader: &mut Reader| {
+        let read = reader.read(&anchor, &path, None, &NoContents).unwrap();
+        assert_eq!(
+            *digest_of(&read),
+            Digest::of(&noise(1, SIZE), &Params::default())
+        );
+        assert_eq!(read.bytes, SIZE as u64);
+    };
+    reader.spare_cache(true);
+    read(&mut reader);
+    assert_eq!(cached(&path), 0);
+    // What was there stays.
+    reader.spare_cache(false);
+    read(&mut reader);
+    assert_eq!(cached(&path), SIZE as u64);
+    reader.spare_cache(true);
+    read(&mut reader);
+    assert_eq!(cached(&path), SIZE as u64);
+}
