@@ -7,7 +7,8 @@
 //! # Who runs what
 //!
 //! The libraries that read these formats run in a process of their own, one for each file
-//! ([`worker`]): without the right to open anything, with bounds on time, memory and output. A
+//! ([`worker`]): without the right to open anything (a filter of system calls
+//! without which nothing is read, and Landlock), with bounds on time, memory and output. A
 //! crash, a hang or a bomb ends that process; the file is then [`Skipped`] with the reason, and the
 //! rest goes on. Only bytes come back. A plain text in another encoding alone is read here, unless
 //! it is large: nothing hostile can make decoding fail.
@@ -149,6 +150,27 @@ impl Default for Limits {
     }
 }
 
+/// What keeps the worker from everything but the file it reads. The limits of resources and the
+/// filter of system calls are always there: without them nothing is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fences {
+    /// The version of Landlock that stands behind them; `None` where the kernel has none.
+    pub landlock: Option<u32>,
+}
+
+impl Fences {
+    fn to_line(self) -> String {
+        format!("landlock {}", self.landlock.unwrap_or(0))
+    }
+
+    fn from_line(line: &str) -> Option<Self> {
+        let version: u32 = line.strip_prefix("landlock ")?.parse().ok()?;
+        Some(Self {
+            landlock: (version > 0).then_some(version),
+        })
+    }
+}
+
 /// A command that turns files of formats without a library into text: `["antiword", "-"]`. No
 /// shell; the file is its standard input, and where an argument is `{}` a path to it; its standard
 /// output is the text.
@@ -182,6 +204,15 @@ impl Extractor {
             limits,
             converters,
         }
+    }
+
+    /// Starts a worker that reads nothing, and asks it for its fences.
+    ///
+    /// # Errors
+    ///
+    /// Why no file can be taken apart.
+    pub fn fences(&self) -> Result<Fences, Skipped> {
+        parent::probe(&self.program, self.limits)
     }
 
     /// Whether a file with this name and these first bytes (up to [`HEAD`]) can be taken apart, and

@@ -25,7 +25,7 @@ use crate::process::{Outcome, Process};
 use crate::protocol::{self, Found, Frame};
 use crate::read::{LeftOut, Out, Source, Walk};
 use crate::worker::{Order, Task, cannot_because};
-use crate::{Bound, Converter, Format, Limits, Part, Role, Sink, Skipped};
+use crate::{Bound, Converter, Fences, Format, Limits, Part, Role, Sink, Skipped};
 
 /// So often a file is read again without what crashed.
 const MOST_CRASHES: usize = 16;
@@ -107,6 +107,30 @@ pub(crate) fn extract(
         }
     };
     all_skipped(skipped, delivery, crashed)
+}
+
+/// See [`crate::Extractor::fences`].
+pub(crate) fn probe(program: &[PathBuf], limits: Limits) -> Result<Fences, Skipped> {
+    let order = Order {
+        task: Task::Probe,
+        limits,
+        parent: std::process::id(),
+        leave_out: Vec::new(),
+        not_these: Vec::new(),
+    };
+    let mut process = Process::start(program, &[order.to_arg()], Stdio::null())?;
+    let mut line = Vec::new();
+    let outcome = process.pump(Instant::now() + limits.time, &mut |bytes| {
+        line.extend_from_slice(bytes);
+        Ok(None)
+    });
+    match outcome {
+        Outcome::Ended(status) if status.success() => {
+            Fences::from_line(&String::from_utf8_lossy(&line)).ok_or(Skipped::Crashed)
+        }
+        Outcome::Ended(status) => Err(of_status(status, process.message())),
+        Outcome::Stopped(why) => Err(why),
+    }
 }
 
 /// What a worker would say of a plain text in another encoding than UTF-8. Nothing that is hostile

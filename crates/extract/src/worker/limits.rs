@@ -1,20 +1,29 @@
 //! What the worker forbids itself before it reads a byte.
 //!
-//! Three fences, each enough against an accident and together against malice: limits of resources
-//! (no descriptor can be opened, no file written, memory and processor time are bounded), a filter
-//! of system calls (the file can be read, the pipe can be written, memory can be had; nothing
-//! else), and no new privileges. Where the kernel has no filters the first and the third stand
-//! alone.
+//! Four fences, each enough against an accident and together against malice: no new privileges,
+//! limits of resources (no descriptor can be opened, no file written, memory and processor time are
+//! bounded), Landlock (nothing can be opened, executed or connected to by whatever call), and a
+//! filter of system calls (the file can be read, the pipe can be written, memory can be had; nothing
+//! else).
+//!
+//! A fence that cannot be put up ends the worker before it has read a byte: the file is left out
+//! with the reason, and tried again later. One exception: a kernel may be built or started without
+//! Landlock. Then the filter, which refuses every call that Landlock would look at, must do, and
+//! `resemble doctor` says so.
 
 use std::collections::BTreeMap;
 
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, LandlockStatus, Ruleset, RulesetAttr, RulesetError,
+    RulesetStatus, Scope,
+};
 use rustix::process::{Resource, Rlimit, Signal};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule,
 };
 
-use crate::Limits;
+use crate::{Fences, Limits};
 
 /// Asks to be killed when the parent ends. It may have ended just before.
 pub(crate) fn end_with_parent(parent: u32) -> Result<(), String> {
@@ -56,16 +65,41 @@ pub(crate) fn for_converter(limits: &Limits) -> Result<(), String> {
     common(limits)
 }
 
-/// The limits of a reader.
-pub(crate) fn for_reader(limits: &Limits) -> Result<(), String> {
+/// The fences of a reader.
+///
+/// # Errors
+///
+/// Why one of them cannot be put up: nothing may be read then.
+pub(crate) fn for_reader(limits: &Limits) -> Result<Fences, String> {
+    // Before no descriptor can be had any more: a set of rules is one.
+    let landlock = landlocked().map_err(|error| format!("Landlock: {error}"))?;
     limit(Resource::Fsize, 0)?;
     limit(Resource::Nofile, 0)?;
     common(limits)?;
-    if let Ok(filter) = filter() {
-        // A kernel without filters refuses; the limits stand.
-        drop(seccompiler::apply_filter(&filter));
-    }
-    Ok(())
+    filtered().map_err(|error| format!("the filter of system calls: {error}"))?;
+    Ok(Fences { landlock })
+}
+
+/// Forbids all that Landlock can forbid, with no exception. The version of Landlock that does it;
+/// `None` where the kernel has none. What its version does not know yet is left to the filter.
+fn landlocked() -> Result<Option<u32>, RulesetError> {
+    const NEWEST: ABI = ABI::V6;
+    let status = Ruleset::default()
+        .handle_access(AccessFs::from_all(NEWEST))?
+        .handle_access(AccessNet::from_all(NEWEST))?
+        .scope(Scope::from_all(NEWEST))?
+        .create()?
+        .restrict_self()?;
+    Ok(match (status.ruleset, status.landlock) {
+        (RulesetStatus::NotEnforced, _) => None,
+        (_, LandlockStatus::Available { effective_abi, .. }) => Some(effective_abi as u32),
+        _ => None,
+    })
+}
+
+/// Puts up the filter of system calls.
+fn filtered() -> Result<(), seccompiler::Error> {
+    seccompiler::apply_filter(&filter()?)
 }
 
 /// The filter of system calls: everything else fails with `EPERM`.
@@ -114,22 +148,27 @@ fn filter() -> Result<BpfProgram, seccompiler::BackendError> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+    use std::net::{SocketAddr, TcpListener, TcpStream};
+    use std::os::unix::net::{UnixListener, UnixStream};
+    use std::path::{Path, PathBuf};
     use std::process::Command;
 
     use super::*;
 
-    /// Says that a test runs as the child.
+    /// Says that a test runs as the child, and names a folder that it may use.
     const CHILD: &str = "RESEMBLE_EXTRACT_FENCED";
 
     /// Runs a test of this module in a process of its own.
     fn in_child(test: &str) -> std::process::Output {
+        let folder = tempfile::tempdir().unwrap();
         Command::new(std::env::current_exe().unwrap())
             .args([
                 &format!("worker::limits::tests::{test}"),
                 "--exact",
                 "--nocapture",
             ])
-            .env(CHILD, "1")
+            .env(CHILD, folder.path())
             .output()
             .unwrap()
     }
@@ -138,33 +177,139 @@ mod tests {
         std::env::var_os(CHILD).is_some()
     }
 
+    /// What a reader has no business to do, and whether it can.
+    fn attempts(tcp: SocketAddr, unix: &Path) -> Vec<(&'static str, bool)> {
+        let folder = unix.parent().unwrap();
+        let made = folder.join("made");
+        vec![
+            ("open", File::open("/dev/null").is_ok()),
+            ("list", std::fs::read_dir(folder).is_ok()),
+            (
+                "make",
+                std::fs::create_dir(&made).is_ok() && std::fs::remove_dir(&made).is_ok(),
+            ),
+            (
+                "connect",
+                TcpStream::connect(tcp).is_ok(),
+            ),
+            ("connect here", UnixStream::connect(unix).is_ok()),
+            (
+                "exec",
+                Command::new("/bin/sh")
+                    .args(["-c", "exit 0"])
+                    .status()
+                    .is_ok(),
+            ),
+        ]
+    }
+
+    /// The child: all attempts succeed before the fence is up, and only `left` after it.
+    fn only(left: &[&str], fence: impl FnOnce()) {
+        let folder = PathBuf::from(std::env::var_os(CHILD).unwrap());
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let (tcp, unix) = (listener.local_addr().unwrap(), folder.join("socket"));
+        let _listener = UnixListener::bind(&unix).unwrap();
+        let able = |attempts: Vec<(&'static str, bool)>| -> Vec<_> {
+            attempts
+                .into_iter()
+                .filter(|(_, is)| *is)
+                .map(|(what, _)| what)
+                .collect()
+        };
+        assert_eq!(
+            able(attempts(tcp, &unix)).len(),
+            6,
+            "a fence was up before"
+        );
+        fence();
+        assert_eq!(able(attempts(tcp, &unix)), left);
+        // It cannot be removed any more.
+        std::process::exit(42);
+    }
+
+    fn is_fenced(test: &str) {
+        let output = in_child(test);
+        assert_eq!(output.status.code(), Some(42), "{test}: {output:?}");
+    }
+
+    #[test]
+    fn the_filter_alone_lets_nothing_be_opened_reached_or_started() {
+        if !is_child() {
+            return is_fenced("the_filter_alone_lets_nothing_be_opened_reached_or_started");
+        }
+        only(&[], || filtered().unwrap());
+    }
+
+    /// Sockets of this machine with a path are left to the filter.
+    #[test]
+    fn landlock_alone_lets_nothing_be_opened_reached_or_started() {
+        if !is_child() {
+            return is_fenced("landlock_alone_lets_nothing_be_opened_reached_or_started");
+        }
+        let probe = std::thread::spawn(landlocked).join().unwrap().unwrap();
+        let Some(4..) = probe else {
+            resemble_testutil::skipped(&format!("Landlock of this kernel: {probe:?}"));
+            std::process::exit(42);
+        };
+        only(&["connect here"], || {
+            rustix::thread::set_no_new_privs(true).unwrap();
+            landlocked().unwrap();
+        });
+    }
+
     #[test]
     fn a_reader_can_open_reach_and_start_nothing() {
         if !is_child() {
-            let output = in_child("a_reader_can_open_reach_and_start_nothing");
-            assert_eq!(output.status.code(), Some(42), "{output:?}");
-            return;
+            return is_fenced("a_reader_can_open_reach_and_start_nothing");
         }
-        let kept = std::fs::File::open("/dev/null").unwrap();
-        let folder = std::env::temp_dir();
+        let kept = File::open("/dev/null").unwrap();
         let parent = rustix::process::getppid().unwrap();
-        for_reader(&Limits::default()).unwrap();
-        assert!(std::fs::File::open("/dev/null").is_err());
-        assert!(std::fs::read_dir(&folder).is_err());
-        assert!(std::fs::metadata(&folder).is_err(), "not even looked at");
-        assert!(std::fs::create_dir(folder.join("resemble-fenced")).is_err());
-        assert!(std::net::TcpStream::connect(("127.0.0.1", 9)).is_err());
-        assert!(std::os::unix::net::UnixStream::connect("/run/x").is_err());
-        assert!(Command::new("/bin/true").spawn().is_err());
-        assert!(std::thread::Builder::new().spawn(|| ()).is_err());
-        assert!(
-            rustix::io::read(&kept, &mut [0; 8]).is_err(),
-            "another descriptor"
-        );
-        assert!(rustix::process::kill_process(parent, Signal::TERM).is_err());
-        // What is allowed: the file and the pipe, and memory.
-        drop(vec![1u8; 64 << 20]);
+        assert!(rustix::io::read(&kept, &mut [0; 8]).is_ok());
+        assert!(rustix::process::test_kill_process(parent).is_ok());
+        only(&[], || {
+            for_reader(&Limits::default()).unwrap();
+            assert!(std::fs::metadata("/").is_err(), "not even looked at");
+            assert!(std::thread::Builder::new().spawn(|| ()).is_err());
+            assert!(
+                rustix::io::read(&kept, &mut [0; 8]).is_err(),
+                "another descriptor"
+            );
+            assert!(rustix::process::test_kill_process(parent).is_err());
+            // What is allowed: the file and the pipe, and memory.
+            drop(vec![1u8; 64 << 20]);
+        });
+    }
+
+    /// Once the reader went on without a filter.
+    #[test]
+    fn a_reader_without_a_filter_reads_nothing() {
+        if !is_child() {
+            return is_fenced("a_reader_without_a_filter_reads_nothing");
+        }
+        refuse_filters();
+        let why = for_reader(&Limits::default()).unwrap_err();
+        assert!(why.contains("filter of system calls"), "{why}");
         std::process::exit(42);
+    }
+
+    /// A kernel without filters, as far as this process and its children can tell.
+    fn refuse_filters() {
+        let set = |call| {
+            let is = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, call);
+            SeccompRule::new(vec![is.unwrap()]).unwrap()
+        };
+        let rules = BTreeMap::from([
+            (libc::SYS_seccomp, Vec::new()),
+            (libc::SYS_prctl, vec![set(libc::PR_SET_SECCOMP as u64)]),
+        ]);
+        let filter = SeccompFilter::new(
+            rules,
+            SeccompAction::Allow,
+            SeccompAction::Errno(libc::EINVAL as u32),
+            std::env::consts::ARCH.try_into().unwrap(),
+        );
+        let filter: BpfProgram = filter.unwrap().try_into().unwrap();
+        seccompiler::apply_filter(&filter).unwrap();
     }
 
     #[test]

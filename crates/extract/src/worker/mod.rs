@@ -61,6 +61,13 @@ fn run() -> Result<(), String> {
             read(&order, kind, source);
             Ok(())
         }
+        Task::Probe => {
+            let fences = limits::for_reader(&order.limits)?;
+            let line = fences.to_line();
+            std::io::stdout()
+                .write_all(line.as_bytes())
+                .map_err(|error| format!("standard output: {error}"))
+        }
     }
 }
 

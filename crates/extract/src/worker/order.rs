@@ -15,6 +15,8 @@ pub(crate) enum Task {
     Read(Kind),
     /// Become the command that follows.
     Convert,
+    /// Read nothing, and say which fences are up.
+    Probe,
 }
 
 /// An order.
@@ -35,6 +37,7 @@ impl Order {
     pub(crate) fn to_arg(&self) -> String {
         let format = match self.task {
             Task::Convert => "convert".to_owned(),
+            Task::Probe => "probe".to_owned(),
             Task::Read(kind) => Format::read(kind).number().to_string(),
         };
         let limits = &self.limits;
@@ -84,6 +87,7 @@ impl Order {
         };
         let task = match format {
             "convert" => Task::Convert,
+            "probe" => Task::Probe,
             number => Task::Read(Format::of_number(number.parse().ok()?).kind()?),
         };
         let leave_out = leave_out
@@ -118,7 +122,11 @@ mod tests {
 
     #[test]
     fn orders_come_back_as_they_were() {
-        for (task, leave_out) in [(Task::Convert, vec![]), (Task::Read(Kind::Pdf), vec![1, 7])] {
+        for (task, leave_out) in [
+            (Task::Convert, vec![]),
+            (Task::Probe, vec![]),
+            (Task::Read(Kind::Pdf), vec![1, 7]),
+        ] {
             let order = Order {
                 task,
                 limits: Limits {

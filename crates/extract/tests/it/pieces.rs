@@ -306,3 +306,23 @@ pub(crate) fn page(content: &str, resources: &str, more: &[String]) -> Vec<u8> {
     objects.extend_from_slice(more);
     pdf(&objects)
 }
+
+/// From here on no filter of system calls can be put up, by this process or its children.
+pub(crate) fn refuse_filters() {
+    use seccompiler::{
+        SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    };
+    let set = libc::PR_SET_SECCOMP as u64;
+    let set = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, set).unwrap();
+    let filter = SeccompFilter::new(
+        std::collections::BTreeMap::from([
+            (libc::SYS_seccomp, Vec::new()),
+            (libc::SYS_prctl, vec![SeccompRule::new(vec![set]).unwrap()]),
+        ]),
+        SeccompAction::Allow,
+        SeccompAction::Errno(libc::EINVAL as u32),
+        std::env::consts::ARCH.try_into().unwrap(),
+    );
+    let filter: seccompiler::BpfProgram = filter.unwrap().try_into().unwrap();
+    seccompiler::apply_filter(&filter).unwrap();
+}

@@ -294,3 +294,42 @@ fn a_converter_gets_no_shell_and_no_other_rights() {
     let pieces = take_with(&status, "a.doc", b"x").unwrap();
     assert!(pieces.bytes_of("*").starts_with(b"NoNewPrivs:\t1"));
 }
+
+#[test]
+fn the_worker_says_which_fences_are_up() {
+    let fences = Extractor::new(program(), limits(), Vec::new()).fences();
+    let lsm = std::fs::read_to_string("/sys/kernel/security/lsm").unwrap_or_default();
+    let landlock = fences.unwrap().landlock;
+    assert!(landlock.is_some() || !lsm.contains("landlock"), "{lsm}");
+    let none = Extractor::new(vec!["/bin/false".into()], limits(), Vec::new()).fences();
+    assert_eq!(none, Err(Skipped::Crashed));
+}
+
+/// A worker that cannot put up the filter of system calls was once content without.
+#[test]
+fn without_a_filter_of_system_calls_no_document_is_read() {
+    const CHILD: &str = "RESEMBLE_WITHOUT_FILTERS";
+    let name = "worker::without_a_filter_of_system_calls_no_document_is_read";
+    let docx = crate::pieces::sample("minutes.docx");
+    let extractor = Extractor::new(program(), limits(), Vec::new());
+    if std::env::var_os(CHILD).is_none() {
+        // The canary: with filters it is read.
+        let pieces = take_with(&extractor, "minutes.docx", &docx).unwrap();
+        assert_eq!(pieces.paths(), ["*"]);
+        let output = std::process::Command::new(std::env::current_exe().unwrap())
+            .args([name, "--exact", "--nocapture"])
+            .env(CHILD, "1")
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"));
+        return;
+    }
+    crate::pieces::refuse_filters();
+    let why = take_with(&extractor, "minutes.docx", &docx).unwrap_err();
+    let Skipped::NotRun(why) = why else {
+        panic!("{why}");
+    };
+    assert!(why.contains("filter of system calls"), "{why}");
+    assert!(extractor.fences().is_err());
+}
