@@ -123,7 +123,7 @@ pub enum StartError {
     /// A root lies in another.
     #[error(transparent)]
     Root(#[from] RootError),
-    /// Nothing can be watched.
+    /// Changes cannot be heard of, now or later.
     #[error(transparent)]
     Watch(#[from] SourceError),
     /// The socket cannot be made.
@@ -203,7 +203,7 @@ impl Daemon {
         let index = open_index(config, &path, &options)?;
         let roots = all_roots(config, &index)?;
         let kept_rules = roots::kept_alert_rules(&index.snapshot()?);
-        let source = NotifySource::start(&config.state.join(COOKIES))?;
+        let source = NotifySource::new(&config.state.join(COOKIES))?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .max_blocking_threads(server::THREADS)

@@ -19,8 +19,9 @@
 //!    is in the coalescer or beyond; all that waits is read at once, polled directories are looked
 //!    at, and the answer goes through the thread of alerts, so that these are raised, too.
 //! 4. **Lost events** (overflow): the source and the table of watches start anew and everything is
-//!    scanned. Old answers stay meanwhile, marked not fresh. If the source cannot start anew, that
-//!    is tried again with growing pauses, and every directory is polled until it succeeds.
+//!    scanned. Old answers stay meanwhile, marked not fresh. If the source cannot start, at first or
+//!    anew, that is tried again with growing pauses, and every directory is polled until it
+//!    succeeds.
 //! 5. **An index that cannot be written** (full disk) is closed and opened again; while it cannot
 //!    be opened, questions are answered from its last commit. Writing is tried again with growing
 //!    pauses and begins with a scan of everything, which finds what was missed.
@@ -268,10 +269,7 @@ impl Indexer {
         }
         self.forget_former_roots();
         self.attach_catalogues();
-        for root in self.shared.roots() {
-            watches::guard(self.source.as_mut(), &root.options.path);
-            self.scans.push_back(root.options.path);
-        }
+        self.restart_source();
         self.run_scans();
         if self.retry.is_none() {
             self.shared.open_first_scan();

@@ -71,7 +71,7 @@ impl Indexer {
         }
     }
 
-    /// Starts source and table anew after lost events, or after an attempt that failed.
+    /// Starts source and table, or starts them anew after lost events or an attempt that failed.
     pub(super) fn restart_source(&mut self) {
         let last = self.deaf.take();
         self.rescan_source = false;
@@ -82,7 +82,7 @@ impl Indexer {
                 Topic::Events,
                 Path::new("/"),
                 &format!("{error}; until that can be done, changes are looked for now and then"),
-                Some("sysctl fs.inotify.max_user_instances=1024"),
+                error.remedy(),
             );
             if last.is_some() {
                 // Everything was scanned when the first attempt failed, and is polled since.

@@ -11,6 +11,7 @@ use super::watches::Polled;
 use super::{BREATH, GATHER, Indexer, MEASURES, PERSIST, POLL, POLL_SHARE, RECHECKS, roots};
 use crate::coalesce::Jobs;
 use crate::state::Topic;
+use crate::watch::MORE_WATCHES;
 
 impl Indexer {
     pub(super) fn work(&mut self) {
@@ -244,9 +245,7 @@ impl Indexer {
                     "{count} directories cannot be watched: changes there are looked for every \
                      {seconds} seconds or more"
                 ),
-                counts
-                    .contains_key(&Polled::Limit)
-                    .then_some("sysctl fs.inotify.max_user_watches=1048576"),
+                counts.contains_key(&Polled::Limit).then_some(MORE_WATCHES),
             ),
             None => self.shared.mended(Topic::Watches),
         }

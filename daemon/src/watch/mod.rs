@@ -126,7 +126,7 @@ pub enum WatchError {
     /// The kernel allows no further watch to this user.
     #[error(
         "the limit of inotify watches is reached at {}; raise it: \
-         sysctl fs.inotify.max_user_watches=N",
+         {MORE_WATCHES}",
         .path.display()
     )]
     Limit {
@@ -153,14 +153,14 @@ pub enum WatchError {
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// No inotify instance could be made.
-    #[error(
-        "cannot start watching: {message}; too many programs may be watching: \
-         sysctl fs.inotify.max_user_instances=N"
-    )]
+    #[error("nothing can be watched, because too many programs are watching: {message}")]
     Start {
         /// What was said.
         message: String,
     },
+    /// An inotify instance could be made, but it may not have a single watch.
+    #[error("nothing can be watched, because the limit of inotify watches is reached")]
+    NoWatch,
     /// The private directory for barriers cannot be used.
     #[error("cannot use {}: {source}", .path.display())]
     Cookies {
@@ -170,6 +170,20 @@ pub enum SourceError {
         source: std::io::Error,
     },
 }
+
+impl SourceError {
+    /// The command that mends it, if there is one.
+    pub const fn remedy(&self) -> Option<&'static str> {
+        match self {
+            Self::Start { .. } => Some("sysctl fs.inotify.max_user_instances=1024"),
+            Self::NoWatch => Some(MORE_WATCHES),
+            Self::Cookies { .. } => None,
+        }
+    }
+}
+
+/// The command that allows more watches.
+pub const MORE_WATCHES: &str = "sysctl fs.inotify.max_user_watches=1048576";
 
 /// Gathers hints. One thread owns it, and the gathering goes on in another.
 pub trait Source: Send {
@@ -195,7 +209,7 @@ pub trait Source: Send {
     /// Makes an event that is heard after all events of changes that were made before this call.
     fn cookie(&mut self) -> Result<Cookie, SourceError>;
 
-    /// Starts anew without watches or hints. Cookies under way will not be heard. After a failure
+    /// Starts, or starts anew without watches or hints. Cookies under way will not be heard. After a failure
     /// nothing is heard, no directory is watched and no cookie made until a later reset succeeds.
     fn reset(&mut self) -> Result<(), SourceError>;
 }

@@ -45,7 +45,7 @@ const CLOSING: Duration = Duration::from_secs(5);
 /// Hints from inotify.
 #[derive(Debug)]
 pub struct NotifySource {
-    /// `None` after a reset that failed.
+    /// `None` before the first reset, and after one that failed.
     instance: Option<Instance>,
     heard: Arc<Mutex<Dirty>>,
     ring: Sender<()>,
@@ -88,18 +88,17 @@ impl Instance {
 }
 
 impl NotifySource {
-    /// Starts without watches; `cookies` is a directory of our own, made or emptied here, that must
-    /// not be indexed.
-    pub fn start(cookies: &Path) -> Result<Self, SourceError> {
+    /// Hears nothing before the first [`Source::reset`]; `cookies` is a directory of our own, made
+    /// or emptied here, that must not be indexed.
+    pub fn new(cookies: &Path) -> Result<Self, SourceError> {
         prepare(cookies).map_err(|source| SourceError::Cookies {
             path: cookies.to_path_buf(),
             source,
         })?;
         let (ring, bell) = bounded(1);
         let heard = Arc::new(Mutex::new(Dirty::default()));
-        let instance = Some(instance(&heard, &ring, cookies)?);
         Ok(Self {
-            instance,
+            instance: None,
             heard,
             ring,
             bell,
@@ -211,8 +210,11 @@ fn instance(
         message: error.to_string(),
     };
     let mut watcher = INotifyWatcher::new(handler, config).map_err(start)?;
-    add(&mut watcher, cookies).map_err(|error| SourceError::Start {
-        message: error.to_string(),
+    add(&mut watcher, cookies).map_err(|error| match error {
+        WatchError::Limit { .. } => SourceError::NoWatch,
+        other => SourceError::Start {
+            message: other.to_string(),
+        },
     })?;
     Ok(Instance { watcher, closed })
 }
@@ -418,6 +420,12 @@ mod tests {
         assert!(batch.hints.is_empty());
     }
 
+    fn started(cookies: &Path) -> NotifySource {
+        let mut source = NotifySource::new(cookies).unwrap();
+        source.reset().unwrap();
+        source
+    }
+
     /// The paths of all changes so far.
     fn changed_paths(source: &mut NotifySource) -> Vec<PathBuf> {
         let cookie = source.cookie().unwrap();
@@ -438,7 +446,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (tree, cookies) = (dir.path().join("tree"), dir.path().join("cookies"));
         fs::create_dir(&tree).unwrap();
-        let mut source = NotifySource::start(&cookies).unwrap();
+        let mut source = started(&cookies);
         for round in 0..3 {
             source.watch(&tree).unwrap();
             let name = tree.join(format!("f{round}"));
@@ -457,7 +465,7 @@ mod tests {
     #[test]
     fn directories_watched_together_are_heard() {
         let dir = tempfile::tempdir().unwrap();
-        let mut source = NotifySource::start(&dir.path().join("cookies")).unwrap();
+        let mut source = started(&dir.path().join("cookies"));
         let [a, b, none] = ["a", "b", "none"].map(|name| dir.path().join(name));
         fs::create_dir(&a).unwrap();
         fs::create_dir(&b).unwrap();
@@ -478,7 +486,7 @@ mod tests {
     fn a_cookie_is_heard_after_its_directory_was_removed() {
         let dir = tempfile::tempdir().unwrap();
         let cookies = dir.path().join("cookies");
-        let mut source = NotifySource::start(&cookies).unwrap();
+        let mut source = started(&cookies);
         for is_reset in [false, true, false, false] {
             if is_reset {
                 source.reset().unwrap();
@@ -500,7 +508,7 @@ mod tests {
         let (tree, cookies) = (dir.path().join("tree"), dir.path().join("cookies"));
         fs::create_dir(&tree).unwrap();
         fs::write(tree.join("f"), "x").unwrap();
-        let mut source = NotifySource::start(&cookies).unwrap();
+        let mut source = started(&cookies);
         source.watch(&tree).unwrap();
         fs::read(tree.join("f")).unwrap();
         let cookie = source.cookie().unwrap();

@@ -34,6 +34,8 @@ struct Scene {
     refusals: usize,
     /// The last reset failed, so nothing is heard.
     is_deaf: bool,
+    /// A reset has succeeded: the next one is no start.
+    is_started: bool,
     cookies: u64,
     ring: Sender<()>,
 }
@@ -48,6 +50,7 @@ pub(crate) fn script() -> (ScriptSource, Script) {
         resets: 0,
         refusals: 0,
         is_deaf: false,
+        is_started: false,
         cookies: 0,
         ring: ring.clone(),
     }));
@@ -107,7 +110,7 @@ impl Script {
         self.shared.lock().unwrap().refusals = times;
     }
 
-    /// How often the source was started anew.
+    /// How often the source was started anew after its start.
     pub(crate) fn resets(&self) -> usize {
         self.shared.lock().unwrap().resets
     }
@@ -162,14 +165,16 @@ impl Source for ScriptSource {
 
     fn reset(&mut self) -> Result<(), SourceError> {
         let mut shared = self.shared.lock().unwrap();
-        shared.dirty = Dirty::default();
+        if shared.is_started {
+            shared.dirty = Dirty::default();
+        }
         shared.watched.clear();
         shared.is_deaf = shared.refusals > 0;
         if shared.is_deaf {
             shared.refusals -= 1;
             return Err(no_instance());
         }
-        shared.resets += 1;
+        shared.resets += usize::from(std::mem::replace(&mut shared.is_started, true));
         Ok(())
     }
 }

@@ -239,3 +239,54 @@ fn a_full_disk_degrades_and_mends_itself() {
     let status = daemon.status();
     assert!(status.degraded.is_empty(), "{status:?}");
 }
+
+/// The daemon once did not start when other programs had used up the watches or the instances.
+#[test]
+fn without_watches_at_the_start_the_tree_is_polled_until_there_are_some() {
+    // In a user namespace of its own there are limits of its own, so that nobody else is disturbed.
+    let within = ["unshare", "--user", "--map-root-user"];
+    let tried = Command::new(within[0])
+        .args(&within[1..])
+        .arg("true")
+        .status();
+    if !tried.is_ok_and(|status| status.success()) {
+        return skipped("no user namespaces");
+    }
+    for limit in ["max_inotify_watches", "max_inotify_instances"] {
+        let place = Place::new();
+        place.write("before", 1);
+        let script = format!("echo 0 > /proc/sys/user/{limit} && exec \"$0\" \"$@\"");
+        let around = [&within[..], &["sh", "-c", &script]].concat();
+        let daemon = place.start_in(&around, &["tree"]);
+        daemon.assert_converged();
+        let status = daemon.status();
+        let of_events = &status.degraded[0];
+        let remedy = of_events.remedy.as_deref().unwrap_or_default();
+        let sysctl = limit
+            .replace("inotify", "user")
+            .replace("max_user", "fs.inotify.max_user");
+        assert!(
+            remedy.starts_with(&format!("sysctl {sysctl}=")),
+            "{status:?}"
+        );
+        assert!(
+            of_events.reason.contains("looked for now and then"),
+            "{status:?}"
+        );
+        assert_eq!((status.watch.directories, status.fresh), (0, false));
+        place.write("polled", 2);
+        daemon.assert_converged();
+        // The canary: from here on there are watches.
+        let pid = daemon.pid().as_raw_nonzero().to_string();
+        let more = format!("echo 1000 > /proc/sys/user/{limit}");
+        let raised = Command::new("nsenter")
+            .args(["--user", "--preserve-credentials", "--target", &pid])
+            .args(["sh", "-c", &more])
+            .status();
+        assert!(raised.unwrap().success());
+        let status = status_when(&daemon, StatusAnswer::is_live);
+        assert!(status.fresh && status.watch.directories >= 1, "{status:?}");
+        place.write("watched", 3);
+        daemon.assert_converged();
+    }
+}
