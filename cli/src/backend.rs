@@ -104,6 +104,10 @@ pub fn daemon(env: &Env, global: &Global) -> CliResult<Client> {
     })
 }
 
+fn is_busy(error: &CliError) -> bool {
+    matches!(error, CliError::Daemon(error) if error.failure() == Some(FailureKind::Busy))
+}
+
 impl Backend {
     /// Chooses who answers a question about these paths; no paths mean the daemon's roots.
     pub fn choose(
@@ -133,7 +137,8 @@ impl Backend {
             match Self::ask_daemon(ui, env, global, asked.as_ref(), named) {
                 Ok(Some(backend)) => return Ok(backend),
                 Ok(None) => {}
-                Err(error) if global.socket.is_some() => return Err(error),
+                // A busy daemon is there: reading everything beside it would make it busier.
+                Err(error) if global.socket.is_some() || is_busy(&error) => return Err(error),
                 Err(error) => ui.detail(&error.to_string()),
             }
         }

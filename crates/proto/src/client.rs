@@ -18,7 +18,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use resemble_core::Params;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::frame::{self, FrameError, LineReader};
@@ -134,7 +136,8 @@ impl Client {
     /// # Errors
     ///
     /// [`ClientError::NoDaemon`] if there is none: no socket, nobody who listens, or nobody who
-    /// says hello. [`ClientError::Protocol`] if the daemon speaks another version of the protocol.
+    /// says hello. [`ClientError::Failed`] if the daemon does not want to hear us: it is busy, or
+    /// another user's. [`ClientError::Protocol`] if the daemon speaks another version of the protocol.
     pub fn connect(socket: &Path, timeouts: Timeouts) -> Result<Self, ClientError> {
         let (ready, hello) = greet(socket, timeouts)?;
         Ok(Self {
@@ -317,8 +320,9 @@ impl Client {
             Err(FrameError::TooLong { limit }) => return Err(ClientError::TooLarge { limit }),
             Err(error) => return Err(ClientError::Frame(error)),
         };
+        // The daemon lets go of a connection that asks nothing for long.
         let ready = self.ready.borrow_mut().take();
-        let lines = match ready {
+        let lines = match ready.filter(|lines| is_quiet(lines.get_ref())) {
             Some(lines) => lines,
             None => greet(&self.socket, self.timeouts)?.0,
         };
@@ -335,6 +339,27 @@ impl Client {
     }
 }
 
+/// The first line of the daemon.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Greeting {
+    Hello(Hello),
+    /// Written as [`Reply::Failed`] is.
+    Refused {
+        failed: Failure,
+    },
+}
+
+/// Whether the daemon has said nothing since its greeting, and is there.
+fn is_quiet(stream: &UnixStream) -> bool {
+    let at_once = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let mut fds = [PollFd::new(stream, PollFlags::IN)];
+    poll(&mut fds, Some(&at_once)).is_ok_and(|ready| ready == 0)
+}
+
 /// Connects and reads the hello line.
 fn greet(
     socket: &Path,
@@ -346,9 +371,10 @@ fn greet(
     };
     let stream = connect(socket, timeouts.connect).map_err(|error| none(&reason(&error)))?;
     let mut lines = LineReader::new(stream, frame::MAX_ANSWER);
-    match lines.next_value::<Hello>() {
-        Ok(Some(hello)) if hello.resemble == crate::PROTOCOL => Ok((lines, hello)),
-        Ok(Some(hello)) => Err(ClientError::Protocol {
+    match lines.next_value::<Greeting>() {
+        Ok(Some(Greeting::Hello(hello))) if hello.resemble == crate::PROTOCOL => Ok((lines, hello)),
+        Ok(Some(Greeting::Refused { failed })) => Err(failed.into()),
+        Ok(Some(Greeting::Hello(hello))) => Err(ClientError::Protocol {
             socket: socket.to_owned(),
             theirs: hello.resemble,
             version: hello.version,

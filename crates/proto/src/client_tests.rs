@@ -137,6 +137,19 @@ fn nobody_there() {
     }
 }
 
+/// "No daemon answers" was once said of a daemon that said that it was busy.
+#[test]
+fn a_daemon_that_refuses_is_told_from_none() {
+    for kind in [FailureKind::Busy, FailureKind::Denied] {
+        let line = format!("{{\"failed\":{{\"kind\":\"{kind}\",\"message\":\"not now\"}}}}\n");
+        let (_temp, socket, thread) = daemon(vec![vec![line]]);
+        let error = Client::connect(&socket, quick()).unwrap_err();
+        assert_eq!(error.failure(), Some(kind), "{error}");
+        assert_eq!(error.to_string(), "not now");
+        thread.join().unwrap();
+    }
+}
+
 #[test]
 fn another_protocol_is_told_from_none() {
     let stranger = hello().replace("\"resemble\":1", "\"resemble\":2");

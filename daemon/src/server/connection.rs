@@ -17,25 +17,40 @@ use resemble_proto::message::{
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
-use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 use tokio::time::timeout;
 
 use super::context::Context;
 use super::out::{channel, failed_line};
+use super::room::{NoRoom, Place};
 use super::{Limits, handlers, question};
 use crate::indexer::Command;
 use crate::indexer::roots::root_with;
 
-/// Tells a client that there are too many connections.
-pub(super) async fn turn_away(mut stream: UnixStream, limits: Limits) {
-    let text = format!(
-        "{} questions are being answered; ask again in a moment",
-        limits.connections
-    );
-    let line = failed_line(Failure::new(FailureKind::Busy, text));
-    if let Ok(Err(error)) = timeout(Duration::from_secs(1), stream.write_all(&line)).await {
-        tracing::debug!(%error, "a client that was turned away is gone already");
+/// The process at the other end, if its user may ask. Who may not is told so at once: that needs no
+/// memory of ours, and nobody waits for it.
+pub(super) fn admitted(stream: &UnixStream, uid: u32) -> Option<i32> {
+    let peer = match stream.peer_cred() {
+        Ok(peer) => peer,
+        Err(error) => {
+            tracing::debug!(%error, "a connection of nobody");
+            return None;
+        }
+    };
+    if peer.uid() == uid {
+        return Some(peer.pid().unwrap_or(0));
     }
+    tracing::warn!(
+        uid = peer.uid(),
+        pid = peer.pid(),
+        "another user may not ask"
+    );
+    let text = format!("this daemon answers user {uid} only");
+    let line = failed_line(Failure::new(FailureKind::Denied, text));
+    if let Err(error) = stream.try_write(&line) {
+        tracing::debug!(%error, "it was not told");
+    }
+    None
 }
 
 /// Serves a connection to its end, and says in the journal only what matters.
@@ -44,13 +59,15 @@ pub(super) async fn converse(
     context: Arc<Context>,
     limits: Limits,
     ending: watch::Receiver<bool>,
+    (place, answering): (Place, Arc<Semaphore>),
 ) {
     let mut connection = Connection {
         stream,
         limits,
         ending,
+        place,
     };
-    match connection.serve(context).await {
+    match connection.serve(context, answering).await {
         Ok(()) => {}
         Err(Trouble::Failed(failure)) => {
             tracing::debug!(kind = %failure.kind, message = failure.message, "no answer");
@@ -87,27 +104,30 @@ struct Connection {
     stream: UnixStream,
     limits: Limits,
     ending: watch::Receiver<bool>,
+    place: Place,
 }
 
 impl Connection {
-    async fn serve(&mut self, context: Arc<Context>) -> Result<(), Trouble> {
-        let peer = self.stream.peer_cred()?;
-        if peer.uid() != self.limits.uid {
-            tracing::warn!(
-                uid = peer.uid(),
-                pid = peer.pid(),
-                "another user may not ask"
-            );
-            let text = format!("this daemon answers user {} only", self.limits.uid);
-            return Err(Failure::new(FailureKind::Denied, text).into());
-        }
+    async fn serve(
+        &mut self,
+        context: Arc<Context>,
+        answering: Arc<Semaphore>,
+    ) -> Result<(), Trouble> {
         let hello = encode(&Hello::new(&context.shared.params), MAX_ANSWER)
             .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
         self.write(&hello).await?;
         let Some(request) = self.request().await? else {
             return Ok(());
         };
-        tracing::debug!(request = request.word(), pid = peer.pid(), "asked");
+        self.place.is_complete();
+        let Ok(_answered) = answering.try_acquire() else {
+            return Err(busy(format!(
+                "the daemon is busy: it answers {} questions, and no more at once; ask again in a \
+                 moment",
+                self.limits.connections
+            )));
+        };
+        tracing::debug!(request = request.word(), "asked");
         match request {
             Request::Sync { timeout_ms } => {
                 let limit = timeout_ms.map(Duration::from_millis);
@@ -149,7 +169,9 @@ impl Connection {
     /// Reads the request; `None` if the client only wanted to know whether somebody is there.
     async fn request(&mut self) -> Result<Option<Request>, Trouble> {
         let mut buffer = LineBuffer::new(self.limits.request_bytes);
-        let mut piece = vec![0; 16 * 1024];
+        let mut piece = [0; 4 * 1024];
+        let mut arrived = 0;
+        let (stream, place) = (&mut self.stream, &mut self.place);
         let bad = |text: String| Trouble::Failed(Failure::new(FailureKind::BadRequest, text));
         let read = async {
             loop {
@@ -162,11 +184,17 @@ impl Connection {
                     Ok(None) => {}
                     Err(error) => return Err(bad(error.to_string())),
                 }
-                match self.stream.read(&mut piece).await? {
+                let count = tokio::select! {
+                    count = stream.read(&mut piece) => count?,
+                    () = place.sent_away() => return Err(in_the_way()),
+                };
+                match count {
                     0 if buffer.is_empty() => return Ok(None),
                     0 => return Err(bad("half a request".into())),
-                    count => buffer.push(&piece[..count]),
+                    count => arrived += count,
                 }
+                place.holds(arrived).map_err(|NoRoom| in_the_way())?;
+                buffer.push(&piece[..count]);
             }
         };
         tokio::select! {
@@ -377,6 +405,17 @@ async fn aside<T: Send + 'static>(
     tokio::task::spawn_blocking(move || look(&context))
         .await
         .unwrap_or_else(|error| Err(Failure::new(FailureKind::Internal, error.to_string())))
+}
+
+fn busy(text: String) -> Trouble {
+    Failure::new(FailureKind::Busy, text).into()
+}
+
+/// What a connection is told that has to go before its request is complete.
+fn in_the_way() -> Trouble {
+    let text = "the daemon is busy: too many requests were begun and are not complete; ask again \
+                in a moment";
+    busy(text.to_owned())
 }
 
 fn gone() -> Trouble {

@@ -2,9 +2,12 @@
 //!
 //! 1. **Only the same user may ask.** The peer's user id comes from the kernel; root is an ordinary
 //!    user here, because answers confirm what files contain.
+//!    Nothing is counted, allocated or started for anybody else.
 //! 2. **A slow client blocks only itself.** Each connection is a task; reading its request and
-//!    writing each piece of its answer have time limits, its request has a size limit, and there is
-//!    a limit to connections, beyond which a connection is told so and closed.
+//!    writing each piece of its answer have time limits, and its request has a size limit. The
+//!    requests that are not complete are bounded together, in number and bytes: whoever has most of
+//!    them has to go ([`room`]). Beyond the limit of requests that are being answered a client is
+//!    told so.
 //! 3. **Questions are computed on threads of their own** ([`tokio::task::spawn_blocking`]). Their
 //!    answers pass a channel that holds little: however slow the reader is, an answer does not pile
 //!    up in memory.
@@ -25,10 +28,12 @@ pub mod context;
 mod handlers;
 mod out;
 mod question;
+mod room;
 pub mod socket;
 mod status;
 
 pub use context::Context;
+use room::Room;
 
 /// Threads for what may block: questions, and looking up paths.
 pub const THREADS: usize = 32;
@@ -36,10 +41,14 @@ pub const THREADS: usize = 32;
 /// How many clients there may be, and what each may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Connections at once.
+    /// Requests that are being answered at once.
     pub connections: usize,
+    /// Connections at once whose request is not complete.
+    pub unfinished: usize,
     /// Bytes of a request.
     pub request_bytes: usize,
+    /// Bytes of all requests together, small ones not counted.
+    pub all_request_bytes: usize,
     /// Time for the whole request to arrive.
     pub request_time: Duration,
     /// Time for the client to take a piece of the answer.
@@ -53,7 +62,9 @@ impl Limits {
     pub const fn of_user(uid: u32) -> Self {
         Self {
             connections: 64,
+            unfinished: 64,
             request_bytes: MAX_REQUEST,
+            all_request_bytes: 2 * MAX_REQUEST,
             request_time: Duration::from_secs(30),
             write_time: Duration::from_secs(60),
             uid,
@@ -68,7 +79,8 @@ pub async fn serve(
     limits: Limits,
     mut ending: watch::Receiver<bool>,
 ) {
-    let room = Arc::new(Semaphore::new(limits.connections));
+    let answering = Arc::new(Semaphore::new(limits.connections));
+    let room = Room::new(limits.unfinished, limits.all_request_bytes);
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -85,14 +97,14 @@ pub async fn serve(
                 continue;
             }
         };
-        let Ok(permit) = Arc::clone(&room).try_acquire_owned() else {
-            connections.spawn(connection::turn_away(stream, limits));
+        let Some(process) = connection::admitted(&stream, limits.uid) else {
             continue;
         };
-        let (context, ending) = (Arc::clone(&context), ending.clone());
+        let place = room.enter(process);
+        let (context, answering) = (Arc::clone(&context), Arc::clone(&answering));
+        let ending = ending.clone();
         connections.spawn(async move {
-            connection::converse(stream, context, limits, ending).await;
-            drop(permit);
+            connection::converse(stream, context, limits, ending, (place, answering)).await;
         });
     }
     drop(listener);

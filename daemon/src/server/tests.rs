@@ -11,9 +11,9 @@ use parking_lot::Mutex;
 use resemble_core::Params;
 use resemble_fs::Show;
 use resemble_index::Index;
-use resemble_proto::client::{Client, ClientError, Timeouts};
+use resemble_proto::client::{Client, ClientError, Rows, Timeouts};
 use resemble_proto::message::{
-    AlertRules, FailureKind, RootRules, RootState, StatusAnswer, WatchOrigin,
+    AlertRow, AlertRules, FailureKind, RootRules, RootState, StatusAnswer, WatchOrigin,
 };
 use resemble_scan::ingest::{Ingest, IngestOptions, RootOptions, Target, Unobserved};
 use resemble_testutil::{PATIENCE, hung, in_a_process_of_its_own, prose};
@@ -103,17 +103,14 @@ impl Running {
         Client::connect(&self.socket(), Timeouts::default())
     }
 
-    /// A connection that was let in and has asked nothing yet.
-    fn let_in(&self) -> UnixStream {
+    /// A connection whose request is being answered: it follows the alerts.
+    fn let_in(&self) -> Rows<AlertRow> {
         let began = Instant::now();
         loop {
-            let mut stream = self.connect();
-            let mut hello = [0; 4096];
-            let read = stream.read(&mut hello).unwrap();
-            if !String::from_utf8_lossy(&hello[..read]).contains("\"busy\"") {
-                return stream;
+            match self.client().and_then(|client| client.follow_alerts(0)) {
+                Ok(rows) => return rows,
+                Err(error) => assert!(began.elapsed() < PATIENCE, "{error}"),
             }
-            assert!(began.elapsed() < PATIENCE);
         }
     }
 
@@ -216,14 +213,10 @@ fn nonsense_is_a_bad_request_and_half_a_request_is_one_too() {
 #[test]
 fn one_connection_too_many_is_told_so() {
     let running = start(|limits| limits.connections = 2);
-    let mut waiting = [running.connect(), running.connect()];
-    for stream in &mut waiting {
-        let mut byte = [0];
-        stream.read_exact(&mut byte).unwrap();
-    }
-    let mut refused = String::new();
-    running.connect().read_to_string(&mut refused).unwrap();
-    assert!(refused.contains("\"busy\""), "{refused}");
+    let waiting = [running.let_in(), running.let_in()];
+    let refused = running.client().unwrap().status().unwrap_err();
+    assert_eq!(refused.failure(), Some(FailureKind::Busy), "{refused}");
+    assert!(refused.to_string().contains("busy"), "{refused}");
     drop(waiting);
     // Their places are free again as soon as the server has seen them go.
     running.status_when_let_in();
@@ -276,6 +269,44 @@ fn a_question_takes_its_place_until_it_ends() {
     while running.status_when_let_in().questions > 0 {
         assert!(began.elapsed() < PATIENCE);
     }
+}
+
+/// Connections that say nothing, and such as say the beginning of a request, once took all places
+/// until their time was over.
+#[test]
+fn unfinished_requests_take_nobodys_place() {
+    let running = start(|limits| {
+        limits.unfinished = 3;
+        limits.all_request_bytes = 1 << 20;
+    });
+    let mut first = running.connect();
+    let mut half: Vec<UnixStream> = (0..50).map(|_| running.connect()).collect();
+    for stream in &mut half {
+        // Some are sent away before they have said anything.
+        let _sent = stream.write_all(b"{\"request\":");
+        running.client().unwrap().status().unwrap();
+    }
+    let mut told = String::new();
+    first.read_to_string(&mut told).unwrap();
+    assert!(told.contains("\"busy\""), "{told}");
+    // More bytes than there is room for: the request has to go, and the next one is answered.
+    let told = running.say(&vec![b'x'; 2 << 20]);
+    assert!(told.is_empty() || told.contains("\"busy\""), "{told}");
+    running.client().unwrap().status().unwrap();
+}
+
+/// A client that takes its time between the greeting and its question loses its place to others,
+/// and gets another one.
+#[test]
+fn a_client_that_lost_its_place_asks_all_the_same() {
+    let running = start(|limits| limits.unfinished = 1);
+    let slow = running.client().unwrap();
+    running.client().unwrap().status().unwrap();
+    let mut other = running.connect();
+    let mut hello = [0; 1];
+    other.read_exact(&mut hello).unwrap();
+    drop(other);
+    slow.status().unwrap();
 }
 
 #[test]

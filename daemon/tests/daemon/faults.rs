@@ -290,3 +290,55 @@ fn without_watches_at_the_start_the_tree_is_polled_until_there_are_some() {
         daemon.assert_converged();
     }
 }
+
+/// 2,000 connections that say nothing once took the answers away for 30 seconds, and 24 halves of
+/// requests held 1.5 GB.
+#[test]
+fn unfinished_requests_take_neither_answers_nor_memory() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+    let place = Place::new();
+    place.write("a", 1);
+    let daemon = place.start();
+    daemon.sync();
+    let descriptors = getrlimit(Resource::Nofile).maximum;
+    let raised = Rlimit {
+        current: descriptors,
+        maximum: descriptors,
+    };
+    setrlimit(Resource::Nofile, raised).unwrap();
+    let peak = || {
+        let pid = daemon.pid().as_raw_nonzero();
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let line = status
+            .lines()
+            .find(|line| line.starts_with("VmHWM:"))
+            .unwrap();
+        let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+        kib >> 10
+    };
+    let connect = || UnixStream::connect(place.path("socket")).unwrap();
+    let silent: Vec<UnixStream> = (0..2000).map(|_| connect()).collect();
+    for _ in 0..10 {
+        // The answer takes milliseconds; that it comes at all is what counts.
+        assert!(place.connect().unwrap().status().unwrap().is_live());
+    }
+    let before = peak();
+    let half = vec![b'x'; 8 << 20];
+    let halves: Vec<UnixStream> = (0..24).map(|_| connect()).collect();
+    for mut stream in &halves {
+        let begun = stream.write_all(b"{\"request\":\"covers\",\"paths\":[\"");
+        for _ in 0..7 {
+            if begun.is_err() || stream.write_all(&half).is_err() {
+                break;
+            }
+        }
+        assert!(place.connect().unwrap().status().unwrap().is_live());
+    }
+    // 24 times 56 MiB were sent; 128 MiB are allowed, and a buffer may have twice the room.
+    let grown = peak() - before;
+    assert!(grown < 400, "{grown} MiB");
+    assert!(grown > 50, "{grown} MiB: nothing was sent");
+    drop((silent, halves));
+}

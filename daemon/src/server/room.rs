@@ -1,0 +1,234 @@
+//! The room before the questions: connections whose request is not complete yet.
+//!
+//! Whoever connects and says nothing, or half of a request, costs a descriptor and memory. Both are
+//! bounded for all connections together, and **whoever takes most has to go**: when there are too
+//! many connections, the oldest one of the process that has most of them; when unfinished requests
+//! hold too many bytes, the largest request of the process whose requests hold most. So an attacker
+//! gets in its own way, and somebody who asks a question in between is not turned away. The kernel
+//! says which process has connected.
+//!
+//! The bytes of a request that is complete are counted until it is answered.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+/// Requests of no more bytes are not counted: the number of connections bounds them.
+const SMALL: usize = 64 << 10;
+
+/// The bounds, and who is there.
+#[derive(Debug)]
+pub(super) struct Room {
+    connections: usize,
+    bytes: usize,
+    guests: Mutex<Guests>,
+}
+
+#[derive(Debug, Default)]
+struct Guests {
+    next: u64,
+    all: BTreeMap<u64, Guest>,
+}
+
+/// A connection.
+#[derive(Debug)]
+struct Guest {
+    process: i32,
+    bytes: usize,
+    /// Tells it to go; `None` when its request is complete.
+    sent_away: Option<oneshot::Sender<()>>,
+}
+
+/// The place of one connection; free again when this is dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    room: Arc<Room>,
+    number: u64,
+    process: i32,
+    sent_away: oneshot::Receiver<()>,
+}
+
+/// There is no room for more bytes, and nobody takes more of it than the one who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NoRoom;
+
+impl Room {
+    /// For so many unfinished requests, of so many bytes together.
+    pub(super) fn new(connections: usize, bytes: usize) -> Arc<Self> {
+        Arc::new(Self {
+            connections: connections.max(1),
+            bytes,
+            guests: Mutex::default(),
+        })
+    }
+
+    /// Lets a connection of this process in; another one may have to go.
+    pub(super) fn enter(self: &Arc<Self>, process: i32) -> Place {
+        let mut guests = self.guests.lock();
+        while guests.unfinished().count() >= self.connections {
+            let Some(number) = guests.oldest_of_the_most() else {
+                break;
+            };
+            guests.send_away(number);
+        }
+        let number = guests.next;
+        guests.next += 1;
+        let (tell, sent_away) = oneshot::channel();
+        let guest = Guest {
+            process,
+            bytes: 0,
+            sent_away: Some(tell),
+        };
+        guests.all.insert(number, guest);
+        Place {
+            room: Arc::clone(self),
+            number,
+            process,
+            sent_away,
+        }
+    }
+}
+
+impl Guests {
+    fn unfinished(&self) -> impl Iterator<Item = (u64, &Guest)> {
+        let all = self.all.iter().map(|(number, guest)| (*number, guest));
+        all.filter(|(_, guest)| guest.sent_away.is_some())
+    }
+
+    /// What each process has: unfinished requests, and their bytes.
+    fn by_process(&self) -> BTreeMap<i32, (usize, usize)> {
+        let mut all = BTreeMap::new();
+        for (_, guest) in self.unfinished() {
+            let (count, bytes) = all.entry(guest.process).or_insert((0, 0));
+            *count += 1;
+            *bytes += guest.bytes;
+        }
+        all
+    }
+
+    fn oldest_of_the_most(&self) -> Option<u64> {
+        let processes = self.by_process();
+        let most = processes.values().map(|(count, _)| *count).max()?;
+        self.unfinished()
+            .find(|(_, guest)| processes[&guest.process].0 == most)
+            .map(|(number, _)| number)
+    }
+
+    /// The largest request of the process whose unfinished requests hold most bytes, if those are
+    /// more than `bytes`.
+    fn largest(&self, bytes: usize) -> Option<u64> {
+        let processes = self.by_process();
+        let (process, (_, most)) = processes.into_iter().max_by_key(|(_, (_, held))| *held)?;
+        let of_it = self.unfinished().filter(|(_, it)| it.process == process);
+        let largest = of_it.max_by_key(|(_, guest)| guest.bytes)?;
+        (most > bytes).then_some(largest.0)
+    }
+
+    fn send_away(&mut self, number: u64) {
+        if let Some(tell) = self.all.remove(&number).and_then(|guest| guest.sent_away) {
+            // If it has just gone by itself, nobody hears this.
+            let _heard = tell.send(());
+        }
+    }
+}
+
+impl Place {
+    /// The request has come to so many bytes.
+    pub(super) fn holds(&self, bytes: usize) -> Result<(), NoRoom> {
+        let bytes = if bytes <= SMALL { 0 } else { bytes };
+        let mut guests = self.room.guests.lock();
+        match guests.all.get_mut(&self.number) {
+            Some(guest) => guest.bytes = bytes,
+            None => return Err(NoRoom),
+        }
+        while guests.all.values().map(|guest| guest.bytes).sum::<usize>() > self.room.bytes {
+            let (_, of_this_process) = guests.by_process()[&self.process];
+            match guests.largest(of_this_process) {
+                Some(other) => guests.send_away(other),
+                None => {
+                    guests.all.remove(&self.number);
+                    return Err(NoRoom);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns when this connection has to go.
+    pub(super) async fn sent_away(&mut self) {
+        if (&mut self.sent_away).await.is_err() {
+            // Its request is complete: it is not sent away any more.
+            std::future::pending().await
+        }
+    }
+
+    /// The request is complete.
+    pub(super) fn is_complete(&self) {
+        if let Some(guest) = self.room.guests.lock().all.get_mut(&self.number) {
+            guest.sent_away = None;
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.room.guests.lock().all.remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MB: usize = 1 << 20;
+
+    fn is_sent_away(place: &mut Place) -> bool {
+        place.sent_away.try_recv().is_ok()
+    }
+
+    #[test]
+    fn the_oldest_of_whoever_has_most_connections_goes() {
+        let room = Room::new(4, MB);
+        let mut honest = room.enter(1);
+        let mut many: Vec<Place> = (0..3).map(|_| room.enter(2)).collect();
+        for n in 0..100 {
+            many.push(room.enter(2));
+            assert!(is_sent_away(&mut many[n]), "{n}");
+        }
+        let mut another = room.enter(3);
+        assert!(is_sent_away(&mut many[100]));
+        assert!(!is_sent_away(&mut honest) && !is_sent_away(&mut another));
+        // What is complete takes no place here.
+        honest.is_complete();
+        another.is_complete();
+        let more: Vec<Place> = (0..2).map(|_| room.enter(4)).collect();
+        assert!(!is_sent_away(&mut many[101]) && !is_sent_away(&mut many[102]));
+        drop((more, many, honest, another));
+        assert!(room.guests.lock().all.is_empty());
+    }
+
+    #[test]
+    fn the_largest_request_of_whoever_holds_most_bytes_goes() {
+        let room = Room::new(100, 10 * MB);
+        let (mut small, mut large) = (room.enter(1), room.enter(2));
+        let more = room.enter(2);
+        small.holds(2 * MB).unwrap();
+        more.holds(3 * MB).unwrap();
+        large.holds(5 * MB).unwrap();
+        small.holds(4 * MB).unwrap();
+        assert!(is_sent_away(&mut large) && !is_sent_away(&mut small));
+        assert_eq!(large.holds(1), Err(NoRoom), "it has been sent away");
+        // Nobody takes more than it does itself.
+        assert_eq!(more.holds(7 * MB), Err(NoRoom));
+        assert!(!is_sent_away(&mut small));
+        // What is complete is counted, and stays.
+        small.is_complete();
+        let other = room.enter(3);
+        other.holds(6 * MB).unwrap();
+        assert_eq!(other.holds(6 * MB + 1), Err(NoRoom));
+        // A small request is always let through.
+        room.enter(4).holds(SMALL).unwrap();
+    }
+}
