@@ -363,6 +363,11 @@ impl Coalescer {
         waits
     }
 
+    /// Since when the file waits that waits longest.
+    pub fn oldest(&self) -> Option<Instant> {
+        self.waiting.values().map(|file| file.first).min()
+    }
+
     /// How many files wait to be read.
     pub fn waiting(&self) -> usize {
         self.waiting.len()

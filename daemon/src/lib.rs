@@ -51,8 +51,10 @@ pub mod link;
 pub mod neighbours;
 pub mod overlays;
 pub(crate) mod questions;
+mod reload;
 pub mod server;
 pub mod service;
+pub mod signals;
 pub mod state;
 pub mod watch;
 
@@ -63,6 +65,7 @@ use indexer::{Command, Indexer, roots};
 use neighbours::IndexNeighbours;
 use overlays::{Mount, Overlays, ShowError};
 use server::{Context, Limits, socket};
+use signals::{Told, signals};
 use state::{Root, Shared};
 use watch::SourceError;
 use watch::notify::NotifySource;
@@ -150,7 +153,10 @@ pub struct Daemon;
 /// nothing.
 #[derive(Debug)]
 pub struct Handle {
+    /// What is in force.
+    config: Config,
     shared: Arc<Shared>,
+    log: Arc<Mutex<AlertLog>>,
     overlays: Arc<Overlays>,
     commands: Sender<Command>,
     stop: StopFlag,
@@ -163,6 +169,8 @@ pub struct Handle {
     server: Option<tokio::task::JoinHandle<()>>,
     socket: Option<socket::Socket>,
     ended: signal::Receiver<bool>,
+    /// Changes with every SIGHUP.
+    hung_up: signal::Receiver<()>,
     indexer_gone: Option<oneshot::Receiver<()>>,
 }
 
@@ -212,8 +220,8 @@ impl Daemon {
             .build()
             .map_err(StartError::Thread)?;
         // From here on a signal ends the daemon cleanly, even in the middle of its start.
-        let ended = runtime
-            .block_on(async { end_signals() })
+        let (ended, hung_up) = runtime
+            .block_on(async { signals() })
             .map_err(StartError::Thread)?;
 
         let store = Store::new(&config.state, &config.params);
@@ -275,6 +283,8 @@ impl Daemon {
         );
         let (alive, indexer_gone) = oneshot::channel::<()>();
         let mut handle = Handle {
+            config: config.clone(),
+            log: Arc::clone(&log),
             shared: Arc::clone(&shared),
             overlays: Arc::clone(&overlays),
             commands: commands.clone(),
@@ -287,6 +297,7 @@ impl Daemon {
             server: None,
             socket: None,
             ended,
+            hung_up,
             indexer_gone: Some(indexer_gone),
         };
         let for_alerts = (Arc::clone(&shared), Arc::clone(&log));
@@ -295,15 +306,7 @@ impl Daemon {
         handle.alerts = Some(spawn("resembled-alerts", move || {
             alerts::run(&alert_messages, &for_alerts.0, &for_alerts.1, prints);
         })?);
-        if !config.sinks.is_empty() {
-            let (ends, end) = crossbeam_channel::bounded(0);
-            let (shared, log) = (Arc::clone(&shared), Arc::clone(&log));
-            let (sinks, state) = (config.sinks.clone(), config.state.clone());
-            let thread = spawn("resembled-notify", move || {
-                alerts::sinks::run(&sinks, &shared, &log, &state, &end);
-            })?;
-            handle.delivery = Some((thread, ends));
-        }
+        handle.start_delivery()?;
         handle.indexer = Some(spawn("resembled-index", move || {
             indexer.run();
             drop(alive);
@@ -370,14 +373,39 @@ impl Handle {
         Ok(())
     }
 
-    /// Returns `true` when SIGTERM or SIGINT comes, and `false` if the indexer ended by itself
-    /// instead, which it never should.
-    pub fn wait_for_signal(&mut self) -> bool {
+    /// Starts the thread that delivers alerts, if they are to go anywhere.
+    fn start_delivery(&mut self) -> Result<(), StartError> {
+        self.shared.set_sinks(Vec::new());
+        if self.config.sinks.is_empty() {
+            return Ok(());
+        }
+        let (ends, end) = crossbeam_channel::bounded(0);
+        let (shared, log) = (Arc::clone(&self.shared), Arc::clone(&self.log));
+        let (sinks, state) = (self.config.sinks.clone(), self.config.state.clone());
+        let thread = spawn("resembled-notify", move || {
+            alerts::sinks::run(&sinks, &shared, &log, &state, &end);
+        })?;
+        self.delivery = Some((thread, ends));
+        Ok(())
+    }
+
+    /// Ends the thread that delivers alerts: what is not delivered by now is in the log.
+    fn end_delivery(&mut self) {
+        if let Some((thread, ends)) = self.delivery.take() {
+            drop(ends);
+            if thread.join().is_err() {
+                tracing::error!("a thread panicked");
+            }
+        }
+    }
+
+    /// Waits for a signal, or for the end of the indexer.
+    pub fn wait_for_signal(&mut self) -> Told {
         let Some(runtime) = &self.runtime else {
-            return true;
+            return Told::End;
         };
-        let gone = self.indexer_gone.take();
-        let mut ended = self.ended.clone();
+        let gone = &mut self.indexer_gone;
+        let (ended, hung_up) = (&mut self.ended, &mut self.hung_up);
         runtime.block_on(async {
             let gone = async {
                 match gone {
@@ -387,8 +415,9 @@ impl Handle {
             };
             tokio::select! {
                 biased;
-                _ = ended.wait_for(|ended| *ended) => true,
-                () = gone => false,
+                _ = ended.wait_for(|ended| *ended) => Told::End,
+                () = gone => Told::Broken,
+                Ok(()) = hung_up.changed() => Told::Reload,
             }
         })
     }
@@ -408,13 +437,8 @@ impl Handle {
                 tracing::error!("a thread panicked");
             }
         }
-        // After the last alerts: what is not delivered by now is in the log for the next start.
-        if let Some((thread, ends)) = self.delivery.take() {
-            drop(ends);
-            if thread.join().is_err() {
-                tracing::error!("a thread panicked");
-            }
-        }
+        // After the last alerts.
+        self.end_delivery();
         self.overlays.unmount_all();
         if let Some(runtime) = self.runtime.take() {
             if let Some(server) = self.server.take() {
@@ -431,24 +455,6 @@ impl Handle {
         drop(self.socket.take());
         tracing::info!(seconds = began.elapsed().as_secs_f32(), "ended");
     }
-}
-
-/// Returns a flag that SIGTERM or SIGINT sets. From now on both do nothing else, however often they
-/// come.
-fn end_signals() -> io::Result<signal::Receiver<bool>> {
-    use tokio::signal::unix::{SignalKind, signal as on};
-    let (mut terminate, mut interrupt) =
-        (on(SignalKind::terminate())?, on(SignalKind::interrupt())?);
-    let (ended, watched) = signal::channel(false);
-    tokio::spawn(async move {
-        let name = tokio::select! {
-            _ = terminate.recv() => "SIGTERM",
-            _ = interrupt.recv() => "SIGINT",
-        };
-        tracing::info!(signal = name, "ending");
-        ended.send_replace(true);
-    });
-    Ok(watched)
 }
 
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, StartError> {

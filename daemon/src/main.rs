@@ -4,7 +4,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
-use resemble_daemon::config::{Args, Config, write_starter};
+use resemble_daemon::config::{Args, Config, ConfigError, write_starter};
+use resemble_daemon::signals::Told;
 use resemble_daemon::{Daemon, journal, service};
 use resemble_proto::places::Env;
 
@@ -49,13 +50,26 @@ fn run(args: &Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
         writeln!(std::io::stdout(), "{}", path.display())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut config = Config::load(args, &env)?;
-    if std::env::var_os("JOURNAL_STREAM").is_some() {
-        config.send_to_journal();
-    }
-    let mut daemon = Daemon::start(&config)?;
+    let load = || {
+        let mut config = Config::load(args, &env)?;
+        if std::env::var_os("JOURNAL_STREAM").is_some() {
+            config.send_to_journal();
+        }
+        Ok::<_, ConfigError>(config)
+    };
+    let mut daemon = Daemon::start(&load()?)?;
     service::ready();
-    let ordered = daemon.wait_for_signal();
+    let ordered = loop {
+        match daemon.wait_for_signal() {
+            Told::End => break true,
+            Told::Broken => break false,
+            Told::Reload => {
+                service::reloading();
+                daemon.reload(args.config.as_deref(), load().map_err(|e| e.to_string()));
+                service::ready();
+            }
+        }
+    };
     service::stopping();
     daemon.stop();
     Ok(if ordered {

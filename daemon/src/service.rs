@@ -17,6 +17,14 @@ pub fn ready() {
     tell(&[NotifyState::Ready]);
 }
 
+/// Says that the configuration is being read again; [`ready`] must follow.
+pub fn reloading() {
+    match NotifyState::monotonic_usec_now() {
+        Ok(now) => tell(&[NotifyState::Reloading, now]),
+        Err(error) => tracing::debug!(%error, "no clock"),
+    }
+}
+
 /// Says that the daemon is ending.
 pub fn stopping() {
     tell(&[NotifyState::Stopping]);
@@ -29,14 +37,20 @@ fn tell(state: &[NotifyState<'_>]) {
 }
 
 /// Sends the manager a line about the state whenever it changes, and forgets overlays that somebody
-/// unmounted by hand.
+/// unmounted by hand. If the manager has a watchdog, it hears of every round: a round needs what
+/// answers need, a thread of the server and one that may block.
 pub async fn report(
     shared: Arc<Shared>,
     overlays: Arc<Overlays>,
     mut ending: watch::Receiver<bool>,
 ) {
     let mut sent = String::new();
+    // Half of the time after which the manager would take the daemon for hung.
+    let watchdog = sd_notify::watchdog_enabled().map(|limit| limit / 2);
     loop {
+        if watchdog.is_some() {
+            tell(&[NotifyState::Watchdog]);
+        }
         let text = summary(&shared);
         if text != sent {
             tell(&[NotifyState::Status(&text)]);
@@ -47,6 +61,7 @@ pub async fn report(
         } else {
             Duration::from_secs(1)
         };
+        let pause = watchdog.map_or(pause, |watchdog| pause.min(watchdog));
         if tokio::time::timeout(pause, ending.wait_for(|ending| *ending))
             .await
             .is_ok()

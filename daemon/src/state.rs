@@ -9,7 +9,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Condvar, Mutex};
 use resemble_core::Params;
@@ -52,6 +52,8 @@ pub enum Topic {
     Templates,
     /// A catalogue cannot be used.
     Catalogues,
+    /// The configuration has changed in a way that this process cannot follow.
+    Config,
 }
 
 /// What all threads share.
@@ -76,6 +78,9 @@ pub struct Shared {
     pending: AtomicU64,
     assumed: AtomicU64,
     waits: Mutex<Vec<LongWait>>,
+    oldest_change: Mutex<Option<Instant>>,
+    /// When this began.
+    began: Instant,
     /// Files to go in the scan under way.
     scanning: AtomicU64,
     clock: AtomicU64,
@@ -149,6 +154,8 @@ impl Shared {
             pending: AtomicU64::new(0),
             assumed: AtomicU64::new(0),
             waits: Mutex::default(),
+            oldest_change: Mutex::default(),
+            began: Instant::now(),
             scanning: AtomicU64::new(0),
             clock: AtomicU64::new(start.as_micros() as u64),
             files_read: AtomicU64::new(0),
@@ -438,6 +445,21 @@ impl Shared {
     /// The files that wait longer than others because reading them takes long.
     pub fn waits(&self) -> Vec<LongWait> {
         self.waits.lock().clone()
+    }
+
+    /// For how long the change has been known that has waited longest to be read.
+    pub fn lag(&self) -> Duration {
+        let since = *self.oldest_change.lock();
+        since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    pub(crate) fn set_oldest_change(&self, since: Option<Instant>) {
+        *self.oldest_change.lock() = since;
+    }
+
+    /// For how long the daemon runs.
+    pub fn uptime(&self) -> Duration {
+        self.began.elapsed()
     }
 
     pub(crate) fn set_waits(&self, waits: Vec<LongWait>) {

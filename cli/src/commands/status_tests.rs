@@ -3,8 +3,8 @@
 use super::*;
 use crate::ui::tests::ui;
 use resemble_proto::message::{
-    AlertRules, Degraded, IndexStatus, MountStatus, MountView, RootRules, RootStatus, WaitStatus,
-    WatchStatus,
+    AlertRules, Degraded, IndexStatus, MountStatus, MountView, ProcessStatus, RootRules,
+    RootStatus, WaitStatus, WatchStatus,
 };
 
 fn status() -> StatusAnswer {
@@ -22,6 +22,8 @@ fn status() -> StatusAnswer {
         alerts: AlertRules::default(),
     };
     StatusAnswer {
+        lag_seconds: 0,
+        process: ProcessStatus::default(),
         unopened: Vec::new(),
         notify: Vec::new(),
         roots: vec![

@@ -1,7 +1,7 @@
 //! The client against daemons that behave, and against those that do not.
 
 use super::*;
-use crate::message::{IndexStatus, SoftErrorKind, WatchStatus};
+use crate::message::{IndexStatus, ProcessStatus, SoftErrorKind, WatchStatus};
 use std::io::{BufRead, BufReader};
 use std::os::unix::net::UnixListener;
 use std::thread::JoinHandle;
@@ -58,6 +58,8 @@ fn quick() -> Timeouts {
 #[test]
 fn typed_questions_and_answers() {
     let status = StatusAnswer {
+        lag_seconds: 0,
+        process: ProcessStatus::default(),
         notify: Vec::new(),
         unopened: Vec::new(),
         roots: Vec::new(),

@@ -61,8 +61,8 @@ pub use request::{
 };
 pub use status::{
     AckRow, AlertKind, AlertRow, AlertRules, AlertWord, Degraded, IndexStatus, MountRow,
-    MountStatus, RootRules, RootState, RootStatus, SeenRoot, SinkStatus, StatusAnswer, Unopened,
-    WaitStatus, WatchOrigin, WatchRow, WatchStatus,
+    MountStatus, ProcessStatus, RootRules, RootState, RootStatus, SeenRoot, SinkStatus,
+    StatusAnswer, Unopened, WaitStatus, WatchOrigin, WatchRow, WatchStatus,
 };
 pub use templates::{MarkRequest, TemplateRow};
 pub use why::{

@@ -21,7 +21,7 @@ use resemble_core::hash::content::of_set;
 use resemble_core::params::SamplingParams;
 use resemble_core::sample::Sampler;
 use resemble_core::{ByteLen, ChunkList, ContentId, ContentKind, Digest, Digester, Params};
-pub use resemble_extract::{Converter, Limits, Skipped};
+pub use resemble_extract::{Converter, Fences, Limits, Skipped};
 use resemble_extract::{Extractor, Part, Role, Sink};
 use resemble_index::{ContentRef, NewLook, NewPart, PartRole, SkippedPart};
 
@@ -81,6 +81,17 @@ impl Formats {
             extractor: Extractor::new(program, limits, converters),
             id,
         }
+    }
+}
+
+impl Formats {
+    /// What keeps the processes that read documents from everything else.
+    ///
+    /// # Errors
+    ///
+    /// Why no document can be read.
+    pub fn fences(&self) -> Result<Fences, Skipped> {
+        self.extractor.fences()
     }
 }
 

@@ -49,7 +49,7 @@ use tokio::sync::oneshot;
 
 use crate::alerts;
 use crate::coalesce::{Coalescer, Kind, Timing};
-use crate::state::{Reopened, Shared};
+use crate::state::{Reopened, Root, Shared};
 use crate::watch::dirty::MOST_HINTS;
 use crate::watch::{Batch, Cookie, Marks, Source};
 
@@ -101,6 +101,8 @@ pub enum Command {
     AddRoot(RootOptions, oneshot::Sender<Result<(), Failure>>),
     /// Stop watching a root and forget its content.
     RemoveRoot(PathBuf, oneshot::Sender<Result<(), Failure>>),
+    /// Watch these roots from now on, by these rules, and no others.
+    SetRoots(Vec<Root>, oneshot::Sender<Result<(), Failure>>),
     /// Keep a catalogue under a label.
     Import(PathBuf, String, oneshot::Sender<Result<(), Failure>>),
     /// Exclude these paths from now on, and no others.

@@ -25,6 +25,7 @@ impl Indexer {
             }
             Command::AddRoot(root, answer) => reply(answer, self.add_root(root)),
             Command::RemoveRoot(path, answer) => reply(answer, self.remove_root(&path)),
+            Command::SetRoots(roots, answer) => reply(answer, self.set_roots(roots)),
             Command::Import(file, label, answer) => reply(answer, self.import(&file, &label)),
             Command::Exclude(paths, answer) => {
                 self.options.exclude = paths;
@@ -102,6 +103,51 @@ impl Indexer {
         let mut removed = self.removed.clone();
         removed.insert(path.to_path_buf());
         self.change_roots(roots, removed)?;
+        self.let_go(path)
+    }
+
+    /// Watches these roots by these rules, and no others. Those that are as they were are not
+    /// looked at.
+    fn set_roots(&mut self, mut roots: Vec<Root>) -> Result<(), Failure> {
+        if self.ingest.is_none() {
+            return Err(closed());
+        }
+        let before = self.shared.roots();
+        let mut news = Vec::new();
+        for root in &mut roots {
+            match before.iter().find(|other| other.options == root.options) {
+                Some(known) => root.state = known.state,
+                None => news.push(root.options.path.clone()),
+            }
+        }
+        let is_gone = |old: &&Root| {
+            let path = &old.options.path;
+            !roots.iter().any(|root| root.options.path == *path)
+        };
+        let gone: Vec<PathBuf> = before
+            .iter()
+            .filter(is_gone)
+            .map(|old| old.options.path.clone())
+            .collect();
+        self.change_roots(roots, self.removed.clone())?;
+        for path in &gone {
+            self.let_go(path)?;
+        }
+        let options = self.root_options();
+        if let Some(ingest) = &mut self.ingest {
+            ingest.set_roots(options);
+        }
+        for path in news {
+            tracing::info!(root = ?path, "watched by its new rules from now on");
+            watches::guard(self.source.as_mut(), &path);
+            self.scans.retain(|other| *other != path);
+            self.scans.push_back(path);
+        }
+        Ok(())
+    }
+
+    /// Forgets a path that is no root any more.
+    fn let_go(&mut self, path: &Path) -> Result<(), Failure> {
         self.complete.remove(path);
         self.coalescer.forget(path);
         self.watches.disarm(self.source.as_mut(), path);

@@ -223,6 +223,7 @@ impl Indexer {
         waits.truncate(StatusAnswer::MOST_WAITS);
         self.shared.set_pending(waiting as u64);
         self.shared.set_waits(waits);
+        self.shared.set_oldest_change(self.coalescer.oldest());
     }
 
     pub(super) fn tell_troubles(&self) {

@@ -27,6 +27,7 @@ mod connection;
 pub mod context;
 mod handlers;
 mod out;
+mod process;
 mod question;
 mod room;
 pub mod socket;

@@ -17,6 +17,7 @@ use resemble_query::renditions;
 use resemble_scan::ingest::RootOptions;
 
 use super::context::Context;
+use super::process;
 use crate::coalesce::LongWait;
 use crate::indexer::roots::rules_of;
 use crate::overlays::Overlays;
@@ -104,6 +105,8 @@ pub(super) fn status(context: &Context) -> StatusAnswer {
         waits: waits(shared),
         unopened,
         notify: shared.sinks(),
+        lag_seconds: shared.lag().as_secs(),
+        process: process::status(shared.uptime()),
     }
 }
 

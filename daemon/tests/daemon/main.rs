@@ -12,6 +12,7 @@ mod lifecycle;
 mod manual;
 mod overlay;
 mod questions;
+mod reload;
 mod support;
 
 #[test]

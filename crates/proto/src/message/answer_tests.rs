@@ -3,8 +3,8 @@
 use super::*;
 use crate::message::{
     AlertRules, AlertWord, CatalogueForm, DumpForm, FindOptions, FindRequest, IndexStatus,
-    MarkRequest, MeasureUnit, MountView, PairScore, PairsRequest, Request, RootRules, RootState,
-    RootStatus, Scope, StatusAnswer, Subject, TemplateRow, WatchStatus,
+    MarkRequest, MeasureUnit, MountView, PairScore, PairsRequest, ProcessStatus, Request,
+    RootRules, RootState, RootStatus, Scope, StatusAnswer, Subject, TemplateRow, WatchStatus,
 };
 
 fn json<T: Serialize>(value: &T) -> String {
@@ -353,6 +353,8 @@ fn live_means_all_roots_and_nothing_degraded() {
         alerts: AlertRules::default(),
     };
     let status = |state| StatusAnswer {
+        lag_seconds: 0,
+        process: ProcessStatus::default(),
         notify: Vec::new(),
         unopened: Vec::new(),
         roots: vec![root(RootState::Live), root(state)],

@@ -48,6 +48,36 @@ pub struct StatusAnswer {
     /// Where alerts go.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notify: Vec<SinkStatus>,
+    /// For so many seconds the change has been known that has waited longest to be read; 0 if none
+    /// waits.
+    #[serde(default)]
+    pub lag_seconds: u64,
+    /// What the daemon takes.
+    #[serde(default)]
+    pub process: ProcessStatus,
+}
+
+/// What the daemon takes of the machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessStatus {
+    /// The version of the program.
+    #[serde(default)]
+    pub version: String,
+    /// For so many seconds it runs.
+    #[serde(default)]
+    pub uptime_seconds: u64,
+    /// Bytes of memory.
+    #[serde(default)]
+    pub resident_bytes: u64,
+    /// The most bytes of memory since its start.
+    #[serde(default)]
+    pub peak_bytes: u64,
+    /// Open files.
+    #[serde(default)]
+    pub descriptors: u64,
+    /// Files that it may open.
+    #[serde(default)]
+    pub most_descriptors: u64,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it

@@ -1,0 +1,111 @@
+//! SIGHUP: the configuration is read again, and what can be changed while the daemon runs is changed.
+//!
+//! These are the roots with their rules (`exclude`, `max-size` and so on), what is worth an alert,
+//! and where alerts go. A root that is as it was is not looked at again. Everything else decides how
+//! the index is made or where things are, and stays as it was until a restart: which keys that are
+//! is told, in the journal and by `status`, until the daemon was restarted or the file is as it was.
+//! A configuration that is wrong changes nothing, and that is told in the same way.
+
+use std::path::Path;
+
+use tokio::sync::oneshot;
+
+use crate::config::Config;
+use crate::indexer::Command;
+use crate::state::Topic;
+use crate::{Handle, all_roots};
+
+/// A key with its value, as text.
+type FixedKey = (&'static str, fn(&Config) -> String);
+
+/// The keys that cannot be changed while the daemon runs.
+const FIXED: &[FixedKey] = &[
+    ("state", |config| format!("{:?}", config.state)),
+    ("socket", |config| format!("{:?}", config.socket)),
+    ("mount", |config| format!("{:?}", config.mount)),
+    ("link", |config| format!("{:?}", config.link)),
+    ("view", |config| format!("{:?}", config.view)),
+    ("show", |config| format!("{:?}", config.show)),
+    ("similar-name", |config| {
+        format!("{:?}", config.similar_name)
+    }),
+    ("chunk-size", |config| format!("{:?}", config.params)),
+    ("boilerplate", |config| format!("{:?}", config.boilerplate)),
+    ("reconcile", |config| format!("{:?}", config.reconcile)),
+    ("[limits]", |config| format!("{:?}", config.limits)),
+    ("[[converter]]", |config| format!("{:?}", config.converters)),
+];
+
+impl Handle {
+    /// Takes over a configuration, or says why not. `file`: where it was read.
+    pub fn reload(&mut self, file: Option<&Path>, loaded: Result<Config, String>) {
+        let file = file.unwrap_or(Path::new("/"));
+        let taken = loaded.and_then(|new| self.take_over(&new));
+        // Only what is wrong now is told.
+        self.shared.mended(Topic::Config);
+        match taken {
+            Ok(fixed) if fixed.is_empty() => tracing::info!("the configuration was read again"),
+            Ok(fixed) => self.shared.trouble(
+                Topic::Config,
+                file,
+                &format!(
+                    "the new {} of the configuration cannot be used without a restart; all else \
+                     of it is",
+                    fixed.join(", ")
+                ),
+                Some("systemctl --user restart resembled"),
+            ),
+            Err(reason) => self.shared.trouble(
+                Topic::Config,
+                file,
+                &format!("{reason}; what was configured before stays"),
+                Some("systemctl --user reload resembled"),
+            ),
+        }
+    }
+
+    /// Changes what can be changed. The names of the other keys that differ.
+    fn take_over(&mut self, new: &Config) -> Result<Vec<&'static str>, String> {
+        let index = self.shared.index().ok_or("the index is closed just now")?;
+        let roots = all_roots(new, &index).map_err(|error| error.to_string())?;
+        drop(index);
+        // Before the order, which records them with the roots.
+        for (root, rules) in &new.alert_rules {
+            self.shared.set_alert_rules(root, rules.clone());
+        }
+        self.set_roots(roots)?;
+        if format!("{:?}", new.sinks) != format!("{:?}", self.config.sinks) {
+            self.end_delivery();
+            self.config.sinks.clone_from(&new.sinks);
+            self.start_delivery().map_err(|error| error.to_string())?;
+        }
+        let differs = |key: &&FixedKey| (key.1)(new) != (key.1)(&self.config);
+        Ok(FIXED
+            .iter()
+            .filter(differs)
+            .map(|(name, _)| *name)
+            .collect())
+    }
+
+    /// Gives the order, and waits until it is carried out or a signal asks the daemon to end.
+    fn set_roots(&self, roots: Vec<crate::state::Root>) -> Result<(), String> {
+        let (reply, done) = oneshot::channel();
+        let ending = "the daemon is ending";
+        self.commands
+            .send(Command::SetRoots(roots, reply))
+            .map_err(|_| ending)?;
+        let Some(runtime) = &self.runtime else {
+            return Err(ending.to_owned());
+        };
+        let mut ended = self.ended.clone();
+        runtime.block_on(async {
+            tokio::select! {
+                done = done => match done {
+                    Ok(done) => done.map_err(|failure| failure.message),
+                    Err(_) => Err(ending.to_owned()),
+                },
+                _ = ended.wait_for(|ended| *ended) => Err(ending.to_owned()),
+            }
+        })
+    }
+}
