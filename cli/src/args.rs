@@ -34,8 +34,8 @@ pub use catalogue::{ExportArgs, ImportArgs};
 pub use compare::CompareArgs;
 pub use covered::CoveredArgs;
 pub use daemon::{
-    AckArgs, AlertsArgs, MountArgs, NotifyArgs, StatusArgs, SyncArgs, UnmountArgs, WatchAction,
-    WatchArgs,
+    AckArgs, AlertsArgs, DoctorArgs, MountArgs, NotifyArgs, StatusArgs, StatusFormat, SyncArgs,
+    UnmountArgs, WatchAction, WatchArgs,
 };
 pub use dirs::DirsArgs;
 pub use dump::DumpArgs;
@@ -208,7 +208,17 @@ pub enum Command {
     /// Show what the daemon watches, and whether its answers are up to date
     ///
     /// Ends with 0 when every root is live, with 1 while one is scanned or anything is degraded.
+    ///
+    /// --format openmetrics is for monitoring: the exit code says the same, and without a daemon
+    /// `resemble_up 0` is printed.
     Status(StatusArgs),
+    /// Look for what keeps the daemon from working well, and say what to type
+    ///
+    /// Looks at the daemon and its troubles, the limits of the kernel, the fences of the processes
+    /// that read documents, the overlay, the places of state and socket, and the unit. Changes
+    /// nothing. Ends with 0 when nothing is wrong, with 1 when something is.
+    #[command(after_long_help = daemon::DOCTOR_EXAMPLES)]
+    Doctor(DoctorArgs),
     /// Wait until every change made so far is in the daemon's index
     ///
     /// Waits for every change that any process made before this command, in every root: also for
@@ -299,6 +309,7 @@ impl Command {
     pub const fn of_the_daemon(&self) -> Option<&'static str> {
         match self {
             Self::Status(_) => Some("status"),
+            Self::Doctor(_) => Some("doctor"),
             Self::Sync(_) => Some("sync"),
             Self::Watch(_) => Some("watch"),
             Self::Mount(_) => Some("mount"),

@@ -104,7 +104,8 @@ pub fn daemon(env: &Env, global: &Global) -> CliResult<Client> {
     })
 }
 
-fn is_busy(error: &CliError) -> bool {
+/// Whether a daemon is there, and too busy to answer.
+pub fn is_busy(error: &CliError) -> bool {
     matches!(error, CliError::Daemon(error) if error.failure() == Some(FailureKind::Busy))
 }
 

@@ -6,6 +6,7 @@ mod compare;
 mod completions;
 mod covered;
 mod dirs;
+mod doctor;
 mod dump;
 mod export;
 mod find;
@@ -68,6 +69,7 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
         Command::Templates(args) => templates::run(ui, env, global, &args),
         Command::Why(args) => why::run(ui, env, global, &args),
         Command::Status(args) => status::run(ui, env, global, &args),
+        Command::Doctor(args) => doctor::run(ui, env, global, &args),
         Command::Sync(args) => sync::run(ui, env, global, &args),
         Command::Dump(args) => dump::run(ui, env, global, &args),
         Command::Export(args) => export::run(ui, env, global, &args),

@@ -85,7 +85,11 @@ impl Asked {
     /// none, about the current directory.
     #[must_use]
     pub fn or_here(self, ui: &mut Ui, env: &Env, global: &Global) -> Self {
-        let asks_daemon = || !global.local && backend::daemon(env, global).is_ok();
+        let is_there = || match backend::daemon(env, global) {
+            Ok(_) => true,
+            Err(error) => backend::is_busy(&error),
+        };
+        let asks_daemon = || !global.local && is_there();
         if !self.anything || !self.named.is_empty() || global.socket.is_some() || asks_daemon() {
             return self;
         }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueHint};
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use resemble_proto::message::{AlertRules, MountView};
 use resemble_proto::number::Fraction;
 
@@ -21,6 +21,43 @@ Examples:
 /// `status`
 #[derive(Debug, Args)]
 pub struct StatusArgs {
+    /// How to print the answer
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "text",
+        help_heading = "Output"
+    )]
+    pub format: StatusFormat,
+    /// Write into FILE instead of standard output
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(help_heading = "Output")]
+    pub output: Option<PathBuf>,
+}
+
+/// Formats of `status`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum StatusFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One object.
+    Json,
+    /// For Prometheus, and the textfile collector of its node exporter.
+    Openmetrics,
+}
+
+pub(super) const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  resemble doctor
+      What is not as it should be, and what to type.
+  resemble doctor -v
+      Everything that was looked at.
+  resemble doctor --format json | jq '.checks[] | select(.state == \"wrong\")'";
+
+/// `doctor`
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
     /// How the answer is printed, and where.
     #[command(flatten)]
     pub output: DocumentOutput,

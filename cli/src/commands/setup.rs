@@ -10,7 +10,7 @@
 
 mod ask;
 mod record;
-mod service;
+pub(super) mod service;
 
 use std::fs;
 use std::path::{Path, PathBuf};

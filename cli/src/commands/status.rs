@@ -7,24 +7,41 @@ use resemble_report::quote::harmless;
 use resemble_report::rows::{alerts_in_words, rules_in_words};
 use serde::Serialize;
 
-use crate::args::{DocumentFormat, Global, StatusArgs};
+use crate::args::{Global, StatusArgs, StatusFormat};
 use crate::backend;
 use crate::error::{CliResult, Outcome};
 use crate::names;
 use crate::ui::{Cell, Tint, Ui};
 
+mod metrics;
+
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &StatusArgs) -> CliResult {
-    let status = backend::daemon(env, global)?.status()?;
-    ui.redirect(args.output.output.as_deref());
-    match args.output.format {
-        DocumentFormat::Json => ui.write(|out| {
+    let asked = backend::daemon(env, global).and_then(|client| Ok(client.status()?));
+    ui.redirect(args.output.as_deref());
+    let status = match asked {
+        Ok(status) => status,
+        Err(error) => {
+            if args.format == StatusFormat::Openmetrics {
+                ui.write(|out| out.write_all(metrics::of_none().as_bytes()))?;
+            }
+            return Err(error);
+        }
+    };
+    match args.format {
+        StatusFormat::Json => ui.write(|out| {
             serde_json::to_writer(&mut *out, &Document::of(&status))?;
             out.write_all(b"\n")
         })?,
-        DocumentFormat::Text => print(ui, &status)?,
+        StatusFormat::Openmetrics => {
+            ui.write(|out| out.write_all(metrics::of(&status).as_bytes()))?
+        }
+        StatusFormat::Text => print(ui, &status)?,
     }
     Ok(Outcome::of(status.is_live()))
 }
+
+/// A change is read 10 seconds after it at the latest, unless reading the file takes long.
+const LAGGING: u64 = 11;
 
 /// The JSON of `status`: the answer with the fields that every document has.
 #[derive(Serialize)]
@@ -111,6 +128,11 @@ fn print(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
         let grown = format!("{grown}, or by `resemble sync`");
         lines.push(vec![Cell::left(grown, Tint::Faint)]);
     }
+    if status.lag_seconds >= LAGGING {
+        let lag = human_count(status.lag_seconds);
+        let lag = format!("the oldest change waits for {lag} s to be read");
+        lines.push(vec![Cell::left(lag, Tint::Notable)]);
+    }
     for wait in &status.waits {
         let when = format!(
             "waits to be read for {} s more: its last reading took {} s",
@@ -134,6 +156,17 @@ fn print(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
             human_count(status.watch.overflows)
         );
         lines.push(vec![Cell::left(since, Tint::Faint)]);
+        let process = &status.process;
+        let takes = format!(
+            "version {}, running for {} s; {} of memory, at most {}; {} of {} open files",
+            harmless(&process.version),
+            human_count(process.uptime_seconds),
+            human_size(process.resident_bytes),
+            human_size(process.peak_bytes),
+            human_count(process.descriptors),
+            human_count(process.most_descriptors)
+        );
+        lines.push(vec![Cell::left(takes, Tint::Faint)]);
         for unopened in &status.unopened {
             lines.push(vec![
                 Cell::left("not looked into:", Tint::Faint),

@@ -121,7 +121,39 @@ fn json() {
         r#""reason":"no inotify watches are left: polled every minute","#,
         r#""remedy":"sudo sysctl fs.inotify.max_user_watches=1048576"}],"#,
         r#""mounts":[{"path":"/home/me/Similar","view":"folders"}],"#,
-        r#""watch":{"directories":800,"polled":5,"overflows":0},"pid":42,"errors":[]}"#,
+        r#""watch":{"directories":800,"polled":5,"overflows":0},"pid":42,"#,
+        r#""lag_seconds":0,"process":{"version":"","uptime_seconds":0,"resident_bytes":0,"#,
+        r#""peak_bytes":0,"descriptors":0,"most_descriptors":0},"errors":[]}"#,
     );
     assert_eq!(text, expected.replace("VERSION", resemble_proto::VERSION));
+}
+
+/// What a root is called is one line in quotes, and no type is there that the textfile collector
+/// would refuse.
+#[test]
+fn metrics_are_lines_that_a_collector_reads() {
+    let mut status = status();
+    status.roots[0].path = "/a\n\"b\\\u{1b}c".into();
+    let text = metrics::of(&status);
+    let sample = "resemble_root_files{root=\"/a\\n\\\"b\\\\\u{fffd}c\"} 12345\n";
+    assert!(text.contains(sample), "{text}");
+    let mut families = std::collections::HashSet::new();
+    for line in text.lines() {
+        let words: Vec<&str> = line.splitn(4, ' ').collect();
+        match words[..] {
+            ["#", "EOF"] | ["#", "HELP", ..] => {}
+            ["#", "TYPE", name, kind] => {
+                assert!(families.insert(name.to_owned()), "{name} twice");
+                assert!(["gauge", "counter"].contains(&kind), "{line}");
+            }
+            _ => {
+                let (name, value) = line.rsplit_once(' ').unwrap();
+                let name = name.split('{').next().unwrap().trim_end_matches("_total");
+                assert!(families.contains(name), "{line}");
+                assert!(value.parse::<u64>().is_ok(), "{line}");
+            }
+        }
+    }
+    assert!(text.contains("# TYPE resemble_files_read counter\nresemble_files_read_total 12000\n"));
+    assert!(text.ends_with("# EOF\n"));
 }

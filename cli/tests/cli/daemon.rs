@@ -252,6 +252,69 @@ fn another_protocol_counts_as_none_and_is_said_with_v() {
     daemon.stop();
 }
 
+/// "No daemon answers" was once said of a busy daemon, and files were read beside it.
+#[test]
+fn a_busy_daemon_is_told_in_one_sentence() {
+    let env = environment();
+    env.write("a.txt", "x");
+    let listener = UnixListener::bind({
+        std::fs::create_dir_all(env.socket().parent().unwrap()).unwrap();
+        env.socket()
+    });
+    let listener = listener.unwrap();
+    let thread = std::thread::spawn(move || {
+        // The last command looks first whether a daemon is there.
+        for _ in 0..4 {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream
+                .write_all(failed("busy", "the daemon is busy").as_bytes())
+                .unwrap();
+        }
+    });
+    for command in [
+        &["status"][..],
+        &["find", "a.txt", "--in", "."],
+        &["find", "a.txt"],
+    ] {
+        env.run(command).is(2, "", "resemble: the daemon is busy\n");
+    }
+    thread.join().unwrap();
+}
+
+/// The textfile collector has to learn that nobody answers.
+#[test]
+fn without_a_daemon_there_is_a_metric_and_a_doctor() {
+    let env = environment();
+    let metrics = env.run(["status", "--format", "openmetrics"]);
+    assert_eq!(metrics.code, 2);
+    assert!(
+        metrics.text().ends_with("\nresemble_up 0\n# EOF\n"),
+        "{}",
+        metrics.text()
+    );
+    let doctor = env.run(["doctor"]);
+    assert_eq!(doctor.code, 1, "{}", doctor.text());
+    assert!(
+        doctor
+            .text()
+            .starts_with("wrong:  daemon  no daemon answers"),
+        "{}",
+        doctor.text()
+    );
+    let all = env.run(["doctor", "-v"]);
+    assert!(
+        all.text().contains("sandbox  documents are read behind"),
+        "{}",
+        all.text()
+    );
+    let json = env.run(["doctor", "--format", "json"]).json();
+    assert_eq!(
+        (&json["command"], &json["schema"]),
+        (&"doctor".into(), &1.into())
+    );
+    assert_eq!(json["checks"][0]["state"], "wrong");
+}
+
 #[test]
 fn status_sync_and_alerts() {
     let env = environment();
@@ -269,7 +332,7 @@ fn status_sync_and_alerts() {
         r#"{"seq":1,"time":0,"kind":"file","a":"/a","b":"/b","relation":"near","#,
         r#""a_in_b":0.9,"b_in_a":0.9,"shared_bytes":5000,"files":1}"#
     );
-    let mut states = ["live", "scanning", "degraded"].into_iter();
+    let mut states = ["live", "scanning", "degraded", "degraded", "live"].into_iter();
     let daemon = Daemon::start(&env.socket(), &hello(), move |request| match request {
         Request::Status => rows(&[&status(states.next().unwrap())]),
         Request::Sync {
@@ -292,6 +355,22 @@ fn status_sync_and_alerts() {
     let json = env.run(["status", "--format", "json"]);
     assert_eq!(json.code, 1);
     assert_eq!(json.json()["roots"][0]["state"], "degraded");
+    let metrics = env.run(["status", "--format", "openmetrics"]);
+    assert_eq!(metrics.code, 1);
+    assert!(
+        metrics
+            .text()
+            .contains("\nresemble_root_state{root=\"/srv\",state=\"degraded\"} 1\n")
+    );
+    assert!(metrics.text().contains("\nresemble_up 1\n"));
+    assert!(metrics.text().ends_with("\n# EOF\n"));
+    let doctor = env.run(["doctor", "--format", "json"]).json();
+    let of_daemon = doctor["checks"].as_array().unwrap().iter();
+    let versions: Vec<_> = of_daemon
+        .filter(|check| check["check"] == "version")
+        .collect();
+    // This daemon does not tell its version.
+    assert_eq!(versions[0]["state"], "wrong");
     env.run(["sync"]).is(0, "", "");
     env.run(["sync", "--timeout", "1s"]).is(1, "", "");
     env.run(["alerts"]).is(1, "", "");
@@ -304,7 +383,7 @@ fn status_sync_and_alerts() {
         .is(2, "", "resemble: a root inside a root\n");
     let asked = daemon.stop();
     assert_eq!(
-        asked[4],
+        asked[6],
         Request::Sync {
             timeout_ms: Some(1000)
         }

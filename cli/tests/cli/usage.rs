@@ -276,6 +276,7 @@ fn completions_and_manual_pages() {
             "resemble-completions.1",
             "resemble-covered.1",
             "resemble-dirs.1",
+            "resemble-doctor.1",
             "resemble-dump.1",
             "resemble-export.1",
             "resemble-find.1",

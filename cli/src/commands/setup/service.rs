@@ -11,14 +11,14 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::error::{CliError, CliResult};
 
 /// A unit of the user's systemd.
-pub(super) struct Unit {
-    pub(super) name: &'static str,
+pub(in crate::commands) struct Unit {
+    pub(in crate::commands) name: &'static str,
     /// What is in it where no package has brought it.
     text: &'static str,
 }
 
 /// The unit of the daemon.
-pub(super) const DAEMON: Unit = Unit {
+pub(in crate::commands) const DAEMON: Unit = Unit {
     name: "resembled.service",
     text: include_str!("../../../../systemd/resembled.service"),
 };
@@ -30,13 +30,13 @@ pub(super) const NOTIFY: Unit = Unit {
 };
 
 /// Whether the user has a systemd, and it answers.
-pub(super) fn is_there() -> bool {
-    quiet(&["show-environment"])
+pub(in crate::commands) fn is_there() -> bool {
+    works(&["show-environment"])
 }
 
 /// Writes a unit, if it is not installed, and returns where.
 pub(super) fn install(env: &Env, unit: &Unit) -> CliResult<Option<PathBuf>> {
-    if quiet(&["cat", unit.name]) {
+    if works(&["cat", unit.name]) {
         return Ok(None);
     }
     let folder = places::config_dir(env)?.with_file_name("systemd");
@@ -68,8 +68,8 @@ fn systemctl(args: &[&str]) -> Command {
     command
 }
 
-/// Whether it works.
-fn quiet(args: &[&str]) -> bool {
+/// Whether this works, said quietly.
+pub(in crate::commands) fn works(args: &[&str]) -> bool {
     let output = systemctl(args).output();
     output.is_ok_and(|output| output.status.success())
 }

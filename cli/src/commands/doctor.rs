@@ -1,0 +1,220 @@
+//! `resemble doctor`: what keeps the daemon from working well, and what to type.
+//!
+//! It looks and changes nothing. What is *wrong* makes the exit code 1; a *note* is worth knowing
+//! and does not. Every wrong thing comes with a command that mends it, if there is one.
+
+mod machine;
+mod places;
+
+use std::path::Path;
+
+use resemble_proto::VERSION;
+use resemble_proto::message::{RootState, StatusAnswer};
+use resemble_proto::places::Env;
+use resemble_report::human::{counted, human_count, human_size};
+use resemble_report::quote::{harmless, quoted};
+use serde::Serialize;
+
+use crate::args::{DoctorArgs, DocumentFormat, Global};
+use crate::backend;
+use crate::error::{CliResult, Outcome};
+use crate::ui::{Cell, Tint, Ui};
+
+/// What came of a look.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct Check {
+    /// What was looked at.
+    check: &'static str,
+    state: Verdict,
+    /// What was found: one sentence.
+    text: String,
+    /// What to type.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Verdict {
+    Ok,
+    Note,
+    Wrong,
+}
+
+impl Check {
+    fn new(check: &'static str, state: Verdict, text: impl Into<String>) -> Self {
+        Self {
+            check,
+            state,
+            text: text.into(),
+            remedy: None,
+        }
+    }
+
+    fn ok(check: &'static str, text: impl Into<String>) -> Self {
+        Self::new(check, Verdict::Ok, text)
+    }
+
+    fn note(check: &'static str, text: impl Into<String>) -> Self {
+        Self::new(check, Verdict::Note, text)
+    }
+
+    fn wrong(check: &'static str, text: impl Into<String>) -> Self {
+        Self::new(check, Verdict::Wrong, text)
+    }
+
+    fn mended_by(self, remedy: impl Into<String>) -> Self {
+        Self {
+            remedy: Some(remedy.into()),
+            ..self
+        }
+    }
+}
+
+pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &DoctorArgs) -> CliResult {
+    let asked = backend::daemon(env, global).and_then(|client| Ok(client.status()?));
+    let (status, mut checks) = match asked {
+        Ok(status) => {
+            let checks = of_daemon(&status);
+            (Some(status), checks)
+        }
+        Err(error) => (None, vec![Check::wrong("daemon", error.to_string())]),
+    };
+    checks.extend(machine::limits(Path::new("/proc/sys"), status.as_ref()));
+    checks.push(machine::fences());
+    checks.push(machine::overlay(status.as_ref()));
+    checks.extend(places::all(env, global, status.as_ref()));
+    checks.extend(machine::unit());
+    ui.redirect(args.output.output.as_deref());
+    match args.output.format {
+        DocumentFormat::Json => ui.write(|out| {
+            serde_json::to_writer(&mut *out, &Document::of(&checks))?;
+            out.write_all(b"\n")
+        })?,
+        DocumentFormat::Text => print(ui, &checks)?,
+    }
+    let is_wrong = checks.iter().any(|check| check.state == Verdict::Wrong);
+    Ok(Outcome::of(!is_wrong))
+}
+
+/// The JSON of `doctor`.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: u32,
+    version: &'static str,
+    command: &'static str,
+    parameters: Nothing,
+    checks: &'a [Check],
+    errors: [(); 0],
+}
+
+#[derive(Serialize)]
+struct Nothing {}
+
+impl<'a> Document<'a> {
+    const fn of(checks: &'a [Check]) -> Self {
+        Self {
+            schema: resemble_proto::SCHEMA,
+            version: VERSION,
+            command: "doctor",
+            parameters: Nothing {},
+            checks,
+            errors: [],
+        }
+    }
+}
+
+/// What is wrong first, and what is well only with `-v`.
+fn print(ui: &mut Ui, checks: &[Check]) -> CliResult<()> {
+    let of = |state| checks.iter().filter(move |check| check.state == state);
+    let verbose = ui.is_verbose();
+    let well = of(Verdict::Ok).count();
+    let shown = of(Verdict::Wrong)
+        .chain(of(Verdict::Note))
+        .chain(of(Verdict::Ok).filter(|_| verbose));
+    for check in shown {
+        let (word, tint) = match check.state {
+            Verdict::Ok => ("ok:", Tint::Good),
+            Verdict::Note => ("note:", Tint::Faint),
+            Verdict::Wrong => ("wrong:", Tint::Notable),
+        };
+        let line = vec![
+            Cell::left(word, tint),
+            Cell::left(check.check, Tint::Heading),
+            Cell::left(harmless(&check.text), Tint::Plain),
+        ];
+        ui.lines(&[line], b'\n')?;
+        if let Some(remedy) = &check.remedy {
+            let line = vec![
+                Cell::left("  to mend it:", Tint::Faint),
+                Cell::left(harmless(remedy), Tint::Plain),
+            ];
+            ui.lines(&[line], b'\n')?;
+        }
+    }
+    if !verbose {
+        let rest = format!("{} well", counted(well as u64, "thing"));
+        ui.lines(&[vec![Cell::left(rest, Tint::Faint)]], b'\n')?;
+    }
+    Ok(())
+}
+
+/// What the daemon says of itself.
+fn of_daemon(status: &StatusAnswer) -> Vec<Check> {
+    let process = &status.process;
+    let mut checks = vec![Check::ok(
+        "daemon",
+        format!(
+            "process {} answers; it takes {} of memory",
+            status.pid,
+            human_size(process.resident_bytes)
+        ),
+    )];
+    if process.version != VERSION {
+        let text = format!(
+            "the daemon is of version {}, and this command of {VERSION}",
+            process.version
+        );
+        checks.push(Check::wrong("version", text).mended_by("systemctl --user restart resembled"));
+    }
+    for trouble in &status.degraded {
+        let text = format!("{}: {}", quoted(trouble.path.as_path()), trouble.reason);
+        let check = Check::wrong("degraded", text);
+        checks.push(match &trouble.remedy {
+            Some(remedy) => check.mended_by(remedy),
+            None => check,
+        });
+    }
+    for root in &status.roots {
+        let path = quoted(root.path.as_path());
+        match root.state {
+            RootState::Unavailable => {
+                let text = format!("{path} cannot be reached; its last answers stay");
+                checks.push(Check::wrong("root", text));
+            }
+            RootState::Scanning => {
+                let files = human_count(root.pending);
+                let text = format!("{path} is being scanned, {files} files to go");
+                checks.push(Check::note("root", text));
+            }
+            RootState::Live | RootState::Degraded | RootState::Catalogue => {}
+        }
+        if root.unreadable > 0 {
+            let files = counted(root.unreadable, "file");
+            checks.push(Check::note(
+                "root",
+                format!("{files} of {path} cannot be read"),
+            ));
+        }
+    }
+    for sink in &status.notify {
+        if let Some(reason) = &sink.failing {
+            let text = format!("alerts do not arrive at {}: {reason}", sink.name);
+            checks.push(Check::wrong("alerts", text));
+        }
+    }
+    checks
+}
+
+#[cfg(test)]
+mod tests;
