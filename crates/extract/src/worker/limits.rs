@@ -188,10 +188,7 @@ mod tests {
                 "make",
                 std::fs::create_dir(&made).is_ok() && std::fs::remove_dir(&made).is_ok(),
             ),
-            (
-                "connect",
-                TcpStream::connect(tcp).is_ok(),
-            ),
+            ("connect", TcpStream::connect(tcp).is_ok()),
             ("connect here", UnixStream::connect(unix).is_ok()),
             (
                 "exec",
@@ -216,11 +213,7 @@ mod tests {
                 .map(|(what, _)| what)
                 .collect()
         };
-        assert_eq!(
-            able(attempts(tcp, &unix)).len(),
-            6,
-            "a fence was up before"
-        );
+        assert_eq!(able(attempts(tcp, &unix)).len(), 6, "a fence was up before");
         fence();
         assert_eq!(able(attempts(tcp, &unix)), left);
         // It cannot be removed any more.
