@@ -88,8 +88,8 @@ pub struct Index {
     pub(crate) loaded_bytes: AtomicU64,
 }
 
-/// An index of more bytes is not compacted when it is closed, unless a third of it is unused: for
-/// 256 MB that takes about a second.
+/// An index of more bytes is not compacted when it is closed, for whoever ends a daemon waits: for
+/// 256 MB that takes about a second. [`Index::compact`] does it while it is open and idle.
 const LARGE: u64 = 256 << 20;
 
 impl Index {
@@ -320,8 +320,8 @@ impl Index {
     }
 
     /// Writes the measures that were not written yet, closes the index and gives unused pages back
-    /// to the file system, unless they are too few of a large file, or nothing was written since
-    /// that was done last. Everything applied was durable before. While a [`Snapshot`] lives,
+    /// to the file system, unless the file is large, or nothing was written since that was done
+    /// last. Everything applied was durable before. While a [`Snapshot`] lives,
     /// nothing can be given back.
     pub fn close(mut self) -> Result<(), ApplyError> {
         self.write_measures()?;
@@ -336,8 +336,7 @@ impl Index {
         if in_file == 0 {
             return Ok(());
         }
-        let compact = self.known_compact_bytes();
-        let leave = bytes > LARGE && bytes < compact + compact / 2;
+        let leave = bytes > LARGE;
         if !leave {
             // Then the file is compact as it will be found.
             self.compact_bytes.store(0, Ordering::Relaxed);

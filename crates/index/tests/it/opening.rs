@@ -230,6 +230,31 @@ fn closing_leaves_a_file_alone_that_was_not_written_to() {
     assert!(length() < before / 2, "{before} → {}", length());
 }
 
+/// Compacting a large file takes seconds: it is done when it is open and idle, and not by whoever
+/// waits for its end.
+#[test]
+fn closing_leaves_a_large_file_as_it_is_and_the_next_idle_time_compacts_it() {
+    let at = folder();
+    let index = open(&at.path, 1000);
+    index.apply(files(0..100)).unwrap();
+    let large = vec![1u8; 40 << 20];
+    let names: Vec<String> = (0..8).map(|n| format!("test/{n}")).collect();
+    for name in &names {
+        index.put_records(&[(name, Some(&large))]).unwrap();
+    }
+    // The last one stays, far behind in the file.
+    let none = names[..7].iter().map(|name| (name.as_str(), None));
+    index.put_records(&none.collect::<Vec<_>>()).unwrap();
+    index.close().unwrap();
+    let bytes = || fs::metadata(&at.path).unwrap().len();
+    assert!(bytes() > 256 << 20, "{}", bytes());
+    let index = open(&at.path, 1000);
+    assert!(index.compact().unwrap());
+    assert_eq!(sound(&index).totals().unwrap().files, 100);
+    index.close().unwrap();
+    assert!(bytes() < 200 << 20, "{}", bytes());
+}
+
 /// Merging a first scan takes room for the old postings and the new ones at once.
 #[test]
 fn a_running_index_gives_back_what_it_needs_no_more() {
