@@ -20,8 +20,8 @@ type FixedKey = (&'static str, fn(&Config) -> String);
 
 /// The keys that cannot be changed while the daemon runs.
 const FIXED: &[FixedKey] = &[
-    ("state", |config| format!("{:?}", config.state)),
-    ("socket", |config| format!("{:?}", config.socket)),
+    ("state", |config| config.state.display().to_string()),
+    ("socket", |config| config.socket.display().to_string()),
     ("mount", |config| format!("{:?}", config.mount)),
     ("link", |config| format!("{:?}", config.link)),
     ("view", |config| format!("{:?}", config.view)),

@@ -24,7 +24,8 @@ use crate::ui::{Cell, Tint, Ui};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Check {
     /// What was looked at.
-    check: &'static str,
+    #[serde(rename = "check")]
+    about: &'static str,
     state: Verdict,
     /// What was found: one sentence.
     text: String,
@@ -42,25 +43,25 @@ enum Verdict {
 }
 
 impl Check {
-    fn new(check: &'static str, state: Verdict, text: impl Into<String>) -> Self {
+    fn new(about: &'static str, state: Verdict, text: impl Into<String>) -> Self {
         Self {
-            check,
+            about,
             state,
             text: text.into(),
             remedy: None,
         }
     }
 
-    fn ok(check: &'static str, text: impl Into<String>) -> Self {
-        Self::new(check, Verdict::Ok, text)
+    fn ok(about: &'static str, text: impl Into<String>) -> Self {
+        Self::new(about, Verdict::Ok, text)
     }
 
-    fn note(check: &'static str, text: impl Into<String>) -> Self {
-        Self::new(check, Verdict::Note, text)
+    fn note(about: &'static str, text: impl Into<String>) -> Self {
+        Self::new(about, Verdict::Note, text)
     }
 
-    fn wrong(check: &'static str, text: impl Into<String>) -> Self {
-        Self::new(check, Verdict::Wrong, text)
+    fn wrong(about: &'static str, text: impl Into<String>) -> Self {
+        Self::new(about, Verdict::Wrong, text)
     }
 
     fn mended_by(self, remedy: impl Into<String>) -> Self {
@@ -140,7 +141,7 @@ fn print(ui: &mut Ui, checks: &[Check]) -> CliResult<()> {
         };
         let line = vec![
             Cell::left(word, tint),
-            Cell::left(check.check, Tint::Heading),
+            Cell::left(check.about, Tint::Heading),
             Cell::left(harmless(&check.text), Tint::Plain),
         ];
         ui.lines(&[line], b'\n')?;

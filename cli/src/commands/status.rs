@@ -33,7 +33,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &StatusArgs) ->
             out.write_all(b"\n")
         })?,
         StatusFormat::Openmetrics => {
-            ui.write(|out| out.write_all(metrics::of(&status).as_bytes()))?
+            ui.write(|out| out.write_all(metrics::of(&status).as_bytes()))?;
         }
         StatusFormat::Text => print(ui, &status)?,
     }

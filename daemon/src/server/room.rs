@@ -139,19 +139,14 @@ impl Place {
     pub(super) fn holds(&self, bytes: usize) -> Result<(), NoRoom> {
         let bytes = if bytes <= SMALL { 0 } else { bytes };
         let mut guests = self.room.guests.lock();
-        match guests.all.get_mut(&self.number) {
-            Some(guest) => guest.bytes = bytes,
-            None => return Err(NoRoom),
-        }
+        guests.all.get_mut(&self.number).ok_or(NoRoom)?.bytes = bytes;
         while guests.all.values().map(|guest| guest.bytes).sum::<usize>() > self.room.bytes {
             let (_, of_this_process) = guests.by_process()[&self.process];
-            match guests.largest(of_this_process) {
-                Some(other) => guests.send_away(other),
-                None => {
-                    guests.all.remove(&self.number);
-                    return Err(NoRoom);
-                }
-            }
+            let Some(other) = guests.largest(of_this_process) else {
+                guests.all.remove(&self.number);
+                return Err(NoRoom);
+            };
+            guests.send_away(other);
         }
         Ok(())
     }
@@ -160,7 +155,7 @@ impl Place {
     pub(super) async fn sent_away(&mut self) {
         if (&mut self.sent_away).await.is_err() {
             // Its request is complete: it is not sent away any more.
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::net::UnixDatagram;
 use std::time::Instant;
 
-use resemble_proto::message::{StatusAnswer, WatchOrigin};
+use resemble_proto::message::{AlertRules, RootRules, StatusAnswer, WatchOrigin};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{Daemon, PATIENCE, Place, wire};
@@ -48,7 +48,7 @@ fn a_hangup_changes_roots_rules_and_sinks_and_says_what_it_cannot_change() {
     // A root more that `watch add` keeps is none of the configuration's business.
     let client = daemon.client();
     client
-        .watch_add(wire(&third), Default::default(), Default::default())
+        .watch_add(wire(&third), RootRules::default(), AlertRules::default())
         .unwrap();
     daemon.sync();
     let read = daemon.status().index.files_read;

@@ -22,7 +22,7 @@ fn status() -> StatusAnswer {
 
 fn wrong(checks: &[Check]) -> Vec<&'static str> {
     let wrong = checks.iter().filter(|check| check.state == Verdict::Wrong);
-    wrong.map(|check| check.check).collect()
+    wrong.map(|check| check.about).collect()
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The state of the daemon in the text format of OpenMetrics, which Prometheus and the textfile
+//! The state of the daemon in the text format of `OpenMetrics`, which Prometheus and the textfile
 //! collector of its node exporter read.
 //!
 //! There are gauges and counters only: the collector refuses a file with types that it does not
@@ -7,6 +7,9 @@
 use std::fmt::Write;
 
 use resemble_proto::message::{RootState, RootStatus, StatusAnswer};
+
+/// The name, the help and the figure of a root.
+type RootFigure = (&'static str, &'static str, fn(&RootStatus) -> u64);
 
 /// All figures.
 pub(super) fn of(status: &StatusAnswer) -> String {
@@ -39,7 +42,7 @@ pub(super) fn of(status: &StatusAnswer) -> String {
         troubles,
     );
     text.root_states(&status.roots);
-    let of_roots: [(&str, &str, fn(&RootStatus) -> u64); 7] = [
+    let of_roots: [RootFigure; 7] = [
         ("root_files", "Regular files, hard links once", |root| {
             root.files
         }),
@@ -217,9 +220,10 @@ impl Metrics {
             .iter()
             .map(|(label, value)| format!("{label}=\"{}\"", escaped(value)))
             .collect();
-        let labels = match labels.is_empty() {
-            true => String::new(),
-            false => format!("{{{}}}", labels.join(",")),
+        let labels = if labels.is_empty() {
+            String::new()
+        } else {
+            format!("{{{}}}", labels.join(","))
         };
         let _written = writeln!(self.0, "resemble_{name}{labels} {value}");
     }

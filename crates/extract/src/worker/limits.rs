@@ -241,7 +241,7 @@ mod tests {
         }
         let probe = std::thread::spawn(landlocked).join().unwrap().unwrap();
         let Some(4..) = probe else {
-            resemble_testutil::skipped(&format!("Landlock of this kernel: {probe:?}"));
+            resemble_testutil::skipped(format!("Landlock of this kernel: {probe:?}"));
             std::process::exit(42);
         };
         only(&["connect here"], || {
