@@ -11,7 +11,8 @@
 //!   there (two commits went by meanwhile, or a commit failed half-way and was made all the
 //!   same), it reads them from the tables: that is slower and as right.
 
-use std::fs::OpenOptions;
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -25,6 +26,7 @@ use crate::error::{ApplyError, ReadError};
 use crate::fault::{Fault, guarded};
 use crate::footprint::{CommitLog, Touched};
 use crate::measures::{self, NewMeasures};
+use crate::open;
 use crate::place::Place;
 use crate::schema;
 use crate::snapshot::Snapshot;
@@ -88,6 +90,10 @@ pub struct Index {
     pub(crate) loaded_bytes: AtomicU64,
 }
 
+/// Blocks of 4096 bytes that [`Index::verify_blocks`] compares: some milliseconds if they are
+/// cached.
+pub const VERIFY_BLOCKS: u64 = 1024;
+
 /// An index of more bytes is not compacted when it is closed, for whoever ends a daemon waits: for
 /// 256 MB that takes about a second. [`Index::compact`] does it while it is open and idle.
 const LARGE: u64 = 256 << 20;
@@ -101,7 +107,7 @@ impl Index {
     /// A view of the last commit. Cheap (some 20 µs, and less if it is not the first one of that
     /// commit): take a fresh one for each question.
     pub fn snapshot(&self) -> Result<Snapshot, ReadError> {
-        guarded(|| self.view()).map_err(|fault| fault.into_read(self.place.path()))
+        guarded(|| self.view()).map_err(|fault| self.place.read_error(fault))
     }
 
     fn view(&self) -> Result<Snapshot, Fault> {
@@ -195,7 +201,7 @@ impl Index {
             MergeWork::IfUseful => postings::merge_is_useful(&snapshot),
         });
         drop(snapshot);
-        if !wanted.map_err(|fault| fault.into_apply(self.place.path()))? {
+        if !wanted.map_err(|fault| self.place.apply_error(fault))? {
             return Ok(());
         }
         self.transact(postings::merge_all)
@@ -203,13 +209,13 @@ impl Index {
 
     /// Ends a bulk load: one segment, boilerplate exact.
     pub fn finish_bulk(&self) -> Result<(), ApplyError> {
-        let path = self.place.path();
         let snapshot = self.snapshot()?;
-        let merged =
-            guarded(|| postings::bytes(&snapshot)).map_err(|fault| fault.into_apply(path))?;
+        let merged = guarded(|| postings::bytes(&snapshot))
+            .map_err(|fault| self.place.apply_error(fault))?;
         drop(snapshot);
         self.merge(MergeWork::All)?;
-        let bytes = guarded(|| Ok(self.place.bytes()?)).map_err(|fault| fault.into_apply(path))?;
+        let bytes =
+            guarded(|| Ok(self.place.bytes()?)).map_err(|fault| self.place.apply_error(fault))?;
         self.loaded_bytes
             .store(bytes.saturating_sub(merged), Ordering::Relaxed);
         Ok(())
@@ -296,18 +302,17 @@ impl Index {
     pub fn compact(&self) -> Result<bool, ApplyError> {
         /// Fewer bytes are not worth it.
         const LEAST: u64 = 4 << 20;
-        let Place::File(path) = &*self.place else {
+        if self.place.as_file().is_none() {
             return Ok(false);
-        };
+        }
         let _turn = self.turn.lock();
         let done = guarded(|| {
             let compact = self.compact_bytes.load(Ordering::Relaxed);
             if self.place.bytes()? < compact + (compact / 2).max(LEAST) {
                 return Ok(false);
             }
-            let file = OpenOptions::new().read(true).write(true).open(path)?;
             self.latest.lock().take();
-            let done = self.store.compact_in_use(file)?;
+            let done = self.store.compact_in_use()?;
             if done {
                 // Later commits write it to the file.
                 self.compact_bytes
@@ -316,7 +321,7 @@ impl Index {
             }
             Ok(done)
         });
-        done.map_err(|fault| fault.into_apply(path))
+        done.map_err(|fault| self.place.apply_error(fault))
     }
 
     /// Writes the measures that were not written yet, closes the index and gives unused pages back
@@ -331,7 +336,7 @@ impl Index {
             let in_file = state::compact_bytes(&self.store.read()?)?;
             Ok((self.place.bytes()?, in_file))
         });
-        let (bytes, in_file) = known.map_err(|fault| fault.into_apply(&path))?;
+        let (bytes, in_file) = known.map_err(|fault| self.place.apply_error(fault))?;
         // Every commit writes another number, but for the last one before closing compacts.
         if in_file == 0 {
             return Ok(());
@@ -350,11 +355,38 @@ impl Index {
         }
         self.latest.lock().take();
         let compacted =
-            guarded(|| self.store.compact()).map_err(|fault| fault.into_apply(&path))?;
+            guarded(|| self.store.compact()).map_err(|fault| self.place.apply_error(fault))?;
         if !compacted {
             tracing::debug!(path = %path.display(), "not compacted: a snapshot is alive");
         }
         Ok(())
+    }
+
+    /// What is wrong with the file, if any reader or writer has found out that something is. Then
+    /// nothing can be asked any more: [`Self::set_aside`], and build another.
+    pub fn damage(&self) -> Option<ReadError> {
+        let reason = self.place.health.damage()?;
+        Some(Fault::damaged(reason).into_read(self.place.path()))
+    }
+
+    /// Sets a damaged file aside, as opening does, and answers its new name; `None`: the index is in
+    /// memory. Whoever has it open may go on reading what can be read.
+    pub fn set_aside(&self) -> io::Result<Option<PathBuf>> {
+        self.place.as_file().map(open::set_aside).transpose()
+    }
+
+    /// Calls `listener` once, when anybody meets damage, on that thread; at once if that has
+    /// happened.
+    pub fn on_damage(&self, listener: impl FnOnce(&str) + Send + 'static) {
+        self.place.health.listen(Box::new(listener));
+    }
+
+    /// Compares a part of the file with what was written to it, for damage where nobody has looked
+    /// yet: [`VERIFY_BLOCKS`] blocks from number `from` on. Answers the number to go on with, or
+    /// `None` when everything was compared.
+    pub fn verify_blocks(&self, from: u64) -> Result<Option<u64>, ReadError> {
+        let verified = guarded(|| self.store.verify(from, VERIFY_BLOCKS));
+        verified.map_err(|fault| self.place.read_error(fault))
     }
 
     /// Bytes that were in use when that was last known.
@@ -382,7 +414,7 @@ impl Index {
         guarded(|| Ok(self.write(lasting, work)))
             .map_err(Refusal::from)
             .flatten()
-            .map_err(|refusal| refusal.into_apply(self.place.path()))
+            .map_err(|refusal| refusal.into_apply(&self.place))
     }
 
     fn write<T>(

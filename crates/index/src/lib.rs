@@ -18,7 +18,7 @@
 //! ```
 //!
 //! The layout of the file, byte by byte, is in `docs/index-format.md`. redb is named in `store`
-//! alone (and by the tests).
+//! and in the two backends below it, `checked` and `unwritten` (and by the tests).
 //!
 //! ```
 //! use resemble_core::Params;
@@ -34,10 +34,12 @@
 
 mod batch;
 pub mod change;
+mod checked;
 mod codec;
 pub mod error;
 mod fault;
 mod footprint;
+mod health;
 mod heirs;
 pub mod index;
 mod measures;
@@ -61,7 +63,7 @@ pub use change::{Applied, Change, ContentRef, FileContent, NewLook, NewPart, New
 pub use codec::varint;
 pub use error::{ApplyError, OpenError, ReadError};
 pub use footprint::Footprint;
-pub use index::{Index, MergeWork, Options};
+pub use index::{Index, MergeWork, Options, VERIFY_BLOCKS};
 pub use rows::{
     ContentRow, Entry, FileRow, FileStat, FileState, FsId, Look, PartRole, PartRow, SetAside,
     SkippedPart, SpecialKind, Timestamp, Totals,

@@ -23,11 +23,12 @@ use crate::batch::boilerplate;
 use crate::error::OpenError;
 use crate::fault::{Fault, guarded, open_error};
 use crate::footprint::CommitLog;
+use crate::health::Health;
 use crate::index::{Index, Options};
 use crate::measures::NewMeasures;
 use crate::place::Place;
 use crate::rows::SetAside;
-use crate::schema::{self, FORMAT_VERSION};
+use crate::schema;
 use crate::snapshot::Snapshot;
 use crate::state::{self, Counters, Sets};
 use crate::store::{Lasting, Refused, Store};
@@ -64,7 +65,7 @@ impl Index {
 
     /// An empty index in memory.
     pub fn in_memory_with(params: &Params, options: &Options) -> Result<Self, OpenError> {
-        let place = Place::Memory;
+        let place = Place::default();
         let path = place.path().to_path_buf();
         let store = Store::in_memory(options.cache_bytes);
         let store = store.map_err(|refused| refusal(refused, &path))?;
@@ -85,7 +86,8 @@ impl Index {
         options: &Options,
     ) -> Result<Snapshot, OpenError> {
         let file = File::open(path).map_err(|source| open_error(path.to_path_buf(), source))?;
-        let store = Store::open_unwritten(file, options.cache_bytes);
+        let health = Arc::new(Health::default());
+        let store = Store::open_unwritten(file, options.cache_bytes, &health);
         let store = store.map_err(|refused| refusal(refused, path))?;
         guarded(|| {
             let boilerplate_limit = match survey(&store, params)? {
@@ -100,7 +102,7 @@ impl Index {
                 counters,
                 Sets::load(&txn, boilerplate_limit)?,
                 (boilerplate_limit, *params),
-                Arc::new(Place::File(path.to_path_buf())),
+                Arc::new(Place::file(path, health)),
                 (Arc::default(), CommitLog::since(counters.generation)),
                 Some(store),
             )
@@ -115,8 +117,9 @@ impl Index {
         options: &Options,
     ) -> Result<Result<Self, String>, OpenError> {
         let file = open_file(path).map_err(|source| open_error(path.to_path_buf(), source))?;
-        match Store::open(file, options.cache_bytes) {
-            Ok(store) => Self::from_store(store, Place::File(path.to_path_buf()), params, options),
+        let health = Arc::new(Health::default());
+        match Store::open(file, options.cache_bytes, &health) {
+            Ok(store) => Self::from_store(store, Place::file(path, health), params, options),
             Err(Refused::Foreign(reason)) => Ok(Err(reason)),
             Err(refused) => Err(refusal(refused, path)),
         }
@@ -130,7 +133,13 @@ impl Index {
         options: &Options,
     ) -> Result<Result<Self, String>, OpenError> {
         let path = place.path().to_path_buf();
-        match guarded(|| Self::load(store, place, params, options)) {
+        let health = Arc::clone(&place.health);
+        let loaded = guarded(|| Self::load(store, place, params, options));
+        // Whatever came of it: what was read may not be what was written.
+        if let Some(damage) = health.damage() {
+            return Ok(Err(damage.to_owned()));
+        }
+        match loaded {
             Ok(loaded) => Ok(loaded),
             Err(Fault::Damaged(reason)) => Ok(Err(reason)),
             Err(fault) => Err(fault.into_open(&path)),
@@ -212,15 +221,6 @@ fn survey(store: &Store, params: &Params) -> Result<Found, Fault> {
         let row = meta.get(name)?;
         Ok(row.and_then(|row| Some(u32::from_le_bytes(row.value().try_into().ok()?))))
     };
-    match number(schema::meta::FORMAT)? {
-        Some(FORMAT_VERSION) => {}
-        Some(other) => {
-            return Ok(Found::Other(format!(
-                "it has format version {other}, this program writes {FORMAT_VERSION}"
-            )));
-        }
-        None => return Ok(Found::Other("it is another program's".into())),
-    }
     let stored = meta.get(schema::meta::PARAMS)?;
     let stored = stored.map(|row| String::from_utf8_lossy(row.value()).into_owned());
     let wanted = params.to_string();
@@ -240,7 +240,6 @@ fn initialise(store: &Store, params: &Params, limit: u32) -> Result<(), Fault> {
     let txn = store.write(Lasting::AtOnce)?;
     schema::create(&txn)?;
     let mut meta = txn.open_table(schema::META)?;
-    meta.insert(schema::meta::FORMAT, &FORMAT_VERSION.to_le_bytes()[..])?;
     meta.insert(schema::meta::PARAMS, params.to_string().as_bytes())?;
     meta.insert(schema::meta::LIMIT, &limit.to_le_bytes()[..])?;
     meta.insert(schema::meta::COUNTERS, &Counters::NEW.encode()[..])?;
@@ -268,7 +267,7 @@ fn open_file(path: &Path) -> io::Result<File> {
 }
 
 /// Renames the file, over an older one that was set aside; answers the new name.
-fn set_aside(path: &Path) -> io::Result<PathBuf> {
+pub(crate) fn set_aside(path: &Path) -> io::Result<PathBuf> {
     let mut name = OsString::from(path);
     name.push(".set-aside");
     let to = PathBuf::from(name);

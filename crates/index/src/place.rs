@@ -1,29 +1,62 @@
-//! Where an index is.
+//! Where an index is, and whether it is sound there.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::error::{ApplyError, ReadError};
+use crate::fault::Fault;
+use crate::health::Health;
 
 /// A file, or nowhere.
-#[derive(Debug)]
-pub(crate) enum Place {
-    File(PathBuf),
-    Memory,
+#[derive(Debug, Default)]
+pub(crate) struct Place {
+    file: Option<PathBuf>,
+    pub(crate) health: Arc<Health>,
 }
 
 impl Place {
+    /// In a file.
+    pub(crate) fn file(path: &Path, health: Arc<Health>) -> Self {
+        Self {
+            file: Some(path.to_path_buf()),
+            health,
+        }
+    }
+
+    /// The file; `None`: it is in memory.
+    pub(crate) fn as_file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
     /// For messages.
     pub(crate) fn path(&self) -> &Path {
-        match self {
-            Self::File(path) => path,
-            Self::Memory => Path::new("(in memory)"),
-        }
+        self.as_file().unwrap_or(Path::new("(in memory)"))
     }
 
     /// Bytes that it takes on disk now, without what was never written of the file; 0 in memory.
     pub(crate) fn bytes(&self) -> std::io::Result<u64> {
-        match self {
-            Self::File(path) => Ok(std::fs::metadata(path)?.blocks() * 512),
-            Self::Memory => Ok(0),
+        match &self.file {
+            Some(path) => Ok(std::fs::metadata(path)?.blocks() * 512),
+            None => Ok(0),
+        }
+    }
+
+    /// What a fault means to those who asked. Damage is noted.
+    pub(crate) fn read_error(&self, fault: Fault) -> ReadError {
+        self.note(&fault);
+        fault.into_read(self.path())
+    }
+
+    /// What a fault means to those who wrote. Damage is noted.
+    pub(crate) fn apply_error(&self, fault: Fault) -> ApplyError {
+        self.note(&fault);
+        fault.into_apply(self.path())
+    }
+
+    fn note(&self, fault: &Fault) {
+        if let Fault::Damaged(reason) = fault {
+            self.health.found(reason);
         }
     }
 }

@@ -6,7 +6,7 @@ pub(crate) use crate::store::BlockKey;
 use crate::store::{ReadOnlyTable, TableDefinition, WriteTransaction};
 
 /// The version of everything this crate writes. Another one in a file means: rebuild.
-pub const FORMAT_VERSION: u32 = 8;
+pub const FORMAT_VERSION: u32 = 9;
 
 /// `dir, name` → entry.
 pub(crate) type EntryKey = (u32, &'static [u8]);
@@ -98,8 +98,6 @@ impl PostingKind {
 
 /// The rows of `meta`.
 pub(crate) mod meta {
-    /// u32 LE: [`super::FORMAT_VERSION`].
-    pub(crate) const FORMAT: &str = "format";
     /// The params id, as `Params` prints it.
     pub(crate) const PARAMS: &str = "params";
     /// See [`crate::state::Counters`].

@@ -220,7 +220,7 @@ impl Snapshot {
     }
 
     fn blame(&self, fault: Fault) -> ReadError {
-        fault.into_read(self.path())
+        self.inner.place.read_error(fault)
     }
 
     fn path(&self) -> &Path {

@@ -14,15 +14,19 @@
 
 use std::fs::File;
 use std::io;
+use std::sync::Arc;
 
 use parking_lot::{MappedRwLockReadGuard, RwLock, RwLockReadGuard};
+use redb::backends::FileBackend;
 use redb::{Builder, Database, DatabaseError, ReadableDatabase, StorageBackend};
 pub(crate) use redb::{
     ReadOnlyTable, ReadTransaction, ReadableTable, ReadableTableMetadata, Table, TableDefinition,
     WriteTransaction,
 };
 
+use crate::checked::Checked;
 use crate::fault::{Fault, guarded};
+use crate::health::Health;
 use crate::unwritten::Unwritten;
 
 /// First posting of a block.
@@ -109,6 +113,22 @@ pub(crate) enum Refused {
     Io(io::Error),
 }
 
+impl From<Fault> for Refused {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Io(error) => Self::Io(error),
+            Fault::Damaged(reason) => Self::Foreign(reason),
+            Fault::Closed => Self::Foreign("it cannot be read".into()),
+        }
+    }
+}
+
+impl From<io::Error> for Refused {
+    fn from(error: io::Error) -> Self {
+        Fault::from(error).into()
+    }
+}
+
 /// When a commit is in the file, so that it outlives the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lasting {
@@ -124,6 +144,8 @@ pub(crate) struct Store {
     /// Taken only to be dropped, or while it is opened again.
     database: RwLock<Option<Database>>,
     cache_bytes: usize,
+    /// What is between the store and its file.
+    checked: Option<Checked>,
 }
 
 impl Drop for Store {
@@ -141,22 +163,41 @@ impl Drop for Store {
 
 impl Store {
     /// Opens `file`; an empty one becomes an empty store.
-    pub(crate) fn open(file: File, cache_bytes: usize) -> Result<Self, Refused> {
-        Self::build(|builder| builder.create_file(file), cache_bytes)
+    pub(crate) fn open(
+        file: File,
+        cache_bytes: usize,
+        health: &Arc<Health>,
+    ) -> Result<Self, Refused> {
+        let file = FileBackend::new(file).map_err(io::Error::other);
+        Self::checked(file.map_err(Refused::Io)?, cache_bytes, health)
     }
 
-    /// Opens what a backend holds.
-    pub(crate) fn with_backend(
+    /// Opens what a backend holds; every block that is read is verified.
+    pub(crate) fn checked(
         backend: impl StorageBackend,
         cache_bytes: usize,
+        health: &Arc<Health>,
     ) -> Result<Self, Refused> {
+        let checked = Checked::new(backend, Arc::clone(health)).map_err(Refused::from)?;
+        let mut store = Self::with_backend(checked.clone(), cache_bytes)?;
+        store.checked = Some(checked);
+        Ok(store)
+    }
+
+    fn with_backend(backend: impl StorageBackend, cache_bytes: usize) -> Result<Self, Refused> {
         Self::build(|builder| builder.create_with_backend(backend), cache_bytes)
     }
 
     /// Opens `file` without ever writing to it: see [`Unwritten`].
-    pub(crate) fn open_unwritten(file: File, cache_bytes: usize) -> Result<Self, Refused> {
-        let backend = Unwritten::new(file).map_err(Refused::Io)?;
-        Self::with_backend(backend, cache_bytes)
+    pub(crate) fn open_unwritten(
+        file: File,
+        cache_bytes: usize,
+        health: &Arc<Health>,
+    ) -> Result<Self, Refused> {
+        let file = FileBackend::new(file).map_err(io::Error::other);
+        let checked = Checked::new(file.map_err(Refused::Io)?, Arc::clone(health));
+        let backend = Unwritten::new(checked.map_err(Refused::from)?);
+        Self::with_backend(backend.map_err(Refused::from)?, cache_bytes)
     }
 
     /// A store that lives and dies with the process.
@@ -178,13 +219,10 @@ impl Store {
             Some(Ok(database)) => Ok(Self {
                 database: RwLock::new(Some(database)),
                 cache_bytes,
+                checked: None,
             }),
             Some(Err(DatabaseError::DatabaseAlreadyOpen)) => Err(Refused::InUse),
-            Some(Err(DatabaseError::Storage(error))) => match error.into() {
-                Fault::Io(error) => Err(Refused::Io(error)),
-                Fault::Damaged(reason) => Err(Refused::Foreign(reason)),
-                Fault::Closed => Err(Refused::Foreign("it cannot be read".into())),
-            },
+            Some(Err(DatabaseError::Storage(error))) => Err(Fault::from(error).into()),
             Some(Err(other)) => Err(Refused::Foreign(other.to_string())),
             None => Err(Refused::Foreign("it cannot be read".into())),
         }
@@ -220,21 +258,44 @@ impl Store {
         compact(self.database_mut()?)
     }
 
-    /// The same while the store is in use; `file` is the file that it is in.
-    pub(crate) fn compact_in_use(&self, file: File) -> Result<bool, Fault> {
+    /// The same while the store is in use.
+    pub(crate) fn compact_in_use(&self) -> Result<bool, Fault> {
         let mut slot = self.database.write();
         if !compact(slot.as_mut().ok_or(Fault::Closed)?)? {
             return Ok(false);
         }
+        let Some(checked) = &self.checked else {
+            return Ok(true);
+        };
         drop(slot.take());
         let opened = Builder::new()
             .set_cache_size(self.cache_bytes)
-            .create_file(file);
+            .create_with_backend(checked.clone());
         *slot = Some(opened.map_err(|error| match error {
             DatabaseError::Storage(error) => error.into(),
             _ => Fault::Closed,
         })?);
         Ok(true)
+    }
+
+    /// Compares blocks of the file with what was written: from number `from` on, and `most` of
+    /// them. Answers where to go on; `None`: that was the last one.
+    pub(crate) fn verify(&self, from: u64, most: u64) -> Result<Option<u64>, Fault> {
+        let Some(checked) = &self.checked else {
+            return Ok(None);
+        };
+        let (next, wrong) = checked.verify(from, most)?;
+        if !wrong.is_empty() {
+            // A crash leaves half-written blocks that no commit uses. To tell them from damage,
+            // every page in use is read: if it is damaged, that fails.
+            let txn = self.read()?;
+            let tables: Vec<_> = txn.list_tables()?.collect();
+            for table in tables {
+                txn.open_untyped_table(table)?.stats()?;
+            }
+            checked.set_unused(&wrong);
+        }
+        Ok(next)
     }
 }
 

@@ -7,12 +7,18 @@
 //! sorting or holding them: the sum of a hash of every (kind, key, content) is the same over the
 //! forward lists as over the segments, or something is missing, doubled or left over.
 
+use std::cell::Cell;
 use std::collections::HashSet;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
 
+use redb::backends::FileBackend;
 use redb::{DatabaseError, TableHandle};
 use resemble_core::{ContentId, DirId, FileId};
 
 use crate::batch::boilerplate::Counter;
+use crate::checked::Checked;
 use crate::codec::inodes;
 use crate::codec::rows::{StoredContent, StoredFile, decode_entry, decode_part};
 use crate::error::{ApplyError, ReadError};
@@ -29,6 +35,32 @@ use crate::snapshot::rows::digest_prefix;
 use crate::snapshot::{Inner, Snapshot};
 use crate::state::{Boilerplate, FileSums, near};
 use crate::store::{ReadTransaction, ReadableTableMetadata, TableDefinition};
+
+thread_local! {
+    static UNVERIFIED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Believes, on this thread, whatever a file holds: shows that a test would find damage.
+pub fn set_unverified(unverified: bool) {
+    UNVERIFIED.set(unverified);
+}
+
+/// Whether the store in a file opens without a walk through all of it, whatever its size.
+pub fn opens_without_repair(path: &Path) -> bool {
+    let file = File::options().read(true).write(true).open(path);
+    let file = file.ok().and_then(|file| FileBackend::new(file).ok());
+    let checked = file.and_then(|file| Checked::new(file, Arc::default()).ok());
+    checked.is_some_and(|checked| {
+        redb::Builder::new()
+            .set_repair_callback(redb::RepairSession::abort)
+            .create_with_backend(checked)
+            .is_ok()
+    })
+}
+
+pub(crate) fn is_unverified() -> bool {
+    UNVERIFIED.get()
+}
 
 /// The size of one table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,11 +83,10 @@ impl Index {
                 .map(|name| Ok((name.clone(), size(&txn, &name)?)))
                 .collect()
         });
-        sizes.map_err(|fault: Fault| fault.into_read(self.place.path()))
+        sizes.map_err(|fault: Fault| self.place.read_error(fault))
     }
 
-    /// Reads the whole file and compares every page with its checksum (no page is checked when
-    /// it is read in the ordinary way). `false`: something was wrong; set the file aside. Fails
+    /// Reads the whole file and compares every page with the store's own checksum as well. `false`: something was wrong; set the file aside. Fails
     /// while a snapshot is alive.
     pub fn verify(&mut self) -> Result<bool, ApplyError> {
         self.latest.lock().take();
@@ -64,7 +95,7 @@ impl Index {
             Err(DatabaseError::Storage(error)) => Err(error.into()),
             Err(_) => Ok(false),
         });
-        verified.map_err(|fault| fault.into_apply(self.place.path()))
+        verified.map_err(|fault| self.place.apply_error(fault))
     }
 }
 

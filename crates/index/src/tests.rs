@@ -123,9 +123,10 @@ fn try_open(disk: &SharedDisk) -> Result<Index, String> {
         cache_bytes: 1 << 20,
         boilerplate_limit: 20,
     };
-    let store = Store::with_backend(disk.clone(), options.cache_bytes);
+    let place = Place::default();
+    let store = Store::checked(disk.clone(), options.cache_bytes, &place.health);
     let store = store.map_err(|refused| format!("{refused:?}"))?;
-    let opened = Index::from_store(store, Place::Memory, &Params::default(), &options);
+    let opened = Index::from_store(store, place, &Params::default(), &options);
     opened.map_err(|error| error.to_string())?
 }
 

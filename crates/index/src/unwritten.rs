@@ -7,12 +7,10 @@
 //! beside others who read it.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io;
 use std::ops::Bound;
 
 use parking_lot::RwLock;
-use redb::backends::FileBackend;
 use redb::{BackendError, StorageBackend};
 
 /// Bytes of what is held in memory at a time.
@@ -21,7 +19,7 @@ const PAGE: u64 = 4096;
 /// The file, and what would have been written.
 #[derive(Debug)]
 pub(crate) struct Unwritten {
-    file: FileBackend,
+    file: Box<dyn StorageBackend>,
     over: RwLock<Over>,
 }
 
@@ -36,10 +34,10 @@ struct Over {
 }
 
 impl Unwritten {
-    pub(crate) fn new(file: File) -> io::Result<Self> {
-        let len = file.metadata()?.len();
+    pub(crate) fn new(file: impl StorageBackend) -> io::Result<Self> {
+        let len = file.len()?;
         Ok(Self {
-            file: FileBackend::new(file).map_err(io::Error::other)?,
+            file: Box::new(file),
             over: RwLock::new(Over {
                 len,
                 of_file: len,
@@ -149,7 +147,10 @@ impl StorageBackend for Unwritten {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use proptest::prelude::*;
+    use redb::backends::FileBackend;
 
     use super::*;
 
@@ -177,7 +178,8 @@ mod tests {
         ) {
             let file = tempfile::NamedTempFile::new().unwrap();
             std::fs::write(file.path(), &before).unwrap();
-            let unwritten = Unwritten::new(File::open(file.path()).unwrap()).unwrap();
+            let below = FileBackend::new(File::open(file.path()).unwrap()).unwrap();
+            let unwritten = Unwritten::new(below).unwrap();
             let mut expected = before.clone();
             for step in steps {
                 match step {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use resemble_catalogue::{self as catalogue, CatalogueError};
 use resemble_core::Params;
 use resemble_core::similarity::Templates;
-use resemble_index::{ApplyError, Index, OpenError, Options, ReadError, Snapshot};
+use resemble_index::{Index, OpenError, Options, ReadError, Snapshot};
 use resemble_proto::catalogued;
 use resemble_proto::message::{CompareRequest, Comparison, Groups, GroupsRequest, Whole, reason};
 use resemble_proto::path::PathText;
@@ -150,7 +150,8 @@ impl LocalIndex {
     /// without symbolic links. What the index has of other paths is left as it is. Where a path is
     /// of a catalogue ([`resemble_proto::catalogued`]), that takes part until [`Self::close`].
     ///
-    /// If the cache fails half-way (a full disk), it is given up and the work is done in memory.
+    /// If the cache fails half-way (a full disk, damage), it is given up and the work is done in
+    /// memory.
     pub fn refresh(
         &mut self,
         paths: &[PathBuf],
@@ -166,6 +167,10 @@ impl LocalIndex {
                 LocalError::Ingest(IngestError::Apply(e))
                 | LocalError::Catalogue(CatalogueError::Apply(e)),
             ) if self.cache.is_some() => {
+                self.give_up_cache(&e)?;
+                self.look(&live, &recorded, observer)
+            }
+            Err(e) if self.cache.is_some() && self.index().damage().is_some() => {
                 self.give_up_cache(&e)?;
                 self.look(&live, &recorded, observer)
             }
@@ -237,13 +242,24 @@ impl LocalIndex {
         }
     }
 
-    fn give_up_cache(&mut self, why: &ApplyError) -> Result<(), LocalError> {
+    fn give_up_cache(&mut self, why: &dyn std::error::Error) -> Result<(), LocalError> {
+        self.set_damaged_aside();
         self.note = Some(format!("the cache is not used: {why}"));
         self.cache = None;
         self.attached.clear();
         let index = Index::in_memory(&self.options.params)?;
         self.ingest = Ingest::new(Arc::new(index), ingest_options(&self.options, &[]));
         Ok(())
+    }
+
+    /// A damaged cache is begun anew by the next command.
+    fn set_damaged_aside(&self) {
+        if self.cache.is_none() || self.index().damage().is_none() {
+            return;
+        }
+        if let Err(error) = self.index().set_aside() {
+            tracing::warn!(%error, "the damaged cache cannot be set aside");
+        }
     }
 
     /// Whether the index has been brought in line with all of these paths before, or only a
@@ -360,6 +376,9 @@ impl LocalIndex {
     pub fn close(self) {
         /// Fewer changes than this are not worth compacting for.
         const MANY: u64 = 1000;
+        if self.index().damage().is_some() {
+            return self.set_damaged_aside();
+        }
         for root in &self.attached {
             if let Err(e) = catalogue::unload(self.ingest.index(), root) {
                 tracing::debug!("a catalogue stays in the cache until the next command: {e}");

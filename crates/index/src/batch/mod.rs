@@ -22,7 +22,7 @@ pub(crate) mod postings;
 mod tree;
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use resemble_core::DirId;
 
@@ -32,6 +32,7 @@ use crate::error::ApplyError;
 use crate::fault::Fault;
 use crate::footprint::Touched;
 use crate::heirs::HeirsWriting;
+use crate::place::Place;
 use crate::schema::{self, DirValue, EntryKey, NameKey};
 use crate::snapshot::Snapshot;
 use crate::state::{Counters, Sets};
@@ -52,12 +53,12 @@ impl<E: Into<Fault>> From<E> for Refusal {
 }
 
 impl Refusal {
-    pub(crate) fn into_apply(self, index: &Path) -> ApplyError {
+    pub(crate) fn into_apply(self, index: &Place) -> ApplyError {
         match self {
-            Self::Fault(fault) => fault.into_apply(index),
+            Self::Fault(fault) => index.apply_error(fault),
             Self::BadPath { path, reason } => ApplyError::BadPath { path, reason },
             Self::Full(what) => ApplyError::Full {
-                path: index.to_path_buf(),
+                path: index.path().to_path_buf(),
                 what,
             },
         }

@@ -11,6 +11,7 @@ mod made;
 mod model;
 mod opening;
 mod postings;
+mod rot;
 mod tree;
 
 #[test]

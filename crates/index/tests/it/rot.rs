@@ -1,0 +1,358 @@
+//! Bit rot: whatever happens to the bytes of the file, an answer is right or an error, the error is
+//! told to the keeper of the index, and what is built anew is right.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use resemble_core::{ContentId, FileId, Params};
+use resemble_index::{Change, Index, Options, PostingKind, ReadError, testing};
+use resemble_testutil::random::Random;
+
+use crate::made::{digest, read};
+
+const BLOCK: usize = 4096;
+const FILES: u64 = 160;
+
+/// Nothing is cached, so every answer reads the file.
+const OPTIONS: Options = Options {
+    cache_bytes: 0,
+    boilerplate_limit: 20,
+};
+
+fn file(n: u64, version: u64) -> Change {
+    let name = n + version * 10_000;
+    let prints: Vec<u64> = (0..60).map(|k| (name * 60 + k) * 977 % (1 << 31)).collect();
+    let chunks: Vec<u32> = (0..12).map(|k| (name * 12 + k) as u32).chain([1]).collect();
+    read(
+        format!("/srv/d{}/a file with a name {n}", n % 9),
+        n + 1,
+        digest(name, &chunks, &prints),
+    )
+}
+
+/// How the index came to be: the batches.
+fn batches() -> Vec<Vec<Change>> {
+    let mut batches: Vec<Vec<Change>> = (0..4)
+        .map(|part| {
+            (part * FILES / 4..(part + 1) * FILES / 4)
+                .map(|n| file(n, 0))
+                .collect()
+        })
+        .collect();
+    batches.extend((0..8).map(|round| (0..6).map(|n| file(round * 17 + n, 1)).collect()));
+    batches.push(vec![
+        Change::Remove("/srv/d4/a file with a name 13".into()),
+        Change::Remove("/srv/d7".into()),
+    ]);
+    batches
+}
+
+/// One more, which meets what the others left.
+fn further() -> Vec<Change> {
+    (0..30).map(|n| file(n * 5, 2)).collect()
+}
+
+fn build(index: &Index) {
+    for batch in batches() {
+        index.apply(batch).unwrap();
+    }
+    index.put_record("daemon/roots", b"[\"/srv\"]").unwrap();
+    index.finish_bulk().unwrap();
+}
+
+/// Everything that can be asked, one answer each.
+fn answers(index: &Index) -> Vec<Result<String, ReadError>> {
+    let snapshot = match index.snapshot() {
+        Ok(snapshot) => snapshot,
+        Err(error) => return vec![Err(error)],
+    };
+    let mut all = Vec::new();
+    let mut walked = String::new();
+    let walk = snapshot.walk(Path::new("/"), &mut |path, entry| {
+        walked += &format!("{}: {entry:?}\n", path.display());
+        std::ops::ControlFlow::Continue(())
+    });
+    all.push(walk.map(|_| walked));
+    let text = |answer: Result<_, ReadError>| -> Result<String, ReadError> { answer };
+    for n in 0..FILES + 3 {
+        let path = PathBuf::from(format!("/srv/d{}/a file with a name {n}", n % 9));
+        all.push(text(snapshot.file_at(&path).map(|row| format!("{row:?}"))));
+        let (file, content) = (FileId(n as u32), ContentId(n as u32));
+        all.push(snapshot.paths(file).map(|paths| format!("{paths:?}")));
+        all.push(snapshot.content(content).map(|row| format!("{row:?}")));
+        all.push(snapshot.files_of(content).map(|files| format!("{files:?}")));
+        all.push(snapshot.chunks(content).map(|chunks| format!("{chunks:?}")));
+        all.push(
+            snapshot
+                .signature(content)
+                .map(|sample| format!("{sample:?}")),
+        );
+        let whole = digest(n, &[], &[]).content;
+        all.push(
+            snapshot
+                .content_by_digest(&whole)
+                .map(|id| format!("{id:?}")),
+        );
+        let keys = [
+            crate::made::chunk_key(n as u32 * 13),
+            n * 60 * 977 % (1 << 31),
+            n * 61 * 977 % (1 << 31) + 1,
+        ];
+        for kind in PostingKind::ALL {
+            let mut keys = keys.to_vec();
+            keys.sort_unstable();
+            let mut found = String::new();
+            let asked = snapshot.postings(kind, &keys, &mut |key, contents| {
+                found += &format!("{key} {contents:?}\n");
+            });
+            all.push(asked.map(|_| found));
+        }
+    }
+    all.push(snapshot.records("").map(|records| format!("{records:?}")));
+    all.push(snapshot.totals().map(|mut totals| {
+        totals.index_bytes = 0;
+        format!("{totals:?}")
+    }));
+    all
+}
+
+fn right(index: &Index) -> Vec<String> {
+    answers(index).into_iter().map(Result::unwrap).collect()
+}
+
+#[derive(Debug, Default)]
+struct Figures {
+    tried: u32,
+    /// Nothing was hit that anybody reads.
+    right: u32,
+    at_opening: u32,
+    at_asking: u32,
+    wrong: u32,
+    unusable: u32,
+}
+
+struct Sample {
+    folder: tempfile::TempDir,
+    /// The file as it is, and as it was after some batches.
+    bytes: Vec<u8>,
+    before: Vec<Vec<u8>>,
+    truth: Vec<String>,
+    further: Vec<String>,
+    anew: Vec<String>,
+}
+
+impl Sample {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("index.redb");
+        let open = || Index::open(&path, &Params::default(), &OPTIONS).unwrap().0;
+        let mut before = Vec::new();
+        let index = open();
+        for batch in batches() {
+            index.apply(batch).unwrap();
+            before.push(fs::read(&path).unwrap());
+        }
+        index.put_record("daemon/roots", b"[\"/srv\"]").unwrap();
+        index.finish_bulk().unwrap();
+        before.push(fs::read(&path).unwrap());
+        drop(index);
+        let bytes = fs::read(&path).unwrap();
+        let index = open();
+        let truth = right(&index);
+        index.apply(further()).unwrap();
+        let after = right(&index);
+        drop(index);
+        let anew = Index::in_memory_with(&Params::default(), &OPTIONS).unwrap();
+        build(&anew);
+        Self {
+            anew: right(&anew),
+            folder,
+            bytes,
+            before,
+            truth,
+            further: after,
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("index.redb")
+    }
+
+    /// One kind of damage after another, somewhere.
+    fn damage(&self, round: u32, random: &mut Random) -> Vec<u8> {
+        let mut bytes = self.bytes.clone();
+        let blocks = bytes.len() / BLOCK;
+        let mut any = |below: usize| random.draw() as usize % below;
+        let is_used = |block: usize| self.bytes[block * BLOCK..][..BLOCK].iter().any(|&b| b != 0);
+        let block = loop {
+            // The front and the checksums are few; they are hit as often as all else.
+            let block = match round / 5 % 3 {
+                0 => any(4),
+                1 => any(blocks),
+                _ => any(blocks / 2),
+            };
+            if is_used(block) {
+                break block;
+            }
+        };
+        let place = block * BLOCK..(block + 1) * BLOCK;
+        match round % 5 {
+            0 => bytes[place.start + any(BLOCK)] ^= 1 << any(8),
+            1 => bytes[place].fill(0),
+            2 => {
+                let other = any(blocks) * BLOCK;
+                bytes.copy_within(other..other + BLOCK, place.start);
+            }
+            3 => {
+                let before = &self.before[any(self.before.len())];
+                if let Some(older) = before.get(place.clone()) {
+                    bytes[place].copy_from_slice(older);
+                }
+            }
+            _ => bytes.truncate(any(bytes.len())),
+        }
+        bytes
+    }
+
+    /// What comes of a damaged file, which is damaged before it is opened or after that.
+    fn try_one(&self, bytes: &[u8], is_live: bool, figures: &mut Figures) {
+        figures.tried += 1;
+        let path = self.path();
+        let open = || Index::open(&path, &Params::default(), &OPTIONS);
+        fs::write(&path, if is_live { &self.bytes } else { bytes }).unwrap();
+        let (index, aside) = open().unwrap();
+        if aside.is_some() {
+            figures.at_opening += 1;
+            build(&index);
+            figures.unusable += u32::from(right(&index) != self.anew);
+            return;
+        }
+        if is_live {
+            let file = File::options().write(true).open(&path).unwrap();
+            file.set_len(bytes.len() as u64).unwrap();
+            file.write_all_at(bytes, 0).unwrap();
+        }
+        let is_wrong = |answers: &[Result<String, ReadError>], truth: &[String]| {
+            let mut pairs = answers.iter().zip(truth);
+            pairs.any(|(answer, truth)| answer.as_ref().is_ok_and(|answer| answer != truth))
+        };
+        let mut given = answers(&index);
+        let mut wrong = is_wrong(&given, &self.truth);
+        if given.iter().all(Result::is_ok) && index.apply(further()).is_ok() {
+            given = answers(&index);
+            wrong |= is_wrong(&given, &self.further);
+        }
+        if wrong {
+            figures.wrong += 1;
+            return;
+        }
+        if index.damage().is_none() {
+            figures.right += 1;
+            figures.unusable += u32::from(given.iter().any(Result::is_err));
+            return;
+        }
+        figures.at_asking += 1;
+        index.set_aside().unwrap();
+        // Readers of the old one do not hold up the new one.
+        let (new, aside) = open().unwrap();
+        assert_eq!(aside, None);
+        build(&new);
+        figures.unusable += u32::from(right(&new) != self.anew);
+    }
+
+    fn run(&self, rounds: u32, seed: u64) -> Figures {
+        let mut figures = Figures::default();
+        let mut random = Random::new(seed);
+        for round in 0..rounds {
+            let bytes = self.damage(round, &mut random);
+            self.try_one(&bytes, round % 4 == 3, &mut figures);
+        }
+        figures
+    }
+}
+
+/// `RESEMBLE_ROT_ROUNDS` tries that many.
+#[test]
+fn a_damaged_file_answers_rightly_or_not_at_all() {
+    let rounds = std::env::var("RESEMBLE_ROT_ROUNDS");
+    let rounds = rounds.map_or(60, |rounds| rounds.parse().unwrap());
+    let figures = Sample::new().run(rounds, 21);
+    println!("bit rot: {figures:?}");
+    assert_eq!((figures.wrong, figures.unusable), (0, 0), "{figures:?}");
+    assert!(
+        figures.at_opening > 0 && figures.at_asking > 0,
+        "{figures:?}"
+    );
+}
+
+#[test]
+fn without_verification_some_answers_are_wrong() {
+    let sample = Sample::new();
+    testing::set_unverified(true);
+    let figures = sample.run(60, 21);
+    testing::set_unverified(false);
+    println!("unverified: {figures:?}");
+    assert!(figures.wrong > 0, "{figures:?}");
+}
+
+/// Nobody asks, and the damage is found.
+#[test]
+fn idle_verification_finds_damage() {
+    let sample = Sample::new();
+    let path = sample.path();
+    let open = |bytes: &[u8]| {
+        fs::write(&path, bytes).unwrap();
+        Index::open(&path, &Params::default(), &OPTIONS).unwrap()
+    };
+    let is_sound = |index: &Index| {
+        let mut from = 0;
+        loop {
+            match index.verify_blocks(from) {
+                Ok(Some(next)) => from = next,
+                Ok(None) => return true,
+                Err(_) => return false,
+            }
+        }
+    };
+    let (index, aside) = open(&sample.bytes);
+    assert!(aside.is_none() && is_sound(&index));
+    // Nearly all of a compact file is in use.
+    index.close().unwrap();
+    let compact = fs::read(&path).unwrap();
+    let (mut found, mut missed) = (0, 0);
+    for block in 3..compact.len() / BLOCK {
+        let mut bytes = compact.clone();
+        if bytes[block * BLOCK..][..BLOCK].iter().all(|&b| b == 0) {
+            continue;
+        }
+        bytes[block * BLOCK + 100] ^= 1;
+        let (index, aside) = open(&bytes);
+        let is_found = aside.is_some() || !is_sound(&index);
+        assert!(aside.is_some() || is_found == index.damage().is_some());
+        *if is_found { &mut found } else { &mut missed } += 1;
+    }
+    // What no commit uses any more does not matter.
+    assert!(found > 4 * missed, "{found} found, {missed} missed");
+}
+
+#[test]
+fn whoever_keeps_the_index_is_told_of_damage_once() {
+    let sample = Sample::new();
+    let (index, _) = Index::open(&sample.path(), &Params::default(), &OPTIONS).unwrap();
+    let (tell, told) = std::sync::mpsc::channel();
+    let early = tell.clone();
+    index.on_damage(move |reason| early.send(reason.to_owned()).unwrap());
+    let file = File::options().write(true).open(sample.path()).unwrap();
+    file.write_all_at(&vec![0; sample.bytes.len() - 3 * BLOCK], 3 * BLOCK as u64)
+        .unwrap();
+    let snapshot = index.snapshot();
+    let asked = snapshot.and_then(|snapshot| snapshot.list(Path::new("/srv/d1")));
+    assert!(matches!(asked, Err(ReadError::Damaged { .. })), "{asked:?}");
+    assert!(told.try_recv().unwrap().contains("block"));
+    assert!(told.try_recv().is_err());
+    // One who comes late is told at once.
+    index.on_damage(move |reason| tell.send(reason.to_owned()).unwrap());
+    let damage = index.damage().unwrap().to_string();
+    assert!(damage.contains(&told.try_recv().unwrap()), "{damage}");
+}
