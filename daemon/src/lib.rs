@@ -208,8 +208,15 @@ impl Daemon {
             cache_bytes: INDEX_CACHE,
             boilerplate_limit: config.boilerplate,
         };
-        let index = open_index(config, &path, &options)?;
-        let roots = all_roots(config, &index)?;
+        let mut index = open_index(config, &path, &options)?;
+        let mut roots = all_roots(config, &index);
+        if let Some(damage) = index.damage() {
+            // In what opening does not read, and the roots are told in.
+            index.set_aside().map_err(|_| damage)?;
+            index = open_index(config, &path, &options)?;
+            roots = all_roots(config, &index);
+        }
+        let roots = roots?;
         let kept_rules = roots::kept_alert_rules(&index.snapshot()?);
         let source = NotifySource::new(&config.state.join(COOKIES))?;
         let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -44,6 +44,8 @@ pub enum Topic {
     Index,
     /// There are no events at all.
     Events,
+    /// Files and directories that could not be looked at for now.
+    Passing,
     /// Directories without a watch.
     Watches,
     /// Directories on a network file system.
@@ -487,7 +489,7 @@ impl Shared {
                 .troubles
                 .lock()
                 .keys()
-                .all(|(topic, _)| !matches!(topic, Topic::Index | Topic::Events))
+                .all(|(topic, _)| !matches!(topic, Topic::Index | Topic::Events | Topic::Passing))
     }
 
     /// A number that rises with every change of the index and of the templates.

@@ -411,5 +411,26 @@ pub fn means_denied(errno: Errno) -> bool {
     matches!(errno, Errno::ACCESS | Errno::PERM)
 }
 
+/// Whether a failure says nothing about the file: it may be over when it is looked at again.
+pub fn means_passing(errno: Errno) -> bool {
+    matches!(
+        errno,
+        Errno::MFILE
+            | Errno::NFILE
+            | Errno::NOMEM
+            | Errno::NOBUFS
+            | Errno::IO
+            | Errno::STALE
+            | Errno::AGAIN
+            | Errno::INTR
+            | Errno::TIMEDOUT
+            | Errno::NOTCONN
+            | Errno::CONNABORTED
+            | Errno::HOSTDOWN
+            | Errno::HOSTUNREACH
+            | Errno::REMOTEIO
+    )
+}
+
 #[cfg(test)]
 mod tests;

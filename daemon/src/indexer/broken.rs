@@ -4,7 +4,6 @@
 use std::path::Path;
 use std::time::Instant;
 
-use resemble_index::{ApplyError, ReadError};
 use resemble_scan::ingest::IngestError;
 
 use super::{Indexer, Retry};
@@ -22,15 +21,46 @@ impl Indexer {
             None,
         );
         self.ingest = None;
-        if let IngestError::Apply(ApplyError::Damaged { path, .. })
-        | IngestError::Read(ReadError::Damaged { path, .. }) = error
-        {
-            set_damaged_aside(path);
-        }
-        self.retry = Some(Retry::after(self.retry));
+        let is_new = self.set_damaged_aside();
+        self.retry = Some(match self.retry {
+            // What is built anew can be written to at once, but not again and again.
+            None if is_new => Retry::now(),
+            last => Retry::after(last),
+        });
         // It is opened again at once if possible, so that questions are answered, but written to
         // only after the pause.
         self.shared.swap_index(&*self.opener);
+    }
+
+    /// Whether nobody has met damage in the index. If somebody has, it is built anew.
+    pub(super) fn is_sound(&mut self) -> bool {
+        let index = self.shared.index();
+        let Some(damage) = index.and_then(|index| index.damage()) else {
+            return true;
+        };
+        if self.ingest.is_some() {
+            self.broken(&damage.into());
+        }
+        false
+    }
+
+    /// Sets a damaged index aside, so that it is built anew: it is derived data. Everything in it
+    /// is new then, and nothing is news. Says whether that was done.
+    fn set_damaged_aside(&mut self) -> bool {
+        let Some(index) = self.shared.index().filter(|index| index.damage().is_some()) else {
+            return false;
+        };
+        match index.set_aside() {
+            Ok(aside) => {
+                tracing::warn!(path = ?aside, "the damaged index is set aside and built anew");
+                self.complete.clear();
+                true
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the damaged index cannot be set aside");
+                false
+            }
+        }
     }
 
     pub(super) fn reopen(&mut self) {
@@ -46,6 +76,7 @@ impl Indexer {
             return;
         };
         self.start_ingest(index);
+        self.keep_roots();
         self.attach_catalogues();
         // The scan finds what was heard meanwhile. If that was too much to remember, the watches
         // may be wrong, too, and the source starts anew. The pause goes on growing until a scan
@@ -62,14 +93,5 @@ impl Indexer {
             self.shared.mended(Topic::Index);
             self.shared.open_first_scan();
         }
-    }
-}
-
-/// Sets a damaged index aside, so that it is built anew: it is derived data.
-fn set_damaged_aside(path: &Path) {
-    let aside = path.with_extension("redb.damaged");
-    match std::fs::rename(path, &aside) {
-        Ok(()) => tracing::warn!(path = ?aside, "the damaged index is set aside and built anew"),
-        Err(error) => tracing::warn!(path = ?path, %error, "the damaged index cannot be set aside"),
     }
 }

@@ -25,12 +25,15 @@
 //! 5. **An index that cannot be written** (full disk) is closed and opened again; while it cannot
 //!    be opened, questions are answered from its last commit. Writing is tried again with growing
 //!    pauses and begins with a scan of everything, which finds what was missed.
-//! 6. **A root that cannot be reached** keeps its content and is *unavailable*. When it is back, it
+//!    A *damaged* index is set aside and built anew at once, whoever met the damage.
+//! 6. **A failure that may be over soon** (no descriptors left, an error of a disk) is no fact: the
+//!    path is tried again, and a barrier that meets one does not claim the truth.
+//! 7. **A root that cannot be reached** keeps its content and is *unavailable*. When it is back, it
 //!    is scanned, and files that are as they were are not read.
-//! 7. **The slow comparison** of everything with the index ([`Options::reconcile`]) is done
+//! 8. **The slow comparison** of everything with the index ([`Options::reconcile`]) is done
 //!    directory by directory, between other work.
-//! 8. **Measures** that questions have found out are written here as well, after other work.
-//! 9. **Small changes are made durable together**, a minute after the first at the latest: before a
+//! 9. **Measures** that questions have found out are written here as well, after other work.
+//! 10. **Small changes are made durable together**, a minute after the first at the latest: before a
 //!    barrier is answered, when an alert is raised, and when the daemon ends. If it is killed
 //!    before, the scan of the next start finds them again.
 
@@ -57,6 +60,7 @@ mod broken;
 mod catalogues;
 mod observer;
 mod orders;
+mod passing;
 pub(crate) mod roots;
 mod scan;
 mod watches;
@@ -143,6 +147,14 @@ struct Retry {
 }
 
 impl Retry {
+    /// The first attempt, at once.
+    fn now() -> Self {
+        Self {
+            at: Instant::now(),
+            pause: RETRY.0,
+        }
+    }
+
     /// The next attempt after one that failed, after twice the pause.
     fn after(last: Option<Self>) -> Self {
         let pause = last.map_or(RETRY.0, |last| (last.pause * 2).min(RETRY.1));
@@ -183,6 +195,12 @@ pub struct Indexer {
     rescan_source: bool,
     /// Set while the index is broken.
     retry: Option<Retry>,
+    /// Tells that somebody has met damage in the index.
+    damage: (Sender<()>, Receiver<()>),
+    /// What could not be looked at for now.
+    passing: passing::Passing,
+    /// The next block of the index to be verified.
+    verified: u64,
     /// Set while the source could not be started anew: nothing is heard.
     deaf: Option<Retry>,
     again: Option<Instant>,
@@ -235,6 +253,9 @@ impl Indexer {
             scans: VecDeque::new(),
             rescan_source: false,
             retry: None,
+            damage: crossbeam_channel::bounded(1),
+            passing: passing::Passing::default(),
+            verified: 0,
             deaf: None,
             again: None,
             next_roots: now + ROOTS,
@@ -281,6 +302,14 @@ impl Indexer {
     }
 
     fn start_ingest(&mut self, index: Arc<Index>) {
+        let tell = self.damage.0.clone();
+        index.on_damage(move |reason| {
+            tracing::warn!(reason, "the index is damaged");
+            if tell.try_send(()).is_err() {
+                tracing::trace!("that is being told already");
+            }
+        });
+        self.verified = 0;
         let ingest = Ingest::new(
             index,
             IngestOptions {
@@ -322,6 +351,7 @@ impl Indexer {
         );
         at_the_latest((!self.unfinished.is_empty()).then_some(self.not_before));
         at_the_latest(self.again);
+        at_the_latest(self.passing.deadline());
         at_the_latest(self.deaf.map(|deaf| deaf.at));
         at_the_latest(self.recheck.values().map(|(at, _)| *at + GATHER).min());
         at_the_latest(self.watches.polled().next().map(|_| self.next_poll));
@@ -354,6 +384,7 @@ impl Indexer {
         let first = select! {
             recv(commands) -> command => Some(command.unwrap_or(Command::Stop)),
             recv(bell) -> _ => None,
+            recv(self.damage.1) -> _ => None,
             recv(timer) -> _ => None,
         };
         for command in first

@@ -35,6 +35,7 @@ impl Indexer {
                 }
                 for path in &self.options.exclude {
                     self.coalescer.forget(path);
+                    self.passing.forget(path);
                     self.watches.disarm(self.source.as_mut(), path);
                 }
                 reply(answer, ());
@@ -150,6 +151,7 @@ impl Indexer {
     fn let_go(&mut self, path: &Path) -> Result<(), Failure> {
         self.complete.remove(path);
         self.coalescer.forget(path);
+        self.passing.forget(path);
         self.watches.disarm(self.source.as_mut(), path);
         self.identities.remove(path);
         self.scans.retain(|other| other != path);
@@ -196,6 +198,14 @@ impl Indexer {
             .partition(|sync| sync.cookie.is_none());
         self.syncs = waiting;
         if done.is_empty() {
+            return;
+        }
+        if !self.passing.is_empty() {
+            // Not the truth, and how long it is not is unknown.
+            for sync in done {
+                let failure = Failure::new(FailureKind::Internal, self.why_not());
+                reply(sync.reply, Err(failure));
+            }
             return;
         }
         let replies = done.into_iter().map(|sync| sync.reply).collect();

@@ -190,6 +190,12 @@ impl Indexer {
                 self.scans.push_back(root.clone());
             }
         }
+        for (path, errno) in &report.passing {
+            self.passing.met(path, *errno, now);
+        }
+        if !report.passing.is_empty() {
+            self.tell_passing();
+        }
         for error in &report.errors {
             tracing::debug!(path = ?error.path, errno = error.errno, "unreadable");
         }

@@ -15,6 +15,7 @@ use crate::watch::MORE_WATCHES;
 
 impl Indexer {
     pub(super) fn work(&mut self) {
+        self.is_sound();
         if self.ingest.is_none() {
             self.reopen();
             if self.ingest.is_none() {
@@ -82,18 +83,22 @@ impl Indexer {
         if !reached {
             self.add_rechecks(&mut targets, now);
         }
+        let again = self.passing.due(now, reached);
+        targets.extend(again.into_iter().map(Target::subtree));
         let began = Instant::now();
         let polls = self.add_polls(&mut targets, now, reached);
         if !self.look_at(&targets) || reached && !self.verify() {
             return;
         }
+        self.passing.tried();
         if polls {
             self.next_poll = Instant::now() + POLL.max(began.elapsed() * POLL_SHARE);
         }
         self.tell_waits();
         self.tell_troubles();
         if self.scans.is_empty() && !self.rescan_source {
-            if reached && !self.persist(Duration::ZERO) {
+            // What was asked since this round began may have met damage.
+            if reached && !(self.persist(Duration::ZERO) && self.is_sound()) {
                 return;
             }
             self.answer_syncs();
@@ -118,6 +123,19 @@ impl Indexer {
         drop(index);
         if self.persist(PERSIST) {
             self.compact();
+        }
+        self.verify_index();
+    }
+
+    /// Compares a little of the index with what was written to it: of what nobody asks for, damage
+    /// would show only after years.
+    fn verify_index(&mut self) {
+        let Some(index) = self.shared.index() else {
+            return;
+        };
+        match index.verify_blocks(self.verified) {
+            Ok(next) => self.verified = next.unwrap_or(0),
+            Err(error) => self.broken(&error.into()),
         }
     }
 
@@ -226,6 +244,27 @@ impl Indexer {
         self.shared.set_oldest_change(self.coalescer.oldest());
     }
 
+    pub(super) fn tell_passing(&self) {
+        match self.passing.first() {
+            Some((first, _)) => self
+                .shared
+                .trouble(Topic::Passing, first, &self.why_not(), None),
+            None => self.shared.mended(Topic::Passing),
+        }
+    }
+
+    /// What cannot be looked at for now, in words.
+    pub(super) fn why_not(&self) -> String {
+        let Some((first, errno)) = self.passing.first() else {
+            return String::new();
+        };
+        format!(
+            "{} files or folders could not be looked at, the first is {first:?}: {}; they are tried again",
+            self.passing.len(),
+            std::io::Error::from_raw_os_error(errno)
+        )
+    }
+
     pub(super) fn tell_troubles(&self) {
         let mut counts: BTreeMap<Polled, (usize, PathBuf)> = BTreeMap::new();
         for (dir, why) in self.watches.polled() {
@@ -250,6 +289,7 @@ impl Indexer {
             ),
             None => self.shared.mended(Topic::Watches),
         }
+        self.tell_passing();
         match counts.get(&Polled::Remote) {
             Some((_, first)) => self.shared.trouble(
                 Topic::Remote,

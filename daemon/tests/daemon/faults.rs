@@ -201,6 +201,44 @@ fn a_damaged_index_is_set_aside_and_built_anew() {
     assert!(place.log().contains("set aside"), "{}", place.log());
 }
 
+/// Bit rot while nobody looks: whatever is hit, the answers are right, and no question fails for
+/// ever.
+#[test]
+fn an_index_with_rotten_blocks_is_set_aside_and_built_anew() {
+    let place = Place::new();
+    for n in 0..200 {
+        place.write(&format!("d{}/{n}", n % 7), n);
+    }
+    let daemon = place.start();
+    daemon.sync();
+    let truth = daemon.dump();
+    drop(daemon);
+    let path = place.path("state/index.redb");
+    let sound = fs::read(&path).unwrap();
+    let blocks = sound.len() / 4096;
+    let mut random = resemble_testutil::random::Random::new(5);
+    for round in 0..8 {
+        let mut rotten = sound.clone();
+        for _ in 0..=round % 3 * 10 {
+            let at = (3 + random.draw() as usize % (blocks - 3)) * 4096;
+            rotten[at + random.draw() as usize % 4096] ^= 4;
+        }
+        if round % 4 == 3 {
+            rotten.truncate(rotten.len() / 2 + 77);
+        }
+        fs::write(&path, rotten).unwrap();
+        let daemon = place.start();
+        daemon.sync();
+        assert_eq!(daemon.dump(), truth, "{}", place.log());
+        place.write("d1/late", 5000 + round);
+        daemon.assert_converged();
+        let status = daemon.status();
+        assert!(status.fresh && status.degraded.is_empty(), "{status:?}");
+        fs::remove_file(place.in_tree("d1/late")).unwrap();
+        daemon.sync();
+    }
+}
+
 /// The state folder is on a small tmpfs: the index cannot grow, the old answers stay, and the
 /// daemon goes on by itself when there is room.
 #[test]

@@ -6,6 +6,9 @@ use std::time::SystemTime;
 
 use resemble_core::{ContentId, FileId};
 use resemble_index::{ApplyError, ReadError};
+use rustix::io::Errno;
+
+use crate::walk::means_passing;
 
 /// What to do with a directory that is about to be listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,6 +129,9 @@ pub struct Report {
     pub errors: Vec<SoftError>,
     /// All of them.
     pub error_count: u64,
+    /// What could not be looked at because of a failure that may be over soon, and that failure:
+    /// to be reconciled again, with all below. What the index has of it is not the truth.
+    pub passing: BTreeMap<PathBuf, i32>,
     /// Names left out by ignore rules and patterns (what lies below such a directory is not
     /// counted).
     pub ignored: u64,
@@ -154,6 +160,9 @@ impl Report {
 
     pub(crate) fn error(&mut self, path: &Path, errno: i32) {
         self.error_count += 1;
+        if means_passing(Errno::from_raw_os_error(errno)) {
+            self.passing.insert(path.to_owned(), errno);
+        }
         if self.errors.len() < Self::MOST_ERRORS {
             self.errors.push(SoftError {
                 path: path.to_owned(),

@@ -12,6 +12,30 @@ const OPTIONS: IndexOptions = IndexOptions {
     boilerplate_limit: 1000,
 };
 
+/// A question meets the damage, and the thread of the index is told; it once heard nothing.
+#[test]
+fn damage_that_a_question_meets_leads_to_a_new_index() {
+    let (dir, root) = tree();
+    let path = dir.path("index.redb");
+    let opener = crate::opener(path.clone(), Params::default(), OPTIONS);
+    let running = start_with(opener().unwrap(), &[&root], usize::MAX, opener, None);
+    running.assert_converged();
+    let (before, generation) = (running.dump(), running.shared.snapshot().unwrap());
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    let len = file.metadata().unwrap().len();
+    std::os::unix::fs::FileExt::write_all_at(&file, &vec![0; len as usize - 12288], 12288).unwrap();
+    let asked = generation.list(&root);
+    assert!(asked.is_err(), "{asked:?}");
+    // `sync` waits for the new one.
+    running.sync();
+    assert_eq!(running.dump(), before);
+    assert!(running.shared.fresh());
+    assert_eq!(running.shared.troubles(), []);
+    assert!(dir.path("index.redb.set-aside").exists());
+    assert!(!running.shared.index().unwrap().damage().is_some());
+    running.assert_converged();
+}
+
 /// Once a snapshot of the closed index was kept, which could read nothing.
 #[test]
 fn the_last_commit_answers_while_the_index_cannot_be_opened_for_writing() {

@@ -1,0 +1,143 @@
+//! What could not be looked at for now: no descriptors or memory left, an error of a disk or of a
+//! network. Such a failure says nothing about the file, so it is no fact to be kept. The path is
+//! tried again, after pauses that grow, and until it could be looked at nothing is called fresh.
+//!
+//! Pure: times go in, paths come out.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// The first and the longest pause before a path is looked at again.
+const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+/// More paths are not remembered one by one: their folder is looked at, at last the whole tree.
+const MOST: usize = 4096;
+
+#[derive(Clone, Copy, Debug)]
+struct Again {
+    errno: i32,
+    at: Instant,
+    pause: Duration,
+    /// It is being looked at.
+    is_tried: bool,
+}
+
+/// The paths that wait, each with the failure it had last.
+#[derive(Debug, Default)]
+pub(super) struct Passing(BTreeMap<PathBuf, Again>);
+
+impl Passing {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// One of the paths and its failure.
+    pub(super) fn first(&self) -> Option<(&Path, i32)> {
+        let (path, again) = self.0.first_key_value()?;
+        Some((path, again.errno))
+    }
+
+    /// A path could not be looked at.
+    pub(super) fn met(&mut self, path: &Path, errno: i32, now: Instant) {
+        let mut path = path;
+        while self.0.len() >= MOST && !self.0.contains_key(path) {
+            let Some(parent) = path.parent() else { break };
+            path = parent;
+            self.0
+                .retain(|other, _| other == parent || !other.starts_with(parent));
+        }
+        let pause = match self.0.get(path) {
+            Some(again) if !again.is_tried => return,
+            Some(again) => (again.pause * 2).min(PAUSE.1),
+            None => PAUSE.0,
+        };
+        let again = Again {
+            errno,
+            at: now + pause,
+            pause,
+            is_tried: false,
+        };
+        self.0.insert(path.to_path_buf(), again);
+    }
+
+    /// When something is to be looked at again.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.0.values().map(|again| again.at).min()
+    }
+
+    /// What is to be looked at now; `all`: without waiting for the end of any pause.
+    pub(super) fn due(&mut self, now: Instant, all: bool) -> Vec<PathBuf> {
+        let due = self
+            .0
+            .iter_mut()
+            .filter(|(_, again)| all || again.at <= now);
+        due.map(|(path, again)| {
+            again.is_tried = true;
+            path.clone()
+        })
+        .collect()
+    }
+
+    /// What was due has been looked at, and whatever failed once more was [`Self::met`].
+    pub(super) fn tried(&mut self) {
+        self.0.retain(|_, again| !again.is_tried);
+    }
+
+    /// Nothing below a path is looked at any more.
+    pub(super) fn forget(&mut self, path: &Path) {
+        self.0.retain(|other, _| !other.starts_with(path));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EMFILE: i32 = 24;
+
+    #[test]
+    fn pauses_grow_until_it_can_be_looked_at() {
+        let began = Instant::now();
+        let (mut passing, path) = (Passing::default(), Path::new("/t/a"));
+        passing.met(path, EMFILE, began);
+        // Met again by chance, before its time: the pause stands.
+        passing.met(path, EMFILE, began + Duration::from_millis(500));
+        let mut now = began;
+        for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
+            let at = passing.deadline().unwrap();
+            assert_eq!(at - now, Duration::from_secs(seconds));
+            assert!(passing.due(at - Duration::from_millis(1), false).is_empty());
+            assert_eq!(passing.due(at, false), [path]);
+            passing.met(path, EMFILE, at);
+            passing.tried();
+            assert_eq!(passing.first(), Some((path, EMFILE)));
+            now = at;
+        }
+        // A barrier does not wait for the pause; this time it succeeds.
+        assert_eq!(passing.due(now, true), [path]);
+        passing.tried();
+        assert!(passing.is_empty());
+        // The next failure begins with the first pause.
+        passing.met(path, EMFILE, now);
+        assert_eq!(passing.deadline(), Some(now + PAUSE.0));
+    }
+
+    #[test]
+    fn of_very_many_the_folder_is_looked_at() {
+        let now = Instant::now();
+        let mut passing = Passing::default();
+        for n in 0..MOST + 10 {
+            passing.met(&PathBuf::from(format!("/t/d{}/{n}", n % 3)), EMFILE, now);
+        }
+        assert!(passing.len() <= MOST);
+        let due = passing.due(now + PAUSE.0, false);
+        for n in 0..MOST + 10 {
+            let path = PathBuf::from(format!("/t/d{}/{n}", n % 3));
+            assert!(due.iter().any(|due| path.starts_with(due)), "{path:?}");
+        }
+    }
+}
