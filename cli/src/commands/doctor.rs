@@ -89,7 +89,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &DoctorArgs) ->
     ui.redirect(args.output.output.as_deref());
     match args.output.format {
         DocumentFormat::Json => ui.write(|out| {
-            serde_json::to_writer(&mut *out, &Document::of(&checks))?;
+            serde_json::to_writer(&mut *out, &Findings::of(&checks))?;
             out.write_all(b"\n")
         })?,
         DocumentFormat::Text => print(ui, &checks)?,
@@ -100,25 +100,25 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &DoctorArgs) ->
 
 /// The JSON of `doctor`.
 #[derive(Serialize)]
-struct Document<'a> {
+struct Findings<'a> {
     schema: u32,
     version: &'static str,
     command: &'static str,
-    parameters: Nothing,
+    parameters: NoParameters,
     checks: &'a [Check],
     errors: [(); 0],
 }
 
 #[derive(Serialize)]
-struct Nothing {}
+struct NoParameters {}
 
-impl<'a> Document<'a> {
+impl<'a> Findings<'a> {
     const fn of(checks: &'a [Check]) -> Self {
         Self {
             schema: resemble_proto::SCHEMA,
             version: VERSION,
             command: "doctor",
-            parameters: Nothing {},
+            parameters: NoParameters {},
             checks,
             errors: [],
         }

@@ -137,7 +137,8 @@ impl Client {
     ///
     /// [`ClientError::NoDaemon`] if there is none: no socket, nobody who listens, or nobody who
     /// says hello. [`ClientError::Failed`] if the daemon does not want to hear us: it is busy, or
-    /// another user's. [`ClientError::Protocol`] if the daemon speaks another version of the protocol.
+    /// another user's. [`ClientError::Protocol`] if the daemon speaks another version of
+    /// the protocol.
     pub fn connect(socket: &Path, timeouts: Timeouts) -> Result<Self, ClientError> {
         let (ready, hello) = greet(socket, timeouts)?;
         Ok(Self {

@@ -19,8 +19,8 @@
 //!    is in the coalescer or beyond; all that waits is read at once, polled directories are looked
 //!    at, and the answer goes through the thread of alerts, so that these are raised, too.
 //! 4. **Lost events** (overflow): the source and the table of watches start anew and everything is
-//!    scanned. Old answers stay meanwhile, marked not fresh. If the source cannot start, at first or
-//!    anew, that is tried again with growing pauses, and every directory is polled until it
+//!    scanned. Old answers stay meanwhile, marked not fresh. If the source cannot start, at first
+//!    or anew, that is tried again with growing pauses, and every directory is polled until it
 //!    succeeds.
 //! 5. **An index that cannot be written** (full disk) is closed and opened again; while it cannot
 //!    be opened, questions are answered from its last commit. Writing is tried again with growing

@@ -209,7 +209,8 @@ pub trait Source: Send {
     /// Makes an event that is heard after all events of changes that were made before this call.
     fn cookie(&mut self) -> Result<Cookie, SourceError>;
 
-    /// Starts, or starts anew without watches or hints. Cookies under way will not be heard. After a failure
+    /// Starts, or starts anew without watches or hints. Cookies under way will not be heard.
+    /// After a failure
     /// nothing is heard, no directory is watched and no cookie made until a later reset succeeds.
     fn reset(&mut self) -> Result<(), SourceError>;
 }

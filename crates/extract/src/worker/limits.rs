@@ -3,8 +3,8 @@
 //! Four fences, each enough against an accident and together against malice: no new privileges,
 //! limits of resources (no descriptor can be opened, no file written, memory and processor time are
 //! bounded), Landlock (nothing can be opened, executed or connected to by whatever call), and a
-//! filter of system calls (the file can be read, the pipe can be written, memory can be had; nothing
-//! else).
+//! filter of system calls (the file can be read, the pipe can be written, memory can be had;
+//! nothing else).
 //!
 //! A fence that cannot be put up ends the worker before it has read a byte: the file is left out
 //! with the reason, and tried again later. One exception: a kernel may be built or started without
