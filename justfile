@@ -27,6 +27,10 @@ pages:
 lab:
     cargo test -p resemble-methods -p resemble-lab -p resemble-mapped
 
+# Long storms of changes: so many of so many steps. Hours.
+torture storms="50" steps="100000":
+    RESEMBLE_TORTURE={{storms}} RESEMBLE_TORTURE_STEPS={{steps}} cargo test -p resemble-tests --test system torture -- --nocapture
+
 deny:
     cargo deny check licenses bans sources
 

@@ -25,6 +25,7 @@ use std::time::{Duration, Instant};
 
 use resemble_scan::ingest::Cause;
 
+use crate::watch::renames::{LastRenames, swap_below, take_below};
 use crate::watch::{Hint, Marks, Rename};
 
 /// How long things wait.
@@ -139,6 +140,7 @@ impl Jobs {
             *known = match (*known, cause) {
                 (Cause::Modified, _) | (_, Cause::Modified) => Cause::Modified,
                 (Cause::Unknown, _) | (_, Cause::Unknown) => Cause::Unknown,
+                (Cause::Named, _) | (_, Cause::Named) => Cause::Named,
                 (Cause::AttributesOnly, Cause::AttributesOnly) => Cause::AttributesOnly,
             };
         } else {
@@ -186,6 +188,18 @@ struct QueuedPath {
     cost: Duration,
 }
 
+impl QueuedPath {
+    /// Both, at one path.
+    fn merge(&mut self, other: Self) {
+        self.first = self.first.min(other.first);
+        self.last = self.last.max(other.last);
+        self.cost = self.cost.max(other.cost);
+        if other.cause == Cause::Modified {
+            self.cause = other.cause;
+        }
+    }
+}
+
 /// The state machine.
 #[derive(Debug, Default)]
 pub struct Coalescer {
@@ -202,6 +216,8 @@ pub struct Coalescer {
     moved_from: BTreeSet<PathBuf>,
     /// Their new names.
     moved_to: BTreeSet<PathBuf>,
+    /// The last renames, also those that were handed out.
+    last: LastRenames,
 }
 
 impl Coalescer {
@@ -215,15 +231,17 @@ impl Coalescer {
 
     /// An entry moved. The renames of a batch must be passed in before its hints.
     pub fn rename(&mut self, rename: Rename) {
-        // What was at the new name is gone, so nothing there needs to wait any more.
-        self.forget(&rename.to);
-        let mut written = false;
-        for (path, waiting) in take_below(&mut self.waiting, &rename.from) {
-            match path.strip_prefix(&rename.from) {
-                Ok(rest) if !rest.as_os_str().is_empty() => {
-                    self.waiting.insert(rename.to.join(rest), waiting);
-                }
-                _ => written |= waiting.cause == Cause::Modified,
+        let is_back = self.last.add(&rename);
+        swap_below(&mut self.waiting, &rename, is_back, QueuedPath::merge);
+        let is_written = |waiting: QueuedPath| waiting.cause == Cause::Modified;
+        // What was at the new name is gone, so it needs to wait no more; or it was exchanged, and is
+        // at the old name now.
+        let replaced = self.waiting.remove(&rename.to);
+        let written = self.waiting.remove(&rename.from).is_some_and(is_written);
+        if let Some(replaced) = replaced.filter(|waiting| is_written(*waiting)) {
+            self.waiting.insert(rename.from.clone(), replaced);
+            if is_back {
+                self.waiting.insert(rename.to.clone(), replaced);
             }
         }
         // `a` to `b` and `b` to `c` is one move from `a` to `c`; `b` is looked at.
@@ -245,8 +263,14 @@ impl Coalescer {
         if first.from == rename.to {
             // There and back is no move. But the first step has ended the watches, so the hints of
             // both ends are not skipped, and both are looked at.
+            // Which of the two was written to is told by nothing if they were exchanged.
+            let modified = *modified;
             self.moved_from.remove(&rename.to);
             self.jobs.renames.remove(earlier);
+            if modified {
+                self.jobs.look_at(&rename.from, Cause::Modified);
+                self.jobs.look_at(&rename.to, Cause::Modified);
+            }
         } else {
             first.to.clone_from(&rename.to);
             self.moved_to.insert(rename.to);
@@ -270,6 +294,7 @@ impl Coalescer {
                     *modified |= rename.from == path;
                 }
             }
+            self.waiting.remove(path);
             return;
         }
         match kind {
@@ -303,13 +328,15 @@ impl Coalescer {
                     .or_insert(QueuedPath {
                         first,
                         last,
-                        cause: Cause::Unknown,
+                        cause: Cause::Named,
                         cost: Duration::ZERO,
                     });
                 waiting.first = waiting.first.min(first);
                 waiting.last = waiting.last.max(last);
                 if marks.has_any(Marks::WRITTEN.and(Marks::CLOSED)) {
                     waiting.cause = Cause::Modified;
+                } else if marks.has_any(Marks::UNKNOWN) && waiting.cause == Cause::Named {
+                    waiting.cause = Cause::Unknown;
                 }
                 let due = self.timing.due_at(waiting);
                 self.earliest = Some(self.earliest.map_or(due, |earliest| earliest.min(due)));
@@ -366,6 +393,11 @@ impl Coalescer {
     /// Since when the file waits that waits longest.
     pub fn oldest(&self) -> Option<Instant> {
         self.waiting.values().map(|file| file.first).min()
+    }
+
+    /// Whether a file waits to be read.
+    pub fn is_waiting(&self, path: &Path) -> bool {
+        self.waiting.contains_key(path)
     }
 
     /// How many files wait to be read.
@@ -439,20 +471,6 @@ impl Coalescer {
         }
         jobs
     }
-}
-
-/// Removes the path and all below it from a map sorted by path, and returns them.
-pub(crate) fn take_below<T>(map: &mut BTreeMap<PathBuf, T>, path: &Path) -> Vec<(PathBuf, T)> {
-    let names: Vec<PathBuf> = map
-        .range::<Path, _>((std::ops::Bound::Included(path), std::ops::Bound::Unbounded))
-        .map(|(name, _)| name)
-        .take_while(|name| name.starts_with(path))
-        .cloned()
-        .collect();
-    names
-        .into_iter()
-        .filter_map(|name| map.remove_entry(&name))
-        .collect()
 }
 
 #[cfg(test)]

@@ -26,6 +26,12 @@ mod changes;
 /// Storms of changes, overflow of the event queue, deep trees made at once.
 mod storms;
 
+/// The second generator of churn, short here and long in `just torture`.
+mod torture;
+
+/// Changes that leave no trace where one would look.
+mod unseen;
+
 /// Kill, restart, a second daemon, damaged state.
 mod restarts;
 

@@ -24,10 +24,15 @@
 //!    suddenly an empty directory on another file system (not mounted), it is *unavailable* and its
 //!    entries stay. Neither is anything removed when a root was replaced while it was looked at.
 //! 5. **What changes while it is looked at** is looked at again in further rounds, a few, and then
-//!    handed back as *moving*.
+//!    handed back as *unresolved*; a file that is written to while it is read, as *moving*.
 //! 6. **Bounded.** The files under way are bounded in number and bytes, the batch in weight; a
 //!    directory's listing and one file's digest are what must fit in memory as a whole.
-//! 7. **Order of a batch**: links, stats, the rest, and removals when the round ends; see `batch`.
+//! 7. **A changed inode is read** even if size and modification time are those that are known: both
+//!    can be put back. Only an event that told of the change itself (a rename of this very name, a
+//!    link, a chmod) explains it, and only if the index has all names of the inode, since writing
+//!    through another name would have been heard as well. What was done under names that nobody
+//!    saw is found by comparing inodes (`sweep`).
+//! 8. **Order of a batch**: links, stats, the rest, and removals when the round ends; see `batch`.
 
 mod area;
 mod assumed;
@@ -38,6 +43,7 @@ mod report;
 mod results;
 mod rules;
 mod run;
+mod sweep;
 mod target;
 mod visit;
 
@@ -147,6 +153,11 @@ impl Ingest {
         let mounts =
             (mounts.as_ref()).map_or_else(|| Arc::new(MountTable::load()), LiveTable::current);
         Run::new(index, options, (pool, assumed, costs), mounts, observer)?.run(targets)
+    }
+
+    /// From now on no event explains why an inode changed: [`IngestOptions::distrust`].
+    pub const fn set_distrust(&mut self, distrust: bool) {
+        self.options.distrust = distrust;
     }
 
     /// How long a large file is read from now on before others get their turn:

@@ -108,6 +108,11 @@ impl Stat {
         rustix::fs::fstat(fd).map(|stat| Self::new(&stat))
     }
 
+    /// Of what a path leads to: a hint, since links above it are followed.
+    pub(crate) fn at(path: &Path) -> rustix::io::Result<Self> {
+        rustix::fs::lstat(path).map(|stat| Self::new(&stat))
+    }
+
     /// The row that goes into the index.
     pub fn row(&self, fs: FsId) -> FileStat {
         FileStat {
@@ -150,16 +155,14 @@ const LONGEST_PIECE: usize = 4000;
 static NO_OPENAT2: AtomicBool = AtomicBool::new(false);
 
 impl Anchor {
-    /// Opens the directory at an absolute path. The path's own components are trusted (they are
-    /// the user's choice); the last one may not be a symbolic link.
+    /// Opens the directory at an absolute path of which no component may be a symbolic link:
+    /// whoever named it has resolved those that were there, and one that is there now leads
+    /// elsewhere.
     pub fn open(path: &Path) -> rustix::io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = if path.as_os_str().len() <= LONGEST_PIECE {
-            rustix::fs::open(path, flags, Mode::empty())?
-        } else {
-            let slash = rustix::fs::open("/", flags, Mode::empty())?;
-            open_below(slash.as_fd(), path.strip_prefix("/").unwrap_or(path), flags)?
-        };
+        let slash = rustix::fs::open("/", flags, Mode::empty())?;
+        let below = path.strip_prefix("/").map_err(|_| Errno::INVAL)?;
+        let fd = open_below(slash.as_fd(), below, flags)?;
         let stat = Stat::of(fd.as_fd())?;
         Ok(Self {
             fd,

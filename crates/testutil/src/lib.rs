@@ -12,6 +12,7 @@
     clippy::return_self_not_must_use
 )]
 
+pub mod churn;
 mod environment;
 mod itself;
 mod mounts;

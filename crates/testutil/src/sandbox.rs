@@ -18,10 +18,14 @@ use crate::{Ran, TempTree, start_ready};
 /// The folder of the freshly built programs.
 ///
 /// A test of one package is not told where another package's binaries are, so this builds them
-/// (nothing to do when they are up to date) and looks beside the test's own executable.
+/// (nothing to do when they are up to date) and looks beside the test's own executable. Programs
+/// that are built already are named by `RESEMBLE_PROGRAMS=FOLDER`.
 fn programs() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
+        if let Some(built) = std::env::var_os("RESEMBLE_PROGRAMS") {
+            return built.into();
+        }
         let me = std::env::current_exe().expect("the test has a path");
         let profile = me
             .parent()
@@ -220,9 +224,21 @@ impl Daemon<'_> {
     /// Fails unless the live index says what a fresh scan says.
     #[track_caller]
     pub fn assert_true(&self) {
+        if let Err(differences) = self.compared() {
+            panic!("{differences}");
+        }
+    }
+
+    /// What the live index says otherwise than a fresh scan.
+    #[track_caller]
+    pub fn compared(&self) -> Result<(), String> {
         self.sync();
         let (live, fresh) = (self.dump(), self.sandbox.fresh_dump());
-        assert!(live == fresh, "{}", difference(&live, &fresh));
+        if live == fresh {
+            Ok(())
+        } else {
+            Err(difference(&live, &fresh))
+        }
     }
 
     /// `status --format json`.

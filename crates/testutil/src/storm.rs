@@ -65,7 +65,7 @@ impl Storm {
     }
 
     fn one(&mut self) -> std::io::Result<()> {
-        match self.random.below(21) {
+        match self.random.below(25) {
             0..=5 => {
                 let (path, text) = (self.file(), self.text());
                 fs::create_dir_all(path.parent().unwrap_or(&self.root))?;
@@ -95,15 +95,23 @@ impl Storm {
                 folder if folder == self.root => Ok(()),
                 folder => fs::remove_dir_all(folder),
             },
-            15 => {
-                // Linked files are replaced and never written in place: what is written through a
-                // name that is gone before anybody looks is a known limit (docs/design.md).
-                let (a, b) = (self.random.below(6), self.random.below(6));
-                let (from, to) = (self.folder().join(format!("h{a}")), self.folder());
-                let text = self.text();
-                fs::write(to.join("h.new"), text)?;
-                fs::rename(to.join("h.new"), to.join(format!("h{b}")))?;
-                fs::hard_link(from, to.join(format!("h{b}.link")))
+            15 | 20..=23 => {
+                // Linked, written through any name, renamed and removed.
+                let name = |storm: &mut Self| {
+                    let (folder, n) = (storm.folder(), storm.random.below(6));
+                    folder.join(format!("h{n}"))
+                };
+                let (a, b, text) = (name(self), name(self), self.text());
+                match self.random.below(5) {
+                    0 => fs::write(a, text),
+                    1 => fs::hard_link(a, b),
+                    2 => fs::rename(a, b),
+                    3 => fs::remove_file(a),
+                    _ => fs::OpenOptions::new()
+                        .append(true)
+                        .open(a)?
+                        .write_all(b"through a link\n"),
+                }
             }
             16 => symlink(self.file(), self.file()),
             17 => {

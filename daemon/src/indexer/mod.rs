@@ -63,6 +63,7 @@ mod orders;
 mod passing;
 pub(crate) mod roots;
 mod scan;
+mod unseen;
 mod watches;
 mod work;
 
@@ -83,6 +84,9 @@ const MOVING: Duration = Duration::from_secs(5);
 const MOVING_SHARE: u32 = 10;
 /// How long a large file is read before others get their turn.
 const TURN: Duration = Duration::from_secs(1);
+/// How long after something was done under a name that nobody saw inodes are compared, if no
+/// barrier comes before.
+const COMPARE: Duration = Duration::from_secs(20);
 /// Files to look at again are gathered for so long, because each look is a transaction.
 const GATHER: Duration = Duration::from_secs(2);
 /// The most of them that are looked at between two rounds of new changes.
@@ -186,6 +190,11 @@ pub struct Indexer {
     /// Directories and files to look at again, because they were read too soon after a change or
     /// while they were changing.
     recheck: BTreeMap<PathBuf, (Instant, Cause)>,
+    /// What changed whenever it was looked at, and when to look again if no barrier comes before.
+    unresolved: Vec<Target>,
+    next_unresolved: Instant,
+    /// Since when something was done under names that nobody saw.
+    unseen: Option<Instant>,
     /// Large files that are not read to their ends yet: they get their turn when others had theirs.
     unfinished: BTreeSet<PathBuf>,
     /// Directories of the slow comparison that are still to be done.
@@ -248,6 +257,9 @@ impl Indexer {
             identities: BTreeMap::new(),
             syncs: Vec::new(),
             recheck: BTreeMap::new(),
+            unresolved: Vec::new(),
+            next_unresolved: now,
+            unseen: None,
             unfinished: BTreeSet::new(),
             slow: VecDeque::new(),
             scans: VecDeque::new(),
@@ -350,6 +362,8 @@ impl Indexer {
                 .map(|at| at.max(self.not_before)),
         );
         at_the_latest((!self.unfinished.is_empty()).then_some(self.not_before));
+        at_the_latest((!self.unresolved.is_empty()).then_some(self.next_unresolved));
+        at_the_latest(self.unseen.map(|since| since + COMPARE));
         at_the_latest(self.again);
         at_the_latest(self.passing.deadline());
         at_the_latest(self.deaf.map(|deaf| deaf.at));
@@ -440,6 +454,7 @@ impl Indexer {
             roots.iter().any(|root| path.starts_with(root))
                 && !exclude.iter().any(|excluded| path.starts_with(excluded))
         };
+        let moved: BTreeSet<PathBuf> = batch.renames.iter().map(|it| it.from.clone()).collect();
         for rename in batch.renames {
             if is_ours(&rename.from) && is_ours(&rename.to) {
                 tracing::trace!(from = ?rename.from, to = ?rename.to, "heard");
@@ -459,6 +474,10 @@ impl Indexer {
                 continue;
             }
             let there = look(&path);
+            let kind = there.map_or(Kind::Absent, |(kind, _)| kind);
+            if !moved.contains(&path) {
+                self.find_unseen(&path, hint, there);
+            }
             if hint.marks.has_any(Marks::GONE) {
                 self.watches.dropped(&path);
             } else if let Some((Kind::Directory, identity)) = there
@@ -471,7 +490,6 @@ impl Indexer {
                 }
                 self.watches.dropped(&path);
             }
-            let kind = there.map_or(Kind::Absent, |(kind, _)| kind);
             tracing::trace!(path = ?path, marks = ?hint.marks, ?kind, "heard");
             let cost = self.cost_of(&path, there.map(|(_, identity)| identity));
             self.coalescer.hint(&path, hint, kind);

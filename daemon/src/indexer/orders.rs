@@ -157,6 +157,7 @@ impl Indexer {
         self.scans.retain(|other| other != path);
         self.slow.clear();
         self.recheck.retain(|other, _| !other.starts_with(path));
+        self.unresolved.clear();
         let options = self.root_options();
         let forgotten = match &mut self.ingest {
             Some(ingest) => {

@@ -7,9 +7,8 @@ use resemble_proto::message::RootState;
 use resemble_scan::ingest::{Cause, Ingest, IngestError, Report, Scope, Target};
 
 use super::observer::Watching;
-use super::watches::{guard, look};
+use super::watches::{guard, look, look_at_root};
 use super::{Indexer, MOVING, MOVING_SHARE, ROOTS, Retry, TURN, roots};
-use crate::coalesce::Kind;
 use crate::state::Topic;
 
 impl Indexer {
@@ -22,7 +21,7 @@ impl Indexer {
             let state = self.shared.set_root_state(&root, RootState::Scanning);
             self.slow.retain(|target| !roots::is_under(target, &root));
             let began = Instant::now();
-            let identity = look(&root).map(|(_, identity)| identity);
+            let identity = look_at_root(&root);
             // In a first scan everything is new and nothing is news.
             let news = self.complete.contains(&root);
             let Some(report) = self.reconcile(&[Target::subtree(root.clone())], news) else {
@@ -183,6 +182,10 @@ impl Indexer {
             self.recheck
                 .insert(path.clone(), (now + pause, Cause::Modified));
         }
+        if !report.unresolved.is_empty() {
+            self.unresolved.extend(report.unresolved.iter().cloned());
+            self.next_unresolved = now + MOVING;
+        }
         self.unfinished.extend(report.unfinished.iter().cloned());
         for root in &report.replaced {
             if !self.scans.contains(root) {
@@ -209,10 +212,7 @@ impl Indexer {
         self.next_roots = Instant::now() + ROOTS;
         for root in self.shared.roots() {
             let path = root.options.path;
-            let identity = match look(&path) {
-                Some((Kind::Directory, identity)) => Some(identity),
-                _ => None,
-            };
+            let identity = look_at_root(&path);
             let known = self.identities.get(&path).copied();
             if identity == known && (identity.is_none() || self.watches.covers(&path)) {
                 continue;

@@ -19,8 +19,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use resemble_mounts::kinds;
+use resemble_scan::walk::Anchor;
 
-use crate::coalesce::{Kind, take_below};
+use crate::coalesce::Kind;
+use crate::watch::renames::take_below;
 use crate::watch::{Source, WatchError};
 
 /// This many suspect paths are kept in any case.
@@ -197,6 +199,13 @@ pub(crate) fn guard(source: &mut dyn Source, root: &Path) {
         // Without the watch the root is still looked at from time to time.
         tracing::debug!(root = ?root, %error, "its parent is not watched");
     }
+}
+
+/// The directory of a root, if the path leads there without a symbolic link.
+pub(crate) fn look_at_root(root: &Path) -> Option<Identity> {
+    let anchor = Anchor::open(root).ok()?;
+    let (dev, ino) = (anchor.stat().dev, anchor.stat().ino);
+    Some(Identity { dev, ino })
 }
 
 /// What is at the path, without following a link, mounting anything or asking a server.

@@ -8,10 +8,15 @@ use resemble_proto::message::StatusAnswer;
 use resemble_scan::ingest::{Cause, Scope, Target};
 
 use super::watches::Polled;
-use super::{BREATH, GATHER, Indexer, MEASURES, PERSIST, POLL, POLL_SHARE, RECHECKS, roots};
+use super::{
+    BREATH, COMPARE, GATHER, Indexer, MEASURES, PERSIST, POLL, POLL_SHARE, RECHECKS, roots,
+};
 use crate::coalesce::Jobs;
 use crate::state::Topic;
 use crate::watch::MORE_WATCHES;
+
+/// So often a barrier looks again at what changed whenever it was looked at.
+const PERSISTENCE: usize = 20;
 
 impl Indexer {
     pub(super) fn work(&mut self) {
@@ -76,11 +81,16 @@ impl Indexer {
                 read_now: false,
             });
         }
+        if reached || now >= self.next_unresolved {
+            targets.append(&mut self.unresolved);
+        }
         if reached || now >= self.not_before {
             let unfinished = std::mem::take(&mut self.unfinished).into_iter();
             targets.extend(unfinished.map(|path| Target::entry(path, Cause::Modified)));
         }
-        if !reached {
+        if reached {
+            self.add_moving(&mut targets);
+        } else {
             self.add_rechecks(&mut targets, now);
         }
         let again = self.passing.due(now, reached);
@@ -91,6 +101,21 @@ impl Indexer {
             return;
         }
         self.passing.tried();
+        let is_due = self.unseen.is_some_and(|since| since + COMPARE <= now);
+        if (reached || is_due) && !self.look_at_unseen() {
+            return;
+        }
+        // What is made and unmade all the time must not hold a barrier up for ever.
+        for _ in 0..PERSISTENCE {
+            let unresolved = std::mem::take(&mut self.unresolved);
+            if !reached || unresolved.is_empty() {
+                self.unresolved = unresolved;
+                break;
+            }
+            if !self.look_at(&unresolved) {
+                return;
+            }
+        }
         if polls {
             self.next_poll = Instant::now() + POLL.max(began.elapsed() * POLL_SHARE);
         }
@@ -179,7 +204,7 @@ impl Indexer {
     }
 
     /// Reconciles the targets of one round; says whether the index is still usable.
-    fn look_at(&mut self, targets: &[Target]) -> bool {
+    pub(super) fn look_at(&mut self, targets: &[Target]) -> bool {
         if targets.is_empty() {
             return true;
         }
@@ -188,6 +213,17 @@ impl Indexer {
         let done = self.reconcile(targets, true).is_some();
         self.not_before = Instant::now() + BREATH;
         done
+    }
+
+    /// Files that went on changing while they were read: a barrier waits for no second look later.
+    fn add_moving(&mut self, targets: &mut Vec<Target>) {
+        self.recheck.retain(|path, (_, cause)| {
+            let is_moving = *cause == Cause::Modified;
+            if is_moving {
+                targets.push(Target::entry(path, *cause));
+            }
+            !is_moving
+        });
     }
 
     pub(super) fn add_rechecks(&mut self, targets: &mut Vec<Target>, now: Instant) {

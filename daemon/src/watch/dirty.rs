@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use super::renames::{LastRenames, swap_below};
 use super::{Batch, Cookie, Hint, Marks, RENAME_WAIT, Rename};
 
 /// If more hints and renames than this gather between two takes, they are dropped, as the kernel
@@ -19,6 +20,7 @@ pub const MOST_HINTS: usize = 200_000;
 pub struct Dirty {
     batch: Batch,
     halves: HashMap<usize, (PathBuf, Instant)>,
+    last: LastRenames,
 }
 
 impl Dirty {
@@ -46,11 +48,12 @@ impl Dirty {
             return;
         }
         if let Some((from, at)) = self.halves.remove(&cookie) {
-            note(&mut self.batch.hints, &from, Marks::GONE, at);
-            self.batch.renames.push(Rename {
-                from,
-                to: path.to_path_buf(),
-            });
+            let to = path.to_path_buf();
+            let rename = Rename { from, to };
+            let is_back = self.last.add(&rename);
+            swap_below(&mut self.batch.hints, &rename, is_back, Hint::merge);
+            note(&mut self.batch.hints, &rename.from, Marks::GONE, at);
+            self.batch.renames.push(rename);
         }
         note(&mut self.batch.hints, path, Marks::APPEARED, now);
     }
@@ -102,19 +105,15 @@ impl Dirty {
 
 fn note(hints: &mut BTreeMap<PathBuf, Hint>, path: &Path, marks: Marks, now: Instant) {
     // Looked up by reference first: a file under steady writing allocates nothing.
+    let new = Hint {
+        marks,
+        first: now,
+        last: now,
+    };
     if let Some(hint) = hints.get_mut(path) {
-        hint.marks = hint.marks.and(marks);
-        hint.first = hint.first.min(now);
-        hint.last = hint.last.max(now);
+        hint.merge(new);
     } else {
-        hints.insert(
-            path.to_path_buf(),
-            Hint {
-                marks,
-                first: now,
-                last: now,
-            },
-        );
+        hints.insert(path.to_path_buf(), new);
     }
 }
 
@@ -187,6 +186,21 @@ mod tests {
         let late = dirty.take(now + RENAME_WAIT, false);
         assert_eq!(late.hints[Path::new("/r/out")].marks, Marks::GONE);
         assert_eq!(late.again, None);
+    }
+
+    /// Once a write was told under the name that its folder had before, where nothing is.
+    #[test]
+    fn marks_move_with_their_parents() {
+        let now = Instant::now();
+        let mut dirty = Dirty::default();
+        dirty.mark(Path::new("/r/d/e/f"), Marks::WRITTEN, now);
+        for (cookie, (from, to)) in (1..).zip([("/r/d/e", "/r/d/g"), ("/r/d", "/r/h")]) {
+            dirty.renamed_from(from.into(), cookie, now);
+            dirty.renamed_to(Path::new(to), cookie, now);
+        }
+        let hints = dirty.take(now, false).hints;
+        assert_eq!(hints[Path::new("/r/h/g/f")].marks, Marks::WRITTEN);
+        assert!(!hints.contains_key(Path::new("/r/d/e/f")));
     }
 
     #[test]

@@ -14,7 +14,7 @@
 //!    them, they are dropped and the loss is told, as when the kernel's own queue is full.
 //! 2. **Renames are paired here**, by the kernel's cookie, because both halves pass through one
 //!    thread in order. A lone first half waits [`RENAME_WAIT`] for the second before it counts as a
-//!    removal.
+//!    removal. What was heard of paths below a renamed name is told of the paths where they are now.
 //! 3. **A barrier is a file.** [`Source::cookie`] makes an event of its own in a private directory
 //!    that the same queue watches. The queue is first in, first out, so when a batch contains the
 //!    cookie, it (or one before) contains every change that was made before the cookie
@@ -28,6 +28,7 @@ use crossbeam_channel::Receiver;
 
 pub mod dirty;
 pub mod notify;
+pub(crate) mod renames;
 #[cfg(test)]
 pub(crate) mod testing;
 
@@ -78,6 +79,15 @@ pub struct Hint {
     pub first: Instant,
     /// When the last of it was heard.
     pub last: Instant,
+}
+
+impl Hint {
+    /// Both.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.marks = self.marks.and(other.marks);
+        self.first = self.first.min(other.first);
+        self.last = self.last.max(other.last);
+    }
 }
 
 /// The entry `from` is now called `to`.

@@ -72,6 +72,24 @@ impl Snapshot {
         })
     }
 
+    /// Files that have more names than one, at most so many.
+    pub fn files_of_several_names(&self, most: usize) -> Result<Vec<FileId>, ReadError> {
+        self.note_outside();
+        self.ask(|inner| {
+            let mut files = Vec::new();
+            for name in inner.further_names.range((0, 0, &[][..])..)? {
+                let file = FileId(name?.0.value().0);
+                if files.last() != Some(&file) {
+                    files.push(file);
+                }
+                if files.len() >= most {
+                    break;
+                }
+            }
+            Ok(files)
+        })
+    }
+
     /// Visits what is at `path`, then everything below, in the order of the whole paths' raw
     /// bytes (`/a`, `/a-b`, `/a/c`: the slash counts as the byte that it is). Symbolic links are
     /// visited, not followed. Nothing is visited if there is nothing at `path`.

@@ -300,8 +300,9 @@ impl Storm {
 fn merged(targets: Vec<Target>, backwards: bool) -> Vec<Target> {
     let strength = |cause: Cause| match cause {
         Cause::AttributesOnly => 0,
-        Cause::Unknown => 1,
-        Cause::Modified => 2,
+        Cause::Named => 1,
+        Cause::Unknown => 2,
+        Cause::Modified => 3,
     };
     let mut strongest: BTreeMap<PathBuf, Cause> = BTreeMap::new();
     for target in &targets {

@@ -123,8 +123,10 @@ fn a_renamed_file_is_still_verified() {
     let mut scene = scene_of(noise(1, 9 * MIB));
     append(&scene, "log", b"one more line\n");
     scene.look(&[changed(&scene, "log")]);
-    fs::rename(scene.path("log"), scene.path("log.1")).expect("renamed");
-    scene.scan();
+    let (from, to) = (scene.path("log"), scene.path("log.1"));
+    fs::rename(&from, &to).expect("renamed");
+    let modified = false;
+    scene.look(&[Target::Renamed { from, to, modified }]);
     assert_eq!(scene.ingest.assumed(), 1);
     let report = scene.ingest.verify(&mut Unobserved).expect("verified");
     assert_eq!(report.progress.files_read, 1);

@@ -214,13 +214,15 @@ fn a_rotation_of_logs_reads_the_new_one_only() {
         .expect("renamed");
     }
     scene.write("log.0", text(99, 700));
-    let report = scene.scan();
+    let heard = |n| Target::entry(scene.path(&format!("log.{n}")), Cause::Named);
+    let targets: Vec<Target> = (0..7).map(heard).collect();
+    let report = scene.look(&targets);
     assert_eq!(read(&report), 1);
     scene.assert_as_fresh("after a rotation");
 }
 
 #[test]
-fn a_move_across_directories_reads_nothing_in_either_order() {
+fn a_move_across_directories_brings_nothing_in_either_order() {
     for (from, to) in [("a/f", "z/f"), ("z/f", "a/f")] {
         let mut scene = Scene::new();
         scene.write("a/other", b"1");
@@ -231,7 +233,8 @@ fn a_move_across_directories_reads_nothing_in_either_order() {
         let mut notes = Notes::default();
         let root = [Target::subtree(scene.root())];
         let report = scene.observed(&root, &mut notes);
-        assert_eq!((read(&report), report.removed), (0, 1));
+        // Without an event that says why its inode changed it is read to be sure.
+        assert_eq!((read(&report), report.removed), (1, 1));
         let [told] = &notes.committed[..] else {
             panic!("{:?}", notes.committed);
         };

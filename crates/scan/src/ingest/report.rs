@@ -10,6 +10,8 @@ use rustix::io::Errno;
 
 use crate::walk::means_passing;
 
+use super::target::Target;
+
 /// What to do with a directory that is about to be listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listing {
@@ -144,6 +146,8 @@ pub struct Report {
     pub replaced: Vec<PathBuf>,
     /// Files that were written to all the time while they were read: look again soon.
     pub moving: Vec<PathBuf>,
+    /// What changed whenever it was looked at, and was given up for now: to be named again soon.
+    pub unresolved: Vec<Target>,
     /// Large files that were not read to their ends yet: the next reconcile that names them goes
     /// on.
     pub unfinished: Vec<PathBuf>,

@@ -85,6 +85,11 @@ impl Run<'_> {
             Ok(read) => {
                 self.report.progress.files_read += 1;
                 self.report.progress.bytes_read += read.bytes;
+                if !self.written_to.is_empty()
+                    && let Some(file) = self.snapshot.file_by_inode(&job.fs, read.stat.ino)?
+                {
+                    self.written_to.remove(&file);
+                }
                 self.arrived(job, read)?;
             }
             Err(ReadFailure::Gone | ReadFailure::NotRegular) => self.look_again(job.path),

@@ -72,9 +72,9 @@ pub(super) struct Run<'a> {
     removals: BTreeMap<PathBuf, Why>,
     /// To be looked at in the next round.
     again: BTreeSet<PathBuf>,
-    /// Files that lost a name: they may have been written to under it, of which nobody told their
-    /// other names.
-    pub(super) lost_a_name: BTreeSet<FileId>,
+    /// Files that lost a name, or have more or fewer names than was known: they may have been
+    /// written to under one of which nobody told the others.
+    pub(super) look_at_names: BTreeSet<FileId>,
     /// Files that were written to, by the names that the index has of them: wherever they are found
     /// by now, their times are not trusted.
     pub(super) written_to: HashSet<FileId>,
@@ -119,7 +119,7 @@ impl<'a> Run<'a> {
             report: Report::default(),
             removals: BTreeMap::new(),
             again: BTreeSet::new(),
-            lost_a_name: BTreeSet::new(),
+            look_at_names: BTreeSet::new(),
             written_to: HashSet::new(),
             again_below: BTreeSet::new(),
             named: HashSet::new(),
@@ -210,8 +210,9 @@ impl<'a> Run<'a> {
                 std::mem::take(&mut self.again_below),
             );
             if round == ROUNDS {
-                self.report.moving.extend(again);
-                self.report.moving.extend(below);
+                let entries = again.iter().filter(|path| !below.contains(*path));
+                let entries = entries.map(|path| Target::entry(path, Cause::Unknown));
+                self.report.unresolved = entries.chain(below.iter().map(Target::subtree)).collect();
                 break;
             }
             for path in again.iter().filter(|path| !below.contains(*path)) {
@@ -284,7 +285,7 @@ impl<'a> Run<'a> {
         let cause = if modified {
             Cause::Modified
         } else {
-            Cause::Unknown
+            Cause::Named
         };
         // All of both: a directory that is at either end by now may be another one than the index
         // has there, with equal names below.
@@ -445,7 +446,7 @@ impl<'a> Run<'a> {
             self.again.extend(self.new_dirs.drain(..));
         }
         if let Entry::File(file) = known {
-            self.lost_a_name.insert(file);
+            self.look_at_names.insert(file);
         }
         self.removals.insert(path.to_owned(), why);
         Ok(())
@@ -497,7 +498,7 @@ impl<'a> Run<'a> {
         self.apply_removals()?;
         self.commit()?;
         // Only now are names that were found in this round known, too.
-        for file in std::mem::take(&mut self.lost_a_name) {
+        for file in std::mem::take(&mut self.look_at_names) {
             self.again.extend(self.snapshot.paths(file)?);
         }
         Ok(())

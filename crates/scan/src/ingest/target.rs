@@ -23,11 +23,14 @@ pub enum Scope {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
     /// Anything may have happened: a scan, a created name, an event that says little.
-    /// A file whose stat is the known one is left alone.
+    /// A file whose stat is the known one is left alone; one whose inode changed is read.
     Unknown,
     /// The bytes were written: the file is read whatever its stat says (a writer through `mmap`
     /// may have left no trace in it).
     Modified,
+    /// The name came, and an event told of that: it was made, linked or moved here. That explains
+    /// why a known inode changed, so with equal size and modification time nothing is read.
+    Named,
     /// Only attributes changed: with equal size and modification time nothing is read.
     AttributesOnly,
 }
@@ -129,6 +132,9 @@ pub struct IngestOptions {
     /// Read unsettled files again at every look, not only after the window. For those who get
     /// no events (the command line).
     pub distrust_unsettled: bool,
+    /// What was written through a name that nobody saw may be any file: no event explains just now
+    /// why an inode changed.
+    pub distrust: bool,
     /// What takes files apart; `None`: nothing does.
     pub part_reader: Option<Arc<dyn PartReader>>,
     /// Ends a running reconcile early.
@@ -149,6 +155,7 @@ impl Default for IngestOptions {
             roots: Vec::new(),
             settle_window: crate::read::SETTLE_WINDOW,
             distrust_unsettled: false,
+            distrust: false,
             part_reader: None,
             stop: StopFlag::default(),
             persist_later: false,

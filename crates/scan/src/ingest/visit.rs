@@ -250,7 +250,7 @@ impl Run<'_> {
         if let Some(Entry::File(file)) = known
             && stat.kind != Kind::File
         {
-            self.lost_a_name.insert(*file);
+            self.look_at_names.insert(*file);
         }
         match stat.kind {
             Kind::Dir => {}
@@ -321,7 +321,7 @@ impl Run<'_> {
             same_file(known) && known.stat.size == row.size && known.stat.mtime == row.mtime
         };
         if let Some(other) = there.as_ref().filter(|there| !same_file(there)) {
-            self.lost_a_name.insert(other.id);
+            self.look_at_names.insert(other.id);
         }
         if let Some(most) = place.root.max_size.filter(|most| row.size > *most) {
             self.too_large(path, row, there.as_ref(), most);
@@ -346,12 +346,15 @@ impl Run<'_> {
         };
         if let Some(known) = there.as_ref().filter(|known| same_file(known)) {
             let unsettled = matches!(known.state, FileState::Unsettled(_));
+            if known.stat.nlink != row.nlink {
+                self.look_at_names.insert(known.id);
+            }
             if same_bytes(known) && known.stat.ctime == row.ctime {
                 let young = age(row.ctime, std::time::SystemTime::now())
                     < self.options.settle_window.as_nanos() as i128;
                 let wait = young && !read_now && !self.options.distrust_unsettled;
                 match &known.state {
-                    _ if cause == Cause::Modified => {}
+                    _ if cause == Cause::Modified || self.written_to.contains(&known.id) => {}
                     // Whatever its state is, it is to be looked into.
                     FileState::Settled(content) | FileState::Unsettled(content)
                         if self.is_unseen(place, *content)? => {}
@@ -365,8 +368,8 @@ impl Run<'_> {
                     FileState::Unsettled(_) | FileState::Unreadable(_) | FileState::Skipped(_) => {}
                 }
             } else if same_bytes(known)
-                && cause == Cause::AttributesOnly
                 && known.state.content().is_some()
+                && self.is_explained(known, stat, cause, 0)?
             {
                 match may_be_read(place, path) {
                     Ok(()) => {
@@ -398,11 +401,16 @@ impl Run<'_> {
             None => None,
         };
         if let Some(moved) = moved {
+            if moved.stat.nlink != row.nlink {
+                self.look_at_names.insert(moved.id);
+            }
             let trusted = same_bytes(&moved)
                 && cause != Cause::Modified
                 && !self.written_to.contains(&moved.id)
                 && moved.state.content().is_some()
-                && (moved.stat.ctime == row.ctime || may_be_read(place, path).is_ok())
+                && (moved.stat.ctime == row.ctime
+                    || self.is_explained(&moved, stat, cause, 1)?
+                        && may_be_read(place, path).is_ok())
                 && !self.is_another_kind(place, path, &moved)?;
             if trusted {
                 if matches!(moved.state, FileState::Unsettled(_)) {
@@ -430,6 +438,23 @@ impl Run<'_> {
 }
 
 impl Run<'_> {
+    /// Whether what was heard of a name explains why the inode behind it changed. Whatever else
+    /// was done to it was heard, too, if each of its names is known: `new` of them only now.
+    fn is_explained(
+        &self,
+        known: &FileRow,
+        stat: &Stat,
+        cause: Cause,
+        new: usize,
+    ) -> Result<bool, IngestError> {
+        let is_heard = matches!(cause, Cause::Named | Cause::AttributesOnly);
+        if !is_heard || self.options.distrust || self.written_to.contains(&known.id) {
+            return Ok(false);
+        }
+        let all = stat.nlink as usize;
+        Ok(all == 1 || self.snapshot.paths(known.id)?.len() + new >= all)
+    }
+
     /// Records a file that its root leaves out for its size, unless that is what is known of it.
     fn too_large(&mut self, path: &Path, stat: FileStat, known: Option<&FileRow>, most: ByteLen) {
         self.assumed.note(&stat, None);

@@ -1,0 +1,76 @@
+//! Files that were written to under names that nobody saw.
+//!
+//! A hard link may come, be written through and go before anybody looks at it, or in a folder that
+//! was not watched yet, or was there only for that. No event tells which file that was; it is found
+//! by comparing the inodes that are known with what they are now. That takes some microseconds a
+//! name, so it is bounded: of a large index only the files are compared that are known to have
+//! several names.
+
+use std::ops::ControlFlow;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use resemble_index::{Entry, FileRow};
+
+use super::target::{Cause, Target};
+use super::{Ingest, IngestError};
+use crate::fsid::FsIds;
+use crate::walk::{Anchor, Stat};
+
+/// The most names that are compared at once.
+const MOST: usize = 20_000;
+
+impl Ingest {
+    /// The known names of files whose inodes are not what is known of them.
+    pub fn changed_unheard(&self) -> Result<Vec<Target>, IngestError> {
+        let snapshot = self.index.snapshot()?;
+        let mut files = Vec::new();
+        for root in &self.options.roots {
+            snapshot.walk(&root.path, &mut |path, entry| match entry {
+                Entry::File(file) => {
+                    files.push((path.to_owned(), *file));
+                    if files.len() > MOST {
+                        return ControlFlow::Break(());
+                    }
+                    ControlFlow::Continue(())
+                }
+                _ => ControlFlow::Continue(()),
+            })?;
+        }
+        if files.len() > MOST {
+            files.clear();
+            for file in snapshot.files_of_several_names(MOST)? {
+                let paths = snapshot.paths(file)?;
+                files.extend(paths.into_iter().map(|path| (path, file)));
+            }
+        }
+        let mut targets = Vec::new();
+        for (path, file) in files {
+            let is_known = |row: &FileRow| is_as_known(&path, row);
+            if !snapshot.file(file)?.as_ref().is_some_and(is_known) {
+                targets.push(Target::entry(path, Cause::Unknown));
+            }
+        }
+        Ok(targets)
+    }
+
+    /// A name that the index has of the file with this inode number, on the file system of an
+    /// existing directory, and that leads there now.
+    pub fn name_of(&self, dir: &Path, ino: u64) -> Option<PathBuf> {
+        let anchor = Anchor::open(dir).ok()?;
+        let dev = anchor.stat().dev;
+        let fs = FsIds::default().id_of(anchor.as_fd(), dev);
+        let snapshot = self.index.snapshot().ok()?;
+        let file = snapshot.file_by_inode(&fs, ino).ok()??;
+        let mut paths = snapshot.paths(file).ok()?.into_iter();
+        paths.find(|path| Stat::at(path).is_ok_and(|stat| (stat.dev, stat.ino) == (dev, ino)))
+    }
+}
+
+fn is_as_known(path: &Path, row: &FileRow) -> bool {
+    let known = &row.stat;
+    Stat::at(path).is_ok_and(|stat| {
+        (stat.ino, stat.size, stat.mtime, stat.ctime)
+            == (known.ino, known.size.0, known.mtime, known.ctime)
+    })
+}

@@ -1,0 +1,114 @@
+//! What is done to files under names that nobody sees.
+//!
+//! Events name a directory and a name in it, never a file. Which file that was is found out by
+//! looking, and then the name may be gone: a hard link that was there for one write, a name in a
+//! folder that came and went, a file that never had the name that its descriptor is told under. So:
+//!
+//! 1. A file with several names that is written to under one that the index does not know is looked
+//!    at under one that it knows as well: the new name may be gone before its turn.
+//! 2. A file that was opened with `O_TMPFILE` is told under `#` and its inode number. Once it has a
+//!    name, that is looked at.
+//! 3. Else, inodes are compared ([`Ingest::changed_unheard`](resemble_scan::ingest::Ingest)): before
+//!    a barrier is answered, and a while after the event. Until then no event explains why an inode
+//!    changed.
+
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::Instant;
+
+use resemble_scan::ingest::Ingest;
+
+use super::Indexer;
+use super::watches::Identity;
+use crate::coalesce::Kind;
+use crate::watch::{Hint, Marks};
+
+impl Indexer {
+    /// Takes note of a hint that may be about a file with another name.
+    pub(super) fn find_unseen(&mut self, path: &Path, hint: Hint, there: Option<(Kind, Identity)>) {
+        let is_written = hint.marks.has_any(Marks::WRITTEN.and(Marks::CLOSED));
+        let came_and_went = hint.marks.has_any(Marks::APPEARED) && hint.marks.has_any(Marks::GONE);
+        let Some(dir) = path.parent() else { return };
+        match there {
+            // What was done in it before it is watched is told by nobody.
+            Some((Kind::Directory, _)) if hint.marks.has_any(Marks::APPEARED) => {
+                self.unseen.get_or_insert_with(Instant::now);
+            }
+            Some((Kind::File, identity)) if is_written => {
+                // Most files have one name.
+                if std::fs::symlink_metadata(path).is_ok_and(|stat| stat.nlink() > 1) {
+                    self.hint_other_name(path, dir, identity.ino, hint);
+                }
+            }
+            None if is_written || came_and_went => {
+                if let Some(ino) = nameless(path) {
+                    self.hint_other_name(path, dir, ino, hint);
+                } else if !self.coalescer.is_waiting(path) && !self.is_known(path) {
+                    self.unseen.get_or_insert_with(Instant::now);
+                    if is_written && let Some(ingest) = &mut self.ingest {
+                        ingest.set_distrust(true);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn is_known(&self, path: &Path) -> bool {
+        let snapshot = self.shared.snapshot();
+        snapshot.is_ok_and(|snapshot| matches!(snapshot.entry(path), Ok(Some(_))))
+    }
+
+    fn hint_other_name(&mut self, path: &Path, dir: &Path, ino: u64, hint: Hint) {
+        let name = |ingest: &Ingest| ingest.name_of(dir, ino);
+        if let Some(name) = self.ingest.as_ref().and_then(name)
+            && name != path
+        {
+            tracing::trace!(?path, ?name, "written to under another name");
+            self.coalescer.hint(&name, hint, Kind::File);
+        }
+    }
+
+    /// Looks at the files that were changed under names that nobody saw. Returns `false` if the
+    /// index is broken.
+    pub(super) fn look_at_unseen(&mut self) -> bool {
+        if self.unseen.take().is_none() {
+            return true;
+        }
+        let Some(ingest) = &mut self.ingest else {
+            return true;
+        };
+        let changed = ingest.changed_unheard();
+        let looked = match changed {
+            Ok(targets) => self.look_at(&targets),
+            Err(error) => {
+                self.broken(&error);
+                false
+            }
+        };
+        if let Some(ingest) = &mut self.ingest {
+            ingest.set_distrust(false);
+        }
+        looked
+    }
+}
+
+/// The inode number in the name under which a file without a name is told of.
+fn nameless(path: &Path) -> Option<u64> {
+    let name = path.file_name()?.as_bytes().strip_prefix(b"#")?;
+    std::str::from_utf8(name).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_without_a_name_are_told_by_their_inodes() {
+        assert_eq!(nameless(Path::new("/r/#10029355")), Some(10_029_355));
+        for other in ["/r/#", "/r/#a", "/r/7", "/r/#7#", "/"] {
+            assert_eq!(nameless(Path::new(other)), None);
+        }
+    }
+}

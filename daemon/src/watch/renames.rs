@@ -1,0 +1,112 @@
+//! What is remembered of paths below a name follows the name when that is renamed.
+//!
+//! An exchange of two names is told as two renames, there and back, and so is a rename that was
+//! undone. Which one it was cannot be told, so after the second half what is remembered stays at
+//! both ends: it says where to look, and one look too many does no harm.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+
+use super::Rename;
+
+/// Between the halves of an exchange there may be renames of other threads, a few.
+const MOST: usize = 16;
+
+/// The last renames, over batches.
+#[derive(Debug, Default)]
+pub(crate) struct LastRenames(VecDeque<Rename>);
+
+impl LastRenames {
+    /// Remembers a rename; says whether it undoes one of the last.
+    pub(crate) fn add(&mut self, rename: &Rename) -> bool {
+        let Rename { from, to } = rename;
+        let is_back = (self.0.iter()).any(|last| last.from == *to && last.to == *from);
+        if self.0.len() == MOST {
+            self.0.pop_front();
+        }
+        self.0.push_back(rename.clone());
+        is_back
+    }
+}
+
+/// What is remembered below the one name is now below the other, and the reverse; if `is_back`,
+/// all of it is below both. `merge` puts two values of one path together.
+pub(crate) fn swap_below<T: Copy>(
+    map: &mut BTreeMap<PathBuf, T>,
+    Rename { from, to }: &Rename,
+    is_back: bool,
+    merge: impl Fn(&mut T, T),
+) {
+    let (below_from, below_to) = (take_below(map, from), take_below(map, to));
+    let mut put = |path: PathBuf, value: T| match map.get_mut(&path) {
+        Some(there) => merge(there, value),
+        None => drop(map.insert(path, value)),
+    };
+    for (values, here, there) in [(below_from, from, to), (below_to, to, from)] {
+        for (path, value) in values {
+            let rest = path.strip_prefix(here).map(Path::to_path_buf);
+            match rest {
+                Ok(rest) if !rest.as_os_str().is_empty() => {
+                    if is_back {
+                        put(path, value);
+                    }
+                    put(there.join(rest), value);
+                }
+                _ => put(path, value),
+            }
+        }
+    }
+}
+
+/// Removes the path and all below it from a map sorted by path, and returns them.
+pub(crate) fn take_below<T>(map: &mut BTreeMap<PathBuf, T>, path: &Path) -> Vec<(PathBuf, T)> {
+    let names: Vec<PathBuf> = map
+        .range::<Path, _>((std::ops::Bound::Included(path), std::ops::Bound::Unbounded))
+        .map(|(name, _)| name)
+        .take_while(|name| name.starts_with(path))
+        .cloned()
+        .collect();
+    names
+        .into_iter()
+        .filter_map(|name| map.remove_entry(&name))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rename(from: &str, to: &str) -> Rename {
+        Rename {
+            from: from.into(),
+            to: to.into(),
+        }
+    }
+
+    fn swapped(renames: &[(&str, &str)]) -> String {
+        let mut last = LastRenames::default();
+        let mut map: BTreeMap<PathBuf, ()> = ["/r/a/x", "/r/a", "/r/b/y", "/r/ab"]
+            .map(|path| (path.into(), ()))
+            .into();
+        for (from, to) in renames {
+            let rename = rename(from, to);
+            let is_back = last.add(&rename);
+            swap_below(&mut map, &rename, is_back, |(), ()| ());
+        }
+        let paths = map.into_keys().map(|path| path.display().to_string());
+        paths.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn what_is_below_a_name_follows_it() {
+        assert_eq!(swapped(&[("/r/a", "/r/c")]), "/r/a /r/ab /r/b/y /r/c/x");
+        let deeper = [("/r/a", "/r/b/a"), ("/r/b", "/r/d")];
+        assert_eq!(swapped(&deeper), "/r/a /r/ab /r/d/a/x /r/d/y");
+    }
+
+    #[test]
+    fn after_an_exchange_it_is_at_both_ends() {
+        let exchange = [("/r/a", "/r/b"), ("/r/z", "/r/y"), ("/r/b", "/r/a")];
+        assert_eq!(swapped(&exchange), "/r/a /r/a/x /r/a/y /r/ab /r/b/x /r/b/y");
+    }
+}
