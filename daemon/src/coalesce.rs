@@ -234,8 +234,8 @@ impl Coalescer {
         let is_back = self.last.add(&rename);
         swap_below(&mut self.waiting, &rename, is_back, QueuedPath::merge);
         let is_written = |waiting: QueuedPath| waiting.cause == Cause::Modified;
-        // What was at the new name is gone, so it needs to wait no more; or it was exchanged, and is
-        // at the old name now.
+        // What was at the new name is gone, so it needs to wait no more; or it was exchanged, and
+        // is at the old name now.
         let replaced = self.waiting.remove(&rename.to);
         let written = self.waiting.remove(&rename.from).is_some_and(is_written);
         if let Some(replaced) = replaced.filter(|waiting| is_written(*waiting)) {

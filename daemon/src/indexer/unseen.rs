@@ -4,13 +4,12 @@
 //! looking, and then the name may be gone: a hard link that was there for one write, a name in a
 //! folder that came and went, a file that never had the name that its descriptor is told under. So:
 //!
-//! 1. A file with several names that is written to under one that the index does not know is looked
-//!    at under one that it knows as well: the new name may be gone before its turn.
+//! 1. A file with several names that is written to under one that the index does not know is
+//!    looked at under one that it knows as well: the new name may be gone before its turn.
 //! 2. A file that was opened with `O_TMPFILE` is told under `#` and its inode number. Once it has a
 //!    name, that is looked at.
-//! 3. Else, inodes are compared ([`Ingest::changed_unheard`](resemble_scan::ingest::Ingest)): before
-//!    a barrier is answered, and a while after the event. Until then no event explains why an inode
-//!    changed.
+//! 3. Else, inodes are compared ([`Ingest::changed_unheard`]): before a barrier is answered, and a
+//!    while after the event. Until then no event explains why an inode changed.
 
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;

@@ -14,7 +14,8 @@
 //!    them, they are dropped and the loss is told, as when the kernel's own queue is full.
 //! 2. **Renames are paired here**, by the kernel's cookie, because both halves pass through one
 //!    thread in order. A lone first half waits [`RENAME_WAIT`] for the second before it counts as a
-//!    removal. What was heard of paths below a renamed name is told of the paths where they are now.
+//!    removal. What was heard of paths below a renamed name is told of the paths where they are
+//!    now.
 //! 3. **A barrier is a file.** [`Source::cookie`] makes an event of its own in a private directory
 //!    that the same queue watches. The queue is first in, first out, so when a batch contains the
 //!    cookie, it (or one before) contains every change that was made before the cookie
