@@ -3,8 +3,8 @@
 //!
 //! Every step is drawn from the seed and its own number alone, and not from the steps before it or
 //! from what is in the tree. So steps can be left out, and a storm that failed is made small by
-//! leaving out steps for as long as it goes on failing: [`smaller`]. A step that cannot be done (its
-//! file is gone, its name is a folder) counts: errors are part of a storm.
+//! leaving out steps for as long as it goes on failing: [`smaller`]. A step that cannot be done
+//! (its file is gone, its name is a folder) counts: errors are part of a storm.
 
 use std::fs;
 use std::io;
