@@ -25,15 +25,15 @@ use resemble_proto::client::{Client, ClientError, Timeouts};
 use resemble_proto::documents::SimilarFiles;
 use resemble_proto::message::{
     CompareRequest, Comparison, DumpForm, FailureKind, FindOptions, FindRequest, Groups,
-    GroupsRequest, HolderRow, HoldersRequest, Inode, Scope, SoftError, Subject, Whole, WireBytes,
-    WireDigest, WireRendition,
+    GroupsRequest, HolderRow, HoldersRequest, Inode, Scope, SoftError, StepProgress, Subject,
+    Whole, WireBytes, WireDigest, WireRendition,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
 use resemble_proto::question::Question;
 use resemble_query::AskError;
 use resemble_query::find::{self, Incoming, Stream, holders};
-use resemble_query::parallel::watched;
+use resemble_query::parallel::{CurrentStep, relay, watched};
 use resemble_query::renditions::{self, Rendition};
 use resemble_report::quote::quoted;
 use resemble_scan::parts::{Formats, Limits, PartReader};
@@ -230,7 +230,7 @@ impl Backend {
     /// Asks a question without a progress display, for callers that have one of their own.
     fn put<Q: Question>(&mut self, question: Q) -> CliResult<Whole<Q::Body>> {
         match self {
-            Self::Daemon { client, .. } => Ok(client.ask(question)?),
+            Self::Daemon { client, .. } => Ok(client.ask(question, &mut relayed)?),
             Self::Local(local) => local.ask(question),
         }
     }
@@ -339,6 +339,16 @@ impl Backend {
             Self::Local(local) => local.dump(roots, form, sink),
         }
     }
+}
+
+/// Shows how far the daemon is.
+fn relayed(progress: StepProgress) {
+    relay(CurrentStep {
+        number: progress.step,
+        doing: progress.doing.into(),
+        done: progress.done,
+        all: progress.all.unwrap_or_default(),
+    });
 }
 
 /// The sentence for a question about the daemon's roots without a daemon.

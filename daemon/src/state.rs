@@ -20,7 +20,7 @@ use resemble_proto::message::{
     AlertRules, Degraded, RootState, SinkStatus, WatchOrigin, WatchStatus,
 };
 use resemble_query::templates;
-use resemble_scan::ingest::RootOptions;
+use resemble_scan::ingest::{Amount, Progress, RootOptions};
 use resemble_scan::parts::PartReader;
 
 use crate::acks::AckStore;
@@ -85,6 +85,7 @@ pub struct Shared {
     began: Instant,
     /// Files to go in the scan under way.
     scanning: AtomicU64,
+    scan: Mutex<(u64, Option<(PathBuf, Amount)>)>,
     clock: AtomicU64,
     files_read: AtomicU64,
     bytes_read: AtomicU64,
@@ -159,6 +160,7 @@ impl Shared {
             oldest_change: Mutex::default(),
             began: Instant::now(),
             scanning: AtomicU64::new(0),
+            scan: Mutex::default(),
             clock: AtomicU64::new(start.as_micros() as u64),
             files_read: AtomicU64::new(0),
             bytes_read: AtomicU64::new(0),
@@ -472,8 +474,28 @@ impl Shared {
         self.pending.store(files, Ordering::Relaxed);
     }
 
-    pub(crate) fn set_scanning(&self, files: u64) {
-        self.scanning.store(files, Ordering::Relaxed);
+    /// The scan of a root under way, with what is done of it. The number is another one whenever a
+    /// scan has begun or ended.
+    pub fn scan(&self) -> (u64, Option<(PathBuf, Amount)>) {
+        self.scan.lock().clone()
+    }
+
+    /// A scan of this root has begun; `None`: it has ended.
+    pub(crate) fn set_scan(&self, root: Option<&Path>) {
+        let mut scan = self.scan.lock();
+        *scan = (
+            scan.0 + 1,
+            root.map(|root| (root.to_owned(), Amount::default())),
+        );
+        self.scanning.store(0, Ordering::Relaxed);
+    }
+
+    /// How far a reconcile is, whether it is that of a scan or not.
+    pub(crate) fn set_progress(&self, progress: &Progress) {
+        self.scanning.store(progress.pending, Ordering::Relaxed);
+        if let Some((_, done)) = &mut self.scan.lock().1 {
+            *done = progress.done;
+        }
     }
 
     /// Whether no scan is under way and nothing is known to be stale.

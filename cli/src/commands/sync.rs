@@ -10,8 +10,8 @@ use crate::ui::Ui;
 
 pub(super) fn run(ui: &Ui, env: &Env, global: &Global, args: &SyncArgs) -> CliResult {
     let daemon = backend::daemon(env, global)?;
-    let _progress = ui.progress("waiting for the daemon to see every change");
-    match daemon.sync(args.timeout) {
+    let mut progress = ui.progress("waiting for the daemon to see every change");
+    match daemon.sync(args.timeout, &mut |now| progress.hear(now)) {
         Ok(()) => Ok(Outcome::Holds),
         Err(error) if error.failure() == Some(FailureKind::Timeout) => Ok(Outcome::DoesNot),
         Err(error) => Err(error.into()),

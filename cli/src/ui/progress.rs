@@ -13,8 +13,10 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use parking_lot::Mutex;
+use resemble_proto::message::StepProgress;
 use resemble_query::parallel::{CurrentStep, Steps};
 use resemble_report::human::{human_count, human_size};
+use resemble_report::quote::harmless;
 use resemble_scan::ingest::Amount;
 use resemble_scan::tally::Tally;
 
@@ -45,30 +47,60 @@ struct State {
     tally: Tally,
     /// How far a question is that is asked meanwhile.
     steps: Arc<Steps>,
-    /// The step that was drawn last, and when it was first.
-    drawn: Mutex<Option<(u64, Instant)>>,
+    /// What the daemon says it does, and the number of that step.
+    daemon: Mutex<Option<(u64, String)>>,
+    /// How the step went that was drawn last.
+    drawn: Mutex<Option<Drawn>>,
+}
+
+/// A step as it was drawn first. It may have begun before that.
+#[derive(Clone, Copy, Debug)]
+struct Drawn {
+    number: u64,
+    at: Instant,
+    /// How much work was done.
+    done: f64,
 }
 
 impl State {
     fn line(&self) -> String {
         if let Some(step) = self.steps.now() {
-            let mut drawn = self.drawn.lock();
-            let began = match *drawn {
-                Some((number, began)) if number == step.number => began,
-                _ => Instant::now(),
-            };
-            *drawn = Some((step.number, began));
-            return step_line(step, began.elapsed());
+            let pace = self.pace(step.number, step.done as f64);
+            return step_line(&step, pace);
         }
-        match *self.figures.lock() {
-            None => self.what.clone(),
-            Some((done, all)) => line(
-                done,
-                all.or_else(|| self.tally.total()),
-                self.began.elapsed(),
-            ),
+        let daemon = self.daemon.lock().clone();
+        match (*self.figures.lock(), daemon) {
+            (None, _) => self.what.clone(),
+            (Some((done, all)), Some((number, doing))) => {
+                let pace = self.pace(number, work(done));
+                format!("{}: {}", harmless(&doing), line(done, all, pace))
+            }
+            (Some((done, all)), None) => {
+                let pace = (0.0, self.began.elapsed());
+                line(done, all.or_else(|| self.tally.total()), pace)
+            }
         }
     }
+
+    /// The work that was done when this step was drawn first, and the time since.
+    fn pace(&self, number: u64, done: f64) -> Pace {
+        let mut drawn = self.drawn.lock();
+        let first = drawn.filter(|drawn| drawn.number == number);
+        let first = *drawn.insert(first.unwrap_or_else(|| Drawn {
+            number,
+            at: Instant::now(),
+            done,
+        }));
+        (first.done, first.at.elapsed())
+    }
+}
+
+/// The work that was done at some time, and how long that is ago.
+type Pace = (f64, Duration);
+
+/// So many files and bytes as work.
+fn work(amount: Amount) -> f64 {
+    (amount.bytes + amount.files * BYTES_OF_A_FILE) as f64
 }
 
 impl Progress {
@@ -81,6 +113,7 @@ impl Progress {
             paths,
             tally: Tally::default(),
             steps: Arc::default(),
+            daemon: Mutex::default(),
             drawn: Mutex::default(),
         });
         let drawing = shown.then(|| {
@@ -99,6 +132,29 @@ impl Progress {
     /// Shows how much is done, of how much if that is known.
     pub fn update(&mut self, done: Amount, all: Option<Amount>) {
         *self.state.figures.lock() = Some((done, all));
+    }
+
+    /// Shows what the daemon says of how far it is.
+    pub fn hear(&mut self, now: StepProgress) {
+        let Some(bytes) = now.bytes else {
+            self.state.steps.relay(CurrentStep {
+                number: now.step,
+                doing: now.doing.into(),
+                done: now.done,
+                all: now.all.unwrap_or_default(),
+            });
+            return;
+        };
+        // It is no step of a question any more.
+        self.state.steps.relay(CurrentStep::none());
+        let done = Amount {
+            files: now.done,
+            bytes,
+        };
+        let all = now.all.zip(now.all_bytes);
+        let all = all.map(|(files, bytes)| Amount { files, bytes });
+        *self.state.daemon.lock() = Some((now.step, now.doing));
+        self.update(done, all);
     }
 }
 
@@ -140,7 +196,7 @@ fn draw(state: &State, stopped: &mpsc::Receiver<()>) {
 }
 
 /// What is done of all, and the time left at the pace so far.
-fn line(done: Amount, all: Option<Amount>, elapsed: Duration) -> String {
+fn line(done: Amount, all: Option<Amount>, pace: Pace) -> String {
     // Files that came meanwhile: there is no telling how many more will.
     let all = all.filter(|all| done.files <= all.files && done.bytes <= all.bytes);
     let Some(all) = all else {
@@ -157,23 +213,23 @@ fn line(done: Amount, all: Option<Amount>, elapsed: Duration) -> String {
         let (done, all) = (human_size(done.bytes), human_size(all.bytes));
         parts.push(format!("{done} of {all}"));
     }
-    let work = |amount: Amount| (amount.bytes + amount.files * BYTES_OF_A_FILE) as f64;
-    parts.extend(left(work(done) / work(all).max(1.0), elapsed));
+    parts.extend(left(work(done), work(all), pace));
     parts.join(", ")
 }
 
 /// What is done of a step, and the time left of it.
-fn step_line(step: CurrentStep, elapsed: Duration) -> String {
+fn step_line(step: &CurrentStep, pace: Pace) -> String {
     let (done, all) = (human_count(step.done), human_count(step.all));
-    let mut parts = vec![format!("comparing: {done} of {all}")];
-    parts.extend(left(step.done as f64 / step.all as f64, elapsed));
+    let mut parts = vec![format!("{}: {done} of {all}", harmless(&step.doing))];
+    parts.extend(left(step.done as f64, step.all as f64, pace));
     parts.join(", ")
 }
 
-/// The time left at the pace so far, if enough is done to say it.
-fn left(share: f64, elapsed: Duration) -> Option<String> {
-    let left = || elapsed.mul_f64(((1.0 - share) / share).max(0.0));
-    (share >= ENOUGH).then(|| format!("{} left", rough(left())))
+/// The time left at the pace so far, if enough was done at that to say it.
+fn left(done: f64, all: f64, (before, elapsed): Pace) -> Option<String> {
+    let since = done - before;
+    let left = || elapsed.mul_f64(((all - done) / since).max(0.0));
+    (since > 0.0 && since >= ENOUGH * all).then(|| format!("{} left", rough(left())))
 }
 
 /// A time as a person says it.
@@ -191,12 +247,44 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_the_daemon_says_is_drawn_as_it_comes() {
+        let mut progress = Progress::new("waiting", Vec::new(), false);
+        let lines = |progress: &Progress| progress.state.line();
+        assert_eq!(lines(&progress), "waiting");
+        let mut hear = |step, doing: &str, (done, all), bytes| {
+            progress.hear(StepProgress {
+                step,
+                doing: doing.to_owned(),
+                done,
+                all,
+                bytes,
+                all_bytes: bytes.and(all).map(|all| all << 20),
+            });
+            lines(&progress)
+        };
+        let mib = Some(3 << 20);
+        assert_eq!(
+            hear(1, "looking at /srv", (12, None), mib),
+            "looking at /srv: 12 files, 3.0 MiB"
+        );
+        assert_eq!(
+            hear(1, "looking at /\u{1b}[2J", (12, Some(40)), mib),
+            "looking at /\u{fffd}[2J: 12 of 40 files, 3.0 MiB of 40 MiB"
+        );
+        assert_eq!(
+            hear(2, "reading what has changed", (1, Some(3)), None),
+            "reading what has changed: 1 of 3"
+        );
+        assert!(hear(3, "looking at /b", (1, Some(4)), mib).starts_with("looking at /b: 1 of 4"));
+    }
+
+    #[test]
     fn a_line_has_totals_and_the_time_left_as_soon_as_they_are_known() {
         let amount = |files, mib: u64| Amount {
             files,
             bytes: mib << 20,
         };
-        let line = |done, all| line(done, all, Duration::from_secs(10));
+        let line = |done, all| line(done, all, (0.0, Duration::from_secs(10)));
         assert_eq!(line(amount(1200, 10), None), "1,200 files, 10 MiB");
         assert_eq!(
             line(amount(1200, 10), Some(amount(2400, 20))),
@@ -219,12 +307,16 @@ mod tests {
         assert_eq!(line(amount(0, 0), Some(amount(0, 0))), "0 of 0 files");
         let step = |done| CurrentStep {
             number: 1,
+            doing: "comparing".into(),
             done,
             all: 2_000,
         };
-        let step_line = |done| step_line(step(done), Duration::from_secs(10));
+        let step_line = |done| step_line(&step(done), (0.0, Duration::from_secs(10)));
         assert_eq!(step_line(1_000), "comparing: 1,000 of 2,000, 10 s left");
         assert_eq!(step_line(1), "comparing: 1 of 2,000");
+        // The pace is that since the step was seen first: the daemon may have begun before.
+        let later = super::step_line(&step(1_000), (900.0, Duration::from_secs(10)));
+        assert_eq!(later, "comparing: 1,000 of 2,000, 2 min left");
         for (seconds, said) in [
             (0, "0 s"),
             (89, "89 s"),

@@ -7,7 +7,8 @@
 //!
 //! Nothing waits for ever that need not: connecting, the hello line and short requests have time
 //! limits. Requests that compute (`pairs`) or wait by nature (`sync` without a time-out, `alerts`
-//! with `follow`) have none; if the daemon dies, the connection closes and ends them.
+//! with `follow`) have none; if the daemon dies, the connection closes and ends them. They can say
+//! how far they are: a daemon of an earlier version does not, and answers all the same.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -25,9 +26,9 @@ use serde::de::DeserializeOwned;
 
 use crate::frame::{self, FrameError, LineReader};
 use crate::message::{
-    AckRow, AlertRow, AlertRules, Answer, BadParams, CoverRow, DumpForm, DumpRow, Failure,
+    AckRow, AlertRow, AlertRules, Answer, Asked, BadParams, CoverRow, DumpForm, DumpRow, Failure,
     FailureKind, Header, Hello, MountRow, MountView, Reply, Request, RootRules, SoftError,
-    StatusAnswer, TemplateRow, WatchRow, Whole, reason,
+    StatusAnswer, StepProgress, TemplateRow, WatchRow, Whole, reason,
 };
 use crate::path::PathText;
 use crate::question::Question;
@@ -120,6 +121,9 @@ impl ClientError {
     }
 }
 
+/// Whoever wants to know how far the daemon is.
+pub type Hear<'a> = &'a mut dyn FnMut(StepProgress);
+
 /// A daemon that answers.
 #[derive(Debug)]
 pub struct Client {
@@ -159,10 +163,14 @@ impl Client {
         Params::try_from(&self.hello.params)
     }
 
-    /// Asks a question. It may compute for as long as it takes.
-    pub fn ask<Q: Question>(&self, question: Q) -> Result<Whole<Q::Body>, ClientError> {
+    /// Asks a question. It may compute for as long as it takes, and `hear` is told how far it is.
+    pub fn ask<Q: Question>(
+        &self,
+        question: Q,
+        hear: Hear<'_>,
+    ) -> Result<Whole<Q::Body>, ClientError> {
         let answer = self
-            .stream(&question.into_request(), None)?
+            .stream_heard(&question.into_request(), None, Some(hear))?
             .collect_answer()?;
         Ok(Whole::from_answer(answer))
     }
@@ -183,16 +191,16 @@ impl Client {
         self.one(&Request::Status)
     }
 
-    /// Returns when every change made before is in the index.
+    /// Returns when every change made before is in the index; `hear` is told how far that is.
     ///
     /// # Errors
     ///
     /// [`FailureKind::Timeout`] as [`ClientError::Failed`] if that took longer than `timeout`.
-    pub fn sync(&self, timeout: Option<Duration>) -> Result<(), ClientError> {
+    pub fn sync(&self, timeout: Option<Duration>, hear: Hear<'_>) -> Result<(), ClientError> {
         let timeout_ms = timeout.map(|t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX));
         // The daemon keeps the time; the client's own limit only catches a daemon that hangs.
         let limit = timeout.and_then(|t| t.checked_add(self.timeouts.connect));
-        self.stream::<()>(&Request::Sync { timeout_ms }, limit)?
+        self.stream_heard::<()>(&Request::Sync { timeout_ms }, limit, Some(hear))?
             .collect_answer()
             .map(drop)
     }
@@ -316,7 +324,21 @@ impl Client {
         request: &Request,
         limit: Option<Duration>,
     ) -> Result<Rows<R>, ClientError> {
-        let line = match frame::encode(request, frame::MAX_REQUEST) {
+        self.stream_heard(request, limit, None)
+    }
+
+    /// The same; `hear` is told how far the work is until the header comes.
+    fn stream_heard<R: DeserializeOwned>(
+        &self,
+        request: &Request,
+        limit: Option<Duration>,
+        hear: Option<Hear<'_>>,
+    ) -> Result<Rows<R>, ClientError> {
+        let asked = Asked {
+            request,
+            progress: hear.is_some(),
+        };
+        let line = match frame::encode(&asked, frame::MAX_REQUEST) {
             Ok(line) => line,
             Err(FrameError::TooLong { limit }) => return Err(ClientError::TooLarge { limit }),
             Err(error) => return Err(ClientError::Frame(error)),
@@ -336,7 +358,7 @@ impl Client {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
             Err(error) => return Err(io(error)),
         }
-        Rows::start(lines, limit)
+        Rows::start(lines, limit, hear.unwrap_or(&mut |_| ()))
     }
 }
 
@@ -422,12 +444,16 @@ impl<R: DeserializeOwned> Rows<R> {
     fn start(
         mut lines: LineReader<UnixStream>,
         limit: Option<Duration>,
+        hear: Hear<'_>,
     ) -> Result<Self, ClientError> {
-        let header = match lines.next_value::<Reply<R>>() {
-            Ok(Some(Reply::Header(header))) => header,
-            Ok(Some(Reply::Failed(failure))) => return Err(failure.into()),
-            Ok(Some(_) | None) => return Err(ClientError::CutOff),
-            Err(error) => return Err(ClientError::of(error, limit)),
+        let header = loop {
+            match lines.next_value::<Reply<R>>() {
+                Ok(Some(Reply::Progress(progress))) => hear(progress),
+                Ok(Some(Reply::Header(header))) => break header,
+                Ok(Some(Reply::Failed(failure))) => return Err(failure.into()),
+                Ok(Some(_) | None) => return Err(ClientError::CutOff),
+                Err(error) => return Err(ClientError::of(error, limit)),
+            }
         };
         Ok(Self {
             lines,
@@ -471,7 +497,9 @@ impl<R: DeserializeOwned> Rows<R> {
                 Some(Reply::Error(error)) => self.errors.push(error),
                 Some(Reply::End(end)) if end.rows == self.received => return Ok(None),
                 Some(Reply::Failed(failure)) => return Err(failure.into()),
-                Some(Reply::Header(_) | Reply::End(_)) | None => return Err(ClientError::CutOff),
+                Some(Reply::Progress(_) | Reply::Header(_) | Reply::End(_)) | None => {
+                    return Err(ClientError::CutOff);
+                }
             }
         }
     }

@@ -98,16 +98,60 @@ fn typed_questions_and_answers() {
     let dump = client.dump(Vec::new()).unwrap().collect_answer().unwrap();
     assert_eq!(dump.rows, [DumpRow { text: "x\n".into() }]);
     assert_eq!(dump.errors[0].kind, SoftErrorKind::Unreadable);
-    client.sync(Some(Duration::from_secs(3))).unwrap();
+    client
+        .sync(Some(Duration::from_secs(3)), &mut |_| ())
+        .unwrap();
     assert_eq!(
         thread.join().unwrap(),
         [
             "{\"request\":\"status\"}\n",
             "{\"request\":\"covers\",\"paths\":[\"/a\",\"/b\"]}\n",
             "{\"request\":\"dump\",\"roots\":[]}\n",
-            "{\"request\":\"sync\",\"timeout_ms\":3000}\n",
+            "{\"request\":\"sync\",\"timeout_ms\":3000,\"progress\":true}\n",
         ]
     );
+}
+
+#[test]
+fn who_asks_hears_how_far_the_work_is() {
+    let (_temp, socket, thread) = daemon(vec![
+        script(&[
+            r#"{"progress":{"step":1,"doing":"comparing","done":3,"all":8,"unheard-of":1}}"#,
+            r#"{"progress":{"step":2,"doing":"reading","done":1,"bytes":5}}"#,
+            HEADER,
+            r#"{"end":{"rows":0,"errors":0}}"#,
+        ]),
+        // A daemon that says it amid the rows would be misread by a program that follows the page.
+        script(&[
+            HEADER,
+            r#"{"progress":{"step":1,"doing":"comparing","done":3,"all":8}}"#,
+        ]),
+    ]);
+    let client = Client::connect(&socket, quick()).unwrap();
+    let mut heard = Vec::new();
+    client
+        .sync(None, &mut |progress| heard.push(progress))
+        .unwrap();
+    let step = |step, doing: &str, done| StepProgress {
+        step,
+        doing: doing.to_owned(),
+        done,
+        ..StepProgress::default()
+    };
+    let expected = [
+        StepProgress {
+            all: Some(8),
+            ..step(1, "comparing", 3)
+        },
+        StepProgress {
+            bytes: Some(5),
+            ..step(2, "reading", 1)
+        },
+    ];
+    assert_eq!(heard, expected);
+    let cut = client.sync(None, &mut |_| ());
+    assert!(matches!(cut, Err(ClientError::CutOff)), "{cut:?}");
+    thread.join().unwrap();
 }
 
 #[test]

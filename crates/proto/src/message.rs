@@ -5,7 +5,8 @@
 //! ```text
 //! server   {"resemble":1,"version":"0.1.0","params":{…},"pid":4711}   Hello, at once
 //! client   {"request":"find",…}                                       Request
-//! server   {"header":{…}}                                             Reply::Header, exactly one
+//! server   {"progress":{…}}                                           Reply::Progress, if asked for
+//!          {"header":{…}}                                             Reply::Header, exactly one
 //!          {"row":{…}} …                                              Reply::Row, any number
 //!          {"error":{…}} …                                            Reply::Error: soft ones
 //!          {"end":{"rows":2,"errors":0}}                              Reply::End
@@ -40,7 +41,8 @@ mod why;
 
 pub use answer::{
     Answer, CoverRow, Discount, DumpRow, End, EstimateInterval, Failure, FailureKind, FiguresTold,
-    FindRow, Header, Hello, Layer, Looked, PairRow, Reply, SoftError, SoftErrorKind, reason,
+    FindRow, Header, Hello, Layer, Looked, PairRow, Reply, SoftError, SoftErrorKind, StepProgress,
+    reason,
 };
 pub use compare::{
     CompareClass, CompareOptions, ComparePart, CompareRequest, CompareRow, CompareSummary,
@@ -56,8 +58,8 @@ pub use groups::{
 pub use holders::{HolderRow, HoldersRequest, Proof};
 pub use parts::{Parts, Whole};
 pub use request::{
-    CatalogueForm, DumpForm, FindOptions, FindRequest, Inode, MeasureUnit, MountView, PairScore,
-    PairsRequest, Request, Scope, StandsAs, Subject, WireBytes, WireRendition,
+    Asked, CatalogueForm, DumpForm, FindOptions, FindRequest, Inode, MeasureUnit, MountView,
+    PairScore, PairsRequest, Request, Scope, StandsAs, Subject, WireBytes, WireRendition,
 };
 pub use status::{
     AckRow, AlertKind, AlertRow, AlertRules, AlertWord, Degraded, IndexStatus, MountRow,

@@ -31,7 +31,7 @@ use crate::nominate::block::PostingBlock;
 use crate::nominate::evidence::Kept;
 use crate::nominate::families::LARGE;
 use crate::nominate::kinship::{Kinships, WindowCounts};
-use crate::parallel::{ordered, threads};
+use crate::parallel::{in_a_step, named, ordered, threads};
 use crate::prove::contents::{ContentReader, WantedContent, WantedOfKind};
 use crate::prove::cost::COMPARED;
 use crate::prove::many::{DraftPair, PairProver};
@@ -295,13 +295,18 @@ fn keep(reader: ContentReader<'_>) -> Result<(Vec<Kept>, Vec<WantedOfKind>), Ask
         rows.extend(row.map(|row| (path(id), row)));
     }
     rows.sort_by(|a, b| (a.0, a.1.digest.0).cmp(&(b.0, b.1.digest.0)));
-    let mut kept = Vec::with_capacity(rows.len());
-    let mut wanted = Vec::with_capacity(rows.len());
-    for (_, row) in rows {
-        kept.push(Kept::of(snapshot, &row)?);
-        wanted.push((WantedContent::of(&row), row.kind));
-    }
-    Ok((kept, wanted))
+    let count = rows.len();
+    let mut kept = Vec::with_capacity(count);
+    let mut wanted = Vec::with_capacity(count);
+    let read = |done: &(dyn Fn(usize) + Sync)| {
+        for (_, row) in rows {
+            kept.push(Kept::of(snapshot, &row)?);
+            wanted.push((WantedContent::of(&row), row.kind));
+            done(1);
+        }
+        Ok((kept, wanted))
+    };
+    named("reading the index", || in_a_step(count, read))
 }
 
 /// The texts that are read at once, by place: all, if they are not too much, and data, if that is

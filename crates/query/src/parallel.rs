@@ -1,6 +1,7 @@
 //! Work spread over the processor's cores, and how far it is.
 
-use std::cell::RefCell;
+use std::borrow::Cow;
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -109,41 +110,77 @@ pub(crate) fn ordered_on<S: Send, T: Send, E: Send>(
 /// through so many things.
 #[derive(Debug, Default)]
 pub struct Steps {
-    number: AtomicU64,
+    step: Mutex<Step>,
     done: AtomicU64,
-    all: AtomicU64,
+}
+
+/// A step as it began.
+#[derive(Clone, Debug, Default)]
+struct Step {
+    number: u64,
+    doing: Cow<'static, str>,
+    all: u64,
 }
 
 /// A step under way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CurrentStep {
     /// Its number, from 1: with another one, another step has begun.
     pub number: u64,
+    /// What it does, for people.
+    pub doing: Cow<'static, str>,
     /// Things that are done with.
     pub done: u64,
     /// All of them.
     pub all: u64,
 }
 
+impl CurrentStep {
+    /// No step.
+    pub const fn none() -> Self {
+        Self {
+            number: 0,
+            doing: Cow::Borrowed(""),
+            done: 0,
+            all: 0,
+        }
+    }
+}
+
 impl Steps {
     /// The step under way; `None` between two, and in one that cannot say how long it is.
     pub fn now(&self) -> Option<CurrentStep> {
+        let step = self.step.lock();
         let step = CurrentStep {
-            number: self.number.load(Ordering::Relaxed),
+            number: step.number,
+            doing: step.doing.clone(),
             done: self.done.load(Ordering::Relaxed),
-            all: self.all.load(Ordering::Relaxed),
+            all: step.all,
         };
         (step.all > 0 && step.done <= step.all).then_some(step)
     }
 
-    fn begin(&self, all: usize) {
-        self.number.fetch_add(1, Ordering::Relaxed);
+    /// Shows the step of work that another process does.
+    pub fn relay(&self, now: CurrentStep) {
+        let mut step = self.step.lock();
+        self.done.store(now.done, Ordering::Relaxed);
+        *step = Step {
+            number: now.number,
+            doing: now.doing,
+            all: now.all,
+        };
+    }
+
+    fn begin(&self, doing: &'static str, all: usize) {
+        let mut step = self.step.lock();
         self.done.store(0, Ordering::Relaxed);
-        self.all.store(all as u64, Ordering::Relaxed);
+        step.number += 1;
+        step.doing = Cow::Borrowed(doing);
+        step.all = all as u64;
     }
 
     fn end(&self) {
-        self.all.store(0, Ordering::Relaxed);
+        self.step.lock().all = 0;
     }
 }
 
@@ -151,6 +188,16 @@ thread_local! {
     /// Who watches the question that this thread asks. Questions know nothing of it; a step within
     /// a step is part of that.
     static WATCHED: RefCell<Option<Arc<Steps>>> = const { RefCell::new(None) };
+    /// What the steps of this thread are called.
+    static DOING: Cell<&'static str> = const { Cell::new("comparing") };
+}
+
+/// The name of the steps that `work` takes, for people.
+pub(crate) fn named<T>(doing: &'static str, work: impl FnOnce() -> T) -> T {
+    let before = DOING.replace(doing);
+    let result = work();
+    DOING.set(before);
+    result
 }
 
 /// Asks a question while `steps` says how far it is.
@@ -159,6 +206,15 @@ pub fn watched<T>(steps: &Arc<Steps>, ask: impl FnOnce() -> T) -> T {
     let answer = ask();
     WATCHED.set(before);
     answer
+}
+
+/// Tells who watches this thread's question how far it is, if another process answers it.
+pub fn relay(now: CurrentStep) {
+    WATCHED.with_borrow(|steps| {
+        if let Some(steps) = steps {
+            steps.relay(now);
+        }
+    });
 }
 
 fn in_blocks<S: Send, E: Send>(
@@ -178,7 +234,7 @@ pub(crate) fn in_a_step<T>(count: usize, work: impl FnOnce(&(dyn Fn(usize) + Syn
     let Some(steps) = WATCHED.take() else {
         return work(&|_| ());
     };
-    steps.begin(count);
+    steps.begin(DOING.get(), count);
     let result = work(&|done| {
         steps.done.fetch_add(done as u64, Ordering::Relaxed);
     });
@@ -337,14 +393,17 @@ mod tests {
             let outer = |_: usize, (): &mut ()| ordered(50, || (), inner);
             let first = ordered(10, || (), outer).unwrap();
             assert_eq!(steps.now(), None, "between two steps");
-            [first.concat(), ordered(20, || (), inner).unwrap()]
+            let second = || ordered(20, || (), inner).unwrap();
+            [first.concat(), named("grouping", second)]
         });
-        for (number, all, seen) in [(1, 10, &seen[0]), (2, 20, &seen[1])] {
+        let first = (1, "comparing", 10, &seen[0]);
+        let second = (2, "grouping", 20, &seen[1]);
+        for (number, doing, all, seen) in [first, second] {
             for step in seen {
-                let step = step.expect("a step is under way");
+                let step = step.as_ref().expect("a step is under way");
                 assert_eq!(
-                    (step.number, step.all),
-                    (number, all),
+                    (step.number, &*step.doing, step.all),
+                    (number, doing, all),
                     "a step within is none"
                 );
                 assert!(step.done < all);
@@ -352,9 +411,6 @@ mod tests {
         }
         // Nobody watches any more.
         ordered(5, || (), |_, (): &mut ()| Ok::<_, ()>(())).unwrap();
-        assert_eq!(
-            (steps.now(), steps.number.load(Ordering::Relaxed)),
-            (None, 2)
-        );
+        assert_eq!((steps.now(), steps.step.lock().number), (None, 2));
     }
 }

@@ -16,7 +16,7 @@ use resemble_proto::path::PathText;
 use resemble_proto::pattern::Patterns;
 
 use crate::ask::AskError;
-use crate::parallel::ordered;
+use crate::parallel::{named, ordered};
 
 /// One file that takes part. Hard links are one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -249,7 +249,8 @@ fn rows(
         let rows = files.map(|&(file, _)| snapshot.file(file));
         rows.collect::<Result<Vec<_>, ReadError>>()
     };
-    let parts = ordered(files.len().div_ceil(BATCH), || (), read)?;
+    let all = || ordered(files.len().div_ceil(BATCH), || (), read);
+    let parts = named("looking up the files", all)?;
     Ok(parts.into_iter().flatten().collect())
 }
 

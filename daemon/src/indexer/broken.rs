@@ -11,7 +11,7 @@ use crate::state::Topic;
 
 impl Indexer {
     pub(super) fn broken(&mut self, error: &IngestError) {
-        self.shared.set_scanning(0);
+        self.shared.set_scan(None);
         self.shared.trouble(
             Topic::Index,
             Path::new("/"),

@@ -74,7 +74,7 @@ impl Observer for Watching<'_> {
     }
 
     fn progress(&mut self, progress: &Progress) {
-        self.shared.set_scanning(progress.pending);
+        self.shared.set_progress(progress);
     }
 
     fn should_stop(&mut self) -> bool {

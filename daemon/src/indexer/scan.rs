@@ -24,10 +24,11 @@ impl Indexer {
             let identity = look_at_root(&root);
             // In a first scan everything is new and nothing is news.
             let news = self.complete.contains(&root);
+            self.shared.set_scan(Some(&root));
             let Some(report) = self.reconcile(&[Target::subtree(root.clone())], news) else {
                 return false;
             };
-            self.shared.set_scanning(0);
+            self.shared.set_scan(None);
             if report.stopped {
                 return false;
             }

@@ -12,8 +12,9 @@ use resemble_core::StopFlag;
 use resemble_proto::catalogued;
 use resemble_proto::frame::{self, LineBuffer, MAX_ANSWER, encode};
 use resemble_proto::message::{
-    AlertRow, Answer, End, Failure, FailureKind, Header, Hello, Reply, Request,
+    AlertRow, Answer, Asked, End, Failure, FailureKind, Header, Hello, Reply, Request,
 };
+use resemble_query::parallel::{Steps, watched};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -22,6 +23,7 @@ use tokio::time::timeout;
 
 use super::context::Context;
 use super::out::{channel, failed_line};
+use super::progress::{self, Barrier};
 use super::room::{NoRoom, Place};
 use super::{Limits, handlers, question};
 use crate::indexer::Command;
@@ -116,7 +118,7 @@ impl Connection {
         let hello = encode(&Hello::new(&context.shared.params), MAX_ANSWER)
             .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
         self.write(&hello).await?;
-        let Some(request) = self.request().await? else {
+        let Some((request, wants_progress)) = self.request().await? else {
             return Ok(());
         };
         self.place.is_complete();
@@ -131,7 +133,8 @@ impl Connection {
         match request {
             Request::Sync { timeout_ms } => {
                 let limit = timeout_ms.map(Duration::from_millis);
-                self.order(&context, Command::Sync, limit).await?;
+                let barrier = wants_progress.then(Barrier::default);
+                self.order(&context, Command::Sync, limit, barrier).await?;
                 self.done().await
             }
             Request::WatchAdd {
@@ -144,30 +147,36 @@ impl Connection {
                 // Before the order, which records them with the root.
                 context.shared.set_alert_rules(&root.path, alerts);
                 let row = handlers::watch_row(&context, &root);
-                self.order(&context, |reply| Command::AddRoot(root, reply), None)
+                self.order(&context, |reply| Command::AddRoot(root, reply), None, None)
                     .await?;
                 self.rows(vec![row]).await
             }
             Request::Import { path, label } => {
                 let row = handlers::catalogue_row(&context, &catalogued::of_label(&label));
                 let command = |reply| Command::Import(path.into(), label, reply);
-                self.order(&context, command, None).await?;
+                self.order(&context, command, None, None).await?;
                 self.rows(vec![row]).await
             }
             Request::WatchRemove { path } => {
                 let path = path.into();
                 let path = aside(&context, |context| handlers::known_root(context, path)).await?;
-                self.order(&context, |reply| Command::RemoveRoot(path, reply), None)
-                    .await?;
+                self.order(
+                    &context,
+                    |reply| Command::RemoveRoot(path, reply),
+                    None,
+                    None,
+                )
+                .await?;
                 self.done().await
             }
             Request::Alerts { follow, after } => self.alerts(&context, follow, after).await,
-            question => self.compute(context, question).await,
+            question => self.compute(context, question, wants_progress).await,
         }
     }
 
-    /// Reads the request; `None` if the client only wanted to know whether somebody is there.
-    async fn request(&mut self) -> Result<Option<Request>, Trouble> {
+    /// Reads the request, and whether the client wants to hear how far it is; `None` if the client
+    /// only wanted to know whether somebody is there.
+    async fn request(&mut self) -> Result<Option<(Request, bool)>, Trouble> {
         let mut buffer = LineBuffer::new(self.limits.request_bytes);
         let mut piece = [0; 4 * 1024];
         let mut arrived = 0;
@@ -177,9 +186,8 @@ impl Connection {
             loop {
                 match buffer.next_line() {
                     Ok(Some(line)) => {
-                        return frame::decode(line)
-                            .map(Some)
-                            .map_err(|e| bad(e.to_string()));
+                        let request = frame::decode(line).map_err(|e| bad(e.to_string()))?;
+                        return Ok(Some((request, Asked::wants_progress(line))));
                     }
                     Ok(None) => {}
                     Err(error) => return Err(bad(error.to_string())),
@@ -205,14 +213,16 @@ impl Connection {
         }
     }
 
-    /// Gives the indexer an order and waits until it is carried out.
+    /// Gives the indexer an order and waits until it is carried out. With a barrier the client is
+    /// told how far that is.
     async fn order(
         &mut self,
         context: &Context,
         command: impl FnOnce(oneshot::Sender<Result<(), Failure>>) -> Command,
         limit: Option<Duration>,
+        mut barrier: Option<Barrier>,
     ) -> Result<(), Trouble> {
-        let (reply, done) = oneshot::channel();
+        let (reply, mut done) = oneshot::channel();
         context
             .commands
             .send(command(reply))
@@ -223,19 +233,32 @@ impl Connection {
                 None => std::future::pending().await,
             }
         };
-        tokio::select! {
-            done = done => Ok(done.map_err(|_| ending())??),
-            () = late => {
-                let text = "the time given was not enough; changes are still being looked at";
-                Err(Failure::new(FailureKind::Timeout, text).into())
+        tokio::pin!(late);
+        let mut pace = progress::pace();
+        loop {
+            tokio::select! {
+                done = &mut done => return Ok(done.map_err(|_| ending())??),
+                () = &mut late => {
+                    let text = "the time given was not enough; changes are still being looked at";
+                    return Err(Failure::new(FailureKind::Timeout, text).into());
+                }
+                () = hang_up(&self.stream) => return Err(gone()),
+                _ = self.ending.wait_for(|ending| *ending) => return Err(ending().into()),
+                _ = pace.tick(), if barrier.is_some() => {}
             }
-            () = hang_up(&self.stream) => Err(gone()),
-            _ = self.ending.wait_for(|ending| *ending) => Err(ending().into()),
+            if let Some(progress) = barrier.as_mut().and_then(|barrier| barrier.now(context)) {
+                self.reply(&Reply::<()>::Progress(progress)).await?;
+            }
         }
     }
 
     /// Answers a question on a thread of its own, as long as the client is there.
-    async fn compute(&mut self, context: Arc<Context>, question: Request) -> Result<(), Trouble> {
+    async fn compute(
+        &mut self,
+        context: Arc<Context>,
+        question: Request,
+        wants_progress: bool,
+    ) -> Result<(), Trouble> {
         let turn = if question.is_question() {
             Some(self.turn(&context).await?)
         } else {
@@ -244,9 +267,13 @@ impl Connection {
         let cancel = Cancel::default();
         let stop = cancel.0.clone();
         let (mut out, mut pieces) = channel();
+        let steps = Arc::<Steps>::default();
+        let mut shown = wants_progress.then(|| Arc::clone(&steps));
         let work = tokio::task::spawn_blocking(move || {
             let answered = if question.is_question() {
-                question::answer(&context, question, &stop, &mut out)
+                watched(&steps, || {
+                    question::answer(&context, question, &stop, &mut out)
+                })
             } else {
                 handlers::answer(&context, question, &mut out)
             };
@@ -257,11 +284,21 @@ impl Connection {
             // ended.
             drop(turn);
         });
+        let mut pace = progress::pace();
         loop {
             let piece = tokio::select! {
                 piece = pieces.recv() => piece,
                 () = hang_up(&self.stream) => return Err(gone()),
+                _ = pace.tick(), if shown.is_some() => {
+                    let now = shown.as_deref().and_then(progress::of_question);
+                    if let Some(progress) = now {
+                        self.reply(&Reply::<()>::Progress(progress)).await?;
+                    }
+                    continue;
+                }
             };
+            // The answer has begun.
+            shown = None;
             match piece {
                 Some(piece) => self.write(&piece).await?,
                 None => break,

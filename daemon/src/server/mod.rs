@@ -28,6 +28,7 @@ pub mod context;
 mod handlers;
 mod out;
 mod process;
+mod progress;
 mod question;
 mod room;
 pub mod socket;

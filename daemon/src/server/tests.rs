@@ -1,6 +1,6 @@
 //! The socket with clients that behave and clients that do not.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +15,9 @@ use resemble_proto::client::{Client, ClientError, Rows, Timeouts};
 use resemble_proto::message::{
     AlertRow, AlertRules, FailureKind, RootRules, RootState, StatusAnswer, WatchOrigin,
 };
-use resemble_scan::ingest::{Ingest, IngestOptions, RootOptions, Target, Unobserved};
+use resemble_scan::ingest::{
+    Amount, Ingest, IngestOptions, Progress, RootOptions, Target, Unobserved,
+};
 use resemble_testutil::{PATIENCE, hung, in_a_process_of_its_own, prose};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::sync::watch;
@@ -251,7 +253,9 @@ fn a_question_takes_its_place_until_it_ends() {
     };
     let mut asked = running.connect();
     let within = running.dir.path().display();
-    let line = format!("{{\"request\":\"pairs\",\"within\":[\"{within}\"],\"exact\":true}}\n");
+    let line = format!(
+        "{{\"request\":\"pairs\",\"within\":[\"{within}\"],\"exact\":true,\"progress\":true}}\n"
+    );
     asked.write_all(line.as_bytes()).unwrap();
     let began = Instant::now();
     while running.status_when_let_in().questions == 0 {
@@ -259,6 +263,15 @@ fn a_question_takes_its_place_until_it_ends() {
     }
     // Before it reads the files it would end with its client.
     hung.wait_until_asked();
+    // Whoever asks for it hears that the first of the two is being read.
+    let mut lines = BufReader::new(asked.try_clone().unwrap()).lines();
+    let told = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("progress")));
+    let told = told.unwrap().unwrap();
+    assert!(
+        told.ends_with(r#""doing":"comparing","done":0,"all":2}}"#),
+        "{told}"
+    );
+    drop(lines);
     // The only other connection is taken, so that the next one is let in when the server has seen
     // that the client of the question is gone.
     let other = running.let_in();
@@ -365,15 +378,64 @@ fn a_barrier_waits_for_the_indexer_and_no_longer_than_asked() {
         Command::Sync(reply) => reply.send(Ok(())).unwrap(),
         other => panic!("{other:?}"),
     });
-    running.client().unwrap().sync(None).unwrap();
+    running.client().unwrap().sync(None, &mut |_| ()).unwrap();
     indexer.join().unwrap();
     let late = running
         .client()
         .unwrap()
-        .sync(Some(Duration::from_millis(50)));
+        .sync(Some(Duration::from_millis(50)), &mut |_| ());
     assert!(
         matches!(late, Err(ClientError::Failed(failure)) if failure.kind == FailureKind::Timeout)
     );
+}
+
+#[test]
+fn a_barrier_tells_how_far_the_scan_is_and_what_is_left_to_read() {
+    let running = start(|_| {});
+    for name in ["a", "b", "c"] {
+        std::fs::write(running.dir.path().join(name), vec![0; 100]).unwrap();
+    }
+    let shared = Arc::clone(&running.shared);
+    shared.set_scan(Some(running.dir.path()));
+    shared.set_progress(&Progress {
+        done: Amount {
+            files: 1,
+            bytes: 100,
+        },
+        pending: 2,
+        ..Progress::default()
+    });
+    let mut heard = Vec::new();
+    running
+        .client()
+        .unwrap()
+        .sync(None, &mut |now| {
+            // The state is another one after each line that says all that is to be said of it.
+            match (now.bytes.is_some(), now.all, now.done) {
+                (true, None, _) => return,
+                (true, ..) => {
+                    shared.set_scan(None);
+                    shared.set_pending(5);
+                }
+                (false, _, 0) => shared.set_pending(2),
+                (false, ..) => {
+                    if let Ok(Command::Sync(barrier)) = running.orders.try_recv() {
+                        barrier.send(Ok(())).unwrap();
+                    }
+                }
+            }
+            heard.push(now);
+        })
+        .unwrap();
+    let [scan, began, goes_on, ..] = &heard[..] else {
+        panic!("{heard:?}");
+    };
+    assert_eq!((scan.step, scan.done, scan.bytes), (1, 1, Some(100)));
+    assert!(scan.doing.starts_with("looking at /"), "{scan:?}");
+    assert_eq!((scan.all, scan.all_bytes), (Some(3), Some(300)));
+    assert_eq!((began.step, began.done, began.all), (2, 0, Some(5)));
+    assert_eq!((goes_on.step, goes_on.done, goes_on.all), (2, 3, Some(5)));
+    assert_eq!(goes_on.doing, "reading what has changed");
 }
 
 #[test]

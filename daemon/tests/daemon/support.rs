@@ -174,7 +174,7 @@ impl Daemon<'_> {
 
     pub(crate) fn sync(&self) {
         self.client()
-            .sync(Some(PATIENCE))
+            .sync(Some(PATIENCE), &mut |_| ())
             .unwrap_or_else(|e| panic!("{e}\n{}", self.place.log()));
     }
 

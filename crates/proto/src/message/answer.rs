@@ -43,7 +43,9 @@ impl Hello {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reply<R> {
-    /// First, exactly once.
+    /// How far the work is; before the header, any number, and only if the request asks for it.
+    Progress(StepProgress),
+    /// First of the answer itself, exactly once.
     Header(Header),
     /// A row.
     Row(R),
@@ -53,6 +55,26 @@ pub enum Reply<R> {
     End(End),
     /// Last instead of `End`: no answer, or no whole one.
     Failed(Failure),
+}
+
+/// How far the work is that an answer waits for. It is done in steps one after the other.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepProgress {
+    /// The number of the step, from 1: with another one, another step has begun.
+    pub step: u64,
+    /// What it does, for people.
+    pub doing: String,
+    /// Things that are done with: files, if there are bytes.
+    pub done: u64,
+    /// All of them, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub all: Option<u64>,
+    /// The bytes of what is done with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// All bytes, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub all_bytes: Option<u64>,
 }
 
 /// What holds for the answer as a whole.

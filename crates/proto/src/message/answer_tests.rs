@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::message::{
-    AlertRules, AlertWord, CatalogueForm, DumpForm, FindOptions, FindRequest, IndexStatus,
+    AlertRules, AlertWord, Asked, CatalogueForm, DumpForm, FindOptions, FindRequest, IndexStatus,
     MarkRequest, MeasureUnit, MountView, PairScore, PairsRequest, ProcessStatus, Request,
     RootRules, RootState, RootStatus, Scope, StatusAnswer, Subject, TemplateRow, WatchStatus,
 };
@@ -318,6 +318,27 @@ fn what_a_newer_daemon_says_is_not_an_error() {
             kind: SoftErrorKind::Other,
             ..
         })
+    ));
+}
+
+#[test]
+fn a_request_for_progress_is_a_request() {
+    let status = Request::Status;
+    let find = request(r#"{"request":"find","subject":{"file":"/a"}}"#);
+    for request in [&status, &find] {
+        for progress in [false, true] {
+            let line = json(&Asked { request, progress });
+            assert_eq!(&self::request(&line), request, "an older daemon reads it");
+            assert_eq!(Asked::wants_progress(line.as_bytes()), progress, "{line}");
+        }
+        let plain = Asked {
+            request,
+            progress: false,
+        };
+        assert_eq!(json(&plain), json(request), "nothing else is said");
+    }
+    assert!(!Asked::wants_progress(
+        br#"{"request":"status","progress":"yes"}"#
     ));
 }
 

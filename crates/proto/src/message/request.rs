@@ -146,6 +146,30 @@ pub enum Request {
     },
 }
 
+/// A request as a line, with what the client wants to hear besides its answer. A daemon that does
+/// not know of that answers all the same.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Asked<'a> {
+    /// The request.
+    #[serde(flatten)]
+    pub request: &'a Request,
+    /// Whether to say how far the work is ([`crate::message::StepProgress`]).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub progress: bool,
+}
+
+impl Asked<'_> {
+    /// Whether the request in this line asks for progress.
+    pub fn wants_progress(line: &[u8]) -> bool {
+        #[derive(Deserialize)]
+        struct Besides {
+            #[serde(default)]
+            progress: bool,
+        }
+        serde_json::from_slice(line).is_ok_and(|besides: Besides| besides.progress)
+    }
+}
+
 impl Request {
     /// The word on the wire and in logs.
     pub fn word(&self) -> &'static str {

@@ -24,7 +24,7 @@ use crate::ask::AskError;
 use crate::nominate::evidence::{CHUNK, Counts, Kept, chunk_keys, fingerprint_keys};
 use crate::nominate::families::{Families, FamilyNames, NearCopies, are_near_copies};
 use crate::nominate::levels::SignatureLevels;
-use crate::parallel::{in_parallel, on_threads, threads};
+use crate::parallel::{in_a_step, in_parallel, named, on_threads, threads};
 use crate::prove::many::PairProver;
 
 /// A piece of a content: the kind in the top bit, then the key, then the content's place.
@@ -92,6 +92,15 @@ const BATCH: usize = 256;
 /// Takes the pieces of all contents. More than `few` near-copies are a family. Every piece that
 /// more than `limit` otherwise different ones of them have is ignored.
 pub(super) fn common_pieces(
+    of: (&Table, &PairProver<'_>),
+    limits: (u32, u32),
+    room: Room,
+    dir: &Path,
+) -> Result<CommonPieces, AskError> {
+    named("reading the index", || take_pieces(of, limits, room, dir))
+}
+
+fn take_pieces(
     (table, prover): (&Table, &PairProver<'_>),
     (limit, few): (u32, u32),
     room: Room,
@@ -100,7 +109,7 @@ pub(super) fn common_pieces(
     let snapshot = prover.snapshot();
     let next = AtomicUsize::new(0);
     let threads = threads();
-    let found = on_threads(threads, || {
+    let take = |done: &(dyn Fn(usize) + Sync)| {
         let mut sorter = Sorter::new(room.part(2 * threads as u64), dir)?;
         let mut names = Vec::new();
         loop {
@@ -108,7 +117,8 @@ pub(super) fn common_pieces(
             let Some(rest) = table.by_id.get(from..).filter(|rest| !rest.is_empty()) else {
                 return Ok::<_, AskError>((sorter.finish()?, names));
             };
-            for &place in &rest[..rest.len().min(BATCH)] {
+            let batch = &rest[..rest.len().min(BATCH)];
+            for &place in batch {
                 let Some(row) = snapshot.content(table.id(place))? else {
                     continue;
                 };
@@ -124,8 +134,11 @@ pub(super) fn common_pieces(
                     sorter.push(Posting::new(PostingKind::Chunk, key, place))?;
                 }
             }
+            done(batch.len());
         }
-    })?;
+    };
+    let contents = table.by_id.len();
+    let found = in_a_step(contents, |done| on_threads(threads, || take(done)))?;
     let mut runs = Vec::new();
     let mut names = vec![FamilyNames::default(); table.all() as usize];
     let mut kept_levels = vec![None; table.all() as usize];

@@ -18,6 +18,7 @@ use super::sort::{Merge, Record, SortedRun, put_words, take_words};
 use super::table::Table;
 use crate::ask::AskError;
 use crate::nominate::evidence::Counts;
+use crate::parallel::{in_a_step, named};
 use crate::renditions::Rendition;
 
 /// A link as one of its ends sees it. Shares are in millionths.
@@ -281,10 +282,21 @@ impl Links {
     /// one pair, as the lesser end sees them.
     pub(super) fn of(
         runs: Vec<SortedRun<HalfLink>>,
-        (contents, stop): (u32, &StopFlag),
+        of: (u32, &StopFlag),
         join: &mut JoinLinks<'_>,
         room: Room,
         dir: &Path,
+    ) -> Result<Self, AskError> {
+        let take = |done: &(dyn Fn(usize) + Sync)| Self::take(runs, of, join, (room, dir), done);
+        named("grouping", || in_a_step(of.0 as usize, take))
+    }
+
+    fn take(
+        runs: Vec<SortedRun<HalfLink>>,
+        (contents, stop): (u32, &StopFlag),
+        join: &mut JoinLinks<'_>,
+        (room, dir): (Room, &Path),
+        done: &(dyn Fn(usize) + Sync),
     ) -> Result<Self, AskError> {
         let mut merge = Merge::new(runs, room.part(2), dir)?;
         let mut starts = vec![0; contents as usize + 1];
@@ -297,9 +309,13 @@ impl Links {
         let mut bytes = Vec::new();
         let mut ahead = merge.next()?;
         let mut of_pair = Vec::new();
+        let mut last = 0;
         while let Some(first) = ahead {
             stop.go_on()?;
             let ends = (first.from, first.to);
+            // Halves come in the order of their first ends.
+            done((first.from - last) as usize);
+            last = first.from;
             of_pair.clear();
             while let Some(half) = ahead.filter(|half| (half.from, half.to) == ends) {
                 of_pair.push(half);

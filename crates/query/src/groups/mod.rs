@@ -47,6 +47,7 @@ use resemble_proto::path::PathText;
 use resemble_scan::parts::PartReader;
 
 use crate::ask::AskError;
+use crate::parallel::named;
 use crate::prove::contents::ContentReader;
 use crate::prove::cost::MOST_WORK;
 use crate::prove::many::PairProver;
@@ -317,7 +318,8 @@ pub fn groups_with_parts(
         About::Content(place) if request.family => family::family(&shown, place)?,
         _ => {
             let stars = stars(&mut collection.network())?;
-            answer::clusters(&shown, &stars, request.top)?
+            let clusters = || answer::clusters(&shown, &stars, request.top);
+            named("grouping", clusters)?
         }
     };
     drop(prover);

@@ -1,0 +1,97 @@
+//! How far the work is that a client waits for: the steps of a question, or what a barrier waits
+//! for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use resemble_proto::message::StepProgress;
+use resemble_query::parallel::Steps;
+use resemble_report::quote::quoted;
+use resemble_scan::tally::Tally;
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
+
+use super::context::Context;
+
+/// Nothing is said of what takes less time.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// Between two lines.
+const PACE: Duration = Duration::from_millis(250);
+
+/// When the client is told.
+pub(super) fn pace() -> Interval {
+    let mut pace = interval_at(Instant::now() + PATIENCE, PACE);
+    pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    pace
+}
+
+/// What is said of the step that a question is at; `None` if it cannot say how far it is.
+pub(super) fn of_question(steps: &Steps) -> Option<StepProgress> {
+    let step = steps.now()?;
+    Some(StepProgress {
+        step: step.number,
+        doing: step.doing.into_owned(),
+        done: step.done,
+        all: Some(step.all),
+        ..StepProgress::default()
+    })
+}
+
+/// What a barrier waits for.
+#[derive(Debug, Default)]
+pub(super) struct Barrier {
+    /// The step that was told last, and the most files that waited in it.
+    waiting: (u64, u64),
+    /// The number of the scan whose files are being counted, and the count.
+    counted: Option<(u64, Arc<Tally>)>,
+}
+
+impl Barrier {
+    /// How far the scan under way is, or how many files that changed are still to be read.
+    pub(super) fn now(&mut self, context: &Context) -> Option<StepProgress> {
+        let (step, scan) = context.shared.scan();
+        let Some((root, done)) = scan else {
+            let pending = context.shared.pending();
+            let most = match self.waiting {
+                (last, most) if last == step => most.max(pending),
+                _ => pending,
+            };
+            self.waiting = (step, most);
+            return (most > 0).then(|| StepProgress {
+                step,
+                doing: "reading what has changed".to_owned(),
+                done: most - pending,
+                all: Some(most),
+                ..StepProgress::default()
+            });
+        };
+        if self.counted.as_ref().is_none_or(|(of, _)| *of != step) {
+            self.stop();
+            let tally = Arc::new(Tally::default());
+            self.counted = Some((step, Arc::clone(&tally)));
+            let roots = [root.clone()];
+            // It ends by itself or when it is stopped, and nobody waits for it.
+            tokio::task::spawn_blocking(move || tally.count(&roots));
+        }
+        let all = self.counted.as_ref().and_then(|(_, tally)| tally.total());
+        Some(StepProgress {
+            step,
+            doing: format!("looking at {}", quoted(&root)),
+            done: done.files,
+            bytes: Some(done.bytes),
+            all: all.map(|all| all.files),
+            all_bytes: all.map(|all| all.bytes),
+        })
+    }
+
+    fn stop(&self) {
+        if let Some((_, tally)) = &self.counted {
+            tally.stop();
+        }
+    }
+}
+
+impl Drop for Barrier {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
