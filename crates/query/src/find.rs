@@ -368,7 +368,7 @@ pub fn find(
     });
     let mut answer = Answer::fresh(rows.collect(), errors).cut(options.top);
     if options.min.is_none() {
-        answer.header.total += further as u64;
+        answer.header.total += further.entries(&[]) as u64;
     }
     // Said of nothing found alone: it is what the answer was made of.
     answer.header.looked = match looked {
@@ -395,7 +395,7 @@ pub fn listing(
     let mut members = HashSet::new();
     similar
         .retain(|row| row.is_listed() && row.member.is_none_or(|content| members.insert(content)));
-    let total = similar.len() + found.further;
+    let total = similar.len() + found.further.entries(&similar);
     similar.truncate(LISTED);
     Ok((similar, total))
 }

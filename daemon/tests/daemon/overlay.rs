@@ -126,6 +126,53 @@ fn a_report_shows_no_more_than_a_listing() {
     assert_eq!(report["parameters"]["top"], 100);
 }
 
+/// Of many near-copies not all are looked at. The archives of those that are not, whose own bytes
+/// are as near as their members, were counted as well, and the members once for each archive.
+#[test]
+fn what_a_listing_does_not_look_at_is_counted_as_it_would_list_it() {
+    if !fuse_works() {
+        return;
+    }
+    let place = place();
+    let version = |n: usize| format!("{}the end of version {n}\n", text(1));
+    for n in 0..300 {
+        place.write_text(&format!("versions/report-{n}.txt"), &version(n));
+    }
+    fs::create_dir(place.path("packed")).unwrap();
+    for n in [3, 150, 299, 1000] {
+        fs::write(place.path(&format!("packed/{n}.txt")), version(n)).unwrap();
+    }
+    // Each version in an archive is in two of them.
+    for (archive, versions) in [
+        ("a", [3, 150]),
+        ("b", [3, 299]),
+        ("c", [299, 1000]),
+        ("d", [150, 1000]),
+    ] {
+        let ran = std::process::Command::new("tar")
+            .arg("-cf")
+            .arg(place.in_tree(&format!("{archive}.tar")))
+            .arg("-C")
+            .arg(place.path("packed"))
+            .args(versions.map(|n| format!("{n}.txt")))
+            .status();
+        assert!(ran.unwrap().success());
+    }
+    let point = place.path("Similar");
+    let _unmount = Mounted(point.clone());
+    let daemon = place.start_with(&["--mount", "Similar", "tree"]);
+    daemon.sync();
+    for subject in [
+        "report.txt",
+        "versions/report-7.txt",
+        "versions/report-298.txt",
+    ] {
+        let names = listing(&point.join(subject).join(".similar"));
+        // 301 other files, and four versions in archives.
+        assert_eq!(names.last().unwrap(), "… 205 more", "{subject}");
+    }
+}
+
 #[test]
 fn a_mount_point_in_a_watched_root_is_left_out() {
     if !fuse_works() {

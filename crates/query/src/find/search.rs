@@ -28,12 +28,14 @@ use crate::scope::ScopedFiles;
 
 mod drafts;
 mod estimates;
+mod further;
 mod members;
 mod promise;
 mod rows;
 
 use self::drafts::Draft;
 use self::estimates::{Either, MetNominee, PreparedRendition};
+pub(super) use self::further::FurtherCopies;
 use self::promise::ListingPromise;
 
 /// What a search found.
@@ -41,8 +43,8 @@ use self::promise::ListingPromise;
 pub(super) struct FoundRows {
     /// The rows that pass, best first.
     pub(super) similar: Vec<Similar>,
-    /// So many near-copies of the subject were not looked at.
-    pub(super) further: usize,
+    /// The near-copies of the subject that were not looked at.
+    pub(super) further: FurtherCopies,
     pub(super) errors: Vec<SoftError>,
 }
 
@@ -86,7 +88,7 @@ pub(super) fn search_in(
         faces: Faces::of(ContentKind::Empty, []),
         drafts: Vec::new(),
         rows: HashMap::new(),
-        further: 0,
+        further: FurtherCopies::default(),
         compared: HashMap::new(),
         held: HashMap::new(),
     };
@@ -132,7 +134,7 @@ struct Search<'a> {
     drafts: Vec<Draft>,
     rows: HashMap<Place, Match>,
     /// [`FoundRows::further`].
-    further: usize,
+    further: FurtherCopies,
     /// The renditions of the subject that were compared.
     compared: HashMap<Rendition, ComparedRendition>,
     /// What is compared by members, of the subject or of the place.
@@ -164,7 +166,9 @@ impl Search<'_> {
             Wanted::Everything => usize::MAX,
             Wanted::Scores | Wanted::Listed => COPIES_LISTED,
         };
-        self.further = self.further.max(counts.cut_copies(&mut nominees, most));
+        for copy in counts.cut_copies(&mut nominees, most) {
+            self.note_further(rendition, copy)?;
+        }
         let promise = self.promise(digest, posted.signature, &counts);
         let kept = payload.kept(digest.kind, snapshot.params());
         let sketch = kept.sketch();

@@ -183,17 +183,19 @@ impl Counts {
     }
 
     /// Leaves so many of the nominees that are near-copies of the subject, those that have most in
-    /// common with it, and says how many near-copies are no nominees then.
-    pub(crate) fn cut_copies(&self, nominees: &mut Vec<Nominee>, most: usize) -> usize {
+    /// common with it, and returns the near-copies that are no nominees then.
+    pub(crate) fn cut_copies(&self, nominees: &mut Vec<Nominee>, most: usize) -> Vec<ContentId> {
         let is_copy = |nominee: &Nominee| self.is_copy(nominee.content);
         let copies = nominees.iter().filter(|nominee| is_copy(nominee));
         let copies = copies.map(|nominee| (nominee.content, nominee.common.fingerprints));
         let left = self.copies.best(copies.collect(), most);
-        if left.len() == most {
-            let left: HashSet<ContentId> = left.iter().map(|copy| copy.0).collect();
+        let is_cut = left.len() == most;
+        let left: HashSet<ContentId> = left.into_iter().map(|copy| copy.0).collect();
+        if is_cut {
             nominees.retain(|nominee| !is_copy(nominee) || left.contains(&nominee.content));
         }
-        self.copies.len() - left.len()
+        let copies = self.copies.iter();
+        copies.filter(|copy| !left.contains(copy)).collect()
     }
 
     /// Counts the near-copies of the subject no more. `count` says how many contents have a piece

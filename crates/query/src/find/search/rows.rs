@@ -56,6 +56,7 @@ impl Search<'_> {
 
     /// The rows that pass, best first.
     pub(super) fn finish(mut self) -> Result<FoundRows, AskError> {
+        let further = self.further_besides_rows();
         self.say_once()?;
         let min_shared = self.min_shared;
         let mut similar = Vec::new();
@@ -106,7 +107,7 @@ impl Search<'_> {
         similar.retain(|row| row.names.is_empty() || seen.insert(row.shown.clone()));
         Ok(FoundRows {
             similar,
-            further: self.further,
+            further,
             errors: self.prover.errors,
         })
     }

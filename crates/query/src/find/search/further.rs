@@ -1,0 +1,80 @@
+//! The near-copies of a subject that a listing does not look at, because it shows a hundred of
+//! them: where they stand, so that it can say how many more there are.
+
+use std::collections::{BTreeMap, HashSet};
+
+use resemble_core::ContentId;
+use resemble_index::PartRole;
+
+use super::Search;
+use crate::ask::AskError;
+use crate::find::Similar;
+use crate::renditions::{Place, Rendition};
+
+/// What was not looked at. Each is taken for as similar as a near-copy is.
+#[derive(Clone, Debug, Default)]
+pub(in crate::find) struct FurtherCopies {
+    /// How many files have a content, besides the subject.
+    files: BTreeMap<ContentId, usize>,
+    /// Contents of members of archives and mails: copies of one are one entry.
+    members: HashSet<ContentId>,
+}
+
+impl FurtherCopies {
+    /// How many entries they would be besides these rows.
+    pub(in crate::find) fn entries(&self, rows: &[Similar]) -> usize {
+        let shown: HashSet<ContentId> = rows.iter().filter_map(|row| row.member).collect();
+        self.files.values().sum::<usize>() + self.members.difference(&shown).count()
+    }
+}
+
+impl Search<'_> {
+    /// Takes note of where a near-copy stands that is not looked at.
+    pub(super) fn note_further(
+        &mut self,
+        rendition: Rendition,
+        copy: ContentId,
+    ) -> Result<(), AskError> {
+        let Some(row) = self.snapshot.content(copy)? else {
+            return Ok(());
+        };
+        for (occurrence, _) in self.occurrences(rendition, &row, false)? {
+            let content = occurrence.place.content;
+            if occurrence.place.member.is_some() {
+                self.further.members.insert(copy);
+            } else if !self.further.files.contains_key(&content) && !self.holds_members(content)? {
+                let files = self.files_of(content)?;
+                self.further.files.insert(content, files);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a content is that of an archive or a mail: it has no entry besides its members'.
+    fn holds_members(&self, content: ContentId) -> Result<bool, AskError> {
+        let row = self.snapshot.content(content)?;
+        if row.is_none_or(|row| row.parts == 0) {
+            return Ok(false);
+        }
+        let parts = self.snapshot.parts(content)?;
+        Ok(parts.iter().any(|part| part.role == PartRole::Member))
+    }
+
+    fn files_of(&self, content: ContentId) -> Result<usize, AskError> {
+        let is_other = |file| Some(file) != self.subject.file;
+        if let Some(scoped) = self.scoped {
+            let files = scoped.holders(content);
+            return Ok(files.filter(|holder| is_other(holder.file)).count());
+        }
+        let files = self.snapshot.files_of(content)?;
+        Ok(files.into_iter().filter(|&file| is_other(file)).count())
+    }
+
+    /// Leaves out what has a row after all, by another rendition.
+    pub(super) fn further_besides_rows(&mut self) -> FurtherCopies {
+        let mut further = std::mem::take(&mut self.further);
+        let has_row = |&content: &ContentId| self.rows.contains_key(&Place::file(content));
+        further.files.retain(|content, _| !has_row(content));
+        further
+    }
+}
