@@ -52,7 +52,7 @@ use resemble_core::params::ChunkParams;
 use resemble_core::{ByteLen, Params};
 use resemble_fs::{Show, SimilarName, View};
 use resemble_notify::{Filter, Pace};
-use resemble_proto::message::AlertRules;
+use resemble_proto::message::{AlertRules, reason};
 use resemble_proto::number::size;
 use resemble_proto::pattern::{self, BadPattern};
 use resemble_proto::places::{self, Env, PlaceError};
@@ -62,10 +62,12 @@ use serde::Deserialize;
 
 mod file;
 mod notify;
+mod roots;
 mod starter;
 
 use crate::alerts::sinks::{Journal, SinkConfig, SinkKind, journal};
 use file::{FileConfig, FileConverter, left_out};
+pub use roots::{RootError, checked_root, not_nested};
 pub use starter::write as write_starter;
 
 /// How often the whole tree is compared with the index, changes or not.
@@ -246,7 +248,7 @@ pub struct Config {
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
-    #[error("cannot read the configuration {}: {source}", .path.display())]
+    #[error("cannot read the configuration {}: {}", .path.display(), reason(source))]
     Read {
         /// The file.
         path: PathBuf,
@@ -254,7 +256,7 @@ pub enum ConfigError {
         source: io::Error,
     },
     /// The file to start with cannot be written.
-    #[error("cannot write the configuration {}: {source}", .path.display())]
+    #[error("cannot write the configuration {}: {}", .path.display(), reason(source))]
     Write {
         /// The file.
         path: PathBuf,
@@ -301,61 +303,6 @@ pub enum ConfigError {
     /// A root is no directory that can be watched.
     #[error(transparent)]
     Root(#[from] RootError),
-}
-
-/// Why a directory cannot be a root.
-#[derive(Debug, thiserror::Error)]
-pub enum RootError {
-    /// It does not exist, or may not be looked at.
-    #[error("cannot watch {}: {source}", .path.display())]
-    Missing {
-        /// The path as given.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// It is a file.
-    #[error("cannot watch {}: it is no directory", .path.display())]
-    NoDirectory {
-        /// The path.
-        path: PathBuf,
-    },
-    /// It lies in another root, or is the same.
-    #[error(
-        "cannot watch {}: it lies in {}, which is watched already",
-        .inner.display(), .outer.display()
-    )]
-    Nested {
-        /// The inner one.
-        inner: PathBuf,
-        /// The outer one.
-        outer: PathBuf,
-    },
-    /// It is on a file system that is never entered.
-    #[error(
-        "cannot watch {}: it is on a file system of type {kind}, which {}",
-        .path.display(), .what
-    )]
-    FileSystem {
-        /// The root.
-        path: PathBuf,
-        /// The type.
-        kind: &'static str,
-        /// What that means.
-        what: &'static str,
-    },
-    /// It lies in an overlay of resemble.
-    #[error("cannot watch {}: it lies in an overlay of resemble", .path.display())]
-    Overlay {
-        /// The root.
-        path: PathBuf,
-    },
-    /// It lies in our own state folder.
-    #[error("cannot watch {}: it is the state folder of this daemon", .path.display())]
-    State {
-        /// The root.
-        path: PathBuf,
-    },
 }
 
 impl Config {
@@ -516,85 +463,6 @@ fn not_parsed(path: &Path, text: &str, error: &toml::de::Error) -> ConfigError {
         line: 1 + before.matches('\n').count(),
         message: lines.join(", "),
     }
-}
-
-/// The root with its real path, if it can be watched: it must be a directory, on a file system that
-/// holds files, and lie neither in an overlay nor in our state folder.
-pub fn checked_root(root: RootOptions, state: &Path) -> Result<RootOptions, RootError> {
-    // Checked before the path itself is touched: a dead overlay would hang, or fail with a message
-    // that helps nobody.
-    if resemble_fs::is_inside_resemble_mount(&root.path) {
-        return Err(RootError::Overlay { path: root.path });
-    }
-    let missing = |source| RootError::Missing {
-        path: root.path.clone(),
-        source,
-    };
-    let path = real(&root.path)?;
-    if resemble_fs::is_inside_resemble_mount(&path) {
-        return Err(RootError::Overlay { path });
-    }
-    if !fs::metadata(&path).map_err(missing)?.is_dir() {
-        return Err(RootError::NoDirectory { path });
-    }
-    if fs::canonicalize(state).is_ok_and(|state| path.starts_with(state)) {
-        return Err(RootError::State { path });
-    }
-    file_system(&path)?;
-    Ok(RootOptions { path, ..root })
-}
-
-/// The path without symbolic links.
-fn real(path: &Path) -> Result<PathBuf, RootError> {
-    fs::canonicalize(path).map_err(|source| RootError::Missing {
-        path: path.to_owned(),
-        source,
-    })
-}
-
-/// Refuses file systems that are never entered.
-fn file_system(path: &Path) -> Result<(), RootError> {
-    use resemble_mounts::{FsClass, class_of};
-    use std::os::fd::AsFd;
-
-    let missing = |source| RootError::Missing {
-        path: path.to_path_buf(),
-        source,
-    };
-    let dir = fs::File::open(path).map_err(missing)?;
-    let class = class_of(dir.as_fd()).map_err(|error| missing(error.into()))?;
-    let (kind, what) = match class {
-        FsClass::Real => return Ok(()),
-        FsClass::Pseudo => ("pseudo", "holds no files of its own"),
-        FsClass::Fuse => ("FUSE", "tells nobody about changes"),
-    };
-    Err(RootError::FileSystem {
-        path: path.to_path_buf(),
-        kind,
-        what,
-    })
-}
-
-/// Refuses a root that lies in one of the others or holds one.
-pub fn not_nested<'a>(
-    root: &Path,
-    others: impl Iterator<Item = &'a Path>,
-) -> Result<(), RootError> {
-    for other in others {
-        if root.starts_with(other) {
-            return Err(RootError::Nested {
-                inner: root.to_path_buf(),
-                outer: other.to_path_buf(),
-            });
-        }
-        if other.starts_with(root) {
-            return Err(RootError::Nested {
-                inner: other.to_path_buf(),
-                outer: root.to_path_buf(),
-            });
-        }
-    }
-    Ok(())
 }
 
 /// A path of the configuration file: `~` is the home folder, and `folder` is that of the file.

@@ -194,14 +194,45 @@ fn what_is_in_the_way_is_said() {
     assert!(alone.ends_with("\n\nresemble setup\n"), "{alone}");
     let daemon = watching(&sandbox, &[]);
     let outside = sandbox.path("outside it.txt");
-    let folder = outside.parent().expect("a folder").display();
+    let elsewhere = sandbox.path("else where");
+    fs::create_dir(&elsewhere).expect("a folder");
+    fs::write(elsewhere.join("a.txt"), "a").expect("a file");
+    let place = elsewhere.display();
+    assert_eq!(
+        said(&elsewhere.join("a.txt")),
+        format!(
+            "a.txt is not watched\n\n\
+             This command has its folder watched:\n\nresemble watch add '{place}'\n"
+        )
+    );
+    let (folder, inner) = (outside.parent().expect("a folder"), sandbox.path("home"));
     assert_eq!(
         said(&outside),
         format!(
-            "outside it.txt is not watched\n\n\
-             This command has its folder watched:\n\nresemble watch add {folder}\n"
+            "outside it.txt is not watched\n\nThese commands have its folder watched:\n\n\
+             resemble watch remove {}\nresemble watch add {}\n",
+            inner.display(),
+            folder.display()
         )
     );
+    // What the notice says is needed, and is enough.
+    let watch = |verb: &str, path: &Path| {
+        sandbox.resemble([OsStr::new("watch"), OsStr::new(verb), path.as_os_str()])
+    };
+    let refused = watch("add", folder);
+    assert_eq!(refused.code, 2);
+    let reason = format!("{}, which lies in it, is watched", inner.display());
+    assert!(refused.err.contains(&reason), "{}", refused.err);
+    for (verb, path) in [("remove", &*inner), ("add", folder)] {
+        assert_eq!(watch(verb, path).code, 0);
+    }
+    daemon.sync();
+    let (opened, ran) = click(&sandbox, "Nautilus", "regular", &outside);
+    assert!(opened.is_some(), "{ran:?}");
+    for (verb, path) in [("remove", folder), ("add", &*inner)] {
+        assert_eq!(watch(verb, path).code, 0);
+    }
+    daemon.sync();
     let alone = said(&sandbox.path("home/alone.txt"));
     assert!(
         alone.starts_with("Nothing is similar to alone.txt\n"),

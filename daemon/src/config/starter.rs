@@ -33,7 +33,7 @@ pub fn write(args: &Args, env: &Env) -> Result<PathBuf, ConfigError> {
     };
     let mut roots = Vec::new();
     for root in &args.roots {
-        roots.push(super::real(&here.join(root))?);
+        roots.push(super::roots::real(&here.join(root))?);
     }
     let failed = |source| ConfigError::Write {
         path: path.clone(),

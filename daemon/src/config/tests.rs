@@ -183,7 +183,7 @@ fn what_cannot_be_watched_is_said_in_a_sentence() {
         (&["@file"], "no directory"),
         (&["@docs", "@docs/inner"], "lies in"),
         (&["@docs/inner", "@docs"], "lies in"),
-        (&["@docs", "@docs"], "lies in"),
+        (&["@docs", "@docs"], "it is watched already"),
         (&["/proc"], "pseudo"),
         (&["--state", "@docs", "@docs/inner"], "state folder"),
         (&["--chunk-size", "10", "@docs"], "from 145"),

@@ -76,7 +76,7 @@ fn trouble_at_the_start_is_one_sentence_and_status_2() {
         (&[][..], "nothing to watch"),
         (&["none"], "No such file"),
         (&["tree/file"], "no directory"),
-        (&["tree", "tree"], "lies in"),
+        (&["tree", "tree"], "watched already"),
         (&["/proc"], "pseudo"),
         (&["--config", "bad.toml"], "line 3"),
         (&["--config", "none.toml"], "none.toml"),

@@ -11,6 +11,7 @@ It asks `resemble` where the view of the daemon shows what is similar, and has O
 Names are bytes on their way: URIs between the programs, arguments without a shell.
 """
 
+import base64
 import html
 import json
 import os
@@ -62,6 +63,11 @@ def path_of(given):
 def shown(name):
     """A name as a text that can be printed."""
     return os.fsencode(name).decode(errors="replace")
+
+
+def path_of(row):
+    """The path of a row of JSON. One that is no UTF-8 has its bytes in a field of their own."""
+    return os.fsdecode(base64.b64decode(row["path_b64"])) if "path_b64" in row else row["path"]
 
 
 def ask(*args):
@@ -125,9 +131,15 @@ def not_shown(path, mounts):
             'resemble mount "$XDG_RUNTIME_DIR/resemble/view"',
         )
     folder = path if os.path.isdir(path) else os.path.dirname(path)
+    # A folder above a watched one is watched instead of that.
+    roots = json.loads(ask("status", "--format", "json").stdout)["roots"]
+    below = [root for root in map(path_of, roots) if root.startswith(folder.rstrip("/") + "/")]
+    commands = [f"resemble watch remove {shown(shlex.quote(root))}" for root in below]
+    commands.append(f"resemble watch add {shown(shlex.quote(folder))}")
+    has = "This command has" if len(commands) == 1 else "These commands have"
     return Nothing(
         f"{shown(os.path.basename(path))} is not watched",
-        f"This command has its folder watched:\n\nresemble watch add {shown(shlex.quote(folder))}",
+        f"{has} its folder watched:\n\n" + "\n".join(commands),
     )
 
 
