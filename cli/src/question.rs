@@ -21,11 +21,12 @@ use resemble_proto::message::{Header, Looked, SoftError, Whole};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_report::document::Extras;
+use resemble_report::quote::quoted;
 use resemble_report::saved::Saved;
 
 use crate::args::{Answering, Global};
 use crate::backend::{self, Backend};
-use crate::error::{CliResult, Outcome};
+use crate::error::{CliError, CliResult, Outcome};
 use crate::lists::{self, NOTHING};
 use crate::names::{self, Named};
 use crate::ui::Ui;
@@ -78,6 +79,25 @@ impl Asked {
         Self {
             anything: among.anything || paths.is_empty(),
             ..among
+        }
+    }
+
+    /// Refuses a question that names files and no directory, where these are too few to be compared
+    /// with each other: no more than `most`.
+    pub fn not_files_alone(&self, verb: &str, most: usize) -> CliResult<()> {
+        match self.named.first() {
+            Some(file)
+                if self.missing.is_empty()
+                    && self.named.len() <= most
+                    && !self.named.iter().any(Named::is_dir) =>
+            {
+                let file = quoted(&file.shown);
+                Err(CliError::Usage(format!(
+                    "{file} is no directory, and `{verb}` compares what lies in directories; \
+                     `resemble find {file}` names what is similar to a file"
+                )))
+            }
+            _ => Ok(()),
         }
     }
 

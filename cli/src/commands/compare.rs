@@ -90,6 +90,16 @@ fn classes(ui: &Ui, args: &CompareArgs) -> Vec<CompareClass> {
 /// Refuses to compare a directory with a file.
 fn agree(named: &[Named; 2]) -> CliResult<()> {
     let [a, b] = named.each_ref().map(Named::is_dir);
+    if a && b {
+        return Ok(());
+    }
+    for file in named.iter().filter(|one| !one.is_dir()) {
+        if !file.real.is_file() {
+            let file = quoted(&file.shown);
+            let text = format!("cannot compare {file}: it is neither a file nor a directory");
+            return Err(CliError::Usage(text));
+        }
+    }
     if a == b {
         return Ok(());
     }

@@ -40,7 +40,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CoveredArgs) -
     // The parser has already refused a call without DIR.
     let nameless = || CliError::Usage("name the directory that is to go".to_owned());
     let dir = names::required_dir(args.dir.as_deref().ok_or_else(nameless)?)?;
-    let by = args.by.iter().map(|root| names::required(root));
+    let by = args.by.iter().map(|root| names::required_dir(root));
     let by = by.collect::<CliResult<Vec<_>>>()?;
     if dir.is_catalogued() {
         return Err(CliError::Usage(format!(

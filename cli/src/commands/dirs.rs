@@ -30,6 +30,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &DirsArgs) -> C
     }
     let of = args.of.as_deref().map(names::required_dir).transpose()?;
     let mut asked = Asked::within(&args.roots);
+    asked.not_files_alone("dirs", usize::MAX)?;
     asked.also.extend(of.clone());
     question::run(ui, env, global, &asked, Dirs { args, of })
 }

@@ -52,6 +52,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
     }
     let of = args.of.as_deref().map(names::required).transpose()?;
     let mut asked = Asked::within(&args.roots);
+    asked.not_files_alone("groups", 1)?;
     if args.plan.is_some() {
         names::no_plan_for(&asked.named)?;
     }

@@ -31,6 +31,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> 
         return Err(CliError::Usage("no directories to look in".to_owned()));
     }
     let asked = Asked::among(&dirs);
+    asked.not_files_alone("pairs", 1)?;
     let pairs = Pairs {
         args,
         dirs,

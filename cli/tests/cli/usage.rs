@@ -1,6 +1,7 @@
 //! Wrong arguments, and the manual.
 
 use resemble_testutil::page_is_up_to_date;
+use rustix::fs::{CWD, FileType};
 
 use crate::environment;
 
@@ -8,6 +9,8 @@ use crate::environment;
 fn wrong_usage_ends_with_2_and_one_clear_line() {
     let env = environment();
     env.write("a.txt", "x");
+    let mode = rustix::fs::Mode::RUSR;
+    rustix::fs::mknodat(CWD, env.path("pipe"), FileType::Fifo, mode, 0).unwrap();
     let cases: &[(&[&str], &str)] = &[
         (&[], "Usage: resemble"),
         (&["frob"], "unrecognized subcommand 'frob'"),
@@ -112,8 +115,73 @@ fn wrong_usage_ends_with_2_and_one_clear_line() {
             ],
             "cannot be used with",
         ),
+        // Once told among the errors, below an answer about nothing.
+        (
+            &["covered", ".", "--by", "a.txt"],
+            "cannot look into a.txt: not a directory",
+        ),
+        (
+            &["compare", "a.txt", "pipe"],
+            "cannot compare pipe: it is neither a file nor a directory",
+        ),
+        (&["compare", "pipe", "pipe"], "cannot compare pipe: it is"),
+        (&["pairs", "pipe"], "pipe is no directory"),
+        (
+            &["find", "pipe", "--in", "."],
+            "pipe: is not a regular file",
+        ),
+        (&["find", ".", "--in", "."], ".: is a directory"),
+        (
+            &["why", "pipe", "a.txt"],
+            "cannot read pipe: not a regular file",
+        ),
+        (&["why", "a.txt", "."], ". is a directory"),
+        (&["groups", ".", "--of", "absent"], "cannot look at absent"),
+        (
+            &["history", "."],
+            ". is a directory; this is about one file",
+        ),
+        (&["lost"], "required arguments"),
+        (
+            &["export", ".", "-o", "pipe"],
+            "it exists and is not a regular file",
+        ),
+        (
+            &["export", ".", "-o", "no/x"],
+            "cannot write no/x: No such file",
+        ),
+        (&["import", "a.txt"], "a.txt cannot be used as a catalogue"),
+        (&["import", "absent"], "cannot read the catalogue absent"),
+        (
+            &["alerts", "--since", "lately"],
+            "neither a duration such as 2h",
+        ),
+        (&["sync", "--timeout", "abc"], "not a time such as 30"),
+        (
+            &["watch", "add", "absent"],
+            "cannot watch absent: No such file",
+        ),
+        (&["shell-init", "tcsh"], "possible values: bash, zsh, fish"),
+        (&["templates", "unmark", "x"], "no template is called \"x\""),
+        (
+            &["pairs", "--files-from", "."],
+            "cannot read .: Is a directory",
+        ),
+        (
+            &["groups", ".", "-o", "no/x"],
+            "cannot write no/x: No such file",
+        ),
+        (&["help", "frob"], "unrecognized subcommand 'frob'"),
         (&["dirs", ".", "--format", "fdupes"], "`dirs` has none"),
         (&["dirs", ".", "--of", "a.txt"], "cannot look into a.txt"),
+        // Nothing to compare: once an answer without rows, and exit code 1.
+        (
+            &["pairs", "a.txt"],
+            "a.txt is no directory, and `pairs` compares what lies in directories; \
+             `resemble find a.txt` names",
+        ),
+        (&["dirs", "a.txt", "a.txt"], "a.txt is no directory"),
+        (&["groups", "a.txt"], "a.txt is no directory"),
         (&["groups", ".", "--family"], "--of <FILE>"),
         (&["groups", ".", "--degree", "0"], "nor `half`"),
         (
