@@ -34,11 +34,12 @@ impl Indexer {
             Some((Kind::Directory, _)) if hint.marks.has_any(Marks::APPEARED) => {
                 self.unseen.get_or_insert_with(Instant::now);
             }
-            Some((Kind::File, identity)) if is_written => {
-                // Most files have one name.
-                if std::fs::symlink_metadata(path).is_ok_and(|stat| stat.nlink() > 1) {
-                    self.hint_other_name(path, dir, identity.ino, hint);
-                }
+            // Most files have one name.
+            Some((Kind::File, identity))
+                if is_written
+                    && std::fs::symlink_metadata(path).is_ok_and(|stat| stat.nlink() > 1) =>
+            {
+                self.hint_other_name(path, dir, identity.ino, hint);
             }
             None if is_written || came_and_went => {
                 if let Some(ino) = nameless(path) {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use resemble_proto::message::StatusAnswer;
+use resemble_report::quote::quoted;
 use resemble_scan::ingest::{Cause, Scope, Target};
 
 use super::watches::Polled;
@@ -295,8 +296,9 @@ impl Indexer {
             return String::new();
         };
         format!(
-            "{} files or folders could not be looked at, the first is {first:?}: {}; they are tried again",
+            "{} files or folders could not be looked at, the first is {}: {}; they are tried again",
             self.passing.len(),
+            quoted(first),
             std::io::Error::from_raw_os_error(errno)
         )
     }

@@ -85,13 +85,13 @@ mod tests {
 
     fn swapped(renames: &[(&str, &str)]) -> String {
         let mut last = LastRenames::default();
-        let mut map: BTreeMap<PathBuf, ()> = ["/r/a/x", "/r/a", "/r/b/y", "/r/ab"]
-            .map(|path| (path.into(), ()))
+        let mut map: BTreeMap<PathBuf, bool> = ["/r/a/x", "/r/a", "/r/b/y", "/r/ab"]
+            .map(|path| (path.into(), true))
             .into();
         for (from, to) in renames {
             let rename = rename(from, to);
             let is_back = last.add(&rename);
-            swap_below(&mut map, &rename, is_back, |(), ()| ());
+            swap_below(&mut map, &rename, is_back, |one, other| *one |= other);
         }
         let paths = map.into_keys().map(|path| path.display().to_string());
         paths.collect::<Vec<_>>().join(" ")

@@ -1,6 +1,7 @@
 //! Bit rot: whatever happens to the bytes of the file, an answer is right or an error, the error is
 //! told to the keeper of the index, and what is built anew is right.
 
+use std::fmt::Write;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -70,10 +71,10 @@ fn answers(index: &Index) -> Vec<Result<String, ReadError>> {
     let mut all = Vec::new();
     let mut walked = String::new();
     let walk = snapshot.walk(Path::new("/"), &mut |path, entry| {
-        walked += &format!("{}: {entry:?}\n", path.display());
+        writeln!(walked, "{}: {entry:?}", path.display()).unwrap();
         std::ops::ControlFlow::Continue(())
     });
-    all.push(walk.map(|_| walked));
+    all.push(walk.map(|()| walked));
     let text = |answer: Result<_, ReadError>| -> Result<String, ReadError> { answer };
     for n in 0..FILES + 3 {
         let path = PathBuf::from(format!("/srv/d{}/a file with a name {n}", n % 9));
@@ -104,9 +105,9 @@ fn answers(index: &Index) -> Vec<Result<String, ReadError>> {
             keys.sort_unstable();
             let mut found = String::new();
             let asked = snapshot.postings(kind, &keys, &mut |key, contents| {
-                found += &format!("{key} {contents:?}\n");
+                writeln!(found, "{key} {contents:?}").unwrap();
             });
-            all.push(asked.map(|_| found));
+            all.push(asked.map(|()| found));
         }
     }
     all.push(snapshot.records("").map(|records| format!("{records:?}")));

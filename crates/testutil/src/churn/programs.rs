@@ -117,7 +117,7 @@ impl Scene<'_> {
         let (folder, n) = (self.made()?, self.one_of(12));
         let part = folder.join(format!(".f{n}.Xy12"));
         let mut file = fs::File::create(&part)?;
-        for _ in 0..1 + self.one_of(3) {
+        for _ in 0..=self.one_of(3) {
             file.write_all(&self.text())?;
         }
         let seconds = 1_500_000_000 + self.one_of(3) as u64;

@@ -32,7 +32,7 @@ fn damage_that_a_question_meets_leads_to_a_new_index() {
     assert!(running.shared.fresh());
     assert_eq!(running.shared.troubles(), []);
     assert!(dir.path("index.redb.set-aside").exists());
-    assert!(!running.shared.index().unwrap().damage().is_some());
+    assert!(running.shared.index().unwrap().damage().is_none());
     running.assert_converged();
 }
 
