@@ -6,8 +6,7 @@
 //! contents had when they were marked, for people.
 
 use std::fs;
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,6 +14,8 @@ use parking_lot::Mutex;
 use resemble_core::ContentDigest;
 use resemble_proto::message::AckRow;
 use serde::{Deserialize, Serialize};
+
+use crate::state_file;
 
 /// One mark.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -145,16 +146,7 @@ impl AckStore {
         let mut acks = current.0.clone();
         change(&mut acks);
         if let Some(path) = &self.path {
-            let fresh = path.with_extension("json.new");
-            let mut file = fs::OpenOptions::new()
-                .write(true)
-                .create(true)
-                .truncate(true)
-                .mode(0o600)
-                .open(&fresh)?;
-            file.write_all(&serde_json::to_vec(&acks)?)?;
-            file.sync_data()?;
-            fs::rename(&fresh, path)?;
+            state_file::replace(path, &serde_json::to_vec(&acks)?)?;
         }
         *current = Arc::new(Acks(acks));
         Ok(())

@@ -56,6 +56,7 @@ pub mod server;
 pub mod service;
 pub mod signals;
 pub mod state;
+mod state_file;
 pub mod watch;
 
 use acks::AckStore;
@@ -79,6 +80,8 @@ const INDEX_CACHE: usize = 48 << 20;
 pub const ALERTS_FILE: &str = "alerts.jsonl";
 /// The file in the state folder of what a person has seen.
 pub const ACKS_FILE: &str = "acks.json";
+/// The file in the state folder with the list of roots, for an index that begins anew.
+pub const ROOTS_FILE: &str = "roots.json";
 /// The folder in the state folder that barriers make their files in.
 const COOKIES: &str = "cookies";
 /// How long the ending daemon waits for questions that are being computed.
@@ -208,12 +211,15 @@ impl Daemon {
             cache_bytes: INDEX_CACHE,
             boilerplate_limit: config.boilerplate,
         };
+        let roots_file = config.state.join(ROOTS_FILE);
         let mut index = open_index(config, &path, &options)?;
+        roots::restore(&index, &roots_file);
         let mut roots = all_roots(config, &index);
         if let Some(damage) = index.damage() {
             // In what opening does not read, and the roots are told in.
             index.set_aside().map_err(|_| damage)?;
             index = open_index(config, &path, &options)?;
+            roots::restore(&index, &roots_file);
             roots = all_roots(config, &index);
         }
         let roots = roots?;
@@ -237,6 +243,7 @@ impl Daemon {
         let shared = Shared::new(index)
             .with_templates(store)
             .with_acks(AckStore::open(&config.state.join(ACKS_FILE)))
+            .with_roots_file(roots_file)
             .with_part_reader(Arc::new(RecentParts::new(Arc::clone(&part_reader))));
         let shared = Arc::new(shared);
         for (root, rules) in kept_rules {

@@ -70,6 +70,7 @@ pub struct Shared {
     alert_rules: Mutex<BTreeMap<PathBuf, AlertRules>>,
     sinks: Mutex<Vec<SinkStatus>>,
     acks: AckStore,
+    roots_file: Option<PathBuf>,
     /// Called when a root came or went.
     follower: OnceLock<RootsFollower>,
     /// The paths of the imported catalogues in the index.
@@ -150,6 +151,7 @@ impl Shared {
             alert_rules: Mutex::default(),
             sinks: Mutex::default(),
             acks: AckStore::default(),
+            roots_file: None,
             follower: OnceLock::new(),
             catalogues: Mutex::default(),
             troubles: Mutex::default(),
@@ -174,6 +176,18 @@ impl Shared {
     pub fn with_acks(mut self, acks: AckStore) -> Self {
         self.acks = acks;
         self
+    }
+
+    /// Writes the list of roots to this file as well, for an index that begins anew.
+    #[must_use]
+    pub fn with_roots_file(mut self, path: PathBuf) -> Self {
+        self.roots_file = Some(path);
+        self
+    }
+
+    /// Where the list of roots is kept besides.
+    pub fn roots_file(&self) -> Option<&Path> {
+        self.roots_file.as_deref()
     }
 
     /// What a person has seen.

@@ -4,18 +4,22 @@
 //! others tell the next run what it need not keep any more. The record says whether the first scan
 //! of a root was finished, because only then a changed file is news. It also lists the roots that
 //! `watch remove` took away, so that the configuration does not bring them back; `watch add` does.
+//! A copy is in a file of its own: an index can be made anew from the tree, and what somebody asked
+//! for cannot.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use resemble_core::ByteLen;
-use resemble_index::{ApplyError, Snapshot};
+use resemble_index::{ApplyError, Index, Snapshot};
 use resemble_proto::message::{AlertRules, RootRules, WatchOrigin};
 use resemble_proto::path::PathText;
 use resemble_scan::ingest::{Cause, RootOptions, Target};
 use serde::{Deserialize, Serialize};
 
 use crate::state::{Root, Shared};
+use crate::state_file;
 
 /// The record's name.
 const RECORD: &str = "daemon/roots";
@@ -172,19 +176,51 @@ pub(super) fn keep(
         removed: true,
         ..KeptRoot::default()
     }));
-    match serde_json::to_vec(&list) {
-        Ok(text) => index.put_record(RECORD, &text),
+    let text = match serde_json::to_vec(&list) {
+        Ok(text) => text,
         Err(error) => {
             tracing::warn!(%error, "the list of roots is not kept");
-            Ok(())
+            return Ok(());
         }
+    };
+    if let Some(path) = shared.roots_file()
+        && fs::read(path).ok().as_ref() != Some(&text)
+        && let Err(error) = state_file::replace(path, &text)
+    {
+        tracing::warn!(?path, %error, "the list of roots is kept in the index alone");
+    }
+    index.put_record(RECORD, &text)
+}
+
+/// Gives an index without a list of roots the one of the index before, if there was one. Nothing
+/// was scanned for it.
+pub(crate) fn restore(index: &Index, path: &Path) {
+    if !matches!(
+        index.snapshot().and_then(|all| all.record(RECORD)),
+        Ok(None)
+    ) {
+        return;
+    }
+    let restored = fs::read(path).and_then(|text| {
+        let mut list: Vec<KeptRoot> = serde_json::from_slice(&text)?;
+        for root in &mut list {
+            root.complete = false;
+        }
+        let text = serde_json::to_vec(&list)?;
+        index.put_record(RECORD, &text).map_err(io::Error::other)
+    });
+    match restored {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            tracing::warn!(?path, %error, "the list of roots is lost with the index");
+        }
+        _ => {}
     }
 }
 
 /// A root in pieces for the slow comparison: its own entries, then each of its sub-directories.
 pub(super) fn pieces(root: &Path) -> Vec<Target> {
     let mut pieces = vec![Target::entry(root, Cause::Unknown)];
-    let Ok(entries) = std::fs::read_dir(root) else {
+    let Ok(entries) = fs::read_dir(root) else {
         return pieces;
     };
     let mut below: Vec<PathBuf> = entries

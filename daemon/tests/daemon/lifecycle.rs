@@ -217,6 +217,12 @@ fn added_roots_are_kept_and_removed_ones_forgotten() {
     daemon.sync();
     assert!(daemon.dump().contains("/other/o\tf"));
     assert!(!daemon.dump().contains("/tree/a"), "no root any more");
+    drop(daemon);
+    // And so they are if the index is lost: it can be made anew, and what was asked for cannot.
+    fs::write(place.path("state/index.redb"), "this is no index").unwrap();
+    let daemon = place.start_with(&[]);
+    daemon.sync();
+    assert!(daemon.dump().contains("/other/o\tf"));
     daemon.client().watch_remove(wire(&other)).unwrap();
     daemon.sync();
     assert_eq!(daemon.dump(), "");
