@@ -200,10 +200,12 @@ impl Stretches {
     /// The memories of a digester's scans.
     const OF_BEGINNING: usize = 160 << 10;
 
-    /// Whether blocks of the content are those of the stretches.
+    /// Whether blocks of the content are those of the stretches. Its end may lie in a block.
     pub(super) fn are_blocks(&self) -> bool {
-        let (_, before) = self.all.split_last().unzip();
-        before.is_none_or(|before| before.iter().all(|stretch| stretch.is_blocks()))
+        let before_end = self.all.len() - usize::from(self.are_whole && !self.all.is_empty());
+        self.all[..before_end]
+            .iter()
+            .all(|stretch| stretch.is_blocks())
     }
 
     /// The level from which on the samples of all stretches are complete.
@@ -249,7 +251,13 @@ impl Stretches {
                 by.push(span.last);
             }
         }
-        if !ends_as_before {
+        // Of what is kept at the end the first run may be all there is, and that waits in `by`.
+        let all = self.all.iter().map(|stretch| stretch.runs);
+        let all = all.chain([RunSpan::of_chunk(self.last_chunk)]);
+        let all = all
+            .fold(None, RunSpan::of_both)
+            .map_or(0, |span| span.count);
+        if !ends_as_before || kept_to < all {
             let runs = kept_to..u64::MAX;
             edits.push(ChunkEdit { runs, by });
         }

@@ -332,6 +332,7 @@ fn a_block_written_in_an_image_is_one_stretch_and_few_chunks() {
 #[test]
 fn what_stands_elsewhere_is_not_digested() {
     let params = Params::default();
+    let mut grown = 0;
     for (is_text, put_in, taken_out) in [
         (true, 1400, 0),
         (false, 1400, 0),
@@ -348,7 +349,7 @@ fn what_stands_elsewhere_is_not_digested() {
                 noise(seed, len)
             }
         };
-        for at in [0, 3 * MIB + 500, 12 * MIB - 9000] {
+        for at in [0, 3 * MIB + 500, 15 * MIB - 9000] {
             let mut now = Content {
                 bytes: [b"\0\n"[usize::from(is_text)..].to_vec(), made(1, 16 * MIB)].concat(),
                 hole: usize::MAX,
@@ -359,7 +360,8 @@ fn what_stands_elsewhere_is_not_digested() {
             let large = digester.finish_large(None, true).unwrap();
             let known = Arc::new(large.stretches.unwrap());
             let was = *whole(large.made, &Digest::of(b"", &params)).unwrap();
-            now.bytes.splice(at..at + taken_out, made(2, put_in));
+            let end = now.bytes.len().min(at + taken_out);
+            now.bytes.splice(at..end, made(2, put_in));
             let shift = now.size() as i64 - was.size.0 as i64;
             let (large, digested) = revise(&mut digester, (&known, &was), (&now, shift));
             let large = large.unwrap();
@@ -376,14 +378,50 @@ fn what_stands_elsewhere_is_not_digested() {
                 "",
                 "{put_in} for {taken_out} at {at}"
             );
-            // What begins within blocks of the content is compared as well.
+            // What begins within blocks of the content is compared as well, and so is the beginning
+            // of what it grows to.
             let known = Arc::new(large.stretches.unwrap());
+            let length = now.bytes.len();
+            now.bytes.extend(prose(4, 5000));
+            let beginning = Arc::new(known.of_beginning());
+            let (large, _) = revise(&mut digester, (&beginning, &fresh), (&now, 0));
+            // Or it is digested anew.
+            if let Some(large) = large {
+                grown += 1;
+                let made = whole(large.made, &fresh).unwrap();
+                assert_eq!(differences(&made, &Digest::of(&now.bytes, &params)), "");
+            }
+            now.bytes.truncate(length);
             now.bytes[11 * MIB..][..16].copy_from_slice(&noise(3, 16));
             let (large, digested) = revise(&mut digester, (&known, &fresh), (&now, 0));
             assert!(digested <= most, "{digested} bytes of a second change");
             let made = whole(large.unwrap().made, &fresh).unwrap();
             assert_eq!(differences(&made, &Digest::of(&now.bytes, &params)), "");
         }
+    }
+    assert!(grown > 0, "none was known");
+}
+
+/// All that stays of a content behind an edit may be one chunk.
+#[test]
+fn an_edit_just_before_the_end_is_one() {
+    let params = Params::default();
+    for len in [4 * MIB + 5, 4 * MIB + 700] {
+        let mut now = Content {
+            bytes: [b"\0".to_vec(), noise(1, len)].concat(),
+            hole: usize::MAX,
+        };
+        let mut digester = Digester::new(&params);
+        digester.keep_stretches_of(BLOCK, 100);
+        now.digest_into(0..now.size(), &mut digester);
+        let large = digester.finish_large(None, true).unwrap();
+        let known = Arc::new(large.stretches.unwrap());
+        let was = *whole(large.made, &Digest::of(b"", &params)).unwrap();
+        now.bytes[4 * MIB - 9000] ^= 1;
+        let (large, _) = revise(&mut digester, (&known, &was), (&now, 0));
+        let made = whole(large.unwrap().made, &was).unwrap();
+        let fresh = Digest::of(&now.bytes, &params);
+        assert_eq!(differences(&made, &fresh), "", "{len}");
     }
 }
 
