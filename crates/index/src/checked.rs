@@ -30,7 +30,9 @@ use redb::{BackendError, StorageBackend};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::health::Health;
-use crate::schema::FORMAT_VERSION;
+
+/// The version of everything this crate writes. Another one in a file means: rebuild.
+pub const FORMAT_VERSION: u32 = 9;
 
 /// Bytes of a block; redb's pages are as large, or a power of two times as large.
 pub(crate) const BLOCK: u64 = 4096;
@@ -47,10 +49,10 @@ const HEADER: usize = 512 - 16;
 
 /// The file, its checksums and its header. Copies are the same.
 #[derive(Clone, Debug)]
-pub(crate) struct Checked(Arc<Inner>);
+pub(crate) struct Checked(Arc<CheckedFile>);
 
 #[derive(Debug)]
-struct Inner {
+struct CheckedFile {
     file: Box<dyn StorageBackend>,
     groups: RwLock<Vec<Arc<Group>>>,
     header: Mutex<Header>,
@@ -154,7 +156,7 @@ impl Checked {
             header.read(&file, len)?;
         }
         let groups = blocks_of(len)?.div_ceil(GROUP);
-        Ok(Self(Arc::new(Inner {
+        Ok(Self(Arc::new(CheckedFile {
             file: Box::new(file),
             groups: RwLock::new((0..groups).map(|_| Arc::default()).collect()),
             header: Mutex::new(header),
@@ -275,7 +277,7 @@ fn number_at(bytes: &[u8]) -> (u64, &[u8]) {
     }
 }
 
-impl Inner {
+impl CheckedFile {
     fn group(&self, block: u64) -> io::Result<Arc<Group>> {
         let groups = self.groups.read();
         let group = groups.get((block / GROUP) as usize);

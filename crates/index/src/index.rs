@@ -369,8 +369,8 @@ impl Index {
         Some(Fault::damaged(reason).into_read(self.place.path()))
     }
 
-    /// Sets a damaged file aside, as opening does, and answers its new name; `None`: the index is in
-    /// memory. Whoever has it open may go on reading what can be read.
+    /// Sets a damaged file aside, as opening does, and answers its new name; `None`: the index is
+    /// in memory. Whoever has it open may go on reading what can be read.
     pub fn set_aside(&self) -> io::Result<Option<PathBuf>> {
         self.place.as_file().map(open::set_aside).transpose()
     }

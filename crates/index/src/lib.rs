@@ -60,6 +60,7 @@ mod unwritten;
 mod tests;
 
 pub use change::{Applied, Change, ContentRef, FileContent, NewLook, NewPart, NewState};
+pub use checked::FORMAT_VERSION;
 pub use codec::varint;
 pub use error::{ApplyError, OpenError, ReadError};
 pub use footprint::Footprint;
@@ -68,5 +69,5 @@ pub use rows::{
     ContentRow, Entry, FileRow, FileStat, FileState, FsId, Look, PartRole, PartRow, SetAside,
     SkippedPart, SpecialKind, Timestamp, Totals,
 };
-pub use schema::{FORMAT_VERSION, PostingKind, TABLES};
+pub use schema::{PostingKind, TABLES};
 pub use snapshot::Snapshot;

@@ -5,9 +5,6 @@ use crate::fault::Fault;
 pub(crate) use crate::store::BlockKey;
 use crate::store::{ReadOnlyTable, TableDefinition, WriteTransaction};
 
-/// The version of everything this crate writes. Another one in a file means: rebuild.
-pub const FORMAT_VERSION: u32 = 9;
-
 /// `dir, name` → entry.
 pub(crate) type EntryKey = (u32, &'static [u8]);
 /// Directory's parent and name.

@@ -86,8 +86,8 @@ impl Index {
         sizes.map_err(|fault: Fault| self.place.read_error(fault))
     }
 
-    /// Reads the whole file and compares every page with the store's own checksum as well. `false`: something was wrong; set the file aside. Fails
-    /// while a snapshot is alive.
+    /// Reads the whole file and compares every page with the store's own checksum as well.
+    /// `false`: something was wrong; set the file aside. Fails while a snapshot is alive.
     pub fn verify(&mut self) -> Result<bool, ApplyError> {
         self.latest.lock().take();
         let verified = guarded(|| match self.store.database_mut()?.check_integrity() {

@@ -5,7 +5,7 @@
 //! ```text
 //! server   {"resemble":1,"version":"0.1.0","params":{…},"pid":4711}   Hello, at once
 //! client   {"request":"find",…}                                       Request
-//! server   {"progress":{…}}                                           Reply::Progress, if asked for
+//! server   {"progress":{…}}                                           Reply::Progress, if wanted
 //!          {"header":{…}}                                             Reply::Header, exactly one
 //!          {"row":{…}} …                                              Reply::Row, any number
 //!          {"error":{…}} …                                            Reply::Error: soft ones

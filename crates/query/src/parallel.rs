@@ -110,13 +110,13 @@ pub(crate) fn ordered_on<S: Send, T: Send, E: Send>(
 /// through so many things.
 #[derive(Debug, Default)]
 pub struct Steps {
-    step: Mutex<Step>,
+    step: Mutex<RunningStep>,
     done: AtomicU64,
 }
 
 /// A step as it began.
 #[derive(Clone, Debug, Default)]
-struct Step {
+struct RunningStep {
     number: u64,
     doing: Cow<'static, str>,
     all: u64,
@@ -164,7 +164,7 @@ impl Steps {
     pub fn relay(&self, now: CurrentStep) {
         let mut step = self.step.lock();
         self.done.store(now.done, Ordering::Relaxed);
-        *step = Step {
+        *step = RunningStep {
             number: now.number,
             doing: now.doing,
             all: now.all,

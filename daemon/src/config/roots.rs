@@ -43,8 +43,8 @@ pub enum RootError {
     },
     /// Another root lies in it.
     #[error(
-        "cannot watch {}: {}, which lies in it, is watched already; `resemble watch remove` of that \
-         makes room",
+        "cannot watch {}: {}, which lies in it, is watched already; `resemble watch remove` of \
+         that makes room",
         .outer.display(), .inner.display()
     )]
     Above {

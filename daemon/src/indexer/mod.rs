@@ -33,8 +33,8 @@
 //! 8. **The slow comparison** of everything with the index ([`Options::reconcile`]) is done
 //!    directory by directory, between other work.
 //! 9. **Measures** that questions have found out are written here as well, after other work.
-//! 10. **Small changes are made durable together**, a minute after the first at the latest: before a
-//!     barrier is answered, when an alert is raised, and when the daemon ends. If it is killed
+//! 10. **Small changes are made durable together**, a minute after the first at the latest: before
+//!     a barrier is answered, when an alert is raised, and when the daemon ends. If it is killed
 //!     before, the scan of the next start finds them again.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

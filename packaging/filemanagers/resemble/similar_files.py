@@ -65,7 +65,7 @@ def shown(name):
     return os.fsencode(name).decode(errors="replace")
 
 
-def path_of(row):
+def path_of_row(row):
     """The path of a row of JSON. One that is no UTF-8 has its bytes in a field of their own."""
     return os.fsdecode(base64.b64decode(row["path_b64"])) if "path_b64" in row else row["path"]
 
@@ -133,7 +133,7 @@ def not_shown(path, mounts):
     folder = path if os.path.isdir(path) else os.path.dirname(path)
     # A folder above a watched one is watched instead of that.
     roots = json.loads(ask("status", "--format", "json").stdout)["roots"]
-    below = [root for root in map(path_of, roots) if root.startswith(folder.rstrip("/") + "/")]
+    below = [root for root in map(path_of_row, roots) if root.startswith(folder.rstrip("/") + "/")]
     commands = [f"resemble watch remove {shown(shlex.quote(root))}" for root in below]
     commands.append(f"resemble watch add {shown(shlex.quote(folder))}")
     has = "This command has" if len(commands) == 1 else "These commands have"
