@@ -6,7 +6,7 @@
 //! 2. **A slow client blocks only itself.** Each connection is a task; reading its request and
 //!    writing each piece of its answer have time limits, and its request has a size limit. The
 //!    requests that are not complete are bounded together, in number and bytes: whoever has most of
-//!    them has to go ([`room`]). Beyond the limit of requests that are being answered a client is
+//!    them has to go (`room`). Beyond the limit of requests that are being answered a client is
 //!    told so.
 //! 3. **Questions are computed on threads of their own** ([`tokio::task::spawn_blocking`]). Their
 //!    answers pass a channel that holds little: however slow the reader is, an answer does not pile
