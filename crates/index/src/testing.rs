@@ -7,7 +7,6 @@
 //! sorting or holding them: the sum of a hash of every (kind, key, content) is the same over the
 //! forward lists as over the segments, or something is missing, doubled or left over.
 
-use std::cell::Cell;
 use std::collections::HashSet;
 use std::fs::File;
 use std::path::Path;
@@ -36,13 +35,9 @@ use crate::snapshot::{Inner, Snapshot};
 use crate::state::{Boilerplate, FileSums, near};
 use crate::store::{ReadTransaction, ReadableTableMetadata, TableDefinition};
 
-thread_local! {
-    static UNVERIFIED: Cell<bool> = const { Cell::new(false) };
-}
-
 /// Believes, on this thread, whatever a file holds: shows that a test would find damage.
 pub fn set_unverified(unverified: bool) {
-    UNVERIFIED.set(unverified);
+    crate::checked::UNVERIFIED.set(unverified);
 }
 
 /// Whether the store in a file opens without a walk through all of it, whatever its size.
@@ -56,10 +51,6 @@ pub fn opens_without_repair(path: &Path) -> bool {
             .create_with_backend(checked)
             .is_ok()
     })
-}
-
-pub(crate) fn is_unverified() -> bool {
-    UNVERIFIED.get()
 }
 
 /// The size of one table.
