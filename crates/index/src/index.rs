@@ -26,8 +26,7 @@ use crate::error::{ApplyError, ReadError};
 use crate::fault::{Fault, guarded};
 use crate::footprint::{CommitLog, Touched};
 use crate::measures::{self, NewMeasures};
-use crate::open;
-use crate::place::Place;
+use crate::place::{Place, set_aside};
 use crate::schema;
 use crate::snapshot::Snapshot;
 use crate::state::{self, Sets};
@@ -372,7 +371,7 @@ impl Index {
     /// Sets a damaged file aside, as opening does, and answers its new name; `None`: the index is
     /// in memory. Whoever has it open may go on reading what can be read.
     pub fn set_aside(&self) -> io::Result<Option<PathBuf>> {
-        self.place.as_file().map(open::set_aside).transpose()
+        self.place.as_file().map(set_aside).transpose()
     }
 
     /// Calls `listener` once, when anybody meets damage, on that thread; at once if that has

@@ -8,11 +8,10 @@
 //!
 //! Another boilerplate limit is no reason to read anything again: the keys are counted anew.
 
-use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -26,7 +25,7 @@ use crate::footprint::CommitLog;
 use crate::health::Health;
 use crate::index::{Index, Options};
 use crate::measures::NewMeasures;
-use crate::place::Place;
+use crate::place::{Place, set_aside};
 use crate::rows::SetAside;
 use crate::schema;
 use crate::snapshot::Snapshot;
@@ -264,15 +263,6 @@ fn open_file(path: &Path) -> io::Result<File> {
             "it is not a regular file",
         ))
     }
-}
-
-/// Renames the file, over an older one that was set aside; answers the new name.
-pub(crate) fn set_aside(path: &Path) -> io::Result<PathBuf> {
-    let mut name = OsString::from(path);
-    name.push(".set-aside");
-    let to = PathBuf::from(name);
-    std::fs::rename(path, &to)?;
-    Ok(to)
 }
 
 fn refusal(refused: Refused, path: &Path) -> OpenError {

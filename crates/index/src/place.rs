@@ -1,5 +1,7 @@
 //! Where an index is, and whether it is sound there.
 
+use std::ffi::OsString;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,7 +37,7 @@ impl Place {
     }
 
     /// Bytes that it takes on disk now, without what was never written of the file; 0 in memory.
-    pub(crate) fn bytes(&self) -> std::io::Result<u64> {
+    pub(crate) fn bytes(&self) -> io::Result<u64> {
         match &self.file {
             Some(path) => Ok(std::fs::metadata(path)?.blocks() * 512),
             None => Ok(0),
@@ -59,4 +61,13 @@ impl Place {
             self.health.found(reason);
         }
     }
+}
+
+/// Renames the file, over an older one that was set aside; answers the new name.
+pub(crate) fn set_aside(path: &Path) -> io::Result<PathBuf> {
+    let mut name = OsString::from(path);
+    name.push(".set-aside");
+    let to = PathBuf::from(name);
+    std::fs::rename(path, &to)?;
+    Ok(to)
 }
