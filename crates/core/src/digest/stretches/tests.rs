@@ -296,6 +296,16 @@ proptest! {
     }
 }
 
+/// A digester that has digested a content in stretches of a block, these, and the digest.
+fn first_reading(now: &Content, params: &Params) -> (Digester, Stretches, Digest) {
+    let mut digester = Digester::new(params);
+    digester.keep_stretches_of(BLOCK, 100);
+    now.digest_into(0..now.size(), &mut digester);
+    let large = digester.finish_large(None, true).unwrap();
+    let was = *whole(large.made, &Digest::of(b"", params)).unwrap();
+    (digester, large.stretches.unwrap(), was)
+}
+
 #[test]
 fn a_block_written_in_an_image_is_one_stretch_and_few_chunks() {
     let params = Params::default();
@@ -303,12 +313,8 @@ fn a_block_written_in_an_image_is_one_stretch_and_few_chunks() {
         bytes: [b"\0".to_vec(), noise(1, 12 * MIB)].concat(),
         hole: usize::MAX,
     };
-    let mut digester = Digester::new(&params);
-    digester.keep_stretches_of(BLOCK, 100);
-    now.digest_into(0..now.size(), &mut digester);
-    let large = digester.finish_large(None, true).unwrap();
-    let known = Arc::new(large.stretches.unwrap());
-    let was = *whole(large.made, &Digest::of(b"", &params)).unwrap();
+    let (mut digester, known, was) = first_reading(&now, &params);
+    let known = Arc::new(known);
     for at in [5 * MIB + 1234, 9 * MIB + 77] {
         now.bytes[at..at + 16].copy_from_slice(&noise(2, 16));
     }
@@ -354,12 +360,8 @@ fn what_stands_elsewhere_is_not_digested() {
                 bytes: [b"\0\n"[usize::from(is_text)..].to_vec(), made(1, 16 * MIB)].concat(),
                 hole: usize::MAX,
             };
-            let mut digester = Digester::new(&params);
-            digester.keep_stretches_of(BLOCK, 100);
-            now.digest_into(0..now.size(), &mut digester);
-            let large = digester.finish_large(None, true).unwrap();
-            let known = Arc::new(large.stretches.unwrap());
-            let was = *whole(large.made, &Digest::of(b"", &params)).unwrap();
+            let (mut digester, known, was) = first_reading(&now, &params);
+            let known = Arc::new(known);
             let end = now.bytes.len().min(at + taken_out);
             now.bytes.splice(at..end, made(2, put_in));
             let shift = now.size() as i64 - was.size.0 as i64;
@@ -411,12 +413,8 @@ fn an_edit_just_before_the_end_is_one() {
             bytes: [b"\0".to_vec(), noise(1, len)].concat(),
             hole: usize::MAX,
         };
-        let mut digester = Digester::new(&params);
-        digester.keep_stretches_of(BLOCK, 100);
-        now.digest_into(0..now.size(), &mut digester);
-        let large = digester.finish_large(None, true).unwrap();
-        let known = Arc::new(large.stretches.unwrap());
-        let was = *whole(large.made, &Digest::of(b"", &params)).unwrap();
+        let (mut digester, known, was) = first_reading(&now, &params);
+        let known = Arc::new(known);
         now.bytes[4 * MIB - 9000] ^= 1;
         let (large, _) = revise(&mut digester, (&known, &was), (&now, 0));
         let made = whole(large.unwrap().made, &was).unwrap();
@@ -434,12 +432,7 @@ fn what_is_cut_where_a_stretch_ends_has_its_last_chunk() {
             bytes: bytes.clone(),
             hole: usize::MAX,
         };
-        let mut digester = Digester::new(&params);
-        digester.keep_stretches_of(BLOCK, 100);
-        now.digest_into(0..now.size(), &mut digester);
-        let large = digester.finish_large(None, true).unwrap();
-        let mut known = large.stretches.unwrap();
-        let mut was = *whole(large.made, &Digest::of(b"", &params)).unwrap();
+        let (mut digester, mut known, mut was) = first_reading(&now, &params);
         if grows {
             now.bytes.extend(prose(2, MIB));
             (known, was) = (known.of_beginning(), Digest::of(&now.bytes, &params));
