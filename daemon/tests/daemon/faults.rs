@@ -8,23 +8,11 @@ use resemble_proto::message::{RootState, StatusAnswer};
 use resemble_testutil::{fill, skipped, tmpfs};
 use rustix::process::Signal;
 
-use crate::support::{Daemon, PATIENCE, Place};
+use crate::support::{Place, status_when};
 
 /// A file that was read within this time after its last change is read once more later. So on a
 /// very slow machine the number of files read says nothing.
 const UNSETTLED: Duration = Duration::from_secs(30);
-
-/// Asks for the state of the daemon until it is as it should be.
-fn status_when(daemon: &Daemon<'_>, is_so: impl Fn(&StatusAnswer) -> bool) -> StatusAnswer {
-    let began = Instant::now();
-    loop {
-        let status = daemon.status();
-        if is_so(&status) {
-            return status;
-        }
-        assert!(began.elapsed() < PATIENCE, "{status:?}");
-    }
-}
 
 #[test]
 fn after_a_kill_only_what_changed_is_read() {

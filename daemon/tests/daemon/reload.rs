@@ -7,19 +7,12 @@ use std::time::Instant;
 use resemble_proto::message::{AlertRules, RootRules, StatusAnswer, WatchOrigin};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{Daemon, PATIENCE, Place, wire};
+use crate::support::{Daemon, PATIENCE, Place, status_when, wire};
 
 /// Sends the signal, and waits until the answer is as it should be.
 fn reloaded(daemon: &Daemon<'_>, is_so: impl Fn(&StatusAnswer) -> bool) -> StatusAnswer {
     daemon.signal(Signal::HUP);
-    let began = Instant::now();
-    loop {
-        let status = daemon.status();
-        if is_so(&status) {
-            return status;
-        }
-        assert!(began.elapsed() < PATIENCE, "{status:?}");
-    }
+    status_when(daemon, is_so)
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
+use std::time::Instant;
 
 use resemble_core::Params;
 use resemble_index::Index;
@@ -245,4 +246,19 @@ impl Drop for Daemon<'_> {
 
 pub(crate) fn wire(path: &Path) -> PathText {
     PathText::from(path)
+}
+
+/// Asks for the state of the daemon until it is as it should be.
+pub(crate) fn status_when(
+    daemon: &Daemon<'_>,
+    is_so: impl Fn(&StatusAnswer) -> bool,
+) -> StatusAnswer {
+    let began = Instant::now();
+    loop {
+        let status = daemon.status();
+        if is_so(&status) {
+            return status;
+        }
+        assert!(began.elapsed() < PATIENCE, "{status:?}");
+    }
 }
