@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use resemble_core::similarity::{Boilerplate, Prepared};
-use resemble_core::{ByteLen, ContentKind, Digest, Relation, Signature, words};
+use resemble_core::{ByteLen, ContentId, ContentKind, Digest, Relation, Signature, words};
 use resemble_index::{ContentRow, Snapshot};
 use resemble_proto::message::{FindOptions, SoftError};
 
@@ -85,6 +85,7 @@ pub(super) fn search_in(
         min_shared,
         prover: Prover::of((snapshot, scoped), subject, options, min_shared, budget),
         own_place: own_place(snapshot, subject)?,
+        own_content: own_content(snapshot, subject)?,
         faces: Faces::of(ContentKind::Empty, []),
         drafts: Vec::new(),
         rows: HashMap::new(),
@@ -119,6 +120,21 @@ fn own_place(snapshot: &Snapshot, subject: &Subject) -> Result<Option<Place>, As
     Ok(content.map(Place::file))
 }
 
+/// The content that the index has of the subject's file, if no other file has it: no row comes of
+/// what stands there, however much the subject resembles it. (The subject may be what the file has
+/// become since, or a piece of it.)
+fn own_content(snapshot: &Snapshot, subject: &Subject) -> Result<Option<ContentId>, AskError> {
+    let Some(file) = subject.file else {
+        return Ok(None);
+    };
+    let row = snapshot.file(file)?;
+    let Some(content) = row.and_then(|row| row.state.content()) else {
+        return Ok(None);
+    };
+    let row = snapshot.content(content)?;
+    Ok(row.filter(|row| row.files == 1).map(|row| row.id))
+}
+
 struct Search<'a> {
     snapshot: &'a Snapshot,
     subject: &'a Subject,
@@ -128,6 +144,8 @@ struct Search<'a> {
     min_shared: ByteLen,
     prover: Prover<'a>,
     own_place: Option<Place>,
+    /// A content that stands in the subject's file alone.
+    own_content: Option<ContentId>,
     /// What the subject is compared by.
     faces: Faces,
     /// What is to be measured on the contents.
@@ -314,6 +332,7 @@ impl Search<'_> {
                 .scoped
                 .is_none_or(|scoped| scoped.has_file_of(place.content));
             if is_here
+                && self.own_content != Some(place.content)
                 && !self.is_of_subject(place)?
                 && let Some(meeting) = self.meeting(rendition, &occurrence, row, is_equal)?
             {
