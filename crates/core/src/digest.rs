@@ -71,6 +71,20 @@ impl ChunkList {
         (start, ends.take_while(same).count())
     }
 
+    /// How many bytes two contents have in common at their beginning and at their end, in whole runs
+    /// of chunks.
+    pub fn common_bytes(&self, other: &Self) -> [ByteLen; 2] {
+        let (first, last) = self.common_ends(other);
+        let bytes = |runs: &[ChunkRun]| {
+            let runs = runs.iter().map(|run| u64::from(run.len) * run.count);
+            ByteLen(runs.sum())
+        };
+        [
+            bytes(&self.0[..first]),
+            bytes(&self.0[self.0.len() - last..]),
+        ]
+    }
+
     /// Appends a list, and joins where they meet if that is one run.
     pub fn append(&mut self, next: Self) {
         if self.0.is_empty() {

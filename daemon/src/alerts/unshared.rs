@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use resemble_core::hash::content::digest;
-use resemble_core::{ByteLen, ChunkList, ChunkRun, ContentId, ContentKind, words};
+use resemble_core::{ByteLen, ChunkList, ContentId, ContentKind, words};
 use resemble_index::{ContentRow, PostingKind, ReadError, Snapshot};
 use resemble_query::{AskError, bytes_of};
 
@@ -39,7 +39,7 @@ pub(super) fn may_be_news(changed: &ChangedFile<'_>) -> Result<bool, AskError> {
         return Ok(true);
     }
     let (chunks_before, chunks) = (before.chunks(old.id)?, after.chunks(new.id)?);
-    let stays = unchanged(&chunks_before, &chunks);
+    let stays = chunks_before.common_bytes(&chunks);
     let Some(samples) = samples_of(after, new, path, stays)? else {
         return Ok(true);
     };
@@ -74,24 +74,13 @@ fn chunk_keys(chunks: &ChunkList) -> impl Iterator<Item = u64> + '_ {
     evidence.map(|run| run.hash.posting_key())
 }
 
-/// How many bytes two contents have in common at their beginning and at their end, in chunks.
-fn unchanged(old: &ChunkList, new: &ChunkList) -> [usize; 2] {
-    let bytes = |runs: &[ChunkRun]| -> usize {
-        let runs = runs.iter().map(|run| u64::from(run.len) * run.count);
-        usize::try_from(runs.sum::<u64>()).unwrap_or(usize::MAX)
-    };
-    let (first, last) = old.common_ends(new);
-    let new = &new.0;
-    [bytes(&new[..first]), bytes(&new[new.len() - last..])]
-}
-
 /// The samples by which a text is found, at least those that came with a change which left so many
 /// bytes at the beginning and at the end; `None` if they cannot be had.
 fn samples_of(
     snapshot: &Snapshot,
     row: &ContentRow,
     path: &Path,
-    [first, last]: [usize; 2],
+    [first, last]: [ByteLen; 2],
 ) -> Result<Option<Vec<u64>>, AskError> {
     let kept = snapshot.signature(row.id)?.fingerprints;
     if kept.len() == row.fingerprints as usize {
@@ -101,7 +90,8 @@ fn samples_of(
         return Ok(None);
     }
     let bytes = bytes_of(path)?;
-    if digest(&bytes) != row.digest || first + last > bytes.len() {
+    let [first, last] = [first, last].map(|len| usize::try_from(len.0).unwrap_or(usize::MAX));
+    if digest(&bytes) != row.digest || first.saturating_add(last) > bytes.len() {
         return Ok(None);
     }
     let of = |bytes: &[u8]| -> HashSet<u64> {
@@ -139,7 +129,7 @@ fn others_have(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::fs;
     use std::path::PathBuf;
     use std::sync::Arc;
@@ -150,15 +140,16 @@ mod tests {
 
     use super::*;
 
-    struct Tree {
+    /// A watched folder and its index.
+    pub(in crate::alerts) struct Tree {
         _dir: tempfile::TempDir,
-        root: PathBuf,
+        pub(in crate::alerts) root: PathBuf,
         index: Arc<Index>,
         ingest: Ingest,
     }
 
     impl Tree {
-        fn new() -> Self {
+        pub(in crate::alerts) fn new() -> Self {
             let dir = tempfile::tempdir().unwrap();
             let root = fs::canonicalize(dir.path()).unwrap();
             let index = Arc::new(Index::in_memory(&Params::default()).unwrap());
@@ -175,7 +166,7 @@ mod tests {
             }
         }
 
-        fn scan(&mut self) -> Snapshot {
+        pub(in crate::alerts) fn scan(&mut self) -> Snapshot {
             let everything = [Target::subtree(&self.root)];
             self.ingest.reconcile(&everything, &mut Unobserved).unwrap();
             self.index.snapshot().unwrap()
@@ -196,7 +187,7 @@ mod tests {
     }
 
     /// A text of so many words that no other seed has.
-    fn text(seed: u32, words: u32) -> String {
+    pub(in crate::alerts) fn text(seed: u32, words: u32) -> String {
         let word = |n: u32| {
             let letters = (seed * 100_000 + n).wrapping_mul(0x9e37_79b1);
             let letter = |at: u32| char::from(b'a' + (letters >> (4 * at) & 15) as u8);
