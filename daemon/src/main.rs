@@ -1,5 +1,8 @@
 //! `resembled`: see the library.
 
+#[cfg(target_env = "gnu")]
+mod heap;
+
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -29,6 +32,8 @@ fn main() -> ExitCode {
         filter.as_deref(),
         std::env::var_os("JOURNAL_STREAM").is_none(),
     );
+    #[cfg(target_env = "gnu")]
+    heap::bound();
     // Nobody else may read the index, the alerts and the socket, whatever folder they are in.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     match run(&args) {
