@@ -32,8 +32,11 @@
 //!    link, a chmod) explains it, and only if the index has all names of the inode, since writing
 //!    through another name would have been heard as well. What was done under names that nobody
 //!    saw is found by comparing inodes (`sweep`).
-//! 8. **Order of a batch**: links, stats, the rest, and removals when the round ends; see `batch`.
+//! 8. **A cold disk is kept busy**: files in the queue and directories to be entered are fetched
+//!    into the page cache by threads that do nothing else (`ahead`).
+//! 9. **Order of a batch**: links, stats, the rest, and removals when the round ends; see `batch`.
 
+mod ahead;
 mod area;
 mod assumed;
 mod batch;

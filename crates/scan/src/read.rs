@@ -54,6 +54,7 @@ use crate::walk::{self, Anchor, Stat};
 pub(crate) use self::known::{KnownFiles, LARGE};
 pub(crate) use self::paused::PausedReadings;
 
+pub(crate) use self::at::is_cached;
 pub use self::at::{data_at, fill, read_fully_at, read_prefix};
 pub use self::contents::{Content, Contents, Lookup, NoContents};
 pub use self::open::{open_regular, open_regular_in};
@@ -153,6 +154,10 @@ pub struct Reader {
     replaces: Option<(u64, u64)>,
     /// Where readings are put aside; `None`: none is, and none is gone on with.
     paused: Option<Arc<PausedReadings>>,
+    /// Whether to look if the next file is in the page cache.
+    looks_at_cache: bool,
+    /// Whether the last file was, if it was looked at and can be told.
+    was_cached: Option<bool>,
 }
 
 /// One pass over a file.
@@ -213,6 +218,8 @@ impl Reader {
             may_assume: false,
             replaces: None,
             paused: None,
+            looks_at_cache: false,
+            was_cached: None,
         }
     }
 
@@ -239,6 +246,17 @@ impl Reader {
         self.pieces.spares_cache = spare;
     }
 
+    /// Whether [`Self::was_cached`] is to be known of the next file.
+    pub(crate) const fn look_at_cache(&mut self, look: bool) {
+        self.looks_at_cache = look;
+        self.was_cached = None;
+    }
+
+    /// Whether the last file was in the page cache before it was read.
+    pub(crate) const fn was_cached(&self) -> Option<bool> {
+        self.was_cached
+    }
+
     /// Whether the beginning of a file that has grown may be taken for what it was. If not, it is
     /// read and hashed, but not chunked.
     pub(crate) const fn may_assume(&mut self, may: bool) {
@@ -259,7 +277,16 @@ impl Reader {
         known_size: Option<ByteLen>,
         contents: &dyn Contents,
     ) -> Result<FileRead, ReadFailure> {
-        self.read_open(open_regular(anchor, path)?, known_size, contents)
+        let (file, stat) = self.open(anchor, path)?;
+        self.read_from(&file, stat, known_size, contents)
+    }
+
+    fn open(&mut self, anchor: &Anchor, path: &Path) -> Result<(OwnedFd, Stat), ReadFailure> {
+        let (file, stat) = open_regular(anchor, path)?;
+        if self.looks_at_cache {
+            self.was_cached = is_cached(&file);
+        }
+        Ok((file, stat))
     }
 
     /// As [`Self::read`]; a content that has not been looked into is taken apart as well.
@@ -273,7 +300,7 @@ impl Reader {
         contents: &dyn Contents,
         part_reader: &dyn PartReader,
     ) -> Result<FileRead, ReadFailure> {
-        let (file, mut stat) = open_regular(anchor, path)?;
+        let (file, mut stat) = self.open(anchor, path)?;
         let name = path.file_name().unwrap_or_default().as_bytes();
         if self.pieces.spares_cache && part_reader.applies(name, &read_prefix(&file, HEAD)?) {
             self.pieces.spares_cache = false;

@@ -21,6 +21,7 @@ use resemble_core::{ByteLen, ContentDigest, ContentId, Params, StopFlag};
 use resemble_index::{FsId, Look, Snapshot};
 use rustix::io::Errno;
 
+use super::ahead::{Ahead, Cache, Fetched};
 use crate::parts::PartReader;
 use crate::read::{Contents, FileRead, KnownFiles, Lookup, PausedReadings, ReadFailure, Reader};
 use crate::walk::{Anchor, Stat};
@@ -54,8 +55,12 @@ pub(super) struct Job {
 #[derive(Debug)]
 struct Given {
     job: Job,
+    /// How many were given before.
+    number: u64,
     /// It is one of so many that the page cache would be theirs alone.
     spares_cache: bool,
+    /// What is fetched of it ahead; `None`: nobody tries to.
+    fetched: Option<Arc<Fetched>>,
 }
 
 /// A job and what came of it.
@@ -142,6 +147,7 @@ pub(super) struct Pool {
     pub(super) known_files: Arc<KnownFiles>,
     /// Readings of large files that were put aside.
     paused: Arc<PausedReadings>,
+    ahead: Ahead,
     running: Option<Running>,
     given: u64,
     jobs: usize,
@@ -176,6 +182,7 @@ impl Pool {
             part_reader,
             known_files: Arc::default(),
             paused: Arc::default(),
+            ahead: Ahead::default(),
             running: None,
             given: 0,
             jobs: 0,
@@ -189,6 +196,7 @@ impl Pool {
         self.known.clear();
         self.known.set_snapshot(Some(snapshot));
         self.stop.clear();
+        self.ahead.forget();
         self.cacheable = cache_share();
     }
 
@@ -222,18 +230,32 @@ impl Pool {
                 &self.known,
                 self.part_reader.as_ref(),
                 (&self.known_files, &self.paused),
+                &self.ahead.cache,
             )?),
         };
+        let number = self.given;
         self.given += 1;
         self.jobs += 1;
         self.bytes += job.seen.size;
         let spares_cache = job.seen.size > self.cacheable;
         self.cacheable = self.cacheable.saturating_sub(job.seen.size);
+        let fetched = self.ahead.file(number, (&job.anchor, &job.path));
+        let given = Given {
+            job,
+            number,
+            spares_cache,
+            fetched,
+        };
         // The threads hold the other end as long as we hold this one.
         running
             .jobs
-            .send(Given { job, spares_cache })
+            .send(given)
             .map_err(|_| std::io::ErrorKind::BrokenPipe.into())
+    }
+
+    /// Directories that will be entered; see [`Ahead`].
+    pub(super) const fn ahead(&mut self) -> &mut Ahead {
+        &mut self.ahead
     }
 
     /// A result that is there already.
@@ -293,6 +315,7 @@ impl Running {
         known: &Arc<Known>,
         part_reader: Option<&Arc<dyn PartReader>>,
         (known_files, paused): (&Arc<KnownFiles>, &Arc<PausedReadings>),
+        cache: &Arc<Cache>,
     ) -> std::io::Result<Self> {
         let (jobs, jobs_of_threads) = unbounded::<Given>();
         let (results, done) = unbounded();
@@ -303,6 +326,7 @@ impl Running {
             let part_reader = part_reader.map(Arc::clone);
             let known_files = Arc::clone(known_files);
             let paused = Arc::clone(paused);
+            let cache = Arc::clone(cache);
             let started = std::thread::Builder::new()
                 .name(format!("read-{number}"))
                 .spawn(move || {
@@ -315,6 +339,7 @@ impl Running {
                         &reader,
                         &stop,
                         (&known, part_reader.as_deref()),
+                        &cache,
                         &jobs,
                         &results,
                     );
@@ -338,12 +363,20 @@ fn work(
     new_reader: &dyn Fn() -> Reader,
     stop: &StopFlag,
     (known, part_reader): (&Known, Option<&dyn PartReader>),
+    cache: &Cache,
     jobs: &Receiver<Given>,
     results: &Sender<Done>,
 ) {
     let mut reader = new_reader();
-    for Given { job, spares_cache } in jobs {
+    for given in jobs {
+        let Given {
+            job,
+            number,
+            spares_cache,
+            fetched,
+        } = given;
         reader.spare_cache(spares_cache);
+        reader.look_at_cache(cache.begin(number));
         let began = Instant::now();
         let result = if stop.is_set() {
             Err(ReadFailure::Stopped)
@@ -358,6 +391,12 @@ fn work(
             })
         };
         let took = began.elapsed();
+        if let Some(was_cached) = reader.was_cached() {
+            cache.note(was_cached);
+        }
+        if spares_cache && let Some(fetched) = fetched {
+            fetched.drop_from_cache(&job.anchor, &job.path);
+        }
         if results.send(Done { job, result, took }).is_err() {
             return;
         }

@@ -223,6 +223,10 @@ impl Run<'_> {
                 });
             }
         }
+        for visit in &below {
+            let ahead = self.pool.ahead();
+            ahead.directory(&place.anchor, &visit.path, dir.stat.dev);
+        }
         if !below.is_empty() {
             let dirs: Vec<&Path> = below.iter().map(|visit| visit.path.as_path()).collect();
             self.observer.found_directories(&dirs);

@@ -38,6 +38,17 @@ pub(super) fn read_past_cache(
     }
 }
 
+/// Whether the beginning of a file is in the page cache; `None` if the file system cannot tell.
+pub(crate) fn is_cached(file: &OwnedFd) -> Option<bool> {
+    let mut byte = [0];
+    let mut room = [IoSliceMut::new(&mut byte)];
+    match rustix::io::preadv2(file, &mut room, 0, ReadWriteFlags::NOWAIT) {
+        Ok(_) => Some(true),
+        Err(Errno::AGAIN) => Some(false),
+        Err(_) => None,
+    }
+}
+
 /// Fills the buffer from `at` on; returns how many bytes there were, fewer only where the file
 /// ends.
 pub fn read_fully_at(file: &OwnedFd, buffer: &mut [u8], at: u64) -> rustix::io::Result<usize> {
