@@ -31,6 +31,14 @@ lab:
 torture storms="50" steps="100000":
     RESEMBLE_TORTURE={{storms}} RESEMBLE_TORTURE_STEPS={{steps}} cargo test -p resemble-tests --test system torture -- --nocapture
 
+# Bytes that nobody wrote, for every reader of them: so many for each. Minutes.
+fuzz rounds="200000" seed="1":
+    RESEMBLE_FUZZ={{rounds}} RESEMBLE_FUZZ_SEED={{seed}} cargo test -p resemble-proto -p resemble-index -p resemble-catalogue -p resemble-report -p resemble-daemon -p resemble-extract -- fuzz changed_ --nocapture
+
+# What a power cut leaves of an index, and bit rot: so many variants a cut, so many damaged files.
+damage variants="100" rounds="30000":
+    RESEMBLE_CRASH_VARIANTS={{variants}} RESEMBLE_ROT_ROUNDS={{rounds}} cargo test -p resemble-index -- power_cut a_damaged_file --nocapture
+
 deny:
     cargo deny check licenses bans sources
 

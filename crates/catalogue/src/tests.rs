@@ -11,7 +11,7 @@ use resemble_index::varint::put;
 use resemble_index::{Index, SpecialKind};
 use resemble_proto::catalogued;
 
-use super::format::{CatalogueRecord, Encoder, EntryKind, MAGIC};
+use super::format::{CHECKSUM, CatalogueRecord, Encoder, EntryKind, MAGIC};
 use super::*;
 
 fn details() -> Details {
@@ -484,4 +484,37 @@ fn a_failure_of_the_index_is_told_and_not_what_follows_from_it() {
         snapshot.entry(&root).expect("read").is_some(),
         "nothing was loaded before the failure"
     );
+}
+
+/// Behind a checksum that is right.
+#[test]
+fn changed_catalogues_are_taken_or_refused_as_a_whole() {
+    let texts = [
+        &b"hello"[..],
+        &b"a line of a text \n".repeat(90),
+        &[7; 3000],
+    ];
+    let mut records = vec![head(), entry("", EntryKind::Dir)];
+    records.extend(texts.map(|text| boxed(content(text))));
+    records.extend([
+        entry("a", EntryKind::Dir),
+        entry("a/1.txt", file(0, 0)),
+        entry("a/2.txt", file(1, 1)),
+        entry("b", file(2, 2)),
+        entry("b2", file(0, 0)),
+        entry("c", EntryKind::Symlink(b"a/1.txt".to_vec())),
+        entry("d", EntryKind::Special(SpecialKind::Socket)),
+    ]);
+    let size = texts.iter().map(|text| text.len() as u64).sum();
+    let sample = |records: &[CatalogueRecord], contents, files, bytes| {
+        let mut bytes = bytes_of(&[records, &[end(contents, files, bytes)]].concat());
+        bytes.truncate(bytes.len() - CHECKSUM);
+        bytes
+    };
+    let samples = vec![sample(&records, 3, 3, size), sample(&records[..2], 0, 0, 0)];
+    for sample in &samples {
+        loaded(&sealed(sample.clone())).unwrap();
+    }
+    let mut takes = |bytes: &[u8]| loaded(&sealed(bytes.to_vec())).is_ok();
+    resemble_testutil::fuzz("catalogues", 400, samples, &mut takes);
 }

@@ -9,11 +9,13 @@
     clippy::missing_panics_doc,
     clippy::must_use_candidate,
     clippy::print_stderr,
+    clippy::print_stdout,
     clippy::return_self_not_must_use
 )]
 
 pub mod churn;
 mod environment;
+mod fuzz;
 mod itself;
 mod mounts;
 pub mod office;
@@ -28,6 +30,7 @@ pub mod storm;
 mod tree;
 
 pub use environment::Environment;
+pub use fuzz::{Fuzzed, fuzz};
 pub use itself::{every_file_is_a_module, in_a_process_of_its_own, page_is_up_to_date};
 pub use mounts::{Hung, Mounted, fill, fuse_works, hung, mount, tmpfs};
 pub use ran::{Ran, finish};

@@ -395,3 +395,40 @@ fn sinks_of_alerts() {
         );
     }
 }
+
+#[test]
+fn changed_files_are_taken_or_refused_in_one_sentence() {
+    let place = Place::new();
+    let full = r#"
+        state = "s"
+        socket = "~/sock"
+        ignore = true
+        max_size = "10M"
+        exclude = ["*.o", "target"]
+        chunk_size = 1024
+        reconcile = 60
+        [[root]]
+        path = "docs"
+        exclude = []
+        max_size = 100
+        [[root]]
+        path = "mail"
+        text = false
+        [[notify]]
+        kind = "command"
+        command = ["true", "%s"]
+    "#;
+    let mut samples = vec![full.as_bytes().to_vec()];
+    samples.extend(full.lines().map(|line| line.trim().as_bytes().to_vec()));
+    let mut takes = |bytes: &[u8]| {
+        fs::write(place.path("c.toml"), bytes).unwrap();
+        match place.load(&["--config", "@c.toml", "--no-mount"]) {
+            Ok(_) => true,
+            Err(error) => {
+                assert!(!error.to_string().contains('\n'), "{error}");
+                false
+            }
+        }
+    };
+    resemble_testutil::fuzz("configuration", 3_000, samples, &mut takes);
+}

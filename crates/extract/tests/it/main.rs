@@ -5,6 +5,7 @@
 mod archives; // archives, compressed files, and everything in one another
 mod bombs; // files made to do harm
 mod documents; // documents that other programs made
+mod fuzz; // samples changed at random
 mod pieces; // takes bytes apart and remembers what came out
 mod worker; // what goes on between the two processes; converters
 

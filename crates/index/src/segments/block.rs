@@ -562,6 +562,44 @@ mod tests {
     }
 
     #[test]
+    fn changed_blocks_are_read_or_refused() {
+        let mut random = Random::new(2);
+        let mut key = 0;
+        let mut posting = |gap: u64| {
+            key += random.draw() % gap;
+            (key, random.draw() as u32 % 5000)
+        };
+        let mut samples = Vec::new();
+        for gap in [2, 900, 1 << 40] {
+            let mut all: Vec<Posting> = (0..3000).map(|_| posting(gap)).collect();
+            all.sort_unstable();
+            all.dedup();
+            let blocks = blocks(&all).into_iter().map(|((key, _), bytes)| {
+                // The key of the first posting stands before the block.
+                [&key.to_le_bytes()[..], &bytes].concat()
+            });
+            samples.extend(blocks.take(3));
+        }
+        let mut takes = |bytes: &[u8]| {
+            let Some((first, bytes)) = bytes.split_first_chunk() else {
+                return false;
+            };
+            let Ok(block) = Block::parse(u64::from_le_bytes(*first), bytes) else {
+                return false;
+            };
+            let mut all = Vec::new();
+            let is_taken = block.decode(&mut all).is_ok();
+            // A block is a page at most, and a posting a bit or more.
+            assert!(all.len() <= 8 * bytes.len().max(BLOCK));
+            for &(key, _) in all.iter().take(3) {
+                let _found = block.find(key, &mut Vec::new());
+            }
+            is_taken
+        };
+        resemble_testutil::fuzz("posting blocks", 10_000, samples, &mut takes);
+    }
+
+    #[test]
     fn random_postings_cost_what_theory_says() {
         // 80,000 contents, 6 million fingerprints of 38 bits: log2(2^38 / 6e6) + 2 + 17 bits.
         let mut key = 0;

@@ -220,6 +220,10 @@ impl Sample {
     fn try_one(&self, bytes: &[u8], is_live: bool, figures: &mut Figures) {
         figures.tried += 1;
         let path = self.path();
+        // What the last one set aside, too.
+        for entry in fs::read_dir(self.folder.path()).unwrap() {
+            fs::remove_file(entry.unwrap().path()).unwrap();
+        }
         let open = || Index::open(&path, &Params::default(), &OPTIONS);
         fs::write(&path, if is_live { &self.bytes } else { bytes }).unwrap();
         let (index, aside) = open().unwrap();

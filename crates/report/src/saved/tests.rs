@@ -2,8 +2,8 @@ use super::*;
 use resemble_proto::message::{Cluster, ClusterKind, Discount, Link, Member};
 use serde_json::json;
 
-fn groups(clusters: Vec<Cluster>) -> Saved<Groups> {
-    let document = json!({
+fn document() -> serde_json::Value {
+    json!({
         "schema": 1, "version": "0.0.9", "command": "groups",
         "parameters": {"roots": ["docs"], "of": null, "family": false, "degree": "usual",
             "memory": null, "min": null, "min_shared": 256, "min_size": 0, "include": [],
@@ -17,8 +17,12 @@ fn groups(clusters: Vec<Cluster>) -> Saved<Groups> {
             {"size": 10, "paths": ["docs/d", "docs/old/e"], "mtimes": [4, 5]}],
         "clusters": [],
         "errors": [{"path": "docs/old/x", "kind": "unreadable", "message": "Permission denied"}]
-    });
-    let mut saved = Saved::<Groups>::parse(&serde_json::to_vec(&document).unwrap()).unwrap();
+    })
+}
+
+fn groups(clusters: Vec<Cluster>) -> Saved<Groups> {
+    let document = serde_json::to_vec(&document()).unwrap();
+    let mut saved = Saved::<Groups>::parse(&document).unwrap();
     saved.document.body.clusters = clusters;
     saved
 }
@@ -326,4 +330,30 @@ fn what_is_no_report_is_refused_in_a_sentence() {
         .unwrap_err()
         .to_string();
     assert!(error.contains("jsonl"), "{error}");
+}
+
+#[test]
+fn changed_reports_are_read_or_refused_in_one_line() {
+    let json = serde_json::to_vec(&document()).unwrap();
+    let block = |id: &str, json: &[u8]| {
+        let open = format!("<script type=\"application/json\" id=\"{id}\">");
+        [open.as_bytes(), json, b"</script>"].concat()
+    };
+    let page = [
+        b"<!doctype html><title>x</title>".to_vec(),
+        block("document", &json),
+        block("extra", b"{}"),
+    ];
+    let samples = vec![json, page.concat()];
+    let mut takes = |bytes: &[u8]| match Saved::<Groups>::parse(bytes) {
+        Ok(mut saved) => {
+            let everything = Picked::default();
+            pick_groups(&mut saved, &everything).is_ok()
+        }
+        Err(error) => {
+            assert!(!error.to_string().contains('\n'), "{error}");
+            false
+        }
+    };
+    resemble_testutil::fuzz("saved reports", 10_000, samples, &mut takes);
 }

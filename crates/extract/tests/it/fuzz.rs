@@ -1,0 +1,38 @@
+//! Documents and archives that nobody wrote, from the samples.
+
+use std::fs;
+
+use resemble_extract::{Extractor, HEAD};
+use resemble_testutil::fuzz;
+
+use crate::pieces::{limits, program, take_with};
+
+/// Each sample alone: what is changed by what another format has is of no format mostly.
+#[test]
+fn changed_samples_are_taken_apart_or_refused() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/samples");
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| !name.ends_with(".txt") && name != "README.md")
+        .collect();
+    names.sort();
+    assert!(names.len() > 20, "{names:?}");
+    let extractor = Extractor::new(program(), limits(), Vec::new());
+    for name in names {
+        let sample = fs::read(format!("{folder}/{name}")).unwrap();
+        let mut takes = |bytes: &[u8]| {
+            let head = &bytes[..bytes.len().min(HEAD)];
+            let is_any = extractor.format(name.as_bytes(), head).is_some();
+            // A file with nothing in it is of no use as a sample.
+            is_any
+                && take_with(&extractor, &name, bytes)
+                    .is_ok_and(|pieces| !pieces.all.is_empty() && pieces.skipped.is_empty())
+        };
+        // One that needs a password is never taken.
+        let samples = vec![sample, Vec::new()];
+        if takes(&samples[0]) {
+            fuzz(&name, 40, samples, &mut takes);
+        }
+    }
+}
