@@ -71,6 +71,17 @@ fn mount_id(fd: impl AsFd) -> Option<u64> {
     id.trim().parse().ok()
 }
 
+/// A number of the mount that is not given to a later one, if the kernel has one (6.8). The file
+/// system is not asked for anything.
+pub fn mount_number(mount: &Mount) -> Option<u64> {
+    use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+    let unique = StatxFlags::from_bits_retain(0x4000);
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | AtFlags::STATX_DONT_SYNC;
+    let stat = statx(CWD, &mount.point, flags, unique).ok()?;
+    let is_told = stat.stx_mask & unique.bits() != 0;
+    is_told.then_some(stat.stx_mnt_id)
+}
+
 /// The mounts of this process's namespace, in the kernel's order: a later one covers an earlier
 /// one at the same point.
 pub fn read() -> io::Result<Vec<Mount>> {

@@ -58,6 +58,7 @@ use crate::watch::{Batch, Cookie, Marks, Source};
 
 mod broken;
 mod catalogues;
+mod mounts;
 mod observer;
 mod orders;
 mod passing;
@@ -69,7 +70,7 @@ mod work;
 
 use watches::{Watches, look};
 
-/// The pause between two looks at the roots themselves: a mount over a root makes no event.
+/// The pause between two looks at the roots and at what is mounted in them: a mount makes no event.
 const ROOTS: Duration = Duration::from_secs(10);
 /// The least pause between two looks at a directory that cannot be watched.
 const POLL: Duration = Duration::from_secs(10);
@@ -186,6 +187,8 @@ pub struct Indexer {
     removed: BTreeSet<PathBuf>,
     /// The inode of each root at its last scan.
     identities: BTreeMap<PathBuf, watches::Identity>,
+    /// What is mounted below the roots.
+    mounts: mounts::Mounts,
     syncs: Vec<PendingSync>,
     /// Directories and files to look at again, because they were read too soon after a change or
     /// while they were changing.
@@ -255,6 +258,7 @@ impl Indexer {
             complete: BTreeSet::new(),
             removed: BTreeSet::new(),
             identities: BTreeMap::new(),
+            mounts: mounts::Mounts::default(),
             syncs: Vec::new(),
             recheck: BTreeMap::new(),
             unresolved: Vec::new(),
@@ -304,6 +308,8 @@ impl Indexer {
         }
         self.forget_former_roots();
         self.attach_catalogues();
+        // Read before the first scan: what changes meanwhile is looked at once more.
+        let _all = self.mounts.changed(&self.shared.root_paths());
         self.restart_source();
         self.run_scans();
         if self.retry.is_none() {
@@ -440,6 +446,7 @@ impl Indexer {
             self.coalescer.overflow();
             self.scan_all();
         }
+        self.watches.clear_suspects(self.source.as_mut());
         if self.watches.is_stale() {
             tracing::debug!("many directories came and went; the watches are made anew");
             self.rescan_source = true;

@@ -8,7 +8,8 @@
 //! 2. Whether notify has forgotten them, too, depends on what it knew when it heard of that name.
 //!    It would not watch a path again that it wrongly remembers ("already done"). So a path that
 //!    was taken out of the table is *suspect*: it is unwatched before it is watched again. So is a
-//!    directory that is found with another inode than in the table.
+//!    directory that is found with another inode than in the table. Where many are suspect, as
+//!    after a large tree was moved, the source is asked first which of them it knows still.
 //! 3. After an overflow the table is emptied together with the source.
 //!
 //! A directory that is in the table was listed after its watch was made, or will be before the
@@ -27,6 +28,8 @@ use crate::watch::{Source, WatchError};
 
 /// This many suspect paths are kept in any case.
 const MOST_SUSPECT: usize = 50_000;
+/// For this many it is not worth asking whether they are suspect rightly.
+const FEW_SUSPECT: usize = 16;
 
 /// An inode of this boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -145,6 +148,14 @@ impl Watches {
                 .map(|(dir, _)| dir),
         );
         take_below(&mut self.polled, path);
+    }
+
+    /// Asks the source which suspects it has forgotten as well, where they are many: to ask costs
+    /// as much as there are watches, and for each one left it must be told to forget it.
+    pub(crate) fn clear_suspects(&mut self, source: &mut dyn Source) {
+        if self.suspect.len() > FEW_SUSPECT.max(self.watched.len() / 64) {
+            source.retain_watched(&mut self.suspect);
+        }
     }
 
     /// Whether so much is suspect that it is better to start anew.
@@ -319,6 +330,32 @@ mod tests {
             watches.polled().collect::<Vec<_>>(),
             [(c.as_path(), Polled::Limit)]
         );
+    }
+
+    /// Moving a large tree back took a request for each folder of it, and each was compared with
+    /// all.
+    #[test]
+    fn many_suspects_are_asked_for_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut source, script) = script();
+        let mut watches = Watches::default();
+        let folders: Vec<_> = (0..100)
+            .map(|n| dir.path().join(format!("d/{n}")))
+            .collect();
+        for folder in &folders {
+            fs::create_dir_all(folder).unwrap();
+            watches.arm(&mut source, folder, true);
+        }
+        watches.dropped(&dir.path().join("d"));
+        // The source does not know yet.
+        watches.clear_suspects(&mut source);
+        assert_eq!(watches.suspect.len(), 100);
+        script.tell(&dir.path().join("d"), Marks::GONE);
+        watches.arm(&mut source, &folders[7], true);
+        script.tell(&dir.path().join("d/8"), Marks::GONE);
+        watches.clear_suspects(&mut source);
+        assert_eq!(watches.suspect.len(), 0);
+        assert!(script.watched().contains(&folders[7]));
     }
 
     #[test]

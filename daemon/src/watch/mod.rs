@@ -21,7 +21,7 @@
 //!    cookie, it (or one before) contains every change that was made before the cookie
 //!    (watchman calls this query synchronisation).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -210,6 +210,10 @@ pub trait Source: Send {
 
     /// Stops watching one directory; nothing happens if it was not watched.
     fn unwatch(&mut self, dir: &Path);
+
+    /// Leaves of these directories those that are watched still. The others can be watched anew
+    /// without [`Self::unwatch`].
+    fn retain_watched(&mut self, dirs: &mut BTreeSet<PathBuf>);
 
     /// Takes what was heard. `all` takes half renames too, however young.
     fn take(&mut self, now: Instant, all: bool) -> Batch;

@@ -20,9 +20,12 @@
 //!    instead of repairing the old one. The old one is closed first, and that is waited for: the
 //!    kernel counts instances, and at its limit there is room for the new one only when the old one
 //!    is closed.
-//! 6. When a watched path is moved or removed the crate forgets the watches of the path and of all
+//! 6. It compares every watched path with each one that goes, moves or is unwatched, so nothing is
+//!    unwatched that it has forgotten already: [`NotifySource::retain_watched`] asks for all at once.
+//! 7. When a watched path is moved or removed the crate forgets the watches of the path and of all
 //!    below, after it has told us. So whoever hears `GONE` of a directory may watch the path anew.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -132,6 +135,20 @@ impl Source for NotifySource {
             && let Err(error) = instance.watcher.unwatch(dir)
         {
             tracing::trace!(dir = ?dir, %error, "not watched");
+        }
+    }
+
+    fn retain_watched(&mut self, dirs: &mut BTreeSet<PathBuf>) {
+        let Some(instance) = &self.instance else {
+            return dirs.clear();
+        };
+        match instance.watcher.watched_paths() {
+            Ok(watched) => {
+                let asked = std::mem::take(dirs);
+                let watched = watched.into_iter().map(|(dir, _)| dir);
+                dirs.extend(watched.filter(|dir| asked.contains(dir)));
+            }
+            Err(error) => tracing::debug!(%error, "what is watched is not known"),
         }
     }
 
@@ -479,6 +496,39 @@ mod tests {
         }
         let seen = changed_paths(&mut source);
         assert!(names.iter().all(|name| seen.contains(name)), "{seen:?}");
+    }
+
+    /// What lies below a folder that goes is forgotten with it, and nothing that only begins alike.
+    #[test]
+    fn what_is_watched_still_is_known() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut source = started(&dir.path().join("cookies"));
+        let names = ["a", "a/b", "a/b/c", "a-b", "a/b-c", "ab"];
+        let all: BTreeSet<PathBuf> = names.map(|name| dir.path().join(name)).into();
+        for dir in &all {
+            fs::create_dir_all(dir).unwrap();
+            source.watch(dir).unwrap();
+        }
+        source.watch(dir.path()).unwrap();
+        let mut still = |asked: &BTreeSet<PathBuf>| {
+            changed_paths(&mut source);
+            let mut still = asked.clone();
+            still.insert(dir.path().join("none"));
+            source.retain_watched(&mut still);
+            let names = still
+                .iter()
+                .filter_map(|path| path.strip_prefix(dir.path()).ok());
+            names
+                .map(|name| name.display().to_string())
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        assert_eq!(still(&all), "a a/b a/b/c a/b-c a-b ab");
+        fs::rename(dir.path().join("a/b"), dir.path().join("moved")).unwrap();
+        fs::rename(dir.path().join("moved"), dir.path().join("a/b")).unwrap();
+        assert_eq!(still(&all), "a a/b-c a-b ab");
+        fs::remove_dir_all(dir.path().join("a")).unwrap();
+        assert_eq!(still(&all), "a-b ab");
     }
 
     /// Cookies were once made in a directory that nobody watched, and a reset never succeeded.

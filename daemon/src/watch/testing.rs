@@ -143,6 +143,11 @@ impl Source for ScriptSource {
         self.shared.lock().unwrap().watched.remove(dir);
     }
 
+    fn retain_watched(&mut self, dirs: &mut BTreeSet<PathBuf>) {
+        let shared = self.shared.lock().unwrap();
+        dirs.retain(|dir| shared.watched.contains(dir));
+    }
+
     fn take(&mut self, now: Instant, all: bool) -> Batch {
         self.shared.lock().unwrap().dirty.take(now, all)
     }
