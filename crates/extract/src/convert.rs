@@ -61,7 +61,7 @@ impl Converting<'_> {
         // Opened anew: the offset is the converter's own.
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         let file =
-            File::open(path).map_err(|error| not_run(format!("opening the file: {error}")))?;
+            File::open(path).map_err(|error| Skipped::not_started(&"opening the file", &error))?;
         let order = Order {
             task: Task::Convert,
             limits: self.limits,

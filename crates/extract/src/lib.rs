@@ -88,6 +88,26 @@ pub enum Skipped {
     /// The worker, or a converter, could not be run.
     #[error("the reader could not be run: {0}")]
     NotRun(String),
+    /// The system has no descriptors, processes or memory for it just now: this says nothing about
+    /// the file.
+    #[error("the reader cannot be run just now: {}", std::io::Error::from_raw_os_error(*.0))]
+    NotNow(i32),
+}
+
+impl Skipped {
+    /// Why a process could not be started.
+    pub(crate) fn not_started(what: &dyn fmt::Display, error: &std::io::Error) -> Self {
+        const SCARCE: [i32; 4] = [libc::EMFILE, libc::ENFILE, libc::ENOMEM, libc::EAGAIN];
+        match error.raw_os_error().filter(|errno| SCARCE.contains(errno)) {
+            Some(errno) => Self::NotNow(errno),
+            None => Self::NotRun(format!("{what}: {error}")),
+        }
+    }
+
+    /// Whether it may go better another time, without a change of the file.
+    pub const fn is_of_the_moment(&self) -> bool {
+        matches!(self, Self::NotRun(_) | Self::NotNow(_))
+    }
 }
 
 /// The bounds of [`Limits`].

@@ -80,7 +80,7 @@ pub(crate) fn extract(
         };
         let stdin = file
             .try_clone_to_owned()
-            .map_err(|error| Skipped::NotRun(error.to_string()))?;
+            .map_err(|error| Skipped::not_started(&"the file", &error))?;
         let mut process = Process::start(program, &[order.to_arg()], Stdio::from(stdin))?;
         let mut run = Run::new(limits, size);
         let outcome = process.pump(deadline, &mut |bytes| {

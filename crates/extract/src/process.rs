@@ -46,9 +46,7 @@ impl Process {
         let (program, first) = program
             .split_first()
             .ok_or_else(|| Skipped::NotRun("no program to run".to_owned()))?;
-        let not_run = |error: &dyn std::fmt::Display| {
-            Skipped::NotRun(format!("{}: {error}", program.display()))
-        };
+        let not_run = |error| Skipped::not_started(&program.display(), &error);
         let mut child = Command::new(program)
             .args(first)
             .args(arguments)
@@ -57,7 +55,7 @@ impl Process {
             .stderr(Stdio::piped())
             .process_group(0)
             .spawn()
-            .map_err(|error| not_run(&error))?;
+            .map_err(not_run)?;
         match rustix::process::pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
             Ok(pidfd) => Ok(Self {
                 child,
@@ -69,7 +67,7 @@ impl Process {
             Err(error) => {
                 drop(child.kill());
                 drop(child.wait());
-                Err(not_run(&error))
+                Err(not_run(error.into()))
             }
         }
     }

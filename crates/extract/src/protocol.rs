@@ -174,6 +174,8 @@ fn code(why: &Skipped) -> (u8, &str) {
         Skipped::Encrypted => (0, ""),
         Skipped::Damaged(message) => (1, message),
         Skipped::Crashed => (2, ""),
+        // No worker starts processes.
+        Skipped::NotNow(_) => (3, ""),
         Skipped::NotRun(message) => (3, message),
         Skipped::TooMuch(bound) => {
             let at = BOUNDS.iter().position(|of| of == bound).unwrap_or(0);

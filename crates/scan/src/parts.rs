@@ -149,6 +149,8 @@ pub struct DigestedParts {
     pub skipped: Vec<SkippedPart>,
     /// The program that takes files apart could not be run, so this must be tried again.
     pub again: bool,
+    /// The system had nothing left to run it with: the error number.
+    pub scarce: Option<i32>,
 }
 
 impl DigestedParts {
@@ -175,9 +177,11 @@ impl DigestedParts {
                 vec![(Vec::new(), skipped)]
             }
         };
-        let again = skipped
-            .iter()
-            .any(|(_, why)| matches!(why, Skipped::NotRun(_)));
+        let again = skipped.iter().any(|(_, why)| why.is_of_the_moment());
+        let scarce = skipped.iter().find_map(|(_, why)| match why {
+            Skipped::NotNow(errno) => Some(*errno),
+            _ => None,
+        });
         let more = skipped.len().saturating_sub(MOST_SKIPPED);
         let mut skipped: Vec<SkippedPart> = skipped
             .into_iter()
@@ -198,6 +202,7 @@ impl DigestedParts {
             pieces,
             skipped,
             again,
+            scarce,
         }
     }
 

@@ -90,6 +90,8 @@ pub struct FileRead {
     pub applies: bool,
     /// What looking into it came to, if that was asked for and is news.
     pub look: Option<NewLook>,
+    /// The system had nothing left for looking into it: the error number.
+    pub scarce: Option<i32>,
     /// Bytes at the beginning that were not read, but taken for those of an earlier reading.
     pub assumed: ByteLen,
 }
@@ -365,6 +367,7 @@ impl Reader {
                 let (digester, params) = (&mut self.digester, &self.params);
                 let pieces =
                     DigestedParts::of(part_reader, name, head, file.as_fd(), digester, params);
+                read.scarce = pieces.scarce;
                 Some(pieces.into_look(|digest| contents.part(&digest.content)))
             }
             (false, Look::Unseen) => Some(NewLook::Plain),
@@ -432,6 +435,7 @@ impl Reader {
                     bytes,
                     applies: false,
                     look: None,
+                    scarce: None,
                     assumed: pass.assumed,
                 });
             }

@@ -1,10 +1,14 @@
 //! Mounts below the roots. What is mounted over a folder, or goes from it, makes no event: the
-//! kernel's list is compared whenever the roots are looked at.
+//! kernel's list is compared whenever the roots are looked at, and before and after each look at
+//! changes. A look while the list changed says nothing: a mount may have come and gone meanwhile,
+//! and what it covered counted as gone.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use resemble_mounts::{Mount, mount_number};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// What is mounted at a path: the last of several, which covers the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,10 +20,34 @@ struct Covering {
 }
 
 /// Where something is mounted.
-#[derive(Debug, Default)]
-pub(super) struct Mounts(BTreeMap<PathBuf, Covering>);
+#[derive(Debug)]
+pub(super) struct Mounts {
+    covering: BTreeMap<PathBuf, Covering>,
+    /// Kept open: `poll` reports each change of the list once.
+    list: Option<File>,
+}
+
+impl Default for Mounts {
+    fn default() -> Self {
+        Self {
+            covering: BTreeMap::new(),
+            list: File::open("/proc/self/mountinfo").ok(),
+        }
+    }
+}
 
 impl Mounts {
+    /// Whether something was mounted or unmounted, anywhere, since the last call.
+    pub(super) fn is_other_list(&self) -> bool {
+        let Some(list) = &self.list else { return false };
+        let mut fds = [PollFd::new(list, PollFlags::PRI)];
+        let at_once = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        poll(&mut fds, Some(&at_once)).is_ok_and(|ready| ready > 0)
+    }
+
     /// Reads the kernel's list; the places below the roots where there is something else than the
     /// last time.
     pub(super) fn changed(&mut self, roots: &[PathBuf]) -> Vec<PathBuf> {
@@ -52,10 +80,10 @@ impl Mounts {
                 (mount.point.clone(), covering)
             })
             .collect();
-        let before = std::mem::replace(&mut self.0, now);
-        let all = before.keys().chain(self.0.keys());
+        let before = std::mem::replace(&mut self.covering, now);
+        let all = before.keys().chain(self.covering.keys());
         let mut changed: Vec<PathBuf> = all
-            .filter(|point| before.get(*point) != self.0.get(*point))
+            .filter(|point| before.get(*point) != self.covering.get(*point))
             .cloned()
             .collect();
         changed.sort();

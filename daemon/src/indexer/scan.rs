@@ -208,16 +208,20 @@ impl Indexer {
         }
     }
 
-    /// Looks whether a root is gone, is back or is another directory now, and whether something is
-    /// mounted in it or no longer is.
-    pub(super) fn check_roots(&mut self) {
-        let now = Instant::now();
-        self.next_roots = now + ROOTS;
+    /// Has what is mounted below a root, or no longer is, looked at.
+    pub(super) fn check_mounts(&mut self) {
         for point in self.mounts.changed(&self.shared.root_paths()) {
             tracing::debug!(?point, "something was mounted or unmounted");
             self.unresolved.push(Target::subtree(point));
-            self.next_unresolved = now;
+            self.next_unresolved = Instant::now();
         }
+    }
+
+    /// Looks whether a root is gone, is back or is another directory now, and whether something is
+    /// mounted in it or no longer is.
+    pub(super) fn check_roots(&mut self) {
+        self.next_roots = Instant::now() + ROOTS;
+        self.check_mounts();
         for root in self.shared.roots() {
             let path = root.options.path;
             let identity = look_at_root(&path);

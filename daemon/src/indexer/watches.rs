@@ -190,6 +190,19 @@ impl Watches {
         self.watched.contains_key(dir) || self.polled.contains_key(dir)
     }
 
+    /// Watched directories that are not where the table has them, as far as nobody tells: what
+    /// happens to the names in a polled directory makes no event.
+    pub(crate) fn misplaced(&self) -> Vec<PathBuf> {
+        let is_untold = |dir: &Path| dir.parent().is_some_and(|it| self.polled.contains_key(it));
+        let known = self.watched.iter().filter(|(dir, _)| is_untold(dir));
+        known
+            .filter(|(dir, known)| {
+                look(dir).is_some_and(|there| there != (Kind::Directory, known.identity))
+            })
+            .map(|(dir, _)| dir.clone())
+            .collect()
+    }
+
     /// How many directories are watched.
     pub(crate) fn len(&self) -> usize {
         self.watched.len()
@@ -356,6 +369,29 @@ mod tests {
         watches.clear_suspects(&mut source);
         assert_eq!(watches.suspect.len(), 0);
         assert!(script.watched().contains(&folders[7]));
+    }
+
+    /// Two polled directories changed places, and what was in them was never looked at: the watches
+    /// below had their paths and went with the directories.
+    #[test]
+    fn what_moved_with_a_polled_directory_is_misplaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut source, script) = script();
+        let mut watches = Watches::default();
+        let [a, b] = ["a", "b"].map(|name| dir.path().join(name));
+        for parent in [&a, &b] {
+            fs::create_dir_all(parent.join("x/y")).unwrap();
+            script.limit(0);
+            watches.arm(&mut source, parent, true);
+            script.limit(10);
+            watches.arm(&mut source, &parent.join("x"), true);
+            watches.arm(&mut source, &parent.join("x/y"), true);
+        }
+        assert!(watches.misplaced().is_empty());
+        fs::rename(&a, dir.path().join("c")).unwrap();
+        fs::rename(&b, &a).unwrap();
+        // What is gone is found by listing.
+        assert_eq!(watches.misplaced(), [a.join("x")]);
     }
 
     #[test]

@@ -211,7 +211,15 @@ impl Indexer {
         }
         tracing::debug!(targets = targets.len(), "looking at changes");
         tracing::trace!(?targets);
+        if self.mounts.is_other_list() {
+            self.check_mounts();
+        }
         let done = self.reconcile(targets, true).is_some();
+        if self.mounts.is_other_list() {
+            self.check_mounts();
+            self.unresolved.extend_from_slice(targets);
+            self.next_unresolved = Instant::now();
+        }
         self.not_before = Instant::now() + BREATH;
         done
     }
@@ -250,6 +258,10 @@ impl Indexer {
             for (dir, _) in self.watches.polled() {
                 any = true;
                 targets.push(Target::entry(dir, Cause::Unknown));
+            }
+            for dir in self.watches.misplaced() {
+                self.watches.dropped(&dir);
+                targets.push(Target::subtree(dir));
             }
         }
         any

@@ -85,6 +85,10 @@ impl Run<'_> {
             Ok(read) => {
                 self.report.progress.files_read += 1;
                 self.report.progress.bytes_read += read.bytes;
+                if let Some(errno) = read.scarce {
+                    // The content is known; that nothing was found in it is no fact.
+                    self.report.error(&job.path, errno);
+                }
                 if !self.written_to.is_empty()
                     && let Some(file) = self.snapshot.file_by_inode(&job.fs, read.stat.ino)?
                 {

@@ -68,9 +68,7 @@ impl PartReader for RecentParts {
         };
         let skipped = self.reader.read_parts(name, head, file, &mut recorder)?;
         // A reader that could not be run may be, next time.
-        let is_final = !skipped
-            .iter()
-            .any(|(_, why)| matches!(why, Skipped::NotRun(_)));
+        let is_final = !skipped.iter().any(|(_, why)| why.is_of_the_moment());
         if let Some(mut told) = recorder.told.filter(|_| is_final) {
             told.skipped.clone_from(&skipped);
             let bytes = told.memory();
