@@ -32,6 +32,9 @@ mod torture;
 /// Changes that leave no trace where one would look.
 mod unseen;
 
+/// Failures that pass while files are looked at.
+mod scarce;
+
 /// Kill, restart, a second daemon, damaged state.
 mod restarts;
 

@@ -1,11 +1,17 @@
-//! The second generator of churn: after `sync`, the live index says what a fresh scan says.
+//! The second generator of churn: after `sync`, the live index says what a fresh scan says,
+//! whatever happens to the daemon meanwhile.
 //!
 //! Long storms: `RESEMBLE_TORTURE=50` storms of `RESEMBLE_TORTURE_STEPS=100000` steps each
-//! (`just torture`). What a storm finds is made small: `RESEMBLE_TORTURE_SMALLER=SEED` leaves out
-//! steps of that storm for as long as it fails.
+//! (`just torture`), from seed `RESEMBLE_TORTURE_FIRST` on. What a storm finds is made small:
+//! `RESEMBLE_TORTURE_SMALLER=SEED` leaves out steps of that storm for as long as it fails.
 
-use resemble_testutil::Sandbox;
+use std::fmt;
+use std::time::{Duration, Instant};
+
 use resemble_testutil::churn::{Churn, Profile, smaller};
+use resemble_testutil::random::Random;
+use resemble_testutil::{Daemon, Differences, Sandbox, is_installed, skipped};
+use rustix::process::Signal;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
@@ -14,54 +20,261 @@ fn number(name: &str) -> Option<u64> {
 /// Steps between two comparisons.
 const ROUND: usize = 2_500;
 
-/// Runs a storm with a fresh daemon; what differs is told in `Err`.
-fn storm(seed: u64, profiles: &[Profile], steps: &[u64], threads: usize) -> Result<(), String> {
-    let sandbox = Sandbox::new();
-    let daemon = sandbox.daemon([""; 0]);
-    let churn = Churn::new(&sandbox.path("tree"), seed, profiles);
-    for steps in steps.chunks(ROUND) {
-        churn.blow(steps, threads);
-        daemon.compared()?;
+/// What happens to the daemon in the midst of a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    /// It stands still until the round is over: the kernel's queue runs over.
+    Stopped,
+    /// It is killed and started again.
+    Killed,
+    /// It has hardly a descriptor to spare until the round is over.
+    NoDescriptors,
+}
+
+impl Fault {
+    const ALL: [Self; 3] = [Self::Stopped, Self::Killed, Self::NoDescriptors];
+
+    fn strike<'a>(self, sandbox: &'a Sandbox, daemon: Daemon<'a>, few: bool) -> Option<Daemon<'a>> {
+        match self {
+            Self::Stopped => daemon.signal(Signal::STOP),
+            Self::Killed => {
+                daemon.kill();
+                return start(sandbox, few);
+            }
+            Self::NoDescriptors => daemon.limit_descriptors(Some(daemon.descriptors() + 2)),
+        }
+        Some(daemon)
     }
-    Ok(())
+
+    fn end(self, daemon: &Daemon<'_>) {
+        match self {
+            Self::Stopped => daemon.signal(Signal::CONT),
+            Self::Killed => {}
+            Self::NoDescriptors => daemon.limit_descriptors(None),
+        }
+    }
+}
+
+/// Starts a daemon; with `few` watches it polls most of the folders. `None`: that cannot be done.
+fn start(sandbox: &Sandbox, few: bool) -> Option<Daemon<'_>> {
+    if !few {
+        return Some(sandbox.daemon([""; 0]));
+    }
+    let mut command = sandbox.foreign("unshare");
+    let limit = "echo 60 > /proc/sys/user/max_inotify_watches && exec \"$@\"";
+    command.args(["-Ur", "sh", "-c", limit, "sh"]);
+    command.arg(sandbox.program("resembled").get_program());
+    command.arg("--no-mount").arg(sandbox.path("tree"));
+    sandbox.start(&mut command).ok()
+}
+
+/// What a storm, or several, came to.
+#[derive(Debug, Default)]
+struct Outcome {
+    differences: Differences,
+    /// From the end of a round to the end of `sync`.
+    converged: Vec<Duration>,
+    faults: [usize; Fault::ALL.len()],
+}
+
+impl Outcome {
+    fn add(&mut self, other: Self) {
+        self.differences.lost.extend(other.differences.lost);
+        self.differences.stale.extend(other.differences.stale);
+        self.differences.ghosts.extend(other.differences.ghosts);
+        self.converged.extend(other.converged);
+        for (all, one) in self.faults.iter_mut().zip(other.faults) {
+            *all += one;
+        }
+    }
+
+    fn is_right(&self) -> bool {
+        self.differences.is_empty()
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Differences {
+            lost,
+            stale,
+            ghosts,
+        } = &self.differences;
+        let mut sorted = self.converged.clone();
+        sorted.sort();
+        let at = |share: usize| {
+            let at = (sorted.len() * share / 100).min(sorted.len().saturating_sub(1));
+            sorted.get(at).map_or(0.0, Duration::as_secs_f64)
+        };
+        let [stopped, killed, descriptors] = self.faults;
+        write!(
+            f,
+            "{} lost, {} stale, {} ghost; converge p50 {:.2} s, p99 {:.2} s, at most {:.2} s; \
+             stopped {stopped}, killed {killed}, out of descriptors {descriptors} times",
+            lost.len(),
+            stale.len(),
+            ghosts.len(),
+            at(50),
+            at(99),
+            at(100),
+        )
+    }
+}
+
+/// A storm to be.
+struct Storm<'a> {
+    seed: u64,
+    profiles: &'a [Profile],
+    threads: usize,
+    faults: bool,
+    few_watches: bool,
+}
+
+impl<'a> Storm<'a> {
+    /// Of all profiles. Every other storm is of a single thread, so that it can be made small; in
+    /// every fifth the daemon has few watches.
+    fn of(seed: u64) -> Storm<'a> {
+        Storm {
+            seed,
+            profiles: &Profile::ALL,
+            threads: if seed.is_multiple_of(2) { 1 } else { 4 },
+            faults: true,
+            few_watches: seed.is_multiple_of(5),
+        }
+    }
+
+    /// Blows over a fresh tree until a comparison fails or the steps are done.
+    fn blow(&self, steps: &[u64]) -> Outcome {
+        let sandbox = Sandbox::new();
+        let churn = Churn::new(&sandbox.path("tree"), self.seed, self.profiles);
+        let mut outcome = Outcome::default();
+        let Some(mut daemon) = start(&sandbox, self.few_watches) else {
+            skipped("few watches need user namespaces (unshare -Ur)");
+            return outcome;
+        };
+        let mut random = Random::new(self.seed);
+        for steps in steps.chunks(ROUND) {
+            let drawn = random.below(3 * Fault::ALL.len());
+            let fault = Fault::ALL.get(drawn).copied().filter(|_| self.faults);
+            let (first, rest) = steps.split_at(steps.len() / 2);
+            churn.blow(first, self.threads);
+            if let Some(fault) = fault {
+                outcome.faults[drawn] += 1;
+                daemon = (fault.strike(&sandbox, daemon, self.few_watches)).expect("it started");
+            }
+            churn.blow(rest, self.threads);
+            if let Some(fault) = fault {
+                fault.end(&daemon);
+            }
+            let began = Instant::now();
+            daemon.sync();
+            outcome.converged.push(began.elapsed());
+            if let Err(differences) = daemon.difference() {
+                outcome.differences = differences;
+                eprintln!("after {fault:?}");
+                break;
+            }
+        }
+        outcome
+    }
 }
 
 #[test]
 fn each_profile_alone_and_all_together_end_as_a_fresh_scan() {
+    is_installed("python3");
+    if !rustix::process::geteuid().is_root() {
+        skipped("mounts appear and go only if root makes them");
+    }
     let steps: Vec<u64> = (0..600).collect();
     let mut failed = Vec::new();
     for (seed, profile) in (1..).zip(Profile::ALL) {
-        if let Err(differences) = storm(seed, &[profile], &steps[..300], 1) {
-            failed.push(format!("{profile:?}, seed {seed}: {differences}"));
+        let storm = Storm {
+            profiles: &[profile],
+            threads: 1,
+            faults: false,
+            few_watches: false,
+            ..Storm::of(seed)
+        };
+        let outcome = storm.blow(&steps[..300]);
+        if !outcome.is_right() {
+            failed.push(format!("{profile:?}, seed {seed}: {}", outcome.differences));
         }
     }
-    if let Err(differences) = storm(99, &Profile::ALL, &steps, 4) {
-        failed.push(format!("all, seed 99: {differences}"));
+    let outcome = Storm::of(99).blow(&steps);
+    if !outcome.is_right() {
+        failed.push(format!("all, seed 99: {}", outcome.differences));
     }
     assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+#[test]
+fn faults_in_a_storm_leave_the_index_of_a_fresh_scan() {
+    for (seed, fault) in (1..).zip(Fault::ALL) {
+        for few in [false, true] {
+            let sandbox = Sandbox::new();
+            let churn = Churn::new(&sandbox.path("tree"), seed, &Profile::ALL);
+            churn.blow(&(0..200).collect::<Vec<_>>(), 2);
+            let Some(daemon) = start(&sandbox, few) else {
+                skipped("few watches need user namespaces (unshare -Ur)");
+                continue;
+            };
+            churn.blow(&(200..400).collect::<Vec<_>>(), 2);
+            let daemon = fault.strike(&sandbox, daemon, few).expect("it started");
+            churn.blow(&(400..700).collect::<Vec<_>>(), 2);
+            fault.end(&daemon);
+            daemon.assert_true();
+        }
+    }
+}
+
+/// 200,000 of them in a long test.
+#[test]
+fn many_files_in_one_folder_are_followed() {
+    let many = if number("RESEMBLE_TORTURE").is_some() {
+        200_000
+    } else {
+        5_000
+    };
+    let sandbox = Sandbox::new();
+    for n in 0..many / 2 {
+        sandbox.write(format!("crowd/n{n}"), format!("file {n}"));
+    }
+    let daemon = sandbox.daemon([""; 0]);
+    for n in many / 2..many {
+        sandbox.write(format!("crowd/n{n}"), format!("file {n}"));
+    }
+    daemon.assert_true();
+    let churn = Churn::new(&sandbox.path("tree"), 1, &[Profile::Crowd]);
+    churn.blow(&(0..200).collect::<Vec<_>>(), 2);
+    daemon.assert_true();
+    std::fs::rename(sandbox.tree("crowd"), sandbox.tree("renamed")).expect("it moves");
+    churn.blow(&(200..220).collect::<Vec<_>>(), 2);
+    daemon.assert_true();
+    std::fs::remove_dir_all(sandbox.tree("renamed")).expect("it goes");
+    daemon.assert_true();
 }
 
 #[test]
 fn long_storms_end_as_a_fresh_scan() {
     let storms = number("RESEMBLE_TORTURE").unwrap_or(0);
     let steps: Vec<u64> = (0..number("RESEMBLE_TORTURE_STEPS").unwrap_or(100_000)).collect();
-    let mut failed = Vec::new();
+    let (mut failed, mut all) = (Vec::new(), Outcome::default());
     let first = number("RESEMBLE_TORTURE_FIRST").unwrap_or(1);
     for seed in first..first + storms {
-        // Every other storm is of a single thread, so that it can be made small.
-        let threads = if seed % 2 == 0 { 1 } else { 4 };
-        let began = std::time::Instant::now();
-        let outcome = storm(seed, &Profile::ALL, &steps, threads);
-        let (took, right) = (began.elapsed().as_secs(), outcome.is_ok());
+        let began = Instant::now();
+        let outcome = Storm::of(seed).blow(&steps);
         eprintln!(
-            "storm {seed}: {} steps in {took} s, right: {right}",
-            steps.len()
+            "storm {seed}: {} steps in {} s: {outcome}",
+            steps.len(),
+            began.elapsed().as_secs()
         );
-        if let Err(differences) = outcome {
-            eprintln!("{differences}");
+        if !outcome.is_right() {
+            eprintln!("{}", outcome.differences);
             failed.push(seed);
         }
+        all.add(outcome);
     }
+    eprintln!("{storms} storms of {} steps: {all}", steps.len());
     assert!(
         failed.is_empty(),
         "of {storms} storms these failed: {failed:?}"
@@ -79,11 +292,16 @@ fn a_storm_that_fails_is_made_small() {
         return;
     };
     let steps = number("RESEMBLE_TORTURE_STEPS").unwrap_or(2_500);
-    let mut last = String::new();
+    let storm = Storm {
+        threads: 1,
+        ..Storm::of(seed)
+    };
+    let mut last = Differences::default();
     let left = smaller((0..steps).collect(), &mut |steps| {
         // What depends on time may go well once.
-        let failed = (0..3).find_map(|_| storm(seed, &Profile::ALL, steps, 1).err());
-        failed.map(|differences| last = differences).is_some()
+        let mut outcomes = (0..3).map(|_| storm.blow(steps));
+        let failed = outcomes.find(|outcome| !outcome.is_right());
+        failed.map(|outcome| last = outcome.differences).is_some()
     });
     panic!("seed {seed}, steps {left:?}: {last}");
 }

@@ -12,8 +12,12 @@ use std::path::{Path, PathBuf};
 
 use crate::random::{Random, letters};
 
+mod maps;
+mod places;
 mod programs;
 mod tricks;
+
+use maps::Mapper;
 
 /// What a storm is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,11 +46,17 @@ pub enum Profile {
     Crowd,
     /// Names that differ in the case of a letter.
     Cases,
+    /// Files and folders from other times, past and future.
+    Clocks,
+    /// Stores to mapped files, flushed or not.
+    Mapped,
+    /// Mounts that appear over folders and go. Nothing happens without the right to mount.
+    Mounts,
 }
 
 impl Profile {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 15] = [
         Self::Editors,
         Self::Git,
         Self::Npm,
@@ -59,15 +69,19 @@ impl Profile {
         Self::Nameless,
         Self::Crowd,
         Self::Cases,
+        Self::Clocks,
+        Self::Mapped,
+        Self::Mounts,
     ];
 }
 
 /// A storm over one tree.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Churn {
     root: PathBuf,
     seed: u64,
     profiles: Vec<Profile>,
+    mapper: Mapper,
 }
 
 impl Churn {
@@ -77,6 +91,7 @@ impl Churn {
             root: root.to_path_buf(),
             seed,
             profiles: profiles.to_vec(),
+            mapper: Mapper::default(),
         }
     }
 
@@ -94,6 +109,7 @@ impl Churn {
     pub fn step(&self, number: u64) {
         let mut scene = Scene {
             root: &self.root,
+            mapper: &self.mapper,
             random: Random::apart(self.seed.wrapping_mul(1 << 32).wrapping_add(number)),
         };
         let profile = self.profiles[scene.random.below(self.profiles.len())];
@@ -102,9 +118,16 @@ impl Churn {
     }
 }
 
+impl Drop for Churn {
+    fn drop(&mut self) {
+        places::unmount_below(&self.root);
+    }
+}
+
 /// One step as it goes on.
 struct Scene<'a> {
     root: &'a Path,
+    mapper: &'a Mapper,
     random: Random,
 }
 
@@ -132,6 +155,9 @@ impl Scene<'_> {
             Profile::Nameless => self.nameless(),
             Profile::Crowd => self.crowd(),
             Profile::Cases => self.cases(),
+            Profile::Clocks => self.clocks(),
+            Profile::Mapped => self.mapped(),
+            Profile::Mounts => self.mounts(),
         }
     }
 

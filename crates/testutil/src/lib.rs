@@ -14,6 +14,7 @@
 )]
 
 pub mod churn;
+mod differences;
 mod environment;
 mod fuzz;
 mod itself;
@@ -29,6 +30,7 @@ mod skipped;
 pub mod storm;
 mod tree;
 
+pub use differences::Differences;
 pub use environment::Environment;
 pub use fuzz::{Fuzzed, fuzz};
 pub use itself::{every_file_is_a_module, in_a_process_of_its_own, page_is_up_to_date};

@@ -3,7 +3,6 @@
 //! Nothing here sleeps. A daemon is ready when it says `READY=1` on its notification socket, a
 //! change is in when `resemble sync` returns, a process is gone when `wait` says so.
 
-use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +12,7 @@ use std::sync::OnceLock;
 use rustix::mount::UnmountFlags;
 use rustix::process::{Pid, Signal};
 
-use crate::{Ran, TempTree, start_ready};
+use crate::{Differences, Ran, TempTree, start_ready};
 
 /// The folder of the freshly built programs.
 ///
@@ -231,14 +230,34 @@ impl Daemon<'_> {
 
     /// What the live index says otherwise than a fresh scan.
     #[track_caller]
-    pub fn compared(&self) -> Result<(), String> {
+    pub fn compared(&self) -> Result<(), Differences> {
         self.sync();
-        let (live, fresh) = (self.dump(), self.sandbox.fresh_dump());
-        if live == fresh {
-            Ok(())
-        } else {
-            Err(difference(&live, &fresh))
-        }
+        self.difference()
+    }
+
+    /// As [`Self::compared`], without waiting for changes under way.
+    #[track_caller]
+    pub fn difference(&self) -> Result<(), Differences> {
+        let found = Differences::between(&self.dump(), &self.sandbox.fresh_dump());
+        if found.is_empty() { Ok(()) } else { Err(found) }
+    }
+
+    /// Gives it so many descriptors from now on, or as many as it had at the start.
+    pub fn limit_descriptors(&self, most: Option<u64>) {
+        use rustix::process::{Resource, Rlimit, getrlimit, prlimit};
+        // A child has the limits of its parent.
+        let ours = getrlimit(Resource::Nofile);
+        let limit = Rlimit {
+            current: most.or(ours.current),
+            ..ours
+        };
+        prlimit(Some(self.pid()), Resource::Nofile, limit).expect("a limit of a child");
+    }
+
+    /// How many descriptors it has open.
+    pub fn descriptors(&self) -> u64 {
+        let open = format!("/proc/{}/fd", self.child.id());
+        fs::read_dir(open).expect("the daemon runs").count() as u64
     }
 
     /// `status --format json`.
@@ -294,25 +313,4 @@ impl Drop for Daemon<'_> {
             let _gone = rustix::mount::unmount(&point, UnmountFlags::DETACH);
         }
     }
-}
-
-/// The first lines in which two dumps differ.
-fn difference(live: &[u8], fresh: &[u8]) -> String {
-    let lines = |d: &[u8]| -> BTreeSet<String> {
-        String::from_utf8_lossy(d)
-            .lines()
-            .map(str::to_owned)
-            .collect()
-    };
-    let (live, fresh) = (lines(live), lines(fresh));
-    let cut = |line: &String| line.chars().take(160).collect::<String>();
-    let only_live: Vec<_> = live.difference(&fresh).map(cut).collect();
-    let only_fresh: Vec<_> = fresh.difference(&live).map(cut).collect();
-    format!(
-        "the live index differs from a fresh scan\nonly live ({}): {:#?}\nonly fresh ({}): {:#?}",
-        only_live.len(),
-        &only_live[..only_live.len().min(10)],
-        only_fresh.len(),
-        &only_fresh[..only_fresh.len().min(10)],
-    )
 }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, open, renameat_with};
 
@@ -151,13 +152,44 @@ impl Scene<'_> {
         let folder = self.made()?;
         let names = ["readme", "README", "Readme"].map(|name| folder.join(name));
         let (a, b) = (&names[self.one_of(3)], &names[self.one_of(3)]);
-        match self.one_of(3) {
+        match self.one_of(4) {
             0 => fs::write(a, self.text()),
             1 => fs::rename(a, b),
-            _ => {
+            2 => {
                 fs::rename(a, folder.join("reAdme"))?;
                 fs::rename(folder.join("reAdme"), b)
             }
+            _ => {
+                // The same with folders.
+                let names = ["d1", "D1"].map(|name| folder.join(name));
+                let from = self.one_of(2);
+                fs::rename(&names[from], &names[1 - from])
+            }
         }
+    }
+
+    pub(super) fn clocks(&mut self) -> io::Result<()> {
+        const YEAR: u64 = 365 * 24 * 3600;
+        let years = |n: u64| Duration::from_secs(n * YEAR);
+        let path = self.name();
+        let file = OpenOptions::new().create(true).append(true).open(&path)?;
+        let time = match self.one_of(5) {
+            0 => SystemTime::UNIX_EPOCH - years(60),
+            1 => SystemTime::UNIX_EPOCH,
+            2 => SystemTime::now() + years(30),
+            3 => SystemTime::UNIX_EPOCH + years(400),
+            _ => SystemTime::now() + Duration::from_secs(2),
+        };
+        if self.one_of(2) == 0 {
+            file.set_modified(time)?;
+            return (&file).write_all(&self.text());
+        }
+        rewrite(&path, self)?;
+        file.set_modified(time)?;
+        if self.one_of(3) == 0 {
+            File::open(path.parent().unwrap_or(self.root))?.set_modified(time)?;
+            fs::rename(&path, self.name())?;
+        }
+        Ok(())
     }
 }
