@@ -19,7 +19,7 @@ const KEPT_FREE: i32 = 32 << 20;
 
 /// Sets the bounds: before the first thread is there. Whoever set other ones in the environment
 /// (`MALLOC_ARENA_MAX`) is overruled.
-pub fn bound() {
+pub(crate) fn bound() {
     for (option, value) in [
         (libc::M_ARENA_MAX, ARENAS),
         (libc::M_MMAP_THRESHOLD, MAPPED_FROM),
