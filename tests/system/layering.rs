@@ -279,7 +279,9 @@ fn watched_files_are_never_mapped() {
             let code = text
                 .lines()
                 .filter(|line| !line.trim_start().starts_with("//"));
-            for line in code {
+            // A storm does what other programs do.
+            let is_storm = path.ends_with("testutil/src/churn/maps.rs");
+            for line in code.filter(|_| !is_storm) {
                 assert!(!line.contains("mmap("), "{} maps: {line}", path.display());
             }
         }

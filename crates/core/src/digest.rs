@@ -71,8 +71,8 @@ impl ChunkList {
         (start, ends.take_while(same).count())
     }
 
-    /// How many bytes two contents have in common at their beginning and at their end, in whole runs
-    /// of chunks.
+    /// How many bytes two contents have in common at their beginning and at their end, in whole
+    /// runs of chunks.
     pub fn common_bytes(&self, other: &Self) -> [ByteLen; 2] {
         let (first, last) = self.common_ends(other);
         let bytes = |runs: &[ChunkRun]| {

@@ -188,7 +188,7 @@ pub struct Indexer {
     /// The inode of each root at its last scan.
     identities: BTreeMap<PathBuf, watches::Identity>,
     /// What is mounted below the roots.
-    mounts: mounts::Mounts,
+    mounts: mounts::MountPoints,
     syncs: Vec<PendingSync>,
     /// Directories and files to look at again, because they were read too soon after a change or
     /// while they were changing.
@@ -258,7 +258,7 @@ impl Indexer {
             complete: BTreeSet::new(),
             removed: BTreeSet::new(),
             identities: BTreeMap::new(),
-            mounts: mounts::Mounts::default(),
+            mounts: mounts::MountPoints::default(),
             syncs: Vec::new(),
             recheck: BTreeMap::new(),
             unresolved: Vec::new(),

@@ -21,13 +21,13 @@ struct Covering {
 
 /// Where something is mounted.
 #[derive(Debug)]
-pub(super) struct Mounts {
+pub(super) struct MountPoints {
     covering: BTreeMap<PathBuf, Covering>,
     /// Kept open: `poll` reports each change of the list once.
     list: Option<File>,
 }
 
-impl Default for Mounts {
+impl Default for MountPoints {
     fn default() -> Self {
         Self {
             covering: BTreeMap::new(),
@@ -36,7 +36,7 @@ impl Default for Mounts {
     }
 }
 
-impl Mounts {
+impl MountPoints {
     /// Whether something was mounted or unmounted, anywhere, since the last call.
     pub(super) fn is_other_list(&self) -> bool {
         let Some(list) = &self.list else { return false };
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn what_appears_goes_or_is_another_below_a_root_is_told() {
         let roots = [PathBuf::from("/r")];
-        let mut mounts = Mounts::default();
+        let mut mounts = MountPoints::default();
         let mut told = |now: &[Mount], number: u64| {
             let changed = mounts.compare(now, &roots, |_| Some(number));
             let paths = changed.iter().map(|path| path.display().to_string());
