@@ -23,6 +23,7 @@ use std::path::PathBuf;
 
 use clap::builder::ArgPredicate;
 use clap::builder::styling::{AnsiColor, Effects, Styles};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use resemble_proto::message::{MeasureUnit, PairScore, Scope};
 use resemble_proto::number::Fraction;
@@ -57,8 +58,10 @@ pub const STYLES: Styles = Styles::styled()
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  the asked-for state holds: something found, no difference, covered, live, in sync, done
-  1  it does not: nothing found, differences, not covered, still scanning or degraded, out of time
+  0  the asked-for state holds: something found, no difference, covered, live,
+     in sync, done
+  1  it does not: nothing found, differences, not covered, still scanning or
+     degraded, out of time
   2  trouble: wrong usage, no daemon where one is needed, or some files could
      not be read (what was found is printed all the same). Below a directory in
      which something was only looked for (--in, --by) that is told, no more";
@@ -106,6 +109,26 @@ pub struct Cli {
     /// The command.
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// The refusal of arguments, with advice that helps. For an option that does not exist clap says how
+/// a file of that name could be meant, which nobody who typed two dashes did.
+pub fn advised(mut refusal: clap::Error) -> clap::Error {
+    let Some(ContextValue::String(arg)) = refusal.get(ContextKind::InvalidArg) else {
+        return refusal;
+    };
+    if refusal.kind() != ErrorKind::UnknownArgument || !arg.starts_with("--") {
+        return refusal;
+    }
+    match ReportFormat::from_str(arg.trim_start_matches('-'), false) {
+        Ok(format) => {
+            let advice = format!("formats are named: '--format {}'", format.word());
+            let advice = ContextValue::StyledStrs(vec![advice.into()]);
+            refusal.insert(ContextKind::Suggested, advice);
+        }
+        Err(_) => drop(refusal.remove(ContextKind::Suggested)),
+    }
+    refusal
 }
 
 impl Cli {
@@ -387,17 +410,17 @@ pub enum DocumentFormat {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Selection")]
 pub struct Selection {
-    /// Only files that match GLOB (as in .gitignore); may be repeated
+    /// Only files that match GLOB as in .gitignore; repeatable
     #[arg(long, value_name = "GLOB", value_parser = values::glob)]
     pub include: Vec<String>,
-    /// No files that match GLOB (as in .gitignore); may be repeated
+    /// No files that match GLOB as in .gitignore; repeatable
     #[arg(long, value_name = "GLOB", value_parser = values::glob)]
     pub exclude: Vec<String>,
     /// Only files of at least SIZE bytes: 4096, 10K, 1.5M
     #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "0")]
     #[arg(hide_short_help = true)]
     pub min_size: u64,
-    /// Only rows with at least this score: 70%, 70 and .7 are the same
+    /// Only rows with this score or more: 70%, 70 or .7
     #[arg(long, value_name = "SHARE", value_parser = values::share)]
     pub min: Option<Fraction>,
     /// Only rows with at least BYTES in common chunks; identical files are always listed [default:
@@ -584,8 +607,10 @@ mod tests {
         for command in root.get_subcommands_mut() {
             let name = command.get_name().to_owned();
             let lines = command.render_help().to_string().lines().count();
+            // With the command line and the next prompt, for the verb that is tried first.
+            let most = if name == "find" { 22 } else { 30 };
             // `help` lists every verb.
-            assert!(lines <= 30 || name == "help", "{name}: {lines} lines");
+            assert!(lines <= most || name == "help", "{name}: {lines} lines");
         }
     }
 

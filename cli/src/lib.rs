@@ -46,7 +46,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, env: &Env) -> ExitCode {
     let cli = match args::Cli::try_parse_from(args) {
         Ok(cli) => cli,
         // Help and version are answers (0), all else is usage (2); clap prints both itself.
-        Err(error) => return ui::print_usage(&error),
+        Err(error) => return ui::print_usage(&args::advised(error)),
     };
     let mut ui = ui::Ui::of_process(&cli.global);
     let outcome = commands::run(&mut ui, env, cli);

@@ -137,6 +137,7 @@ pub fn note_limits(ui: &mut Ui, header: &Header, top: Option<u64>, by_daemon: bo
             |top| format!("--top {top}"),
         );
         let (shown, total) = (header.shown, header.total);
+        let (shown, total) = (human_count(shown), human_count(total));
         ui.note(&format!("{shown} of {total} rows shown ({why})"));
     }
     if let Some(files) = header.near_copies {
@@ -154,10 +155,7 @@ pub fn note_limits(ui: &mut Ui, header: &Header, top: Option<u64>, by_daemon: bo
         ));
     }
     if !header.fresh {
-        let files = match header.pending {
-            1 => "1 file".to_owned(),
-            files => format!("{files} files"),
-        };
+        let files = counted(header.pending, "file");
         ui.note(&if by_daemon {
             format!(
                 "the daemon has not seen everything yet ({files} to be read); \

@@ -11,6 +11,7 @@
 //! 3. Text from outside never reaches a terminal raw: names are quoted, and whatever is printed on
 //!    standard error goes through [`harmless`].
 
+mod interrupt;
 mod pager;
 mod progress;
 
@@ -23,6 +24,8 @@ use resemble_proto::message::SoftError;
 use resemble_proto::path::PathText;
 use resemble_report::lines::{TextStyle, TextWriter};
 use resemble_report::quote::{harmless, quoted_bytes};
+use resemble_report::wrap::wrap;
+use rustix::fd::AsFd;
 
 pub use progress::Progress;
 
@@ -59,6 +62,10 @@ pub struct Ui {
     err: Box<dyn Write>,
     /// Standard output is a terminal, and results go there.
     terminal: bool,
+    /// Its columns.
+    columns: Option<usize>,
+    /// The columns of standard error, if it is a terminal.
+    err_columns: Option<usize>,
     err_terminal: bool,
     color: bool,
     talk: Talk,
@@ -87,6 +94,8 @@ impl Ui {
             out: Target::Stream(Box::new(BufWriter::new(io::stdout()))),
             err: Box::new(io::stderr()),
             terminal,
+            columns: columns(io::stdout()),
+            err_columns: columns(io::stderr()),
             err_terminal: io::stderr().is_terminal(),
             color: match global.color {
                 ColorWhen::Always => true,
@@ -169,6 +178,7 @@ impl Ui {
             terminal: self.terminal,
             color: self.color,
             verbose: self.is_verbose(),
+            columns: self.columns,
         }
     }
 
@@ -227,7 +237,11 @@ impl Ui {
 
     fn say(&mut self, text: &str) {
         // If standard error is closed, there is nobody left to tell.
-        let line = format!("resemble: {}\n", harmless(text));
+        let mut line = format!("resemble: {}", harmless(text));
+        if let Some(columns) = self.err_columns {
+            line = wrap(&line, columns, 0, 2);
+        }
+        line.push('\n');
         if matches!(self.out, Target::Paged(_)) {
             self.after.push_str(&line);
         } else {
@@ -258,6 +272,12 @@ impl Ui {
             }
         }
     }
+}
+
+/// How wide a terminal is; `None` for anything else, or if it does not say.
+fn columns(stream: impl AsFd) -> Option<usize> {
+    let columns = rustix::termios::tcgetwinsize(stream).ok()?.ws_col;
+    (columns > 0).then(|| usize::from(columns))
 }
 
 /// Prints what clap has to say: help and version on standard output (0), usage on standard

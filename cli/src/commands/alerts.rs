@@ -44,6 +44,12 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &AlertsArgs) ->
         "since": since,
         "digest": args.digest,
     });
+    if answer.rows.is_empty() && !args.follow {
+        ui.note(match &since {
+            None => "no alerts so far",
+            Some(_) => "no alerts since then",
+        });
+    }
     let head = Head::new("alerts", parameters, answer.header);
     let (rows, errors) = (&answer.rows, &answer.errors);
     if args.digest && args.output.format == RowFormat::Text {

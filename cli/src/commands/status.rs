@@ -126,7 +126,7 @@ fn print(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
             ),
         };
         let grown = format!("{grown}, or by `resemble sync`");
-        lines.push(vec![Cell::left(grown, Tint::Faint)]);
+        lines.push(vec![Cell::prose(grown, Tint::Faint)]);
     }
     if status.lag_seconds >= LAGGING {
         let lag = human_count(status.lag_seconds);

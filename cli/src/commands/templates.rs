@@ -11,6 +11,7 @@ use resemble_proto::client::Client;
 use resemble_proto::message::{Answer, MarkRequest, Scope, TemplateRow};
 use resemble_proto::places::{self, Env};
 use resemble_proto::report::Head;
+use resemble_query::groups::is_cluster_id;
 use resemble_query::templates::Store;
 
 use crate::args::{Global, MarkArgs, RowOutput, TemplatesAction, TemplatesArgs};
@@ -112,14 +113,11 @@ impl Meant {
     }
 }
 
-/// The id of a cluster that an argument can be: a word of letters, digits and dashes.
+/// The id of a cluster that an argument can be. Anything else is the name of a file, so a file that
+/// is not there is told as such, before anybody is asked.
 fn cluster_id(path: &Path) -> Option<String> {
     let text = path.to_str()?;
-    let is_id = !text.is_empty()
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-    is_id.then(|| text.to_owned())
+    is_cluster_id(text).then(|| text.to_owned())
 }
 
 /// The daemon, if one answers; `None` if the templates are to be read from the state folder.

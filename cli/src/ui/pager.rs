@@ -14,10 +14,10 @@
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use rustix::termios::tcgetwinsize;
+
+use super::interrupt;
 
 /// The pager if `$PAGER` is not set. Its options: quit if the text fits, keep colours, leave the
 /// text on the screen.
@@ -88,10 +88,7 @@ impl Pager {
         }
         // From now on Ctrl-C only sets a flag that nobody reads. That holds until this process
         // ends, which is soon after the pager has ended.
-        let heard = Arc::new(AtomicBool::new(false));
-        signal_hook::flag::register(signal_hook::consts::SIGINT, heard)
-            .map(drop)
-            .unwrap_or_default();
+        interrupt::hold();
         match command.spawn() {
             Ok(child) => {
                 self.child = Some(child);

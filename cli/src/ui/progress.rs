@@ -20,6 +20,8 @@ use resemble_report::quote::harmless;
 use resemble_scan::ingest::Amount;
 use resemble_scan::tally::Tally;
 
+use super::interrupt;
+
 /// Nothing is shown before this time: a line that appears and vanishes at once only flickers.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The time between two redraws.
@@ -177,19 +179,22 @@ fn draw(state: &State, stopped: &mpsc::Receiver<()>) {
     }
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     // The template is a constant. If it were wrong, the plain spinner would do as well.
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
+    // What is wider than the terminal is cut: a second line would be left behind.
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
         bar.set_style(style);
     }
-    bar.set_elapsed(PATIENCE);
+    interrupt::hold();
     std::thread::scope(|scope| {
         if !state.paths.is_empty() {
             scope.spawn(|| state.tally.count(&state.paths));
         }
         loop {
-            bar.set_message(state.line());
+            let elapsed = state.began.elapsed().as_secs();
+            bar.set_message(format!("{} ({})", state.line(), rough(elapsed)));
             bar.tick();
-            if !goes_on(PACE) {
-                return bar.finish_and_clear();
+            if interrupt::was_pressed() || !goes_on(PACE) {
+                bar.finish_and_clear();
+                return interrupt::release();
             }
         }
     });
@@ -229,12 +234,12 @@ fn step_line(step: &CurrentStep, pace: Pace) -> String {
 fn left(done: f64, all: f64, (before, elapsed): Pace) -> Option<String> {
     let since = done - before;
     let left = || elapsed.mul_f64(((all - done) / since).max(0.0));
-    (since > 0.0 && since >= ENOUGH * all).then(|| format!("{} left", rough(left())))
+    let seconds = || left().as_secs_f64().ceil() as u64;
+    (since > 0.0 && since >= ENOUGH * all).then(|| format!("{} left", rough(seconds())))
 }
 
 /// A time as a person says it.
-fn rough(time: Duration) -> String {
-    let seconds = time.as_secs_f64().ceil() as u64;
+fn rough(seconds: u64) -> String {
     match (seconds.div_ceil(60), seconds) {
         (_, 0..90) => format!("{seconds} s"),
         (minutes @ 0..90, _) => format!("{minutes} min"),
@@ -323,7 +328,7 @@ mod tests {
             (90, "2 min"),
             (5400, "1 h 30 min"),
         ] {
-            assert_eq!(rough(Duration::from_secs(seconds)), said);
+            assert_eq!(rough(seconds), said);
         }
     }
 }

@@ -33,6 +33,8 @@ pub(crate) fn ui(terminal: bool) -> (Ui, Written, Written) {
         out: Target::Stream(Box::new(out.clone())),
         err: Box::new(err.clone()),
         terminal,
+        columns: None,
+        err_columns: None,
         err_terminal: false,
         color: false,
         talk: Talk::Notes,
@@ -40,6 +42,22 @@ pub(crate) fn ui(terminal: bool) -> (Ui, Written, Written) {
         after: String::new(),
     };
     (ui, out, err)
+}
+
+#[test]
+fn a_note_on_a_terminal_is_broken_between_words() {
+    let (mut ui, _, err) = ui(true);
+    let text = "a common run of 5,600 bytes would have been seen; `resemble sync` waits for it";
+    ui.note(text);
+    assert_eq!(err.text(), format!("resemble: {text}\n"));
+    ui.err_columns = Some(60);
+    ui.note(text);
+    assert!(
+        err.text()
+            .ends_with("would have been seen;\n  `resemble sync` waits for it\n"),
+        "{}",
+        err.text()
+    );
 }
 
 fn rows(ui: &Ui) -> Vec<Vec<Cell>> {

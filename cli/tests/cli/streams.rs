@@ -1,8 +1,13 @@
 //! Terminals, pipes that close, full disks.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixListener;
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
+
+use resemble_core::Params;
+use resemble_proto::message::Hello;
 
 use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
@@ -16,8 +21,8 @@ pub(crate) fn on_terminal(env: &Environment, args: &[&str], term: &str) -> (Opti
     on_terminal_with(env.command(args).env("TERM", term), 0)
 }
 
-/// What a command prints on a terminal with `lines` lines; with 0 the terminal has no size.
-fn on_terminal_with(command: &mut Command, lines: u16) -> (Option<i32>, String) {
+/// Both ends of a terminal with `lines` lines; with 0 it has no size.
+fn terminal(lines: u16) -> (File, File) {
     let master =
         rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
             .unwrap();
@@ -36,6 +41,12 @@ fn on_terminal_with(command: &mut Command, lines: u16) -> (Option<i32>, String) 
         ws_ypixel: 0,
     };
     rustix::termios::tcsetwinsize(&terminal, size).unwrap();
+    (File::from(master), terminal)
+}
+
+/// What a command prints on a terminal with `lines` lines; with 0 the terminal has no size.
+fn on_terminal_with(command: &mut Command, lines: u16) -> (Option<i32>, String) {
+    let (mut master, terminal) = terminal(lines);
     let mut child = command
         .stdin(Stdio::null())
         .stdout(terminal)
@@ -46,13 +57,49 @@ fn on_terminal_with(command: &mut Command, lines: u16) -> (Option<i32>, String) 
     command.stdout(Stdio::null());
     let mut bytes = Vec::new();
     // The read ends with EIO when the last writer has closed the terminal.
-    let mut master = File::from(master);
     master.read_to_end(&mut bytes).unwrap_or_default();
     let code = child.wait().unwrap().code();
     (
         code,
         String::from_utf8(bytes).unwrap().replace("\r\n", "\n"),
     )
+}
+
+/// Ctrl-C while progress is drawn: the line goes, and then the process, by the signal.
+#[test]
+fn an_interrupted_question_leaves_no_progress_behind() {
+    let env = environment();
+    std::fs::create_dir_all(env.socket().parent().unwrap()).unwrap();
+    let listener = UnixListener::bind(env.socket()).unwrap();
+    let (mut master, terminal) = terminal(24);
+    let mut child = env
+        .command(["sync"])
+        .env("TERM", "xterm")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(terminal)
+        .spawn()
+        .unwrap();
+    // A daemon that takes its time.
+    let (mut daemon, _) = listener.accept().unwrap();
+    let hello = serde_json::to_vec(&Hello::new(&Params::default())).unwrap();
+    daemon.write_all(&[&hello[..], b"\n"].concat()).unwrap();
+    let mut shown = Vec::new();
+    while !String::from_utf8_lossy(&shown).contains("waiting for the daemon") {
+        let mut bytes = [0; 256];
+        let count = master.read(&mut bytes).unwrap();
+        shown.extend_from_slice(&bytes[..count]);
+    }
+    rustix::process::kill_process(
+        rustix::process::Pid::from_child(&child),
+        rustix::process::Signal::INT,
+    )
+    .unwrap();
+    master.read_to_end(&mut shown).unwrap_or_default();
+    let ended = child.wait().unwrap();
+    assert_eq!(ended.signal(), Some(2), "{ended:?}");
+    let shown = String::from_utf8_lossy(&shown).into_owned();
+    assert!(shown.ends_with("\r\u{1b}[2K"), "{shown:?}");
 }
 
 #[test]

@@ -57,6 +57,23 @@ fn wrong_usage_ends_with_2_and_one_clear_line() {
             "unexpected argument '--method'",
         ),
         (&["eval", "sif", "."], "unrecognized subcommand 'eval'"),
+        (
+            &["groups", ".", "--json"],
+            "tip: formats are named: '--format json'",
+        ),
+        (
+            &["status", "--jsn"],
+            "unexpected argument '--jsn' found\n\nUsage",
+        ),
+        (
+            &["find", "--exlude", "x"],
+            "a similar argument exists: '--exclude'",
+        ),
+        // Nobody is asked about a file that is not there, though a daemon could know a cluster.
+        (
+            &["templates", "mark", "absent"],
+            "absent: No such file or directory",
+        ),
         (&["dump"], "--canonical"),
         (
             &["alerts", "--follow", "--format", "json"],

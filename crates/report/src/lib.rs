@@ -42,4 +42,5 @@ pub mod table;
 pub mod tables;
 pub mod text;
 mod worksheets;
+pub mod wrap;
 pub mod xlsx;

@@ -4,13 +4,25 @@
 //! columns, names are quoted, and colours may be used. In a pipe or a file nothing is padded and
 //! names are raw bytes. Whoever opened the stream knows which of the two it is and says so with a
 //! [`TextStyle`]; nothing here asks the terminal.
+//!
+//! A line that is wider than the terminal is not left to it, which breaks words and columns: a
+//! sentence goes on in a further line, and a cell that does not fit beside the others stands below
+//! them. Names are not broken: they are there to be copied.
 
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 use resemble_proto::path::PathText;
+use unicode_width::UnicodeWidthStr;
 
 use crate::quote::quoted_bytes;
+use crate::wrap::{shortened, wrapped};
+
+/// How far a cell stands from the margin that is below the others.
+const INDENT: usize = 4;
+
+/// A cell is not shortened to less than this.
+const LEAST_SHORTENED: usize = 16;
 
 /// What a cell means, which decides its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +58,19 @@ pub struct Cell {
     text: Vec<u8>,
     tint: Tint,
     right: bool,
+    overflow: Overflow,
+}
+
+/// What becomes of a cell that is wider than what is left of the line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Overflow {
+    /// It stands below the others, whole.
+    #[default]
+    Below,
+    /// The same, and its words go on in further lines.
+    Wraps,
+    /// Its middle is left out.
+    Shortens,
 }
 
 impl Cell {
@@ -55,7 +80,23 @@ impl Cell {
             text: text.into().into_bytes(),
             tint,
             right: false,
+            overflow: Overflow::Below,
         }
+    }
+
+    /// A sentence of this program, whose words go on in a further line where the terminal ends.
+    pub fn prose(text: impl Into<String>, tint: Tint) -> Self {
+        Self {
+            overflow: Overflow::Wraps,
+            ..Self::left(text, tint)
+        }
+    }
+
+    /// The same cell without its middle where the whole does not fit the line.
+    #[must_use]
+    pub const fn shortening(mut self) -> Self {
+        self.overflow = Overflow::Shortens;
+        self
     }
 
     /// Text from this program, flush right.
@@ -87,8 +128,18 @@ impl Cell {
     }
 
     fn width(&self) -> usize {
-        String::from_utf8_lossy(&self.text).chars().count()
+        String::from_utf8_lossy(&self.text).width()
     }
+}
+
+/// How wide a line is whose cells stand in columns.
+fn padded_width(line: &[Cell], widths: &[usize]) -> usize {
+    let Some((last, others)) = line.split_last() else {
+        return 0;
+    };
+    let others = widths.iter().take(others.len()).map(|width| width + 2);
+    let width = widths.get(line.len() - 1).filter(|_| last.right);
+    others.sum::<usize>() + width.copied().unwrap_or(last.width())
 }
 
 /// How text is laid out, which depends on who reads it.
@@ -100,6 +151,8 @@ pub struct TextStyle {
     pub color: bool,
     /// With the details that `-v` asks for.
     pub verbose: bool,
+    /// How many columns the terminal has, if that is known.
+    pub columns: Option<usize>,
 }
 
 impl TextStyle {
@@ -114,6 +167,7 @@ impl TextStyle {
             text,
             tint,
             right: false,
+            overflow: Overflow::Below,
         }
     }
 }
@@ -165,21 +219,76 @@ impl<'a> TextWriter<'a> {
                 }
             }
         }
+        let columns = self.style.columns.filter(|_| self.style.terminal);
         for line in lines {
-            for (i, cell) in line.iter().enumerate() {
-                let width = widths.get(i).copied().unwrap_or(0);
-                let blanks = width.saturating_sub(cell.width());
-                let is_last = i + 1 == line.len();
-                let before = if cell.right { blanks } else { 0 };
-                let after = if cell.right || is_last { 0 } else { blanks };
-                write!(self.out, "{:before$}", "")?;
-                self.paint(cell)?;
-                write!(self.out, "{:after$}", "")?;
-                if !is_last {
-                    self.out.write_all(b"  ")?;
-                }
+            match columns.filter(|columns| padded_width(line, &widths) > *columns) {
+                Some(columns) => self.long_line(line, &widths, columns)?,
+                None => self.line(line, &widths)?,
             }
             self.out.write_all(&[end])?;
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, line: &[Cell], widths: &[usize]) -> io::Result<()> {
+        for (i, cell) in line.iter().enumerate() {
+            let width = widths.get(i).copied().unwrap_or(0);
+            let blanks = width.saturating_sub(cell.width());
+            let is_last = i + 1 == line.len();
+            let before = if cell.right { blanks } else { 0 };
+            let after = if cell.right || is_last { 0 } else { blanks };
+            write!(self.out, "{:before$}", "")?;
+            self.paint(cell)?;
+            write!(self.out, "{:after$}", "")?;
+            if !is_last {
+                self.out.write_all(b"  ")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A line that does not fit. Its widest column is not padded, as that alone may make it too
+    /// long.
+    fn long_line(&mut self, line: &[Cell], widths: &[usize], columns: usize) -> io::Result<()> {
+        let widest = (0..line.len()).max_by_key(|i| widths.get(*i));
+        let mut column = 0;
+        let mut is_below = false;
+        for (i, cell) in line.iter().enumerate() {
+            let width = cell.width();
+            let blanks = match widths.get(i) {
+                Some(all) if Some(i) != widest && !is_below => all - width,
+                _ => 0,
+            };
+            let before = if cell.right { blanks } else { 0 };
+            let gap = if column > 0 { 2 } else { 0 };
+            let left = columns.saturating_sub(column + gap + before);
+            let mut cell = cell.clone();
+            let goes_below = match cell.overflow {
+                Overflow::Below => width + INDENT <= columns,
+                Overflow::Wraps => true,
+                Overflow::Shortens => false,
+            };
+            if width > left && column > 0 && goes_below {
+                write!(self.out, "\n{:INDENT$}", "")?;
+                column = INDENT;
+                is_below = true;
+            } else {
+                let blanks = gap + before;
+                write!(self.out, "{:blanks$}", "")?;
+                column += blanks;
+            }
+            if width > left && cell.overflow == Overflow::Shortens {
+                cell.text = shortened(&cell.text, left.max(LEAST_SHORTENED));
+            }
+            if cell.overflow == Overflow::Wraps {
+                cell.text = wrapped(&cell.text, columns, column, INDENT);
+            }
+            self.paint(&cell)?;
+            column += cell.width();
+            if !cell.right && i + 1 < line.len() && !is_below {
+                write!(self.out, "{:blanks$}", "")?;
+                column += blanks;
+            }
         }
         Ok(())
     }
@@ -193,5 +302,96 @@ impl<'a> TextWriter<'a> {
         } else {
             self.out.write_all(&cell.text)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printed(columns: usize, lines: &[Vec<Cell>]) -> String {
+        let style = TextStyle {
+            terminal: true,
+            columns: Some(columns),
+            ..TextStyle::default()
+        };
+        let mut bytes = Vec::new();
+        TextWriter::new(&mut bytes, style)
+            .lines(lines, b'\n')
+            .unwrap();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    fn row(share: &str, relation: &str, name: &str, rest: &[&str]) -> Vec<Cell> {
+        let mut row = vec![
+            Cell::right(share, Tint::Plain),
+            Cell::left(relation, Tint::Plain),
+            Cell::left(name, Tint::Plain),
+        ];
+        row.extend(rest.iter().map(|text| Cell::prose(*text, Tint::Faint)));
+        row
+    }
+
+    #[test]
+    fn what_fits_stands_in_columns_and_what_does_not_stands_below() {
+        let rows = [
+            row("100%", "identical", "/srv/a", &["a copy"]),
+            row("98%", "near", "/srv/documents/b", &["98 % raw"]),
+        ];
+        let wide = "\
+100%  identical  /srv/a            a copy
+ 98%  near       /srv/documents/b  98 % raw
+";
+        assert_eq!(printed(43, &rows), wide);
+        let narrow = "\
+100%  identical  /srv/a            a copy
+ 98%  near       /srv/documents/b
+    98 % raw
+";
+        assert_eq!(printed(42, &rows), narrow);
+        // The name of the other line is too long for both.
+        assert_eq!(
+            printed(33, &rows),
+            "100%  identical  /srv/a  a copy\n 98%  near       /srv/documents/b\n    98 % raw\n"
+        );
+        let words = [row(
+            "98%",
+            "near",
+            "/srv/documents/b",
+            &["98 % raw, 64 % after text found"],
+        )];
+        assert_eq!(
+            printed(29, &words),
+            "98%  near  /srv/documents/b\n    98 % raw, 64 % after text\n    found\n"
+        );
+    }
+
+    #[test]
+    fn a_name_is_whole_and_a_summary_is_cut_in_its_middle() {
+        let name = "/srv/documents/a-long-name-of-a-file";
+        let whole = [row("98%", "near", name, &[])];
+        assert_eq!(
+            printed(20, &whole),
+            format!("98%  near\n    {name}\n").replace("\n    ", "  ")
+        );
+        let mut cells = row("98%", "near", name, &[]);
+        let last = cells.pop().unwrap().shortening();
+        cells.push(last);
+        assert_eq!(
+            printed(36, &[cells]),
+            "98%  near  /srv/doc…g-name-of-a-file\n".to_owned()
+        );
+    }
+
+    #[test]
+    fn wide_letters_take_two_columns() {
+        let rows = [
+            row("98%", "near", "漢字", &["x"]),
+            row("98%", "near", "abcd", &["x"]),
+        ];
+        assert_eq!(
+            printed(80, &rows),
+            "98%  near  漢字  x\n98%  near  abcd  x\n"
+        );
     }
 }

@@ -194,7 +194,7 @@ fn much_discounted(raw: Fraction, discount: &Discount) -> Option<Cell> {
         .millionths()?
         .saturating_sub(discount.discounted.millionths()?);
     let reason = discount.reason.as_ref().filter(|_| lost >= MUCH)?;
-    Some(Cell::left(format!("({reason})"), Tint::Faint))
+    Some(Cell::prose(format!("({reason})"), Tint::Faint))
 }
 
 impl Row for FindRow {

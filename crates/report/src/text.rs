@@ -33,7 +33,7 @@ fn files_and_bytes(files: u64, bytes: u64) -> String {
 
 /// A line of one sentence.
 fn sentence(text: impl Into<String>, tint: Tint) -> Vec<Cell> {
-    vec![Cell::left(text, tint)]
+    vec![Cell::prose(text, tint)]
 }
 
 #[cfg(test)]

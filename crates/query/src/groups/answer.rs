@@ -20,6 +20,12 @@ use crate::parallel::ordered;
 /// Hex digits of an id: of a million contents two have the same with a chance of one in 500.
 const ID_DIGITS: usize = 12;
 
+/// Whether a text can be the id of a cluster: so many digits as ids have.
+pub fn is_cluster_id(text: &str) -> bool {
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    text.len() == ID_DIGITS && text.bytes().all(is_digit)
+}
+
 /// A group before it is put into words.
 #[derive(Clone, Copy, Debug)]
 struct Group {

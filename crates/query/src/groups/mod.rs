@@ -74,6 +74,7 @@ pub mod sort;
 mod table;
 mod terms;
 
+pub use answer::is_cluster_id;
 use held::JoinedLinks;
 use links::{HalfLink, LinkSimilarity, Links};
 use meeting::Shown;

@@ -97,7 +97,7 @@ fn head(out: &TextWriter<'_>, document: &CompareDocument) -> Vec<Vec<Cell>> {
         vec![
             Cell::left(which, Tint::Heading),
             out.name(name, Tint::Heading).followed_by(":"),
-            Cell::left(
+            Cell::prose(
                 format!(
                     "{}; {} of its bytes are in {other}; {rest}",
                     files_and_bytes(files, bytes),

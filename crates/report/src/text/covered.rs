@@ -30,7 +30,7 @@ pub fn print(out: &mut TextWriter<'_>, document: &CoveredDocument, all: bool) ->
             },
         ),
         out.name(&document.parameters.dir, Tint::Heading),
-        Cell::left(verdict(document), Tint::Plain),
+        Cell::prose(verdict(document), Tint::Plain),
     ];
     out.lines(&[line], b'\n')?;
 

@@ -84,7 +84,7 @@ pub(super) fn print(out: &mut TextWriter<'_>, document: &GroupsDocument) -> io::
     }
     head.extend(places(out, &groups, prefix.len()));
     let notes = body.summary.notes.iter();
-    head.extend(notes.map(|note| Cell::left(harmless(note), Tint::Faint)));
+    head.extend(notes.map(|note| Cell::prose(harmless(note), Tint::Faint)));
     let head: Vec<Vec<Cell>> = head.into_iter().map(|cell| vec![cell]).collect();
     out.lines(&head, b'\n')?;
     if groups.is_empty() {
@@ -132,7 +132,7 @@ fn totals(body: &Groups, groups: &[(u64, Group<'_>)]) -> Vec<Cell> {
             counted(sum.set_files, "file"),
             human_size(sum.overhead)
         );
-        head.push(Cell::left(text, Tint::Heading));
+        head.push(Cell::prose(text, Tint::Heading));
     }
     if sum.clusters > 0 {
         let similar = groups
@@ -145,7 +145,7 @@ fn totals(body: &Groups, groups: &[(u64, Group<'_>)]) -> Vec<Cell> {
             files_and_bytes(sum.cluster_files, sum.cluster_bytes),
             human_size(again)
         );
-        head.push(Cell::left(text, Tint::Heading));
+        head.push(Cell::prose(text, Tint::Heading));
     }
     head
 }
@@ -229,7 +229,7 @@ fn line(out: &TextWriter<'_>, again: u64, group: &Group<'_>, prefix: usize) -> V
         kind,
         share,
         Cell::right(files, Tint::Faint),
-        names,
+        names.shortening(),
     ]
 }
 
