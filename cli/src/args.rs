@@ -3,6 +3,7 @@
 //!
 //! Parsing only checks what can be checked without looking at the system.
 
+mod advice;
 mod catalogue;
 mod compare;
 mod covered;
@@ -23,7 +24,6 @@ use std::path::PathBuf;
 
 use clap::builder::ArgPredicate;
 use clap::builder::styling::{AnsiColor, Effects, Styles};
-use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use resemble_proto::message::{MeasureUnit, PairScore, Scope};
 use resemble_proto::number::Fraction;
@@ -31,6 +31,7 @@ use resemble_proto::path::PathText;
 
 use crate::values;
 
+pub use advice::advised;
 pub use catalogue::{ExportArgs, ImportArgs};
 pub use compare::CompareArgs;
 pub use covered::CoveredArgs;
@@ -109,26 +110,6 @@ pub struct Cli {
     /// The command.
     #[command(subcommand)]
     pub command: Command,
-}
-
-/// The refusal of arguments, with advice that helps. For an option that does not exist clap says how
-/// a file of that name could be meant, which nobody who typed two dashes did.
-pub fn advised(mut refusal: clap::Error) -> clap::Error {
-    let Some(ContextValue::String(arg)) = refusal.get(ContextKind::InvalidArg) else {
-        return refusal;
-    };
-    if refusal.kind() != ErrorKind::UnknownArgument || !arg.starts_with("--") {
-        return refusal;
-    }
-    match ReportFormat::from_str(arg.trim_start_matches('-'), false) {
-        Ok(format) => {
-            let advice = format!("formats are named: '--format {}'", format.word());
-            let advice = ContextValue::StyledStrs(vec![advice.into()]);
-            refusal.insert(ContextKind::Suggested, advice);
-        }
-        Err(_) => drop(refusal.remove(ContextKind::Suggested)),
-    }
-    refusal
 }
 
 impl Cli {
