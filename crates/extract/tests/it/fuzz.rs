@@ -1,6 +1,7 @@
 //! Documents and archives that nobody wrote, from the samples.
 
 use std::fs;
+use std::path::Path;
 
 use resemble_extract::{Extractor, HEAD};
 use resemble_testutil::fuzz;
@@ -14,7 +15,12 @@ fn changed_samples_are_taken_apart_or_refused() {
     let mut names: Vec<String> = fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .filter(|name| !name.ends_with(".txt") && name != "README.md")
+        // Texts are nothing to take apart.
+        .filter(|name| {
+            Path::new(name)
+                .extension()
+                .is_none_or(|kind| kind != "txt" && kind != "md")
+        })
         .collect();
     names.sort();
     assert!(names.len() > 20, "{names:?}");
