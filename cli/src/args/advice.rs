@@ -5,8 +5,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::ReportFormat;
 
-/// The refusal of arguments, with advice that helps. For an option that does not exist clap says how
-/// a file of that name could be meant, which nobody who typed two dashes did.
+/// The refusal of arguments, with advice that helps. For an option that does not exist clap says
+/// how a file of that name could be meant, which nobody who typed two dashes did.
 pub fn advised(mut refusal: clap::Error) -> clap::Error {
     let Some(ContextValue::String(arg)) = refusal.get(ContextKind::InvalidArg) else {
         return refusal;

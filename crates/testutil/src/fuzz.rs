@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The reader must come back, soon and without a panic, whatever the bytes; what else must hold it
-//! asserts itself. Bytes that it takes become samples, so that changes add up. No compiler's help is
-//! needed, as the toolchain has none for this; the changes are those of the usual fuzzers.
+//! asserts itself. Bytes that it takes become samples, so that changes add up. No help of the
+//! compiler is needed, as this toolchain has none; the changes are those of the usual fuzzers.
 //!
 //! * `RESEMBLE_FUZZ=1000000` tries that many instead of the usual number, which is for CI.
 //! * `RESEMBLE_FUZZ_SEED=2` tries others. What makes a reader panic is printed, as a Rust literal.

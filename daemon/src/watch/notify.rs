@@ -21,7 +21,7 @@
 //!    kernel counts instances, and at its limit there is room for the new one only when the old one
 //!    is closed.
 //! 6. It compares every watched path with each one that goes, moves or is unwatched, so nothing is
-//!    unwatched that it has forgotten already: [`NotifySource::retain_watched`] asks for all at once.
+//!    unwatched that it has forgotten already: [`Source::retain_watched`] asks for all at once.
 //! 7. When a watched path is moved or removed the crate forgets the watches of the path and of all
 //!    below, after it has told us. So whoever hears `GONE` of a directory may watch the path anew.
 
