@@ -193,6 +193,10 @@ impl Watches {
     /// Watched directories that are not where the table has them, as far as nobody tells: what
     /// happens to the names in a polled directory makes no event.
     pub(crate) fn misplaced(&self) -> Vec<PathBuf> {
+        // Asked with every look at changes, and nearly always all directories are watched.
+        if self.polled.is_empty() {
+            return Vec::new();
+        }
         let is_untold = |dir: &Path| dir.parent().is_some_and(|it| self.polled.contains_key(it));
         let known = self.watched.iter().filter(|(dir, _)| is_untold(dir));
         known
