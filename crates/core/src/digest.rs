@@ -3,11 +3,13 @@
 //! A [`Digest`] is everything the index keeps of a content; [`Digester`] makes it.
 
 mod digester;
+mod posted;
 mod stretches;
 
 use std::ops::Range;
 
 pub use digester::{Checkpoint, ComparedStretch, Digester, LargeDigest, Made, NextStretch};
+pub use posted::{FingerprintEdit, PostedFingerprints};
 pub use stretches::Stretches;
 
 use crate::ids::{ByteLen, ChunkHash, ContentDigest, Fingerprint, WordsDigest};
@@ -190,6 +192,8 @@ pub struct EditedDigest {
     /// How its chunks become those of this content, in order; no two of them touch. A run that is
     /// longer now because its chunk was put beside it is replaced as well.
     pub edits: Vec<ChunkEdit>,
+    /// How its posted fingerprints become those of this content; `None`: as if all were others.
+    pub fingerprints: Option<FingerprintEdit>,
     /// The digest of this content without chunks.
     pub digest: Box<Digest>,
 }

@@ -34,7 +34,7 @@ pub mod words;
 
 pub use digest::{
     Checkpoint, ChunkEdit, ChunkList, ChunkRun, ComparedStretch, ContentKind, Digest, Digester,
-    EditedDigest, LargeDigest, Made, NextStretch, Stretches,
+    EditedDigest, FingerprintEdit, LargeDigest, Made, NextStretch, PostedFingerprints, Stretches,
 };
 pub use ids::{
     ByteLen, ChunkHash, ContentDigest, ContentId, DirId, FileId, Fingerprint, Score, WordsDigest,

@@ -8,15 +8,16 @@
 //!
 //! 1. **Its chunk list** stays where it is, under the id that it was first stored with, and only
 //!    the parts with other runs are written anew ([`Heirs::list_of`]).
-//! 2. **Chunk postings** of the dead content are read as postings of its heir, but for those keys
+//! 2. **Postings** of the dead content are read as postings of its heir, but for those keys
 //!    that the heir has not, which are *gone* ([`Live::of`]). What the heir has besides has
 //!    postings of its own. No posting is there twice.
 //! 3. **It ends by itself.** A merge writes the heir's id, as it leaves out the dead. So a content
 //!    has no more ancestors than there are segments, however often it has grown; and the keys that
 //!    are gone of one are among those that it has postings of in one segment.
 //!
-//! Fingerprints are few, whatever the size of a content, and change their level with it: they are
-//! written anew.
+//! Fingerprint postings are inherited as well, if it is known which of them the heir has and the
+//! dead content had not, and the other way round. Else, and if most are others (their level rises
+//! with the size of a content), they are written anew. A signature is short, and always written.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -28,7 +29,7 @@ use resemble_core::bits::BitSet;
 use crate::codec::Malformed;
 use crate::codec::varint::{Reader, put};
 use crate::fault::Fault;
-use crate::schema;
+use crate::schema::{self, PostingKind};
 use crate::store::{ReadTransaction, ReadableTable, WriteTransaction};
 
 /// Who has inherited what.
@@ -39,16 +40,20 @@ pub(crate) struct Heirs {
     by_heir: HashMap<u32, Vec<u32>>,
     /// Where the chunk lists of contents are that have grown.
     lists: HashMap<u32, u32>,
+    /// How many heirs have fingerprint postings of the dead.
+    with_fingerprints: usize,
 }
 
-/// Who has the chunk postings of a dead content now.
+/// Who has the postings of a dead content now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Heir {
     pub(crate) content: u32,
     /// The bytes of the heir that are not those of the dead one lie within these, if that is known.
     pub(crate) changed: Option<Range<u64>>,
-    /// Keys of the dead content that its heir has not, ascending.
+    /// Keys of chunks of the dead content that its heir has not, ascending.
     pub(crate) gone: Vec<u64>,
+    /// The same of fingerprints; `None`: the postings of the dead content's are nobody's.
+    pub(crate) gone_fingerprints: Option<Vec<u64>>,
 }
 
 impl Heir {
@@ -58,8 +63,24 @@ impl Heir {
         let changed = self.changed.clone().unwrap_or_default();
         put(&mut out, changed.start);
         put(&mut out, changed.end - changed.start);
-        self.gone.iter().for_each(|&key| put(&mut out, key));
+        let fingerprints = self.gone_fingerprints.as_deref();
+        put(
+            &mut out,
+            fingerprints.map_or(0, |gone| gone.len() as u64 + 1),
+        );
+        for &key in fingerprints.unwrap_or_default().iter().chain(&self.gone) {
+            put(&mut out, key);
+        }
         out
+    }
+
+    /// Keys of postings of the dead content that its heir has not, ascending; `None`: the heir has
+    /// none of them.
+    pub(crate) fn gone(&self, kind: PostingKind) -> Option<&[u64]> {
+        match kind {
+            PostingKind::Chunk => Some(&self.gone),
+            PostingKind::Fingerprint => self.gone_fingerprints.as_deref(),
+        }
     }
 
     fn decode(bytes: &[u8]) -> Option<Self> {
@@ -67,6 +88,11 @@ impl Heir {
         let content = u32::try_from(reader.u64()?).ok()?;
         let (start, len) = (reader.u64()?, reader.u64()?);
         let changed = start..start.checked_add(len)?;
+        let mut gone_fingerprints = None;
+        if let Some(count) = reader.u64()?.checked_sub(1) {
+            let keys = (0..count).map(|_| reader.u64());
+            gone_fingerprints = Some(keys.collect::<Option<Vec<_>>>()?);
+        }
         let mut gone = Vec::new();
         while !reader.0.is_empty() {
             gone.push(reader.u64()?);
@@ -75,6 +101,7 @@ impl Heir {
             content,
             changed: (!changed.is_empty()).then_some(changed),
             gone,
+            gone_fingerprints,
         })
     }
 }
@@ -109,7 +136,7 @@ impl Heirs {
         Some((ContentId(heir.content), heir.changed.clone()?))
     }
 
-    /// The dead contents whose chunk postings a content has, with what it has not of them.
+    /// The dead contents whose postings a content has, with what it has not of them.
     pub(crate) fn ancestors(&self, content: ContentId) -> impl Iterator<Item = (u32, &Heir)> {
         let ancestors = self.by_heir.get(&content.0).into_iter().flatten();
         ancestors.filter_map(|ancestor| Some((*ancestor, self.by_ancestor.get(ancestor)?)))
@@ -117,6 +144,7 @@ impl Heirs {
 
     fn insert(&mut self, ancestor: u32, heir: Heir) {
         self.remove(ancestor);
+        self.with_fingerprints += usize::from(heir.gone_fingerprints.is_some());
         self.by_heir.entry(heir.content).or_default().push(ancestor);
         self.by_ancestor.insert(ancestor, heir);
     }
@@ -125,6 +153,7 @@ impl Heirs {
         let Some(heir) = self.by_ancestor.remove(&ancestor) else {
             return;
         };
+        self.with_fingerprints -= usize::from(heir.gone_fingerprints.is_some());
         if let Some(ancestors) = self.by_heir.get_mut(&heir.content) {
             ancestors.retain(|other| *other != ancestor);
             if ancestors.is_empty() {
@@ -147,22 +176,26 @@ impl Heirs {
     }
 }
 
-/// Whose postings are read as whose.
+/// Whose postings of a kind are read as whose.
 #[derive(Clone, Copy)]
 pub(crate) struct Live<'a> {
+    kind: PostingKind,
     dead: &'a BitSet,
-    /// `None`: the dead have no heirs, of this kind of postings.
+    /// `None`: the dead have no heirs of these postings.
     heirs: Option<&'a Heirs>,
 }
 
 impl<'a> Live<'a> {
-    pub(crate) fn chunks(dead: &'a BitSet, heirs: &'a Heirs) -> Self {
-        let heirs = (!heirs.by_ancestor.is_empty()).then_some(heirs);
-        Self { dead, heirs }
-    }
-
-    pub(crate) const fn fingerprints(dead: &'a BitSet) -> Self {
-        Self { dead, heirs: None }
+    pub(crate) fn of_kind(kind: PostingKind, dead: &'a BitSet, heirs: &'a Heirs) -> Self {
+        let any = match kind {
+            PostingKind::Chunk => !heirs.by_ancestor.is_empty(),
+            PostingKind::Fingerprint => heirs.with_fingerprints > 0,
+        };
+        Self {
+            kind,
+            dead,
+            heirs: any.then_some(heirs),
+        }
     }
 
     /// The live content that has a posting; `None` if none has it any more.
@@ -172,7 +205,8 @@ impl<'a> Live<'a> {
             return Some(content);
         }
         let heir = self.heirs?.by_ancestor.get(&content)?;
-        (heir.gone.binary_search(&key).is_err()).then_some(heir.content)
+        let gone = heir.gone(self.kind)?;
+        (gone.binary_search(&key).is_err()).then_some(heir.content)
     }
 
     /// Whether [`Self::of`] may name another content than the posting, so that the order of ids is

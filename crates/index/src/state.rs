@@ -254,10 +254,7 @@ pub(crate) struct Sets {
 impl Sets {
     /// Whose postings of a kind are read as whose.
     pub(crate) fn live(&self, kind: PostingKind) -> Live<'_> {
-        match kind {
-            PostingKind::Chunk => Live::chunks(&self.dead, &self.heirs),
-            PostingKind::Fingerprint => Live::fingerprints(&self.dead),
-        }
+        Live::of_kind(kind, &self.dead, &self.heirs)
     }
 
     /// How many contents have a key, if that is known.

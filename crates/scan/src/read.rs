@@ -40,7 +40,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use resemble_core::{ByteLen, Digester, Params, StopFlag, Stretches};
+use resemble_core::{ByteLen, Digester, Made, Params, StopFlag, Stretches};
 use resemble_index::{Look, NewLook, Timestamp};
 use rustix::fs::Advice;
 use rustix::io::Errno;
@@ -564,19 +564,26 @@ impl Reader {
     ) -> Result<Option<Content>, ReadFailure> {
         let stat = stat.filter(|stat| self.known.is_some() && stat.size >= LARGE.0);
         let base_content = base.map(|base| base.content);
-        let Some(large) = self.digester.finish_large(base_content, stat.is_some()) else {
+        let Some(mut large) = self.digester.finish_large(base_content, stat.is_some()) else {
             return Ok(None);
         };
         let digest = large.made.content();
         if let (Some(known), Some(stat), Some(checkpoint)) = (&self.known, stat, large.checkpoint)
             && let Some(edges) = edges(file, stat.size)?
         {
+            let posted = large.made.posted();
+            if let Made::Edited(edited) = &mut large.made
+                && let Some(base) = self.read_before(stat, |base| base.content == edited.base)
+            {
+                edited.fingerprints = base.posted.edit(&posted);
+            }
             let of_base = base.and_then(|base| base.stretches.as_deref());
             let stretches = large.stretches.or(of_base.map(Stretches::of_beginning));
             let file = KnownFile {
                 file: (stat.dev, stat.ino),
                 content: digest,
                 checkpoint,
+                posted,
                 stretches: stretches.map(Arc::new),
                 edges,
             };

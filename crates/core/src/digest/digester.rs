@@ -309,6 +309,7 @@ impl Digester {
         EditedDigest {
             base,
             edits: vec![ChunkEdit { runs, by }],
+            fingerprints: None,
             digest,
         }
     }

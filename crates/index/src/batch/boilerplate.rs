@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use resemble_core::ContentId;
 
 use super::contents::Inherited;
-use super::inherit::segment_of;
+use super::inherit::{InheritedPostings, segment_of};
 use super::new_postings::{New, segments_before, sources};
 use super::{Refusal, Writing};
 use crate::fault::Fault;
@@ -172,16 +172,19 @@ impl Death {
 /// The fingerprints of a killed content that its signature has not, among those that are known: the
 /// dense ones of a text, and by what it is found besides.
 fn denser_than(writing: &Writing<'_>, death: &Death) -> Result<Vec<u64>, Fault> {
-    let content = death.content;
+    let (content, kind) = (death.content, PostingKind::Fingerprint);
     let segment = segment_of(writing, content.0);
-    let postings = segment.and_then(|segment| segment.postings(PostingKind::Fingerprint));
-    let Some(postings) = postings else {
-        return Ok(Vec::new());
-    };
+    let own = segment.and_then(|segment| segment.postings(kind));
+    let heirs = &writing.before.inner.sets.heirs;
+    let inherited = InheritedPostings::of(writing, heirs, content, kind);
     let signature: HashSet<u64> = death.fingerprints.iter().copied().collect();
     let mut found = Vec::new();
-    for key in writing.sets.known_keys(PostingKind::Fingerprint) {
-        if !signature.contains(&key) && has(postings, (key, content.0))? {
+    for key in writing.sets.known_keys(kind) {
+        if signature.contains(&key) {
+            continue;
+        }
+        let is_own = own.map_or(Ok(false), |own| has(own, (key, content.0)))?;
+        if is_own || inherited.has(key)? {
             found.push(key);
         }
     }
@@ -200,11 +203,16 @@ fn forget(
         Some(inherited) => inherited.gone.clone(),
         None => posted(&writing.before.chunks_raw(death.content)?).collect(),
     };
-    if death.is_denser {
-        let denser = denser_than(writing, &death)?;
-        death.fingerprints.extend(denser);
-    }
-    let mut fingerprints = death.fingerprints;
+    let mut fingerprints = match inherited.and_then(|of| of.fingerprints.as_ref()) {
+        Some(edit) => edit.gone.iter().map(|print| print.0).collect(),
+        None => {
+            if death.is_denser {
+                let denser = denser_than(writing, &death)?;
+                death.fingerprints.extend(denser);
+            }
+            death.fingerprints
+        }
+    };
     for ((kind, keys), lost) in [
         (PostingKind::Chunk, &mut chunk_keys),
         (PostingKind::Fingerprint, &mut fingerprints),

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::ops::{Bound, Range};
 
-use resemble_core::{ByteLen, ChunkEdit, ContentDigest, ContentId, Digest, EditedDigest, FileId};
+use resemble_core::{
+    ByteLen, ChunkEdit, ContentDigest, ContentId, Digest, EditedDigest, FileId, FingerprintEdit,
+};
 
 use super::{Refusal, Writing};
 use crate::codec::lists::{encode_chunks, encode_signature};
@@ -34,11 +36,20 @@ pub(super) struct Contents<'a> {
 /// A content that comes with the batch.
 pub(super) struct Fresh {
     pub(super) digest: Box<Digest>,
-    /// Most of its chunks are those of another content, which become its own by these edits.
-    pub(super) base: Option<(ContentId, Vec<ChunkEdit>)>,
+    /// What it was, if most of its chunks are known by that.
+    pub(super) base: Option<Base>,
     /// What a file that has it had before.
     pub(super) was: Option<ContentId>,
     gained: Gained,
+}
+
+/// A stored content that becomes another one.
+pub(super) struct Base {
+    pub(super) content: ContentId,
+    /// How its chunks become those of the other one.
+    pub(super) chunks: Vec<ChunkEdit>,
+    /// How its fingerprints do; `None`: as if all were others.
+    pub(super) fingerprints: Option<FingerprintEdit>,
 }
 
 /// Parts of a chunk list are numbered in steps of this, so that others find room between them.
@@ -53,6 +64,8 @@ pub(super) struct Inherited {
     pub(super) chunks: u64,
     /// Keys of chunks that the ancestor had and its heir has not, ascending.
     pub(super) gone: Vec<u64>,
+    /// `None`: its heir has fingerprints of its own only.
+    pub(super) fingerprints: Option<FingerprintEdit>,
     /// The bytes of the heir that are not the ancestor's lie within these.
     pub(super) changed: Range<u64>,
     /// The bytes of the ancestor, and of the heir.
@@ -141,18 +154,28 @@ impl<'a> Contents<'a> {
         let Some(base) = self.stored(&edited.base)? else {
             return Ok(None);
         };
-        let EditedDigest { edits, digest, .. } = edited;
+        let EditedDigest {
+            edits,
+            fingerprints,
+            digest,
+            ..
+        } = edited;
         if !self.fit(&edits, base, digest.size, writing)? {
             return Ok(None);
         }
-        self.born(digest, Some((base, edits)), writing).map(Some)
+        let base = Base {
+            content: base,
+            chunks: edits,
+            fingerprints,
+        };
+        self.born(digest, Some(base), writing).map(Some)
     }
 
     /// A content that is in neither the index nor the batch.
     fn born(
         &mut self,
         digest: Box<Digest>,
-        base: Option<(ContentId, Vec<ChunkEdit>)>,
+        base: Option<Base>,
         writing: &mut Writing<'_>,
     ) -> Result<ContentId, Refusal> {
         let id = writing.counters.next_content;

@@ -15,7 +15,7 @@ use super::Writing;
 use super::contents::{Contents, Fresh, Inherited, STEP};
 use crate::codec::lists::{decode_chunks, encode_chunks, is_last};
 use crate::fault::Fault;
-use crate::heirs::Heir;
+use crate::heirs::{Heir, Heirs};
 use crate::schema::{self, PostingKind};
 use crate::segments::read::has;
 use crate::segments::{Postings, posted};
@@ -48,25 +48,27 @@ impl Contents<'_> {
     ) -> Result<Vec<Inherited>, Fault> {
         let mut inherited: Vec<Inherited> = Vec::new();
         for (fresh, heir) in fresh {
-            let base = fresh.base.as_ref().map(|base| base.0);
-            let Some(ancestor) = base.or(fresh.was) else {
+            let base = fresh.base.take();
+            let Some(ancestor) = base.as_ref().map(|base| base.content).or(fresh.was) else {
                 continue;
             };
             let has_heir = inherited.iter().any(|of| of.ancestor == ancestor);
             let may_inherit = !has_heir && self.goes(ancestor)?;
-            match fresh.base.take() {
-                Some((_, edits)) if may_inherit && are_few(&edits) => {
-                    inherited.push(self.bequeath(ancestor, (fresh, *heir), edits, writing)?);
+            let mut fingerprints = None;
+            if let Some(base) = base {
+                fingerprints = base.fingerprints;
+                let edits = base.chunks;
+                if may_inherit && are_few(&edits) {
+                    let mut of = self.bequeath(ancestor, (fresh, *heir), edits, writing)?;
+                    of.fingerprints = fingerprints;
+                    inherited.push(of);
                     continue;
                 }
                 // Of many chunks most may be where they were, but for what was put in before them.
-                Some((_, edits)) => {
-                    let base = writing.before.chunks_raw(ancestor)?;
-                    if !fresh.digest.complete(&base, edits) {
-                        return Err(too_short());
-                    }
+                let base = writing.before.chunks_raw(ancestor)?;
+                if !fresh.digest.complete(&base, edits) {
+                    return Err(too_short());
                 }
-                None => {}
             }
             if may_inherit
                 && fresh.digest.chunks.0.len() >= MANY
@@ -77,7 +79,9 @@ impl Contents<'_> {
                 chunks.0.drain(..by.start);
                 let by = std::mem::take(chunks);
                 let edits = vec![ChunkEdit { runs, by }];
-                inherited.push(self.bequeath(ancestor, (fresh, *heir), edits, writing)?);
+                let mut of = self.bequeath(ancestor, (fresh, *heir), edits, writing)?;
+                of.fingerprints = fingerprints;
+                inherited.push(of);
             }
         }
         Ok(inherited)
@@ -234,6 +238,7 @@ impl Contents<'_> {
             runs,
             chunks,
             gone,
+            fingerprints: None,
             changed: start..size - behind,
             sizes: (row.size, ByteLen(size)),
         })
@@ -421,36 +426,66 @@ pub(super) fn bequeath_postings(
             ancestor,
             heir,
             gone,
+            fingerprints,
             changed,
             ..
         } = inheritance;
         let heirs = writing.sets.heirs.ancestors(*ancestor);
-        let mut ancestors: Vec<(u32, Option<Range<u64>>, Vec<u64>)> = heirs
-            .map(|(id, heir)| (id, inheritance.all_changed(heir), heir.gone.clone()))
+        let mut ancestors: Vec<(u32, Heir)> = heirs
+            .map(|(id, before)| {
+                let changed = inheritance.all_changed(before);
+                (
+                    id,
+                    Heir {
+                        changed,
+                        ..before.clone()
+                    },
+                )
+            })
             .collect();
-        ancestors.push((ancestor.0, Some(changed.clone()), Vec::new()));
-        for (id, changed, mut lost) in ancestors {
+        let of_ancestor = Heir {
+            content: heir.0,
+            changed: Some(changed.clone()),
+            gone: Vec::new(),
+            gone_fingerprints: Some(Vec::new()),
+        };
+        ancestors.push((ancestor.0, of_ancestor));
+        for (id, mut of) in ancestors {
             let Some(segment) = segment_of(writing, id) else {
                 continue;
             };
-            let Some(table) = segment.postings(PostingKind::Chunk) else {
-                continue;
-            };
-            for &key in gone {
-                if has(table, (key, id))? {
-                    lost.push(key);
-                }
+            of.content = heir.0;
+            if let Some(table) = segment.postings(PostingKind::Chunk) {
+                lose(&mut of.gone, gone.iter().copied(), id, table)?;
             }
-            lost.sort_unstable();
-            lost.dedup();
-            let heir = Heir {
-                content: heir.0,
-                changed,
-                gone: lost,
-            };
-            writing.heirs().put(id, heir)?;
+            match (&mut of.gone_fingerprints, fingerprints) {
+                (Some(lost), Some(edit)) => {
+                    if let Some(table) = segment.postings(PostingKind::Fingerprint) {
+                        lose(lost, edit.gone.iter().map(|print| print.0), id, table)?;
+                    }
+                }
+                (lost, _) => *lost = None,
+            }
+            writing.heirs().put(id, of)?;
         }
     }
+    Ok(())
+}
+
+/// Adds to what is lost of an ancestor's postings those of these keys that it has.
+fn lose(
+    lost: &mut Vec<u64>,
+    gone: impl Iterator<Item = u64>,
+    ancestor: u32,
+    postings: Postings<'_>,
+) -> Result<(), Fault> {
+    for key in gone {
+        if has(postings, (key, ancestor))? {
+            lost.push(key);
+        }
+    }
+    lost.sort_unstable();
+    lost.dedup();
     Ok(())
 }
 
@@ -469,15 +504,19 @@ impl Inherited {
     }
 }
 
-/// The chunk postings that a content has by its ancestors.
+/// The postings of a kind that a content has by its ancestors.
 pub(super) struct InheritedPostings<'w>(Vec<(u32, &'w [u64], Postings<'w>)>);
 
 impl<'w> InheritedPostings<'w> {
-    pub(super) fn of(writing: &'w Writing<'_>, heir: ContentId) -> Self {
-        let ancestors = writing.sets.heirs.ancestors(heir);
-        let tables = ancestors.filter_map(|(ancestor, heir)| {
-            let table = segment_of(writing, ancestor)?.postings(PostingKind::Chunk)?;
-            Some((ancestor, &heir.gone[..], table))
+    pub(super) fn of(
+        writing: &'w Writing<'_>,
+        heirs: &'w Heirs,
+        heir: ContentId,
+        kind: PostingKind,
+    ) -> Self {
+        let tables = heirs.ancestors(heir).filter_map(|(ancestor, heir)| {
+            let table = segment_of(writing, ancestor)?.postings(kind)?;
+            Some((ancestor, heir.gone(kind)?, table))
         });
         Self(tables.collect())
     }

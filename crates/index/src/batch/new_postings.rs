@@ -1,6 +1,6 @@
 //! The postings that a batch brings, and those that the commit before left.
 
-use resemble_core::{ContentId, Digest};
+use resemble_core::{ContentId, Digest, Fingerprint};
 
 use super::Writing;
 use super::contents::Inherited;
@@ -28,8 +28,11 @@ impl New {
         let mut fingerprints = Vec::new();
         for (id, digest) in fresh {
             let keys = posted(&digest.chunks);
-            if inherited.iter().any(|of| of.heir == *id) {
-                let inherited = InheritedPostings::of(writing, *id);
+            let posting = |print: Fingerprint| pack((print.0, id.0));
+            let inherited = inherited.iter().find(|of| of.heir == *id);
+            if inherited.is_some() {
+                let heirs = &writing.sets.heirs;
+                let inherited = InheritedPostings::of(writing, heirs, *id, PostingKind::Chunk);
                 for key in keys {
                     if !inherited.has(key)? {
                         chunks.push(pack((key, id.0)));
@@ -38,7 +41,10 @@ impl New {
             } else {
                 chunks.extend(keys.map(|key| pack((key, id.0))));
             }
-            fingerprints.extend(digest.posted().map(|print| pack((print.0, id.0))));
+            match inherited.and_then(|of| of.fingerprints.as_ref()) {
+                Some(edit) => fingerprints.extend(edit.new.iter().copied().map(posting)),
+                None => fingerprints.extend(digest.posted().map(posting)),
+            }
         }
         Ok(Self {
             chunks: sorted(chunks),

@@ -1,13 +1,14 @@
 //! Large contents that change a little: what they were is inherited.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use proptest::prelude::*;
 use resemble_core::{ChunkEdit, ChunkList, ContentId, Digest, EditedDigest};
-use resemble_index::{Change, ContentRef, Index, MergeWork, NewState};
+use resemble_index::{Change, ContentRef, Index, MergeWork, NewState, PostingKind};
 use resemble_testutil::random::Random;
 
-use crate::made::{digest, memory, posting_rows, read, sound, stat};
+use crate::made::{digest, fingerprint_edit, memory, posting_rows, read, sound, stat};
 
 /// Replaces runs at a random place: cuts some out, puts others in, or both.
 fn edit(chunks: &mut Vec<u32>, random: &mut Random, next: &mut u32) {
@@ -116,14 +117,25 @@ proptest! {
         index.apply(vec![read("/image", 1, was.clone())]).unwrap();
         let mut before: Vec<(ContentId, Digest)> = Vec::new();
         let mut known = 0;
+        let mut prints: Vec<u64> = (0..40).collect();
         for version in 2..20 {
             let old = content(&index, &was);
             before.push((old, was.clone()));
             let (edits, new) = edits(&chunks, &mut random, &mut next);
-            let now = digest(version, &new, &[1, version]);
+            // Some come, some go, and some of those come again.
+            for _ in 0..random.below(6) {
+                let print = random.below(60) as u64;
+                match prints.iter().position(|other| *other == print) {
+                    Some(at) => drop(prints.swap_remove(at)),
+                    None => prints.push(print),
+                }
+            }
+            let now = digest(version, &new, &prints);
+            let is_known = random.below(8) > 0;
             let edited = EditedDigest {
                 base: was.content,
                 edits,
+                fingerprints: is_known.then(|| fingerprint_edit(&was, &now)),
                 digest: Box::new(Digest { chunks: ChunkList::default(), ..now.clone() }),
             };
             let whole = edited.clone().whole(&was.chunks);
@@ -138,6 +150,17 @@ proptest! {
                 .unwrap();
             assert_is(&index, &now);
             let snapshot = sound(&index);
+            let all: Vec<u64> = (0..60).collect();
+            let mut found = Vec::new();
+            let mut of = |at: usize, contents: &[ContentId]| {
+                found.push((all[at], contents.to_vec()));
+            };
+            let kind = PostingKind::Fingerprint;
+            snapshot.postings(kind, &all, &mut of).unwrap();
+            let posted: BTreeSet<u64> = prints.iter().copied().collect();
+            let id = content(&index, &now);
+            let expected: Vec<_> = posted.into_iter().map(|print| (print, vec![id])).collect();
+            prop_assert_eq!(found, expected);
             for (id, old) in &before {
                 let Some((heir, changed)) = snapshot.edited_from(*id) else {
                     continue;
@@ -173,12 +196,30 @@ fn content(index: &Index, digest: &Digest) -> ContentId {
 fn what_is_written_of_a_change_does_not_grow_with_the_content() {
     let index = memory();
     let mut chunks: Vec<u32> = (0..200_000).collect();
-    let first = digest(1, &chunks, &[1]);
-    index.apply(vec![read("/image", 1, first)]).unwrap();
+    let mut prints: Vec<u64> = (0..50_000).map(|n| n * 7919).collect();
+    let first = digest(1, &chunks, &prints);
+    index.apply(vec![read("/image", 1, first.clone())]).unwrap();
     let (before, _) = posting_rows(&index);
-    chunks[100_000] = u32::MAX;
-    let now = digest(2, &chunks, &[1]);
-    index.apply(vec![read("/image", 1, now.clone())]).unwrap();
+    (chunks[100_000], prints[100]) = (u32::MAX, 1);
+    let now = digest(2, &chunks, &prints);
+    let edited = EditedDigest {
+        base: first.content,
+        edits: vec![ChunkEdit {
+            runs: 100_000..100_001,
+            by: digest(0, &chunks[100_000..100_001], &[]).chunks,
+        }],
+        fingerprints: Some(fingerprint_edit(&first, &now)),
+        digest: Box::new(Digest {
+            chunks: ChunkList::default(),
+            ..now.clone()
+        }),
+    };
+    let image = Change::File {
+        path: "/image".into(),
+        stat: stat(1, 2),
+        state: NewState::Settled(ContentRef::Edited(Box::new(edited))),
+    };
+    index.apply(vec![image]).unwrap();
     let (after, segments) = posting_rows(&index);
     assert_eq!(segments, 2, "the large one is as it was");
     assert!(
@@ -243,6 +284,7 @@ fn edits_of_something_else_are_told_and_nothing_else_fails() {
         let edited = EditedDigest {
             base: was.content,
             edits,
+            fingerprints: None,
             digest: Box::new(Digest {
                 chunks: ChunkList::default(),
                 ..now.clone()

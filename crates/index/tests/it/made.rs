@@ -1,10 +1,11 @@
 //! Made-up files and digests.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use resemble_core::{
     ByteLen, ChunkHash, ChunkList, ChunkRun, ContentDigest, ContentKind, Digest, Fingerprint,
-    Params, Repeats, Signature, WordsDigest,
+    FingerprintEdit, Params, Repeats, Signature, WordsDigest,
 };
 use resemble_index::{
     Change, ContentRef, FileStat, FsId, Index, NewState, Options, Snapshot, Timestamp,
@@ -25,6 +26,16 @@ pub(crate) fn number(chunk: ChunkHash) -> u32 {
 
 pub(crate) fn chunk_key(n: u32) -> u64 {
     chunk(n).posting_key()
+}
+
+/// What one digest's posted fingerprints have that another's have not, and the other way round.
+pub(crate) fn fingerprint_edit(before: &Digest, now: &Digest) -> FingerprintEdit {
+    let of = |digest: &Digest| -> BTreeSet<Fingerprint> { digest.posted().collect() };
+    let (before, now) = (of(before), of(now));
+    FingerprintEdit {
+        gone: before.difference(&now).copied().collect(),
+        new: now.difference(&before).copied().collect(),
+    }
 }
 
 /// The digest named by `name` with these chunks (of 1000 bytes) and fingerprints.

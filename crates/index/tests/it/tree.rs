@@ -170,6 +170,7 @@ fn a_content_that_is_gone_is_told_and_nothing_else_fails() {
     let grown = EditedDigest {
         base: digest(1, &[1], &[1]).content,
         edits: Vec::new(),
+        fingerprints: None,
         digest: Box::new(digest(5, &[5], &[5])),
     };
     let applied = index

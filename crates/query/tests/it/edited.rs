@@ -48,6 +48,7 @@ fn what_is_written_in_place_is_all_that_is_digested() {
             assert_eq!(report.progress.bytes_read, size + digested, "{at}");
             assert_eq!(scene.ingest.assumed(), 0);
             scene.assert_as_fresh("written in place");
+            scene.assert_posted("image");
         }
         // All as it was, or as it was before.
         let now = fs::read(scene.path("image")).expect("read");
@@ -199,6 +200,7 @@ proptest! {
             scene.scan();
             scene.ingest.verify(&mut Unobserved).expect("verified");
             scene.assert_as_fresh("edited");
+            scene.assert_posted("file");
         }
     }
 }

@@ -37,6 +37,8 @@ fn scene_of(bytes: Vec<u8>) -> Scene {
 #[test]
 fn what_is_appended_is_all_that_is_read() {
     let mut scene = scene_of(prose(1, 9 * MIB));
+    let blocks = scene.fingerprint_blocks();
+    assert!(blocks > 20, "{blocks}");
     for n in 0..4 {
         let line = prose(2 + n, 1000);
         append(&scene, "log", &line);
@@ -45,7 +47,9 @@ fn what_is_appended_is_all_that_is_read() {
         assert!(!report.recheck.is_empty(), "it has to be verified");
         assert_eq!(scene.ingest.assumed(), 1);
         scene.assert_as_fresh("appended");
+        scene.assert_posted("log");
     }
+    assert!(scene.fingerprint_blocks() <= blocks + 4);
     // Every byte once, and nothing is written.
     let report = scene.ingest.verify(&mut Unobserved).expect("verified");
     let size = scene.path("log").metadata().expect("a file").len();
@@ -196,6 +200,7 @@ proptest! {
             if random.draw().is_multiple_of(2) {
                 scene.ingest.verify(&mut Unobserved).expect("verified");
                 scene.assert_as_fresh("verified");
+                scene.assert_posted("log");
             }
         }
         scene.ingest.verify(&mut Unobserved).expect("verified");

@@ -102,24 +102,28 @@ impl Batch {
         self.others.push((number, change));
     }
 
-    /// Counts what a new content takes. One that was edited has most fingerprints of its base, and
-    /// the index writes those it has not.
+    /// Counts what a new content takes. Of one that was edited the index writes what its base has
+    /// not, if that is known.
     fn weigh(&mut self, content: &ContentRef) {
         let Some(digest) = content.new_digest() else {
             return;
         };
-        let prints = digest.posted().count();
+        let prints_in_all = digest.posted().count();
         let (chunks, new) = match content {
             ContentRef::Edited(edited) => {
                 let chunks = edited.edits.iter().map(|edit| edit.by.0.len()).sum();
-                (chunks, chunks)
+                let prints = edited.fingerprints.as_ref();
+                (
+                    chunks,
+                    chunks + prints.map_or(prints_in_all, |edit| edit.new.len()),
+                )
             }
             ContentRef::New(_) | ContentRef::Known(_) => {
                 let chunks = digest.chunks.0.len();
-                (chunks, chunks + prints)
+                (chunks, chunks + prints_in_all)
             }
         };
-        self.weight += chunks * 32 + prints * 8;
+        self.weight += chunks * 32 + prints_in_all * 8;
         self.postings += new as u64;
     }
 
@@ -206,7 +210,7 @@ fn pushed_along_first(links: Vec<Link>) -> Vec<Link> {
 
 #[cfg(test)]
 mod tests {
-    use resemble_core::{ChunkEdit, ChunkList, Digester, EditedDigest, Params};
+    use resemble_core::{ChunkEdit, ChunkList, Digester, EditedDigest, FingerprintEdit, Params};
 
     use super::*;
 
@@ -250,12 +254,22 @@ mod tests {
         let mut edited = EditedDigest {
             base,
             edits: vec![],
+            fingerprints: Some(FingerprintEdit {
+                gone: vec![],
+                new: digest.posted().take(4).collect(),
+            }),
             digest: digest.clone(),
         };
         let by = ChunkList(std::mem::take(&mut edited.digest.chunks.0)[..3].to_vec());
         edited.edits.push(ChunkEdit { runs: 7..10, by });
-        assert_eq!(postings(&ContentRef::Edited(Box::new(edited))), 3);
-        let all = digest.chunks.0.len() + digest.posted().count();
+        assert_eq!(postings(&ContentRef::Edited(Box::new(edited.clone()))), 7);
+        edited.fingerprints = None;
+        let prints = digest.posted().count();
+        assert_eq!(
+            postings(&ContentRef::Edited(Box::new(edited))),
+            3 + prints as u64
+        );
+        let all = digest.chunks.0.len() + prints;
         assert_eq!(postings(&ContentRef::New(digest)), all as u64);
     }
 

@@ -32,10 +32,19 @@ impl Reader {
     /// What is known of a file, or of the one that had its name before, if the index has the
     /// content that it had.
     pub(super) fn known(&self, stat: &Stat, contents: &dyn Contents) -> Option<Arc<KnownFile>> {
+        self.read_before(stat, |known| contents.part(&known.content).is_some())
+    }
+
+    /// What is known of a file, or of the one that had its name before, if it is what is wanted.
+    pub(super) fn read_before(
+        &self,
+        stat: &Stat,
+        is_wanted: impl Fn(&KnownFile) -> bool,
+    ) -> Option<Arc<KnownFile>> {
         let file = (stat.dev, stat.ino);
         let files = [Some(file), self.replaces].into_iter().flatten();
         let mut known = files.filter_map(|file| self.known.as_ref()?.get(file));
-        known.find(|known| contents.part(&known.content).is_some())
+        known.find(|known| is_wanted(known))
     }
 
     /// Reads a file that was read before, if what is known of it is of any use. What is read for

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use resemble_core::recent::Recent;
-use resemble_core::{ByteLen, Checkpoint, ContentDigest, Stretches};
+use resemble_core::{ByteLen, Checkpoint, ContentDigest, PostedFingerprints, Stretches};
 
 use super::{ReadFailure, read_fully_at};
 use crate::walk::Stat;
@@ -76,7 +76,7 @@ impl KnownFiles {
         if stretches > MOST_OF_FILE {
             (known.stretches, stretches) = (None, 0);
         }
-        let bytes = known.checkpoint.bytes() + stretches;
+        let bytes = known.checkpoint.bytes() + known.posted.bytes() + stretches;
         let mut files = self.0.lock();
         files.put(known.file, Arc::new(known), bytes);
     }
@@ -90,6 +90,8 @@ pub(super) struct KnownFile {
     pub(super) content: ContentDigest,
     /// Its end.
     pub(super) checkpoint: Checkpoint,
+    /// What its next content is compared with.
+    pub(super) posted: PostedFingerprints,
     /// What it is made of, or what it begins with.
     pub(super) stretches: Option<Arc<Stretches>>,
     /// Its [`edges`].

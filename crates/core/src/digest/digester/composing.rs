@@ -4,7 +4,7 @@ use super::recording::Recorder;
 use super::revising::Revised;
 use super::{Checkpoint, Digester};
 use crate::digest::stretches::{Piece, RunSpan, Stretches, levels};
-use crate::digest::{ChunkList, ChunkRun, Digest, EditedDigest};
+use crate::digest::{ChunkList, ChunkRun, Digest, EditedDigest, PostedFingerprints};
 use crate::ids::ContentDigest;
 use crate::words::WordSums;
 
@@ -34,6 +34,14 @@ impl Made {
         match self {
             Self::Whole(digest) => digest.content,
             Self::Edited(edited) => edited.digest.content,
+        }
+    }
+
+    /// All its fingerprints that have posting lists.
+    pub fn posted(&self) -> PostedFingerprints {
+        match self {
+            Self::Whole(digest) => PostedFingerprints::of(digest),
+            Self::Edited(edited) => PostedFingerprints::of(&edited.digest),
         }
     }
 }
@@ -153,6 +161,7 @@ impl Digester {
             Made::Edited(Box::new(EditedDigest {
                 base: content,
                 edits: known.edits(pieces),
+                fingerprints: None,
                 digest,
             }))
         } else {

@@ -2,14 +2,16 @@
 
 pub(crate) mod fake;
 
+use std::collections::BTreeSet;
+use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use resemble_core::Params;
 use resemble_core::similarity::Templates;
-use resemble_index::{FileState, Index, Totals};
+use resemble_core::{ContentId, Digest, Params};
+use resemble_index::{FileState, Index, PostingKind, Totals};
 use resemble_proto::message::{MarkRequest, Scope, TemplateRow};
 use resemble_proto::path::PathText;
 use resemble_query::Snapshot;
@@ -182,6 +184,30 @@ impl Scene {
         );
         let snapshot = self.index.snapshot().expect("a snapshot");
         assert_eq!(snapshot.check().expect("readable"), Vec::<String>::new());
+    }
+
+    /// All fingerprints of a file are found by their postings. (That it has no others the check of
+    /// the index tells.)
+    pub(crate) fn assert_posted(&self, name: &str) {
+        let bytes = fs::read(self.path(name)).expect("read");
+        let digest = Digest::of(&bytes, &Params::default());
+        let snapshot = self.index.snapshot().expect("a snapshot");
+        let content = snapshot.content_by_digest(&digest.content);
+        let content = content.expect("readable").expect("known");
+        let keys: BTreeSet<u64> = digest.posted().map(|print| print.0).collect();
+        let keys: Vec<u64> = keys.into_iter().collect();
+        let mut found = 0;
+        let kind = PostingKind::Fingerprint;
+        let mut of = |_, contents: &[ContentId]| found += usize::from(contents.contains(&content));
+        snapshot.postings(kind, &keys, &mut of).expect("postings");
+        assert_eq!(found, keys.len(), "of the fingerprints of {name}");
+    }
+
+    /// Blocks of fingerprint postings.
+    pub(crate) fn fingerprint_blocks(&self) -> u64 {
+        let tables = self.index.table_sizes().expect("readable").into_iter();
+        let tables = tables.filter(|(name, _)| name.starts_with("fingerprint_postings/"));
+        tables.map(|(_, size)| size.rows).sum()
     }
 
     pub(crate) fn state(&self, name: &str) -> Option<FileState> {
