@@ -203,15 +203,15 @@ fn forget(
         Some(inherited) => inherited.gone.clone(),
         None => posted(&writing.before.chunks_raw(death.content)?).collect(),
     };
-    let mut fingerprints = match inherited.and_then(|of| of.fingerprints.as_ref()) {
-        Some(edit) => edit.gone.iter().map(|print| print.0).collect(),
-        None => {
-            if death.is_denser {
-                let denser = denser_than(writing, &death)?;
-                death.fingerprints.extend(denser);
-            }
-            death.fingerprints
+    let edit = inherited.and_then(|of| of.fingerprints.as_ref());
+    let mut fingerprints = if let Some(edit) = edit {
+        edit.gone.iter().map(|print| print.0).collect()
+    } else {
+        if death.is_denser {
+            let denser = denser_than(writing, &death)?;
+            death.fingerprints.extend(denser);
         }
+        death.fingerprints
     };
     for ((kind, keys), lost) in [
         (PostingKind::Chunk, &mut chunk_keys),
