@@ -57,55 +57,80 @@ pub(super) const MOST_BYTES: u64 = 1 << 60;
 
 /// A part of a content.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Part {
-    pub(super) role: PartRole,
-    pub(super) parent: Option<u32>,
-    /// Its number in the catalogue.
-    pub(super) content: Option<u32>,
-    pub(super) name: Vec<u8>,
+pub struct Part {
+    /// What kind of part it is.
+    pub role: PartRole,
+    /// The number of the part that it is in; `None`: the content itself.
+    pub parent: Option<u32>,
+    /// The number in the catalogue of the content that it has, if it has one.
+    pub content: Option<u32>,
+    /// Its name, if it has one.
+    pub name: Vec<u8>,
 }
 
 /// What a content was taken apart into, and what was skipped.
-pub(super) type Apart = (Vec<Part>, Vec<SkippedPart>);
+pub type Apart = (Vec<Part>, Vec<SkippedPart>);
 
-/// What an entry is.
+/// What an entry is. Files of the same number are hard links.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum EntryKind {
+pub enum EntryKind {
+    /// A directory.
     Dir,
+    /// A file that was read.
     File {
+        /// Its number.
         file: u32,
+        /// In seconds since 1970.
         mtime: i64,
+        /// The number of its content.
         content: u32,
     },
+    /// A symbolic link, and where it leads.
     Symlink(Vec<u8>),
+    /// A device, a pipe or a socket.
     Special(SpecialKind),
+    /// A file that could not be read.
     Unreadable {
+        /// Its number.
         file: u32,
+        /// In bytes.
         size: u64,
+        /// Why.
         errno: i32,
     },
+    /// A file that was left out.
     Skipped {
+        /// Its number.
         file: u32,
+        /// In bytes.
         size: u64,
+        /// Why.
         reason: String,
     },
 }
 
-/// A record.
+/// A record. Contents and files are numbered from 0 as they come, and come before what names them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum CatalogueRecord {
+pub enum CatalogueRecord {
+    /// What the catalogue is.
     Head(Head),
+    /// The next content.
     Content(Box<Digest>),
-    /// The outcome of taking a content apart; `None` if it is of a kind that cannot be.
+    /// The outcome of taking a content apart.
     Look {
+        /// Its number.
         content: u32,
+        /// `None`: it is of a kind that cannot be taken apart.
         apart: Option<Apart>,
     },
+    /// A name.
     Entry {
         /// Relative, empty for the tree itself.
         path: Vec<u8>,
+        /// What has it.
         what: EntryKind,
     },
+    /// What all was; the last one.
     End(Totals),
 }
 
@@ -409,7 +434,8 @@ fn one_less(number: u64) -> Option<Option<u32>> {
     }
 }
 
-fn content(reader: &mut Reader<'_>, params: &Params) -> Option<Digest> {
+/// The body of a content's record.
+pub(super) fn content(reader: &mut Reader<'_>, params: &Params) -> Option<Digest> {
     let content = ContentDigest(reader.array()?);
     let size = reader.u64()?;
     let packed_kind = reader.byte()?;

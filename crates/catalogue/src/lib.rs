@@ -44,6 +44,7 @@ use resemble_index::{ApplyError, ReadError};
 use resemble_proto::message::{CatalogueForm, reason};
 use resemble_proto::number::Fraction;
 
+pub use format::{Apart, CatalogueRecord, EntryKind, Part};
 pub use kept::{Received, claimed_checksum, file_of_label, forget, kept, receive};
 pub use load::{Loaded, fits, load, unload, unload_stray};
 pub use read::{Catalogue, is_catalogue, open};

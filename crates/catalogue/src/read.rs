@@ -6,10 +6,12 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::ops::Range;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use resemble_core::hash::content::ContentHasher;
-use resemble_core::{ContentDigest, Params};
+use resemble_core::{ContentDigest, Digest, Params};
 use resemble_index::varint::Reader;
 use rustix::fs::{Mode, OFlags};
 
@@ -44,8 +46,11 @@ pub(super) fn opened(file: &Path) -> io::Result<File> {
 pub struct Catalogue {
     path: PathBuf,
     file: BufReader<File>,
+    /// Bytes of the file before the digest at its end.
+    size: u64,
     /// Bytes of records that were not read yet.
     left: u64,
+    last: Range<u64>,
     hasher: ContentHasher,
     checksum: ContentDigest,
     head: Head,
@@ -101,7 +106,9 @@ pub fn open(path: &Path) -> Result<Catalogue, CatalogueError> {
     let mut catalogue = Catalogue {
         path: path.to_owned(),
         file: BufReader::with_capacity(1 << 18, file),
+        size: records,
         left: records,
+        last: 0..0,
         hasher: ContentHasher::new(),
         checksum,
         head: Head::default(),
@@ -165,18 +172,41 @@ impl Catalogue {
     }
 
     /// The error for records that contradict each other.
-    pub(super) fn forged(&self) -> CatalogueError {
+    pub fn forged(&self) -> CatalogueError {
         CatalogueError::Damaged {
             file: self.path.clone(),
             what: FORGED,
         }
     }
 
+    /// Where the body of the last record lies in the file.
+    pub fn last_body(&self) -> Range<u64> {
+        self.last.clone()
+    }
+
+    /// A content once more, whose record had its body there.
+    pub fn content_at(&self, body: &Range<u64>, params: &Params) -> Result<Digest, CatalogueError> {
+        let length = usize::try_from(body.end - body.start).map_err(|_| self.forged())?;
+        let mut bytes = vec![0; length];
+        let read = self.file.get_ref().read_exact_at(&mut bytes, body.start);
+        read.map_err(|source| CatalogueError::Read {
+            file: self.path.clone(),
+            source,
+        })?;
+        let mut reader = Reader(&bytes);
+        let digest = format::content(&mut reader, params);
+        (digest.and_then(|digest| reader.end(digest))).ok_or_else(|| self.changed())
+    }
+
+    fn changed(&self) -> CatalogueError {
+        CatalogueError::Damaged {
+            file: self.path.clone(),
+            what: "it changed while it was read; try again",
+        }
+    }
+
     /// The next record after the head; `None` at the end, when the digest was right once more.
-    pub(super) fn next(
-        &mut self,
-        params: &Params,
-    ) -> Result<Option<CatalogueRecord>, CatalogueError> {
+    pub fn next(&mut self, params: &Params) -> Result<Option<CatalogueRecord>, CatalogueError> {
         let mut raw = self.raw()?;
         while raw.as_ref().is_some_and(|(kind, _)| *kind == SIGNED) {
             raw = self.raw()?;
@@ -184,10 +214,7 @@ impl Catalogue {
         let Some((kind, body)) = raw else {
             let hasher = std::mem::take(&mut self.hasher);
             if hasher.finish() != self.checksum {
-                return Err(CatalogueError::Damaged {
-                    file: self.path.clone(),
-                    what: "it changed while it was read; try again",
-                });
+                return Err(self.changed());
             }
             return Ok(None);
         };
@@ -202,7 +229,10 @@ impl Catalogue {
         }
         let kind = self.take(1)?[0];
         let length = self.varint()?;
-        Ok(Some((kind, self.take(length)?)))
+        let start = self.size - self.left;
+        let body = self.take(length)?;
+        self.last = start..self.size - self.left;
+        Ok(Some((kind, body)))
     }
 
     fn varint(&mut self) -> Result<u64, CatalogueError> {

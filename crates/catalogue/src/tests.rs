@@ -376,7 +376,7 @@ fn any_record() -> impl Strategy<Value = CatalogueRecord> {
             prop::option::of(0..u32::MAX)
         )
             .prop_map(|(content, name, reason, of)| {
-                let part = |parent| format::Part {
+                let part = |parent| Part {
                     role: resemble_index::PartRole::Member,
                     parent,
                     content: of,
