@@ -32,7 +32,7 @@ use resemble_proto::path::PathText;
 use crate::values;
 
 pub use advice::advised;
-pub use catalogue::{ExportArgs, ImportArgs};
+pub use catalogue::{ExportArgs, ExportFormat, ImportArgs};
 pub use compare::CompareArgs;
 pub use covered::CoveredArgs;
 pub use daemon::{

@@ -17,6 +17,7 @@ use resemble_query::AskError;
 use resemble_query::local::LocalError;
 use resemble_query::templates::TemplateError;
 use resemble_report::quote::quoted;
+use resemble_tables::TablesError;
 
 /// How a command that did its work ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +83,9 @@ pub enum CliError {
     /// A catalogue cannot be used.
     #[error(transparent)]
     Catalogue(#[from] CatalogueError),
+    /// Tables cannot be written.
+    #[error(transparent)]
+    Tables(#[from] TablesError),
     /// The daemon digests files by rules that this version does not know.
     #[error(transparent)]
     Params(#[from] BadParams),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
 use resemble_proto::number::Fraction;
 
 use super::{Answering, TextLayer};
@@ -17,7 +17,9 @@ Examples:
   resemble compare disk.cat ~/Documents
       What is on one side only, what was moved, what was edited.
   resemble export ~/src --no-names -o src.cat
-      For somebody who may know the contents, but not the names.";
+      For somebody who may know the contents, but not the names.
+  resemble export ~/src --format parquet -o tables
+      For SQL: each table is a folder of Parquet files.";
 
 pub(super) const IMPORT_EXAMPLES: &str = "\
 Examples:
@@ -27,21 +29,34 @@ Examples:
   resemble groups ~/Documents disk: laptop:
   resemble watch remove disk:";
 
+/// What `export` writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// One file, for other questions of this program
+    Catalogue,
+    /// A folder of Parquet tables, for DuckDB, pandas, Spark and their like
+    Parquet,
+}
+
 /// `export`
 #[derive(Debug, Args)]
 pub struct ExportArgs {
     /// What to catalogue; if left out, all that the daemon watches
     #[arg(value_name = "ROOT", value_hint = ValueHint::AnyPath)]
     pub roots: Vec<PathBuf>,
-    /// The catalogue to write; one that is there is replaced once the new one is complete
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    /// The catalogue to write; one that is there is replaced once the new one is complete. Of
+    /// tables the folder
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub output: PathBuf,
+    /// What to write: a catalogue, or tables for SQL and for clusters
+    #[arg(long, value_name = "FORMAT", default_value = "catalogue")]
+    pub format: ExportFormat,
     /// Write no names, dates, directories or links: files are numbered in the order of their
     /// digests
     #[arg(long)]
     pub no_names: bool,
     /// Its name for people: letters, digits, `.`, `_`, `-` [default: the name of FILE up to its
-    /// last dot]
+    /// last dot; of tables the name of ROOT]
     #[arg(long, value_name = "NAME")]
     pub label: Option<String>,
     /// Its date, in seconds since 1970 [default: now]
@@ -54,6 +69,10 @@ pub struct ExportArgs {
     /// all the same. 100% keeps samples as they are.
     #[arg(long, value_name = "PERCENT", value_parser = values::share)]
     pub within: Option<Fraction>,
+    /// Of tables: give contents other names, by this number. Use the same for all tables that are
+    /// asked together
+    #[arg(long, value_name = "NUMBER")]
+    pub salt: Option<u64>,
     /// Whether documents and archives are looked into.
     #[command(flatten)]
     pub layer: TextLayer,

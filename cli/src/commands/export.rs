@@ -1,8 +1,8 @@
-//! `resemble export`: a catalogue of directories.
+//! `resemble export`: a catalogue of directories, or tables made of one.
 //!
 //! The daemon and this process write the same bytes. They go into a new file next to the one that
 //! was named, which is replaced only when the new one is complete, on the disk, and has been read
-//! back.
+//! back. Tables are made of such a file, which then goes.
 
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
@@ -10,7 +10,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use resemble_catalogue::{self as catalogue, Details, Samples, Totals};
+use resemble_catalogue::{self as catalogue, Catalogue, Details, Samples, Totals};
 use resemble_proto::catalogued::{LABEL, is_label};
 use resemble_proto::message::{CatalogueForm, DumpForm};
 use resemble_proto::number::Fraction;
@@ -18,8 +18,9 @@ use resemble_proto::places::Env;
 use resemble_report::human::counted;
 use resemble_report::human::human_size;
 use resemble_report::quote::quoted;
+use resemble_tables::Written;
 
-use crate::args::{ExportArgs, Global};
+use crate::args::{ExportArgs, ExportFormat, Global};
 use crate::error::{CliError, CliResult, Outcome};
 use crate::question::Asked;
 use crate::ui::Ui;
@@ -29,6 +30,7 @@ const SMALL: u64 = 1 << 20;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ExportArgs) -> CliResult {
     let label = label(args)?;
+    let within = within(args)?;
     let asked = Asked::within(&args.roots);
     if !asked.anything {
         ui.soft_errors(&asked.missing);
@@ -42,19 +44,53 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ExportArgs) ->
         created: args.created.unwrap_or_else(now),
         names: !args.no_names,
         text: !args.layer.no_text,
-        within: args.within.unwrap_or(Fraction::from_millionths(30_000)),
-        small: if args.within.is_some() { 0 } else { SMALL },
+        within: within.unwrap_or(Fraction::from_millionths(30_000)),
+        small: if within.is_some() { 0 } else { SMALL },
     });
-    let mut file = NewFile::next_to(&args.output)?;
+    let mut file = match args.format {
+        ExportFormat::Catalogue => NewFile::next_to(&args.output)?,
+        ExportFormat::Parquet => NewFile::of_tables(&args.output)?,
+    };
     let progress = ui.progress("writing the catalogue");
     let found = backend.dump(asked.scope(), form, &mut |piece| file.write(piece))?;
     drop(progress);
+    let params = *backend.params();
     backend.close();
-    let (totals, details, bytes) = file.finish()?;
+    let summary = match args.format {
+        ExportFormat::Catalogue => {
+            let (totals, details, bytes) = file.finish()?;
+            summary(&args.output, &totals, &details, bytes)
+        }
+        ExportFormat::Parquet => {
+            let progress = ui.progress("writing the tables");
+            let salt = args.salt.unwrap_or_default();
+            let written = resemble_tables::write(file.complete()?, &params, salt, &args.output)?;
+            drop(progress);
+            summary_of_tables(&args.output, &written)
+        }
+    };
     let errors = asked.errors(found);
     ui.soft_errors(&errors);
-    ui.note(&summary(&args.output, &totals, &details, bytes));
+    ui.note(&summary);
     Ok(Outcome::Holds.with_errors(!errors.is_empty()))
+}
+
+/// How large it may be, if that is limited.
+fn within(args: &ExportArgs) -> CliResult<Option<Fraction>> {
+    match args.format {
+        ExportFormat::Catalogue if args.salt.is_some() => Err(CliError::Usage(
+            "--salt is for tables: add --format parquet, or leave it out".to_owned(),
+        )),
+        ExportFormat::Catalogue => Ok(args.within),
+        ExportFormat::Parquet if args.within.is_some_and(|within| within != Fraction::ONE) => {
+            Err(CliError::Usage(
+                "tables have all samples, or those of two catalogues could not be compared: leave \
+                 out --within"
+                    .to_owned(),
+            ))
+        }
+        ExportFormat::Parquet => Ok(Some(Fraction::ONE)),
+    }
 }
 
 /// Seconds since 1970.
@@ -72,11 +108,15 @@ fn label(args: &ExportArgs) -> CliResult<String> {
             Err(bad_label(label))
         };
     }
-    let stem = args
-        .output
-        .file_stem()
-        .unwrap_or_default()
-        .to_string_lossy();
+    let of_root = match &args.roots[..] {
+        [root] => fs::canonicalize(root).ok(),
+        _ => None,
+    };
+    let stem = match args.format {
+        ExportFormat::Catalogue => args.output.file_stem(),
+        ExportFormat::Parquet => of_root.as_deref().and_then(Path::file_name),
+    };
+    let stem = stem.unwrap_or_default().to_string_lossy();
     let allowed = |c: char| {
         if c.is_alphanumeric() || matches!(c, '.' | '_') {
             c
@@ -125,6 +165,28 @@ fn summary(path: &Path, totals: &Totals, details: &Details, bytes: u64) -> Strin
     text
 }
 
+/// A sentence about the tables that were written.
+fn summary_of_tables(folder: &Path, written: &Written) -> String {
+    let Totals {
+        files,
+        bytes,
+        unread,
+        ..
+    } = written.totals;
+    let mut text = format!(
+        "{}: {} with {}, in {} of {}",
+        quoted(folder),
+        counted(files, "file"),
+        human_size(bytes),
+        counted(written.tables, "table"),
+        human_size(written.bytes)
+    );
+    if unread > 0 {
+        let _ = write!(text, "; {unread} of them are in it by name alone");
+    }
+    text
+}
+
 /// A file that replaces another once it is complete. If it is never complete, it is removed.
 struct NewFile {
     path: PathBuf,
@@ -164,16 +226,27 @@ impl NewFile {
             .map_err(CliError::file("write", &self.target))
     }
 
-    /// Completes the file and puts it in its place. Returns what is in it, and its size.
-    fn finish(mut self) -> CliResult<(Totals, Details, u64)> {
+    /// The catalogue that tables in `folder` are made of, and that goes afterwards.
+    fn of_tables(folder: &Path) -> CliResult<Self> {
+        fs::create_dir_all(folder).map_err(CliError::file("write", folder))?;
+        Self::next_to(&folder.join("catalogue"))
+    }
+
+    /// The catalogue in the file, whole and on the disk.
+    fn complete(&mut self) -> CliResult<Catalogue> {
         let done = self
             .file
             .flush()
             .and_then(|()| self.file.get_ref().sync_all());
         done.map_err(CliError::file("write", &self.target))?;
+        Ok(catalogue::open(&self.path)?)
+    }
+
+    /// Completes the file and puts it in its place. Returns what is in it, and its size.
+    fn finish(mut self) -> CliResult<(Totals, Details, u64)> {
+        let catalogue = self.complete()?;
         let bytes = self.file.get_ref().metadata().map(|meta| meta.len());
         let bytes = bytes.map_err(CliError::file("write", &self.target))?;
-        let catalogue = catalogue::open(&self.path)?;
         let details = catalogue.head().details.clone();
         let totals = catalogue.totals()?;
         fs::rename(&self.path, &self.target).map_err(CliError::file("write", &self.target))?;
