@@ -204,6 +204,7 @@ impl Local {
             templates: self.templates.as_ref(),
             scratch: &self.scratch,
             findings: &self.index,
+            drafts: None,
         })
     }
 

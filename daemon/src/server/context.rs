@@ -37,7 +37,7 @@ pub struct Context {
     pub state: PathBuf,
     /// Places for questions that are computed.
     pub(super) questions: Arc<Semaphore>,
-    /// What the last comparisons found out.
+    /// What the last comparisons and collections found out.
     pub(super) compared: MemoryCache,
     /// What the last `status` counted.
     pub(super) figures: Mutex<Option<Counted>>,

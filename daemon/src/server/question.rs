@@ -56,6 +56,7 @@ fn question_context<'a>(
         templates: shared.template_store(),
         scratch: &context.state,
         findings: &context.compared,
+        drafts: Some(&context.compared),
     })
 }
 

@@ -226,6 +226,9 @@ impl FindingsCache for MemoryCache {
     }
 
     fn put(&self, name: &str, findings: &[u8]) {
+        if findings.len() > Self::MOST_BYTES {
+            return;
+        }
         let mut kept = self.0.lock();
         kept.retain(|(of, _)| of != name);
         kept.push_back((name.to_owned(), findings.into()));

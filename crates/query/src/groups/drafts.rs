@@ -68,9 +68,8 @@ impl LinkDraft {
         let halves = |bits: u64| [bits as u32, (bits >> 32) as u32];
         let contents = rarity.map_or(0, |rarity| rarity.contents.clamp(1, Self::COUNT));
         let (there, back) = (millionths(measures.a_in_b), millionths(measures.b_in_a));
-        let known = |share: u32| if share == Self::UNKNOWN { 0 } else { share };
-        Self {
-            order: [u32::MAX - known(there).max(known(back)), 0],
+        let draft = Self {
+            order: [0; 2],
             a,
             b,
             there,
@@ -79,6 +78,16 @@ impl LinkDraft {
             weight: halves(rarity.map_or(1.0, |rarity| rarity.weight).to_bits()),
             contents: contents | if may_link { Self::MAY_LINK } else { 0 },
             kinship: 0,
+        };
+        draft.best_first()
+    }
+
+    /// As the first pass wants it.
+    pub(super) fn best_first(self) -> Self {
+        let known = |share: u32| if share == Self::UNKNOWN { 0 } else { share };
+        Self {
+            order: [u32::MAX - known(self.there).max(known(self.back)), 0],
+            ..self
         }
     }
 
@@ -221,31 +230,35 @@ impl ReadingPlan {
 }
 
 impl Solver<'_> {
-    /// Makes links of the drafts that are some.
+    /// Makes links of the drafts that are some. Returns those that may come to one the next time:
+    /// of all others it is known what both contents have in common, and that this is too little.
+    /// `None` if some are beyond what the question may read: which these are depends on all.
     pub(super) fn prove(
         &self,
         drafts: Vec<SortedRun<LinkDraft>>,
         links: &Sinks<HalfLink>,
-    ) -> Result<(), AskError> {
+    ) -> Result<Option<Vec<LinkDraft>>, AskError> {
         let mut best_first = Merge::new(drafts, self.room.part(4), self.dir)?;
         let mut in_order = Sorter::new(self.room.part(4), self.dir)?;
         let mut plan = ReadingPlan {
             read: BitSet::default(),
             left: self.work,
         };
+        let mut is_beyond = false;
         while let Some(mut draft) = best_first.next()? {
             self.snapshot.stop().go_on()?;
             // What lies in an archive is read with all of it, when its links are joined.
             let is_met = || self.ways(draft.a, draft.b).met;
             if draft.may_link() && !(is_met() && plan.takes(self.table, &draft)) {
                 draft.contents |= LinkDraft::BEYOND;
+                is_beyond |= is_met();
             }
             in_order.push(draft.in_order_of_paths(self.table))?;
         }
         drop((best_first, plan));
         let in_order = Mutex::new(Merge::new(in_order.finish()?, self.room.part(4), self.dir)?);
         let used = on_threads(threads(), || {
-            let mut sink = None;
+            let (mut sink, mut open) = (None, Vec::new());
             let mut batch = Vec::with_capacity(BATCH);
             loop {
                 let mut drafts = in_order.lock();
@@ -256,27 +269,31 @@ impl Solver<'_> {
                 }
                 drop(drafts);
                 if batch.is_empty() {
-                    return Ok::<_, AskError>(sink);
+                    return Ok::<_, AskError>((sink, open));
                 }
                 for draft in batch.drain(..) {
                     self.snapshot.stop().go_on()?;
-                    self.settle(&draft, (links, &mut sink))?;
+                    if self.settle(&draft, (links, &mut sink))? && self.known.is_some() {
+                        open.push(draft);
+                    }
                 }
             }
         })?;
+        let (used, open): (Vec<_>, Vec<_>) = used.into_iter().unzip();
         links.put_back(used);
-        Ok(())
+        Ok((!is_beyond).then(|| open.concat()))
     }
 
-    /// Keeps the links that a draft turns out to make.
+    /// Keeps the links that a draft turns out to make. Says whether it makes one, or could if more
+    /// could be read.
     fn settle(
         &self,
         draft: &LinkDraft,
         (links, sink): (&Sinks<HalfLink>, &mut Option<Sorter<HalfLink>>),
-    ) -> Result<(), AskError> {
+    ) -> Result<bool, AskError> {
         let row = |place| self.snapshot.content(self.table.id(place));
         let (Some(a), Some(b)) = (row(draft.a)?, row(draft.b)?) else {
-            return Ok(());
+            return Ok(true);
         };
         let proven = if draft.may_link() && !draft.is_beyond() {
             self.prover.measure(&a, &b, self.terms.min_shared)?
@@ -310,12 +327,14 @@ impl Solver<'_> {
                 of_both: None,
             }
         };
-        let found = self.with_rare_words((draft.a, draft.b), (&a, &b), found)?;
+        let (found, is_read) = self.with_rare_words((draft.a, draft.b), (&a, &b), found)?;
+        let mut is_open = found.is_estimate || !is_read;
         for one in self.table.owners(draft.a) {
             for other in self.table.owners(draft.b) {
                 if draft.may_link() && self.table.is_held(one, other) {
                     if let Some(link) = self.link_of_held((one, other), &found) {
                         self.push((links, &mut *sink), link)?;
+                        is_open = true;
                     }
                     continue;
                 }
@@ -336,23 +355,25 @@ impl Solver<'_> {
                 };
                 if let Some(link) = link {
                     self.push((links, &mut *sink), link)?;
+                    is_open = true;
                 }
             }
         }
-        Ok(())
+        Ok(is_open)
     }
 
     /// A proven pair that would be a link but for what is common in it: by the words that stand
     /// nearest to what is common, where the samples alone say too little. Of the words of its own
-    /// that a file and an edited one share under a long header few samples are left.
+    /// that a file and an edited one share under a long header few samples are left. Also whether
+    /// all could be read that this takes.
     fn with_rare_words(
         &self,
         places: (u32, u32),
         (a, b): (&ContentRow, &ContentRow),
         found: PairFound,
-    ) -> Result<PairFound, AskError> {
+    ) -> Result<(PairFound, bool), AskError> {
         let Some(rarity) = found.rarity.filter(|_| !found.is_estimate && !found.same) else {
-            return Ok(found);
+            return Ok((found, true));
         };
         let all = PairFound {
             rarity: None,
@@ -361,14 +382,14 @@ impl Solver<'_> {
         if self.terms.link_of(places, &found).is_some()
             || self.terms.link_of(places, &all).is_none()
         {
-            return Ok(found);
+            return Ok((found, true));
         }
         let kept = |row| Kept::of(self.snapshot, row);
         let (of_a, of_b) = (kept(a)?.signature, kept(b)?.signature);
         let level = of_a.level.max(of_b.level);
         let (losses, left) = self.counts.losses(&of_a, &of_b);
         if left < 1.0 {
-            return Ok(found);
+            return Ok((found, true));
         }
         let side = |row: &ContentRow, size: ByteLen, share: Option<Score>| {
             let lost = self.prover.share_nearest(row, level, &losses)?;
@@ -379,18 +400,19 @@ impl Solver<'_> {
         let in_a = side(a, found.sizes.0, a_in_b)?;
         let in_b = side(b, found.sizes.1, b_in_a)?;
         let (Some(in_a), Some(in_b)) = (in_a, in_b) else {
-            return Ok(found);
+            return Ok((found, false));
         };
         let left = |rarity: Rarity, share: Option<Score>| share.map(|raw| rarity.discounted(raw));
         let of_both = left(in_a, a_in_b).min(left(in_b, b_in_a));
         // Which of both is a says nothing: contents come in the order in which they were scanned.
         let of_a = (a_in_b, in_a.weight, in_a.contents);
         let of_b = (b_in_a, in_b.weight, in_b.contents);
-        Ok(PairFound {
+        let found = PairFound {
             rarity: Some(if of_a >= of_b { in_a } else { in_b }),
             of_both,
             ..found
-        })
+        };
+        Ok((found, true))
     }
 
     /// The link of an archive and a single file by what is known of a member and that file: it is

@@ -47,6 +47,7 @@ use resemble_proto::path::PathText;
 use resemble_scan::parts::PartReader;
 
 use crate::ask::AskError;
+use crate::compare::FindingsCache;
 use crate::parallel::named;
 use crate::prove::contents::ContentReader;
 use crate::prove::cost::MOST_WORK;
@@ -62,6 +63,7 @@ mod family;
 mod held;
 mod identical;
 mod kin;
+mod known;
 mod links;
 mod meeting;
 pub(crate) mod near;
@@ -76,6 +78,7 @@ mod terms;
 
 pub use answer::is_cluster_id;
 use held::JoinedLinks;
+use known::KnownDrafts;
 use links::{HalfLink, LinkSimilarity, Links};
 use meeting::Shown;
 use solve::{Solved, Solver};
@@ -133,6 +136,7 @@ impl Collection {
     fn of(
         (snapshot, part_reader): (&Snapshot, Option<&dyn PartReader>),
         request: &GroupsRequest,
+        findings: Option<&dyn FindingsCache>,
         dir: &Path,
     ) -> Result<Self, AskError> {
         let scoped = ScopedFiles::of(snapshot, &request.scope)?;
@@ -162,12 +166,18 @@ impl Collection {
         };
         let prover = PairProver::new(reader, room.part(3));
         let common = common::common_pieces((&table, &prover), (limit, FREE), room, dir)?;
+        let terms = LinkTerms::of(request);
+        // What is asked of one file, and what is bounded, is not kept.
+        let findings = findings.filter(|_| about == About::Everything && room.0.is_none());
+        let known =
+            findings.and_then(|cache| KnownDrafts::of(cache, (snapshot, &table, &common), terms));
         let solver = Solver {
             snapshot,
             table: &table,
             counts: &common.counts,
             families: &common.families,
-            terms: LinkTerms::of(request),
+            known,
+            terms,
             prover: &prover,
             is_wanted: &|_, _| true,
             work: MOST_WORK,
@@ -293,22 +303,24 @@ pub fn groups(
     request: &GroupsRequest,
     scratch: &Path,
 ) -> Result<Whole<Groups>, AskError> {
-    groups_with_parts(snapshot, request, None, scratch)
+    groups_with_parts(snapshot, request, None, None, scratch)
 }
 
 /// The groups of a scope. `scratch` is a directory for what does not fit into
 /// [`GroupsRequest::memory`]; without a bound it is not touched. `part_reader` takes documents
-/// apart again, so that what their texts share is measured; without one it is estimated.
+/// apart again, so that what their texts share is measured; without one it is estimated. What may
+/// be a link is looked up among `findings`, and kept there.
 pub fn groups_with_parts(
     snapshot: &Snapshot,
     request: &GroupsRequest,
     part_reader: Option<&dyn PartReader>,
+    findings: Option<&dyn FindingsCache>,
     scratch: &Path,
 ) -> Result<Whole<Groups>, AskError> {
     if request.only == OnlyGroups::Identical {
         return identical::answer(snapshot, request);
     }
-    let collection = Collection::of((snapshot, part_reader), request, scratch)?;
+    let collection = Collection::of((snapshot, part_reader), request, findings, scratch)?;
     let prover = collection.prover(snapshot, part_reader);
     let shown = Shown {
         snapshot,
@@ -349,22 +361,24 @@ pub fn order(
     request: &GroupsRequest,
     scratch: &Path,
 ) -> Result<Answer<OrderRow>, AskError> {
-    order_with_parts(snapshot, request, None, scratch)
+    order_with_parts(snapshot, request, None, None, scratch)
 }
 
 /// All paths of a scope, similar files side by side: for an archive that is compressed. The
-/// request's `of`, `family` and `top` have no say. `part_reader` as in [`groups_with_parts`].
+/// request's `of`, `family` and `top` have no say. `part_reader` and `findings` as in
+/// [`groups_with_parts`].
 pub fn order_with_parts(
     snapshot: &Snapshot,
     request: &GroupsRequest,
     part_reader: Option<&dyn PartReader>,
+    findings: Option<&dyn FindingsCache>,
     scratch: &Path,
 ) -> Result<Answer<OrderRow>, AskError> {
     let request = GroupsRequest {
         of: None,
         ..request.clone()
     };
-    let collection = Collection::of((snapshot, part_reader), &request, scratch)?;
+    let collection = Collection::of((snapshot, part_reader), &request, findings, scratch)?;
     let rows = order::rows(&collection)?;
     let header = collection.header(rows.len() as u64);
     Ok(Answer {

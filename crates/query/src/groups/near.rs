@@ -89,6 +89,7 @@ pub(crate) fn near_links(
         table: &table,
         counts: &common.counts,
         families: &common.families,
+        known: None,
         terms: LinkTerms::of(&GroupsRequest::default()),
         prover: &prover,
         is_wanted: &is_wanted,

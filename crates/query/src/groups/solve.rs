@@ -22,6 +22,7 @@ use resemble_index::Snapshot;
 use super::Room;
 use super::drafts::LinkDraft;
 use super::kin::MetBy;
+use super::known::KnownDrafts;
 use super::links::{By, HalfLink};
 use super::problems::{ContentSource, Problems};
 use super::sort::{Record, SortedRun, Sorter};
@@ -59,6 +60,8 @@ pub(super) struct Solver<'a> {
     pub(super) table: &'a Table,
     pub(super) counts: &'a Counts,
     pub(super) families: &'a Families,
+    /// Where drafts are kept, if they are.
+    pub(super) known: Option<KnownDrafts<'a>>,
     pub(super) terms: LinkTerms,
     pub(super) prover: &'a PairProver<'a>,
     /// Whether two files are compared, by their places.
@@ -87,6 +90,30 @@ impl Solver<'_> {
     /// Finds all links. `sets` has for each place the least place of its set. With `only`, links of
     /// this set alone.
     pub(super) fn solve(&self, sets: &[u32], only: Option<u32>) -> Result<Solved, AskError> {
+        let (mut solved, links) = (Solved::default(), Sinks::default());
+        let known = self.known.as_ref();
+        if let Some(drafts) = known.and_then(KnownDrafts::get) {
+            tracing::debug!(drafts = drafts.len(), "drafted before");
+            self.prove(vec![SortedRun::Memory(drafts)], &links)?;
+        } else {
+            let (drafts, notes) = self.drafts(sets, only)?;
+            solved.notes = notes;
+            let drafts = self.prove(drafts, &links)?;
+            if let Some((known, drafts)) = known.zip(drafts) {
+                known.put(&drafts);
+            }
+        }
+        self.same_texts(sets, only, &links)?;
+        solved.runs = links.finish()?;
+        Ok(solved)
+    }
+
+    /// The pairs that may be links, and notes about how they were found.
+    fn drafts(
+        &self,
+        sets: &[u32],
+        only: Option<u32>,
+    ) -> Result<(Vec<SortedRun<LinkDraft>>, Vec<String>), AskError> {
         let part = 3 * threads() as u64;
         let capacity = self.room.part(part).unwrap_or(USUAL_BLOCK);
         let problems = Problems::of(self.table, sets, only, capacity);
@@ -100,20 +127,19 @@ impl Solver<'_> {
         let (large, small): (Vec<usize>, Vec<usize>) = (0..problems.weights.len())
             .partition(|&at| problems.weights[at] > capacity.min(all / 2));
 
-        let mut solved = Solved::default();
-        let (sinks, links) = (Sinks::default(), Sinks::default());
+        let (mut notes, sinks) = (Vec::new(), Sinks::default());
         for problem in large {
             let whole = self.room.part(3).unwrap_or(u64::MAX);
             let pieces = self.piecewise(&source, problem, whole, &sinks)?;
             if pieces > 1 {
-                solved.notes.push(format!(
+                notes.push(format!(
                     "{} contents that hang together by what they have in common do not fit into \
                      the memory given: they were compared on disk, in {pieces} pieces",
                     problems.sizes[problem]
                 ));
             }
         }
-        solved.notes.sort_unstable();
+        notes.sort_unstable();
         let solve = |at: usize, (): &mut ()| {
             let (places, kept) = self.contents(&source, small[at])?;
             self.block(&places, &self.block_of(kept, false), 1, &sinks)
@@ -121,10 +147,7 @@ impl Solver<'_> {
         ordered(small.len(), || (), solve)?;
         drop(source);
         self.families(sets, only, &sinks)?;
-        self.prove(sinks.finish()?, &links)?;
-        self.same_texts(sets, only, &links)?;
-        solved.runs = links.finish()?;
-        Ok(solved)
+        Ok((sinks.finish()?, notes))
     }
 
     /// Compares the members of families with their leaders.

@@ -9,8 +9,10 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use resemble_core::{ByteLen, ContentDigest, ContentId};
-use resemble_index::{ReadError, Snapshot};
+use resemble_core::hash::content::digest;
+use resemble_core::{ByteLen, ContentId};
+use resemble_index::varint::put;
+use resemble_index::{ContentRow, ReadError, Snapshot};
 
 use crate::renditions::faces::Faces;
 use crate::renditions::owners::RenditionOwners;
@@ -31,6 +33,8 @@ pub(super) struct Table {
     stand_ins: HashMap<u32, Vec<(u32, Rendition)>>,
     /// By owner: all texts and all else that it holds.
     wholes: HashMap<u32, [Option<WholeDigest>; 2]>,
+    /// A digest of the contents and of what is known of them.
+    name: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +63,7 @@ impl Table {
             .collect();
         holders.sort_unstable();
         let mut table = Self::default();
-        let mut rows: Vec<(ContentDigest, TableRow)> = Vec::new();
+        let mut rows: Vec<(ContentRow, TableRow)> = Vec::new();
         for files in holders.chunk_by(|a, b| a.0 == b.0) {
             let (id, first) = files[0];
             let Some(row) = snapshot.content(id)? else {
@@ -70,21 +74,18 @@ impl Table {
             if row.size == ByteLen::ZERO {
                 continue;
             }
-            rows.push((
-                row.digest,
-                TableRow {
-                    size: row.size.0,
-                    id,
-                    first,
-                    files: files.len() as u32,
-                    weight: weight(row.fingerprints, row.chunk_runs),
-                    faces: renditions.faces(id, row.kind),
-                },
-            ));
+            let content = TableRow {
+                size: row.size.0,
+                id,
+                first,
+                files: files.len() as u32,
+                weight: weight(row.fingerprints, row.chunk_runs),
+                faces: renditions.faces(id, row.kind),
+            };
+            rows.push((row, content));
         }
-        rows.sort_unstable_by_key(|row| row.0);
         table.owners = rows.len() as u32;
-        table.rows = rows.into_iter().map(|(_, row)| row).collect();
+        table.add_rows(rows);
         table.add_stand_ins(snapshot, scoped, renditions)?;
         let mut by_id: Vec<u32> = (0..table.all()).collect();
         by_id.sort_unstable_by_key(|&place| table.id(place));
@@ -114,12 +115,29 @@ impl Table {
                     weight: weight(row.fingerprints, row.chunk_runs),
                     faces: Faces::of(row.kind, []),
                 };
-                rows.push((row.digest, stand_in));
+                rows.push((row, stand_in));
             }
         }
-        rows.sort_unstable_by_key(|row| row.0);
-        self.rows.extend(rows.into_iter().map(|(_, row)| row));
+        self.add_rows(rows);
         Ok(())
+    }
+
+    /// Adds contents, sorted by digest.
+    fn add_rows(&mut self, mut rows: Vec<(ContentRow, TableRow)>) {
+        rows.sort_unstable_by_key(|(content, _)| content.digest);
+        self.rows.reserve_exact(rows.len());
+        for (content, row) in rows {
+            self.name.extend_from_slice(&content.digest.0);
+            self.name.extend([content.kind.number(), content.level]);
+            put(&mut self.name, content.size.0);
+            put(&mut self.name, u64::from(content.fingerprints));
+            put(&mut self.name, content.chunk_runs);
+            if row.faces != Faces::of(content.kind, []) {
+                self.name.extend(format!("{:?}", row.faces).bytes());
+            }
+            self.rows.push(row);
+        }
+        self.name = digest(&self.name).0.to_vec();
     }
 
     fn know_owners(&mut self, renditions: &RenditionOwners) {
@@ -137,6 +155,22 @@ impl Table {
             let wholes = renditions.wholes(self.id(place));
             if wholes.iter().any(Option::is_some) {
                 self.wholes.insert(place, wholes);
+            }
+        }
+    }
+
+    /// Writes down everything that is compared: the contents, and which files they stand for. Paths
+    /// are not among it.
+    pub(super) fn put_name(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.name);
+        put(out, u64::from(self.owners));
+        for place in self.stand_ins() {
+            let owners = &self.stand_ins[&place];
+            put(out, u64::from(place));
+            put(out, owners.len() as u64);
+            for &(owner, rendition) in owners {
+                put(out, u64::from(owner));
+                out.push(rendition.number());
             }
         }
     }

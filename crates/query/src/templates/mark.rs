@@ -90,6 +90,7 @@ fn members(
             ..GroupsRequest::default()
         },
         part_reader,
+        None,
         scratch,
     )?;
     let cluster = groups

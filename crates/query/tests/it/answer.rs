@@ -71,6 +71,7 @@ impl Asked {
             templates: Some(&self.store),
             scratch: self.scene.temp.root(),
             findings: &self.found,
+            drafts: Some(&self.found),
         }
     }
 

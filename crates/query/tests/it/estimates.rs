@@ -99,7 +99,7 @@ fn ask(scene: &Scene) -> Answers {
         text: true,
         ..GroupsRequest::default()
     };
-    let answer = groups_with_parts(&snapshot, &request, Some(&Fake), scene.temp.root());
+    let answer = groups_with_parts(&snapshot, &request, Some(&Fake), None, scene.temp.root());
     for cluster in answer.expect("an answer").body.clusters {
         for link in &cluster.links {
             assert_eq!(link.interval.is_some(), link.estimate, "{link:?}");

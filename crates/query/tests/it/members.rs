@@ -116,7 +116,7 @@ fn a_cluster_has_the_files_of_an_archive() {
         text: true,
         ..GroupsRequest::default()
     };
-    let answer = groups_with_parts(&snapshot, &request, Some(&Fake), scene.temp.root());
+    let answer = groups_with_parts(&snapshot, &request, Some(&Fake), None, scene.temp.root());
     let body = answer.expect("an answer").body;
     let links = body.clusters.iter().flat_map(|cluster| &cluster.links);
     let mut found: Shares = links
@@ -170,6 +170,6 @@ fn one_member_makes_no_archives_kin() {
         text: true,
         ..GroupsRequest::default()
     };
-    let answer = groups_with_parts(&snapshot, &request, Some(&Fake), scene.temp.root());
+    let answer = groups_with_parts(&snapshot, &request, Some(&Fake), None, scene.temp.root());
     assert_eq!(answer.expect("an answer").body.clusters, []);
 }

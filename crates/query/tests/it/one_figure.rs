@@ -311,7 +311,7 @@ fn ask_groups(scene: &Scene, said: &mut Answers) {
         ..GroupsRequest::default()
     };
     let scratch = scene.temp.root();
-    let answer = groups_with_parts(&snapshot, &request, Some(&Fake), scratch);
+    let answer = groups_with_parts(&snapshot, &request, Some(&Fake), None, scratch);
     let name = |path: &PathText| plain(scene, path).expect("a file");
     for cluster in answer.expect("an answer").body.clusters {
         let mut add = |a, b, estimate: bool, shares, shared| {

@@ -76,7 +76,7 @@ fn found(asked: &Asked, path: &PathText) -> Vec<FindRow> {
 fn answer_with_parts(asked: &Asked, request: &GroupsRequest) -> Groups {
     let part_reader = reader();
     let scratch = asked.scene.temp.root();
-    let answer = groups_with_parts(&asked.snapshot, request, Some(&*part_reader), scratch);
+    let answer = groups_with_parts(&asked.snapshot, request, Some(&*part_reader), None, scratch);
     answer.expect("an answer").body
 }
 

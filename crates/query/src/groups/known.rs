@@ -1,0 +1,98 @@
+//! Drafts that were made before, for the next time the same is asked.
+//!
+//! Which pairs of a collection may be links follows from what the index keeps of its contents, and
+//! estimating them is nine tenths of a question whose measures are kept. So the drafts are kept
+//! under a name made of everything that they follow from: the contents in their order, what these
+//! stand for, the families among them, the limit, and the terms of a link. If anything of it
+//! changes they are not found. Names of files are not among it. Those that were measured and came to
+//! nothing are left out, which are most: the same would come of them again.
+//!
+//! Not kept is what was made without what templates take away, what was not to fit into memory, and
+//! what was beyond what a question may read.
+
+use resemble_core::hash::content::digest;
+use resemble_index::Snapshot;
+use resemble_index::varint::put;
+
+use super::common::CommonPieces;
+use super::drafts::LinkDraft;
+use super::sort::Record;
+use super::table::Table;
+use super::terms::LinkTerms;
+use crate::compare::FindingsCache;
+
+/// Part of every name. It is raised whenever drafts are laid out or estimated otherwise.
+const VERSION: u64 = 1;
+
+/// Fewer drafts are made sooner than kept.
+const LEAST: usize = 256;
+
+/// Where the drafts of one collection are kept.
+#[derive(Debug)]
+pub(super) struct KnownDrafts<'a> {
+    cache: &'a dyn FindingsCache,
+    name: String,
+    /// How many contents there are.
+    contents: u32,
+}
+
+impl<'a> KnownDrafts<'a> {
+    /// Those of these contents; `None` if they must not be kept.
+    pub(super) fn of(
+        cache: &'a dyn FindingsCache,
+        (snapshot, table, common): (&Snapshot, &Table, &CommonPieces),
+        terms: LinkTerms,
+    ) -> Option<Self> {
+        if !snapshot.templates().is_empty() {
+            return None;
+        }
+        let mut all = Vec::new();
+        put(&mut all, VERSION);
+        let terms = format!(
+            "{} {} {} {terms:?}\0",
+            env!("CARGO_PKG_VERSION"),
+            snapshot.params(),
+            common.counts.limit()
+        );
+        all.extend_from_slice(terms.as_bytes());
+        table.put_name(&mut all);
+        for (member, leader) in common.families.members() {
+            put(&mut all, u64::from(member));
+            put(&mut all, u64::from(leader));
+        }
+        Some(Self {
+            cache,
+            name: format!("groups {}", digest(&all)),
+            contents: table.all(),
+        })
+    }
+
+    /// What was kept, in order; `None`: nothing, or not what [`Self::put`] wrote.
+    pub(super) fn get(&self) -> Option<Vec<LinkDraft>> {
+        let bytes = self.cache.get(&self.name)?;
+        let records = bytes.chunks_exact(LinkDraft::BYTES);
+        if !records.remainder().is_empty() {
+            return None;
+        }
+        let drafts = records.map(|bytes| LinkDraft::take(bytes).best_first());
+        let mut drafts: Vec<LinkDraft> = drafts.collect();
+        let is_one = |draft: &LinkDraft| draft.a.max(draft.b) < self.contents;
+        if !drafts.iter().all(is_one) {
+            return None;
+        }
+        drafts.sort_unstable();
+        Some(drafts)
+    }
+
+    /// Keeps drafts, if they are many.
+    pub(super) fn put(&self, drafts: &[LinkDraft]) {
+        if drafts.len() < LEAST {
+            return;
+        }
+        let mut bytes = vec![0; drafts.len() * LinkDraft::BYTES];
+        for (draft, out) in drafts.iter().zip(bytes.chunks_exact_mut(LinkDraft::BYTES)) {
+            draft.put(out);
+        }
+        self.cache.put(&self.name, &bytes);
+    }
+}
