@@ -410,7 +410,7 @@ pub struct Selection {
     #[arg(hide_short_help = true)]
     pub min_shared: Option<u64>,
     /// Only the first N rows, after sorting
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
     pub top: Option<u64>,
 }
 

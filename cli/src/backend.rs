@@ -98,7 +98,7 @@ pub fn daemon(env: &Env, global: &Global) -> CliResult<Client> {
     let socket = places::socket_path(env, global.socket.as_deref(), global.state.as_deref())?;
     Client::connect(&socket, Timeouts::default()).map_err(|error| match error {
         ClientError::NoDaemon { .. } => CliError::NobodyAnswers(format!(
-            "{error}; start one with `resembled DIR` or `systemctl --user start resembled`"
+            "{error}; start one with `resembled DIR`, or for good with `resemble setup`"
         )),
         other => other.into(),
     })
@@ -362,8 +362,8 @@ fn nothing_named(socket: &Path, global: &Global, answering: &Answering) -> Strin
             .to_owned();
     }
     format!(
-        "nothing to look in: no daemon answers at {}; start one with `resembled DIR`, or name \
-         directories (find: --in DIR)",
+        "nothing to look in: no daemon answers at {}; start one with `resembled DIR`, or for \
+         good with `resemble setup`, or name directories (find: --in DIR)",
         quoted(socket)
     )
 }

@@ -15,6 +15,12 @@ pub fn glob(text: &str) -> Result<String, String> {
     }
 }
 
+/// How many rows are wanted.
+pub fn count(text: &str) -> Result<u64, String> {
+    let number = text.parse();
+    number.map_err(|_| "not a number of rows such as 20".to_owned())
+}
+
 /// How many contents may have a chunk before it is ignored: a number, or `half` of the files.
 pub fn degree(text: &str) -> Result<Degree, String> {
     if text == "half" {

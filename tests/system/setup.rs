@@ -2,6 +2,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use resemble_testutil::prose::prose;
 use resemble_testutil::{Ran, Sandbox, fuse_works, is_installed};
@@ -25,6 +26,24 @@ fn systemctl(sandbox: &Sandbox, script: &str) {
     let text = format!("#!/bin/sh\necho \"$@\" >> '{}'\n{script}\n", log.display());
     fs::write(&path, text).expect("a script");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("to be run");
+}
+
+/// A systemd of the user: it starts and ends the daemon, and has no units of its own.
+fn systemd(sandbox: &Sandbox) {
+    let resembled = sandbox.program("resembled");
+    let config = sandbox.path("home/.config/resemble/resembled.toml");
+    systemctl(
+        sandbox,
+        &format!(
+            "case \"$*\" in\n\
+             *'enable --now resembled.service'*) '{}' --config '{}' >/dev/null 2>&1 & ;;\n\
+             *' cat '*) exit 1 ;;\n\
+             *'disable --now resembled.service'*) pkill -TERM -f -- '--config {}' ;;\nesac\nexit 0",
+            Path::new(resembled.get_program()).display(),
+            config.display(),
+            config.display()
+        ),
+    );
 }
 
 fn in_home(sandbox: &Sandbox, mut command: Command) -> Command {
@@ -130,20 +149,7 @@ fn a_unit_where_there_is_systemd() {
         return;
     }
     let sandbox = home();
-    let resembled = sandbox.program("resembled");
-    let config = sandbox.path("home/.config/resemble/resembled.toml");
-    systemctl(
-        &sandbox,
-        &format!(
-            "case \"$*\" in\n\
-             *'enable --now resembled.service'*) '{}' --config '{}' >/dev/null 2>&1 & ;;\n\
-             *' cat '*) exit 1 ;;\n\
-             *'disable --now resembled.service'*) pkill -TERM -f -- '--config {}' ;;\nesac\nexit 0",
-            Path::new(resembled.get_program()).display(),
-            config.display(),
-            config.display()
-        ),
-    );
+    systemd(&sandbox);
     let mut command = in_home(&sandbox, sandbox.program("resemble"));
     command
         .args(["setup", "--yes", "docs"])
@@ -177,10 +183,58 @@ fn a_unit_where_there_is_systemd() {
             && log.contains("--user disable --now resemble-notify.service\n"),
         "{log}"
     );
+    let config = sandbox.path("home/.config/resemble/resembled.toml");
     assert!(!unit.exists() && !notify.exists() && !config.exists());
 }
 
-/// It asks three questions at a terminal, and none anywhere else.
+/// A daemon that ends is not waited for, and what it said is told.
+#[test]
+fn a_daemon_that_ends_at_once_says_why() {
+    let sandbox = home();
+    let config = sandbox.path("home/.config/resemble");
+    fs::create_dir_all(&config).expect("a folder");
+    fs::write(config.join("resembled.toml"), "colour = 3\n").expect("a file");
+    let begun = Instant::now();
+    let ran = setup(&sandbox, &["--yes", "docs"]);
+    assert!(begun.elapsed() < Duration::from_secs(15), "it did not wait");
+    assert_eq!(ran.code, 2, "{ran:?}");
+    for said in ["ended at once", "colour", "setup --undo"] {
+        assert!(ran.err.contains(said), "{ran:?}");
+    }
+    assert!(!ran.err.contains("no daemon answers"), "{ran:?}");
+    assert_eq!(setup(&sandbox, &["--undo"]).code, 0);
+}
+
+/// Where there is no FUSE the daemon watches all the same.
+#[test]
+fn without_a_view_it_says_what_is_missing() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("only root can hide /dev/fuse: nothing is tested");
+        return;
+    }
+    let sandbox = home();
+    let resemble = sandbox.program("resemble");
+    let script = format!(
+        "mount -t tmpfs none /dev && mknod -m 666 /dev/null c 1 3 &&
+         exec '{}' setup --yes docs",
+        Path::new(resemble.get_program()).display()
+    );
+    let mut command = in_home(&sandbox, sandbox.foreign("unshare"));
+    let ran = command.args(["--mount", "sh", "-c", &script]).output();
+    let ran = Ran::from(ran.expect("it runs"));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(
+        ran.text().contains("there will be no view: /dev/fuse"),
+        "{ran:?}"
+    );
+    assert!(!ran.text().contains(".similar"), "{ran:?}");
+    assert_eq!(sandbox.resemble(["sync"]).code, 0);
+    assert_eq!(setup(&sandbox, &["--undo"]).code, 0);
+    assert_eq!(made(&sandbox), [""; 0]);
+}
+
+/// It asks three questions at a terminal, and none anywhere else. What only a systemd or a desktop
+/// could do is not asked where there is none.
 #[test]
 fn questions_need_a_terminal() {
     let sandbox = home();
@@ -193,20 +247,24 @@ fn questions_need_a_terminal() {
     if !fuse_works() || !is_installed("script") {
         return;
     }
-    let answers = "docs\\n\\nn\\n";
-    let mut command = in_home(&sandbox, sandbox.foreign("sh"));
-    let resemble = sandbox.program("resemble");
-    let script = format!(
-        "printf '{answers}' | script -qec '{} setup' /dev/null",
-        Path::new(resemble.get_program()).display()
-    );
-    let ran = Ran::from(command.arg("-c").arg(script).output().expect("it runs"));
-    let text = ran.text();
-    assert_eq!(
-        text.matches("? [").count() + text.matches("blanks. [").count(),
-        3,
-        "{text}"
-    );
-    assert!(text.contains("home/docs"), "{text}");
-    assert_eq!(setup(&sandbox, &["--undo"]).code, 0);
+    for (answers, asked) in [("docs\\n", 1), ("docs\\n\\nn\\n", 3)] {
+        if asked > 1 {
+            systemd(&sandbox);
+        }
+        let mut command = in_home(&sandbox, sandbox.foreign("sh"));
+        let resemble = sandbox.program("resemble");
+        let script = format!(
+            "printf '{answers}' | DISPLAY=:9 script -qec '{} setup' /dev/null",
+            Path::new(resemble.get_program()).display()
+        );
+        let ran = Ran::from(command.arg("-c").arg(script).output().expect("it runs"));
+        let text = ran.text();
+        assert_eq!(
+            text.matches("? [").count() + text.matches("blanks. [").count(),
+            asked,
+            "{text}"
+        );
+        assert!(text.contains("home/docs"), "{text}");
+        assert_eq!(setup(&sandbox, &["--undo"]).code, 0);
+    }
 }

@@ -41,6 +41,7 @@ pub struct CoveredArgs {
     pub min_size: Option<u64>,
     /// With --from: only the first N rows of each list
     #[arg(long, value_name = "N", help_heading = "Selection")]
+    #[arg(value_parser = values::count, allow_negative_numbers = true)]
     pub top: Option<u64>,
     /// In text, fold nothing, and list which file covers which
     #[arg(long)]

@@ -57,7 +57,7 @@ pub struct LostArgs {
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub path: PathBuf,
     /// Only the first N rows
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
     pub top: Option<u64>,
     /// Which sweeps take part, and who answers.
     #[command(flatten)]

@@ -46,7 +46,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &AlertsArgs) ->
     });
     if answer.rows.is_empty() && !args.follow {
         ui.note(match &since {
-            None => "no alerts so far",
+            None => "no alerts so far; `resemble alerts --follow` waits for the next one",
             Some(_) => "no alerts since then",
         });
     }

@@ -1,12 +1,14 @@
 //! `resemble setup`: from an installed program to a daemon that watches.
 //!
-//! 1. At most three questions; `--yes` asks none. Everything else has one sensible answer.
+//! 1. At most three questions, and none whose answer would change nothing; `--yes` asks none.
+//!    Everything else has one sensible answer.
 //! 2. **Nothing that is there is changed**: a configuration, a unit and a link that somebody else
 //!    made stay as they are, and one line says so.
 //! 3. What is done is written down ([`record`]), so `--undo` takes back just that, and a file only
 //!    if it still is as it was written.
 //! 4. With a systemd of the user the daemon is a user unit. Without one (a container, another init)
 //!    it is started in the background, and a line says that this ends with the machine.
+//! 5. Where no view can be mounted the daemon runs without one, and a line says what is missing.
 
 mod ask;
 mod record;
@@ -14,13 +16,14 @@ pub(super) mod service;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use resemble_proto::client::Client;
 use resemble_proto::message::{AlertRules, RootRules};
 use resemble_proto::places::{self, Env};
 use resemble_report::human::counted;
+use resemble_report::lines::{Cell, Tint};
 use resemble_report::quote::quoted;
 
 use self::record::Record;
@@ -54,6 +57,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &SetupArgs) -> 
     let home = env.home.clone().ok_or_else(|| {
         CliError::Usage("HOME is not set to an absolute path: nowhere to set it up".to_owned())
     })?;
+    let has_systemd = service::is_there();
+    let has_desktop = has_systemd && has_desktop();
     let wanted = if args.yes {
         Wanted {
             dirs: if args.dirs.is_empty() {
@@ -65,7 +70,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &SetupArgs) -> 
             told: !args.no_notify,
         }
     } else {
-        ask::wanted(ui, &home, &args.dirs)?
+        ask::wanted(ui, &home, &args.dirs, (has_systemd, has_desktop))?
     };
     let mut dirs = Vec::with_capacity(wanted.dirs.len());
     for dir in &wanted.dirs {
@@ -82,10 +87,17 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &SetupArgs) -> 
         global,
         record: Record::load(env, global)?,
         daemon: daemon_program()?,
-        has_systemd: service::is_there(),
+        has_systemd,
+        has_desktop,
     };
     steps.take(&home, &dirs, &wanted)?;
     Ok(Outcome::Holds)
+}
+
+/// Whether there is a screen for notifications.
+fn has_desktop() -> bool {
+    let mut desktop = ["WAYLAND_DISPLAY", "DISPLAY"].into_iter();
+    desktop.any(|name| std::env::var_os(name).is_some())
 }
 
 /// The program `resembled`: beside this one, else one of the PATH.
@@ -110,6 +122,7 @@ struct Steps<'a> {
     record: Record,
     daemon: PathBuf,
     has_systemd: bool,
+    has_desktop: bool,
 }
 
 impl Steps<'_> {
@@ -130,32 +143,44 @@ impl Steps<'_> {
         }
         let status = client.status()?;
         let files: u64 = status.roots.iter().map(|root| root.files).sum();
+        let files = match files {
+            0 => "the first scan has begun".to_owned(),
+            _ => format!("{} so far", counted(files, "file")),
+        };
         let roots: Vec<String> = status
             .roots
             .iter()
             .map(|root| quoted(root.path.as_path()))
             .collect();
         let roots = roots.join(", ");
-        self.say(&format!(
-            "watching {roots}: {} so far",
-            counted(files, "file")
-        ))?;
+        self.say(&format!("watching {roots}: {files}"))?;
         self.say("")?;
-        self.say(
-            "resemble find FILE      lists what resembles a file, also while the first scan runs",
-        )?;
-        self.say("resemble groups         shows what is there more than once")?;
-        if let Some(link) = status.mounts.iter().find_map(|mount| mount.link.as_ref()) {
-            let link = quoted(link.as_path());
-            self.say(&format!(
-                "ls {link}/FILE/.similar   the same in the view of your files"
-            ))?;
-        }
-        self.say("resemble setup --undo   takes all of this back")
+        let link = status.mounts.iter().find_map(|mount| mount.link.as_ref());
+        let listed = link.map(|link| format!("ls {}/FILE/.similar", quoted(link.as_path())));
+        let next = [
+            ("resemble find FILE", "what resembles a file"),
+            ("resemble groups", "what is there more than once"),
+            (
+                listed.as_deref().unwrap_or_default(),
+                "the same in a view of your files",
+            ),
+            ("resemble setup --undo", "takes all of this back"),
+        ];
+        let next = next.iter().filter(|(command, _)| !command.is_empty());
+        let next: Vec<Vec<Cell>> = next
+            .map(|&(command, what)| {
+                vec![
+                    Cell::left(command, Tint::Plain),
+                    Cell::left(what, Tint::Faint),
+                ]
+            })
+            .collect();
+        self.ui.lines(&next, b'\n')
     }
 
     fn say(&mut self, line: &str) -> CliResult<()> {
-        self.ui.write(|out| writeln!(out, "{line}"))
+        self.ui
+            .lines(&[vec![Cell::prose(line, Tint::Plain)]], b'\n')
     }
 
     /// Writes the configuration, if there is none.
@@ -171,7 +196,13 @@ impl Steps<'_> {
         let mut command = Command::new(&self.daemon);
         command.arg("--write-config").args(dirs);
         let link = home.join(LINK);
-        if fs::symlink_metadata(&link).is_err() {
+        if let Some(missing) = service::no_view() {
+            self.say(&format!(
+                "there will be no view: {}. Should you want one: `{}`, `resemble setup --undo`, \
+                 and `resemble setup` again",
+                missing.why, missing.mend
+            ))?;
+        } else if fs::symlink_metadata(&link).is_err() {
             command.arg("--link").arg(&link);
         } else {
             self.say(&format!(
@@ -194,6 +225,7 @@ impl Steps<'_> {
 
     /// Starts the daemon, and waits until it answers.
     fn start(&mut self, at_login: bool) -> CliResult<Client> {
+        let mut alone: Option<(Child, PathBuf)> = None;
         if self.has_systemd {
             self.start_unit(&service::DAEMON, at_login)?;
             let when = if at_login {
@@ -209,12 +241,13 @@ impl Steps<'_> {
             let log = log.join("resembled.log");
             let config = places::config_dir(self.env)?.join("resembled.toml");
             self.record.started()?;
-            service::start_alone(&self.daemon, &config, &log)?;
-            let log = quoted(&log);
-            self.say("resembled is started in the background; there is no systemd of yours")?;
+            let daemon = service::start_alone(&self.daemon, &config, &log)?;
             self.say(&format!(
-                "that would start it again after a reboot (log: {log})"
+                "resembled is started in the background; there is no systemd of yours that would \
+                 start it again after a reboot (log: {})",
+                quoted(&log)
             ))?;
+            alone = Some((daemon, log));
         }
         let begun = Instant::now();
         loop {
@@ -222,6 +255,11 @@ impl Steps<'_> {
                 Ok(client) => return Ok(client),
                 Err(error) if begun.elapsed() > PATIENCE => return Err(error),
                 Err(_) => std::thread::sleep(PACE),
+            }
+            if let Some((daemon, log)) = &mut alone
+                && let Ok(Some(_)) = daemon.try_wait()
+            {
+                return Err(CliError::Usage(ended(log)));
             }
         }
     }
@@ -255,9 +293,7 @@ impl Steps<'_> {
 
     /// Lets a person be told of alerts.
     fn tell(&mut self) -> CliResult<()> {
-        let mut desktop = ["WAYLAND_DISPLAY", "DISPLAY"].into_iter();
-        let has_desktop = desktop.any(|name| std::env::var_os(name).is_some());
-        if !self.has_systemd || !has_desktop {
+        if !self.has_desktop {
             return self.say(
                 "alerts are shown by `resemble alerts --follow`, and on a desktop by \
                  `resemble notify`",
@@ -268,6 +304,17 @@ impl Steps<'_> {
     }
 }
 
+/// What a daemon that ended at once said last.
+fn ended(log: &Path) -> String {
+    let said = fs::read_to_string(log).unwrap_or_default();
+    let last = said.lines().last().unwrap_or_default();
+    let last = last.strip_prefix("resembled: ").unwrap_or(last);
+    format!(
+        "resembled ended at once: {last}. `resemble setup --undo` takes back what was written ({})",
+        quoted(log)
+    )
+}
+
 /// Takes back what is recorded.
 fn undo(ui: &mut Ui, env: &Env, global: &Global) -> CliResult {
     let record = Record::load(env, global)?;
@@ -275,7 +322,7 @@ fn undo(ui: &mut Ui, env: &Env, global: &Global) -> CliResult {
         ui.note("setup has done nothing that could be taken back");
         return Ok(Outcome::DoesNot);
     }
-    let mut say = |line: String| ui.write(|out| writeln!(out, "{line}"));
+    let mut say = |line: String| ui.lines(&[vec![Cell::prose(line, Tint::Plain)]], b'\n');
     let daemon = backend::daemon(env, global).ok();
     if let Some(client) = &daemon {
         for dir in &record.watched {

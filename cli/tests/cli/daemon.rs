@@ -373,8 +373,11 @@ fn status_sync_and_alerts() {
     assert_eq!(versions[0]["state"], "wrong");
     env.run(["sync"]).is(0, "", "");
     env.run(["sync", "--timeout", "1s"]).is(1, "", "");
-    env.run(["alerts"])
-        .is(1, "", "resemble: no alerts so far\n");
+    env.run(["alerts"]).is(
+        1,
+        "",
+        "resemble: no alerts so far; `resemble alerts --follow` waits for the next one\n",
+    );
     env.run(["alerts", "--follow"]).is(
         2,
         "1970-01-01T00:00:00Z  90%  near  /a  /b\n",

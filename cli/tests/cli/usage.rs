@@ -28,6 +28,14 @@ fn wrong_usage_ends_with_2_and_one_clear_line() {
             "not a size such as 4096",
         ),
         (
+            &["find", "a.txt", "--top", "-1"],
+            "invalid value '-1' for '--top <N>': not a number of rows such as 20",
+        ),
+        (
+            &["pairs", ".", "--top", "many"],
+            "not a number of rows such as 20",
+        ),
+        (
             &["find", "a.txt", "--format", "xml"],
             "possible values: text, json, jsonl, csv, tsv",
         ),
@@ -312,7 +320,8 @@ fn without_a_daemon_what_needs_one_ends_with_2_and_says_how_to_start_one() {
         let ran = env.run(args);
         assert_eq!((ran.code, ran.text()), (2, String::new()), "{args:?}");
         assert!(
-            ran.err.contains("start one with `resembled DIR`"),
+            ran.err
+                .contains("start one with `resembled DIR`, or for good with `resemble setup`"),
             "{args:?}: {}",
             ran.err
         );

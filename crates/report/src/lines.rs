@@ -10,6 +10,7 @@
 //! them. Names are not broken: they are there to be copied.
 
 use std::io::{self, Write};
+use std::ops::Range;
 
 use anstyle::{AnsiColor, Style};
 use resemble_proto::path::PathText;
@@ -59,6 +60,8 @@ pub struct Cell {
     tint: Tint,
     right: bool,
     overflow: Overflow,
+    /// Where the text is that stands between two names; empty if it is one.
+    between: Range<usize>,
 }
 
 /// What becomes of a cell that is wider than what is left of the line.
@@ -81,6 +84,7 @@ impl Cell {
             tint,
             right: false,
             overflow: Overflow::Below,
+            between: 0..0,
         }
     }
 
@@ -92,7 +96,8 @@ impl Cell {
         }
     }
 
-    /// The same cell without its middle where the whole does not fit the line.
+    /// The same cell without its middle where the whole does not fit the line; of two joined names
+    /// each without its own.
     #[must_use]
     pub const fn shortening(mut self) -> Self {
         self.overflow = Overflow::Shortens;
@@ -117,7 +122,9 @@ impl Cell {
     /// Appends another cell, with text from this program in between. The colour stays.
     #[must_use]
     pub fn joined(mut self, between: &str, other: &Self) -> Self {
+        let from = self.text.len();
         self.text.extend_from_slice(between.as_bytes());
+        self.between = from..self.text.len();
         self.text.extend_from_slice(&other.text);
         self
     }
@@ -128,8 +135,25 @@ impl Cell {
     }
 
     fn width(&self) -> usize {
-        String::from_utf8_lossy(&self.text).width()
+        width(&self.text)
     }
+
+    /// The text in so many columns. What one of two names does not need is the other's.
+    fn shortened(&self, columns: usize) -> Vec<u8> {
+        if self.between.is_empty() {
+            return shortened(&self.text, columns);
+        }
+        let (a, between) = self.text[..self.between.end].split_at(self.between.start);
+        let b = &self.text[self.between.end..];
+        let room = columns.saturating_sub(width(between));
+        let of_a = width(a).min((room / 2).max(room.saturating_sub(width(b))));
+        let (a, b) = (shortened(a, of_a), shortened(b, room - of_a));
+        [&a[..], between, &b[..]].concat()
+    }
+}
+
+fn width(text: &[u8]) -> usize {
+    String::from_utf8_lossy(text).width()
 }
 
 /// How wide a line is whose cells stand in columns.
@@ -168,6 +192,7 @@ impl TextStyle {
             tint,
             right: false,
             overflow: Overflow::Below,
+            between: 0..0,
         }
     }
 }
@@ -278,7 +303,7 @@ impl<'a> TextWriter<'a> {
                 column += blanks;
             }
             if width > left && cell.overflow == Overflow::Shortens {
-                cell.text = shortened(&cell.text, left.max(LEAST_SHORTENED));
+                cell.text = cell.shortened(left.max(LEAST_SHORTENED));
             }
             if cell.overflow == Overflow::Wraps {
                 cell.text = wrapped(&cell.text, columns, column, INDENT);
@@ -295,13 +320,18 @@ impl<'a> TextWriter<'a> {
 
     fn paint(&mut self, cell: &Cell) -> io::Result<()> {
         let style = cell.tint.style();
-        if self.style.color && style != Style::new() {
-            write!(self.out, "{style}")?;
-            self.out.write_all(&cell.text)?;
-            write!(self.out, "{style:#}")
-        } else {
-            self.out.write_all(&cell.text)
+        if !self.style.color || style == Style::new() {
+            return self.out.write_all(&cell.text);
         }
+        // A pager forgets colours where a line ends.
+        for line in cell.text.split_inclusive(|&byte| byte == b'\n') {
+            let text = line.strip_suffix(b"\n").unwrap_or(line);
+            write!(self.out, "{style}")?;
+            self.out.write_all(text)?;
+            write!(self.out, "{style:#}")?;
+            self.out.write_all(&line[text.len()..])?;
+        }
+        Ok(())
     }
 }
 
@@ -380,6 +410,52 @@ mod tests {
         assert_eq!(
             printed(36, &[cells]),
             "98%  near  /srv/doc…g-name-of-a-file\n".to_owned()
+        );
+    }
+
+    #[test]
+    fn of_two_names_each_is_cut() {
+        let joined = |a: &str, b: &str| {
+            let b = Cell::left(b, Tint::Plain);
+            let names = Cell::left(a, Tint::Plain).joined(", ", &b).shortening();
+            printed(30, &[vec![names]])
+        };
+        assert_eq!(joined("docs/a", "docs/b"), "docs/a, docs/b\n");
+        assert_eq!(
+            joined("pictures/summer/1.jpg", "pictures/unsorted/1.jpg"),
+            "pict…mer/1.jpg, pict…ted/1.jpg\n"
+        );
+        assert_eq!(
+            joined("1.jpg", "pictures/unsorted/1.jpg"),
+            "1.jpg, picture…unsorted/1.jpg\n"
+        );
+        assert_eq!(
+            joined("pictures/unsorted/1.jpg", "1.jpg"),
+            "picture…unsorted/1.jpg, 1.jpg\n"
+        );
+    }
+
+    /// A pager forgets colours at the end of a line.
+    #[test]
+    fn each_line_of_a_sentence_has_its_colour() {
+        let mut bytes = Vec::new();
+        let style = TextStyle {
+            terminal: true,
+            color: true,
+            columns: Some(12),
+            ..TextStyle::default()
+        };
+        let sentence = Cell::prose("one two three four", Tint::Heading);
+        TextWriter::new(&mut bytes, style)
+            .lines(&[vec![sentence]], b'\n')
+            .unwrap();
+        let (on, off) = (
+            Tint::Heading.style(),
+            format!("{:#}", Tint::Heading.style()),
+        );
+        assert_eq!(
+            String::from_utf8(bytes).unwrap(),
+            format!("{on}one two{off}\n{on}    three{off}\n{on}    four{off}\n")
         );
     }
 

@@ -7,7 +7,6 @@ use resemble_proto::message::StatusAnswer;
 use resemble_report::human::{counted, human_count};
 use resemble_report::quote::quoted;
 use resemble_scan::parts::{Formats, Limits};
-use rustix::process::geteuid;
 
 use super::Check;
 use crate::commands::setup::service;
@@ -131,23 +130,12 @@ pub(super) fn overlay(status: Option<&StatusAnswer>) -> Check {
             }
         };
     }
-    let device = fs::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open("/dev/fuse");
-    let helper = ["/usr/bin", "/bin", "/usr/local/bin", "/run/wrappers/bin"]
-        .iter()
-        .any(|folder| Path::new(folder).join("fusermount3").is_file());
-    match device {
-        Err(error) => {
-            let text = format!("no view can be mounted: /dev/fuse: {error}");
-            Check::wrong("overlay", text).mended_by("sudo modprobe fuse")
+    match service::no_view() {
+        Some(missing) => {
+            let text = format!("no view can be mounted: {}", missing.why);
+            Check::wrong("overlay", text).mended_by(missing.mend)
         }
-        Ok(_) if !helper && !geteuid().is_root() => {
-            Check::wrong("overlay", "no view can be mounted: there is no fusermount3")
-                .mended_by("sudo apt install fuse3")
-        }
-        Ok(_) => Check::ok("overlay", "a view can be mounted, and none is"),
+        None => Check::ok("overlay", "a view can be mounted, and none is"),
     }
 }
 

@@ -9,8 +9,14 @@ use super::Wanted;
 use crate::error::{CliError, CliResult};
 use crate::ui::Ui;
 
-/// Asks at the terminal. Folders that were named on the command line are not asked for.
-pub(super) fn wanted(ui: &mut Ui, home: &Path, named: &[PathBuf]) -> CliResult<Wanted> {
+/// Asks at the terminal. Folders that were named on the command line are not asked for, nor is what
+/// only a systemd of the user or a desktop could do, where there is none.
+pub(super) fn wanted(
+    ui: &mut Ui,
+    home: &Path,
+    named: &[PathBuf],
+    (has_systemd, has_desktop): (bool, bool),
+) -> CliResult<Wanted> {
     if !io::stdin().is_terminal() || !ui.is_terminal() {
         return Err(CliError::Usage(
             "setup asks questions, and there is no terminal to answer them: add --yes".to_owned(),
@@ -36,10 +42,11 @@ pub(super) fn wanted(ui: &mut Ui, home: &Path, named: &[PathBuf]) -> CliResult<W
     } else {
         named.to_vec()
     };
-    let login = yes(&ask("Start at every login? [Y/n]")?)?;
-    let told = yes(&ask(
-        "Show a notification when a change makes a near-duplicate? [Y/n]",
-    )?)?;
+    let login = has_systemd && yes(&ask("Start at every login? [Y/n]")?)?;
+    let told = !has_desktop
+        || yes(&ask(
+            "Show a notification when a change makes a near-duplicate? [Y/n]",
+        )?)?;
     Ok(Wanted { dirs, login, told })
 }
 

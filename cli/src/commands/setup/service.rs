@@ -1,12 +1,12 @@
 //! The daemon as a service of the user: by systemd, or in the background without one.
 
-use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::{fs, io};
 
 use resemble_proto::places::{self, Env};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, geteuid, kill_process};
 
 use crate::error::{CliError, CliResult};
 
@@ -89,7 +89,7 @@ fn run(args: &[&str]) -> CliResult<()> {
 }
 
 /// Starts the daemon in the background, apart from this terminal.
-pub(super) fn start_alone(daemon: &Path, config: &Path, log: &Path) -> CliResult<()> {
+pub(super) fn start_alone(daemon: &Path, config: &Path, log: &Path) -> CliResult<Child> {
     let failed = CliError::file("write", log);
     let file = fs::File::create(log).map_err(&failed)?;
     let errors = file.try_clone().map_err(failed)?;
@@ -102,8 +102,34 @@ pub(super) fn start_alone(daemon: &Path, config: &Path, log: &Path) -> CliResult
         .process_group(0)
         .current_dir("/")
         .spawn()
-        .map_err(CliError::file("run", daemon))?;
-    Ok(())
+        .map_err(CliError::file("run", daemon))
+}
+
+/// Why no view can be mounted, and what to type.
+#[derive(Debug)]
+pub(in crate::commands) struct NoView {
+    pub(in crate::commands) why: String,
+    pub(in crate::commands) mend: &'static str,
+}
+
+/// What a view lacks; `None`: nothing.
+pub(in crate::commands) fn no_view() -> Option<NoView> {
+    let mut device = fs::OpenOptions::new();
+    if let Err(error) = device.read(true).write(true).open("/dev/fuse") {
+        let mend = match error.kind() {
+            io::ErrorKind::PermissionDenied => "sudo chmod 666 /dev/fuse",
+            _ => "sudo modprobe fuse",
+        };
+        let why = format!("/dev/fuse: {error}");
+        return Some(NoView { why, mend });
+    }
+    let has_helper = ["/usr/bin", "/bin", "/usr/local/bin", "/run/wrappers/bin"]
+        .iter()
+        .any(|folder| Path::new(folder).join("fusermount3").is_file());
+    (!has_helper && !geteuid().is_root()).then(|| NoView {
+        why: "there is no fusermount3".to_owned(),
+        mend: "sudo apt install fuse3",
+    })
 }
 
 /// Lets a process end cleanly.

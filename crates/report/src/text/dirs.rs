@@ -29,37 +29,44 @@ pub fn print(out: &mut TextWriter<'_>, document: &DirsDocument) -> io::Result<()
         ),
     };
     out.lines(&[sentence(head, Tint::Heading)], b'\n')?;
-    let lines: Vec<Vec<Cell>> = pairs
-        .iter()
-        .map(|pair| {
-            let tint = if pair.identical {
-                Tint::Good
+    let has_titles = out.style().terminal;
+    // In a pipe each line is a pair but the first.
+    let titles = has_titles.then(|| {
+        let right =
+            ["A in B", "B in A", "in both", "files"].map(|title| Cell::right(title, Tint::Faint));
+        let left = ["A", "B"].map(|title| Cell::left(title, Tint::Faint));
+        right.into_iter().chain(left).collect()
+    });
+    let pairs = pairs.iter().map(|pair| {
+        let tint = if pair.identical {
+            Tint::Good
+        } else {
+            Tint::Plain
+        };
+        let share = |share| {
+            if pair.estimate {
+                marked(share, true, tint)
             } else {
-                Tint::Plain
-            };
-            let share = |share| {
-                if pair.estimate {
-                    marked(share, true, tint)
-                } else {
-                    percent(share, pair.identical, tint)
-                }
-            };
-            vec![
-                share(pair.a_in_b),
-                share(pair.b_in_a),
-                Cell::right(human_size(pair.shared_bytes), Tint::Plain),
-                Cell::right(
-                    format!(
-                        "{}/{} files",
-                        human_count(pair.files_a),
-                        human_count(pair.files_b)
-                    ),
-                    Tint::Faint,
+                percent(share, pair.identical, tint)
+            }
+        };
+        vec![
+            share(pair.a_in_b),
+            share(pair.b_in_a),
+            Cell::right(human_size(pair.shared_bytes), Tint::Plain),
+            Cell::right(
+                format!(
+                    "{}/{}{}",
+                    human_count(pair.files_a),
+                    human_count(pair.files_b),
+                    if has_titles { "" } else { " files" }
                 ),
-                out.name(&pair.a, Tint::Plain),
-                out.name(&pair.b, Tint::Plain),
-            ]
-        })
-        .collect();
+                Tint::Faint,
+            ),
+            out.name(&pair.a, Tint::Plain),
+            out.name(&pair.b, Tint::Plain),
+        ]
+    });
+    let lines: Vec<Vec<Cell>> = titles.into_iter().chain(pairs).collect();
     out.lines(&lines, b'\n')
 }

@@ -353,8 +353,9 @@ fn similar_directories() {
     assert_eq!(
         out,
         "2 pairs of similar directories, the biggest with 4.0 KiB in both\n\
-         ~99%  ~50%  4.0 KiB  3/1,234 files  x  'y z'\n\
-         100%  100%  4.0 KiB  3/1,234 files  p  q\n"
+         A in B  B in A  in both    files  A  B\n\
+         \x20 ~99%    ~50%  4.0 KiB  3/1,234  x  'y z'\n\
+         \x20 100%    100%  4.0 KiB  3/1,234  p  q\n"
     );
 }
 
