@@ -426,12 +426,12 @@ mod tests {
             "pict…mer/1.jpg, pict…ted/1.jpg\n"
         );
         assert_eq!(
-            joined("1.jpg", "pictures/unsorted/1.jpg"),
-            "1.jpg, picture…unsorted/1.jpg\n"
+            joined("1.jpg", "pictures/unsorted/11.jpg"),
+            "1.jpg, picture…unsorted/11.jpg\n"
         );
         assert_eq!(
-            joined("pictures/unsorted/1.jpg", "1.jpg"),
-            "picture…unsorted/1.jpg, 1.jpg\n"
+            joined("pictures/unsorted/11.jpg", "1.jpg"),
+            "picture…unsorted/11.jpg, 1.jpg\n"
         );
     }
 

@@ -141,12 +141,15 @@ fn what_drafts_follow_from_is_in_their_name() {
     assert_eq!(cache.seen(), (before, 0));
 }
 
+/// What became of bytes that were kept.
+type Damage = fn(&[u8]) -> Vec<u8>;
+
 #[test]
 fn what_is_damaged_is_not_there() {
     let asked = Asked::of(versions());
     let (request, cache) = (asked.request(), Watched::default());
     let without = asked.whole(&request);
-    let damages: [fn(&[u8]) -> Vec<u8>; 3] = [
+    let damages: [Damage; 3] = [
         |kept| kept[..kept.len() - 1].to_vec(),
         |kept| [kept, &[0]].concat(),
         |kept| vec![0xff; kept.len()],
