@@ -446,6 +446,9 @@ pub struct Answering {
     /// by the verbs that have one of them.
     #[arg(skip)]
     pub text: bool,
+    /// Whether the daemon of the system does not answer this. It is set by the verbs.
+    #[arg(skip)]
+    pub not_for_all: bool,
 }
 
 /// `find`

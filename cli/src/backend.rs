@@ -93,8 +93,24 @@ impl Sought {
     }
 }
 
-/// The daemon, or the reason why there is none.
+/// The daemon of the user, else that of the system, or the reason why there is none.
 pub fn daemon(env: &Env, global: &Global) -> CliResult<Client> {
+    let is_named = global.socket.is_some() || env.resemble_socket.is_some();
+    match own_daemon(env, global) {
+        Err(CliError::NobodyAnswers(why)) if !is_named => {
+            Client::connect(Path::new(places::SYSTEM_SOCKET), Timeouts::default()).map_err(|error| {
+                match error {
+                    ClientError::NoDaemon { .. } => CliError::NobodyAnswers(why),
+                    other => other.into(),
+                }
+            })
+        }
+        own => own,
+    }
+}
+
+/// The daemon of the user, or the reason why there is none.
+fn own_daemon(env: &Env, global: &Global) -> CliResult<Client> {
     let socket = places::socket_path(env, global.socket.as_deref(), global.state.as_deref())?;
     Client::connect(&socket, Timeouts::default()).map_err(|error| match error {
         ClientError::NoDaemon { .. } => CliError::NobodyAnswers(format!(
@@ -135,7 +151,12 @@ impl Backend {
             )));
         }
         if !global.local && own.is_none() {
-            match Self::ask_daemon(ui, env, global, asked.as_ref(), named) {
+            let client = if answering.not_for_all {
+                own_daemon(env, global)
+            } else {
+                daemon(env, global)
+            };
+            match client.and_then(|client| Self::ask_daemon(ui, client, asked.as_ref(), named)) {
                 Ok(Some(backend)) => return Ok(backend),
                 Ok(None) => {}
                 // A busy daemon is there: reading everything beside it would make it busier.
@@ -167,12 +188,10 @@ impl Backend {
     /// The daemon, if it can answer a question about these paths with these parameters.
     fn ask_daemon(
         ui: &mut Ui,
-        env: &Env,
-        global: &Global,
+        client: Client,
         asked: Option<&Params>,
         named: &[Named],
     ) -> CliResult<Option<Self>> {
-        let client = daemon(env, global)?;
         let params = client.params()?;
         if asked.is_some_and(|asked| *asked != params) {
             ui.detail(&format!(

@@ -64,11 +64,13 @@ mod file;
 mod notify;
 mod roots;
 mod starter;
+mod system;
 
 use crate::alerts::sinks::{Journal, SinkConfig, SinkKind, journal};
 use file::{FileConfig, FileConverter, left_out};
 pub use roots::{RootError, checked_root, not_nested};
 pub use starter::write as write_starter;
+pub use system::SystemConfig;
 
 /// How often the whole tree is compared with the index, changes or not.
 const RECONCILE: Duration = Duration::from_secs(3600);
@@ -145,6 +147,18 @@ pub struct Args {
     /// A chunk or sample that more contents than this have is boilerplate [default: 1000]
     #[arg(long, value_name = "N")]
     pub boilerplate: Option<u32>,
+    /// Answer all users of this machine, each from the files that he could open himself
+    ///
+    /// Started by root, or by the units for it; see docs/system-mode.md. Places are then
+    /// /var/lib/resemble, /run/resemble/socket and /run/resemble/view.
+    #[arg(long, conflicts_with_all = ["link", "write_config"])]
+    pub system: bool,
+    /// The user that the system's daemon becomes: a name, or UID:GID [default: resembled]
+    #[arg(long, value_name = "USER", requires = "system")]
+    pub user: Option<String>,
+    /// The group whose members give orders to the system's daemon [default: resemble]
+    #[arg(long, value_name = "GROUP", requires = "system")]
+    pub control_group: Option<String>,
     /// Write a configuration to start with, for these roots, and end: to --config, or to
     /// resemble/resembled.toml among your configuration files
     #[arg(long)]
@@ -242,6 +256,8 @@ pub struct Config {
     pub converters: Vec<Converter>,
     /// Where alerts go.
     pub sinks: Vec<SinkConfig>,
+    /// It answers all users.
+    pub system: Option<SystemConfig>,
 }
 
 /// What is wrong with the command line or the file.
@@ -294,6 +310,15 @@ pub enum ConfigError {
         /// What is wrong, in one line.
         wrong: String,
     },
+    /// There is no such user or group, or it is root.
+    #[error(
+        "{0} is no user or group that the system's daemon could have; `systemd-sysusers` makes \
+         them, or name others with --user and --control-group"
+    )]
+    NoUser(String),
+    /// It is not done for all users.
+    #[error("{0} is for the daemon of one user: --system does not do it")]
+    NotForAll(&'static str),
     /// There is no place for a folder or the socket.
     #[error(transparent)]
     Place(#[from] PlaceError),
@@ -360,9 +385,15 @@ impl Config {
                 .map(|path| here.join(path))
                 .or_else(|| in_the_file.as_ref().map(|path| in_file(path)))
         };
-        let state_given = of_both(&args.state, &file.state);
+        let system = args.system.then(|| {
+            SystemConfig::of(args.user.as_deref(), args.control_group.as_deref())
+        });
+        let system = system.transpose()?;
+        let [for_state, for_socket, for_view] =
+            system::places().map(|place| system.is_some().then_some(place));
+        let state_given = of_both(&args.state, &file.state).or(for_state);
         let state = here.join(places::state_dir(env, state_given.as_deref())?);
-        let socket_given = of_both(&args.socket, &file.socket);
+        let socket_given = of_both(&args.socket, &file.socket).or(for_socket);
         let socket = places::socket_path(env, socket_given.as_deref(), Some(&state))?;
         let mut params = Params::default();
         if let Some(size) = args.chunk_size.or(file.chunk_size) {
@@ -377,6 +408,7 @@ impl Config {
         let must_mount = mount.is_some() || link.is_some();
         let mount = match mount {
             None if args.no_mount || (file.no_mount && !must_mount) => None,
+            None if for_view.is_some() => for_view,
             None if must_mount => match places::view_dir(env) {
                 None => Some(places::temporary_view_dir(env)?),
                 runtime => runtime,
@@ -418,6 +450,7 @@ impl Config {
                 .map(FileConverter::converter)
                 .collect::<Result<_, _>>()?,
             sinks: notify::sinks(&file.notify, &in_file)?,
+            system: None,
         };
         for (root, rules) in roots {
             let root = checked_root(root, &config.state)?;
@@ -428,7 +461,10 @@ impl Config {
             config.alert_rules.push((root.path.clone(), rules));
             config.roots.push(root);
         }
-        Ok(config)
+        match system {
+            Some(system) => config.for_all(system),
+            None => Ok(config),
+        }
     }
 }
 

@@ -21,6 +21,7 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -57,17 +58,19 @@ pub mod service;
 pub mod signals;
 pub mod state;
 mod state_file;
+pub mod system;
 pub mod watch;
 
 use acks::AckStore;
 use alerts::log::AlertLog;
 use config::{Config, RootError, not_nested};
 use indexer::{Command, Indexer, roots};
-use neighbours::IndexNeighbours;
+use neighbours::{Everybody, IndexNeighbours};
 use overlays::{Mount, Overlays, ShowError};
 use server::{Context, Limits, socket};
 use signals::{Told, signals};
 use state::{Root, Shared};
+use system::Entered;
 use watch::SourceError;
 use watch::notify::NotifySource;
 
@@ -205,6 +208,11 @@ impl Daemon {
     /// Starts everything; when this returns, the socket answers and the overlay is mounted. With
     /// `wait` that is after the first scan, or as soon as a signal asks the daemon to end.
     pub fn start(config: &Config) -> Result<Handle, StartError> {
+        Self::start_for(config, None)
+    }
+
+    /// As [`Self::start`]; in system mode with what was had before the fences went up.
+    pub fn start_for(config: &Config, entered: Option<Entered>) -> Result<Handle, StartError> {
         prepare_state(&config.state)?;
         let path = config.state.join(INDEX_FILE);
         let options = IndexOptions {
@@ -340,7 +348,11 @@ impl Daemon {
             overlays,
             config.state.clone(),
         );
-        match handle.open_doors(config, context) {
+        let (context, device) = match entered {
+            Some(Entered { system, device }) => (context.for_all(Arc::new(system)), device),
+            None => (context, None),
+        };
+        match handle.open_doors(config, context, device) {
             Ok(()) => Ok(handle),
             Err(error) => {
                 handle.stop();
@@ -352,23 +364,50 @@ impl Daemon {
 
 impl Handle {
     /// Opens the socket, mounts the overlay and starts to answer.
-    fn open_doors(&mut self, config: &Config, context: Context) -> Result<(), StartError> {
-        let (listener, socket) = socket::bind(&config.socket)?;
+    fn open_doors(
+        &mut self,
+        config: &Config,
+        context: Context,
+        device: Option<OwnedFd>,
+    ) -> Result<(), StartError> {
+        let (listener, socket) = socket::bind(&config.socket, config.system.is_some())?;
         self.socket = Some(socket);
         if let Some(point) = &config.mount {
-            let neighbours = Arc::new(IndexNeighbours::new(Arc::clone(&self.shared)));
             let mount = Mount {
                 point,
                 view: config.view,
                 link: config.link.as_deref(),
             };
-            match self.overlays.mount(&mount, neighbours) {
-                // `mount` has written its warning to the journal.
-                Ok(_) => {}
-                Err(error) if config.must_mount => return Err(error.into()),
-                Err(error) => tracing::warn!(%error, "no view of the tree is mounted"),
+            if let (Some(system), Some(device)) = (context.system(), device) {
+                let shared = Arc::clone(&self.shared);
+                let everybody = Arc::new(Everybody { shared, system });
+                self.overlays.serve(&mount, device, everybody).map_err(ShowError::Mount)?;
+            } else {
+                self.mount(config, &mount)?;
             }
         }
+        self.answer(config, listener, context)
+    }
+
+    /// Mounts the overlay of a daemon of one user.
+    fn mount(&self, config: &Config, mount: &Mount<'_>) -> Result<(), StartError> {
+        let neighbours = Arc::new(IndexNeighbours::new(Arc::clone(&self.shared)));
+        match self.overlays.mount(mount, neighbours) {
+            // `mount` has written its warning to the journal.
+            Ok(_) => {}
+            Err(error) if config.must_mount => return Err(error.into()),
+            Err(error) => tracing::warn!(%error, "no view of the tree is mounted"),
+        }
+        Ok(())
+    }
+
+    /// Answers at the socket.
+    fn answer(
+        &mut self,
+        config: &Config,
+        listener: std::os::unix::net::UnixListener,
+        context: Context,
+    ) -> Result<(), StartError> {
         let Some(runtime) = &self.runtime else {
             return Ok(());
         };
@@ -376,7 +415,12 @@ impl Handle {
         listener.set_nonblocking(true).map_err(StartError::Thread)?;
         let listener = UnixListener::from_std(listener).map_err(StartError::Thread)?;
         drop(guard);
-        let limits = Limits::of_user(rustix::process::geteuid().as_raw());
+        let uid = rustix::process::geteuid().as_raw();
+        let limits = if config.system.is_some() {
+            Limits::of_all(uid)
+        } else {
+            Limits::of_user(uid)
+        };
         let ending = self.ending.subscribe();
         self.server =
             Some(runtime.spawn(server::serve(listener, Arc::new(context), limits, ending)));

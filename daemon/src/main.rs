@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use resemble_daemon::config::{Args, Config, ConfigError, write_starter};
 use resemble_daemon::signals::Told;
-use resemble_daemon::{Daemon, journal, service};
+use resemble_daemon::{Daemon, journal, service, system};
 use resemble_proto::places::Env;
 
 /// The command line, the configuration or the environment is at fault.
@@ -20,6 +20,15 @@ const BROKEN: u8 = 1;
 fn main() -> ExitCode {
     if let Some(ended) = resemble_scan::parts::worker() {
         return ended;
+    }
+    if let Some(helped) = system::helper(std::env::args_os()) {
+        return match helped {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                let _said = writeln!(std::io::stderr(), "resembled: {error}");
+                ExitCode::from(TROUBLE)
+            }
+        };
     }
     let args = Args::parse();
     let verbosity = journal::Verbosity {
@@ -57,12 +66,18 @@ fn run(args: &Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     }
     let load = || {
         let mut config = Config::load(args, &env)?;
-        if std::env::var_os("JOURNAL_STREAM").is_some() {
+        if config.system.is_none() && std::env::var_os("JOURNAL_STREAM").is_some() {
             config.send_to_journal();
         }
         Ok::<_, ConfigError>(config)
     };
-    let mut daemon = Daemon::start(&load()?)?;
+    let config = load()?;
+    // Before there is a second thread.
+    let entered = match &config.system {
+        Some(system) => Some(system::enter(&config, system)?),
+        None => None,
+    };
+    let mut daemon = Daemon::start_for(&config, entered)?;
     service::ready();
     let ordered = loop {
         match daemon.wait_for_signal() {
@@ -70,6 +85,11 @@ fn run(args: &Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
             Told::Broken => break false,
             Told::Reload => {
                 service::reloading();
+                if config.system.is_some() {
+                    tracing::warn!("the system's daemon takes a configuration at its start alone");
+                    service::ready();
+                    continue;
+                }
                 daemon.reload(args.config.as_deref(), load().map_err(|e| e.to_string()));
                 service::ready();
             }

@@ -18,10 +18,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use resemble_callers::{Caller, Sight};
 use resemble_core::similarity::Templates;
 use resemble_core::{Relation, Score};
-use resemble_fs::{Listing, Neighbour, Neighbours};
-use resemble_index::{Footprint, Snapshot};
+use resemble_fs::{Audience, Listing, Neighbour, Neighbours, Party};
+use resemble_index::{Entry, Footprint, Snapshot};
 use resemble_proto::catalogued;
 use resemble_proto::message::{Answer, DirRow, FindOptions};
 use resemble_proto::path::PathText;
@@ -35,12 +36,15 @@ use resemble_scan::parts::PartReader;
 
 use crate::questions;
 use crate::state::Shared;
+use crate::system::System;
 
 /// The index as the overlay sees it.
 #[derive(Debug)]
 pub struct IndexNeighbours {
     shared: Arc<Shared>,
     listings: Mutex<KeptListings>,
+    /// Whose answers these are; `None`: everything is seen, and what is found is kept.
+    sight: Option<Arc<dyn Sight>>,
 }
 
 /// Listings, each with the time up to which it is known to be right.
@@ -126,6 +130,15 @@ impl IndexNeighbours {
         Self {
             shared,
             listings: Mutex::default(),
+            sight: None,
+        }
+    }
+
+    /// The same with somebody's eyes.
+    fn seen_by(shared: Arc<Shared>, sight: Arc<dyn Sight>) -> Self {
+        Self {
+            sight: Some(sight),
+            ..Self::new(shared)
         }
     }
 
@@ -148,7 +161,16 @@ impl IndexNeighbours {
     }
 
     fn snapshot(&self, path: &Path) -> Option<Snapshot> {
-        said(path, self.shared.snapshot())
+        let snapshot = said(path, self.shared.snapshot())?;
+        Some(match &self.sight {
+            Some(sight) => snapshot.seen_by(Arc::clone(sight)),
+            None => snapshot,
+        })
+    }
+
+    /// Takes documents apart, where nobody but their owner asks.
+    fn part_reader(&self) -> Option<&Arc<dyn PartReader>> {
+        self.shared.part_reader().filter(|_| self.sight.is_none())
     }
 
     /// The listing of a file or directory: the one that was found last, if it still is right.
@@ -157,6 +179,10 @@ impl IndexNeighbours {
         path: &Path,
         question: impl FnOnce(&Snapshot) -> Result<Listing, AskError>,
     ) -> Listing {
+        if self.sight.is_some() {
+            // What is kept for one would be wrong for another, and for himself a moment later.
+            return self.ask(path, question);
+        }
         // The clock is read before the index: if that changes in between, the listing is at worst
         // kept for too short a time.
         let clock = self.shared.clock();
@@ -238,13 +264,13 @@ fn neighbouring(row: &DirRow) -> Neighbour {
 impl Neighbours for IndexNeighbours {
     fn similar(&self, file: &Path) -> Listing {
         self.listing(file, |snapshot| {
-            similar_files(snapshot, file, self.shared.part_reader())
+            similar_files(snapshot, file, self.part_reader())
         })
     }
 
     fn similar_dirs(&self, dir: &Path) -> Listing {
         self.listing(dir, |snapshot| {
-            let part_reader = self.shared.part_reader().map(|reader| &**reader);
+            let part_reader = self.part_reader().map(|reader| &**reader);
             let (mut rows, mut total) = dirs::listing(snapshot, dir, part_reader)?;
             let before = rows.len();
             rows.retain(|row| !catalogued::is_catalogued(row.b.as_path()));
@@ -263,7 +289,6 @@ impl Neighbours for IndexNeighbours {
                 .root_of(file)
                 .is_some_and(|root| root.options.text);
             let part_reader = self
-                .shared
                 .part_reader()
                 .filter(|_| text)
                 .map(|part_reader| &**part_reader);
@@ -273,12 +298,18 @@ impl Neighbours for IndexNeighbours {
     }
 
     fn member(&self, path: &Path) -> Option<Vec<u8>> {
-        let part_reader = self.shared.part_reader()?;
+        let part_reader = self.part_reader()?;
         said(path, resemble_query::member_bytes(path, &**part_reader)).flatten()
     }
 
     fn more(&self, of: &Path, left: usize) -> Vec<u8> {
-        let (what, verb) = if of.is_dir() {
+        let is_dir = if self.sight.is_some() {
+            let entry = self.try_ask(of, |snapshot| Ok(snapshot.entry(of)?));
+            matches!(entry.flatten(), Some(Entry::Dir(_)))
+        } else {
+            of.is_dir()
+        };
+        let (what, verb) = if is_dir {
             ("directories resemble", "dirs --of")
         } else {
             ("files resemble", "find")
@@ -299,7 +330,7 @@ impl Neighbours for IndexNeighbours {
             };
             let mut answer = match Subject::indexed(snapshot, file, &self.shared.params)? {
                 Some(subject) => {
-                    let part_reader = self.shared.part_reader().cloned();
+                    let part_reader = self.part_reader().cloned();
                     let subject = subject.with_part_reader(part_reader);
                     find::find(snapshot, &subject, &name, &options)?
                 }
@@ -311,13 +342,35 @@ impl Neighbours for IndexNeighbours {
                 }
             }
             answer.header.fresh = self.shared.fresh();
-            answer.header.pending = self.shared.pending();
+            if self.sight.is_none() {
+                answer.header.pending = self.shared.pending();
+            }
             Ok(report::find_json(&name, &answer, &self.shared.params))
         })
     }
 
     fn generation(&self) -> Option<u64> {
         Some(self.shared.clock())
+    }
+}
+
+/// All users of a mount for all.
+#[derive(Debug)]
+pub(crate) struct Everybody {
+    /// The index.
+    pub(crate) shared: Arc<Shared>,
+    /// Who sees what.
+    pub(crate) system: Arc<System>,
+}
+
+impl Audience for Everybody {
+    fn party(&self, caller: Caller) -> Party {
+        let sight = self.system.sight(caller);
+        let neighbours = IndexNeighbours::seen_by(Arc::clone(&self.shared), Arc::clone(&sight));
+        Party {
+            sight,
+            neighbours: Arc::new(neighbours),
+        }
     }
 }
 

@@ -7,14 +7,16 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam_channel::Sender;
 use parking_lot::Mutex;
+use resemble_fs::neighbours::MapNeighbours;
 use resemble_fs::{
-    MountError, MountedOverlay, Neighbours, Overlay, OverlayConfig, Show, SimilarName, View,
+    Audience, MountError, MountedOverlay, Neighbours, Overlay, OverlayConfig, Show, SimilarName, View,
 };
 use resemble_proto::message::{MountStatus, MountView, SeenRoot};
 use tokio::sync::oneshot;
@@ -139,15 +141,7 @@ impl Overlays {
     ) -> Result<Option<String>, ShowError> {
         let point = resolved(mount.point);
         self.reserve(&point)?;
-        let config = OverlayConfig {
-            mount_point: point.clone(),
-            view: mount.view,
-            show: self.show,
-            similar_name: self.similar_name.clone(),
-            roots: self.shared.root_paths(),
-            exclude: self.shared.excluded(),
-        };
-        let made = Overlay::mount(config, neighbours)
+        let made = Overlay::mount(self.config(mount, &point), neighbours)
             .map_err(ShowError::from)
             .and_then(|overlay| {
                 let link = mount.link.map(resolved);
@@ -175,6 +169,41 @@ impl Overlays {
             tracing::warn!("{warning}");
         }
         Ok(warning)
+    }
+
+    /// Serves an overlay of the present roots that was mounted for everybody.
+    pub fn serve(
+        &self,
+        mount: &Mount<'_>,
+        device: OwnedFd,
+        audience: Arc<dyn Audience>,
+    ) -> Result<(), MountError> {
+        let point = resolved(mount.point);
+        self.reserve(&point)?;
+        // Nobody asks without being somebody.
+        let of_nobody = Arc::new(MapNeighbours::new());
+        let served = Overlay::serve(self.config(mount, &point), device, of_nobody, audience);
+        let mut mounts = self.mounts.lock();
+        mounts.reserved.retain(|reserved| *reserved != point);
+        mounts.mounted.push(Mounted {
+            link: None,
+            overlay: served?,
+            point,
+            view: mount.view,
+        });
+        self.exclude(&mounts);
+        Ok(())
+    }
+
+    fn config(&self, mount: &Mount<'_>, point: &Path) -> OverlayConfig {
+        OverlayConfig {
+            mount_point: point.to_owned(),
+            view: mount.view,
+            show: self.show,
+            similar_name: self.similar_name.clone(),
+            roots: self.shared.root_paths(),
+            exclude: self.shared.excluded(),
+        }
     }
 
     /// Excludes a mount point from now on, before anything is mounted there.

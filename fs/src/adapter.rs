@@ -32,6 +32,7 @@ use fuser::{
     SessionACL, TimeOrNow, WriteFlags,
 };
 
+use crate::audience::Spaces;
 use crate::lanes::Lanes;
 use crate::names::MAX_NAME;
 use crate::view::{Attr, Effort, Kind, Namespace, Refusal, Sink, Time};
@@ -45,14 +46,15 @@ const GENERATION: Generation = Generation(0);
 /// kernel; [`Connection::serve`] then answers its requests.
 pub(crate) fn connect(
     device: OwnedFd,
-    space: Arc<Namespace>,
+    spaces: Spaces,
     lanes: Arc<Lanes>,
 ) -> io::Result<Connection> {
     let mut config = Config::default();
     config.n_threads = Some(SERVERS);
-    // The kernel already admits nobody but the mount's owner (no allow_other); fuser's own check
-    // would only add a second opinion about user namespaces.
-    let session = Session::from_fd(Adapter { space, lanes }, device, SessionACL::All, config)?;
+    // The kernel already admits nobody but the mount's owner (no allow_other), or everybody to a
+    // mount for all; fuser's own check would only add a second opinion about user namespaces.
+    let adapter = Adapter { spaces, lanes };
+    let session = Session::from_fd(adapter, device, SessionACL::All, config)?;
     Ok(Connection(session))
 }
 
@@ -69,15 +71,21 @@ impl Connection {
 // ---- requests ----
 
 pub(crate) struct Adapter {
-    space: Arc<Namespace>,
+    spaces: Spaces,
     lanes: Arc<Lanes>,
 }
 
 impl Adapter {
-    /// Runs `work` on the thread that `effort` asks for.
-    fn run(&self, effort: Effort, work: impl FnOnce(&Namespace) + Send + 'static) {
-        let space = Arc::clone(&self.space);
-        self.lanes.run(effort, Box::new(move || work(&space)));
+    /// Runs `work` on the thread that `effort` asks for, in what the caller sees.
+    fn run(
+        &self,
+        request: &Request,
+        effort: Effort,
+        work: impl FnOnce(&Namespace) + Send + 'static,
+    ) {
+        let spaces = self.spaces.clone();
+        let who = (request.uid(), request.gid(), request.pid());
+        self.lanes.run(effort, Box::new(move || work(&spaces.of(who))));
     }
 }
 
@@ -114,40 +122,40 @@ impl Filesystem for Adapter {
         Ok(())
     }
 
-    fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        let effort = self.space.lookup_effort(parent.0, name);
+    fn lookup(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let effort = self.spaces.all.lookup_effort(parent.0, name);
         let name = name.to_owned();
-        self.run(effort, move |space| {
+        self.run(request, effort, move |space| {
             answer!(reply, space.lookup(parent.0, &name), |entry| {
                 reply.entry(&entry.ttl, &file_attr(&entry.attr), GENERATION);
             });
         });
     }
 
-    fn forget(&self, _: &Request, ino: INodeNo, nlookup: u64) {
-        self.run(Effort::Small, move |space| space.forget(ino.0, nlookup));
+    fn forget(&self, request: &Request, ino: INodeNo, nlookup: u64) {
+        self.run(request, Effort::Small, move |space| space.forget(ino.0, nlookup));
     }
 
-    fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        self.run(Effort::Small, move |space| {
+    fn getattr(&self, request: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        self.run(request, Effort::Small, move |space| {
             answer!(reply, space.getattr(ino.0), |entry| {
                 reply.attr(&entry.ttl, &file_attr(&entry.attr));
             });
         });
     }
 
-    fn readlink(&self, _: &Request, ino: INodeNo, reply: ReplyData) {
-        self.run(Effort::Small, move |space| {
+    fn readlink(&self, request: &Request, ino: INodeNo, reply: ReplyData) {
+        self.run(request, Effort::Small, move |space| {
             answer!(reply, space.readlink(ino.0), |target| reply.data(&target));
         });
     }
 
-    fn open(&self, _: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+    fn open(&self, request: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
         if flags.acc_mode() != OpenAccMode::O_RDONLY {
             return read_only!(reply);
         }
-        let effort = self.space.open_effort(ino.0);
-        self.run(effort, move |space| {
+        let effort = self.spaces.all.open_effort(ino.0);
+        self.run(request, effort, move |space| {
             answer!(reply, space.open(ino.0), |opened| {
                 let direct = if opened.direct {
                     FopenFlags::FOPEN_DIRECT_IO
@@ -165,7 +173,7 @@ impl Filesystem for Adapter {
 
     fn read(
         &self,
-        _: &Request,
+        request: &Request,
         _: INodeNo,
         fh: FileHandle,
         offset: u64,
@@ -174,7 +182,7 @@ impl Filesystem for Adapter {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        self.run(Effort::Small, move |space| {
+        self.run(request, Effort::Small, move |space| {
             answer!(reply, space.read(fh.0, offset, size as usize), |bytes| {
                 reply.data(&bytes);
             });
@@ -183,7 +191,7 @@ impl Filesystem for Adapter {
 
     fn lseek(
         &self,
-        _: &Request,
+        request: &Request,
         _: INodeNo,
         fh: FileHandle,
         offset: i64,
@@ -198,7 +206,7 @@ impl Filesystem for Adapter {
         let Ok(offset) = u64::try_from(offset) else {
             return reply.error(errno(Refusal::NoData));
         };
-        self.run(Effort::Small, move |space| {
+        self.run(request, Effort::Small, move |space| {
             answer!(reply, space.seek(fh.0, offset, hole), |found| reply
                 .offset(i64::try_from(found).unwrap_or(i64::MAX)));
         });
@@ -210,7 +218,7 @@ impl Filesystem for Adapter {
 
     fn release(
         &self,
-        _: &Request,
+        request: &Request,
         _: INodeNo,
         fh: FileHandle,
         _: OpenFlags,
@@ -218,7 +226,7 @@ impl Filesystem for Adapter {
         _: bool,
         reply: ReplyEmpty,
     ) {
-        self.run(Effort::Small, move |space| {
+        self.run(request, Effort::Small, move |space| {
             space.release(fh.0);
             reply.ok();
         });
@@ -228,9 +236,9 @@ impl Filesystem for Adapter {
         reply.ok();
     }
 
-    fn opendir(&self, _: &Request, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        let effort = self.space.list_effort(ino.0);
-        self.run(effort, move |space| {
+    fn opendir(&self, request: &Request, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        let effort = self.spaces.all.list_effort(ino.0);
+        self.run(request, effort, move |space| {
             answer!(reply, space.open_dir(ino.0), |opened| {
                 reply.opened(FileHandle(opened.handle), FopenFlags::empty());
             });
@@ -239,14 +247,14 @@ impl Filesystem for Adapter {
 
     fn readdir(
         &self,
-        _: &Request,
+        request: &Request,
         _: INodeNo,
         fh: FileHandle,
         offset: u64,
         mut reply: ReplyDirectory,
     ) {
-        let effort = self.space.read_dir_effort(fh.0, offset);
-        self.run(effort, move |space| {
+        let effort = self.spaces.all.read_dir_effort(fh.0, offset);
+        self.run(request, effort, move |space| {
             let result = space.read_dir(fh.0, offset, &mut DirectorySink(&mut reply));
             answer!(reply, result, |()| reply.ok());
         });
@@ -263,8 +271,8 @@ impl Filesystem for Adapter {
         reply.error(Errno::EOPNOTSUPP); // not negotiated, so not asked
     }
 
-    fn releasedir(&self, _: &Request, _: INodeNo, fh: FileHandle, _: OpenFlags, reply: ReplyEmpty) {
-        self.run(Effort::Small, move |space| {
+    fn releasedir(&self, request: &Request, _: INodeNo, fh: FileHandle, _: OpenFlags, reply: ReplyEmpty) {
+        self.run(request, Effort::Small, move |space| {
             space.release(fh.0);
             reply.ok();
         });
@@ -274,8 +282,8 @@ impl Filesystem for Adapter {
         reply.ok();
     }
 
-    fn statfs(&self, _: &Request, ino: INodeNo, reply: ReplyStatfs) {
-        self.run(Effort::Small, move |space| {
+    fn statfs(&self, request: &Request, ino: INodeNo, reply: ReplyStatfs) {
+        self.run(request, Effort::Small, move |space| {
             answer!(reply, space.space(ino.0), |s| {
                 let (bsize, frsize) = (s.bsize.max(512), s.frsize.max(512));
                 let namelen = MAX_NAME as u32;
@@ -286,18 +294,18 @@ impl Filesystem for Adapter {
         });
     }
 
-    fn getxattr(&self, _: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
-        let effort = self.space.attribute_effort(ino.0, name);
+    fn getxattr(&self, request: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
+        let effort = self.spaces.all.attribute_effort(ino.0, name);
         let name = name.to_owned();
-        self.run(effort, move |space| {
+        self.run(request, effort, move |space| {
             answer!(reply, space.attribute(ino.0, &name), |value| attribute(
                 reply, size, &value
             ));
         });
     }
 
-    fn listxattr(&self, _: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
-        self.run(Effort::Small, move |space| {
+    fn listxattr(&self, request: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
+        self.run(request, Effort::Small, move |space| {
             answer!(reply, space.attributes(ino.0), |names| {
                 let mut list = OsString::new();
                 for name in &names {

@@ -25,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 mod adapter;
+mod audience;
 mod ident;
 mod lanes;
 pub mod mount;
@@ -32,7 +33,10 @@ pub mod names;
 pub mod neighbours;
 pub mod view;
 
-pub use mount::{MountError, MountedOverlay, Overlay, OverlayConfig, is_inside_resemble_mount};
+pub use mount::{
+    MountError, MountedOverlay, Overlay, OverlayConfig, is_inside_resemble_mount, mount_for_all,
+    receive_device, send_device,
+};
 pub use names::{BadName, SimilarName};
-pub use neighbours::{Listing, Neighbour, Neighbours};
+pub use neighbours::{Audience, Listing, Neighbour, Neighbours, Party};
 pub use view::{Show, View};

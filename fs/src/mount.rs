@@ -9,6 +9,7 @@
 //! 4. **Another may end it**: `umount M` by hand is noticed ([`MountedOverlay::is_alive`]).
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -18,15 +19,17 @@ use parking_lot::{Condvar, Mutex};
 use resemble_mounts::{self as mounts, Mount};
 
 use crate::adapter::{Connection, connect};
+use crate::audience::Spaces;
 use crate::lanes::Lanes;
 use crate::names::SimilarName;
-use crate::neighbours::Neighbours;
+use crate::neighbours::{Audience, Neighbours};
 use crate::view::{Namespace, Show, View};
 
 mod point;
 mod transport;
 
 use point::MountPoint;
+pub use transport::{mount_for_all, receive_device, send_device};
 
 /// How long threads may take to end before they are left behind with a warning.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -120,6 +123,54 @@ impl Overlay {
         config: OverlayConfig,
         neighbours: Arc<dyn Neighbours>,
     ) -> Result<MountedOverlay, MountError> {
+        Self::start(config, neighbours, |path, space, lanes| {
+            let mut point = MountPoint::prepare(path)?;
+            match Running::start(&point.path, space, lanes) {
+                Ok(running) => Ok((point, running)),
+                Err(error) => {
+                    point.remove_created();
+                    Err(error)
+                }
+            }
+        })
+    }
+
+    /// Serves a mount that [`mount_for_all`] has made: each of the audience sees his own. When this
+    /// returns, the mount answers. It stays, without answers, when it is not served any more: who
+    /// made it takes it away.
+    pub fn serve(
+        config: OverlayConfig,
+        device: OwnedFd,
+        neighbours: Arc<dyn Neighbours>,
+        audience: Arc<dyn Audience>,
+    ) -> Result<MountedOverlay, MountError> {
+        Self::start(config, neighbours, |path, space, lanes| {
+            let spaces = Spaces::new(space, Some(audience));
+            let session = |source| MountError::Session {
+                path: path.clone(),
+                source,
+            };
+            let connection = connect(device, spaces, lanes).map_err(session)?;
+            let ended = Arc::new(Ended::default());
+            let server = serve(connection, Arc::clone(&ended)).map_err(session)?;
+            let running = Running {
+                mount: None,
+                server: Some(server),
+                ended,
+            };
+            Ok((MountPoint::given(path), running))
+        })
+    }
+
+    fn start(
+        config: OverlayConfig,
+        neighbours: Arc<dyn Neighbours>,
+        run: impl FnOnce(
+            PathBuf,
+            Arc<Namespace>,
+            Arc<Lanes>,
+        ) -> Result<(MountPoint, Running), MountError>,
+    ) -> Result<MountedOverlay, MountError> {
         let OverlayConfig {
             mount_point,
             view,
@@ -143,16 +194,7 @@ impl Overlay {
         let space = Arc::new(space.with_similar_name(similar_name));
         let lanes = Arc::new(Lanes::start().map_err(failed)?);
 
-        let mounted = MountPoint::prepare(path).and_then(|mut point| {
-            match Running::start(&point.path, Arc::clone(&space), Arc::clone(&lanes)) {
-                Ok(running) => Ok((point, running)),
-                Err(error) => {
-                    point.remove_created();
-                    Err(error)
-                }
-            }
-        });
-        match mounted {
+        match run(path, Arc::clone(&space), Arc::clone(&lanes)) {
             Ok((point, running)) => {
                 let path = point.path.clone();
                 tracing::info!(path = %path.display(), ?view, "mounted");
@@ -254,7 +296,7 @@ impl MountedOverlay {
         let Some(state) = state.as_ref() else {
             return false;
         };
-        !state.running.ended.is_set() && matches!(state.running.current(), Ok(Some(_)))
+        state.running.is_alive()
     }
 
     /// How many real entries are known that are called as our `.similar`, which hides them.
@@ -291,9 +333,9 @@ impl Drop for MountedOverlay {
 
 /// A mount that is being served.
 struct Running {
-    /// The id of our mount. Its path may change (`mount --move`), its id does not.
-    id: u64,
-    device: String,
+    /// The id of our mount, and its device. Its path may change (`mount --move`), its id does not.
+    /// `None`: it is somebody else who makes it and takes it away.
+    mount: Option<(u64, String)>,
     server: Option<JoinHandle<()>>,
     ended: Arc<Ended>,
 }
@@ -311,7 +353,8 @@ impl Running {
             }
             error
         };
-        let connection = connect(device, space, lanes).map_err(|e| undo(session(e)))?;
+        let spaces = Spaces::new(space, None);
+        let connection = connect(device, spaces, lanes).map_err(|e| undo(session(e)))?;
         let ours = mounts::read()
             .map(|mounts| {
                 mounts
@@ -324,8 +367,7 @@ impl Running {
         let ended = Arc::new(Ended::default());
         let server = serve(connection, Arc::clone(&ended)).map_err(|e| undo(session(e)))?;
         Ok(Self {
-            id: ours.id,
-            device: ours.device,
+            mount: Some((ours.id, ours.device)),
             server: Some(server),
             ended,
         })
@@ -333,8 +375,11 @@ impl Running {
 
     /// Our mount as the kernel lists it now, and whether something is mounted over it.
     fn current(&self) -> io::Result<Option<(Mount, bool)>> {
+        let Some((id, device)) = &self.mount else {
+            return Ok(None);
+        };
         let mounts = mounts::read()?;
-        let is_it = |m: &Mount| m.id == self.id && m.device == self.device && m.is_ours();
+        let is_it = |m: &Mount| m.id == *id && m.device == *device && m.is_ours();
         let Some(at) = mounts.iter().position(is_it) else {
             return Ok(None);
         };
@@ -344,7 +389,16 @@ impl Running {
         Ok(Some((mounts[at].clone(), covered)))
     }
 
+    /// Whether it is served, and still mounted as far as that is our business.
+    fn is_alive(&self) -> bool {
+        !self.ended.is_set() && (self.mount.is_none() || matches!(self.current(), Ok(Some(_))))
+    }
+
     fn stop(&mut self) -> Result<(), MountError> {
+        let Some((_, device)) = self.mount.clone() else {
+            // Its thread waits for requests for as long as it is mounted.
+            return Ok(());
+        };
         let path = |mount: &Mount| mount.point.clone();
         let listed = self.current().map_err(|source| MountError::Unmount {
             path: "/proc/self/mountinfo".into(),
@@ -362,7 +416,7 @@ impl Running {
         // Without privilege a detached mount with somebody inside goes on being served although
         // nobody can reach it. Its owner may end it through fusectl, where that is mounted.
         let ended = self.ended.wait(PATIENCE / 10)
-            || match transport::abort(&self.device) {
+            || match transport::abort(&device) {
                 Ok(()) => self.ended.wait(PATIENCE),
                 Err(error) => {
                     tracing::debug!(%error, "no fusectl");

@@ -8,8 +8,10 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use parking_lot::Mutex;
+use resemble_callers::{Caller, Sight};
 use resemble_core::Score;
 
 /// One line of a `.similar` listing before it has a name.
@@ -97,6 +99,27 @@ pub trait Neighbours: Send + Sync + 'static {
     fn generation(&self) -> Option<u64> {
         None
     }
+}
+
+/// What one of many callers sees.
+#[derive(Clone)]
+pub struct Party {
+    /// What of the watched tree.
+    pub sight: Arc<dyn Sight>,
+    /// The answers for him, computed from that alone.
+    pub neighbours: Arc<dyn Neighbours>,
+}
+
+impl std::fmt::Debug for Party {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Party").field("sight", &self.sight).finish_non_exhaustive()
+    }
+}
+
+/// Whoever asks, of a mount that everybody may walk through.
+pub trait Audience: Send + Sync + 'static {
+    /// What this one sees. It is used for a second at most, then it is asked for again.
+    fn party(&self, caller: Caller) -> Party;
 }
 
 /// Answers from a table, for tests and demonstrations, which need no index.

@@ -45,6 +45,7 @@ mod handles;
 mod inodes;
 mod namespace;
 mod node;
+mod seen;
 mod tree;
 
 pub use attr::{Attr, Entry, Kind, Opened, Refusal, Sink, Space, Time};

@@ -126,8 +126,9 @@ const MAY_USE: [(&str, &[&str]); 18] = [
     ("proto", &["core"]),
     ("report", &["core", "proto"]),
     ("notify", &["core", "proto", "report"]),
-    ("index", &["core"]),
-    ("fs", &["core", "mounts"]),
+    ("callers", &[]),
+    ("index", &["callers", "core"]),
+    ("fs", &["callers", "core", "mounts"]),
     ("scan", &["core", "extract", "index", "mounts"]),
     ("catalogue", &["core", "index", "proto"]),
     ("tables", &["catalogue", "core"]),
@@ -146,6 +147,7 @@ const MAY_USE: [(&str, &[&str]); 18] = [
     (
         "daemon",
         &[
+            "callers",
             "catalogue",
             "core",
             "fs",

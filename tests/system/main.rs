@@ -69,6 +69,9 @@ mod alert_precision;
 /// The daemon of an ordinary user, mounted by fusermount3.
 mod unprivileged;
 
+/// One index for many users: each sees what he could open, and nobody gets further rights.
+mod system_mode;
+
 /// Dependencies point one way; foreign crates are named in one place each.
 mod layering;
 

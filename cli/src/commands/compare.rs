@@ -126,7 +126,10 @@ impl Verb for Compare<'_> {
     type Body = Comparison;
 
     fn answering(&self) -> Answering {
-        self.args.layer.answering(&self.args.answering)
+        Answering {
+            not_for_all: true,
+            ..self.args.layer.answering(&self.args.answering)
+        }
     }
 
     /// Whoever answers looks at both trees while it compares them.

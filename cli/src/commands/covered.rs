@@ -77,7 +77,10 @@ impl Verb for Covered<'_> {
     type Body = Coverage;
 
     fn answering(&self) -> Answering {
-        self.args.answering.clone()
+        Answering {
+            not_for_all: true,
+            ..self.args.answering.clone()
+        }
     }
 
     fn ask(

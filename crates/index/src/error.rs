@@ -83,6 +83,13 @@ pub enum ReadError {
         /// The index file.
         path: PathBuf,
     },
+    /// Whether the one who asks may read the files could not be found out: see
+    /// [`crate::Snapshot::seen_by`].
+    #[error("it cannot be found out just now which files you may read: {source}")]
+    Unchecked {
+        /// Why not.
+        source: io::Error,
+    },
     /// The stop flag of the snapshot was set: see [`crate::Snapshot::with_stop`].
     #[error("the question was cancelled")]
     Stopped,
@@ -154,8 +161,9 @@ impl From<ReadError> for ApplyError {
             ReadError::Damaged { path, reason } => Self::Damaged { path, reason },
             ReadError::Io { path, source } => Self::Io { path, source },
             ReadError::Closed { path } => Self::Closed { path },
-            // Nobody cancels the views that the writer takes for itself.
-            ReadError::Stopped => Self::Io {
+            // Nobody cancels the views that the writer takes for itself, or looks at them with
+            // another's eyes.
+            ReadError::Stopped | ReadError::Unchecked { .. } => Self::Io {
                 path: PathBuf::new(),
                 source: io::ErrorKind::Interrupted.into(),
             },

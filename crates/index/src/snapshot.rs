@@ -14,6 +14,7 @@ mod lists;
 mod measures;
 pub(crate) mod paths;
 pub(crate) mod rows;
+mod seen;
 
 use std::fmt;
 use std::path::Path;
@@ -43,6 +44,8 @@ pub struct Snapshot {
     stop: StopFlag,
     /// What the question looks at, if its answer is to be kept.
     noted: Option<footprint::Notes>,
+    /// With whose eyes it is looked at; `None`: everything is seen.
+    eyes: Option<Arc<seen::Eyes>>,
 }
 
 pub(crate) struct Inner {
@@ -173,6 +176,7 @@ impl Snapshot {
             templates: Arc::default(),
             stop: StopFlag::default(),
             noted: None,
+            eyes: None,
         }
     }
 

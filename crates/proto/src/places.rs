@@ -61,6 +61,9 @@ impl Env {
     }
 }
 
+/// Where the daemon of the whole system answers (`resembled --system`).
+pub const SYSTEM_SOCKET: &str = "/run/resemble/socket";
+
 /// Why a place cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {

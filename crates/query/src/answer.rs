@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use resemble_core::hash::content;
-use resemble_core::{Digest, FileId};
-use resemble_index::Snapshot;
+use resemble_core::{ContentDigest, Digest, FileId};
+use resemble_index::{ReadError, Snapshot};
 use resemble_proto::catalogued::{is_catalogued, is_label};
 use resemble_proto::message::{
     Answer, DumpForm, FindRequest, FindRow, Header, HolderRow, HoldersRequest, Inode, Request,
@@ -202,10 +202,14 @@ fn subject(context: &Context<'_>, subject: Subject) -> Result<(find::Subject, Pa
                 let text = "the bytes are not those of the digest".to_owned();
                 return Err(AskError::BadRequest(text));
             }
+            let whole = digest.content;
             let mut subject = find::Subject::of_digest(digest)
                 .with_others(renditions(&others)?)
                 .with_bytes(bytes);
-            if let Some(path) = path {
+            // Whoever names a path has it read by us: only what he may read anyway, as it is known.
+            if let Some(path) = path
+                && (!snapshot.is_partial() || is_at(snapshot, path.as_path(), &whole)?)
+            {
                 subject = subject.at(path.into());
             }
             if let Some(file) = inode.and_then(|inode| file_of(context, inode)) {
@@ -214,6 +218,14 @@ fn subject(context: &Context<'_>, subject: Subject) -> Result<(find::Subject, Pa
             Ok((subject, name))
         }
     }
+}
+
+/// Whether the index has this content at a path.
+fn is_at(snapshot: &Snapshot, path: &Path, content: &ContentDigest) -> Result<bool, ReadError> {
+    let row = snapshot.file_at(path)?;
+    let held = row.and_then(|row| row.state.content());
+    let held = held.map(|held| snapshot.content(held)).transpose()?.flatten();
+    Ok(held.is_some_and(|held| held.digest == *content))
 }
 
 /// What stands for a subject besides its bytes, as it was sent.

@@ -149,6 +149,10 @@ impl Subject {
         path: &Path,
         params: &Params,
     ) -> Result<Option<Self>, AskError> {
+        if snapshot.is_partial() {
+            // What lies there in the next moment may be another file, which only we can read.
+            return Ok(Self::remembered(snapshot, path)?);
+        }
         let Some(found) = renditions::locate(snapshot, path)? else {
             return Ok(None);
         };
@@ -372,7 +376,8 @@ pub fn find(
     }
     // Said of nothing found alone: it is what the answer was made of.
     answer.header.looked = match looked {
-        None if answer.rows.is_empty() => Some(everything(snapshot)?),
+        // What there is in all is told to those who may see all of it.
+        None if answer.rows.is_empty() && !snapshot.is_partial() => Some(everything(snapshot)?),
         looked => looked,
     };
     Ok(answer)

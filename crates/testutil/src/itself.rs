@@ -33,17 +33,39 @@ pub fn page_is_up_to_date(path: impl AsRef<Path>, page: &str) {
     );
 }
 
+/// Says which test the inner process is for.
+const INNER: &str = "RESEMBLE_TEST_INNER";
+
+fn is_inner(name: &str) -> bool {
+    std::env::var_os(INNER).is_some_and(|inner| inner == name)
+}
+
+/// Runs the test of this name as root in a process whose mounts nobody else sees, and which sees
+/// those of nobody else that come later. False in that process: there the test goes on. Without
+/// root it is [`skipped`].
+pub fn in_mounts_of_its_own(name: &str) -> bool {
+    if is_inner(name) {
+        return false;
+    }
+    if !rustix::process::geteuid().is_root() {
+        skipped(format_args!("{name} takes root"));
+        return true;
+    }
+    let mut command = Command::new("unshare");
+    command
+        .args(["--mount", "--propagation", "private", "--"])
+        .arg(std::env::current_exe().expect("a program"));
+    run_inner(command, name);
+    true
+}
+
 /// Runs the test of this name in a process of its own, as `nobody` if that is asked for. False in
 /// that process: there the test goes on.
 pub fn in_a_process_of_its_own(name: &str, as_nobody: bool) -> bool {
-    const INNER: &str = "RESEMBLE_TEST_INNER";
-    if std::env::var_os(INNER).is_some_and(|inner| inner == name) {
+    if is_inner(name) {
         return false;
     }
     let mut command = Command::new(std::env::current_exe().expect("a program"));
-    command
-        .args(["--exact", name, "--nocapture"])
-        .env(INNER, name);
     if as_nobody && rustix::process::geteuid().is_root() {
         const NOBODY: u32 = 65534;
         command
@@ -52,6 +74,14 @@ pub fn in_a_process_of_its_own(name: &str, as_nobody: bool) -> bool {
             .current_dir("/")
             .env("TMPDIR", "/tmp");
     }
+    run_inner(command, name);
+    true
+}
+
+fn run_inner(mut command: Command, name: &str) {
+    command
+        .args(["--exact", name, "--nocapture"])
+        .env(INNER, name);
     match command.output() {
         Ok(done) => {
             let told = String::from_utf8_lossy(&done.stdout);
@@ -59,8 +89,9 @@ pub fn in_a_process_of_its_own(name: &str, as_nobody: bool) -> bool {
             let has_run = done.status.success() && told.contains("1 passed");
             let trouble = String::from_utf8_lossy(&done.stderr);
             assert!(has_run, "{name} failed inside: {told}{trouble}");
+            // What it says of its figures, and of what it could not do.
+            eprint!("{trouble}");
         }
-        Err(e) => skipped(format_args!("cannot run {name} as another user: {e}")),
+        Err(e) => skipped(format_args!("cannot run {name} in another process: {e}")),
     }
-    true
 }

@@ -72,6 +72,20 @@ pub enum RootError {
         /// The root.
         path: PathBuf,
     },
+    /// Somebody could put another in its place.
+    #[error(
+        "cannot watch {}: {} above it {what}, so another folder could be put in its place; in system \
+         mode only root and the daemon may",
+        .path.display(), .above.display()
+    )]
+    Loose {
+        /// The root.
+        path: PathBuf,
+        /// The folder above it.
+        above: PathBuf,
+        /// What is wrong with that.
+        what: &'static str,
+    },
     /// It lies in our own state folder.
     #[error("cannot watch {}: it is the state folder of this daemon", .path.display())]
     State {

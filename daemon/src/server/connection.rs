@@ -18,42 +18,18 @@ use resemble_query::parallel::{Steps, watched};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
+use super::asker::Asker;
 use super::context::Context;
 use super::out::{channel, failed_line};
 use super::progress::{self, Barrier};
 use super::room::{NoRoom, Place};
+use super::turns::{Turn, Turns};
 use super::{Limits, handlers, question};
 use crate::indexer::Command;
 use crate::indexer::roots::root_with;
-
-/// The process at the other end, if its user may ask. Who may not is told so at once: that needs no
-/// memory of ours, and nobody waits for it.
-pub(super) fn admitted(stream: &UnixStream, uid: u32) -> Option<i32> {
-    let peer = match stream.peer_cred() {
-        Ok(peer) => peer,
-        Err(error) => {
-            tracing::debug!(%error, "a connection of nobody");
-            return None;
-        }
-    };
-    if peer.uid() == uid {
-        return Some(peer.pid().unwrap_or(0));
-    }
-    tracing::warn!(
-        uid = peer.uid(),
-        pid = peer.pid(),
-        "another user may not ask"
-    );
-    let text = format!("this daemon answers user {uid} only");
-    let line = failed_line(Failure::new(FailureKind::Denied, text));
-    if let Err(error) = stream.try_write(&line) {
-        tracing::debug!(%error, "it was not told");
-    }
-    None
-}
 
 /// Serves a connection to its end, and says in the journal only what matters.
 pub(super) async fn converse(
@@ -61,12 +37,13 @@ pub(super) async fn converse(
     context: Arc<Context>,
     limits: Limits,
     ending: watch::Receiver<bool>,
-    (place, answering): (Place, Arc<Semaphore>),
+    (asker, place, answering): (Asker, Place, Arc<Turns>),
 ) {
     let mut connection = Connection {
         stream,
         limits,
         ending,
+        asker,
         place,
     };
     match connection.serve(context, answering).await {
@@ -106,6 +83,7 @@ struct Connection {
     stream: UnixStream,
     limits: Limits,
     ending: watch::Receiver<bool>,
+    asker: Asker,
     place: Place,
 }
 
@@ -113,7 +91,7 @@ impl Connection {
     async fn serve(
         &mut self,
         context: Arc<Context>,
-        answering: Arc<Semaphore>,
+        answering: Arc<Turns>,
     ) -> Result<(), Trouble> {
         let hello = encode(&Hello::new(&context.shared.params), MAX_ANSWER)
             .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
@@ -122,7 +100,7 @@ impl Connection {
             return Ok(());
         };
         self.place.is_complete();
-        let Ok(_answered) = answering.try_acquire() else {
+        let Ok(_answered) = answering.try_take(self.asker.one) else {
             return Err(busy(format!(
                 "the daemon is busy: it answers {} questions, and no more at once; ask again in a \
                  moment",
@@ -130,10 +108,13 @@ impl Connection {
             )));
         };
         tracing::debug!(request = request.word(), "asked");
+        self.asker.may_ask(&request)?;
         match request {
             Request::Sync { timeout_ms } => {
                 let limit = timeout_ms.map(Duration::from_millis);
-                let barrier = wants_progress.then(Barrier::default);
+                // How far it is says how much others have written.
+                let is_told = wants_progress && self.asker.hears_all();
+                let barrier = is_told.then(Barrier::default);
                 self.order(&context, Command::Sync, limit, barrier).await?;
                 self.done().await
             }
@@ -269,13 +250,14 @@ impl Connection {
         let (mut out, mut pieces) = channel();
         let steps = Arc::<Steps>::default();
         let mut shown = wants_progress.then(|| Arc::clone(&steps));
+        let asker = self.asker.clone();
         let work = tokio::task::spawn_blocking(move || {
             let answered = if question.is_question() {
                 watched(&steps, || {
-                    question::answer(&context, question, &stop, &mut out)
+                    question::answer((&context, &asker), question, &stop, &mut out)
                 })
             } else {
-                handlers::answer(&context, question, &mut out)
+                handlers::answer((&context, &asker), question, &mut out)
             };
             if answered.is_err() {
                 tracing::debug!("an answer was not wanted any more");
@@ -315,10 +297,9 @@ impl Connection {
     }
 
     /// Waits for a place among the questions that are computed.
-    async fn turn(&mut self, context: &Context) -> Result<OwnedSemaphorePermit, Trouble> {
-        let turn = Arc::clone(&context.questions).acquire_owned();
+    async fn turn(&mut self, context: &Context) -> Result<Turn, Trouble> {
         tokio::select! {
-            turn = turn => turn.map_err(|_| ending().into()),
+            turn = context.questions.take(self.asker.one) => turn.ok_or_else(|| ending().into()),
             () = hang_up(&self.stream) => Err(gone()),
             _ = self.ending.wait_for(|ending| *ending) => Err(ending().into()),
         }

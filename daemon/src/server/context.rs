@@ -7,13 +7,14 @@ use crossbeam_channel::Sender;
 use parking_lot::Mutex;
 use resemble_proto::message::Unopened;
 use resemble_query::compare::MemoryCache;
-use tokio::sync::Semaphore;
 
 use super::status::Figures;
+use super::turns::Turns;
 use crate::alerts::log::AlertLog;
 use crate::indexer::Command;
 use crate::overlays::Overlays;
 use crate::state::Shared;
+use crate::system::System;
 
 /// Questions computed at a time; further ones wait. Half of the threads that may block
 /// ([`crate::server::THREADS`]): the others are for what must never wait for a question.
@@ -36,11 +37,13 @@ pub struct Context {
     /// The state folder.
     pub state: PathBuf,
     /// Places for questions that are computed.
-    pub(super) questions: Arc<Semaphore>,
+    pub(super) questions: Turns,
     /// What the last comparisons and collections found out.
     pub(super) compared: MemoryCache,
     /// What the last `status` counted.
     pub(super) figures: Mutex<Option<Counted>>,
+    /// Who sees what, if it is a daemon for all users.
+    pub(super) system: Option<Arc<System>>,
 }
 
 impl Context {
@@ -58,14 +61,30 @@ impl Context {
             alerts,
             overlays,
             state,
-            questions: Arc::new(Semaphore::new(QUESTIONS)),
+            questions: Turns::new(QUESTIONS, QUESTIONS),
             compared: MemoryCache::default(),
             figures: Mutex::new(None),
+            system: None,
         }
+    }
+
+    /// Answers everybody, from what he may see.
+    #[must_use]
+    pub fn for_all(self, system: Arc<System>) -> Self {
+        Self {
+            questions: Turns::new(QUESTIONS, QUESTIONS / super::SHARE),
+            system: Some(system),
+            ..self
+        }
+    }
+
+    /// Who sees what, if it is a daemon for all users.
+    pub fn system(&self) -> Option<Arc<System>> {
+        self.system.clone()
     }
 
     /// How many questions are being computed.
     pub(super) fn computing(&self) -> u64 {
-        (QUESTIONS - self.questions.available_permits()) as u64
+        (QUESTIONS - self.questions.free()) as u64
     }
 }

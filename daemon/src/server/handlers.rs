@@ -15,6 +15,7 @@ use resemble_query::templates::{Store, TemplateError};
 use resemble_scan::ingest::RootOptions;
 
 use super::acks;
+use super::asker::Asker;
 use super::context::Context;
 use super::out::{ClientGone, Out};
 use super::status;
@@ -25,31 +26,45 @@ use crate::overlays::Mount;
 use crate::state::Root;
 
 /// Answers a request that asks for no computing and gives the indexer no order.
-pub(super) fn answer(context: &Context, request: Request, out: &mut Out) -> Result<(), ClientGone> {
+pub(super) fn answer(
+    (context, asker): (&Context, &Asker),
+    request: Request,
+    out: &mut Out,
+) -> Result<(), ClientGone> {
     match request {
         Request::TemplatesList => {
             let rows = templates(context).and_then(Store::list);
             out.answer(
-                rows.map(|rows| of_templates(context, rows))
+                rows.map(|rows| of_templates((context, asker), rows))
                     .map_err(refused),
             )
         }
         Request::TemplatesUnmark { which } => {
             let row = templates(context).and_then(|store| store.unmark(&which));
             out.answer(
-                row.map(|row| of_templates(context, vec![row]))
+                row.map(|row| of_templates((context, asker), vec![row]))
                     .map_err(refused),
             )
         }
         Request::Status => {
-            let answer = Answer::fresh(vec![status::status(context)], Vec::new());
-            out.answer(Ok(with_header(context, answer)))
+            let status = if asker.hears_all() {
+                Ok(status::status(context))
+            } else {
+                status::for_caller(context, asker)
+            };
+            let answer = status.map(|status| {
+                let answer = Answer::fresh(vec![status], Vec::new());
+                with_header((context, asker), answer)
+            });
+            out.answer(answer)
         }
         Request::WatchList => {
-            let rows = context.shared.roots().into_iter();
-            let rows = rows.chain(context.shared.catalogue_roots());
-            let rows = rows.map(|root| row_of(context, &root)).collect();
-            out.answer(Ok(Answer::fresh(rows, Vec::new())))
+            let roots = status::all_roots(context, asker);
+            let rows = roots.map(|roots| {
+                let rows = roots.iter().map(|root| row_of(context, root)).collect();
+                Answer::fresh(rows, Vec::new())
+            });
+            out.answer(rows)
         }
         Request::Ack { a, b, group } => {
             let rows = absolute(&a).and_then(|_| acks::mark(context, &a, b.as_ref(), group));
@@ -62,7 +77,7 @@ pub(super) fn answer(context: &Context, request: Request, out: &mut Out) -> Resu
         }
         Request::Mount { path, view } => out.answer(mount(context, &path, view)),
         Request::Unmount { path } => out.answer(unmount(context, path.as_ref())),
-        Request::Covers { paths } => out.answer(Ok(covers(context, paths))),
+        Request::Covers { paths } => out.answer(covers((context, asker), paths)),
         // Questions go to `question::answer`; orders and alerts are served by `connection`.
         _ => {
             let text = "this request is not answered here";
@@ -97,16 +112,23 @@ fn unmount(context: &Context, path: Option<&PathText>) -> Result<Answer<()>, Fai
     Ok(Answer::fresh(Vec::new(), Vec::new()))
 }
 
-fn covers(context: &Context, paths: Vec<PathText>) -> Answer<CoverRow> {
+fn covers(
+    (context, asker): (&Context, &Asker),
+    paths: Vec<PathText>,
+) -> Result<Answer<CoverRow>, Failure> {
+    let seen = status::all_roots(context, asker)?;
     let rows = paths
         .into_iter()
         .map(|path| {
             let root = context.shared.root_of(path.as_path());
-            let covered = root.is_some_and(|root| root.state != RootState::Unavailable);
+            let covered = root.is_some_and(|root| {
+                let is_it = |seen: &Root| seen.options.path == root.options.path;
+                root.state != RootState::Unavailable && seen.iter().any(is_it)
+            });
             CoverRow { path, covered }
         })
         .collect();
-    Answer::fresh(rows, Vec::new())
+    Ok(Answer::fresh(rows, Vec::new()))
 }
 
 // ---- orders: what is checked before the indexer is asked ---------------------------------------
@@ -184,8 +206,11 @@ fn templates(context: &Context) -> Result<&Store, TemplateError> {
     store.ok_or(TemplateError::NoPlace)
 }
 
-fn of_templates(context: &Context, rows: Vec<TemplateRow>) -> Answer<TemplateRow> {
-    with_header(context, Answer::fresh(rows, Vec::new()))
+fn of_templates(
+    of: (&Context, &Asker),
+    rows: Vec<TemplateRow>,
+) -> Answer<TemplateRow> {
+    with_header(of, Answer::fresh(rows, Vec::new()))
 }
 
 #[allow(clippy::needless_pass_by_value)] // for `map_err`
@@ -203,8 +228,8 @@ fn absolute(path: &PathText) -> Result<&Path, Failure> {
     }
 }
 
-fn with_header<R>(context: &Context, mut answer: Answer<R>) -> Answer<R> {
+fn with_header<R>((context, asker): (&Context, &Asker), mut answer: Answer<R>) -> Answer<R> {
     answer.header.fresh = context.shared.fresh();
-    answer.header.pending = context.shared.pending();
+    answer.header.pending = asker.pending(context);
     answer
 }

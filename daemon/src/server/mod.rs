@@ -2,7 +2,8 @@
 //!
 //! 1. **Only the same user may ask.** The peer's user id comes from the kernel; root is an ordinary
 //!    user here, because answers confirm what files contain.
-//!    Nothing is counted, allocated or started for anybody else.
+//!    Nothing is counted, allocated or started for anybody else. In system mode everybody may, and
+//!    gets an answer from what he could open himself (`asker`).
 //! 2. **A slow client blocks only itself.** Each connection is a task; reading its request and
 //!    writing each piece of its answer have time limits, and its request has a size limit. The
 //!    requests that are not complete are bounded together, in number and bytes: whoever has most of
@@ -19,10 +20,11 @@ use std::time::Duration;
 
 use resemble_proto::frame::MAX_REQUEST;
 use tokio::net::UnixListener;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 mod acks;
+mod asker;
 mod connection;
 pub mod context;
 mod handlers;
@@ -33,9 +35,11 @@ mod question;
 mod room;
 pub mod socket;
 mod status;
+mod turns;
 
 pub use context::Context;
 use room::Room;
+use turns::Turns;
 
 /// Threads for what may block: questions, and looking up paths.
 pub const THREADS: usize = 32;
@@ -55,8 +59,10 @@ pub struct Limits {
     pub request_time: Duration,
     /// Time for the client to take a piece of the answer.
     pub write_time: Duration,
-    /// The only user who may ask.
+    /// The only user who may ask, unless it is a daemon for all.
     pub uid: u32,
+    /// The share of all places that one of those who ask may take: this part of it.
+    pub share: usize,
 }
 
 impl Limits {
@@ -70,9 +76,23 @@ impl Limits {
             request_time: Duration::from_secs(30),
             write_time: Duration::from_secs(60),
             uid,
+            share: 1,
+        }
+    }
+
+    /// The limits of the system's daemon: of each place a user has no more than a quarter.
+    pub const fn of_all(uid: u32) -> Self {
+        Self {
+            connections: 256,
+            unfinished: 256,
+            share: SHARE,
+            ..Self::of_user(uid)
         }
     }
 }
+
+/// A user has no more than this part of what is bounded.
+pub(crate) const SHARE: usize = 4;
 
 /// Answers until `ending` becomes true; then open connections are told so, and closed.
 pub async fn serve(
@@ -81,7 +101,8 @@ pub async fn serve(
     limits: Limits,
     mut ending: watch::Receiver<bool>,
 ) {
-    let answering = Arc::new(Semaphore::new(limits.connections));
+    let each = limits.connections.div_ceil(limits.share);
+    let answering = Arc::new(Turns::new(limits.connections, each));
     let room = Room::new(limits.unfinished, limits.all_request_bytes);
     let mut connections = JoinSet::new();
     loop {
@@ -99,14 +120,14 @@ pub async fn serve(
                 continue;
             }
         };
-        let Some(process) = connection::admitted(&stream, limits.uid) else {
+        let Some(asker) = asker::admitted(&stream, limits.uid, context.system.as_ref()) else {
             continue;
         };
-        let place = room.enter(process);
+        let place = room.enter(asker.one);
         let (context, answering) = (Arc::clone(&context), Arc::clone(&answering));
         let ending = ending.clone();
         connections.spawn(async move {
-            connection::converse(stream, context, limits, ending, (place, answering)).await;
+            connection::converse(stream, context, limits, ending, (asker, place, answering)).await;
         });
     }
     drop(listener);

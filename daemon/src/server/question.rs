@@ -15,24 +15,25 @@ use resemble_query::AskError;
 use resemble_query::answer::{self, Reply};
 use serde::Serialize;
 
+use super::asker::Asker;
 use super::context::Context;
 use super::out::{ClientGone, Out};
 use crate::state::Root;
 
 /// Answers a question. `stop` cancels it.
 pub(super) fn answer(
-    context: &Context,
+    (context, asker): (&Context, &Asker),
     request: Request,
     stop: &StopFlag,
     out: &mut Out,
 ) -> Result<(), ClientGone> {
     let prepared = in_scope(context, request)
-        .and_then(|request| Ok((request, question_context(context, stop)?)));
+        .and_then(|request| Ok((request, question_context((context, asker), stop)?)));
     let (request, from) = match prepared {
         Ok(prepared) => prepared,
         Err(failure) => return out.answer::<()>(Err(failure)),
     };
-    let mut lines = Lines::of(context, &request, out);
+    let mut lines = Lines::of((context, asker), &request, out);
     match answer::answer(&from, request, &mut lines) {
         Ok(()) => lines.end(),
         Err(_) if lines.is_gone => Err(ClientGone),
@@ -42,7 +43,7 @@ pub(super) fn answer(
 
 /// What the question is answered from.
 fn question_context<'a>(
-    context: &'a Context,
+    (context, asker): (&'a Context, &Asker),
     stop: &StopFlag,
 ) -> Result<answer::Context<'a>, Failure> {
     let shared = &context.shared;
@@ -50,9 +51,10 @@ fn question_context<'a>(
         .snapshot()
         .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
     Ok(answer::Context {
-        snapshot: snapshot.with_stop(stop.clone()),
+        snapshot: asker.view(snapshot.with_stop(stop.clone())),
         roots: paths_of(all_roots(context)).collect(),
-        part_reader: shared.part_reader().cloned(),
+        // Documents are taken apart where nobody but their owner asks.
+        part_reader: shared.part_reader().filter(|_| asker.sight().is_none()).cloned(),
         templates: shared.template_store(),
         scratch: &context.state,
         findings: &context.compared,
@@ -178,6 +180,7 @@ fn not_watched(path: &Path) -> Failure {
 /// Writes an answer as lines for the client.
 struct Lines<'a> {
     context: &'a Context,
+    asker: &'a Asker,
     out: &'a mut Out,
     sent: End,
     /// Whether a dump is text: rows carry text as it is, and other bytes as base64.
@@ -188,10 +191,15 @@ struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    fn of(context: &'a Context, request: &Request, out: &'a mut Out) -> Self {
+    fn of(
+        (context, asker): (&'a Context, &'a Asker),
+        request: &Request,
+        out: &'a mut Out,
+    ) -> Self {
         let is_catalogue = |form: &DumpForm| matches!(form, DumpForm::Catalogue(_));
         Self {
             context,
+            asker,
             out,
             sent: End::default(),
             is_text: !matches!(request, Request::DumpAs { form, .. } if is_catalogue(form)),
@@ -248,7 +256,7 @@ impl Reply for Lines<'_> {
     fn header(&mut self, header: Header) -> ControlFlow<()> {
         self.line(&Line::<()>::Header(Header {
             fresh: self.context.shared.fresh(),
-            pending: self.context.shared.pending(),
+            pending: self.asker.pending(self.context),
             ..header
         }))
     }

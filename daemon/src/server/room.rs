@@ -5,7 +5,8 @@
 //! many connections, the oldest one of the process that has most of them; when unfinished requests
 //! hold too many bytes, the largest request of the process whose requests hold most. So an attacker
 //! gets in its own way, and somebody who asks a question in between is not turned away. The kernel
-//! says which process has connected.
+//! says which process has connected. In system mode it is users that are counted, not processes:
+//! one may start as many of these as he likes.
 //!
 //! The bytes of a request that is complete are counted until it is answered.
 
@@ -35,7 +36,7 @@ struct Guests {
 /// A connection.
 #[derive(Debug)]
 struct Guest {
-    process: i32,
+    one: i64,
     bytes: usize,
     /// Tells it to go; `None` when its request is complete.
     sent_away: Option<oneshot::Sender<()>>,
@@ -46,7 +47,7 @@ struct Guest {
 pub(super) struct Place {
     room: Arc<Room>,
     number: u64,
-    process: i32,
+    one: i64,
     sent_away: oneshot::Receiver<()>,
 }
 
@@ -64,8 +65,8 @@ impl Room {
         })
     }
 
-    /// Lets a connection of this process in; another one may have to go.
-    pub(super) fn enter(self: &Arc<Self>, process: i32) -> Place {
+    /// Lets a connection of this process (or user) in; another one may have to go.
+    pub(super) fn enter(self: &Arc<Self>, one: i64) -> Place {
         let mut guests = self.guests.lock();
         while guests.unfinished().count() >= self.connections {
             let Some(number) = guests.oldest_of_the_most() else {
@@ -77,7 +78,7 @@ impl Room {
         guests.next += 1;
         let (tell, sent_away) = oneshot::channel();
         let guest = Guest {
-            process,
+            one,
             bytes: 0,
             sent_away: Some(tell),
         };
@@ -85,7 +86,7 @@ impl Room {
         Place {
             room: Arc::clone(self),
             number,
-            process,
+            one,
             sent_away,
         }
     }
@@ -97,11 +98,11 @@ impl Guests {
         all.filter(|(_, guest)| guest.sent_away.is_some())
     }
 
-    /// What each process has: unfinished requests, and their bytes.
-    fn by_process(&self) -> BTreeMap<i32, (usize, usize)> {
+    /// What each one has: unfinished requests, and their bytes.
+    fn by_one(&self) -> BTreeMap<i64, (usize, usize)> {
         let mut all = BTreeMap::new();
         for (_, guest) in self.unfinished() {
-            let (count, bytes) = all.entry(guest.process).or_insert((0, 0));
+            let (count, bytes) = all.entry(guest.one).or_insert((0, 0));
             *count += 1;
             *bytes += guest.bytes;
         }
@@ -109,19 +110,19 @@ impl Guests {
     }
 
     fn oldest_of_the_most(&self) -> Option<u64> {
-        let processes = self.by_process();
-        let most = processes.values().map(|(count, _)| *count).max()?;
+        let ones = self.by_one();
+        let most = ones.values().map(|(count, _)| *count).max()?;
         self.unfinished()
-            .find(|(_, guest)| processes[&guest.process].0 == most)
+            .find(|(_, guest)| ones[&guest.one].0 == most)
             .map(|(number, _)| number)
     }
 
     /// The largest request of the process whose unfinished requests hold most bytes, if those are
     /// more than `bytes`.
     fn largest(&self, bytes: usize) -> Option<u64> {
-        let processes = self.by_process();
-        let (process, (_, most)) = processes.into_iter().max_by_key(|(_, (_, held))| *held)?;
-        let of_it = self.unfinished().filter(|(_, it)| it.process == process);
+        let ones = self.by_one();
+        let (one, (_, most)) = ones.into_iter().max_by_key(|(_, (_, held))| *held)?;
+        let of_it = self.unfinished().filter(|(_, it)| it.one == one);
         let largest = of_it.max_by_key(|(_, guest)| guest.bytes)?;
         (most > bytes).then_some(largest.0)
     }
@@ -141,8 +142,8 @@ impl Place {
         let mut guests = self.room.guests.lock();
         guests.all.get_mut(&self.number).ok_or(NoRoom)?.bytes = bytes;
         while guests.all.values().map(|guest| guest.bytes).sum::<usize>() > self.room.bytes {
-            let (_, of_this_process) = guests.by_process()[&self.process];
-            let Some(other) = guests.largest(of_this_process) else {
+            let (_, of_this_one) = guests.by_one()[&self.one];
+            let Some(other) = guests.largest(of_this_one) else {
                 guests.all.remove(&self.number);
                 return Err(NoRoom);
             };

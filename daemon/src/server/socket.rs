@@ -55,8 +55,8 @@ pub struct Socket {
     identity: (u64, u64),
 }
 
-/// Makes the socket and its folder.
-pub fn bind(path: &Path) -> Result<(UnixListener, Socket), SocketError> {
+/// Makes the socket and its folder. `for_all`: everybody may connect, and the folder is there.
+pub fn bind(path: &Path, for_all: bool) -> Result<(UnixListener, Socket), SocketError> {
     let io = |source| SocketError::Io {
         path: path.to_path_buf(),
         source,
@@ -97,7 +97,8 @@ pub fn bind(path: &Path) -> Result<(UnixListener, Socket), SocketError> {
         },
         _ => io(source),
     })?;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(io)?;
+    let mode = if for_all { 0o666 } else { 0o600 };
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(io)?;
     let made = fs::symlink_metadata(path).map_err(io)?;
     let socket = Socket {
         path: path.to_path_buf(),
@@ -136,10 +137,10 @@ mod tests {
     fn folder_and_socket_are_private_and_the_socket_goes_with_its_owner() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("resemble/socket");
-        let (listener, socket) = bind(&path).unwrap();
+        let (listener, socket) = bind(&path, false).unwrap();
         let mode = |path: &Path| fs::symlink_metadata(path).unwrap().mode() & 0o777;
         assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
-        assert!(matches!(bind(&path), Err(SocketError::InUse { .. })));
+        assert!(matches!(bind(&path, false), Err(SocketError::InUse { .. })));
         drop((listener, socket));
         assert!(!path.exists());
     }
@@ -150,9 +151,9 @@ mod tests {
         let path = dir.path().join("socket");
         drop(UnixListener::bind(&path).unwrap());
         assert!(path.exists(), "a killed daemon leaves its socket");
-        drop(bind(&path).unwrap());
+        drop(bind(&path, false).unwrap());
         fs::write(&path, "a file").unwrap();
-        assert!(matches!(bind(&path), Err(SocketError::InTheWay { .. })));
+        assert!(matches!(bind(&path, false), Err(SocketError::InTheWay { .. })));
         assert_eq!(fs::read(&path).unwrap(), b"a file");
     }
 
@@ -160,7 +161,7 @@ mod tests {
     fn a_socket_made_by_another_in_our_place_is_left_alone() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("socket");
-        let (listener, socket) = bind(&path).unwrap();
+        let (listener, socket) = bind(&path, false).unwrap();
         fs::remove_file(&path).unwrap();
         let other = UnixListener::bind(&path).unwrap();
         drop((listener, socket));
@@ -172,6 +173,6 @@ mod tests {
     fn a_long_name_is_said_to_be_too_long() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x".repeat(120));
-        assert!(matches!(bind(&path), Err(SocketError::TooLong { .. })));
+        assert!(matches!(bind(&path, false), Err(SocketError::TooLong { .. })));
     }
 }

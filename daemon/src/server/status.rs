@@ -5,17 +5,22 @@
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
+
+use resemble_callers::Seen;
 
 use resemble_core::ContentId;
 use resemble_index::{Entry, FileState, ReadError, Snapshot, Totals};
+use resemble_proto::VERSION;
 use resemble_proto::message::{
-    Degraded, IndexStatus, RootState, RootStatus, StatusAnswer, Unopened, WaitStatus,
+    Degraded, Failure, FailureKind, IndexStatus, ProcessStatus, RootState, RootStatus,
+    StatusAnswer, Unopened, WaitStatus, WatchStatus,
 };
 use resemble_query::renditions;
 use resemble_scan::ingest::RootOptions;
 
+use super::asker::Asker;
 use super::context::Context;
 use super::process;
 use crate::coalesce::LongWait;
@@ -108,6 +113,67 @@ pub(super) fn status(context: &Context) -> StatusAnswer {
         lag_seconds: shared.lag().as_secs(),
         process: process::status(shared.uptime()),
     }
+}
+
+/// The roots and catalogues that somebody sees.
+pub(super) fn all_roots(context: &Context, asker: &Asker) -> Result<Vec<Root>, Failure> {
+    let mut roots = context.shared.roots();
+    roots.extend(context.shared.catalogue_roots());
+    let Some(sight) = asker.sight() else {
+        return Ok(roots);
+    };
+    let paths: Vec<PathBuf> = roots.iter().map(|root| root.options.path.clone()).collect();
+    let seen = sight.look(&paths).map_err(|error| {
+        let text = format!("it cannot be found out just now which files you may read: {error}");
+        Failure::new(FailureKind::Internal, text)
+    })?;
+    let roots = roots.into_iter().zip(seen);
+    let seen = roots.filter(|(_, seen)| matches!(seen, Seen::Folder(..)));
+    Ok(seen.map(|(root, _)| root).collect())
+}
+
+/// The state as somebody may know it who does not see everything: no figure in it is of files.
+pub(super) fn for_caller(context: &Context, asker: &Asker) -> Result<StatusAnswer, Failure> {
+    let shared = &context.shared;
+    let roots = all_roots(context, asker)?;
+    let seen: Vec<PathBuf> = roots.iter().map(|root| root.options.path.clone()).collect();
+    let rows = roots.iter().map(|root| RootStatus {
+        path: root.options.path.as_path().into(),
+        files: 0,
+        bytes: 0,
+        state: root.state,
+        pending: 0,
+        skipped: 0,
+        unreadable: 0,
+        hidden: 0,
+        rules: rules_of(&root.options),
+        alerts: shared.alert_rules(&root.options.path),
+        unopened: 0,
+    });
+    let mut mounts = context.overlays.status();
+    for mount in &mut mounts {
+        mount.roots.retain(|root| seen.iter().any(|seen| seen == root.path.as_path()));
+    }
+    Ok(StatusAnswer {
+        roots: rows.collect(),
+        index: IndexStatus::default(),
+        clock: 0,
+        fresh: shared.fresh(),
+        degraded: Vec::new(),
+        mounts,
+        watch: WatchStatus::default(),
+        pid: 0,
+        questions: 0,
+        assumed: 0,
+        waits: Vec::new(),
+        unopened: Vec::new(),
+        notify: Vec::new(),
+        lag_seconds: 0,
+        process: ProcessStatus {
+            version: VERSION.to_owned(),
+            ..ProcessStatus::default()
+        },
+    })
 }
 
 fn waits(shared: &Shared) -> Vec<WaitStatus> {

@@ -63,7 +63,7 @@ fn start(change: impl FnOnce(&mut Limits)) -> Running {
         Arc::new(overlays),
         state,
     );
-    let (listener, socket) = socket::bind(&dir.path().join("socket")).unwrap();
+    let (listener, socket) = socket::bind(&dir.path().join("socket"), false).unwrap();
     listener.set_nonblocking(true).unwrap();
     let mut limits = Limits::of_user(rustix::process::geteuid().as_raw());
     change(&mut limits);

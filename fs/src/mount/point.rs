@@ -126,6 +126,14 @@ impl MountPoint {
         }
     }
 
+    /// One that somebody else has mounted on.
+    pub(super) const fn given(path: PathBuf) -> Self {
+        Self {
+            path,
+            created: Vec::new(),
+        }
+    }
+
     fn make_ready(&mut self) -> Result<(), MountError> {
         let path = self.path.clone();
         let failed = MountError::at(&path);

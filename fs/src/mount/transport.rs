@@ -13,9 +13,9 @@
 //!   option.
 
 use std::ffi::CString;
-use std::io::{self, IoSliceMut, Read};
+use std::io::{self, IoSlice, IoSliceMut, Read};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -24,7 +24,10 @@ use resemble_mounts::OUR_TYPE;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags};
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags,
+};
 
 use super::MountError;
 
@@ -58,6 +61,51 @@ pub(super) fn mount(point: &Path) -> Result<OwnedFd, MountError> {
             source: errno.into(),
         }),
     }
+}
+
+/// Mounts on an existing directory for everybody, as root; whoever serves the descriptor decides who
+/// sees what, and belongs to this user. A mount of ours that is there is taken away before.
+pub fn mount_for_all(point: &Path, (uid, gid): (u32, u32)) -> Result<OwnedFd, MountError> {
+    let failed = |source| MountError::Mount {
+        path: point.to_owned(),
+        source,
+    };
+    // Mounts that were left behind may lie on top of each other.
+    for _ in 0..64 {
+        let is_ours = |mount: &resemble_mounts::Mount| mount.point == point && mount.is_ours();
+        if !resemble_mounts::read().map_err(failed)?.iter().any(is_ours) {
+            break;
+        }
+        detach(point).map_err(failed)?;
+    }
+    let flags = OFlags::RDWR | OFlags::CLOEXEC;
+    let device = rustix::fs::open(DEVICE, flags, Mode::empty());
+    let device = device.map_err(|errno| MountError::Device {
+        source: errno.into(),
+    })?;
+    // Without default_permissions: modes and owners alone would decide wrongly.
+    let data = format!(
+        "fd={},rootmode=40000,user_id={uid},group_id={gid},allow_other",
+        device.as_raw_fd()
+    );
+    let data = CString::new(data).map_err(|error| failed(error.into()))?;
+    let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    rustix::mount::mount(SOURCE, point, OUR_TYPE, flags, data.as_c_str())
+        .map_err(|errno| failed(errno.into()))?;
+    Ok(device)
+}
+
+/// Hands the descriptor of a mount over to whoever is to serve it.
+pub fn send_device(to: &UnixStream, device: &OwnedFd) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let devices = [device.as_fd()];
+    if !control.push(SendAncillaryMessage::ScmRights(&devices)) {
+        return Err(io::Error::other("no room for a descriptor"));
+    }
+    let data = [IoSlice::new(&[0])];
+    rustix::net::sendmsg(to, &data, &mut control, SendFlags::empty())?;
+    Ok(())
 }
 
 fn direct(device: &OwnedFd, point: &Path) -> Result<(), Errno> {
@@ -107,7 +155,7 @@ fn by_helper(point: &Path) -> Result<OwnedFd, MountError> {
         return Err(MountError::NoHelper);
     };
 
-    let device = receive(&ours);
+    let device = receive_device(&ours);
     drop(ours);
     let mut message = String::new();
     if let Some(stderr) = child.stderr.take() {
@@ -123,7 +171,7 @@ fn by_helper(point: &Path) -> Result<OwnedFd, MountError> {
 }
 
 /// The descriptor the helper sends; `None` if it ends without sending one.
-fn receive(socket: &UnixStream) -> io::Result<Option<OwnedFd>> {
+pub fn receive_device(socket: &UnixStream) -> io::Result<Option<OwnedFd>> {
     let mut byte = [0];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);

@@ -112,6 +112,7 @@ impl Namespace {
             return Ok(Node::More(of.clone()));
         }
         let found = names::find(&answer.named, name).ok_or(Refusal::NotFound)?;
+        self.is_still_seen(&found.neighbour)?;
         Ok(entry(of, &found.neighbour))
     }
 
@@ -119,7 +120,17 @@ impl Namespace {
     pub(super) fn neighbour(&self, of: &Subject, name: &OsStr) -> Result<Neighbour> {
         let answer = self.last_answer(of)?;
         let found = names::find(&answer.named, name).ok_or(Refusal::NotFound)?;
+        self.is_still_seen(&found.neighbour)?;
         Ok(found.neighbour.clone())
+    }
+
+    /// An answer is kept for look-ups; what was taken away from a caller since then is not in it.
+    fn is_still_seen(&self, neighbour: &Neighbour) -> Result<()> {
+        if self.tree.sees(&neighbour.target)? {
+            Ok(())
+        } else {
+            Err(Refusal::NotFound)
+        }
     }
 
     pub(super) fn last_answer(&self, of: &Subject) -> Result<Arc<Answer>> {

@@ -17,10 +17,11 @@ use super::attr::{Attr, Entry, Kind, Refusal, Space};
 use super::handles::{Handle, Handles};
 use super::inodes::Inodes;
 use super::node::{At, Node, Subject};
+use super::seen::SeenTree;
 use super::tree::{RealKind, Tree};
 use super::{Show, View};
 use crate::names::{DIRS, REPORT, SimilarName, WHY};
-use crate::neighbours::Neighbours;
+use crate::neighbours::{Neighbours, Party};
 
 /// How long the kernel may trust attributes that mirror the tree.
 const MIRROR_TTL: Duration = Duration::from_secs(1);
@@ -43,14 +44,14 @@ pub struct Namespace {
     pub(super) show: Show,
     pub(super) similar_name: SimilarName,
     view_key: u64,
-    pub(super) tree: Tree,
+    pub(super) tree: SeenTree,
     /// What the top of the mount is: the directory of the roots, or the root that was the only one
     /// at first.
     top: Node,
     pub(super) neighbours: Arc<dyn Neighbours>,
-    pub(super) inodes: Inodes,
-    pub(super) handles: Handles,
-    pub(super) hidden: Mutex<HashSet<At>>,
+    pub(super) inodes: Arc<Inodes>,
+    pub(super) handles: Arc<Handles>,
+    pub(super) hidden: Arc<Mutex<HashSet<At>>>,
     pub(super) answers: Mutex<HashMap<Subject, (u64, Arc<Answer>)>>,
 }
 
@@ -89,16 +90,35 @@ impl Namespace {
                 View::Folders => 1,
                 View::Files => 2,
             },
-            tree: Tree::new(exclude)?,
-            inodes: Inodes::new(top.clone()),
+            tree: SeenTree::of(Tree::new(exclude)?),
+            inodes: Arc::new(Inodes::new(top.clone())),
             top,
             neighbours,
-            handles: Handles::new(),
-            hidden: Mutex::default(),
+            handles: Arc::new(Handles::new()),
+            hidden: Arc::default(),
             answers: Mutex::default(),
         };
         space.set_roots(roots);
         Ok(space)
+    }
+
+    /// The same overlay as one of many callers sees it. Nodes and handles are those of all; answers
+    /// are his own.
+    #[must_use]
+    pub fn seen_by(&self, party: Party) -> Self {
+        Self {
+            view: self.view,
+            show: self.show,
+            similar_name: self.similar_name.clone(),
+            view_key: self.view_key,
+            tree: self.tree.seen_by(party.sight),
+            top: self.top.clone(),
+            neighbours: party.neighbours,
+            inodes: Arc::clone(&self.inodes),
+            handles: Arc::clone(&self.handles),
+            hidden: Arc::clone(&self.hidden),
+            answers: Mutex::default(),
+        }
     }
 
     /// Lists `.similar` under another name. It can still be looked up by its own.
@@ -192,7 +212,7 @@ impl Namespace {
         let (node, stat) = self.resolve(&parent, name)?;
         // The attributes come first: a number is only given out with an answer.
         let mut attr = self.attr_of(0, &node, stat)?;
-        let ttl = ttl(&node);
+        let ttl = self.ttl(&node);
         let hash = self.hash(&node);
         attr.ino = self.inodes.acquire(node, hash);
         Ok(Entry { attr, ttl })
@@ -207,8 +227,10 @@ impl Namespace {
     pub fn getattr(&self, ino: u64) -> Result<Entry> {
         let node = self.node(ino)?;
         let attr = self.attr_of(ino, &node, None).or_else(|refusal| {
-            // The path is gone, but somebody still reads the file.
-            let Some(handle) = self.handles.open_file(ino) else {
+            // The path is gone, but somebody still reads the file. In a mount for all that may be
+            // somebody else.
+            let open = self.handles.open_file(ino).filter(|_| !self.tree.is_partial());
+            let Some(handle) = open else {
                 return Err(refusal);
             };
             let Handle::File { file, .. } = handle.as_ref() else {
@@ -218,7 +240,7 @@ impl Namespace {
         })?;
         Ok(Entry {
             attr,
-            ttl: ttl(&node),
+            ttl: self.ttl(&node),
         })
     }
 
@@ -374,7 +396,13 @@ impl Namespace {
             Ok(stat) if RealKind::of_stat(&stat) == wanted => stat,
             _ if *node != self.top && !self.tree.has_root(at) => return Err(Refusal::Stale),
             // A root that is not there now (or is no directory) is an empty directory.
-            _ if at.is_root() && wanted == RealKind::Directory => return Ok(Attr::nowhere(ino)),
+            // So is the top for somebody who may not see it.
+            _ if at.is_root()
+                && wanted == RealKind::Directory
+                && (*node == self.top || !self.tree.is_partial()) =>
+            {
+                return Ok(Attr::nowhere(ino));
+            }
             Ok(_) => return Err(Refusal::Stale),
             Err(errno) => return Err(errno.into()),
         };
@@ -411,16 +439,20 @@ impl Namespace {
         })
     }
 
+    /// What one caller was told the kernel may not tell another.
+    fn ttl(&self, node: &Node) -> Duration {
+        match node {
+            _ if self.tree.is_partial() => Duration::ZERO,
+            Node::Top | Node::Dir(_) | Node::Folder(_) | Node::File(_) | Node::Symlink(_) => {
+                MIRROR_TTL
+            }
+            _ => Duration::ZERO,
+        }
+    }
+
     /// Nodes the kernel knows and things that are open: both 0 when nobody uses the overlay.
     #[cfg(test)]
     pub(crate) fn in_use(&self) -> (usize, usize) {
         (self.inodes.len(), self.handles.len())
-    }
-}
-
-fn ttl(node: &Node) -> Duration {
-    match node {
-        Node::Top | Node::Dir(_) | Node::Folder(_) | Node::File(_) | Node::Symlink(_) => MIRROR_TTL,
-        _ => Duration::ZERO,
     }
 }

@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
 use resemble_mounts::{LiveTable, MountTable};
-use rustix::fs::{CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat, StatVfs};
+use rustix::fs::{CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat};
 use rustix::io::Errno;
 
 use super::node::At;
@@ -258,10 +258,10 @@ impl Tree {
         rustix::fs::readlinkat(&fd, "", Vec::new()).map(std::ffi::CString::into_bytes)
     }
 
-    /// Opens a regular file for reading; anything else is `None` and is never opened.
-    pub(crate) fn open_file(&self, at: &At) -> Result<Option<File>, Errno> {
-        let (fd, stat) = self.stat(at)?;
-        if RealKind::of_stat(&stat) != RealKind::Regular {
+    /// Opens what [`Self::stat`] found for reading, if it is a regular file; anything else is
+    /// `None` and is never opened.
+    pub(crate) fn open_found((fd, stat): &(OwnedFd, Stat)) -> Result<Option<File>, Errno> {
+        if RealKind::of_stat(stat) != RealKind::Regular {
             return Ok(None);
         }
         let path = proc_path(fd.as_fd());
@@ -275,15 +275,8 @@ impl Tree {
         Ok(Some(File::from(file)))
     }
 
-    /// The figures of the file system that this place is on.
-    pub(crate) fn space(&self, at: &At) -> Result<StatVfs, Errno> {
-        let fd = self.open(at, OFlags::PATH | OFlags::NOFOLLOW)?;
-        rustix::fs::fstatvfs(&fd)
-    }
-
-    /// A `user.*` attribute of a file or directory.
-    pub(crate) fn attribute(&self, at: &At, name: &OsStr) -> Result<Vec<u8>, Errno> {
-        let fd = self.open(at, OFlags::PATH | OFlags::NOFOLLOW)?;
+    /// A `user.*` attribute of a file or directory that was found.
+    pub(crate) fn attribute_of(fd: &OwnedFd, name: &OsStr) -> Result<Vec<u8>, Errno> {
         let path = proc_path(fd.as_fd());
         let mut value = vec![0; 64 << 10]; // XATTR_SIZE_MAX
         let length = rustix::fs::getxattr(&path, name, value.as_mut_slice())?;
@@ -291,9 +284,8 @@ impl Tree {
         Ok(value)
     }
 
-    /// The names of the `user.*` attributes of a file or directory.
-    pub(crate) fn attributes(&self, at: &At) -> Result<Vec<OsString>, Errno> {
-        let fd = self.open(at, OFlags::PATH | OFlags::NOFOLLOW)?;
+    /// The names of the `user.*` attributes of a file or directory that was found.
+    pub(crate) fn attributes_of(fd: &OwnedFd) -> Result<Vec<OsString>, Errno> {
         let mut list = vec![0; 64 << 10]; // XATTR_LIST_MAX
         let length = rustix::fs::listxattr(proc_path(fd.as_fd()), list.as_mut_slice())?;
         list.truncate(length);

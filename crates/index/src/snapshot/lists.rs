@@ -14,12 +14,18 @@ impl Snapshot {
     /// The chunks of a content; none for an unknown one.
     pub fn chunks(&self, content: ContentId) -> Result<ChunkList, ReadError> {
         self.note_content(content);
+        if !self.sees_content(content)? {
+            return Ok(ChunkList::default());
+        }
         self.ask(|inner| inner.chunks(content))
     }
 
     /// The signature of a content; an empty one for an unknown one.
     pub fn signature(&self, content: ContentId) -> Result<Signature, ReadError> {
         self.note_content(content);
+        if !self.sees_content(content)? {
+            return Ok(Signature::default());
+        }
         self.ask(|inner| inner.signature(content))
     }
 
@@ -51,6 +57,16 @@ impl Snapshot {
         let boilerplate = inner.sets.boilerplate.of(kind);
         let segments = inner.segments.iter();
         let mut lists = Lists::new(segments.filter_map(|segment| segment.postings(kind)));
+        if self.is_partial() {
+            for (index, &key) in keys.iter().enumerate() {
+                let all = self.look(|| lists.get(key, usize::MAX, who))?;
+                let seen = self.seen_of(all.unwrap_or_default(), most)?;
+                if !seen.is_empty() && seen.len() <= most as usize {
+                    found(index, &seen);
+                }
+            }
+            return Ok(());
+        }
         for (index, &key) in keys.iter().enumerate() {
             // The counts are exact unless a bulk load is going on.
             if counted && boilerplate.get(&key).is_some_and(|&count| count > most) {

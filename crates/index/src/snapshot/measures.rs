@@ -16,7 +16,8 @@ impl Snapshot {
         b: &ContentDigest,
         unit: Unit,
     ) -> Option<Proven> {
-        if !self.templates().is_empty() {
+        // What was measured for others tells of their files and their questions.
+        if !self.templates().is_empty() || self.is_partial() {
             return None;
         }
         let (key, is_swapped) = PairKey::of(a, b, unit);
@@ -35,7 +36,7 @@ impl Snapshot {
 
     /// Keeps what these contents have in common, for this snapshot and all others of the index.
     pub fn keep_measures(&self, a: &ContentDigest, b: &ContentDigest, found: &Proven) {
-        if self.templates().is_empty() {
+        if self.templates().is_empty() && !self.is_partial() {
             let (key, is_swapped) = PairKey::of(a, b, found.unit);
             let found = if is_swapped { found.swapped() } else { *found };
             self.inner.new_measures.put(key, found);

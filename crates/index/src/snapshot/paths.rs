@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use resemble_core::{DirId, FileId};
 
 use super::{Inner, Snapshot};
-use crate::codec::rows::decode_entry;
+use crate::codec::rows::{StoredFile, decode_entry};
 use crate::error::ReadError;
 use crate::fault::Fault;
 use crate::rows::{Entry, FileRow};
@@ -26,55 +26,48 @@ impl Snapshot {
     /// What is at an absolute path. "/" is always a directory.
     pub fn entry(&self, path: &Path) -> Result<Option<Entry>, ReadError> {
         self.note_outside();
-        self.ask(|inner| inner.entry(path))
+        let entry = self.ask(|inner| inner.entry(path))?;
+        self.seen_entry(path, entry)
     }
 
     /// The entries of the directory at `path` in the order of their names' bytes; none if there
     /// is no directory.
     pub fn list(&self, path: &Path) -> Result<Vec<(OsString, Entry)>, ReadError> {
-        self.note_outside();
-        self.ask(|inner| match inner.entry(path)? {
-            Some(Entry::Dir(dir)) => inner.list(dir),
+        match self.entry(path)? {
+            Some(Entry::Dir(dir)) => self.listed(path, dir),
             _ => Ok(Vec::new()),
-        })
+        }
     }
 
     /// The file at `path`.
     pub fn file_at(&self, path: &Path) -> Result<Option<FileRow>, ReadError> {
-        let row = self.ask(|inner| match inner.entry(path)? {
-            Some(Entry::File(file)) => inner.file(file),
-            _ => Ok(None),
-        })?;
+        let entry = self.ask(|inner| inner.entry(path))?;
+        let row = match self.seen_entry(path, entry)? {
+            Some(Entry::File(file)) => self.ask(|inner| inner.file(file))?,
+            _ => None,
+        };
         self.note_file(row.as_ref().map(|row| &row.state));
         Ok(row)
     }
 
     /// All names of a file (hard links), in the order of their bytes; none for an unknown one.
     pub fn paths(&self, file: FileId) -> Result<Vec<PathBuf>, ReadError> {
+        if self.is_partial() {
+            return Ok(self.seen_paths(file)?.to_vec());
+        }
         self.ask(|inner| {
             let row = inner.stored_file(file)?;
             self.note_file(row.as_ref().map(|row| &row.state));
-            let Some(row) = row else {
-                return Ok(Vec::new());
-            };
-            let mut paths = vec![inner.path(row.dir, &row.name)?];
-            let further = (file.0, 0, &[][..])..;
-            for name in inner.further_names.range(further)? {
-                let (key, ()) = name.map(|(key, value)| (key, value.value()))?;
-                let (of, dir, name) = key.value();
-                if of != file.0 {
-                    break;
-                }
-                paths.push(inner.path(DirId(dir), name)?);
-            }
-            paths.sort_unstable_by(|a, b| raw(a).cmp(raw(b)));
-            Ok(paths)
+            row.map_or_else(|| Ok(Vec::new()), |row| inner.paths(file, &row))
         })
     }
 
     /// Files that have more names than one, at most so many.
     pub fn files_of_several_names(&self, most: usize) -> Result<Vec<FileId>, ReadError> {
         self.note_outside();
+        if self.is_partial() {
+            return Ok(Vec::new());
+        }
         self.ask(|inner| {
             let mut files = Vec::new();
             for name in inner.further_names.range((0, 0, &[][..])..)? {
@@ -109,7 +102,7 @@ impl Snapshot {
         let Entry::Dir(dir) = entry else {
             return Ok(());
         };
-        let mut levels = vec![Level::new(self.listed(dir)?)];
+        let mut levels = vec![Level::new(self.listed(path, dir)?)];
         let mut at = path.to_path_buf();
         loop {
             let depth = levels.len();
@@ -133,7 +126,7 @@ impl Snapshot {
                         return Err(self.blame(Fault::damaged("directories form a cycle")));
                     }
                     at.push(&name);
-                    levels.push(Level::new(self.listed(dir)?));
+                    levels.push(Level::new(self.listed(&at, dir)?));
                 }
                 Step::End => {
                     levels.pop();
@@ -145,8 +138,10 @@ impl Snapshot {
         }
     }
 
-    fn listed(&self, dir: DirId) -> Result<Vec<(OsString, Entry)>, ReadError> {
-        self.look(|| self.inner.list(dir))
+    /// The entries of a directory, which is at this path.
+    fn listed(&self, at: &Path, dir: DirId) -> Result<Vec<(OsString, Entry)>, ReadError> {
+        let entries = self.look(|| self.inner.list(dir))?;
+        self.seen_entries(at, entries)
     }
 }
 
@@ -241,6 +236,22 @@ impl Inner {
             ));
         }
         Ok(list)
+    }
+
+    /// All names of a file.
+    pub(super) fn paths(&self, file: FileId, row: &StoredFile) -> Result<Vec<PathBuf>, Fault> {
+        let mut paths = vec![self.path(row.dir, &row.name)?];
+        let further = (file.0, 0, &[][..])..;
+        for name in self.further_names.range(further)? {
+            let (key, ()) = name.map(|(key, value)| (key, value.value()))?;
+            let (of, dir, name) = key.value();
+            if of != file.0 {
+                break;
+            }
+            paths.push(self.path(DirId(dir), name)?);
+        }
+        paths.sort_unstable_by(|a, b| raw(a).cmp(raw(b)));
+        Ok(paths)
     }
 
     /// The path of a name in a directory.

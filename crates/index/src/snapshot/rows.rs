@@ -15,6 +15,9 @@ use crate::store::ReadableTableMetadata;
 impl Snapshot {
     /// The file with this id.
     pub fn file(&self, file: FileId) -> Result<Option<FileRow>, ReadError> {
+        if !self.sees_file(file)? {
+            return Ok(None);
+        }
         let row = self.ask(|inner| inner.file(file))?;
         self.note_file(row.as_ref().map(|row| &row.state));
         Ok(row)
@@ -23,7 +26,7 @@ impl Snapshot {
     /// The file with this inode number on this file system.
     pub fn file_by_inode(&self, fs: &FsId, ino: u64) -> Result<Option<FileId>, ReadError> {
         self.note_outside();
-        self.ask(|inner| {
+        let found = self.ask(|inner| {
             let Some(number) = inner.sets.file_systems.number(fs) else {
                 return Ok(None);
             };
@@ -32,13 +35,26 @@ impl Snapshot {
                 Some(row) => inodes::file(row.value(), ino)?,
                 None => None,
             })
-        })
+        })?;
+        match found {
+            Some(file) if !self.sees_file(file)? => Ok(None),
+            found => Ok(found),
+        }
     }
 
     /// The content with this id; ids of contents that are gone answer `None`.
     pub fn content(&self, content: ContentId) -> Result<Option<ContentRow>, ReadError> {
         self.note_content(content);
-        self.ask(|inner| Ok(inner.content(content)?.map(|row| row.into_row(content))))
+        if !self.sees_content(content)? {
+            return Ok(None);
+        }
+        let mut row =
+            self.ask(|inner| Ok(inner.content(content)?.map(|row| row.into_row(content))))?;
+        if let Some(row) = row.as_mut().filter(|_| self.is_partial()) {
+            row.files = self.files_of(content)?.len() as u32;
+            row.uses = self.part_of(content)?.len() as u32;
+        }
+        Ok(row)
     }
 
     /// The content with this digest.
@@ -59,6 +75,10 @@ impl Snapshot {
             }
             Ok(None)
         })?;
+        let found = match found {
+            Some(content) if !self.sees_content(content)? => None,
+            found => found,
+        };
         match found {
             Some(content) => self.note_content(content),
             None => self.note_outside(),
@@ -69,24 +89,26 @@ impl Snapshot {
     /// The content that a dead one became, if the index knows it for the same with a few other
     /// chunks, and where in it the bytes are that the dead one has not.
     pub fn edited_from(&self, dead: ContentId) -> Option<(ContentId, Range<u64>)> {
+        if self.is_partial() {
+            return None;
+        }
         self.inner.sets.heirs.edited_from(dead)
     }
 
     /// The files that have a content, ascending. Empty for an unknown content.
     pub fn files_of(&self, content: ContentId) -> Result<Vec<FileId>, ReadError> {
         self.note_content(content);
-        self.ask(|inner| {
-            let range = inner
-                .content_files
-                .range((content.0, 0)..=(content.0, u32::MAX))?;
-            range.map(|row| Ok(FileId(row?.0.value().1))).collect()
-        })
+        let files = self.ask(|inner| inner.files_of(content))?;
+        self.seen_files(files)
     }
 
     /// What a content was taken apart into, parts of parts after what they were found in; nothing
     /// for an unknown content.
     pub fn parts(&self, content: ContentId) -> Result<Vec<PartRow>, ReadError> {
         self.note_content(content);
+        if !self.sees_content(content)? {
+            return Ok(Vec::new());
+        }
         self.ask(|inner| {
             let range = (content.0, 0)..=(content.0, u32::MAX);
             let mut parts = Vec::new();
@@ -106,6 +128,9 @@ impl Snapshot {
     /// One of the parts of a content, by its place in the list.
     pub fn part(&self, content: ContentId, number: u32) -> Result<Option<PartRow>, ReadError> {
         self.note_content(content);
+        if !self.sees_content(content)? {
+            return Ok(None);
+        }
         self.ask(|inner| {
             let row = inner.parts.get((content.0, number))?;
             let part = row.map(|row| decode_part(row.value())).transpose()?;
@@ -120,20 +145,25 @@ impl Snapshot {
     /// is the content of a file.
     pub fn part_of(&self, content: ContentId) -> Result<Vec<(ContentId, u32)>, ReadError> {
         self.note_content(content);
-        self.ask(|inner| {
-            let range = (content.0, 0, 0)..=(content.0, u32::MAX, u32::MAX);
-            let rows = inner.part_of.range(range)?;
-            rows.map(|row| {
-                let (_, container, number) = row?.0.value();
-                Ok((ContentId(container), number))
-            })
-            .collect()
-        })
+        let mut places = self.ask(|inner| inner.part_of(content))?;
+        if self.is_partial() {
+            let mut seen = Vec::new();
+            for place in places {
+                if self.sees_content(place.0)? {
+                    seen.push(place);
+                }
+            }
+            places = seen;
+        }
+        Ok(places)
     }
 
     /// What was skipped when a content was taken apart.
     pub fn skipped_parts(&self, content: ContentId) -> Result<Vec<SkippedPart>, ReadError> {
         self.note_content(content);
+        if !self.sees_content(content)? {
+            return Ok(Vec::new());
+        }
         self.ask(|inner| match inner.skipped_parts.get(content.0)? {
             Some(row) => Ok(decode_skipped(row.value())?),
             None => Ok(Vec::new()),
@@ -143,12 +173,18 @@ impl Snapshot {
     /// The record of this name.
     pub fn record(&self, name: &str) -> Result<Option<Vec<u8>>, ReadError> {
         self.note_outside();
+        if self.is_partial() {
+            return Ok(None);
+        }
         self.ask(|inner| Ok(inner.records.get(name)?.map(|value| value.value().to_vec())))
     }
 
     /// All records whose names begin with `prefix`, sorted by the names' bytes.
     pub fn records(&self, prefix: &str) -> Result<Vec<(String, Vec<u8>)>, ReadError> {
         self.note_outside();
+        if self.is_partial() {
+            return Ok(Vec::new());
+        }
         self.ask(|inner| {
             let mut records = Vec::new();
             for row in inner.records.range(prefix..)? {
@@ -162,9 +198,12 @@ impl Snapshot {
         })
     }
 
-    /// Figures of the whole index.
+    /// Figures of the whole index; all 0 for somebody who does not see all of it.
     pub fn totals(&self) -> Result<Totals, ReadError> {
         self.note_outside();
+        if self.is_partial() {
+            return Ok(Totals::default());
+        }
         self.ask(|inner| {
             Ok(Totals {
                 index_bytes: inner.place.bytes()?,
@@ -186,12 +225,24 @@ impl Snapshot {
     /// more than 200,000 postings are counted only by the next small batch or
     /// [`crate::Index::finish_bulk`].
     pub fn is_boilerplate(&self, kind: PostingKind, key: u64) -> Result<bool, ReadError> {
-        Ok(self.inner.sets.boilerplate.of(kind).contains_key(&key))
+        let is = self.inner.sets.boilerplate.of(kind).contains_key(&key);
+        if self.is_partial() && (is || self.inner.counters.uncounted) {
+            return Ok(self.seen_count(kind, key)? > self.inner.boilerplate_limit);
+        }
+        Ok(is)
     }
 
     /// How many live contents have a boilerplate key; `None`: it is none.
     pub fn boilerplate_count(&self, kind: PostingKind, key: u64) -> Option<u32> {
         self.note_list(kind, key, &[]);
+        if self.is_partial() {
+            // If it cannot be found out now, the next look fails; until then it is no evidence.
+            return match self.is_boilerplate(kind, key) {
+                Ok(false) => None,
+                Ok(true) => self.seen_count(kind, key).ok().or(Some(u32::MAX)),
+                Err(_) => Some(u32::MAX),
+            };
+        }
         let of_kind = self.inner.sets.boilerplate.of(kind);
         of_kind.get(&key).copied()
     }
@@ -199,6 +250,9 @@ impl Snapshot {
     /// The number of boilerplate keys of a kind and, for each, of its live contents.
     pub fn boilerplate(&self, kind: PostingKind) -> Vec<(u64, u32)> {
         self.note_outside();
+        if self.is_partial() {
+            return Vec::new();
+        }
         let mut keys: Vec<_> = self
             .inner
             .sets
@@ -223,6 +277,23 @@ impl Snapshot {
 }
 
 impl Inner {
+    pub(super) fn files_of(&self, content: ContentId) -> Result<Vec<FileId>, Fault> {
+        let range = self
+            .content_files
+            .range((content.0, 0)..=(content.0, u32::MAX))?;
+        range.map(|row| Ok(FileId(row?.0.value().1))).collect()
+    }
+
+    pub(super) fn part_of(&self, content: ContentId) -> Result<Vec<(ContentId, u32)>, Fault> {
+        let range = (content.0, 0, 0)..=(content.0, u32::MAX, u32::MAX);
+        let rows = self.part_of.range(range)?;
+        rows.map(|row| {
+            let (_, container, number) = row?.0.value();
+            Ok((ContentId(container), number))
+        })
+        .collect()
+    }
+
     pub(crate) fn stored_file(&self, file: FileId) -> Result<Option<StoredFile>, Fault> {
         Ok(self
             .files

@@ -12,6 +12,7 @@ mod model;
 mod opening;
 mod postings;
 mod rot;
+mod seen;
 mod tree;
 
 #[test]

@@ -90,6 +90,10 @@ impl ContentReader<'_> {
         let Some(holder) = self.scoped.holders(wanted.id).next() else {
             return Ok(false);
         };
+        if self.snapshot.is_partial() {
+            // Nothing of a file is said before all of it is known to be what it was.
+            return Ok(false);
+        }
         Ok(is_encoded(&holder.path))
     }
 

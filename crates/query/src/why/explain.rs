@@ -15,6 +15,7 @@ use resemble_scan::parts::PartReader;
 
 use crate::ask::AskError;
 use crate::find::holders;
+use crate::prove::read::bytes_if;
 use crate::renditions::{Rendition, locate, names, occurrences, shown};
 use crate::why::layout::{Block, BlockKind};
 use crate::why::view::grouped;
@@ -37,7 +38,12 @@ pub fn explain(
     part_reader: Option<&dyn PartReader>,
 ) -> Result<String, AskError> {
     let terms = (params, &**snapshot.templates());
-    let comparison = compare_with_parts(a, b, terms, part_reader)?;
+    let comparison = if snapshot.is_partial() {
+        let (a, b) = (known_bytes(snapshot, a)?, known_bytes(snapshot, b)?);
+        Comparison::of_bytes(a, b, terms.1)
+    } else {
+        compare_with_parts(a, b, terms, part_reader)?
+    };
     let mut text = String::new();
     for (name, value) in comparison.shared.summary() {
         // The names are printed in front of the sizes.
@@ -72,6 +78,16 @@ pub fn explain(
         let _ = writeln!(text, "… and {} more", grouped(left as u64));
     }
     Ok(text)
+}
+
+/// The bytes of a file that is seen, if they are what the index knows it for: what lies at its path
+/// by now may be another's.
+fn known_bytes(snapshot: &Snapshot, path: &Path) -> Result<Vec<u8>, AskError> {
+    let row = snapshot.file_at(path)?;
+    let content = row.and_then(|row| row.state.content());
+    let row = content.map(|content| snapshot.content(content)).transpose()?.flatten();
+    let bytes = row.map(|row| bytes_if(path, &row.digest)).transpose()?.flatten();
+    bytes.ok_or_else(|| AskError::NotIndexed(path.to_owned()))
 }
 
 impl Shared {

@@ -1,0 +1,111 @@
+//! The daemon's end: asks the checker.
+//!
+//! A connection answers one question at a time, and a question may take as long as a disk or a
+//! server that does not answer. So there are several, made as they are needed.
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::look::OwnSight;
+use crate::wire::{self, MOST, MOST_PATHS, broken};
+use crate::{Caller, Seen, Sight};
+
+/// Longer than this nobody waits for the checker.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Where the checker answers.
+#[derive(Debug)]
+pub struct Checker {
+    socket: PathBuf,
+    idle: Mutex<Vec<UnixStream>>,
+}
+
+impl Checker {
+    /// The checker at this socket. It is asked something at once.
+    ///
+    /// # Errors
+    ///
+    /// If it does not answer.
+    pub fn at(socket: &Path) -> io::Result<Arc<Self>> {
+        let this = Arc::new(Self {
+            socket: socket.to_owned(),
+            idle: Mutex::default(),
+        });
+        let nobody = Caller {
+            uid: u32::MAX - 1,
+            gid: u32::MAX - 1,
+            groups: Arc::default(),
+        };
+        this.ask(&nobody, &["/".into()])?;
+        Ok(this)
+    }
+
+    /// The eyes of a caller. Root sees with our own: what we can read, root can.
+    pub fn sight(self: &Arc<Self>, caller: Caller) -> Arc<dyn Sight> {
+        if caller.uid == 0 {
+            return Arc::new(OwnSight);
+        }
+        Arc::new(CheckedSight {
+            checker: Arc::clone(self),
+            caller,
+        })
+    }
+
+    fn ask(&self, caller: &Caller, paths: &[PathBuf]) -> io::Result<Vec<Seen>> {
+        let idle = self.idle.lock().pop();
+        let used = idle.and_then(|mut stream| {
+            let answer = exchange(&mut stream, caller, paths).ok()?;
+            Some((stream, answer))
+        });
+        // The checker may have been started anew since the connection was made.
+        let (stream, answer) = if let Some(used) = used {
+            used
+        } else {
+            let mut stream = UnixStream::connect(&self.socket)?;
+            stream.set_read_timeout(Some(PATIENCE))?;
+            stream.set_write_timeout(Some(PATIENCE))?;
+            let answer = exchange(&mut stream, caller, paths)?;
+            (stream, answer)
+        };
+        self.idle.lock().push(stream);
+        Ok(answer)
+    }
+}
+
+fn exchange(stream: &mut UnixStream, caller: &Caller, paths: &[PathBuf]) -> io::Result<Vec<Seen>> {
+    wire::send(stream, &wire::question(caller, paths))?;
+    let frame = wire::receive(stream)?.ok_or_else(|| broken("the checker is gone"))?;
+    wire::answered(&frame, paths.len())
+}
+
+/// The eyes of somebody else.
+#[derive(Debug)]
+struct CheckedSight {
+    checker: Arc<Checker>,
+    caller: Caller,
+}
+
+impl Sight for CheckedSight {
+    fn look(&self, paths: &[PathBuf]) -> io::Result<Vec<Seen>> {
+        let mut all = Vec::with_capacity(paths.len());
+        let mut rest = paths;
+        while !rest.is_empty() {
+            // The ids take no more than half of a frame: there are at most 65,536 groups.
+            let mut bytes = MOST / 2;
+            let fits = |path: &&PathBuf| {
+                bytes = bytes.saturating_sub(4 + path.as_os_str().len());
+                bytes > 0
+            };
+            let count = rest.iter().take(MOST_PATHS).take_while(fits).count().max(1);
+            let (now, later) = rest.split_at(count);
+            all.extend(self.checker.ask(&self.caller, now)?);
+            rest = later;
+        }
+        Ok(all)
+    }
+}

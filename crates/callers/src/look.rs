@@ -1,0 +1,98 @@
+//! Asks the kernel whether this thread may read what is at a path.
+//!
+//! Nothing is opened: a path is walked to with `O_PATH`, which neither waits for a FIFO nor wakes a
+//! device, and leaves no trace. No symbolic link is followed, not even above a root. The walk itself
+//! needs search permission for every folder; read permission is then asked of the very inode that
+//! was found, with the ids that files are opened with.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::io::Errno;
+
+use crate::{Listable, Seen, SeenPlace, Sight, syscalls};
+
+/// What this thread may see at an absolute path.
+///
+/// # Errors
+///
+/// What is no answer about the path: no descriptor is left, or no memory.
+pub fn look(path: &Path) -> io::Result<Seen> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    if !path.is_absolute() {
+        return Ok(Seen::Nothing);
+    }
+    let found = loop {
+        match rustix::fs::openat2(CWD, path, flags, Mode::empty(), resolve) {
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(errno @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOSYS)) => {
+                return Err(errno.into());
+            }
+            Err(_) => return Ok(Seen::Nothing),
+            Ok(found) => break found,
+        }
+    };
+    let stat = rustix::fs::fstat(&found)?;
+    let may = |access| syscalls::may(found.as_fd(), access);
+    Ok(match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile if may(libc::R_OK) => Seen::File(seen(&stat)),
+        FileType::Directory if may(libc::X_OK) => {
+            Seen::Folder(seen(&stat), Listable(may(libc::R_OK)))
+        }
+        _ => Seen::Nothing,
+    })
+}
+
+fn seen(stat: &Stat) -> SeenPlace {
+    SeenPlace {
+        dev: stat.st_dev,
+        ino: stat.st_ino,
+        size: u64::try_from(stat.st_size).unwrap_or(0),
+        mtime: (stat.st_mtime, stat.st_mtime_nsec as u32),
+    }
+}
+
+/// The eyes of this process itself.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnSight;
+
+impl Sight for OwnSight {
+    fn look(&self, paths: &[PathBuf]) -> io::Result<Vec<Seen>> {
+        paths.iter().map(|path| look(path)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn only_files_and_folders_are_seen_and_no_link_is_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = fs::canonicalize(dir.path()).unwrap();
+        fs::write(dir.join("file"), "bytes").unwrap();
+        fs::create_dir(dir.join("folder")).unwrap();
+        symlink("file", dir.join("link")).unwrap();
+        symlink("folder", dir.join("way")).unwrap();
+        fs::write(dir.join("folder/file"), "more").unwrap();
+        rustix::fs::mknodat(CWD, dir.join("fifo"), FileType::Fifo, Mode::RWXU, 0).unwrap();
+        let meta = fs::metadata(dir.join("file")).unwrap();
+        let Seen::File(file) = look(&dir.join("file")).unwrap() else {
+            panic!("a file of ours");
+        };
+        assert_eq!((file.ino, file.size), (meta.ino(), 5));
+        assert_eq!(file.mtime, (meta.mtime(), meta.mtime_nsec() as u32));
+        let folder = look(&dir.join("folder")).unwrap();
+        assert!(matches!(folder, Seen::Folder(_, Listable(true))), "{folder:?}");
+        for nothing in ["link", "way", "way/file", "fifo", "none", "file/x"] {
+            assert_eq!(look(&dir.join(nothing)).unwrap(), Seen::Nothing, "{nothing}");
+        }
+        assert_eq!(look(Path::new("relative")).unwrap(), Seen::Nothing);
+    }
+}

@@ -1,0 +1,311 @@
+//! A view with the eyes of one caller: what he could not open does not exist in it.
+//!
+//! 1. **A name exists if he may open what it leads to, and if that is the file that the index
+//!    knows**, by inode, size and time. So nobody sees what another file held that he has put in
+//!    the place of his own, nor what a file held before it was written anew for him.
+//! 2. **A file exists by its names, a content by its files** (and by the files that it is a part
+//!    of). Everything else of the view follows: postings, counts, what is boilerplate. Nothing that
+//!    the index knows of all contents together is left in it ([`Snapshot::totals`], measures that
+//!    were kept for others, records).
+//! 3. **A folder exists if he may enter it.** Symbolic links and special files do not: that they are
+//!    there is seen in a listing, which is not asked for here.
+//! 4. What was found out holds for one question; a [`Snapshot`] lives no longer. If it cannot be
+//!    found out, every look fails.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use resemble_callers::{Seen, SeenPlace, Sight};
+use resemble_core::{ContentId, FileId};
+
+use super::{PostingKind, Snapshot};
+use crate::codec::rows::StoredFile;
+use crate::error::ReadError;
+use crate::rows::Entry;
+use crate::segments::read::Lists;
+
+/// So many files or contents are looked at together.
+const BATCH: usize = 1024;
+
+/// No more is remembered of a question than so many files and contents; then all is looked at anew.
+const MOST: usize = 4 << 20;
+
+/// What a caller sees, as far as it was looked at.
+#[derive(Debug)]
+pub(super) struct Eyes {
+    sight: Arc<dyn Sight>,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    /// The names of each file that he sees.
+    files: HashMap<FileId, Arc<[PathBuf]>>,
+    contents: HashMap<ContentId, bool>,
+    /// How many contents that he sees have a key.
+    counts: HashMap<(bool, u64), u32>,
+}
+
+impl Snapshot {
+    /// The same view with the eyes of a caller.
+    #[must_use]
+    pub fn seen_by(self, sight: Arc<dyn Sight>) -> Self {
+        let known = Mutex::default();
+        Self {
+            eyes: Some(Arc::new(Eyes { sight, known })),
+            ..self
+        }
+    }
+
+    /// Whether it is a view with the eyes of somebody who may not see everything.
+    pub fn is_partial(&self) -> bool {
+        self.eyes.is_some()
+    }
+
+    fn glance(&self, eyes: &Eyes, paths: &[PathBuf]) -> Result<Vec<Seen>, ReadError> {
+        self.stop.go_on()?;
+        let seen = eyes.sight.look(paths);
+        let seen = seen.map_err(|source| ReadError::Unchecked { source })?;
+        if seen.len() == paths.len() {
+            Ok(seen)
+        } else {
+            let source = std::io::ErrorKind::InvalidData.into();
+            Err(ReadError::Unchecked { source })
+        }
+    }
+
+    // ---- files -----------------------------------------------------------------------------------
+
+    pub(super) fn sees_file(&self, file: FileId) -> Result<bool, ReadError> {
+        Ok(!self.is_partial() || !self.seen_paths(file)?.is_empty())
+    }
+
+    /// The names of a file that are seen; only in a view with somebody's eyes.
+    pub(super) fn seen_paths(&self, file: FileId) -> Result<Arc<[PathBuf]>, ReadError> {
+        let Some(eyes) = &self.eyes else {
+            return Ok(Arc::default());
+        };
+        let known = |eyes: &Eyes| eyes.known.lock().files.get(&file).cloned();
+        if let Some(known) = known(eyes) {
+            return Ok(known);
+        }
+        self.look_at_files(eyes, &[file])?;
+        Ok(known(eyes).unwrap_or_default())
+    }
+
+    /// Those of the files that are seen.
+    pub(super) fn seen_files(&self, mut files: Vec<FileId>) -> Result<Vec<FileId>, ReadError> {
+        if let Some(eyes) = &self.eyes {
+            for batch in files.chunks(BATCH) {
+                self.look_at_files(eyes, batch)?;
+            }
+            let mut seen = Vec::new();
+            for file in files {
+                if self.sees_file(file)? {
+                    seen.push(file);
+                }
+            }
+            files = seen;
+        }
+        Ok(files)
+    }
+
+    /// Looks at those of the files that were not looked at.
+    fn look_at_files(&self, eyes: &Eyes, files: &[FileId]) -> Result<(), ReadError> {
+        let new: Vec<FileId> = {
+            let known = &mut eyes.known.lock().files;
+            if known.len() > MOST {
+                known.clear();
+            }
+            let is_new = |file: &&FileId| !known.contains_key(file);
+            files.iter().filter(is_new).copied().collect()
+        };
+        let (mut paths, mut of) = (Vec::new(), Vec::new());
+        for file in new {
+            let found = self.ask(|inner| {
+                let row = inner.stored_file(file)?;
+                let row = row.map(|row| Ok((inner.paths(file, &row)?, row)));
+                row.transpose()
+            })?;
+            let names = found.map_or_else(Vec::new, |(names, row)| {
+                of.push((file, row, names.len()));
+                names
+            });
+            paths.extend(names);
+        }
+        if paths.is_empty() {
+            return Ok(());
+        }
+        let seen = self.glance(eyes, &paths)?;
+        let mut looks = paths.into_iter().zip(seen);
+        let mut known = eyes.known.lock();
+        for (file, row, names) in of {
+            let looks = looks.by_ref().take(names);
+            let is_it = |seen: &Seen| matches!(seen, Seen::File(seen) if is_same(seen, &row));
+            let names = looks.filter_map(|(path, seen)| is_it(&seen).then_some(path));
+            known.files.insert(file, names.collect());
+        }
+        Ok(())
+    }
+
+    // ---- names -----------------------------------------------------------------------------------
+
+    /// What is at a path, if it is seen there.
+    pub(super) fn seen_entry(
+        &self,
+        path: &Path,
+        entry: Option<Entry>,
+    ) -> Result<Option<Entry>, ReadError> {
+        let (Some(eyes), Some(found)) = (&self.eyes, &entry) else {
+            return Ok(entry);
+        };
+        let is_seen = match found {
+            Entry::File(file) => self.seen_paths(*file)?.iter().any(|name| name == path),
+            Entry::Dir(_) => {
+                let seen = self.glance(eyes, &[path.to_owned()])?;
+                matches!(seen[..], [Seen::Folder(..)])
+            }
+            Entry::Symlink(_) | Entry::Special(_) => false,
+        };
+        Ok(entry.filter(|_| is_seen))
+    }
+
+    /// Those of the entries of a directory that are seen.
+    pub(super) fn seen_entries(
+        &self,
+        dir: &Path,
+        entries: Vec<(OsString, Entry)>,
+    ) -> Result<Vec<(OsString, Entry)>, ReadError> {
+        let Some(eyes) = &self.eyes else {
+            return Ok(entries);
+        };
+        let mut all = Vec::with_capacity(entries.len());
+        for batch in entries.chunks(BATCH) {
+            let (mut files, mut dirs) = (Vec::new(), Vec::new());
+            for (name, entry) in batch {
+                match entry {
+                    Entry::File(file) => files.push(*file),
+                    Entry::Dir(_) => dirs.push(dir.join(name)),
+                    Entry::Symlink(_) | Entry::Special(_) => {}
+                }
+            }
+            self.look_at_files(eyes, &files)?;
+            let mut dirs = self.glance(eyes, &dirs)?.into_iter();
+            for (name, entry) in batch {
+                let is_seen = match entry {
+                    Entry::File(file) => {
+                        let path = dir.join(name);
+                        self.seen_paths(*file)?.contains(&path)
+                    }
+                    Entry::Dir(_) => matches!(dirs.next(), Some(Seen::Folder(..))),
+                    Entry::Symlink(_) | Entry::Special(_) => false,
+                };
+                if is_seen {
+                    all.push((name.clone(), entry.clone()));
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    // ---- contents --------------------------------------------------------------------------------
+
+    pub(super) fn sees_content(&self, content: ContentId) -> Result<bool, ReadError> {
+        match &self.eyes {
+            None => Ok(true),
+            Some(eyes) => Ok(!self.look_at_contents(eyes, &[content])?.is_empty()),
+        }
+    }
+
+    /// Those of the contents that are seen; of more than `most`, some more than that.
+    pub(super) fn seen_of(
+        &self,
+        contents: &[ContentId],
+        most: u32,
+    ) -> Result<Vec<ContentId>, ReadError> {
+        let Some(eyes) = &self.eyes else {
+            return Ok(contents.to_vec());
+        };
+        let mut seen = Vec::new();
+        for batch in contents.chunks(BATCH) {
+            seen.extend(self.look_at_contents(eyes, batch)?);
+            if seen.len() > most as usize {
+                break;
+            }
+        }
+        Ok(seen)
+    }
+
+    fn look_at_contents(
+        &self,
+        eyes: &Eyes,
+        contents: &[ContentId],
+    ) -> Result<Vec<ContentId>, ReadError> {
+        let mut answers: Vec<Option<bool>> = {
+            let known = &mut eyes.known.lock().contents;
+            if known.len() > MOST {
+                known.clear();
+            }
+            let known = contents.iter().map(|content| known.get(content).copied());
+            known.collect()
+        };
+        let is_new = |answer: &Option<bool>| answer.is_none();
+        if answers.iter().any(is_new) {
+            let (mut files, mut of) = (Vec::new(), Vec::new());
+            for (content, answer) in contents.iter().zip(&mut answers).filter(|one| is_new(one.1)) {
+                let own = self.ask(|inner| {
+                    let mut files = inner.files_of(*content)?;
+                    for (container, _) in inner.part_of(*content)? {
+                        files.extend(inner.files_of(container)?);
+                    }
+                    Ok(files)
+                })?;
+                of.push((*content, answer, own.len()));
+                files.extend(own);
+            }
+            for batch in files.chunks(BATCH) {
+                self.look_at_files(eyes, batch)?;
+            }
+            let mut files = files.into_iter();
+            for (content, answer, count) in of {
+                let mut is_seen = false;
+                for file in files.by_ref().take(count) {
+                    is_seen |= self.sees_file(file)?;
+                }
+                *answer = Some(is_seen);
+                eyes.known.lock().contents.insert(content, is_seen);
+            }
+        }
+        let seen = contents.iter().zip(answers);
+        Ok(seen
+            .filter_map(|(content, seen)| (seen == Some(true)).then_some(*content))
+            .collect())
+    }
+
+    /// How many contents that are seen have a key.
+    pub(super) fn seen_count(&self, kind: PostingKind, key: u64) -> Result<u32, ReadError> {
+        let place = (kind == PostingKind::Chunk, key);
+        let Some(eyes) = &self.eyes else {
+            return Ok(0);
+        };
+        if let Some(&known) = eyes.known.lock().counts.get(&place) {
+            return Ok(known);
+        }
+        let inner = &*self.inner;
+        let segments = inner.segments.iter();
+        let mut lists = Lists::new(segments.filter_map(|segment| segment.postings(kind)));
+        let all = self.look(|| lists.get(key, usize::MAX, inner.sets.live(kind)))?;
+        let count = self.seen_of(all.unwrap_or_default(), u32::MAX)?.len() as u32;
+        eyes.known.lock().counts.insert(place, count);
+        Ok(count)
+    }
+}
+
+/// Whether a file is the one of a row, as it was when it was read.
+fn is_same(seen: &SeenPlace, row: &StoredFile) -> bool {
+    let mtime = (row.mtime.secs, row.mtime.nanos);
+    (seen.ino, seen.size, seen.mtime) == (row.ino, row.size.0, mtime)
+}

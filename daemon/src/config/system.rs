@@ -1,0 +1,171 @@
+//! What is different for a daemon of all users.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::{Config, ConfigError, RootError};
+
+/// Where its state is.
+const STATE: &str = "/var/lib/resemble";
+/// Where it answers, and mounts its view.
+const SOCKET: &str = resemble_proto::places::SYSTEM_SOCKET;
+const VIEW: &str = "/run/resemble/view";
+
+/// The user of the daemon, and the group whose members give it orders, unless they are named.
+const USER: &str = "resembled";
+const CONTROL_GROUP: &str = "resemble";
+
+/// For system mode.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SystemConfig {
+    /// The user and the group that the daemon is.
+    pub user: (u32, u32),
+    /// The group whose members give orders; `None`: there is none.
+    pub control_group: Option<u32>,
+}
+
+impl SystemConfig {
+    /// By the names that were given.
+    pub(super) fn of(user: Option<&str>, group: Option<&str>) -> Result<Self, ConfigError> {
+        let name = user.unwrap_or(USER);
+        let user = numbers(name)
+            .or_else(|| entry("/etc/passwd", name).and_then(|line| ids(&line)))
+            .ok_or_else(|| ConfigError::NoUser(name.to_owned()))?;
+        if user.0 == 0 {
+            return Err(ConfigError::NoUser(name.to_owned()));
+        }
+        let name = group.unwrap_or(CONTROL_GROUP);
+        let number = |line: String| line.split(':').nth(2)?.parse().ok();
+        let control_group = name.parse().ok().or_else(|| entry("/etc/group", name).and_then(number));
+        if control_group.is_none() && group.is_some() {
+            return Err(ConfigError::NoUser(name.to_owned()));
+        }
+        Ok(Self {
+            user,
+            control_group,
+        })
+    }
+}
+
+/// `UID:GID`.
+fn numbers(text: &str) -> Option<(u32, u32)> {
+    let (uid, gid) = text.split_once(':')?;
+    Some((uid.parse().ok()?, gid.parse().ok()?))
+}
+
+/// The line of a name in one of the files of users and groups. A service's user is in the file: its
+/// package or `systemd-sysusers` has written it there.
+fn entry(file: &str, name: &str) -> Option<String> {
+    let text = fs::read_to_string(file).ok()?;
+    let is_it = |line: &&str| line.split(':').next() == Some(name);
+    text.lines().find(is_it).map(str::to_owned)
+}
+
+fn ids(line: &str) -> Option<(u32, u32)> {
+    let mut fields = line.split(':').skip(2);
+    Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+}
+
+/// The places of system mode where none were given: state, socket and view.
+pub(super) fn places() -> [PathBuf; 3] {
+    [STATE, SOCKET, VIEW].map(PathBuf::from)
+}
+
+impl Config {
+    /// Takes out what system mode does not do, and refuses what was asked for and is not done.
+    pub(super) fn for_all(mut self, system: SystemConfig) -> Result<Self, ConfigError> {
+        let asked = [
+            ("--link", self.link.is_some()),
+            ("[[notify]]", !self.sinks.is_empty()),
+            ("[[converter]]", !self.converters.is_empty()),
+        ];
+        if let Some((what, _)) = asked.into_iter().find(|(_, asked)| *asked) {
+            return Err(ConfigError::NotForAll(what));
+        }
+        for root in &mut self.roots {
+            held_fast(&root.path, system.user.0)?;
+            // To take a document apart, a program would have to be started.
+            root.text = false;
+        }
+        for (_, rules) in &mut self.alert_rules {
+            rules.kinds = Some(Vec::new());
+        }
+        self.cache = None;
+        self.system = Some(system);
+        Ok(self)
+    }
+}
+
+/// Refuses a root if somebody could put another in its place: every folder above it belongs to root
+/// or the daemon, and nobody else may write to it. (The right of an access control list to write
+/// shows in the mode of the group.)
+pub(crate) fn held_fast(root: &Path, daemon: u32) -> Result<(), RootError> {
+    for above in root.ancestors().skip(1) {
+        let meta = fs::symlink_metadata(above).map_err(|source| RootError::Missing {
+            path: above.to_owned(),
+            source,
+        })?;
+        let what = if ![0, daemon].contains(&meta.uid()) {
+            "belongs to another user"
+        } else if meta.mode() & 0o022 != 0 {
+            "may be written by others"
+        } else {
+            continue;
+        };
+        return Err(RootError::Loose {
+            path: root.to_owned(),
+            above: above.to_owned(),
+            what,
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, chown};
+
+    use super::*;
+
+    #[test]
+    fn users_are_named_or_numbered() {
+        let of = |user, group| SystemConfig::of(Some(user), group);
+        let both = of("4242:4243", Some("77")).unwrap();
+        assert_eq!((both.user, both.control_group), ((4242, 4243), Some(77)));
+        assert_eq!(of("daemon", None).unwrap().user.0, 1);
+        assert!(of("root", None).is_err(), "root is no user for this");
+        assert!(of("0:0", None).is_err());
+        assert!(of("nobody has this name", None).is_err());
+        assert!(of("daemon", Some("nobody has this name")).is_err());
+    }
+
+    #[test]
+    fn a_root_that_others_could_move_is_refused() {
+        // Among the temporary files others may make a folder of that name.
+        let dir = tempfile::tempdir().unwrap();
+        let dir = fs::canonicalize(dir.path()).unwrap();
+        let loose = |root: &Path| match held_fast(root, 4242) {
+            Err(RootError::Loose { above, .. }) => Some(above),
+            Ok(()) => None,
+            Err(other) => panic!("{other}"),
+        };
+        let above = dir.parent().unwrap();
+        if fs::metadata(above).unwrap().mode() & 0o022 != 0 {
+            assert_eq!(loose(&dir).as_deref(), Some(above));
+        }
+        assert_eq!(loose(Path::new("/")), None);
+        assert_eq!(loose(Path::new("/usr")), None);
+        let root = dir.join("a/root");
+        fs::create_dir_all(&root).unwrap();
+        // Nearest first.
+        for (mode, owner) in [(0o775, 0), (0o757, 0), (0o755, 77)] {
+            if !rustix::process::geteuid().is_root() {
+                break;
+            }
+            fs::set_permissions(dir.join("a"), fs::Permissions::from_mode(mode)).unwrap();
+            chown(dir.join("a"), Some(owner), None).unwrap();
+            assert_eq!(loose(&root), Some(dir.join("a")), "{mode:o} {owner}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Whoever asks: whether he may, what he sees, and what is his share.
+//!
+//! A daemon of one user answers that user, who sees everything. In system mode everybody may ask,
+//! and sees what he could open; what concerns all users is for root and a group.
+
+use std::sync::Arc;
+
+use resemble_callers::{Sight, identity};
+use resemble_index::Snapshot;
+use resemble_proto::message::{Failure, FailureKind, Request};
+use tokio::net::UnixStream;
+
+use super::context::Context;
+use super::out::failed_line;
+use crate::system::System;
+
+/// The one at the other end of a connection.
+#[derive(Clone, Debug)]
+pub(super) struct Asker {
+    /// Whoever is counted as one: the process, or in system mode the user.
+    pub(super) one: i64,
+    /// Whose eyes; `None`: everything is seen.
+    sight: Option<Arc<dyn Sight>>,
+    /// Whether he may see what concerns all, and give orders.
+    pub(super) is_in_control: bool,
+}
+
+/// Who is at the other end, if he may ask. Who may not is told so at once: that needs no memory of
+/// ours, and nobody waits for it.
+pub(super) fn admitted(
+    stream: &UnixStream,
+    uid: u32,
+    system: Option<&Arc<System>>,
+) -> Option<Asker> {
+    if let Some(system) = system {
+        let caller = identity::of_socket(stream);
+        let caller = caller.inspect_err(|error| tracing::debug!(%error, "a connection of nobody"));
+        let caller = caller.ok()?;
+        return Some(Asker {
+            one: i64::from(caller.uid),
+            is_in_control: system.is_in_control(&caller),
+            sight: Some(system.sight(caller)),
+        });
+    }
+    let peer = match stream.peer_cred() {
+        Ok(peer) => peer,
+        Err(error) => {
+            tracing::debug!(%error, "a connection of nobody");
+            return None;
+        }
+    };
+    if peer.uid() == uid {
+        return Some(Asker {
+            one: i64::from(peer.pid().unwrap_or(0)),
+            sight: None,
+            is_in_control: true,
+        });
+    }
+    tracing::warn!(
+        uid = peer.uid(),
+        pid = peer.pid(),
+        "another user may not ask"
+    );
+    let text = format!("this daemon answers user {uid} only");
+    let line = failed_line(Failure::new(FailureKind::Denied, text));
+    if let Err(error) = stream.try_write(&line) {
+        tracing::debug!(%error, "it was not told");
+    }
+    None
+}
+
+impl Asker {
+    /// A view with his eyes.
+    pub(super) fn view(&self, snapshot: Snapshot) -> Snapshot {
+        match &self.sight {
+            Some(sight) => snapshot.seen_by(Arc::clone(sight)),
+            None => snapshot,
+        }
+    }
+
+    /// His eyes; `None`: everything is seen.
+    pub(super) fn sight(&self) -> Option<&Arc<dyn Sight>> {
+        self.sight.as_ref()
+    }
+
+    /// Whether he is told what is going on with files that he may not see.
+    pub(super) fn hears_all(&self) -> bool {
+        self.is_in_control
+    }
+
+    /// How many files wait to be read, as far as he may know.
+    pub(super) fn pending(&self, context: &Context) -> u64 {
+        if self.hears_all() {
+            context.shared.pending()
+        } else {
+            0
+        }
+    }
+
+    /// Refuses what is not answered in system mode, or not to him.
+    pub(super) fn may_ask(&self, request: &Request) -> Result<(), Failure> {
+        if self.sight.is_none() {
+            return Ok(());
+        }
+        let not_yet = |text: &str| Err(Failure::new(FailureKind::Refused, text));
+        match request {
+            Request::Find(_)
+            | Request::Holders(_)
+            | Request::Pairs(_)
+            | Request::Dirs(_)
+            | Request::Groups(_)
+            | Request::Order(_)
+            | Request::Status
+            | Request::Sync { .. }
+            | Request::WatchList
+            | Request::Covers { .. } => Ok(()),
+            Request::Compare(_) | Request::Covered(_) => {
+                not_yet("the system's daemon does not answer this; --local reads the files itself")
+            }
+            Request::Dump { .. } | Request::DumpAs { .. } => not_yet(
+                "the system's daemon makes no dumps and no catalogues; --local reads the files \
+                 itself",
+            ),
+            Request::Alerts { .. } | Request::AckList | Request::TemplatesList => {
+                not_yet("the system's daemon raises no alerts and has no templates")
+            }
+            _ if !self.is_in_control => Err(Failure::new(
+                FailureKind::Denied,
+                "only root and the group `resemble` give orders to the system's daemon",
+            )),
+            Request::WatchAdd { .. } | Request::WatchRemove { .. } | Request::Import { .. } => {
+                not_yet(
+                    "what the system's daemon watches is in its configuration: change that, and \
+                     restart it",
+                )
+            }
+            _ => not_yet("the system's daemon does not do this"),
+        }
+    }
+}

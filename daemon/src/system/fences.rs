@@ -1,0 +1,209 @@
+//! What the indexer of system mode forbids itself before it reads a byte.
+//!
+//! It holds the right to read every file and the index of all of them. So whoever takes it over must
+//! find no way out: **Landlock** lets it read the roots and write its own folders, and nothing else;
+//! **the filter of system calls** takes away what starts programs, looks into processes, mounts,
+//! changes ids, or reaches beyond this machine. Both are for good, and for all threads that come
+//! later. If one cannot be put up, there is no daemon.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, PathBeneath,
+    PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
+};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule,
+};
+
+/// The oldest Landlock that holds: it knows of truncation.
+const LEAST: ABI = ABI::V3;
+/// What is asked for besides, where the kernel has it.
+const NEWEST: ABI = ABI::V6;
+
+/// What the daemon reads of the machine besides its roots: descriptors, mounts and the groups of
+/// callers, names of file systems.
+const MACHINE: [&str; 3] = ["/proc", "/sys", "/dev/disk"];
+
+/// Puts up both fences. `read`: what may be read; `write`: what may be written, too. All of it is
+/// there.
+///
+/// # Errors
+///
+/// Which one cannot be put up, and why.
+pub(super) fn put_up(read: &[PathBuf], write: &[&Path]) -> Result<(), String> {
+    landlocked(read, write).map_err(|error| format!("Landlock: {error}"))?;
+    filtered().map_err(|error| format!("the filter of system calls: {error}"))
+}
+
+fn landlocked(read: &[PathBuf], write: &[&Path]) -> Result<(), Box<dyn std::error::Error>> {
+    let reading: BitFlags<AccessFs> = AccessFs::ReadFile | AccessFs::ReadDir;
+    let never = AccessFs::Execute | AccessFs::MakeChar | AccessFs::MakeBlock;
+    let writing = AccessFs::from_all(LEAST) & !never;
+    let mut rules = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(LEAST))?
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(NEWEST))?
+        .handle_access(AccessNet::from_all(NEWEST))?
+        .scope(Scope::from_all(NEWEST))?
+        .create()?;
+    let machine = MACHINE.iter().map(Path::new).filter(|path| path.exists());
+    for path in read.iter().map(PathBuf::as_path).chain(machine) {
+        rules = rules.add_rule(PathBeneath::new(PathFd::new(path)?, reading))?;
+    }
+    for path in write {
+        rules = rules.add_rule(PathBeneath::new(PathFd::new(path)?, writing))?;
+    }
+    let status = rules.restrict_self()?;
+    match (status.ruleset, status.landlock) {
+        (RulesetStatus::NotEnforced, _) => Err("this kernel has none".into()),
+        (_, LandlockStatus::Available { effective_abi, .. }) if effective_abi >= LEAST => Ok(()),
+        (_, landlock) => Err(format!("this kernel's is too old: {landlock:?}").into()),
+    }
+}
+
+/// Calls of the other interface of this processor (x32) have this bit in their number.
+#[cfg(target_arch = "x86_64")]
+const OTHER_INTERFACE: i64 = 0x4000_0000;
+
+fn filtered() -> Result<(), seccompiler::Error> {
+    let program: BpfProgram = filter()?.try_into()?;
+    seccompiler::apply_filter(&program)
+}
+
+/// Everything but this is allowed.
+fn filter() -> Result<SeccompFilter, seccompiler::BackendError> {
+    let calls = [
+        // To start a program.
+        libc::SYS_execve,
+        libc::SYS_execveat,
+        // To look into other processes, or steer them.
+        libc::SYS_ptrace,
+        libc::SYS_process_vm_readv,
+        libc::SYS_process_vm_writev,
+        libc::SYS_process_madvise,
+        libc::SYS_pidfd_getfd,
+        libc::SYS_kcmp,
+        libc::SYS_kill,
+        libc::SYS_tkill,
+        libc::SYS_rt_sigqueueinfo,
+        libc::SYS_rt_tgsigqueueinfo,
+        libc::SYS_pidfd_send_signal,
+        // To change what is mounted where.
+        libc::SYS_mount,
+        libc::SYS_umount2,
+        libc::SYS_pivot_root,
+        libc::SYS_chroot,
+        libc::SYS_fsopen,
+        libc::SYS_fsconfig,
+        libc::SYS_fsmount,
+        libc::SYS_fspick,
+        libc::SYS_move_mount,
+        libc::SYS_open_tree,
+        libc::SYS_mount_setattr,
+        libc::SYS_unshare,
+        libc::SYS_setns,
+        libc::SYS_swapon,
+        libc::SYS_swapoff,
+        libc::SYS_quotactl,
+        libc::SYS_quotactl_fd,
+        // To become somebody else, or to have other rights.
+        libc::SYS_setuid,
+        libc::SYS_setgid,
+        libc::SYS_setreuid,
+        libc::SYS_setregid,
+        libc::SYS_setresuid,
+        libc::SYS_setresgid,
+        libc::SYS_setfsuid,
+        libc::SYS_setfsgid,
+        libc::SYS_setgroups,
+        libc::SYS_capset,
+        libc::SYS_personality,
+        libc::SYS_add_key,
+        libc::SYS_request_key,
+        libc::SYS_keyctl,
+        // To change what other files are, in ways that Landlock does not look at.
+        libc::SYS_fchmod,
+        libc::SYS_fchown,
+        libc::SYS_fchownat,
+        libc::SYS_mknodat,
+        libc::SYS_setxattr,
+        libc::SYS_lsetxattr,
+        libc::SYS_fsetxattr,
+        libc::SYS_removexattr,
+        libc::SYS_lremovexattr,
+        libc::SYS_fremovexattr,
+        libc::SYS_utimensat,
+        // To open files past their paths.
+        libc::SYS_open_by_handle_at,
+        libc::SYS_fanotify_init,
+        libc::SYS_fanotify_mark,
+        // To have the kernel do any of it by other ways.
+        libc::SYS_io_uring_setup,
+        libc::SYS_io_uring_enter,
+        libc::SYS_io_uring_register,
+        libc::SYS_bpf,
+        libc::SYS_perf_event_open,
+        libc::SYS_userfaultfd,
+        libc::SYS_init_module,
+        libc::SYS_finit_module,
+        libc::SYS_delete_module,
+        libc::SYS_kexec_load,
+        libc::SYS_kexec_file_load,
+        libc::SYS_reboot,
+        libc::SYS_acct,
+        libc::SYS_syslog,
+        libc::SYS_settimeofday,
+        libc::SYS_clock_settime,
+        libc::SYS_clock_adjtime,
+        libc::SYS_adjtimex,
+        libc::SYS_sethostname,
+        libc::SYS_setdomainname,
+    ];
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
+    for call in calls {
+        rules.insert(call, Vec::new());
+    }
+    // A socket of any family but that of this machine.
+    for call in [libc::SYS_socket, libc::SYS_socketpair] {
+        let (here, dword) = (libc::AF_UNIX as u64, SeccompCmpArgLen::Dword);
+        let elsewhere = SeccompCondition::new(0, dword, SeccompCmpOp::Ne, here)?;
+        rules.insert(call, vec![SeccompRule::new(vec![elsewhere])?]);
+    }
+    // Those have numbers on old processors alone.
+    #[cfg(target_arch = "x86_64")]
+    for call in [
+        libc::SYS_chown,
+        libc::SYS_lchown,
+        libc::SYS_mknod,
+        libc::SYS_utime,
+        libc::SYS_utimes,
+        libc::SYS_futimesat,
+        libc::SYS_iopl,
+        libc::SYS_ioperm,
+        libc::SYS_modify_ldt,
+    ] {
+        rules.insert(call, Vec::new());
+    }
+    #[cfg(target_arch = "x86_64")]
+    {
+        let same: Vec<i64> = rules.keys().copied().collect();
+        // The calls that have a number of their own there, `execve` and `ptrace` among them.
+        for call in same.into_iter().chain(512..=547) {
+            rules.insert(call | OTHER_INTERFACE, Vec::new());
+        }
+    }
+    SeccompFilter::new(
+        rules,
+        SeccompAction::Allow,
+        SeccompAction::Errno(libc::EPERM as u32),
+        std::env::consts::ARCH.try_into()?,
+    )
+}
+
+#[cfg(test)]
+#[path = "fences_tests.rs"]
+mod tests;

@@ -1,0 +1,200 @@
+//! How the indexer of system mode begins: it gets what it needs, then gives up what it has.
+//!
+//! Two ways lead to the same end. **Started as root**, it makes its folders, starts the checker and
+//! makes the mount by itself, and becomes its user. **Started by the service manager** as its user
+//! with one capability, it finds checker and mount helper at their sockets, which are units of
+//! their own. After that both are the same process: one capability, no way to another, both fences
+//! up. All of it is done by the only thread there is.
+
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use resemble_callers::{rights, serve};
+use resemble_fs::MountError;
+use rustix::thread::CapabilitySet;
+
+use super::{System, fences};
+use crate::config::{Config, SystemConfig};
+
+/// The first word of the command line of a checker.
+const CHECKER: &str = "--checker";
+/// The second one, if it is to end when the other end of its standard output is closed. (The kernel
+/// would not let the daemon end it, who is another user by then.)
+const WHILE_HELD: &str = "--while-held";
+/// The first word of the command line of a mount helper; the mount point follows.
+const MOUNT_HELPER: &str = "--mount-helper";
+/// Where the units' checker and mount helper answer.
+const CHECKER_SOCKET: &str = "/run/resemble-checker.socket";
+const MOUNT_SOCKET: &str = "/run/resemble-mount.socket";
+
+/// Why system mode cannot begin.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // each says what could not be had
+pub enum SystemError {
+    #[error("cannot make {}: {source}", path.display())]
+    Place { path: PathBuf, source: io::Error },
+    #[error("cannot start the checker: {0}")]
+    Checker(io::Error),
+    #[error(
+        "the checker does not answer at {}: {source}; `systemctl start resemble-checker.socket`",
+        path.display()
+    )]
+    NoChecker { path: PathBuf, source: io::Error },
+    #[error(
+        "the mount helper does not answer at {MOUNT_SOCKET}: {0}; `systemctl start \
+         resemble-mount.socket`, or --no-mount"
+    )]
+    NoHelper(io::Error),
+    #[error(transparent)]
+    Mount(#[from] MountError),
+    #[error("cannot give up rights: {0}")]
+    Rights(io::Error),
+    #[error("a fence cannot be put up, and without it nothing is read: {0}")]
+    Fence(String),
+}
+
+/// What the daemon has of the world outside its fences.
+#[derive(Debug)]
+pub struct Entered {
+    /// Who sees what.
+    pub system: System,
+    /// The connection of the mounted view.
+    pub device: Option<OwnedFd>,
+}
+
+/// Becomes the indexer.
+///
+/// # Errors
+///
+/// What is missing: then nothing was read.
+pub fn enter(config: &Config, system: &SystemConfig) -> Result<Entered, SystemError> {
+    let runtime = config.socket.parent().unwrap_or(Path::new("/run/resemble"));
+    let is_root = rustix::process::geteuid().is_root();
+    let (checker, device);
+    let mut held = None;
+    if is_root {
+        folder(&config.state, 0o700, system)?;
+        folder(runtime, 0o755, system)?;
+        checker = runtime.join("checker");
+        held = Some(start_checker(&checker, system)?);
+        device = match &config.mount {
+            Some(point) => Some(mount(point, system.user)?),
+            None => None,
+        };
+        let (uid, gid) = system.user;
+        rights::become_user(uid, gid).map_err(SystemError::Rights)?;
+    } else {
+        checker = PathBuf::from(CHECKER_SOCKET);
+        let helped = || {
+            let helper = UnixStream::connect(MOUNT_SOCKET)?;
+            let device = resemble_fs::receive_device(&helper)?;
+            device.ok_or_else(|| io::Error::other("it could not mount; its journal says why"))
+        };
+        let device_of_helper = config.mount.as_ref().map(|_| helped()).transpose();
+        device = device_of_helper.map_err(SystemError::NoHelper)?;
+    }
+    rights::keep_only(CapabilitySet::DAC_READ_SEARCH).map_err(SystemError::Rights)?;
+    let read: Vec<PathBuf> = config.roots.iter().map(|root| root.path.clone()).collect();
+    fences::put_up(&read, &[&config.state, runtime]).map_err(SystemError::Fence)?;
+    let path = checker.clone();
+    let system = System::new(&checker, system.control_group)
+        .map_err(|source| SystemError::NoChecker { path, source })?;
+    Ok(Entered {
+        system: system.holding(held),
+        device,
+    })
+}
+
+/// Makes a folder that is the daemon's alone, or takes it over if it is empty or his.
+fn folder(path: &Path, mode: u32, system: &SystemConfig) -> Result<(), SystemError> {
+    let failed = |source| SystemError::Place {
+        path: path.to_owned(),
+        source,
+    };
+    let (uid, gid) = system.user;
+    match DirBuilder::new().recursive(true).mode(mode).create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        other => other.map_err(failed)?,
+    }
+    let there = fs::symlink_metadata(path).map_err(failed)?;
+    if !there.is_dir() || ![0, uid].contains(&there.uid()) {
+        let text = "it is no folder of root or of the user of the daemon";
+        return Err(failed(io::Error::other(text)));
+    }
+    chown(path, Some(uid), Some(gid)).map_err(failed)?;
+    // The mode of a folder that was made is less what the mask takes away.
+    fs::set_permissions(path, Permissions::from_mode(mode)).map_err(failed)
+}
+
+/// Starts a checker that ends with this process (what is returned is closed then), behind a socket for nobody but the daemon.
+fn start_checker(socket: &Path, system: &SystemConfig) -> Result<UnixStream, SystemError> {
+    let start = || {
+        if fs::symlink_metadata(socket).is_ok() {
+            fs::remove_file(socket)?;
+        }
+        let listener = UnixListener::bind(socket)?;
+        let (uid, gid) = system.user;
+        chown(socket, Some(uid), Some(gid))?;
+        fs::set_permissions(socket, Permissions::from_mode(0o600))?;
+        let (ours, theirs) = UnixStream::pair()?;
+        Command::new("/proc/self/exe")
+            .args([CHECKER, WHILE_HELD])
+            .env_clear()
+            .current_dir("/")
+            .stdin(Stdio::from(OwnedFd::from(listener)))
+            .stdout(Stdio::from(OwnedFd::from(theirs)))
+            .spawn()?;
+        Ok(ours)
+    };
+    start().map_err(SystemError::Checker)
+}
+
+/// Mounts the view for everybody, in the place of one that a former daemon left behind.
+fn mount(point: &Path, user: (u32, u32)) -> Result<OwnedFd, SystemError> {
+    match DirBuilder::new().recursive(true).mode(0o755).create(point) {
+        // It may be a mount that does not answer any more.
+        Ok(()) | Err(_) if resemble_fs::is_inside_resemble_mount(point) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        other => other.map_err(|source| SystemError::Place {
+            path: point.to_owned(),
+            source,
+        })?,
+    }
+    Ok(resemble_fs::mount_for_all(point, user)?)
+}
+
+/// Is the checker or the mount helper, if the command line says so. What it said when it ended
+/// without having done its work.
+pub fn helper(mut arguments: impl Iterator<Item = std::ffi::OsString>) -> Option<Result<(), String>> {
+    let first = arguments.nth(1)?;
+    let stdin = || io::stdin().as_fd().try_clone_to_owned();
+    if first == CHECKER {
+        let is_held = arguments.next().is_some_and(|word| word == WHILE_HELD);
+        return Some(
+            stdin()
+                .and_then(|listener| {
+                    let holder = is_held.then(|| io::stdout().as_fd().try_clone_to_owned());
+                    serve::serve(listener, holder.transpose()?)
+                })
+                .map_err(|error| format!("the checker ends: {error}")),
+        );
+    }
+    if first == MOUNT_HELPER {
+        let point = PathBuf::from(arguments.next().unwrap_or_default());
+        let help = || {
+            let peer = UnixStream::from(stdin().map_err(|error| error.to_string())?);
+            let asker = rustix::net::sockopt::socket_peercred(&peer);
+            let asker = asker.map_err(|error| error.to_string())?;
+            let user = (asker.uid.as_raw(), asker.gid.as_raw());
+            let device = mount(&point, user).map_err(|error| error.to_string())?;
+            resemble_fs::send_device(&peer, &device).map_err(|error| error.to_string())
+        };
+        return Some(help().map_err(|error| format!("nothing is mounted: {error}")));
+    }
+    None
+}

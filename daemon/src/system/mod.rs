@@ -1,0 +1,64 @@
+//! System mode: one index for many users. See docs/system-mode.md.
+//!
+//! ```text
+//!   launch ─► rights given up, fences up ─► the daemon as always
+//!                                             │ who asks, what he sees
+//!                                             └── System ─► the checker, another process
+//! ```
+
+mod fences;
+mod launch;
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::Arc;
+
+use resemble_callers::checker::Checker;
+use resemble_callers::{Caller, Sight};
+
+pub use launch::{Entered, SystemError, enter, helper};
+
+/// Who may see and do what, while the daemon runs.
+#[derive(Debug)]
+pub struct System {
+    checker: Arc<Checker>,
+    /// Whoever is in it gives orders as root does.
+    control_group: Option<u32>,
+    /// The checker that was started for it ends when this is closed.
+    _held: Option<UnixStream>,
+}
+
+impl System {
+    /// With the checker that answers at this socket.
+    ///
+    /// # Errors
+    ///
+    /// If it does not answer.
+    pub fn new(checker: &Path, control_group: Option<u32>) -> io::Result<Self> {
+        Ok(Self {
+            checker: Checker::at(checker)?,
+            control_group,
+            _held: None,
+        })
+    }
+
+    /// With what keeps its checker alive.
+    fn holding(self, held: Option<UnixStream>) -> Self {
+        Self {
+            _held: held,
+            ..self
+        }
+    }
+
+    /// The eyes of a caller.
+    pub(crate) fn sight(&self, caller: Caller) -> Arc<dyn Sight> {
+        self.checker.sight(caller)
+    }
+
+    /// Whether he may give orders, and hear of what concerns all.
+    pub(crate) fn is_in_control(&self, caller: &Caller) -> bool {
+        let is_it = |group: u32| Some(group) == self.control_group;
+        caller.uid == 0 || is_it(caller.gid) || caller.groups.iter().copied().any(is_it)
+    }
+}

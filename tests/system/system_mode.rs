@@ -1,0 +1,268 @@
+//! Users here are threads: on Linux ids belong to a thread, so a thread that becomes a user opens
+//! files, connects to sockets and walks through the view as that user does, in microseconds.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use resemble_testutil::{Mounted, PATIENCE, Ran, Sandbox, in_mounts_of_its_own};
+use rustix::mount::MountFlags;
+use rustix::process::{Gid, Pid, Signal, Uid};
+use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+use serde_json::{Value, json};
+
+mod fences;
+mod nothing_leaks;
+mod oracle;
+mod requests;
+mod trees;
+
+/// Ids of a user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct User {
+    uid: u32,
+    gid: u32,
+    groups: &'static [u32],
+}
+
+/// Who orders the daemon about.
+const CONTROL_GROUP: u32 = 6900;
+
+/// The user and the group of the daemon.
+const DAEMON: (u32, u32) = (4242, 4243);
+
+/// Four users, who have groups in common.
+const USERS: [User; 4] = [
+    User {
+        uid: 4001,
+        gid: 5001,
+        groups: &[],
+    },
+    User {
+        uid: 4002,
+        gid: 5002,
+        groups: &[6001],
+    },
+    User {
+        uid: 4003,
+        gid: 5001,
+        groups: &[6002],
+    },
+    User {
+        uid: 4004,
+        gid: 5004,
+        groups: &[6001, 6002],
+    },
+];
+
+const ROOT: User = User {
+    uid: 0,
+    gid: 0,
+    groups: &[],
+};
+
+/// Does something as a user.
+fn as_user<T: Send>(user: User, work: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            let groups: Vec<Gid> = user.groups.iter().map(|&gid| Gid::from_raw(gid)).collect();
+            let (uid, gid) = (Uid::from_raw(user.uid), Gid::from_raw(user.gid));
+            set_thread_groups(&groups).expect("groups");
+            set_thread_res_gid(gid, gid, gid).expect("a group");
+            set_thread_res_uid(uid, uid, uid).expect("a user");
+            work()
+        });
+        thread.join().expect("the user's work is done")
+    })
+}
+
+/// A file system in memory in which all may look around.
+fn open_disk(at: &str) -> Mounted {
+    let options = c"mode=0755,size=512m";
+    rustix::mount::mount("tmpfs", at, "tmpfs", MountFlags::empty(), options).expect("a disk");
+    Mounted(at.into())
+}
+
+/// A file server with the tree `/srv/shares`, in mounts of its own.
+struct Server {
+    child: Child,
+    _disks: [Mounted; 2],
+}
+
+/// Where the watched tree is.
+const SHARES: &str = "/srv/shares";
+const SOCKET: &str = "/run/resemble/socket";
+const VIEW: &str = "/run/resemble/view";
+
+/// The disks of a file server, empty.
+fn disks() -> [Mounted; 2] {
+    let disks = [open_disk("/srv"), open_disk("/run")];
+    fs::create_dir(SHARES).expect("a folder");
+    disks
+}
+
+impl Server {
+    /// Starts the daemon as root does, and waits for it.
+    fn start(disks: [Mounted; 2], arguments: &[&str]) -> Self {
+        let address = Path::new("/run/notify");
+        drop(fs::remove_file(address));
+        let notify = UnixDatagram::bind(address).expect("a notification socket");
+        fs::set_permissions(address, fs::Permissions::from_mode(0o777)).expect("for all");
+        notify.set_read_timeout(Some(Duration::from_millis(50))).expect("a timeout");
+        let mut command = Self::command(arguments);
+        let mut child = command.env("NOTIFY_SOCKET", address).spawn().expect("it starts");
+        let began = Instant::now();
+        let mut message = [0; 4096];
+        loop {
+            let heard = notify.recv(&mut message).map(|length| &message[..length]);
+            if heard.is_ok_and(|heard| heard.split(|byte| *byte == b'\n').any(|it| it == b"READY=1"))
+            {
+                break;
+            }
+            let ended = child.try_wait().expect("a child");
+            assert!(ended.is_none(), "resembled ended: {ended:?}");
+            assert!(began.elapsed() < PATIENCE, "resembled does not become ready");
+        }
+        let server = Self {
+            child,
+            _disks: disks,
+        };
+        server.sync();
+        server
+    }
+
+    /// `resembled --system` with a state of its own.
+    fn command(arguments: &[&str]) -> Command {
+        let mut command = Sandbox::new().program("resembled");
+        let user = format!("{}:{}", DAEMON.0, DAEMON.1);
+        command
+            .env_clear()
+            .args(["--system", "--state", "/srv/state", "--user", &user])
+            .args(["--control-group", &CONTROL_GROUP.to_string()])
+            .args(arguments)
+            .arg(SHARES)
+            .current_dir("/")
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// Waits until every change is known.
+    fn sync(&self) {
+        let answer = ask(ROOT, &json!({"request": "sync", "timeout_ms": 100_000}));
+        assert!(answer.failed.is_none(), "{answer:?}");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ended = rustix::process::kill_process(self.pid(), Signal::TERM);
+        let ended = self.child.wait();
+        if !std::thread::panicking() {
+            assert!(ended.expect("it ends").success(), "resembled ends well");
+        }
+    }
+}
+
+/// An answer of the daemon, as it came.
+#[derive(Debug, Default, PartialEq)]
+struct Answer {
+    lines: Vec<String>,
+    rows: Vec<Value>,
+    failed: Option<Value>,
+}
+
+impl Answer {
+    fn of(lines: Vec<String>) -> Self {
+        let mut answer = Self::default();
+        for line in &lines {
+            let mut line: Value = serde_json::from_str(line).expect("JSON");
+            if let Some(row) = line.get_mut("row") {
+                answer.rows.push(row.take());
+            } else if let Some(failed) = line.get_mut("failed") {
+                answer.failed = Some(failed.take());
+            }
+        }
+        answer.lines = lines;
+        answer
+    }
+
+    /// The kind of failure.
+    fn kind(&self) -> &str {
+        let failed = self.failed.as_ref();
+        failed.map_or("", |failed| failed["kind"].as_str().unwrap_or("?"))
+    }
+
+    /// The paths of the rows.
+    fn paths(&self) -> Vec<&Path> {
+        let rows = self.rows.iter();
+        rows.map(|row| Path::new(row["path"].as_str().expect("a row with a path"))).collect()
+    }
+}
+
+/// Asks the daemon something in the name of the thread.
+fn ask_here(request: &Value) -> Answer {
+    let stream = UnixStream::connect(SOCKET).expect("the daemon answers everybody");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a time limit");
+    let mut lines = BufReader::new(&stream).lines();
+    let hello = lines.next().expect("a greeting").expect("a line");
+    assert!(hello.contains("\"resemble\":"), "{hello}");
+    (&stream).write_all(format!("{request}\n").as_bytes()).expect("it listens");
+    Answer::of(lines.map(|line| line.expect("a line")).collect())
+}
+
+/// Asks the daemon something as a user.
+fn ask(user: User, request: &Value) -> Answer {
+    as_user(user, || ask_here(request))
+}
+
+/// Whether the user of this thread can open a file.
+fn opens(path: &Path) -> bool {
+    fs::File::open(path).is_ok()
+}
+
+/// All files of a tree, as root finds them.
+fn files(tree: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![tree.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder") {
+            let entry = entry.expect("an entry");
+            if entry.file_type().expect("a type").is_dir() {
+                folders.push(entry.path());
+            } else {
+                found.push(entry.path());
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Runs `resemble` as a user.
+fn resemble(user: User, arguments: &[&str]) -> Ran {
+    let mut command = Command::new("setpriv");
+    let groups = user.groups.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    let (uid, gid) = (user.uid.to_string(), user.gid.to_string());
+    command.args(["--reuid", &uid, "--regid", &gid]);
+    if groups.is_empty() {
+        command.arg("--clear-groups");
+    } else {
+        command.args(["--groups", &groups]);
+    }
+    // Where anybody may execute it.
+    let program = Path::new("/srv/resemble");
+    if !program.exists() {
+        fs::copy(Sandbox::new().program("resemble").get_program(), program).expect("a copy");
+    }
+    command.arg(program).args(arguments);
+    let output = command.env_clear().current_dir("/").stdin(Stdio::null()).output();
+    output.expect("setpriv runs").into()
+}

@@ -1,0 +1,110 @@
+//! What the processes of a running system may do, as the kernel says it.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use resemble_testutil::PATIENCE;
+
+use super::{DAEMON, SHARES, Server, disks, in_mounts_of_its_own};
+
+/// The numbers of a field of `/proc/PID/status`.
+fn field(status: &str, name: &str) -> String {
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    line.unwrap_or_else(|| panic!("no {name}")).trim().to_owned()
+}
+
+/// `status` of each thread of a process.
+fn threads(process: &Path) -> Vec<String> {
+    let threads = fs::read_dir(process.join("task")).expect("threads");
+    let read = threads.flatten().map(|thread| fs::read_to_string(thread.path().join("status")));
+    read.flatten().collect()
+}
+
+/// The processes whose parent is this one.
+fn children(of: u32) -> Vec<PathBuf> {
+    let all = fs::read_dir("/proc").expect("processes").flatten();
+    let is_child = |process: &PathBuf| {
+        let status = fs::read_to_string(process.join("status")).unwrap_or_default();
+        status.contains(&format!("\nPPid:\t{of}\n"))
+    };
+    all.map(|entry| entry.path()).filter(is_child).collect()
+}
+
+#[test]
+fn each_process_has_the_rights_it_needs_and_no_way_to_others() {
+    const NAME: &str =
+        "system_mode::fences::each_process_has_the_rights_it_needs_and_no_way_to_others";
+    if in_mounts_of_its_own(NAME) {
+        return;
+    }
+    let disks = disks();
+    fs::write(Path::new(SHARES).join("a.txt"), "a file").expect("a file");
+    let server = Server::start(disks, &["--no-mount"]);
+    let process = format!("/proc/{}", server.child.id());
+    let all = threads(Path::new(&process));
+    assert!(all.len() > 4, "the indexer is at work: {}", all.len());
+    let (uid, gid) = DAEMON;
+    for status in &all {
+        // CAP_DAC_READ_SEARCH is the second bit but one.
+        for set in ["CapPrm:", "CapEff:", "CapBnd:"] {
+            assert_eq!(u64::from_str_radix(&field(status, set), 16), Ok(1 << 2), "{set} {status}");
+        }
+        for set in ["CapInh:", "CapAmb:"] {
+            assert_eq!(u64::from_str_radix(&field(status, set), 16), Ok(0), "{set} {status}");
+        }
+        assert_eq!(field(status, "Uid:"), vec![uid.to_string(); 4].join("\t"));
+        assert_eq!(field(status, "Gid:"), vec![gid.to_string(); 4].join("\t"));
+        assert_eq!(field(status, "Groups:"), "");
+        assert_eq!(field(status, "NoNewPrivs:"), "1");
+        assert_eq!(field(status, "Seccomp:"), "2");
+    }
+    let checkers = children(server.child.id());
+    let [checker] = &checkers[..] else {
+        panic!("one checker: {checkers:?}");
+    };
+    for status in threads(checker) {
+        // CAP_SETGID and CAP_SETUID; those that stand for somebody have none in force.
+        for set in ["CapPrm:", "CapBnd:"] {
+            assert_eq!(u64::from_str_radix(&field(&status, set), 16), Ok(3 << 6), "{status}");
+        }
+        assert_eq!(field(&status, "NoNewPrivs:"), "1");
+        assert_eq!(field(&status, "Seccomp:"), "2");
+    }
+    let modes = ["/run/resemble", "/run/resemble/socket", "/run/resemble/checker", "/srv/state"];
+    let modes = modes.map(|path| {
+        let meta = fs::symlink_metadata(path).expect(path);
+        (meta.mode() & 0o7777, meta.uid())
+    });
+    assert_eq!(modes, [(0o755, uid), (0o666, uid), (0o600, uid), (0o700, uid)]);
+    let checker = checker.clone();
+    drop(server);
+    // It may not be waited for by anybody yet.
+    let is_over = || {
+        let status = fs::read_to_string(checker.join("status")).unwrap_or_default();
+        status.is_empty() || status.contains("State:\tZ")
+    };
+    let began = Instant::now();
+    while !is_over() {
+        assert!(began.elapsed() < PATIENCE, "the checker ends with the daemon");
+        std::thread::yield_now();
+    }
+}
+
+/// A root above which others may write is refused, in one sentence.
+#[test]
+fn a_root_that_others_could_move_is_refused() {
+    const NAME: &str = "system_mode::fences::a_root_that_others_could_move_is_refused";
+    if in_mounts_of_its_own(NAME) {
+        return;
+    }
+    let _disks = disks();
+    for mode in [0o1777, 0o775] {
+        fs::set_permissions("/srv", fs::Permissions::from_mode(mode)).expect("chmod");
+        let ran = Server::command(&["--no-mount"]).output().expect("it runs");
+        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert_eq!(ran.status.code(), Some(2), "{said}");
+        assert!(said.contains("/srv above it may be written by others"), "{said}");
+    }
+}

@@ -1,0 +1,132 @@
+//! Nothing tells of hidden files: all answers have the same bytes with and without them.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::Path;
+
+use resemble_testutil::prose::{edited, prose};
+use resemble_testutil::random::Random;
+use serde_json::{Value, json};
+
+use super::{Answer, SHARES, Server, USERS, ask_here, as_user, disks, in_mounts_of_its_own};
+
+/// The user who asks.
+const ASKER: super::User = USERS[0];
+
+/// What he may see: files with content in common, in folders that he may enter.
+fn seen(seed: u64) {
+    let shares = Path::new(SHARES);
+    for folder in ["open", "open/a", "open/b", "closed"] {
+        fs::create_dir_all(shares.join(folder)).expect("a folder");
+    }
+    for number in 0..12u64 {
+        let text = prose(seed << 8 | number / 4, 5_000);
+        let text = edited(&text, number, 3);
+        let folder = if number % 2 == 0 { "open/a" } else { "open/b" };
+        fs::write(shares.join(folder).join(format!("{number}.txt")), text).expect("a file");
+    }
+}
+
+/// What he may not see: copies, further versions, and so many files with one passage that it is
+/// boilerplate.
+fn hidden(seed: u64) {
+    let shares = Path::new(SHARES);
+    let mut random = Random::new(seed);
+    let common = prose(seed << 8, 5_000);
+    for number in 0..60u64 {
+        let (folder, mode) = match random.below(3) {
+            0 => ("open/a", 0o600),
+            1 => ("open", 0o640),
+            _ => ("closed", 0o644),
+        };
+        let text = match random.below(3) {
+            0 => prose(seed << 8 | number % 3, 5_000),
+            1 => edited(&prose(seed << 8 | number % 3, 5_000), number, 5),
+            // Its own text, and the first passages of the seen ones.
+            _ => [&common[..2_000], &prose(number << 40, 3_000)].concat(),
+        };
+        let path = shares.join(folder).join(format!("hidden-{number}.txt"));
+        fs::write(&path, text).expect("a file");
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("chmod");
+        chown(&path, Some(0), Some(6001)).expect("chown");
+    }
+}
+
+/// Everything that may be asked.
+fn questions() -> Vec<Value> {
+    let shares = Path::new(SHARES);
+    let mut questions = vec![
+        json!({"request": "status"}),
+        json!({"request": "watch-list"}),
+        json!({"request": "pairs", "within": [SHARES]}),
+        json!({"request": "pairs", "within": [SHARES], "exact": true, "all": true}),
+        json!({"request": "groups"}),
+        json!({"request": "groups", "within": [shares.join("open")], "degree": "half"}),
+        json!({"request": "order"}),
+        json!({"request": "dirs", "min": 0.0}),
+        json!({"request": "dirs", "of": shares.join("open/a"), "min": 0.0}),
+        json!({"request": "covers", "paths": [SHARES, shares.join("closed"), "/etc"]}),
+    ];
+    for number in 0..12 {
+        let folder = if number % 2 == 0 { "open/a" } else { "open/b" };
+        let file = shares.join(folder).join(format!("{number}.txt"));
+        questions.extend([
+            json!({"request": "find", "subject": {"file": file}}),
+            json!({"request": "find", "subject": {"file": file}, "within": [SHARES], "exact": true}),
+            json!({"request": "find", "subject": {"file": file}, "top": 1, "min": 0.0}),
+            json!({"request": "find", "subject": {"file": file}, "min_size": 1_000_000}),
+        ]);
+    }
+    for name in ["open/a/hidden-0.txt", "closed/hidden-1.txt", "closed", "nothing"] {
+        let file = shares.join(name);
+        questions.push(json!({"request": "find", "subject": {"file": file}}));
+    }
+    questions
+}
+
+/// What he is told, line by line, by a daemon that begins with this tree. The times of files are the
+/// same in all trees.
+fn told(seed: u64, with_hidden: bool) -> Vec<(Value, Answer)> {
+    let disks = disks();
+    seen(seed);
+    if with_hidden {
+        hidden(seed);
+    }
+    fs::set_permissions(Path::new(SHARES).join("closed"), fs::Permissions::from_mode(0o700))
+        .expect("chmod");
+    for file in super::files(Path::new(SHARES)) {
+        let time = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
+        let file = fs::File::options().append(true).open(file).expect("a file");
+        file.set_modified(time).expect("a time");
+    }
+    let server = Server::start(disks, &["--no-mount", "--boilerplate", "20"]);
+    let answers = as_user(ASKER, || {
+        let asked = questions().into_iter();
+        asked.map(|question| (question.clone(), ask_here(&question))).collect()
+    });
+    drop(server);
+    answers
+}
+
+#[test]
+fn answers_are_the_same_with_and_without_what_is_hidden() {
+    const NAME: &str =
+        "system_mode::nothing_leaks::answers_are_the_same_with_and_without_what_is_hidden";
+    if in_mounts_of_its_own(NAME) {
+        return;
+    }
+    let runs: u64 = std::env::var("RESEMBLE_LEAK_RUNS").map_or(1, |runs| runs.parse().expect("runs"));
+    let (mut compared, mut bytes) = (0, 0);
+    for seed in 1..=runs {
+        let (without, with) = (told(seed, false), told(seed, true));
+        let mut rows = 0;
+        for ((question, without), (_, with)) in without.iter().zip(&with) {
+            assert_eq!(with.lines, without.lines, "{question}");
+            rows += with.rows.len();
+            compared += 1;
+            bytes += with.lines.iter().map(String::len).sum::<usize>();
+        }
+        assert!(rows > 100, "there is something to tell: {rows}");
+    }
+    eprintln!("{compared} answers of {bytes} bytes in pairs of runs: 0 differing bytes");
+}

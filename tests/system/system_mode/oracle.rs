@@ -1,0 +1,341 @@
+//! The visibility oracle: what is shown to a user is what that user can open, by having tried.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::trees::Tree;
+use super::{
+    Answer, ROOT, SHARES, Server, USERS, User, VIEW, ask, ask_here, as_user, disks,
+    in_mounts_of_its_own,
+};
+
+/// So many checks of a user and a pair of files are made at least.
+fn checks_wanted() -> usize {
+    let wanted = std::env::var("RESEMBLE_ORACLE_CHECKS").ok();
+    wanted.map_or(8_000, |wanted| wanted.parse().expect("a number"))
+}
+
+/// What was wrong.
+#[derive(Debug, Default)]
+struct Verdict {
+    checks: usize,
+    leaks: Vec<String>,
+    hidden: Vec<String>,
+}
+
+impl Verdict {
+    /// Judges an answer about a file: `shown` are the paths of its rows.
+    fn judge(&mut self, tree: &Tree, opened: &BTreeSet<PathBuf>, of: &Path, answer: &Answer) {
+        self.checks += tree.families.len() - 1;
+        if !opened.contains(of) {
+            if answer.kind() != "not-indexed" {
+                self.leaks.push(format!("{}: {answer:?}", of.display()));
+            }
+            return;
+        }
+        let expected = tree.expected(of, opened);
+        let shown: BTreeSet<PathBuf> = answer.paths().into_iter().map(Path::to_owned).collect();
+        let note = |path: &PathBuf| format!("{} of {}", path.display(), of.display());
+        self.leaks.extend(shown.difference(&expected).map(note));
+        self.hidden.extend(expected.difference(&shown).map(note));
+    }
+}
+
+fn find(of: &Path) -> serde_json::Value {
+    json!({"request": "find", "subject": {"file": of}})
+}
+
+/// What each of them is told of each file.
+fn judged(tree: &Tree, judge: User, asker: User, verdict: &mut Verdict) {
+    let opened = tree.opened_by(judge);
+    let answers: Vec<(PathBuf, Answer)> = as_user(asker, || {
+        let paths = tree.families.keys();
+        paths.map(|path| (path.clone(), ask_here(&find(path)))).collect()
+    });
+    for (path, answer) in answers {
+        verdict.judge(tree, &opened, &path, &answer);
+    }
+}
+
+#[test]
+fn at_the_socket_everybody_sees_what_he_can_open_and_nothing_else() {
+    const NAME: &str =
+        "system_mode::oracle::at_the_socket_everybody_sees_what_he_can_open_and_nothing_else";
+    if in_mounts_of_its_own(NAME) {
+        return;
+    }
+    let disks = disks();
+    // Each user is asked about each pair.
+    let files = (checks_wanted() as f64 / USERS.len() as f64).sqrt().ceil() as usize + 1;
+    let tree = Tree::make(Path::new(SHARES), 11, files);
+    let server = Server::start(disks, &["--no-mount"]);
+    let mut verdict = Verdict::default();
+    for user in USERS {
+        judged(&tree, user, user, &mut verdict);
+    }
+    let Verdict {
+        checks,
+        leaks,
+        hidden,
+    } = &verdict;
+    eprintln!(
+        "{checks} checks at the socket: {} leaks, {} wrongly hidden",
+        leaks.len(),
+        hidden.len()
+    );
+    assert!(leaks.is_empty() && hidden.is_empty(), "{verdict:?}");
+    // Root sees all that there is, whoever it belongs to.
+    let mut of_root = Verdict::default();
+    judged(&tree, ROOT, ROOT, &mut of_root);
+    assert!(of_root.leaks.is_empty() && of_root.hidden.is_empty(), "{of_root:?}");
+    // The canary: who sees everything is caught by what a user can open.
+    let mut canary = Verdict::default();
+    judged(&tree, USERS[0], ROOT, &mut canary);
+    assert!(canary.leaks.len() > 10, "the oracle sees no leak where there are many");
+    drop(server);
+}
+
+#[test]
+fn what_was_taken_away_is_gone_at_the_next_answer() {
+    const NAME: &str = "system_mode::oracle::what_was_taken_away_is_gone_at_the_next_answer";
+    if in_mounts_of_its_own(NAME) {
+        return;
+    }
+    let disks = disks();
+    let shares = Path::new(SHARES);
+    let text = resemble_testutil::prose::prose(1, 8_000);
+    fs::create_dir(shares.join("team")).expect("a folder");
+    let (own, other) = (shares.join("own.txt"), shares.join("team/other.txt"));
+    for path in [&own, &other] {
+        fs::write(path, &text).expect("a file");
+    }
+    let server = Server::start(disks, &["--no-mount"]);
+    let user = USERS[1];
+    let shown = || {
+        let answer = ask(user, &find(&own));
+        answer.paths().into_iter().map(Path::to_owned).collect::<Vec<_>>()
+    };
+    let mode = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("chmod");
+    };
+    let (there, gone) = (vec![other.clone()], Vec::<PathBuf>::new());
+    assert_eq!(shown(), there);
+    for round in 0..20 {
+        mode(&other, 0o600);
+        assert_eq!(shown(), gone, "{round}: of the file");
+        mode(&other, 0o644);
+        assert_eq!(shown(), there, "{round}");
+        mode(&shares.join("team"), 0o700);
+        assert_eq!(shown(), gone, "{round}: of the folder");
+        mode(&shares.join("team"), 0o755);
+        chown(&other, None, Some(6001)).expect("chgrp");
+        mode(&other, 0o640);
+        assert_eq!(shown(), there, "{round}: by a group");
+        chown(&other, None, Some(6002)).expect("chgrp");
+        assert_eq!(shown(), gone, "{round}: of the group");
+        mode(&other, 0o644);
+    }
+    // Of the file that he asks about nothing is said either.
+    mode(&own, 0o600);
+    assert_eq!(ask(user, &find(&own)).kind(), "not-indexed");
+    mode(&own, 0o644);
+    assert_eq!(shown(), there);
+    // What a file held before it was written anew for others is not told.
+    mode(&other, 0o600);
+    fs::write(&other, "for everybody").expect("a file");
+    mode(&other, 0o644);
+    assert_eq!(shown(), gone, "what it held was for nobody else");
+    server.sync();
+    assert_eq!(shown(), gone);
+}
+
+/// Somebody puts a file that he may not read in the place of one that he may.
+#[test]
+fn nobody_sees_another_file_in_the_place_of_his_own() {
+    const NAME: &str = "system_mode::oracle::nobody_sees_another_file_in_the_place_of_his_own";
+    if in_mounts_of_its_own(NAME) {
+        return;
+    }
+    let disks = disks();
+    let shares = Path::new(SHARES);
+    let secret = resemble_testutil::prose::prose(1, 8_000);
+    fs::write(shares.join("secret.txt"), &secret).expect("a file");
+    fs::set_permissions(shares.join("secret.txt"), fs::Permissions::from_mode(0o600))
+        .expect("chmod");
+    fs::write(shares.join("guess.txt"), &secret).expect("a file");
+    let user = USERS[0];
+    let home = shares.join("home");
+    fs::create_dir(&home).expect("a folder");
+    chown(&home, Some(user.uid), None).expect("chown");
+    // Where links to files of others may be made, this is how a secret gets a name at home.
+    fs::hard_link(shares.join("secret.txt"), home.join("mine.txt")).expect("a link");
+    let server = Server::start(disks, &["--no-mount"]);
+    let paths = |answer: &Answer| answer.paths().len();
+    let guess = shares.join("guess.txt");
+    assert_eq!(paths(&ask(ROOT, &find(&guess))), 1, "root sees it");
+    assert_eq!(paths(&ask(user, &find(&guess))), 0);
+    // Now the name leads to a file of his own, and the index does not know it yet.
+    as_user(user, || {
+        fs::write(home.join("new"), "of my own").expect("a file");
+        fs::rename(home.join("new"), home.join("mine.txt")).expect("a rename");
+    });
+    let answer = ask(user, &find(&guess));
+    assert_eq!(paths(&answer), 0, "{answer:?}");
+    // He knows what the secret may hold, and asks whether it is at the path that he names.
+    let named = json!({"request": "find", "subject": {"file": shares.join("secret.txt")}});
+    assert_eq!(ask(user, &named).kind(), "not-indexed");
+    drop(server);
+}
+
+/// What a listing of the view leads to.
+fn listed(at: &Path) -> std::io::Result<BTreeSet<PathBuf>> {
+    let mut targets = BTreeSet::new();
+    for entry in fs::read_dir(at)? {
+        let entry = entry?;
+        // As `ls -l` does: each name is looked up again.
+        assert!(fs::symlink_metadata(entry.path())?.is_symlink(), "{entry:?}");
+        targets.insert(fs::read_link(entry.path())?);
+    }
+    Ok(targets)
+}
+
+/// The paths of files in the view of the thread's user, walked as `find` does.
+fn walked(at: &Path, rel: &Path, found: &mut BTreeSet<PathBuf>) {
+    let Ok(entries) = fs::read_dir(at.join(rel)) else {
+        return;
+    };
+    for entry in entries {
+        let entry = entry.expect("an entry");
+        let below = rel.join(entry.file_name());
+        let name = entry.file_name();
+        // A file is a folder that holds it.
+        if fs::symlink_metadata(entry.path().join(&name)).is_ok_and(|meta| meta.is_file()) {
+            found.insert(below);
+        } else {
+            walked(at, &below, found);
+        }
+    }
+}
+
+#[test]
+fn in_the_view_everybody_sees_what_he_can_open_and_nothing_else() {
+    const NAME: &str =
+        "system_mode::oracle::in_the_view_everybody_sees_what_he_can_open_and_nothing_else";
+    if in_mounts_of_its_own(NAME) {
+        return;
+    }
+    if !resemble_testutil::fuse_works() {
+        return;
+    }
+    let disks = disks();
+    let files = (checks_wanted() as f64 / USERS.len() as f64).sqrt().ceil() as usize + 1;
+    let shares = Path::new(SHARES);
+    let tree = Tree::make(shares, 12, files);
+    let server = Server::start(disks, &[]);
+    let checks = std::cell::Cell::new(0);
+    let mut wrong = Vec::new();
+    let judge = |user: User, seen: &BTreeSet<PathBuf>| {
+        let shown: Vec<(PathBuf, std::io::Result<BTreeSet<PathBuf>>)> = as_user(user, || {
+            let paths = tree.families.keys();
+            let at = |path: &Path| Path::new(VIEW).join(path.strip_prefix(shares).expect("below"));
+            paths.map(|path| (path.clone(), listed(&at(path).join(".similar")))).collect()
+        });
+        let mut wrong_here = Vec::new();
+        for (path, shown) in shown {
+            checks.set(checks.get() + tree.families.len() - 1);
+            let expected = seen.contains(&path).then(|| tree.expected(&path, seen));
+            if shown.as_ref().ok() != expected.as_ref() {
+                wrong_here.push(format!("{user:?} {}: {shown:?}, not {expected:?}", path.display()));
+            }
+        }
+        wrong_here
+    };
+    for user in USERS {
+        let opened = tree.opened_by(user);
+        wrong.extend(judge(user, &opened));
+        // The mirror shows what he could list and open, with the same bytes.
+        let (real, mirrored) = as_user(user, || {
+            let (mut real, mut mirrored) = (BTreeSet::new(), BTreeSet::new());
+            listable(shares, Path::new(""), &mut real);
+            walked(Path::new(VIEW), Path::new(""), &mut mirrored);
+            for path in mirrored.iter().take(20) {
+                let name = path.file_name().expect("a name");
+                let bytes = fs::read(Path::new(VIEW).join(path).join(name));
+                assert_eq!(bytes.ok(), fs::read(shares.join(path)).ok(), "{}", path.display());
+            }
+            (real, mirrored)
+        });
+        assert_eq!(mirrored, real, "{user:?}");
+        assert!(!mirrored.is_empty());
+    }
+    eprintln!("{} checks in the view: {} wrong", checks.get(), wrong.len());
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    // The canary: what one user can open is not what another is shown.
+    let others = tree.opened_by(USERS[0]);
+    let canary = judge(USERS[3], &others);
+    assert!(canary.len() > 3, "the oracle sees no difference: {canary:?}");
+    drop(server);
+}
+
+/// The files of the tree that the thread's user finds by listing folders, and can open.
+fn listable(top: &Path, rel: &Path, found: &mut BTreeSet<PathBuf>) {
+    let Ok(entries) = fs::read_dir(top.join(rel)) else {
+        return;
+    };
+    for entry in entries {
+        let entry = entry.expect("an entry");
+        let below = rel.join(entry.file_name());
+        if entry.file_type().expect("a type").is_dir() {
+            listable(top, &below, found);
+        } else if super::opens(&entry.path()) {
+            found.insert(below);
+        }
+    }
+}
+
+#[test]
+fn in_the_view_what_was_taken_away_is_gone_and_nobody_walks_where_another_did() {
+    const NAME: &str = "system_mode::oracle::in_the_view_what_was_taken_away_is_gone_and_nobody_walks_where_another_did";
+    if in_mounts_of_its_own(NAME) {
+        return;
+    }
+    if !resemble_testutil::fuse_works() {
+        return;
+    }
+    let disks = disks();
+    let shares = Path::new(SHARES);
+    let text = resemble_testutil::prose::prose(1, 8_000);
+    fs::create_dir(shares.join("team")).expect("a folder");
+    for name in ["own.txt", "other.txt", "team/third.txt"] {
+        fs::write(shares.join(name), &text).expect("a file");
+    }
+    let server = Server::start(disks, &[]);
+    let (one, another) = (USERS[0], USERS[1]);
+    let mode = |name: &str, mode| {
+        let path = shares.join(name);
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("chmod");
+    };
+    let similar = Path::new(VIEW).join("own.txt/.similar");
+    let count = |user| as_user(user, || listed(&similar).map(|found| found.len()).ok());
+    assert_eq!((count(one), count(another)), (Some(2), Some(2)));
+    mode("other.txt", 0o640);
+    chown(shares.join("other.txt"), None, Some(6001)).expect("chgrp");
+    assert_eq!((count(one), count(another)), (Some(1), Some(2)));
+    mode("team", 0o700);
+    chown(shares.join("team"), Some(one.uid), None).expect("chown");
+    assert_eq!((count(one), count(another)), (Some(1), Some(1)));
+    // The kernel knows the folder from the walk of one, and asks for another all the same.
+    let third = Path::new(VIEW).join("team/third.txt/third.txt");
+    let read = |user| as_user(user, || fs::read(&third).is_ok());
+    for _ in 0..50 {
+        assert_eq!((read(one), read(another)), (true, false));
+    }
+    mode("own.txt", 0o600);
+    assert_eq!((count(one), count(another)), (None, None));
+    assert_eq!(as_user(one, || fs::metadata(Path::new(VIEW).join("own.txt")).is_ok()), false);
+    drop(server);
+}

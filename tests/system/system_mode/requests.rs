@@ -1,0 +1,95 @@
+//! Who may ask what.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::json;
+
+use super::{
+    CONTROL_GROUP, ROOT, SHARES, Server, USERS, User, VIEW, ask, disks, in_mounts_of_its_own,
+    resemble,
+};
+
+/// One of the group that gives orders.
+const CONTROLLER: User = User {
+    uid: 4009,
+    gid: 5009,
+    groups: &[CONTROL_GROUP],
+};
+
+#[test]
+fn orders_are_for_root_and_one_group_and_what_cannot_be_answered_is_refused() {
+    const NAME: &str = "system_mode::requests::orders_are_for_root_and_one_group_and_what_cannot_be_answered_is_refused";
+    if in_mounts_of_its_own(NAME) {
+        return;
+    }
+    let disks = disks();
+    fs::write(Path::new(SHARES).join("a.txt"), "a file").expect("a file");
+    let server = Server::start(disks, &["--no-mount"]);
+    let orders = [
+        json!({"request": "watch-add", "path": "/usr"}),
+        json!({"request": "watch-remove", "path": SHARES}),
+        json!({"request": "import", "path": "/srv/x", "label": "x"}),
+        json!({"request": "mount", "path": "/srv/m"}),
+        json!({"request": "unmount"}),
+        json!({"request": "ack", "a": "/srv/shares/a.txt"}),
+        json!({"request": "ack-undo", "a": "/srv/shares/a.txt"}),
+        json!({"request": "templates-mark", "name": "x", "files": ["/srv/shares/a.txt"]}),
+        json!({"request": "templates-unmark", "which": "x"}),
+    ];
+    for order in &orders {
+        for user in USERS {
+            assert_eq!(ask(user, order).kind(), "denied", "{user:?} {order}");
+        }
+        for user in [ROOT, CONTROLLER] {
+            assert_eq!(ask(user, order).kind(), "refused", "{user:?} {order}");
+        }
+    }
+    let unanswered = [
+        json!({"request": "compare", "a": SHARES, "b": SHARES}),
+        json!({"request": "covered", "dir": SHARES, "by": [SHARES]}),
+        json!({"request": "dump"}),
+        json!({"request": "dump-as", "form": "files"}),
+        json!({"request": "alerts"}),
+        json!({"request": "ack-list"}),
+        json!({"request": "templates-list"}),
+    ];
+    for question in &unanswered {
+        for user in [USERS[0], CONTROLLER, ROOT] {
+            assert_eq!(ask(user, question).kind(), "refused", "{user:?} {question}");
+        }
+    }
+    // Figures are for those who give orders.
+    let files = |user| {
+        let status = ask(user, &json!({"request": "status"}));
+        status.rows[0]["roots"][0]["files"].as_u64()
+    };
+    assert_eq!([ROOT, CONTROLLER, USERS[0]].map(files), [Some(1), Some(1), Some(0)]);
+    drop(server);
+}
+
+/// The command finds the daemon of the system by itself, and says the same as ever.
+#[test]
+fn the_command_asks_the_daemon_of_the_system() {
+    const NAME: &str = "system_mode::requests::the_command_asks_the_daemon_of_the_system";
+    if in_mounts_of_its_own(NAME) {
+        return;
+    }
+    let disks = disks();
+    let text = resemble_testutil::prose::prose(3, 6_000);
+    for name in ["a.txt", "b.txt"] {
+        fs::write(Path::new(SHARES).join(name), &text).expect("a file");
+    }
+    let server = Server::start(disks, &["--no-mount"]);
+    let user = USERS[2];
+    let found = resemble(user, &["find", "/srv/shares/a.txt"]).success();
+    assert!(found.text().contains("/srv/shares/b.txt"), "{found:?}");
+    let status = resemble(user, &["status"]).success();
+    assert!(status.text().contains(SHARES), "{status:?}");
+    for verb in [["compare", SHARES, SHARES], ["covered", SHARES, SHARES]] {
+        let ran = resemble(user, &verb);
+        assert!(ran.code < 2, "{verb:?} reads the files itself: {ran:?}");
+    }
+    assert!(!Path::new(VIEW).exists());
+    drop(server);
+}

@@ -1,0 +1,150 @@
+//! Random trees of many owners, with content in common.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+
+use resemble_testutil::prose::{edited, prose};
+use resemble_testutil::random::Random;
+use rustix::fs::XattrFlags;
+
+use super::{USERS, as_user, opens};
+use crate::system_mode::User;
+
+/// Who may have something: users and groups that the users are in, and some that they are not in.
+const OWNERS: [u32; 5] = [0, 4001, 4002, 4003, 4004];
+const GROUPS: [u32; 6] = [0, 5001, 5002, 5004, 6001, 6002];
+
+/// Modes of files and of folders, the usual ones more often.
+const FILE_MODES: [u32; 10] = [
+    0o644, 0o644, 0o644, 0o640, 0o640, 0o600, 0o604, 0o044, 0o000, 0o444,
+];
+const FOLDER_MODES: [u32; 10] = [
+    0o755, 0o755, 0o755, 0o755, 0o750, 0o750, 0o711, 0o700, 0o710, 0o744,
+];
+
+/// A tree whose files are of families: all of one family resemble each other.
+pub(super) struct Tree {
+    /// The family of each path.
+    pub(super) families: BTreeMap<PathBuf, usize>,
+}
+
+fn one_of(random: &mut Random, of: &[u32]) -> u32 {
+    of[random.below(of.len())]
+}
+
+fn belongs(path: &Path, random: &mut Random, modes: &[u32]) {
+    let (owner, group) = (one_of(random, &OWNERS), one_of(random, &GROUPS));
+    chown(path, Some(owner), Some(group)).expect("chown");
+    let mode = fs::Permissions::from_mode(one_of(random, modes));
+    fs::set_permissions(path, mode).expect("chmod");
+    if random.below(5) == 0 {
+        set_acl(path, random);
+    }
+}
+
+/// An access control list with an entry for a user, one for a group, and a mask that may take away
+/// what they give.
+fn set_acl(path: &Path, random: &mut Random) {
+    const NOBODY: u32 = u32::MAX;
+    let mode = fs::metadata(path).expect("a file").mode();
+    let is_folder = path.is_dir();
+    let rights = |random: &mut Random| {
+        let all: &[u32] = if is_folder { &[0, 1, 5, 5] } else { &[0, 4, 4] };
+        one_of(random, all)
+    };
+    let entries = [
+        (0x01, mode >> 6 & 7, NOBODY),
+        (0x02, rights(random), one_of(random, &OWNERS[1..])),
+        (0x04, mode >> 3 & 7, NOBODY),
+        (0x08, rights(random), one_of(random, &GROUPS[1..])),
+        (0x10, if random.below(4) == 0 { 0 } else { 7 }, NOBODY),
+        (0x20, mode & 7, NOBODY),
+    ];
+    let mut list = 2u32.to_le_bytes().to_vec();
+    for (tag, rights, id) in entries {
+        list.extend_from_slice(&(tag as u16).to_le_bytes());
+        list.extend_from_slice(&(rights as u16).to_le_bytes());
+        list.extend_from_slice(&u32::to_le_bytes(id));
+    }
+    let set = rustix::fs::setxattr(path, "system.posix_acl_access", &list, XattrFlags::empty());
+    set.expect("this file system has access control lists");
+}
+
+impl Tree {
+    /// Makes one with so many files below `top`.
+    pub(super) fn make(top: &Path, seed: u64, files: usize) -> Self {
+        let mut random = Random::new(seed);
+        let mut folders = vec![top.to_path_buf()];
+        for number in 0..files / 4 {
+            let above = folders[random.below(folders.len())].clone();
+            let depth = above.components().count() - top.components().count();
+            let above = if depth > 3 { top.to_path_buf() } else { above };
+            let folder = above.join(format!("d{number}"));
+            fs::create_dir(&folder).expect("a folder");
+            folders.push(folder);
+        }
+        let mut families = BTreeMap::new();
+        for number in 0..files {
+            let folder = &folders[random.below(folders.len())];
+            let path = folder.join(format!("f{number}.txt"));
+            let family = random.below(files / 8 + 1);
+            let text = prose(seed << 16 | family as u64, 6_000);
+            // Some are copies.
+            let text = match random.below(3) {
+                0 => text,
+                _ => edited(&text, number as u64, 2),
+            };
+            fs::write(&path, text).expect("a file");
+            belongs(&path, &mut random, &FILE_MODES);
+            if random.below(8) == 0 {
+                let other = &folders[random.below(folders.len())];
+                let link = other.join(format!("l{number}.txt"));
+                fs::hard_link(&path, &link).expect("a link");
+                families.insert(link, family);
+            }
+            families.insert(path, family);
+        }
+        // From below, so that nothing is in the way.
+        for folder in folders[1..].iter().rev() {
+            belongs(folder, &mut random, &FOLDER_MODES);
+        }
+        Self { families }
+    }
+
+    /// The paths that a user can open: he tries all of them.
+    pub(super) fn opened_by(&self, user: User) -> BTreeSet<PathBuf> {
+        as_user(user, || {
+            let paths = self.families.keys();
+            paths.filter(|path| opens(path)).cloned().collect()
+        })
+    }
+
+    /// The least path of each other file of the family that has one of these paths.
+    pub(super) fn expected(&self, of: &Path, opened: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
+        let ino = |path: &Path| fs::metadata(path).expect("root sees it").ino();
+        let own = ino(of);
+        let mut least: BTreeMap<u64, PathBuf> = BTreeMap::new();
+        for path in opened.iter().filter(|path| self.families[*path] == self.families[of]) {
+            least.entry(ino(path)).or_insert_with(|| path.clone());
+        }
+        least.remove(&own);
+        least.into_values().collect()
+    }
+}
+
+/// The tree is worth asking about: each user sees some of it, and not all.
+#[test]
+fn trees_are_for_some_and_not_for_others() {
+    const NAME: &str = "system_mode::trees::trees_are_for_some_and_not_for_others";
+    if super::in_mounts_of_its_own(NAME) {
+        return;
+    }
+    let _disks = super::disks();
+    let tree = Tree::make(Path::new(super::SHARES), 7, 120);
+    for user in USERS {
+        let opened = tree.opened_by(user).len();
+        assert!((10..110).contains(&opened), "{user:?}: {opened}");
+    }
+}
