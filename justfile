@@ -30,6 +30,7 @@ lab:
 # Long storms of changes: so many of so many steps. Hours.
 torture storms="50" steps="100000":
     RESEMBLE_TORTURE={{storms}} RESEMBLE_TORTURE_STEPS={{steps}} cargo test -p resemble-tests --test system torture -- --nocapture
+    RESEMBLE_ORACLE_CHECKS=1000000 RESEMBLE_LEAK_RUNS=200 cargo test -p resemble-tests --test system system_mode -- --nocapture
 
 # Bytes that nobody wrote, for every reader of them: so many for each. Minutes.
 fuzz rounds="200000" seed="1":

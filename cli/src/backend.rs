@@ -95,17 +95,22 @@ impl Sought {
 
 /// The daemon of the user, else that of the system, or the reason why there is none.
 pub fn daemon(env: &Env, global: &Global) -> CliResult<Client> {
+    Ok(whose_daemon(env, global)?.0)
+}
+
+/// The same, and whether it is that of the system.
+pub fn whose_daemon(env: &Env, global: &Global) -> CliResult<(Client, bool)> {
     let is_named = global.socket.is_some() || env.resemble_socket.is_some();
-    match own_daemon(env, global) {
-        Err(CliError::NobodyAnswers(why)) if !is_named => {
-            Client::connect(Path::new(places::SYSTEM_SOCKET), Timeouts::default()).map_err(|error| {
-                match error {
-                    ClientError::NoDaemon { .. } => CliError::NobodyAnswers(why),
-                    other => other.into(),
-                }
-            })
-        }
-        own => own,
+    let why = match own_daemon(env, global) {
+        Ok(client) => return Ok((client, false)),
+        // Who has no place for a socket has no daemon of his own.
+        Err(why @ (CliError::NobodyAnswers(_) | CliError::Place(_))) if !is_named => why,
+        Err(why) => return Err(why),
+    };
+    match Client::connect(Path::new(places::SYSTEM_SOCKET), Timeouts::default()) {
+        Ok(client) => Ok((client, true)),
+        Err(ClientError::NoDaemon { .. }) => Err(why),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -385,9 +385,9 @@ impl Config {
                 .map(|path| here.join(path))
                 .or_else(|| in_the_file.as_ref().map(|path| in_file(path)))
         };
-        let system = args.system.then(|| {
-            SystemConfig::of(args.user.as_deref(), args.control_group.as_deref())
-        });
+        let system = args
+            .system
+            .then(|| SystemConfig::of(args.user.as_deref(), args.control_group.as_deref()));
         let system = system.transpose()?;
         let [for_state, for_socket, for_view] =
             system::places().map(|place| system.is_some().then_some(place));

@@ -381,7 +381,9 @@ impl Handle {
             if let (Some(system), Some(device)) = (context.system(), device) {
                 let shared = Arc::clone(&self.shared);
                 let everybody = Arc::new(Everybody { shared, system });
-                self.overlays.serve(&mount, device, everybody).map_err(ShowError::Mount)?;
+                self.overlays
+                    .serve(&mount, device, everybody)
+                    .map_err(ShowError::Mount)?;
             } else {
                 self.mount(config, &mount)?;
             }

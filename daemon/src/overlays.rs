@@ -16,7 +16,8 @@ use crossbeam_channel::Sender;
 use parking_lot::Mutex;
 use resemble_fs::neighbours::MapNeighbours;
 use resemble_fs::{
-    Audience, MountError, MountedOverlay, Neighbours, Overlay, OverlayConfig, Show, SimilarName, View,
+    Audience, MountError, MountedOverlay, Neighbours, Overlay, OverlayConfig, Show, SimilarName,
+    View,
 };
 use resemble_proto::message::{MountStatus, MountView, SeenRoot};
 use tokio::sync::oneshot;

@@ -85,7 +85,8 @@ impl Adapter {
     ) {
         let spaces = self.spaces.clone();
         let who = (request.uid(), request.gid(), request.pid());
-        self.lanes.run(effort, Box::new(move || work(&spaces.of(who))));
+        self.lanes
+            .run(effort, Box::new(move || work(&spaces.of(who))));
     }
 }
 
@@ -133,7 +134,9 @@ impl Filesystem for Adapter {
     }
 
     fn forget(&self, request: &Request, ino: INodeNo, nlookup: u64) {
-        self.run(request, Effort::Small, move |space| space.forget(ino.0, nlookup));
+        self.run(request, Effort::Small, move |space| {
+            space.forget(ino.0, nlookup)
+        });
     }
 
     fn getattr(&self, request: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
@@ -271,7 +274,14 @@ impl Filesystem for Adapter {
         reply.error(Errno::EOPNOTSUPP); // not negotiated, so not asked
     }
 
-    fn releasedir(&self, request: &Request, _: INodeNo, fh: FileHandle, _: OpenFlags, reply: ReplyEmpty) {
+    fn releasedir(
+        &self,
+        request: &Request,
+        _: INodeNo,
+        fh: FileHandle,
+        _: OpenFlags,
+        reply: ReplyEmpty,
+    ) {
         self.run(request, Effort::Small, move |space| {
             space.release(fh.0);
             reply.ok();
@@ -294,7 +304,14 @@ impl Filesystem for Adapter {
         });
     }
 
-    fn getxattr(&self, request: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
+    fn getxattr(
+        &self,
+        request: &Request,
+        ino: INodeNo,
+        name: &OsStr,
+        size: u32,
+        reply: ReplyXattr,
+    ) {
         let effort = self.spaces.all.attribute_effort(ino.0, name);
         let name = name.to_owned();
         self.run(request, effort, move |space| {

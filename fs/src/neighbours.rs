@@ -112,7 +112,9 @@ pub struct Party {
 
 impl std::fmt::Debug for Party {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Party").field("sight", &self.sight).finish_non_exhaustive()
+        f.debug_struct("Party")
+            .field("sight", &self.sight)
+            .finish_non_exhaustive()
     }
 }
 

@@ -19,6 +19,7 @@ mod fences;
 mod nothing_leaks;
 mod oracle;
 mod requests;
+mod samba;
 mod trees;
 
 /// Ids of a user.
@@ -112,20 +113,31 @@ impl Server {
         drop(fs::remove_file(address));
         let notify = UnixDatagram::bind(address).expect("a notification socket");
         fs::set_permissions(address, fs::Permissions::from_mode(0o777)).expect("for all");
-        notify.set_read_timeout(Some(Duration::from_millis(50))).expect("a timeout");
+        notify
+            .set_read_timeout(Some(Duration::from_millis(50)))
+            .expect("a timeout");
         let mut command = Self::command(arguments);
-        let mut child = command.env("NOTIFY_SOCKET", address).spawn().expect("it starts");
+        let mut child = command
+            .env("NOTIFY_SOCKET", address)
+            .spawn()
+            .expect("it starts");
         let began = Instant::now();
         let mut message = [0; 4096];
         loop {
             let heard = notify.recv(&mut message).map(|length| &message[..length]);
-            if heard.is_ok_and(|heard| heard.split(|byte| *byte == b'\n').any(|it| it == b"READY=1"))
-            {
+            if heard.is_ok_and(|heard| {
+                heard
+                    .split(|byte| *byte == b'\n')
+                    .any(|it| it == b"READY=1")
+            }) {
                 break;
             }
             let ended = child.try_wait().expect("a child");
             assert!(ended.is_none(), "resembled ended: {ended:?}");
-            assert!(began.elapsed() < PATIENCE, "resembled does not become ready");
+            assert!(
+                began.elapsed() < PATIENCE,
+                "resembled does not become ready"
+            );
         }
         let server = Self {
             child,
@@ -203,18 +215,23 @@ impl Answer {
     /// The paths of the rows.
     fn paths(&self) -> Vec<&Path> {
         let rows = self.rows.iter();
-        rows.map(|row| Path::new(row["path"].as_str().expect("a row with a path"))).collect()
+        rows.map(|row| Path::new(row["path"].as_str().expect("a row with a path")))
+            .collect()
     }
 }
 
 /// Asks the daemon something in the name of the thread.
 fn ask_here(request: &Value) -> Answer {
     let stream = UnixStream::connect(SOCKET).expect("the daemon answers everybody");
-    stream.set_read_timeout(Some(PATIENCE)).expect("a time limit");
+    stream
+        .set_read_timeout(Some(PATIENCE))
+        .expect("a time limit");
     let mut lines = BufReader::new(&stream).lines();
     let hello = lines.next().expect("a greeting").expect("a line");
     assert!(hello.contains("\"resemble\":"), "{hello}");
-    (&stream).write_all(format!("{request}\n").as_bytes()).expect("it listens");
+    (&stream)
+        .write_all(format!("{request}\n").as_bytes())
+        .expect("it listens");
     Answer::of(lines.map(|line| line.expect("a line")).collect())
 }
 
@@ -249,7 +266,12 @@ fn files(tree: &Path) -> Vec<PathBuf> {
 /// Runs `resemble` as a user.
 fn resemble(user: User, arguments: &[&str]) -> Ran {
     let mut command = Command::new("setpriv");
-    let groups = user.groups.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    let groups = user
+        .groups
+        .iter()
+        .map(u32::to_string)
+        .collect::<Vec<_>>()
+        .join(",");
     let (uid, gid) = (user.uid.to_string(), user.gid.to_string());
     command.args(["--reuid", &uid, "--regid", &gid]);
     if groups.is_empty() {
@@ -263,6 +285,11 @@ fn resemble(user: User, arguments: &[&str]) -> Ran {
         fs::copy(Sandbox::new().program("resemble").get_program(), program).expect("a copy");
     }
     command.arg(program).args(arguments);
-    let output = command.env_clear().current_dir("/").stdin(Stdio::null()).output();
+    let output = command
+        .env_clear()
+        .env("HOME", "/srv/nobody's home")
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .output();
     output.expect("setpriv runs").into()
 }

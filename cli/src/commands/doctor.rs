@@ -73,7 +73,10 @@ impl Check {
 }
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &DoctorArgs) -> CliResult {
-    let asked = backend::daemon(env, global).and_then(|client| Ok(client.status()?));
+    let asked = backend::whose_daemon(env, global)
+        .and_then(|(client, is_of_system)| Ok((client.status()?, is_of_system)));
+    let is_of_system = matches!(asked, Ok((_, true)));
+    let asked = asked.map(|(status, _)| status);
     let (status, mut checks) = match asked {
         Ok(status) => {
             let checks = of_daemon(&status);
@@ -81,11 +84,18 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &DoctorArgs) ->
         }
         Err(error) => (None, vec![Check::wrong("daemon", error.to_string())]),
     };
-    checks.extend(machine::limits(Path::new("/proc/sys"), status.as_ref()));
-    checks.push(machine::fences());
-    checks.push(machine::overlay(status.as_ref()));
-    checks.extend(places::all(env, global, status.as_ref()));
-    checks.extend(machine::unit());
+    if is_of_system {
+        checks.push(machine::overlay(status.as_ref()));
+        let text = "it is the system's: what it takes and lacks it tells root and the group \
+                    `resemble`, and `systemctl status resembled-system` whoever may ask";
+        checks.push(Check::note("daemon", text));
+    } else {
+        checks.extend(machine::limits(Path::new("/proc/sys"), status.as_ref()));
+        checks.push(machine::fences());
+        checks.push(machine::overlay(status.as_ref()));
+        checks.extend(places::all(env, global, status.as_ref()));
+        checks.extend(machine::unit());
+    }
     ui.redirect(args.output.output.as_deref());
     match args.output.format {
         DocumentFormat::Json => ui.write(|out| {

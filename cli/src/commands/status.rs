@@ -16,10 +16,11 @@ use crate::ui::{Cell, Tint, Ui};
 mod metrics;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &StatusArgs) -> CliResult {
-    let asked = backend::daemon(env, global).and_then(|client| Ok(client.status()?));
+    let asked = backend::whose_daemon(env, global)
+        .and_then(|(client, is_of_system)| Ok((client.status()?, is_of_system)));
     ui.redirect(args.output.as_deref());
-    let status = match asked {
-        Ok(status) => status,
+    let (status, is_of_system) = match asked {
+        Ok(asked) => asked,
         Err(error) => {
             if args.format == StatusFormat::Openmetrics {
                 ui.write(|out| out.write_all(metrics::of_none().as_bytes()))?;
@@ -35,7 +36,13 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &StatusArgs) ->
         StatusFormat::Openmetrics => {
             ui.write(|out| out.write_all(metrics::of(&status).as_bytes()))?;
         }
-        StatusFormat::Text => print(ui, &status)?,
+        StatusFormat::Text => {
+            if is_of_system {
+                let line = "the system's daemon answers, each user from what he may read";
+                ui.lines(&[vec![Cell::left(line, Tint::Faint)]], b'\n')?;
+            }
+            print(ui, &status)?;
+        }
     }
     Ok(Outcome::of(status.is_live()))
 }
@@ -83,6 +90,16 @@ const fn tint(state: RootState) -> Tint {
 
 fn print(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
     let mut lines = Vec::new();
+    if status.pid == 0 {
+        // It says nothing of files to somebody who may not see all of them.
+        for root in &status.roots {
+            lines.push(vec![
+                ui.name(&names::shown_as(&[], &root.path), Tint::Heading),
+                Cell::left(root.state.word(), tint(root.state)),
+            ]);
+        }
+        return Ok(ui.lines(&lines, b'\n')?);
+    }
     for root in &status.roots {
         let mut line = vec![
             ui.name(&names::shown_as(&[], &root.path), Tint::Heading),

@@ -32,7 +32,10 @@ pub fn of_process(uid: u32, gid: u32, pid: u32) -> Caller {
 
 fn groups_of(uid: u32, gid: u32, pid: u32) -> Option<Arc<[u32]>> {
     // 0: the process is in another namespace.
-    let status = fs::read_to_string(format!("/proc/{}/status", Some(pid).filter(|&pid| pid != 0)?));
+    let status = fs::read_to_string(format!(
+        "/proc/{}/status",
+        Some(pid).filter(|&pid| pid != 0)?
+    ));
     groups_in(&status.ok()?, uid, gid)
 }
 
@@ -67,8 +70,15 @@ mod tests {
     #[test]
     fn groups_are_those_of_the_very_process_or_none() {
         let status = "Name:\tcat\nUid:\t1\t2\t3\t1000\nGid:\t5\t6\t7\t8\nGroups:\t4 24 27 \n";
-        assert_eq!(groups_in(status, 1000, 8).as_deref(), Some(&[4, 24, 27][..]));
-        assert_eq!(groups_in(status, 2, 8), None, "its number was given to another");
+        assert_eq!(
+            groups_in(status, 1000, 8).as_deref(),
+            Some(&[4, 24, 27][..])
+        );
+        assert_eq!(
+            groups_in(status, 2, 8),
+            None,
+            "its number was given to another"
+        );
         assert_eq!(groups_in(status, 1000, 5), None);
         let none = status.replace("4 24 27 ", "");
         assert_eq!(groups_in(&none, 1000, 8).as_deref(), Some(&[][..]));

@@ -89,9 +89,16 @@ mod tests {
         assert_eq!((file.ino, file.size), (meta.ino(), 5));
         assert_eq!(file.mtime, (meta.mtime(), meta.mtime_nsec() as u32));
         let folder = look(&dir.join("folder")).unwrap();
-        assert!(matches!(folder, Seen::Folder(_, Listable(true))), "{folder:?}");
+        assert!(
+            matches!(folder, Seen::Folder(_, Listable(true))),
+            "{folder:?}"
+        );
         for nothing in ["link", "way", "way/file", "fifo", "none", "file/x"] {
-            assert_eq!(look(&dir.join(nothing)).unwrap(), Seen::Nothing, "{nothing}");
+            assert_eq!(
+                look(&dir.join(nothing)).unwrap(),
+                Seen::Nothing,
+                "{nothing}"
+            );
         }
         assert_eq!(look(Path::new("relative")).unwrap(), Seen::Nothing);
     }

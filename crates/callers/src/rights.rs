@@ -30,7 +30,10 @@ pub fn keep_only(kept: CapabilitySet) -> io::Result<()> {
             Err(_) => break,
         }
     }
-    if capabilities(None)?.effective.contains(CapabilitySet::SETPCAP) {
+    if capabilities(None)?
+        .effective
+        .contains(CapabilitySet::SETPCAP)
+    {
         fix_root()?;
     }
     set_capabilities(

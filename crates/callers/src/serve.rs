@@ -110,7 +110,11 @@ fn become_caller(caller: &Caller) -> io::Result<()> {
         )
     };
     in_force(BECOME)?;
-    let groups: Vec<Gid> = caller.groups.iter().map(|&group| Gid::from_raw(group)).collect();
+    let groups: Vec<Gid> = caller
+        .groups
+        .iter()
+        .map(|&group| Gid::from_raw(group))
+        .collect();
     set_thread_groups(&groups)?;
     set_thread_res_gid(None::<Gid>, Gid::from_raw(caller.gid), None::<Gid>)?;
     set_thread_res_uid(None::<Uid>, Uid::from_raw(caller.uid), None::<Uid>)?;

@@ -224,7 +224,10 @@ fn subject(context: &Context<'_>, subject: Subject) -> Result<(find::Subject, Pa
 fn is_at(snapshot: &Snapshot, path: &Path, content: &ContentDigest) -> Result<bool, ReadError> {
     let row = snapshot.file_at(path)?;
     let held = row.and_then(|row| row.state.content());
-    let held = held.map(|held| snapshot.content(held)).transpose()?.flatten();
+    let held = held
+        .map(|held| snapshot.content(held))
+        .transpose()?
+        .flatten();
     Ok(held.is_some_and(|held| held.digest == *content))
 }
 

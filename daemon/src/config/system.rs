@@ -37,7 +37,10 @@ impl SystemConfig {
         }
         let name = group.unwrap_or(CONTROL_GROUP);
         let number = |line: String| line.split(':').nth(2)?.parse().ok();
-        let control_group = name.parse().ok().or_else(|| entry("/etc/group", name).and_then(number));
+        let control_group = name
+            .parse()
+            .ok()
+            .or_else(|| entry("/etc/group", name).and_then(number));
         if control_group.is_none() && group.is_some() {
             return Err(ConfigError::NoUser(name.to_owned()));
         }

@@ -88,11 +88,7 @@ struct Connection {
 }
 
 impl Connection {
-    async fn serve(
-        &mut self,
-        context: Arc<Context>,
-        answering: Arc<Turns>,
-    ) -> Result<(), Trouble> {
+    async fn serve(&mut self, context: Arc<Context>, answering: Arc<Turns>) -> Result<(), Trouble> {
         let hello = encode(&Hello::new(&context.shared.params), MAX_ANSWER)
             .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
         self.write(&hello).await?;

@@ -206,10 +206,7 @@ fn templates(context: &Context) -> Result<&Store, TemplateError> {
     store.ok_or(TemplateError::NoPlace)
 }
 
-fn of_templates(
-    of: (&Context, &Asker),
-    rows: Vec<TemplateRow>,
-) -> Answer<TemplateRow> {
+fn of_templates(of: (&Context, &Asker), rows: Vec<TemplateRow>) -> Answer<TemplateRow> {
     with_header(of, Answer::fresh(rows, Vec::new()))
 }
 

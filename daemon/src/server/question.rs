@@ -54,7 +54,10 @@ fn question_context<'a>(
         snapshot: asker.view(snapshot.with_stop(stop.clone())),
         roots: paths_of(all_roots(context)).collect(),
         // Documents are taken apart where nobody but their owner asks.
-        part_reader: shared.part_reader().filter(|_| asker.sight().is_none()).cloned(),
+        part_reader: shared
+            .part_reader()
+            .filter(|_| asker.sight().is_none())
+            .cloned(),
         templates: shared.template_store(),
         scratch: &context.state,
         findings: &context.compared,
@@ -191,11 +194,7 @@ struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    fn of(
-        (context, asker): (&'a Context, &'a Asker),
-        request: &Request,
-        out: &'a mut Out,
-    ) -> Self {
+    fn of((context, asker): (&'a Context, &'a Asker), request: &Request, out: &'a mut Out) -> Self {
         let is_catalogue = |form: &DumpForm| matches!(form, DumpForm::Catalogue(_));
         Self {
             context,

@@ -153,7 +153,10 @@ mod tests {
         assert!(path.exists(), "a killed daemon leaves its socket");
         drop(bind(&path, false).unwrap());
         fs::write(&path, "a file").unwrap();
-        assert!(matches!(bind(&path, false), Err(SocketError::InTheWay { .. })));
+        assert!(matches!(
+            bind(&path, false),
+            Err(SocketError::InTheWay { .. })
+        ));
         assert_eq!(fs::read(&path).unwrap(), b"a file");
     }
 
@@ -173,6 +176,9 @@ mod tests {
     fn a_long_name_is_said_to_be_too_long() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x".repeat(120));
-        assert!(matches!(bind(&path, false), Err(SocketError::TooLong { .. })));
+        assert!(matches!(
+            bind(&path, false),
+            Err(SocketError::TooLong { .. })
+        ));
     }
 }

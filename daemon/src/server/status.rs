@@ -152,7 +152,9 @@ pub(super) fn for_caller(context: &Context, asker: &Asker) -> Result<StatusAnswe
     });
     let mut mounts = context.overlays.status();
     for mount in &mut mounts {
-        mount.roots.retain(|root| seen.iter().any(|seen| seen == root.path.as_path()));
+        mount
+            .roots
+            .retain(|root| seen.iter().any(|seen| seen == root.path.as_path()));
     }
     Ok(StatusAnswer {
         roots: rows.collect(),

@@ -45,7 +45,9 @@ impl Turns {
         if of_each.len() > 1024 {
             of_each.retain(|_, own| Arc::strong_count(own) > 1);
         }
-        let own = of_each.entry(one).or_insert_with(|| Arc::new(Semaphore::new(self.each)));
+        let own = of_each
+            .entry(one)
+            .or_insert_with(|| Arc::new(Semaphore::new(self.each)));
         Arc::clone(own)
     }
 
@@ -84,7 +86,9 @@ mod tests {
         assert_eq!(of_another.len(), 2);
         drop(of_one);
         assert!(turns.try_take(1).is_ok());
-        let many: Vec<_> = (3..100).filter_map(|one| turns.try_take(one).ok()).collect();
+        let many: Vec<_> = (3..100)
+            .filter_map(|one| turns.try_take(one).ok())
+            .collect();
         assert_eq!((many.len(), turns.free()), (6, 0));
         drop((many, of_another));
         assert_eq!(turns.free(), 8);
@@ -92,7 +96,9 @@ mod tests {
 
     #[test]
     fn who_waits_for_many_lets_others_pass() {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
         runtime.block_on(async {
             let turns = Turns::new(4, 2);
             let held = [turns.take(1).await, turns.take(1).await];

@@ -24,17 +24,28 @@ fn attempts(tree: &TempTree) -> Vec<(&'static str, bool)> {
         ("read elsewhere", File::open(outside.join("file")).is_ok()),
         ("list elsewhere", fs::read_dir(&outside).is_ok()),
         ("append", File::options().append(true).open(&file).is_ok()),
-        ("make", File::create_new(root.join("a")).is_ok() && gone(root.join("a"))),
+        (
+            "make",
+            File::create_new(root.join("a")).is_ok() && gone(root.join("a")),
+        ),
         (
             "make elsewhere",
             File::create_new(outside.join("a")).is_ok() && gone(outside.join("a")),
         ),
-        ("link", symlink("x", root.join("l")).is_ok() && gone(root.join("l"))),
+        (
+            "link",
+            symlink("x", root.join("l")).is_ok() && gone(root.join("l")),
+        ),
         (
             "rename",
             fs::rename(&file, root.join("b")).is_ok() && fs::rename(root.join("b"), &file).is_ok(),
         ),
-        ("chmod", opened.set_permissions(fs::Permissions::from_mode(0o644)).is_ok()),
+        (
+            "chmod",
+            opened
+                .set_permissions(fs::Permissions::from_mode(0o644))
+                .is_ok(),
+        ),
         (
             "set an attribute",
             rustix::fs::fsetxattr(&opened, "user.x", b"x", XattrFlags::empty()).is_ok(),
@@ -51,8 +62,14 @@ fn attempts(tree: &TempTree) -> Vec<(&'static str, bool)> {
             .is_ok()
                 && gone(tree.path("state/device")),
         ),
-        ("start a program", Command::new("/bin/true").status().is_ok()),
-        ("reach the network", TcpListener::bind(("127.0.0.1", 0)).is_ok()),
+        (
+            "start a program",
+            Command::new("/bin/true").status().is_ok(),
+        ),
+        (
+            "reach the network",
+            TcpListener::bind(("127.0.0.1", 0)).is_ok(),
+        ),
         (
             "mount",
             rustix::mount::mount_bind(&root, &spare).is_ok()
@@ -69,12 +86,16 @@ fn attempts(tree: &TempTree) -> Vec<(&'static str, bool)> {
 /// Names of those that succeed.
 fn able(tree: &TempTree) -> Vec<&'static str> {
     let attempts = attempts(tree).into_iter();
-    attempts.filter(|(_, is_able)| *is_able).map(|(what, _)| what).collect()
+    attempts
+        .filter(|(_, is_able)| *is_able)
+        .map(|(what, _)| what)
+        .collect()
 }
 
 #[test]
 fn the_indexer_reads_its_roots_writes_its_state_and_does_nothing_else() {
-    const NAME: &str = "system::fences::tests::the_indexer_reads_its_roots_writes_its_state_and_does_nothing_else";
+    const NAME: &str =
+        "system::fences::tests::the_indexer_reads_its_roots_writes_its_state_and_does_nothing_else";
     if !rustix::process::geteuid().is_root() {
         skipped("it takes root to see what root could do without the fences");
         return;
@@ -92,7 +113,10 @@ fn the_indexer_reads_its_roots_writes_its_state_and_does_nothing_else() {
     put_up(&[tree.path("root")], &[&tree.path("state")]).expect("fences");
     assert_eq!(able(&tree), Vec::<&str>::new());
     // What it is for.
-    assert_eq!(fs::read(tree.path("root/file")).expect("its root"), b"bytes");
+    assert_eq!(
+        fs::read(tree.path("root/file")).expect("its root"),
+        b"bytes"
+    );
     assert!(fs::read_dir(tree.path("root")).is_ok());
     assert!(fs::read_to_string("/proc/self/status").is_ok());
     fs::write(tree.path("state/index"), "rows").expect("its state");

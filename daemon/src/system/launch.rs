@@ -170,7 +170,9 @@ fn mount(point: &Path, user: (u32, u32)) -> Result<OwnedFd, SystemError> {
 
 /// Is the checker or the mount helper, if the command line says so. What it said when it ended
 /// without having done its work.
-pub fn helper(mut arguments: impl Iterator<Item = std::ffi::OsString>) -> Option<Result<(), String>> {
+pub fn helper(
+    mut arguments: impl Iterator<Item = std::ffi::OsString>,
+) -> Option<Result<(), String>> {
     let first = arguments.nth(1)?;
     let stdin = || io::stdin().as_fd().try_clone_to_owned();
     if first == CHECKER {

@@ -229,7 +229,10 @@ impl Namespace {
         let attr = self.attr_of(ino, &node, None).or_else(|refusal| {
             // The path is gone, but somebody still reads the file. In a mount for all that may be
             // somebody else.
-            let open = self.handles.open_file(ino).filter(|_| !self.tree.is_partial());
+            let open = self
+                .handles
+                .open_file(ino)
+                .filter(|_| !self.tree.is_partial());
             let Some(handle) = open else {
                 return Err(refusal);
             };

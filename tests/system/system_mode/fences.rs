@@ -12,13 +12,17 @@ use super::{DAEMON, SHARES, Server, disks, in_mounts_of_its_own};
 /// The numbers of a field of `/proc/PID/status`.
 fn field(status: &str, name: &str) -> String {
     let line = status.lines().find_map(|line| line.strip_prefix(name));
-    line.unwrap_or_else(|| panic!("no {name}")).trim().to_owned()
+    line.unwrap_or_else(|| panic!("no {name}"))
+        .trim()
+        .to_owned()
 }
 
 /// `status` of each thread of a process.
 fn threads(process: &Path) -> Vec<String> {
     let threads = fs::read_dir(process.join("task")).expect("threads");
-    let read = threads.flatten().map(|thread| fs::read_to_string(thread.path().join("status")));
+    let read = threads
+        .flatten()
+        .map(|thread| fs::read_to_string(thread.path().join("status")));
     read.flatten().collect()
 }
 
@@ -49,10 +53,18 @@ fn each_process_has_the_rights_it_needs_and_no_way_to_others() {
     for status in &all {
         // CAP_DAC_READ_SEARCH is the second bit but one.
         for set in ["CapPrm:", "CapEff:", "CapBnd:"] {
-            assert_eq!(u64::from_str_radix(&field(status, set), 16), Ok(1 << 2), "{set} {status}");
+            assert_eq!(
+                u64::from_str_radix(&field(status, set), 16),
+                Ok(1 << 2),
+                "{set} {status}"
+            );
         }
         for set in ["CapInh:", "CapAmb:"] {
-            assert_eq!(u64::from_str_radix(&field(status, set), 16), Ok(0), "{set} {status}");
+            assert_eq!(
+                u64::from_str_radix(&field(status, set), 16),
+                Ok(0),
+                "{set} {status}"
+            );
         }
         assert_eq!(field(status, "Uid:"), vec![uid.to_string(); 4].join("\t"));
         assert_eq!(field(status, "Gid:"), vec![gid.to_string(); 4].join("\t"));
@@ -67,17 +79,29 @@ fn each_process_has_the_rights_it_needs_and_no_way_to_others() {
     for status in threads(checker) {
         // CAP_SETGID and CAP_SETUID; those that stand for somebody have none in force.
         for set in ["CapPrm:", "CapBnd:"] {
-            assert_eq!(u64::from_str_radix(&field(&status, set), 16), Ok(3 << 6), "{status}");
+            assert_eq!(
+                u64::from_str_radix(&field(&status, set), 16),
+                Ok(3 << 6),
+                "{status}"
+            );
         }
         assert_eq!(field(&status, "NoNewPrivs:"), "1");
         assert_eq!(field(&status, "Seccomp:"), "2");
     }
-    let modes = ["/run/resemble", "/run/resemble/socket", "/run/resemble/checker", "/srv/state"];
+    let modes = [
+        "/run/resemble",
+        "/run/resemble/socket",
+        "/run/resemble/checker",
+        "/srv/state",
+    ];
     let modes = modes.map(|path| {
         let meta = fs::symlink_metadata(path).expect(path);
         (meta.mode() & 0o7777, meta.uid())
     });
-    assert_eq!(modes, [(0o755, uid), (0o666, uid), (0o600, uid), (0o700, uid)]);
+    assert_eq!(
+        modes,
+        [(0o755, uid), (0o666, uid), (0o600, uid), (0o700, uid)]
+    );
     let checker = checker.clone();
     drop(server);
     // It may not be waited for by anybody yet.
@@ -87,7 +111,10 @@ fn each_process_has_the_rights_it_needs_and_no_way_to_others() {
     };
     let began = Instant::now();
     while !is_over() {
-        assert!(began.elapsed() < PATIENCE, "the checker ends with the daemon");
+        assert!(
+            began.elapsed() < PATIENCE,
+            "the checker ends with the daemon"
+        );
         std::thread::yield_now();
     }
 }
@@ -105,6 +132,9 @@ fn a_root_that_others_could_move_is_refused() {
         let ran = Server::command(&["--no-mount"]).output().expect("it runs");
         let said = String::from_utf8_lossy(&ran.stderr).into_owned();
         assert_eq!(ran.status.code(), Some(2), "{said}");
-        assert!(said.contains("/srv above it may be written by others"), "{said}");
+        assert!(
+            said.contains("/srv above it may be written by others"),
+            "{said}"
+        );
     }
 }

@@ -8,7 +8,7 @@ use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::random::Random;
 use serde_json::{Value, json};
 
-use super::{Answer, SHARES, Server, USERS, ask_here, as_user, disks, in_mounts_of_its_own};
+use super::{Answer, SHARES, Server, USERS, as_user, ask_here, disks, in_mounts_of_its_own};
 
 /// The user who asks.
 const ASKER: super::User = USERS[0];
@@ -77,7 +77,12 @@ fn questions() -> Vec<Value> {
             json!({"request": "find", "subject": {"file": file}, "min_size": 1_000_000}),
         ]);
     }
-    for name in ["open/a/hidden-0.txt", "closed/hidden-1.txt", "closed", "nothing"] {
+    for name in [
+        "open/a/hidden-0.txt",
+        "closed/hidden-1.txt",
+        "closed",
+        "nothing",
+    ] {
         let file = shares.join(name);
         questions.push(json!({"request": "find", "subject": {"file": file}}));
     }
@@ -92,17 +97,23 @@ fn told(seed: u64, with_hidden: bool) -> Vec<(Value, Answer)> {
     if with_hidden {
         hidden(seed);
     }
-    fs::set_permissions(Path::new(SHARES).join("closed"), fs::Permissions::from_mode(0o700))
-        .expect("chmod");
+    fs::set_permissions(
+        Path::new(SHARES).join("closed"),
+        fs::Permissions::from_mode(0o700),
+    )
+    .expect("chmod");
     for file in super::files(Path::new(SHARES)) {
-        let time = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
+        let time =
+            std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
         let file = fs::File::options().append(true).open(file).expect("a file");
         file.set_modified(time).expect("a time");
     }
     let server = Server::start(disks, &["--no-mount", "--boilerplate", "20"]);
     let answers = as_user(ASKER, || {
         let asked = questions().into_iter();
-        asked.map(|question| (question.clone(), ask_here(&question))).collect()
+        asked
+            .map(|question| (question.clone(), ask_here(&question)))
+            .collect()
     });
     drop(server);
     answers
@@ -115,7 +126,8 @@ fn answers_are_the_same_with_and_without_what_is_hidden() {
     if in_mounts_of_its_own(NAME) {
         return;
     }
-    let runs: u64 = std::env::var("RESEMBLE_LEAK_RUNS").map_or(1, |runs| runs.parse().expect("runs"));
+    let runs: u64 =
+        std::env::var("RESEMBLE_LEAK_RUNS").map_or(1, |runs| runs.parse().expect("runs"));
     let (mut compared, mut bytes) = (0, 0);
     for seed in 1..=runs {
         let (without, with) = (told(seed, false), told(seed, true));

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::trees::Tree;
 use super::{
-    Answer, ROOT, SHARES, Server, USERS, User, VIEW, ask, ask_here, as_user, disks,
+    Answer, ROOT, SHARES, Server, USERS, User, VIEW, as_user, ask, ask_here, disks,
     in_mounts_of_its_own,
 };
 
@@ -54,7 +54,9 @@ fn judged(tree: &Tree, judge: User, asker: User, verdict: &mut Verdict) {
     let opened = tree.opened_by(judge);
     let answers: Vec<(PathBuf, Answer)> = as_user(asker, || {
         let paths = tree.families.keys();
-        paths.map(|path| (path.clone(), ask_here(&find(path)))).collect()
+        paths
+            .map(|path| (path.clone(), ask_here(&find(path))))
+            .collect()
     });
     for (path, answer) in answers {
         verdict.judge(tree, &opened, &path, &answer);
@@ -91,11 +93,17 @@ fn at_the_socket_everybody_sees_what_he_can_open_and_nothing_else() {
     // Root sees all that there is, whoever it belongs to.
     let mut of_root = Verdict::default();
     judged(&tree, ROOT, ROOT, &mut of_root);
-    assert!(of_root.leaks.is_empty() && of_root.hidden.is_empty(), "{of_root:?}");
+    assert!(
+        of_root.leaks.is_empty() && of_root.hidden.is_empty(),
+        "{of_root:?}"
+    );
     // The canary: who sees everything is caught by what a user can open.
     let mut canary = Verdict::default();
     judged(&tree, USERS[0], ROOT, &mut canary);
-    assert!(canary.leaks.len() > 10, "the oracle sees no leak where there are many");
+    assert!(
+        canary.leaks.len() > 10,
+        "the oracle sees no leak where there are many"
+    );
     drop(server);
 }
 
@@ -117,7 +125,11 @@ fn what_was_taken_away_is_gone_at_the_next_answer() {
     let user = USERS[1];
     let shown = || {
         let answer = ask(user, &find(&own));
-        answer.paths().into_iter().map(Path::to_owned).collect::<Vec<_>>()
+        answer
+            .paths()
+            .into_iter()
+            .map(Path::to_owned)
+            .collect::<Vec<_>>()
     };
     let mode = |path: &Path, mode| {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("chmod");
@@ -197,7 +209,10 @@ fn listed(at: &Path) -> std::io::Result<BTreeSet<PathBuf>> {
     for entry in fs::read_dir(at)? {
         let entry = entry?;
         // As `ls -l` does: each name is looked up again.
-        assert!(fs::symlink_metadata(entry.path())?.is_symlink(), "{entry:?}");
+        assert!(
+            fs::symlink_metadata(entry.path())?.is_symlink(),
+            "{entry:?}"
+        );
         targets.insert(fs::read_link(entry.path())?);
     }
     Ok(targets)
@@ -242,14 +257,19 @@ fn in_the_view_everybody_sees_what_he_can_open_and_nothing_else() {
         let shown: Vec<(PathBuf, std::io::Result<BTreeSet<PathBuf>>)> = as_user(user, || {
             let paths = tree.families.keys();
             let at = |path: &Path| Path::new(VIEW).join(path.strip_prefix(shares).expect("below"));
-            paths.map(|path| (path.clone(), listed(&at(path).join(".similar")))).collect()
+            paths
+                .map(|path| (path.clone(), listed(&at(path).join(".similar"))))
+                .collect()
         });
         let mut wrong_here = Vec::new();
         for (path, shown) in shown {
             checks.set(checks.get() + tree.families.len() - 1);
             let expected = seen.contains(&path).then(|| tree.expected(&path, seen));
             if shown.as_ref().ok() != expected.as_ref() {
-                wrong_here.push(format!("{user:?} {}: {shown:?}, not {expected:?}", path.display()));
+                wrong_here.push(format!(
+                    "{user:?} {}: {shown:?}, not {expected:?}",
+                    path.display()
+                ));
             }
         }
         wrong_here
@@ -265,7 +285,12 @@ fn in_the_view_everybody_sees_what_he_can_open_and_nothing_else() {
             for path in mirrored.iter().take(20) {
                 let name = path.file_name().expect("a name");
                 let bytes = fs::read(Path::new(VIEW).join(path).join(name));
-                assert_eq!(bytes.ok(), fs::read(shares.join(path)).ok(), "{}", path.display());
+                assert_eq!(
+                    bytes.ok(),
+                    fs::read(shares.join(path)).ok(),
+                    "{}",
+                    path.display()
+                );
             }
             (real, mirrored)
         });
@@ -277,7 +302,10 @@ fn in_the_view_everybody_sees_what_he_can_open_and_nothing_else() {
     // The canary: what one user can open is not what another is shown.
     let others = tree.opened_by(USERS[0]);
     let canary = judge(USERS[3], &others);
-    assert!(canary.len() > 3, "the oracle sees no difference: {canary:?}");
+    assert!(
+        canary.len() > 3,
+        "the oracle sees no difference: {canary:?}"
+    );
     drop(server);
 }
 
@@ -336,6 +364,10 @@ fn in_the_view_what_was_taken_away_is_gone_and_nobody_walks_where_another_did() 
     }
     mode("own.txt", 0o600);
     assert_eq!((count(one), count(another)), (None, None));
-    assert_eq!(as_user(one, || fs::metadata(Path::new(VIEW).join("own.txt")).is_ok()), false);
+    assert_eq!(
+        as_user(one, || fs::metadata(Path::new(VIEW).join("own.txt"))
+            .is_ok()),
+        false
+    );
     drop(server);
 }

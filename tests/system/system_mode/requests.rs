@@ -64,7 +64,10 @@ fn orders_are_for_root_and_one_group_and_what_cannot_be_answered_is_refused() {
         let status = ask(user, &json!({"request": "status"}));
         status.rows[0]["roots"][0]["files"].as_u64()
     };
-    assert_eq!([ROOT, CONTROLLER, USERS[0]].map(files), [Some(1), Some(1), Some(0)]);
+    assert_eq!(
+        [ROOT, CONTROLLER, USERS[0]].map(files),
+        [Some(1), Some(1), Some(0)]
+    );
     drop(server);
 }
 

@@ -126,7 +126,10 @@ impl Tree {
         let ino = |path: &Path| fs::metadata(path).expect("root sees it").ino();
         let own = ino(of);
         let mut least: BTreeMap<u64, PathBuf> = BTreeMap::new();
-        for path in opened.iter().filter(|path| self.families[*path] == self.families[of]) {
+        for path in opened
+            .iter()
+            .filter(|path| self.families[*path] == self.families[of])
+        {
             least.entry(ino(path)).or_insert_with(|| path.clone());
         }
         least.remove(&own);

@@ -255,7 +255,11 @@ impl Snapshot {
         let is_new = |answer: &Option<bool>| answer.is_none();
         if answers.iter().any(is_new) {
             let (mut files, mut of) = (Vec::new(), Vec::new());
-            for (content, answer) in contents.iter().zip(&mut answers).filter(|one| is_new(one.1)) {
+            for (content, answer) in contents
+                .iter()
+                .zip(&mut answers)
+                .filter(|one| is_new(one.1))
+            {
                 let own = self.ask(|inner| {
                     let mut files = inner.files_of(*content)?;
                     for (container, _) in inner.part_of(*content)? {

@@ -77,9 +77,13 @@ fn index(names: &[Name]) -> Index {
     };
     let index = Index::in_memory_with(&Params::default(), &options).unwrap();
     for (path, ino, content) in names {
-        let keys: Vec<u32> = KEYS.filter(|key| (content + 1) * 7 % (u64::from(*key) + 2) < 2).collect();
+        let keys: Vec<u32> = KEYS
+            .filter(|key| (content + 1) * 7 % (u64::from(*key) + 2) < 2)
+            .collect();
         let samples: Vec<u64> = keys.iter().map(|&key| u64::from(key) + 100).collect();
-        index.apply(vec![read(path, *ino, digest(*content, &keys, &samples))]).unwrap();
+        index
+            .apply(vec![read(path, *ino, digest(*content, &keys, &samples))])
+            .unwrap();
     }
     index
 }
@@ -87,9 +91,8 @@ fn index(names: &[Name]) -> Index {
 /// Everything that can be asked, in words that do not depend on numbers that are given out.
 fn told(snapshot: &Snapshot) -> Vec<String> {
     let mut told = Vec::new();
-    let digest_of = |content| -> Option<ContentDigest> {
-        Some(snapshot.content(content).unwrap()?.digest)
-    };
+    let digest_of =
+        |content| -> Option<ContentDigest> { Some(snapshot.content(content).unwrap()?.digest) };
     let mut tell = |line: String| told.push(line);
     snapshot
         .walk(Path::new("/r"), &mut |path, entry| {
@@ -97,7 +100,11 @@ fn told(snapshot: &Snapshot) -> Vec<String> {
                 let row = snapshot.file(*file).unwrap().unwrap();
                 let content = row.state.content().unwrap();
                 let names = snapshot.paths(*file).unwrap();
-                tell(format!("{path:?} {names:?} {:?} {:?}", row.stat.ino, digest_of(content)));
+                tell(format!(
+                    "{path:?} {names:?} {:?} {:?}",
+                    row.stat.ino,
+                    digest_of(content)
+                ));
             }
             ControlFlow::Continue(())
         })
@@ -109,11 +116,17 @@ fn told(snapshot: &Snapshot) -> Vec<String> {
         };
         let row = snapshot.content(found).unwrap().unwrap();
         let files = snapshot.files_of(found).unwrap();
-        let mut paths: Vec<_> = files.iter().map(|&file| snapshot.paths(file).unwrap()).collect();
+        let mut paths: Vec<_> = files
+            .iter()
+            .map(|&file| snapshot.paths(file).unwrap())
+            .collect();
         paths.sort();
         let chunks = snapshot.chunks(found).unwrap();
         let samples = snapshot.signature(found).unwrap();
-        tell(format!("{name}: {} {paths:?} {chunks:?} {samples:?}", row.files));
+        tell(format!(
+            "{name}: {} {paths:?} {chunks:?} {samples:?}",
+            row.files
+        ));
     }
     for key in KEYS {
         let both = [
@@ -128,10 +141,15 @@ fn told(snapshot: &Snapshot) -> Vec<String> {
                     digests.sort();
                     found.push((most, digests));
                 };
-                snapshot.postings_up_to(kind, &[at], most, &mut noted).unwrap();
+                snapshot
+                    .postings_up_to(kind, &[at], most, &mut noted)
+                    .unwrap();
             }
             let is = snapshot.is_boilerplate(kind, at).unwrap();
-            tell(format!("{key}: {found:?} {is} {:?}", snapshot.boilerplate_count(kind, at)));
+            tell(format!(
+                "{key}: {found:?} {is} {:?}",
+                snapshot.boilerplate_count(kind, at)
+            ));
         }
     }
     told
@@ -143,16 +161,33 @@ fn a_view_is_an_index_of_what_is_seen() {
     for seed in 0..60 {
         let mut random = Random::new(seed);
         let all = names(&mut random);
-        let seen: Vec<Name> = all.iter().filter(|_| random.below(2) == 0).cloned().collect();
+        let seen: Vec<Name> = all
+            .iter()
+            .filter(|_| random.below(2) == 0)
+            .cloned()
+            .collect();
         let sight = seen.iter().map(|(path, ino, _)| (path.clone(), *ino));
         let index_of_all = index(&all);
-        let view = index_of_all.snapshot().unwrap().seen_by(Arc::new(Table(sight.collect())));
+        let view = index_of_all
+            .snapshot()
+            .unwrap()
+            .seen_by(Arc::new(Table(sight.collect())));
         let expected = told(&index(&seen).snapshot().unwrap());
         assert_eq!(told(&view), expected, "seed {seed}");
         // The canary: eyes that see everything are not those of somebody who does not.
-        let everything = all.iter().map(|(path, ino, _)| (path.clone(), *ino)).collect();
-        let everything = index_of_all.snapshot().unwrap().seen_by(Arc::new(Table(everything)));
-        assert_eq!(told(&everything), told(&index_of_all.snapshot().unwrap()), "seed {seed}");
+        let everything = all
+            .iter()
+            .map(|(path, ino, _)| (path.clone(), *ino))
+            .collect();
+        let everything = index_of_all
+            .snapshot()
+            .unwrap()
+            .seen_by(Arc::new(Table(everything)));
+        assert_eq!(
+            told(&everything),
+            told(&index_of_all.snapshot().unwrap()),
+            "seed {seed}"
+        );
         canary += u32::from(told(&everything) != expected);
     }
     assert!(canary > 50, "{canary}");
@@ -169,7 +204,10 @@ fn what_is_known_of_all_together_is_not_told() {
     assert!(view.boilerplate(PostingKind::Chunk).is_empty());
     let (a, b) = (digest(1, &[], &[]).content, digest(2, &[], &[]).content);
     let kept: BTreeSet<_> = [&snapshot, &view]
-        .map(|view| view.kept_measures(&a, &b, resemble_core::similarity::Unit::Bytes).is_some())
+        .map(|view| {
+            view.kept_measures(&a, &b, resemble_core::similarity::Unit::Bytes)
+                .is_some()
+        })
         .into();
     assert_eq!(kept, [false].into());
 }
@@ -193,11 +231,17 @@ fn without_eyes_nothing_is_answered() {
     let index = index(&names(&mut Random::new(2)));
     let view = index.snapshot().unwrap().seen_by(Arc::new(Blind));
     let unchecked = |failed: Result<(), ReadError>| {
-        assert!(matches!(failed, Err(ReadError::Unchecked { .. })), "{failed:?}");
+        assert!(
+            matches!(failed, Err(ReadError::Unchecked { .. })),
+            "{failed:?}"
+        );
     };
     unchecked(view.entry(Path::new("/r")).map(drop));
     unchecked(view.list(Path::new("/r/d1")).map(drop));
-    unchecked(view.content_by_digest(&digest(1, &[], &[]).content).map(drop));
+    unchecked(
+        view.content_by_digest(&digest(1, &[], &[]).content)
+            .map(drop),
+    );
     let key = KEYS.map(chunk_key).collect::<Vec<_>>();
     unchecked(view.postings(PostingKind::Chunk, &key, &mut |_, _| ()));
 }

@@ -85,8 +85,14 @@ pub fn explain(
 fn known_bytes(snapshot: &Snapshot, path: &Path) -> Result<Vec<u8>, AskError> {
     let row = snapshot.file_at(path)?;
     let content = row.and_then(|row| row.state.content());
-    let row = content.map(|content| snapshot.content(content)).transpose()?.flatten();
-    let bytes = row.map(|row| bytes_if(path, &row.digest)).transpose()?.flatten();
+    let row = content
+        .map(|content| snapshot.content(content))
+        .transpose()?
+        .flatten();
+    let bytes = row
+        .map(|row| bytes_if(path, &row.digest))
+        .transpose()?
+        .flatten();
     bytes.ok_or_else(|| AskError::NotIndexed(path.to_owned()))
 }
 

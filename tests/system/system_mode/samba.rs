@@ -1,0 +1,189 @@
+//! Debian's Samba over the view: two users of a share, each sees his own.
+
+use std::fs;
+use std::net::TcpStream;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use resemble_testutil::prose::prose;
+use resemble_testutil::{PATIENCE, Ran, finish};
+
+use super::{SHARES, Server, USERS, VIEW, disks, in_mounts_of_its_own};
+
+/// As docs/file-servers.md has it, with places and a port of the test's own.
+const CONFIGURATION: &str = "
+[global]
+server role = standalone server
+map to guest = never
+passdb backend = tdbsam:/srv/smb/passdb.tdb
+private dir = /srv/smb
+lock directory = /srv/smb
+state directory = /srv/smb
+cache directory = /srv/smb
+pid directory = /srv/smb
+ncalrpc dir = /srv/smb/ncalrpc
+smb ports = 44450
+interfaces = lo
+bind interfaces only = yes
+load printers = no
+disable spoolss = yes
+log file = /srv/smb/log
+unix extensions = no
+[similar]
+path = /run/resemble/view
+read only = yes
+guest ok = no
+wide links = yes
+hide dot files = no
+";
+
+/// The server, ended when this is dropped.
+struct Samba(Child);
+
+impl Drop for Samba {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+/// Whether Samba is here. It is a lot to install, so only who wants it to be tested says so.
+fn is_here() -> bool {
+    let is_there = |path: &str| Path::new(path).exists();
+    let here = is_there("/usr/sbin/smbd")
+        && is_there("/usr/bin/smbclient")
+        && is_there("/usr/lib/x86_64-linux-gnu/samba/vfs/widelinks.so");
+    if !here {
+        let wanted = std::env::var_os("RESEMBLE_REQUIRE_SAMBA").is_some();
+        assert!(
+            !wanted,
+            "samba, smbclient and samba-vfs-modules are not installed"
+        );
+        eprintln!("\n*** SKIPPED, NOT TESTED: no samba, smbclient, samba-vfs-modules ***\n");
+    }
+    here
+}
+
+/// Adds the users to the lists of users and groups, in these mounts alone.
+fn users() {
+    let [one, another] = [USERS[0], USERS[1]];
+    let lists = [
+        (
+            "/etc/passwd",
+            format!(
+                "share-one:x:{}:{}::/:/bin/sh\nshare-two:x:{}:{}::/:/bin/sh\n",
+                one.uid, one.gid, another.uid, another.gid
+            ),
+        ),
+        (
+            "/etc/group",
+            format!(
+                "one:x:{}:\ntwo:x:{}:\nteam:x:6001:share-two\n",
+                one.gid, another.gid
+            ),
+        ),
+    ];
+    for (list, more) in lists {
+        let copy = Path::new("/srv/smb").join(Path::new(list).file_name().expect("a name"));
+        let all = fs::read_to_string(list).expect("a list") + &more;
+        fs::write(&copy, all).expect("a copy");
+        rustix::mount::mount_bind(&copy, list).expect("a bind mount");
+    }
+    for name in ["share-one", "share-two"] {
+        let mut add = Command::new("smbpasswd");
+        add.args(["-c", "/srv/smb/smb.conf", "-s", "-a", name]);
+        finish(&mut add, b"secret\nsecret\n").success();
+    }
+}
+
+/// What `smbclient` says as a user.
+fn client(user: &str, command: &str) -> Ran {
+    let mut client = Command::new("smbclient");
+    client.args([
+        "-s",
+        "/srv/smb/smb.conf",
+        "-p",
+        "44450",
+        "-U",
+        &format!("{user}%secret"),
+    ]);
+    client.args(["//127.0.0.1/similar", "-c", command]);
+    client.stdin(Stdio::null());
+    client.output().expect("smbclient runs").into()
+}
+
+/// The names in a folder of the share.
+fn listed(user: &str, folder: &str) -> Vec<String> {
+    let ran = client(user, &format!("ls \"{folder}/*\""));
+    let text = ran.text();
+    let lines = text.lines().filter(|line| line.starts_with("  "));
+    let names = lines.filter_map(|line| line.split_whitespace().next());
+    let mut names: Vec<String> = names
+        .filter(|name| ![".", ".."].contains(name) && !name.chars().all(|c| c.is_ascii_digit()))
+        .map(str::to_owned)
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn two_users_of_a_share_see_each_his_own() {
+    const NAME: &str = "system_mode::samba::two_users_of_a_share_see_each_his_own";
+    if in_mounts_of_its_own(NAME) || !is_here() || !resemble_testutil::fuse_works() {
+        return;
+    }
+    let disks = disks();
+    fs::create_dir_all("/srv/smb/ncalrpc").expect("a folder");
+    fs::write("/srv/smb/smb.conf", CONFIGURATION).expect("a configuration");
+    let shares = Path::new(SHARES);
+    let text = prose(5, 9_000);
+    let files = [
+        ("all.txt", 0, 0, 0o644),
+        ("one.txt", USERS[0].uid, 0, 0o600),
+        ("two.txt", USERS[1].uid, 0, 0o600),
+        ("team.txt", 0, 6001, 0o640),
+    ];
+    for (name, owner, group, mode) in files {
+        let path = shares.join(name);
+        fs::write(&path, &text).expect("a file");
+        chown(&path, Some(owner), Some(group)).expect("chown");
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("chmod");
+    }
+    let server = Server::start(disks, &[]);
+    users();
+    let mut smbd = Command::new("smbd");
+    smbd.args(["-F", "--no-process-group", "-s", "/srv/smb/smb.conf"]);
+    let smbd = smbd
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let samba = Samba(smbd.spawn().expect("smbd starts"));
+    let began = Instant::now();
+    while TcpStream::connect(("127.0.0.1", 44450)).is_err() {
+        assert!(began.elapsed() < PATIENCE, "smbd does not answer");
+        std::thread::yield_now();
+    }
+    assert_eq!(listed("share-one", ""), ["all.txt", "one.txt"]);
+    assert_eq!(listed("share-two", ""), ["all.txt", "team.txt", "two.txt"]);
+    assert_eq!(listed("share-one", "all.txt/.similar"), ["100%_one.txt"]);
+    let of_two = ["100%_team.txt", "100%_two.txt"];
+    assert_eq!(listed("share-two", "all.txt/.similar"), of_two);
+    assert_eq!(listed("share-one", "two.txt/.similar"), [""; 0]);
+    // What a link leads to can be fetched, by whoever may read it.
+    let get = |user, file: &str| client(user, &format!("get \"{file}\" /srv/smb/got"));
+    get("share-two", "all.txt/.similar/100%_team.txt").success();
+    assert_eq!(fs::read("/srv/smb/got").expect("it came"), text);
+    for hidden in [
+        "all.txt/.similar/100%_team.txt",
+        "team.txt/team.txt",
+        "two.txt/two.txt",
+    ] {
+        assert_ne!(get("share-one", hidden).code, 0, "{hidden}");
+    }
+    assert_ne!(client("share-one", "put /etc/hostname new.txt").code, 0);
+    assert!(!Path::new(VIEW).join("new.txt").exists());
+    drop(samba);
+    drop(server);
+}
