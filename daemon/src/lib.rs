@@ -21,7 +21,6 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,7 +37,6 @@ use resemble_proto::places::{self, PlaceError};
 use resemble_query::templates::Store;
 use resemble_scan::ingest::RootOptions;
 use resemble_scan::parts::{Formats, PartReader, RecentParts};
-use tokio::net::UnixListener;
 use tokio::runtime::Runtime;
 use tokio::sync::{oneshot, watch as signal};
 
@@ -46,6 +44,7 @@ pub mod acks;
 pub mod alerts;
 pub mod coalesce;
 pub mod config;
+mod doors;
 pub mod indexer;
 pub mod journal;
 pub mod link;
@@ -65,9 +64,8 @@ use acks::AckStore;
 use alerts::log::AlertLog;
 use config::{Config, RootError, not_nested};
 use indexer::{Command, Indexer, roots};
-use neighbours::{Everybody, IndexNeighbours};
-use overlays::{Mount, Overlays, ShowError};
-use server::{Context, Limits, socket};
+use overlays::{Overlays, ShowError};
+use server::{Context, socket};
 use signals::{Told, signals};
 use state::{Root, Shared};
 use system::Entered;
@@ -363,76 +361,6 @@ impl Daemon {
 }
 
 impl Handle {
-    /// Opens the socket, mounts the overlay and starts to answer.
-    fn open_doors(
-        &mut self,
-        config: &Config,
-        context: Context,
-        device: Option<OwnedFd>,
-    ) -> Result<(), StartError> {
-        let (listener, socket) = socket::bind(&config.socket, config.system.is_some())?;
-        self.socket = Some(socket);
-        if let Some(point) = &config.mount {
-            let mount = Mount {
-                point,
-                view: config.view,
-                link: config.link.as_deref(),
-            };
-            if let (Some(system), Some(device)) = (context.system(), device) {
-                let shared = Arc::clone(&self.shared);
-                let everybody = Arc::new(Everybody { shared, system });
-                self.overlays
-                    .serve(&mount, device, everybody)
-                    .map_err(ShowError::Mount)?;
-            } else {
-                self.mount(config, &mount)?;
-            }
-        }
-        self.answer(config, listener, context)
-    }
-
-    /// Mounts the overlay of a daemon of one user.
-    fn mount(&self, config: &Config, mount: &Mount<'_>) -> Result<(), StartError> {
-        let neighbours = Arc::new(IndexNeighbours::new(Arc::clone(&self.shared)));
-        match self.overlays.mount(mount, neighbours) {
-            // `mount` has written its warning to the journal.
-            Ok(_) => {}
-            Err(error) if config.must_mount => return Err(error.into()),
-            Err(error) => tracing::warn!(%error, "no view of the tree is mounted"),
-        }
-        Ok(())
-    }
-
-    /// Answers at the socket.
-    fn answer(
-        &mut self,
-        config: &Config,
-        listener: std::os::unix::net::UnixListener,
-        context: Context,
-    ) -> Result<(), StartError> {
-        let Some(runtime) = &self.runtime else {
-            return Ok(());
-        };
-        let guard = runtime.enter();
-        listener.set_nonblocking(true).map_err(StartError::Thread)?;
-        let listener = UnixListener::from_std(listener).map_err(StartError::Thread)?;
-        drop(guard);
-        let uid = rustix::process::geteuid().as_raw();
-        let limits = if config.system.is_some() {
-            Limits::of_all(uid)
-        } else {
-            Limits::of_user(uid)
-        };
-        let ending = self.ending.subscribe();
-        self.server =
-            Some(runtime.spawn(server::serve(listener, Arc::new(context), limits, ending)));
-        let (shared, overlays) = (Arc::clone(&self.shared), Arc::clone(&self.overlays));
-        runtime.spawn(service::report(shared, overlays, self.ending.subscribe()));
-        let mount = config.mount.as_ref().map(tracing::field::debug);
-        tracing::info!(socket = ?config.socket, mount, "answering");
-        Ok(())
-    }
-
     /// Starts the thread that delivers alerts, if they are to go anywhere.
     fn start_delivery(&mut self) -> Result<(), StartError> {
         self.shared.set_sinks(Vec::new());

@@ -135,7 +135,7 @@ impl Filesystem for Adapter {
 
     fn forget(&self, request: &Request, ino: INodeNo, nlookup: u64) {
         self.run(request, Effort::Small, move |space| {
-            space.forget(ino.0, nlookup)
+            space.forget(ino.0, nlookup);
         });
     }
 

@@ -23,7 +23,7 @@ _resembled() {
 
     case "${cmd}" in
         resembled)
-            opts="-v -q -h -V --link --mount --no-mount --view --show --similar-name --state --socket --config --ignore --one-file-system --text --exclude --max-size --chunk-size --boilerplate --write-config --wait --reconcile --verbose --quiet --help --version"
+            opts="-v -q -h -V --link --mount --no-mount --view --show --similar-name --state --socket --config --ignore --one-file-system --text --exclude --max-size --chunk-size --boilerplate --system --user --control-group --write-config --wait --reconcile --verbose --quiet --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -78,6 +78,14 @@ _resembled() {
                     return 0
                     ;;
                 --boilerplate)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --user)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control-group)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

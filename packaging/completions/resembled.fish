@@ -14,10 +14,13 @@ complete -c resembled -l exclude -d 'Leave out names that match GLOB (as in .git
 complete -c resembled -l max-size -d 'Leave out files of more than SIZE bytes (4096, 10K, 1.5G) in the roots of the command line' -r
 complete -c resembled -l chunk-size -d 'Average size of chunks in bytes [default: 1015]' -r
 complete -c resembled -l boilerplate -d 'A chunk or sample that more contents than this have is boilerplate [default: 1000]' -r
+complete -c resembled -l user -d 'The user that the system\'s daemon becomes: a name, or UID:GID [default: resembled]' -r
+complete -c resembled -l control-group -d 'The group whose members give orders to the system\'s daemon [default: resemble]' -r
 complete -c resembled -l reconcile -d 'Compare the whole tree with the index every so many seconds; 0 never [default: 3600]' -r
 complete -c resembled -l no-mount -d 'Mount no view'
 complete -c resembled -l ignore -d 'Honour ignore files and skip `.git` in the roots of the command line'
 complete -c resembled -l one-file-system -d 'Do not enter other file systems below the roots of the command line'
+complete -c resembled -l system -d 'Answer all users of this machine, each from the files that he could open himself'
 complete -c resembled -l write-config -d 'Write a configuration to start with, for these roots, and end: to --config, or to resemble/resembled.toml among your configuration files'
 complete -c resembled -l wait -d 'Open the socket and mount the overlay only when the first scan is done'
 complete -c resembled -s v -l verbose -d 'Say more; twice for everything'

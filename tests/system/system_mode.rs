@@ -143,7 +143,7 @@ impl Server {
             child,
             _disks: disks,
         };
-        server.sync();
+        Self::sync();
         server
     }
 
@@ -167,7 +167,7 @@ impl Server {
     }
 
     /// Waits until every change is known.
-    fn sync(&self) {
+    fn sync() {
         let answer = ask(ROOT, &json!({"request": "sync", "timeout_ms": 100_000}));
         assert!(answer.failed.is_none(), "{answer:?}");
     }

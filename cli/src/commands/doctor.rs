@@ -175,11 +175,14 @@ fn of_daemon(status: &StatusAnswer) -> Vec<Check> {
     let process = &status.process;
     let mut checks = vec![Check::ok(
         "daemon",
-        format!(
-            "process {} answers; it takes {} of memory",
-            status.pid,
-            human_size(process.resident_bytes)
-        ),
+        match status.pid {
+            // To somebody who does not see everything it says nothing of itself.
+            0 => "it answers".to_owned(),
+            pid => {
+                let memory = human_size(process.resident_bytes);
+                format!("process {pid} answers; it takes {memory} of memory")
+            }
+        },
     )];
     if process.version != VERSION {
         let text = format!(

@@ -98,7 +98,7 @@ fn print(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
                 Cell::left(root.state.word(), tint(root.state)),
             ]);
         }
-        return Ok(ui.lines(&lines, b'\n')?);
+        return ui.lines(&lines, b'\n');
     }
     for root in &status.roots {
         let mut line = vec![

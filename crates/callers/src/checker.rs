@@ -16,7 +16,7 @@ use crate::wire::{self, MOST, MOST_PATHS, broken};
 use crate::{Caller, Seen, Sight};
 
 /// Longer than this nobody waits for the checker.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where the checker answers.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! Asks the kernel whether this thread may read what is at a path.
 //!
 //! Nothing is opened: a path is walked to with `O_PATH`, which neither waits for a FIFO nor wakes a
-//! device, and leaves no trace. No symbolic link is followed, not even above a root. The walk itself
-//! needs search permission for every folder; read permission is then asked of the very inode that
-//! was found, with the ids that files are opened with.
+//! device, and leaves no trace. No symbolic link is followed, not even above a root. The walk
+//! itself needs search permission for every folder; read permission is then asked of the very inode
+//! that was found, with the ids that files are opened with.
 
 use std::io;
 use std::os::fd::AsFd;

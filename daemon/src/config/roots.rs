@@ -74,8 +74,8 @@ pub enum RootError {
     },
     /// Somebody could put another in its place.
     #[error(
-        "cannot watch {}: {} above it {what}, so another folder could be put in its place; in system \
-         mode only root and the daemon may",
+        "cannot watch {}: {} above it {what}, so another folder could be put in its place; in \
+         system mode only root and the daemon may",
         .path.display(), .above.display()
     )]
     Loose {

@@ -1,10 +1,10 @@
 //! What the indexer of system mode forbids itself before it reads a byte.
 //!
-//! It holds the right to read every file and the index of all of them. So whoever takes it over must
-//! find no way out: **Landlock** lets it read the roots and write its own folders, and nothing else;
-//! **the filter of system calls** takes away what starts programs, looks into processes, mounts,
-//! changes ids, or reaches beyond this machine. Both are for good, and for all threads that come
-//! later. If one cannot be put up, there is no daemon.
+//! It holds the right to read every file and the index of all of them. So whoever takes it over
+//! must find no way out: **Landlock** lets it read the roots and write its own folders, and nothing
+//! else; **the filter of system calls** takes away what starts programs, looks into processes,
+//! mounts, changes ids, or reaches beyond this machine. Both are for good, and for all threads that
+//! come later. If one cannot be put up, there is no daemon.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -131,7 +131,8 @@ fn folder(path: &Path, mode: u32, system: &SystemConfig) -> Result<(), SystemErr
     fs::set_permissions(path, Permissions::from_mode(mode)).map_err(failed)
 }
 
-/// Starts a checker that ends with this process (what is returned is closed then), behind a socket for nobody but the daemon.
+/// Starts a checker that ends with this process (what is returned is closed then), behind a socket
+/// for nobody but the daemon.
 fn start_checker(socket: &Path, system: &SystemConfig) -> Result<UnixStream, SystemError> {
     let start = || {
         if fs::symlink_metadata(socket).is_ok() {

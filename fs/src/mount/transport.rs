@@ -63,8 +63,8 @@ pub(super) fn mount(point: &Path) -> Result<OwnedFd, MountError> {
     }
 }
 
-/// Mounts on an existing directory for everybody, as root; whoever serves the descriptor decides who
-/// sees what, and belongs to this user. A mount of ours that is there is taken away before.
+/// Mounts on an existing directory for everybody, as root; whoever serves the descriptor decides
+/// who sees what, and belongs to this user. A mount of ours that is there is taken away before.
 pub fn mount_for_all(point: &Path, (uid, gid): (u32, u32)) -> Result<OwnedFd, MountError> {
     let failed = |source| MountError::Mount {
         path: point.to_owned(),

@@ -94,10 +94,12 @@ impl SeenTree {
         let paths: Vec<PathBuf> = entries.iter().map(|entry| path.join(&entry.name)).collect();
         if let Some(seen) = self.look(&paths)? {
             let mut seen = seen.into_iter();
-            entries.retain(|entry| match (entry.kind, seen.next()) {
-                (RealKind::Regular, Some(Seen::File(_))) => true,
-                (RealKind::Directory, Some(Seen::Folder(..))) => true,
-                _ => false,
+            entries.retain(|entry| {
+                matches!(
+                    (entry.kind, seen.next()),
+                    (RealKind::Regular, Some(Seen::File(_)))
+                        | (RealKind::Directory, Some(Seen::Folder(..)))
+                )
             });
         }
         Ok(entries)

@@ -20,7 +20,7 @@ fn seen(seed: u64) {
         fs::create_dir_all(shares.join(folder)).expect("a folder");
     }
     for number in 0..12u64 {
-        let text = prose(seed << 8 | number / 4, 5_000);
+        let text = prose((seed << 8) | (number / 4), 5_000);
         let text = edited(&text, number, 3);
         let folder = if number % 2 == 0 { "open/a" } else { "open/b" };
         fs::write(shares.join(folder).join(format!("{number}.txt")), text).expect("a file");
@@ -40,8 +40,8 @@ fn hidden(seed: u64) {
             _ => ("closed", 0o644),
         };
         let text = match random.below(3) {
-            0 => prose(seed << 8 | number % 3, 5_000),
-            1 => edited(&prose(seed << 8 | number % 3, 5_000), number, 5),
+            0 => prose((seed << 8) | (number % 3), 5_000),
+            1 => edited(&prose((seed << 8) | (number % 3), 5_000), number, 5),
             // Its own text, and the first passages of the seen ones.
             _ => [&common[..2_000], &prose(number << 40, 3_000)].concat(),
         };
@@ -72,7 +72,9 @@ fn questions() -> Vec<Value> {
         let file = shares.join(folder).join(format!("{number}.txt"));
         questions.extend([
             json!({"request": "find", "subject": {"file": file}}),
-            json!({"request": "find", "subject": {"file": file}, "within": [SHARES], "exact": true}),
+            json!({
+                "request": "find", "subject": {"file": file}, "within": [SHARES], "exact": true,
+            }),
             json!({"request": "find", "subject": {"file": file}, "top": 1, "min": 0.0}),
             json!({"request": "find", "subject": {"file": file}, "min_size": 1_000_000}),
         ]);
@@ -89,8 +91,8 @@ fn questions() -> Vec<Value> {
     questions
 }
 
-/// What he is told, line by line, by a daemon that begins with this tree. The times of files are the
-/// same in all trees.
+/// What he is told, line by line, by a daemon that begins with this tree. The times of files are
+/// the same in all trees.
 fn told(seed: u64, with_hidden: bool) -> Vec<(Value, Answer)> {
     let disks = disks();
     seen(seed);

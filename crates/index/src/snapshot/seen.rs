@@ -7,8 +7,8 @@
 //!    of). Everything else of the view follows: postings, counts, what is boilerplate. Nothing that
 //!    the index knows of all contents together is left in it ([`Snapshot::totals`], measures that
 //!    were kept for others, records).
-//! 3. **A folder exists if he may enter it.** Symbolic links and special files do not: that they are
-//!    there is seen in a listing, which is not asked for here.
+//! 3. **A folder exists if he may enter it.** Symbolic links and special files do not: that they
+//!    are there is seen in a listing, which is not asked for here.
 //! 4. What was found out holds for one question; a [`Snapshot`] lives no longer. If it cannot be
 //!    found out, every look fails.
 
@@ -77,7 +77,7 @@ impl Snapshot {
         }
     }
 
-    // ---- files -----------------------------------------------------------------------------------
+    // ---- files ----
 
     pub(super) fn sees_file(&self, file: FileId) -> Result<bool, ReadError> {
         Ok(!self.is_partial() || !self.seen_paths(file)?.is_empty())
@@ -151,7 +151,7 @@ impl Snapshot {
         Ok(())
     }
 
-    // ---- names -----------------------------------------------------------------------------------
+    // ---- names ----
 
     /// What is at a path, if it is seen there.
     pub(super) fn seen_entry(
@@ -211,7 +211,7 @@ impl Snapshot {
         Ok(all)
     }
 
-    // ---- contents --------------------------------------------------------------------------------
+    // ---- contents ----
 
     pub(super) fn sees_content(&self, content: ContentId) -> Result<bool, ReadError> {
         match &self.eyes {

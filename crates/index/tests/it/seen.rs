@@ -101,7 +101,8 @@ fn told(snapshot: &Snapshot) -> Vec<String> {
                 let content = row.state.content().unwrap();
                 let names = snapshot.paths(*file).unwrap();
                 tell(format!(
-                    "{path:?} {names:?} {:?} {:?}",
+                    "{} {names:?} {:?} {:?}",
+                    path.display(),
                     row.stat.ino,
                     digest_of(content)
                 ));
