@@ -71,6 +71,7 @@ use file::{FileConfig, FileConverter, left_out};
 pub use roots::{RootError, checked_root, not_nested};
 pub use starter::write as write_starter;
 pub use system::SystemConfig;
+pub(crate) use system::held_fast;
 
 /// How often the whole tree is compared with the index, changes or not.
 const RECONCILE: Duration = Duration::from_secs(3600);
@@ -150,7 +151,7 @@ pub struct Args {
     /// Answer all users of this machine, each from the files that he could open himself
     ///
     /// Started by root, or by the units for it; see docs/system-mode.md. Places are then
-    /// /var/lib/resemble, /run/resemble/socket and /run/resemble/view.
+    /// /var/lib/resemble, /run/resemble/socket and /run/resemble-view.
     #[arg(long, conflicts_with_all = ["link", "write_config"])]
     pub system: bool,
     /// The user that the system's daemon becomes: a name, or UID:GID [default: resembled]

@@ -97,7 +97,7 @@ struct Server {
 /// Where the watched tree is.
 const SHARES: &str = "/srv/shares";
 const SOCKET: &str = "/run/resemble/socket";
-const VIEW: &str = "/run/resemble/view";
+const VIEW: &str = "/run/resemble-view";
 
 /// The disks of a file server, empty.
 fn disks() -> [Mounted; 2] {

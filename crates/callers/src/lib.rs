@@ -11,7 +11,7 @@
 //! never worked out from modes, owners and lists: the kernel is asked, as that user, at the moment
 //! of the question ([`look`]). Only a process that can become any user can do so, and that must not
 //! be the one that holds the index. So there is a process for it that holds nothing ([`serve`]),
-//! and this crate has both ends of what they say to each other ([`wire`]).
+//! and this crate has both ends of what they say to each other (`wire`).
 //!
 //! [`identity`] tells who is at the other end of a socket or behind a process id, and [`rights`]
 //! how a process gives up what it does not need.

@@ -8,9 +8,10 @@ use super::{Config, ConfigError, RootError};
 
 /// Where its state is.
 const STATE: &str = "/var/lib/resemble";
-/// Where it answers, and mounts its view.
+/// Where it answers.
 const SOCKET: &str = resemble_proto::places::SYSTEM_SOCKET;
-const VIEW: &str = "/run/resemble/view";
+/// Not among what the daemon may write: root mounts it.
+const VIEW: &str = "/run/resemble-view";
 
 /// The user of the daemon, and the group whose members give it orders, unless they are named.
 const USER: &str = "resembled";

@@ -19,7 +19,7 @@ use resemble_fs::MountError;
 use rustix::thread::CapabilitySet;
 
 use super::{System, fences};
-use crate::config::{Config, SystemConfig};
+use crate::config::{Config, SystemConfig, held_fast};
 
 /// The first word of the command line of a checker.
 const CHECKER: &str = "--checker";
@@ -38,6 +38,10 @@ const MOUNT_SOCKET: &str = "/run/resemble-mount.socket";
 pub enum SystemError {
     #[error("cannot make {}: {source}", path.display())]
     Place { path: PathBuf, source: io::Error },
+    #[error("another resembled answers at {}; use that one", path.display())]
+    InUse { path: PathBuf },
+    #[error("{} is no place for system mode: others than root may write above it", path.display())]
+    Loose { path: PathBuf },
     #[error("cannot start the checker: {0}")]
     Checker(io::Error),
     #[error(
@@ -78,10 +82,17 @@ pub fn enter(config: &Config, system: &SystemConfig) -> Result<Entered, SystemEr
     let (checker, device);
     let mut held = None;
     if is_root {
-        folder(&config.state, 0o700, system)?;
-        folder(runtime, 0o755, system)?;
+        // Before anything of it is taken away.
+        if UnixStream::connect(&config.socket).is_ok() {
+            let path = config.socket.clone();
+            return Err(SystemError::InUse { path });
+        }
+        folder(&config.state, 0o700, system, system.user)?;
+        // Nothing in it can be exchanged while root works there.
+        folder(runtime, 0o755, system, (0, 0))?;
         checker = runtime.join("checker");
         held = Some(start_checker(&checker, system)?);
+        folder(runtime, 0o755, system, system.user)?;
         device = match &config.mount {
             Some(point) => Some(mount(point, system.user)?),
             None => None,
@@ -110,25 +121,42 @@ pub fn enter(config: &Config, system: &SystemConfig) -> Result<Entered, SystemEr
     })
 }
 
-/// Makes a folder that is the daemon's alone, or takes it over if it is empty or his.
-fn folder(path: &Path, mode: u32, system: &SystemConfig) -> Result<(), SystemError> {
+/// Makes a folder for this owner, or takes it over from root or the user of the daemon.
+fn folder(
+    path: &Path,
+    mode: u32,
+    system: &SystemConfig,
+    (uid, gid): (u32, u32),
+) -> Result<(), SystemError> {
+    only_root_above(path)?;
     let failed = |source| SystemError::Place {
         path: path.to_owned(),
         source,
     };
-    let (uid, gid) = system.user;
     match DirBuilder::new().recursive(true).mode(mode).create(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         other => other.map_err(failed)?,
     }
     let there = fs::symlink_metadata(path).map_err(failed)?;
-    if !there.is_dir() || ![0, uid].contains(&there.uid()) {
+    if !there.is_dir() || ![0, system.user.0].contains(&there.uid()) {
         let text = "it is no folder of root or of the user of the daemon";
         return Err(failed(io::Error::other(text)));
     }
     chown(path, Some(uid), Some(gid)).map_err(failed)?;
     // The mode of a folder that was made is less what the mask takes away.
     fs::set_permissions(path, Permissions::from_mode(mode)).map_err(failed)
+}
+
+/// Refuses a place that somebody could lead elsewhere while root works there.
+fn only_root_above(path: &Path) -> Result<(), SystemError> {
+    // What is not there yet is made by root. The place itself is not touched: it may be a mount
+    // that does not answer.
+    let mut above = path.ancestors().skip(1);
+    let there = above.find(|at| at.exists()).unwrap_or(Path::new("/"));
+    let place = there.join("made");
+    held_fast(&place, 0).map_err(|_| SystemError::Loose {
+        path: path.to_owned(),
+    })
 }
 
 /// Starts a checker that ends with this process (what is returned is closed then), behind a socket
@@ -157,6 +185,7 @@ fn start_checker(socket: &Path, system: &SystemConfig) -> Result<UnixStream, Sys
 
 /// Mounts the view for everybody, in the place of one that a former daemon left behind.
 fn mount(point: &Path, user: (u32, u32)) -> Result<OwnedFd, SystemError> {
+    only_root_above(point)?;
     match DirBuilder::new().recursive(true).mode(0o755).create(point) {
         // It may be a mount that does not answer any more.
         Ok(()) | Err(_) if resemble_fs::is_inside_resemble_mount(point) => {}

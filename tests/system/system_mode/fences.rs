@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use resemble_testutil::PATIENCE;
+use serde_json::json;
 
-use super::{DAEMON, SHARES, Server, disks, in_mounts_of_its_own};
+use super::{DAEMON, SHARES, Server, USERS, ask, disks, in_mounts_of_its_own};
 
 /// The numbers of a field of `/proc/PID/status`.
 fn field(status: &str, name: &str) -> String {
@@ -137,4 +138,51 @@ fn a_root_that_others_could_move_is_refused() {
             "{said}"
         );
     }
+}
+
+/// A second start is refused before it takes anything away from the first, and root works in no
+/// folder that somebody else could exchange.
+#[test]
+fn a_second_daemon_and_a_loose_place_are_refused() {
+    const NAME: &str = "system_mode::fences::a_second_daemon_and_a_loose_place_are_refused";
+    if in_mounts_of_its_own(NAME) {
+        return;
+    }
+    let disks = disks();
+    let file = Path::new(SHARES).join("a.txt");
+    fs::write(&file, "a file").expect("a file");
+    let server = Server::start(disks, &["--no-mount"]);
+    let refused = |arguments: &[&str]| {
+        let ran = Server::command(arguments).output().expect("it runs");
+        assert_eq!(ran.status.code(), Some(2), "{ran:?}");
+        String::from_utf8_lossy(&ran.stderr).into_owned()
+    };
+    let said = refused(&["--no-mount"]);
+    assert!(
+        said.contains("another resembled answers at /run/resemble/socket"),
+        "{said}"
+    );
+    let question = json!({"request": "find", "subject": {"file": file}});
+    assert_eq!(
+        ask(USERS[0], &question).kind(),
+        "",
+        "the first one answers as before"
+    );
+    fs::create_dir("/srv/loose").expect("a folder");
+    fs::set_permissions("/srv/loose", fs::Permissions::from_mode(0o777)).expect("chmod");
+    for (option, place) in [
+        ("--mount", "/srv/loose/view"),
+        ("--socket", "/srv/loose/run/socket"),
+    ] {
+        let mut arguments = vec!["--socket", "/run/other/socket", option, place];
+        if option == "--socket" {
+            arguments = vec!["--no-mount", option, place];
+        }
+        let said = refused(&arguments);
+        assert!(
+            said.contains("is no place for system mode"),
+            "{option}: {said}"
+        );
+    }
+    drop(server);
 }

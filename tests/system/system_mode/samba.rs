@@ -32,7 +32,7 @@ disable spoolss = yes
 log file = /srv/smb/log
 unix extensions = no
 [similar]
-path = /run/resemble/view
+path = /run/resemble-view
 read only = yes
 guest ok = no
 wide links = yes
