@@ -8,7 +8,8 @@
 //! nothing are left out, which are most: the same would come of them again.
 //!
 //! Not kept is what was made without what templates take away, what was not to fit into memory, and
-//! what was beyond what a question may read.
+//! what was beyond what a question may read; nor anything of a view in which a caller does not see
+//! everything, for how common pieces are follows from all that he sees, the scope or not.
 
 use resemble_core::hash::content::digest;
 use resemble_index::Snapshot;
@@ -43,7 +44,7 @@ impl<'a> KnownDrafts<'a> {
         (snapshot, table, common): (&Snapshot, &Table, &CommonPieces),
         terms: LinkTerms,
     ) -> Option<Self> {
-        if !snapshot.templates().is_empty() {
+        if !snapshot.templates().is_empty() || snapshot.is_partial() {
             return None;
         }
         let mut all = Vec::new();
