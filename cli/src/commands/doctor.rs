@@ -85,7 +85,13 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &DoctorArgs) ->
         Err(error) => (None, vec![Check::wrong("daemon", error.to_string())]),
     };
     if is_of_system {
-        checks.push(machine::overlay(status.as_ref()));
+        // Whether one can be mounted is not this user's business.
+        if status
+            .as_ref()
+            .is_some_and(|status| !status.mounts.is_empty())
+        {
+            checks.push(machine::overlay(status.as_ref()));
+        }
         let text = "it is the system's: what it takes and lacks it tells root and the group \
                     `resemble`, and `systemctl status resembled-system` whoever may ask";
         checks.push(Check::note("daemon", text));

@@ -8,7 +8,7 @@ use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::random::Random;
 use serde_json::{Value, json};
 
-use super::{Answer, SHARES, Server, USERS, as_user, ask_here, disks, in_mounts_of_its_own};
+use super::{Answer, ROOT, SHARES, Server, USERS, as_user, ask_here, disks, in_mounts_of_its_own};
 
 /// The user who asks.
 const ASKER: super::User = USERS[0];
@@ -91,9 +91,9 @@ fn questions() -> Vec<Value> {
     questions
 }
 
-/// What he is told, line by line, by a daemon that begins with this tree. The times of files are
-/// the same in all trees.
-fn told(seed: u64, with_hidden: bool) -> Vec<(Value, Answer)> {
+/// What he and root are told, line by line, by a daemon that begins with this tree. The times of
+/// files are the same in all trees.
+fn told(seed: u64, with_hidden: bool) -> [Vec<(Value, Answer)>; 2] {
     let disks = disks();
     seen(seed);
     if with_hidden {
@@ -111,11 +111,13 @@ fn told(seed: u64, with_hidden: bool) -> Vec<(Value, Answer)> {
         file.set_modified(time).expect("a time");
     }
     let server = Server::start(disks, &["--no-mount", "--boilerplate", "20"]);
-    let answers = as_user(ASKER, || {
-        let asked = questions().into_iter();
-        asked
-            .map(|question| (question.clone(), ask_here(&question)))
-            .collect()
+    let answers = [ASKER, ROOT].map(|user| {
+        as_user(user, || {
+            let asked = questions().into_iter();
+            asked
+                .map(|question| (question.clone(), ask_here(&question)))
+                .collect()
+        })
     });
     drop(server);
     answers
@@ -132,7 +134,7 @@ fn answers_are_the_same_with_and_without_what_is_hidden() {
         std::env::var("RESEMBLE_LEAK_RUNS").map_or(1, |runs| runs.parse().expect("runs"));
     let (mut compared, mut bytes) = (0, 0);
     for seed in 1..=runs {
-        let (without, with) = (told(seed, false), told(seed, true));
+        let ([without, all_without], [with, all_with]) = (told(seed, false), told(seed, true));
         let mut rows = 0;
         for ((question, without), (_, with)) in without.iter().zip(&with) {
             assert_eq!(with.lines, without.lines, "{question}");
@@ -141,6 +143,11 @@ fn answers_are_the_same_with_and_without_what_is_hidden() {
             bytes += with.lines.iter().map(String::len).sum::<usize>();
         }
         assert!(rows > 100, "there is something to tell: {rows}");
+        // The canary: to root, who sees them, the hidden files make a difference.
+        let both = all_without.iter().zip(&all_with);
+        let other = both.filter(|(without, with)| without.1.lines != with.1.lines);
+        let other = other.count();
+        assert!(other > 30, "nothing was hidden: {other}");
     }
     eprintln!("{compared} answers of {bytes} bytes in pairs of runs: 0 differing bytes");
 }
