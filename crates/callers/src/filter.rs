@@ -17,6 +17,7 @@ fn compiled() -> Result<BpfProgram, seccompiler::BackendError> {
         libc::SYS_openat2,
         libc::SYS_faccessat2,
         libc::SYS_fstat,
+        libc::SYS_fstatfs,
         libc::SYS_newfstatat,
         libc::SYS_statx,
         libc::SYS_close,

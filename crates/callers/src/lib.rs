@@ -58,7 +58,7 @@ pub enum Seen {
 pub struct Listable(pub bool);
 
 /// What it is that somebody may open, and how new.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SeenPlace {
     /// Its device.
     pub dev: u64,
@@ -68,6 +68,8 @@ pub struct SeenPlace {
     pub size: u64,
     /// Seconds and nanoseconds of its last change.
     pub mtime: (i64, u32),
+    /// The same of the last change of anything about it, which nobody can set.
+    pub ctime: (i64, u32),
 }
 
 /// The eyes of one caller.

@@ -4,6 +4,9 @@
 //! device, and leaves no trace. No symbolic link is followed, not even above a root. The walk
 //! itself needs search permission for every folder; read permission is then asked of the very inode
 //! that was found, with the ids that files are opened with.
+//!
+//! What a process serves (FUSE) is nothing. Whoever owns a folder may mount such a file system over
+//! it, and then have a file there pass for the one below that he may not read.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -13,6 +16,9 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
 use crate::{Listable, Seen, SeenPlace, Sight, syscalls};
+
+/// The type of a file system that a process serves: `FUSE_SUPER_MAGIC` in the kernel.
+const FUSE: u32 = 0x6573_5546;
 
 /// What this thread may see at an absolute path.
 ///
@@ -35,6 +41,10 @@ pub fn look(path: &Path) -> io::Result<Seen> {
             Ok(found) => break found,
         }
     };
+    let served = rustix::fs::fstatfs(&found)?;
+    if served.f_type as u32 == FUSE {
+        return Ok(Seen::Nothing);
+    }
     let stat = rustix::fs::fstat(&found)?;
     let may = |access| syscalls::may(found.as_fd(), access);
     Ok(match FileType::from_raw_mode(stat.st_mode) {
@@ -52,6 +62,7 @@ fn seen(stat: &Stat) -> SeenPlace {
         ino: stat.st_ino,
         size: u64::try_from(stat.st_size).unwrap_or(0),
         mtime: (stat.st_mtime, stat.st_mtime_nsec as u32),
+        ctime: (stat.st_ctime, stat.st_ctime_nsec as u32),
     }
 }
 
@@ -88,6 +99,7 @@ mod tests {
         };
         assert_eq!((file.ino, file.size), (meta.ino(), 5));
         assert_eq!(file.mtime, (meta.mtime(), meta.mtime_nsec() as u32));
+        assert_eq!(file.ctime, (meta.ctime(), meta.ctime_nsec() as u32));
         let folder = look(&dir.join("folder")).unwrap();
         assert!(
             matches!(folder, Seen::Folder(_, Listable(true))),

@@ -15,7 +15,7 @@ pub(crate) const MOST: usize = 1 << 20;
 pub(crate) const MOST_PATHS: usize = 4096;
 
 /// Bytes of one answer.
-const SEEN: usize = 1 + 3 * 8 + 8 + 4;
+const SEEN: usize = 1 + 3 * 8 + 2 * (8 + 4);
 
 pub(crate) fn broken(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
@@ -119,12 +119,14 @@ pub(crate) fn answer(seen: &[Seen]) -> Vec<u8> {
             Seen::Folder(place, Listable(true)) => (3, Some(place)),
         };
         frame.push(tag);
-        let of = |place: &SeenPlace| (place.dev, place.ino, place.size, place.mtime);
-        let (dev, ino, size, mtime) = place.map_or((0, 0, 0, (0, 0)), of);
-        for number in [dev, ino, size, mtime.0 as u64] {
+        let place = place.copied().unwrap_or_default();
+        for number in [place.dev, place.ino, place.size] {
             frame.extend_from_slice(&number.to_ne_bytes());
         }
-        put(&mut frame, mtime.1 as usize);
+        for (seconds, nanoseconds) in [place.mtime, place.ctime] {
+            frame.extend_from_slice(&seconds.to_ne_bytes());
+            put(&mut frame, nanoseconds as usize);
+        }
     }
     frame
 }
@@ -141,6 +143,7 @@ pub(crate) fn answered(frame: &[u8], paths: usize) -> io::Result<Vec<Seen>> {
             ino: rest.long()?,
             size: rest.long()?,
             mtime: (rest.long()? as i64, rest.number()?),
+            ctime: (rest.long()? as i64, rest.number()?),
         };
         match bytes[0] {
             0 => Ok(Seen::Nothing),
@@ -175,6 +178,7 @@ mod tests {
             ino: u64::MAX,
             size: 3,
             mtime: (-5, 999_999_999),
+            ctime: (1 << 40, 1),
         };
         let seen = [
             Seen::File(place),

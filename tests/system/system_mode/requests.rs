@@ -3,11 +3,12 @@
 use std::fs;
 use std::path::Path;
 
+use resemble_callers::Seen;
 use serde_json::json;
 
 use super::{
-    CONTROL_GROUP, ROOT, SHARES, Server, USERS, User, VIEW, ask, disks, in_mounts_of_its_own,
-    resemble,
+    CONTROL_GROUP, ROOT, SHARES, Server, USERS, User, VIEW, as_user, ask, disks,
+    in_mounts_of_its_own, resemble,
 };
 
 /// One of the group that gives orders.
@@ -96,5 +97,30 @@ fn the_command_asks_the_daemon_of_the_system() {
     let doctor = resemble(user, &["doctor"]).success();
     assert!(doctor.text().contains("it is the system's"), "{doctor:?}");
     assert!(!Path::new(VIEW).exists());
+    drop(server);
+}
+
+/// Whoever owns a folder may mount over it what has the names, sizes and times of files that he may
+/// not read.
+#[test]
+fn what_a_process_serves_is_nobodys() {
+    const NAME: &str = "system_mode::requests::what_a_process_serves_is_nobodys";
+    if in_mounts_of_its_own(NAME) {
+        return;
+    }
+    let disks = disks();
+    fs::write(Path::new(SHARES).join("a.txt"), "a file").expect("a file");
+    let server = Server::start(disks, &[]);
+    let served = Path::new(VIEW).join("a.txt");
+    for user in [USERS[0], ROOT] {
+        let (bytes, seen, real) = as_user(user, || {
+            let look = |path: &Path| resemble_callers::look::look(path).expect("looked");
+            let real = look(&Path::new(SHARES).join("a.txt"));
+            (fs::read(&served), look(&served), real)
+        });
+        assert_eq!(bytes.expect("the view can be read"), b"a file");
+        assert_eq!(seen, Seen::Nothing, "{user:?}");
+        assert!(matches!(real, Seen::File(_)), "{real:?}");
+    }
     drop(server);
 }

@@ -1,7 +1,8 @@
 //! A view with the eyes of one caller: what he could not open does not exist in it.
 //!
 //! 1. **A name exists if he may open what it leads to, and if that is the file that the index
-//!    knows**, by inode, size and time. So nobody sees what another file held that he has put in
+//!    knows**, by inode, size and times; that of the last change of anything about a file cannot be
+//!    set. So nobody sees what another file held that he has put in
 //!    the place of his own, nor what a file held before it was written anew for him.
 //! 2. **A file exists by its names, a content by its files** (and by the files that it is a part
 //!    of). Everything else of the view follows: postings, counts, what is boilerplate. Nothing that
@@ -310,6 +311,6 @@ impl Snapshot {
 
 /// Whether a file is the one of a row, as it was when it was read.
 fn is_same(seen: &SeenPlace, row: &StoredFile) -> bool {
-    let mtime = (row.mtime.secs, row.mtime.nanos);
-    (seen.ino, seen.size, seen.mtime) == (row.ino, row.size.0, mtime)
+    let [mtime, ctime] = [row.mtime, row.ctime].map(|time| (time.secs, time.nanos));
+    (seen.ino, seen.size) == (row.ino, row.size.0) && (seen.mtime, seen.ctime) == (mtime, ctime)
 }

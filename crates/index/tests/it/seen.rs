@@ -26,6 +26,7 @@ impl Sight for Table {
                 ino,
                 size: stat.size.0,
                 mtime: (stat.mtime.secs, stat.mtime.nanos),
+                ctime: (stat.ctime.secs, stat.ctime.nanos),
             }
         };
         let look = |path: &PathBuf| match self.0.get(path) {
