@@ -1,6 +1,6 @@
 //! `resemble status`: what the daemon watches and whether its answers are up to date.
 
-use resemble_proto::message::{RootState, SinkStatus, StatusAnswer};
+use resemble_proto::message::{RootState, RootStatus, SinkStatus, StatusAnswer};
 use resemble_proto::places::Env;
 use resemble_report::human::{counted, human_count, human_size};
 use resemble_report::quote::harmless;
@@ -41,7 +41,11 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &StatusArgs) ->
                 let line = "the system's daemon answers, each user from what he may read";
                 ui.lines(&[vec![Cell::left(line, Tint::Faint)]], b'\n')?;
             }
-            print(ui, &status)?;
+            if is_of_system && status.pid == 0 {
+                print_roots(ui, &status)?;
+            } else {
+                print(ui, &status)?;
+            }
         }
     }
     Ok(Outcome::of(status.is_live()))
@@ -88,18 +92,21 @@ const fn tint(state: RootState) -> Tint {
     }
 }
 
+/// The roots alone: the system's daemon says nothing of files to somebody who may not see all of
+/// them.
+fn print_roots(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
+    let row = |ui: &Ui, root: &RootStatus| {
+        vec![
+            ui.name(&names::shown_as(&[], &root.path), Tint::Heading),
+            Cell::left(root.state.word(), tint(root.state)),
+        ]
+    };
+    let lines: Vec<_> = status.roots.iter().map(|root| row(ui, root)).collect();
+    ui.lines(&lines, b'\n')
+}
+
 fn print(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
     let mut lines = Vec::new();
-    if status.pid == 0 {
-        // It says nothing of files to somebody who may not see all of them.
-        for root in &status.roots {
-            lines.push(vec![
-                ui.name(&names::shown_as(&[], &root.path), Tint::Heading),
-                Cell::left(root.state.word(), tint(root.state)),
-            ]);
-        }
-        return ui.lines(&lines, b'\n');
-    }
     for root in &status.roots {
         let mut line = vec![
             ui.name(&names::shown_as(&[], &root.path), Tint::Heading),
