@@ -108,10 +108,13 @@ fn what_a_process_serves_is_nobodys() {
     if in_mounts_of_its_own(NAME) {
         return;
     }
+    if !resemble_testutil::fuse_works() {
+        return;
+    }
     let disks = disks();
     fs::write(Path::new(SHARES).join("a.txt"), "a file").expect("a file");
     let server = Server::start(disks, &[]);
-    let served = Path::new(VIEW).join("a.txt");
+    let served = Path::new(VIEW).join("a.txt/a.txt");
     for user in [USERS[0], ROOT] {
         let (bytes, seen, real) = as_user(user, || {
             let look = |path: &Path| resemble_callers::look::look(path).expect("looked");

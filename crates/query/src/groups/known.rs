@@ -4,8 +4,8 @@
 //! estimating them is nine tenths of a question whose measures are kept. So the drafts are kept
 //! under a name made of everything that they follow from: the contents in their order, what these
 //! stand for, the families among them, the limit, and the terms of a link. If anything of it
-//! changes they are not found. Names of files are not among it. Those that were measured and came to
-//! nothing are left out, which are most: the same would come of them again.
+//! changes they are not found. Names of files are not among it. Those that were measured and came
+//! to nothing are left out, which are most: the same would come of them again.
 //!
 //! Not kept is what was made without what templates take away, what was not to fit into memory, and
 //! what was beyond what a question may read; nor anything of a view in which a caller does not see
