@@ -357,6 +357,7 @@ fn in_the_view_nobody_walks_where_another_did() {
     assert_eq!((count(one), count(another)), (Some(2), Some(2)));
     mode("other.txt", 0o640);
     chown(shares.join("other.txt"), None, Some(6001)).expect("chgrp");
+    Server::sync();
     assert_eq!((count(one), count(another)), (Some(1), Some(2)));
     mode("team", 0o700);
     chown(shares.join("team"), Some(one.uid), None).expect("chown");
