@@ -40,7 +40,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use resemble_core::{ByteLen, Digester, Made, Params, StopFlag, Stretches};
+use resemble_core::{ByteLen, Digester, Made, Params, PostedFingerprints, StopFlag, Stretches};
 use resemble_index::{Look, NewLook, Timestamp};
 use rustix::fs::Advice;
 use rustix::io::Errno;
@@ -567,11 +567,11 @@ impl Reader {
         let Some(mut large) = self.digester.finish_large(base_content, stat.is_some()) else {
             return Ok(None);
         };
-        let digest = large.made.content();
+        let digest = large.made.digest().content;
         if let (Some(known), Some(stat), Some(checkpoint)) = (&self.known, stat, large.checkpoint)
             && let Some(edges) = edges(file, stat.size)?
         {
-            let posted = large.made.posted();
+            let posted = PostedFingerprints::of(large.made.digest());
             if let Made::Edited(edited) = &mut large.made
                 && let Some(base) = self.read_before(stat, |base| base.content == edited.base)
             {

@@ -104,7 +104,11 @@ pub(super) fn count(
     let killed = if known > 0 { killed } else { &[] };
     let deaths = killed.iter().map(|&content| Death::of(writing, content));
     let deaths = deaths.collect::<Result<Vec<_>, _>>()?;
-    let dense = deaths.iter().filter(|death| death.is_denser).count() as u64;
+    let of = |death: &Death| inherited.iter().find(|of| of.ancestor == death.content);
+    // Of what has an heir for its fingerprints it is known which of them go.
+    let is_searched =
+        |death: &&Death| death.is_denser && of(death).is_none_or(|of| of.fingerprints.is_none());
+    let dense = deaths.iter().filter(is_searched).count() as u64;
     // As much as was looked up since that became necessary, and as this batch will.
     let overdue = u64::from(births.saturating_sub(spare(limit)));
     let each = new.len() as u64 / u64::from(born.max(1)) + 1;
@@ -114,7 +118,7 @@ pub(super) fn count(
     }
     let mut lost = [Gains::new(), Gains::new()];
     for death in deaths {
-        let of = inherited.iter().find(|of| of.ancestor == death.content);
+        let of = of(&death);
         forget(writing, death, of, &mut lost)?;
     }
     let mut changes = Vec::new();

@@ -12,7 +12,7 @@ use memchr::memmem::Finder;
 use resemble_core::{ByteLen, ChunkEdit, ChunkList, ContentId};
 
 use super::Writing;
-use super::contents::{Contents, Fresh, Inherited, STEP};
+use super::contents::{Base, Contents, Fresh, Inherited, STEP};
 use crate::codec::lists::{decode_chunks, encode_chunks, is_last};
 use crate::fault::Fault;
 use crate::heirs::{Heir, Heirs};
@@ -48,27 +48,24 @@ impl Contents<'_> {
     ) -> Result<Vec<Inherited>, Fault> {
         let mut inherited: Vec<Inherited> = Vec::new();
         for (fresh, heir) in fresh {
-            let base = fresh.base.take();
-            let Some(ancestor) = base.as_ref().map(|base| base.content).or(fresh.was) else {
+            let base = fresh.base.as_ref().map(|base| base.content);
+            let Some(ancestor) = base.or(fresh.was) else {
                 continue;
             };
             let has_heir = inherited.iter().any(|of| of.ancestor == ancestor);
             let may_inherit = !has_heir && self.goes(ancestor)?;
             let mut fingerprints = None;
-            if let Some(base) = base {
-                fingerprints = base.fingerprints;
-                let edits = base.chunks;
-                if may_inherit && are_few(&edits) {
-                    let mut of = self.bequeath(ancestor, (fresh, *heir), edits, writing)?;
-                    of.fingerprints = fingerprints;
-                    inherited.push(of);
+            if let Some(base) = fresh.base.take() {
+                if may_inherit && are_few(&base.chunks) {
+                    inherited.push(self.bequeath(base, (fresh, *heir), writing)?);
                     continue;
                 }
                 // Of many chunks most may be where they were, but for what was put in before them.
-                let base = writing.before.chunks_raw(ancestor)?;
-                if !fresh.digest.complete(&base, edits) {
+                let stored = writing.before.chunks_raw(ancestor)?;
+                if !fresh.digest.complete(&stored, base.chunks) {
                     return Err(too_short());
                 }
+                fingerprints = base.fingerprints;
             }
             if may_inherit
                 && fresh.digest.chunks.0.len() >= MANY
@@ -78,10 +75,12 @@ impl Contents<'_> {
                 chunks.0.truncate(by.end);
                 chunks.0.drain(..by.start);
                 let by = std::mem::take(chunks);
-                let edits = vec![ChunkEdit { runs, by }];
-                let mut of = self.bequeath(ancestor, (fresh, *heir), edits, writing)?;
-                of.fingerprints = fingerprints;
-                inherited.push(of);
+                let base = Base {
+                    content: ancestor,
+                    chunks: vec![ChunkEdit { runs, by }],
+                    fingerprints,
+                };
+                inherited.push(self.bequeath(base, (fresh, *heir), writing)?);
             }
         }
         Ok(inherited)
@@ -181,11 +180,15 @@ impl Contents<'_> {
     /// further chunks only.
     fn bequeath(
         &self,
-        ancestor: ContentId,
+        base: Base,
         (fresh, heir): (&mut Fresh, ContentId),
-        mut edits: Vec<ChunkEdit>,
         writing: &mut Writing<'_>,
     ) -> Result<Inherited, Fault> {
+        let Base {
+            content: ancestor,
+            chunks: mut edits,
+            fingerprints,
+        } = base;
         let row = self.row(ancestor)?;
         let list = writing.sets.heirs.list_of(ancestor);
         let mut lists = writing.txn.open_table(schema::CHUNK_LISTS)?;
@@ -238,7 +241,7 @@ impl Contents<'_> {
             runs,
             chunks,
             gone,
-            fingerprints: None,
+            fingerprints,
             changed: start..size - behind,
             sizes: (row.size, ByteLen(size)),
         })

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use proptest::prelude::*;
-use resemble_core::{ChunkEdit, ChunkList, ContentId, Digest, EditedDigest};
+use resemble_core::{ChunkEdit, ChunkList, ContentId, Digest, EditedDigest, FingerprintEdit};
 use resemble_index::{Change, ContentRef, Index, MergeWork, NewState, PostingKind};
 use resemble_testutil::random::Random;
 
@@ -132,22 +132,11 @@ proptest! {
             }
             let now = digest(version, &new, &prints);
             let is_known = random.below(8) > 0;
-            let edited = EditedDigest {
-                base: was.content,
-                edits,
-                fingerprints: is_known.then(|| fingerprint_edit(&was, &now)),
-                digest: Box::new(Digest { chunks: ChunkList::default(), ..now.clone() }),
-            };
+            let fingerprints = is_known.then(|| fingerprint_edit(&was, &now));
+            let edited = edited((&was, &now), edits, fingerprints);
             let whole = edited.clone().whole(&was.chunks);
             prop_assert!(whole.as_deref() == Some(&now));
-            let state = NewState::Settled(ContentRef::Edited(Box::new(edited)));
-            index
-                .apply(vec![Change::File {
-                    path: "/image".into(),
-                    stat: stat(1, version as i64),
-                    state,
-                }])
-                .unwrap();
+            index.apply(vec![image(version as i64, edited)]).unwrap();
             assert_is(&index, &now);
             let snapshot = sound(&index);
             let all: Vec<u64> = (0..60).collect();
@@ -184,6 +173,32 @@ proptest! {
     }
 }
 
+/// What a digest was, and is by these edits.
+fn edited(
+    (was, now): (&Digest, &Digest),
+    edits: Vec<ChunkEdit>,
+    fingerprints: Option<FingerprintEdit>,
+) -> EditedDigest {
+    EditedDigest {
+        base: was.content,
+        edits,
+        fingerprints,
+        digest: Box::new(Digest {
+            chunks: ChunkList::default(),
+            ..now.clone()
+        }),
+    }
+}
+
+/// The file that is edited, at this time.
+fn image(mtime: i64, edited: EditedDigest) -> Change {
+    Change::File {
+        path: "/image".into(),
+        stat: stat(1, mtime),
+        state: NewState::Settled(ContentRef::Edited(Box::new(edited))),
+    }
+}
+
 fn content(index: &Index, digest: &Digest) -> ContentId {
     let snapshot = index.snapshot().unwrap();
     snapshot
@@ -202,24 +217,12 @@ fn what_is_written_of_a_change_does_not_grow_with_the_content() {
     let (before, _) = posting_rows(&index);
     (chunks[100_000], prints[100]) = (u32::MAX, 1);
     let now = digest(2, &chunks, &prints);
-    let edited = EditedDigest {
-        base: first.content,
-        edits: vec![ChunkEdit {
-            runs: 100_000..100_001,
-            by: digest(0, &chunks[100_000..100_001], &[]).chunks,
-        }],
-        fingerprints: Some(fingerprint_edit(&first, &now)),
-        digest: Box::new(Digest {
-            chunks: ChunkList::default(),
-            ..now.clone()
-        }),
-    };
-    let image = Change::File {
-        path: "/image".into(),
-        stat: stat(1, 2),
-        state: NewState::Settled(ContentRef::Edited(Box::new(edited))),
-    };
-    index.apply(vec![image]).unwrap();
+    let edits = vec![ChunkEdit {
+        runs: 100_000..100_001,
+        by: digest(0, &chunks[100_000..100_001], &[]).chunks,
+    }];
+    let edited = edited((&first, &now), edits, Some(fingerprint_edit(&first, &now)));
+    index.apply(vec![image(2, edited)]).unwrap();
     let (after, segments) = posting_rows(&index);
     assert_eq!(segments, 2, "the large one is as it was");
     assert!(
@@ -281,20 +284,7 @@ fn edits_of_something_else_are_told_and_nothing_else_fails() {
         by: by(chunks),
     };
     let apply = |edits: Vec<ChunkEdit>| {
-        let edited = EditedDigest {
-            base: was.content,
-            edits,
-            fingerprints: None,
-            digest: Box::new(Digest {
-                chunks: ChunkList::default(),
-                ..now.clone()
-            }),
-        };
-        let image = Change::File {
-            path: "/image".into(),
-            stat: stat(1, 2),
-            state: NewState::Settled(ContentRef::Edited(Box::new(edited))),
-        };
+        let image = image(2, edited((&was, &now), edits, None));
         let other = read("/other", 2, digest(3, &[7], &[7]));
         index.apply(vec![image, other]).unwrap().gone
     };

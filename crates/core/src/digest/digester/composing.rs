@@ -4,7 +4,7 @@ use super::recording::Recorder;
 use super::revising::Revised;
 use super::{Checkpoint, Digester};
 use crate::digest::stretches::{Piece, RunSpan, Stretches, levels};
-use crate::digest::{ChunkList, ChunkRun, Digest, EditedDigest, PostedFingerprints};
+use crate::digest::{ChunkList, ChunkRun, Digest, EditedDigest};
 use crate::ids::ContentDigest;
 use crate::words::WordSums;
 
@@ -29,19 +29,11 @@ pub enum Made {
 }
 
 impl Made {
-    /// What names the content.
-    pub fn content(&self) -> ContentDigest {
+    /// The digest; that of an edited content has no chunks.
+    pub fn digest(&self) -> &Digest {
         match self {
-            Self::Whole(digest) => digest.content,
-            Self::Edited(edited) => edited.digest.content,
-        }
-    }
-
-    /// All its fingerprints that have posting lists.
-    pub fn posted(&self) -> PostedFingerprints {
-        match self {
-            Self::Whole(digest) => PostedFingerprints::of(digest),
-            Self::Edited(edited) => PostedFingerprints::of(&edited.digest),
+            Self::Whole(digest) => digest,
+            Self::Edited(edited) => &edited.digest,
         }
     }
 }

@@ -476,7 +476,11 @@ fn what_is_written_while_it_is_read_is_noticed() {
     digester.keep_stretches_of(BLOCK, 100);
     now.digest_into(0..now.size(), &mut digester);
     let large = digester.finish_large(None, true).unwrap();
-    digester.revise(Arc::new(large.stretches.unwrap()), large.made.content(), 0);
+    digester.revise(
+        Arc::new(large.stretches.unwrap()),
+        large.made.digest().content,
+        0,
+    );
     now.bytes[5] = b'#';
     let NextStretch::Compare(range) = digester.next_stretch(now.size()) else {
         panic!("it may be as it was");
