@@ -4,6 +4,7 @@
 //! was named, which is replaced only when the new one is complete, on the disk, and has been read
 //! back. Tables are made of such a file, which then goes.
 
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -108,15 +109,16 @@ fn label(args: &ExportArgs) -> CliResult<String> {
             Err(bad_label(label))
         };
     }
-    let of_root = match &args.roots[..] {
-        [root] => fs::canonicalize(root).ok(),
-        _ => None,
+    let stem = match (args.format, &args.roots[..]) {
+        (ExportFormat::Catalogue, _) => args.output.file_stem().map(OsStr::to_owned),
+        (ExportFormat::Parquet, [root]) => {
+            let root = fs::canonicalize(root).ok();
+            root.and_then(|root| root.file_name().map(OsStr::to_owned))
+        }
+        (ExportFormat::Parquet, _) => None,
     };
-    let stem = match args.format {
-        ExportFormat::Catalogue => args.output.file_stem(),
-        ExportFormat::Parquet => of_root.as_deref().and_then(Path::file_name),
-    };
-    let stem = stem.unwrap_or_default().to_string_lossy();
+    let stem = stem.unwrap_or_default();
+    let stem = stem.to_string_lossy();
     let allowed = |c: char| {
         if c.is_alphanumeric() || matches!(c, '.' | '_') {
             c

@@ -82,10 +82,10 @@ pub enum TablesError {
     Collision {
         /// The name.
         cid: i64,
-        /// The digest of one of them, in hexadecimal digits.
-        first: String,
-        /// The digest of the other one.
-        second: String,
+        /// One of them.
+        first: ContentDigest,
+        /// The other one.
+        second: ContentDigest,
     },
 }
 

@@ -2,12 +2,15 @@
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::Write as _;
-use std::path::Path;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use crate::{SCHEMA, TablesError};
+
+/// Engines leave out names that begin with an underscore.
+const FOLDER: &str = "_manifest";
 
 /// The manifest of a catalogue's tables.
 #[derive(Debug, Serialize)]
@@ -23,34 +26,13 @@ pub(crate) struct Manifest<'a> {
 /// What a table is.
 #[derive(Debug, Serialize)]
 pub(crate) struct TableSum {
-    name: &'static str,
+    pub(crate) name: &'static str,
     /// Below the folder of all tables.
-    file: String,
-    rows: u64,
+    pub(crate) file: String,
+    pub(crate) rows: u64,
     pub(crate) bytes: u64,
-    sha256: String,
-}
-
-impl TableSum {
-    pub(crate) fn new(
-        name: &'static str,
-        place: &Path,
-        rows: u64,
-        bytes: u64,
-        digest: &[u8],
-    ) -> Self {
-        // TABLE/catalogue=LABEL/rows.parquet
-        let mut last: Vec<_> = place.components().rev().take(3).collect();
-        last.reverse();
-        let file: std::path::PathBuf = last.iter().collect();
-        Self {
-            name,
-            file: file.display().to_string(),
-            rows,
-            bytes,
-            sha256: hexadecimal(digest),
-        }
-    }
+    /// In hexadecimal digits.
+    pub(crate) sha256: String,
 }
 
 /// Two digits for each byte.
@@ -73,13 +55,17 @@ impl<'a> Manifest<'a> {
         }
     }
 
+    /// Where it lies below the folder of all tables.
+    fn place(&self, folder: &Path) -> PathBuf {
+        folder.join(FOLDER).join(format!("{}.json", self.label))
+    }
+
     /// Writes it, instead of an older one.
     pub(crate) fn put(&self, folder: &Path) -> Result<(), TablesError> {
-        // Engines leave out names that begin with an underscore.
-        let folder = folder.join("_manifest");
-        let place = folder.join(format!("{}.json", self.label));
-        let unfinished = folder.join(format!(".{}.{}.new", self.label, std::process::id()));
-        let written = fs::create_dir_all(&folder).and_then(|()| {
+        let place = self.place(folder);
+        let unfinished =
+            place.with_file_name(format!(".{}.{}.new", self.label, std::process::id()));
+        let written = fs::create_dir_all(folder.join(FOLDER)).and_then(|()| {
             let mut file = File::create(&unfinished)?;
             serde_json::to_writer_pretty(&mut file, self)?;
             file.write_all(b"\n")?;
@@ -94,16 +80,12 @@ impl<'a> Manifest<'a> {
 
     /// Removes that of older tables: they are about to go.
     pub(crate) fn remove(&self, folder: &Path) -> Result<(), TablesError> {
-        let place = folder
-            .join("_manifest")
-            .join(format!("{}.json", self.label));
+        let place = self.place(folder);
         match fs::remove_file(&place) {
-            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-                Err(TablesError::Write {
-                    path: place,
-                    source,
-                })
-            }
+            Err(source) if source.kind() != io::ErrorKind::NotFound => Err(TablesError::Write {
+                path: place,
+                source,
+            }),
             _ => Ok(()),
         }
     }

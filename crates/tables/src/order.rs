@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use resemble_core::{ByteLen, ContentDigest, Digest};
 
-use crate::manifest::hexadecimal;
 use crate::{TablesError, cid};
 
 /// Where the contents of a catalogue lie.
@@ -72,8 +71,8 @@ impl Distinct {
         match self.0.replace((cid, content)) {
             Some((before, other)) if before == cid => Err(TablesError::Collision {
                 cid,
-                first: hexadecimal(&other.0),
-                second: hexadecimal(&content.0),
+                first: other,
+                second: content,
             }),
             _ => Ok(()),
         }

@@ -16,7 +16,7 @@ use parquet::schema::types::{ColumnPath, Type};
 use sha2::{Digest as _, Sha256};
 
 use crate::TablesError;
-use crate::manifest::TableSum;
+use crate::manifest::{TableSum, hexadecimal};
 
 /// Rows that are held in memory and written together.
 const GROUP: usize = 1 << 19;
@@ -87,20 +87,20 @@ pub(crate) struct Table {
     /// `None`: it is in its place.
     unfinished: Option<PathBuf>,
     place: PathBuf,
+    /// The place, below the folder of all tables.
+    file: String,
 }
 
 /// A file, and the digest of what was written to it.
 struct Summed {
     file: BufWriter<File>,
     sum: Sha256,
-    bytes: u64,
 }
 
 impl Write for Summed {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes)?;
         self.sum.update(&bytes[..written]);
-        self.bytes += written as u64;
         Ok(written)
     }
 
@@ -117,23 +117,21 @@ impl Table {
         label: &str,
         notes: &[(&str, String)],
     ) -> Result<Self, TablesError> {
-        let folder = folder.join(layout.name).join(format!("catalogue={label}"));
-        let place = folder.join("rows.parquet");
+        let file = format!("{}/catalogue={label}/rows.parquet", layout.name);
+        let place = folder.join(&file);
         let failed = |source| TablesError::Write {
             path: place.clone(),
             source,
         };
-        fs::create_dir_all(&folder).map_err(failed)?;
         // Engines leave out names that begin with a dot.
-        let unfinished = folder.join(format!(".rows.{}.new", std::process::id()));
-        let file = File::create_new(&unfinished).map_err(failed)?;
-        let file = Summed {
-            file: BufWriter::new(file),
+        let unfinished = place.with_file_name(format!(".rows.{}.new", std::process::id()));
+        fs::create_dir_all(unfinished.parent().unwrap_or(folder)).map_err(failed)?;
+        let out = Summed {
+            file: BufWriter::new(File::create_new(&unfinished).map_err(failed)?),
             sum: Sha256::new(),
-            bytes: 0,
         };
         let made = schema(layout)
-            .and_then(|schema| SerializedFileWriter::new(file, schema, properties(layout, notes)));
+            .and_then(|schema| SerializedFileWriter::new(out, schema, properties(layout, notes)));
         let writer = match made {
             Ok(writer) => writer,
             Err(error) => {
@@ -155,6 +153,7 @@ impl Table {
             writer,
             unfinished: Some(unfinished),
             place,
+            file,
         })
     }
 
@@ -176,13 +175,17 @@ impl Table {
         self.waiting += 1;
         self.rows += 1;
         if self.waiting == GROUP {
-            self.write_group()
-                .map_err(|error| self.failed(io_error(error)))?;
+            self.write_group()?;
         }
         Ok(())
     }
 
-    fn write_group(&mut self) -> Result<(), ParquetError> {
+    fn write_group(&mut self) -> Result<(), TablesError> {
+        let written = self.try_write_group();
+        written.map_err(|error| self.failed(io_error(error)))
+    }
+
+    fn try_write_group(&mut self) -> Result<(), ParquetError> {
         self.waiting = 0;
         let mut group = self.writer.next_row_group()?;
         for column in &mut self.columns {
@@ -223,25 +226,24 @@ impl Table {
     /// Completes the table and puts it in its place.
     pub(crate) fn finish(mut self) -> Result<TableSum, TablesError> {
         if self.waiting > 0 {
-            self.write_group()
-                .map_err(|error| self.failed(io_error(error)))?;
+            self.write_group()?;
         }
         let finished = self.writer.finish().map(|_| ());
         finished.map_err(|error| self.failed(io_error(error)))?;
         let file = self.writer.inner_mut();
         let written = file.flush().and_then(|()| file.file.get_ref().sync_all());
-        let (sum, bytes) = (file.sum.clone().finalize(), file.bytes);
+        let sum = file.sum.clone().finalize();
         written.map_err(|source| self.failed(source))?;
         if let Some(unfinished) = self.unfinished.take() {
             fs::rename(&unfinished, &self.place).map_err(|source| self.failed(source))?;
         }
-        Ok(TableSum::new(
-            self.layout.name,
-            &self.place,
-            self.rows,
-            bytes,
-            &sum,
-        ))
+        Ok(TableSum {
+            name: self.layout.name,
+            file: std::mem::take(&mut self.file),
+            rows: self.rows,
+            bytes: self.writer.bytes_written() as u64,
+            sha256: hexadecimal(&sum),
+        })
     }
 }
 
