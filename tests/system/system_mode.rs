@@ -106,6 +106,11 @@ fn disks() -> [Mounted; 2] {
     disks
 }
 
+/// The same for the test of this name, in mounts of its own. `None`: it has run there, or cannot.
+fn disks_of(name: &str) -> Option<[Mounted; 2]> {
+    (!in_mounts_of_its_own(name)).then(disks)
+}
+
 impl Server {
     /// Starts the daemon as root does, and waits for it.
     fn start(disks: [Mounted; 2], arguments: &[&str]) -> Self {

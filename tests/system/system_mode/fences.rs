@@ -8,7 +8,7 @@ use std::time::Instant;
 use resemble_testutil::PATIENCE;
 use serde_json::json;
 
-use super::{DAEMON, SHARES, Server, USERS, ask, disks, in_mounts_of_its_own};
+use super::{DAEMON, SHARES, Server, USERS, ask, disks_of};
 
 /// The numbers of a field of `/proc/PID/status`.
 fn field(status: &str, name: &str) -> String {
@@ -41,10 +41,9 @@ fn children(of: u32) -> Vec<PathBuf> {
 fn each_process_has_the_rights_it_needs_and_no_way_to_others() {
     const NAME: &str =
         "system_mode::fences::each_process_has_the_rights_it_needs_and_no_way_to_others";
-    if in_mounts_of_its_own(NAME) {
+    let Some(disks) = disks_of(NAME) else {
         return;
-    }
-    let disks = disks();
+    };
     fs::write(Path::new(SHARES).join("a.txt"), "a file").expect("a file");
     let server = Server::start(disks, &["--no-mount"]);
     let process = format!("/proc/{}", server.child.id());
@@ -124,10 +123,9 @@ fn each_process_has_the_rights_it_needs_and_no_way_to_others() {
 #[test]
 fn a_root_that_others_could_move_is_refused() {
     const NAME: &str = "system_mode::fences::a_root_that_others_could_move_is_refused";
-    if in_mounts_of_its_own(NAME) {
+    let Some(_disks) = disks_of(NAME) else {
         return;
-    }
-    let _disks = disks();
+    };
     for mode in [0o1777, 0o775] {
         fs::set_permissions("/srv", fs::Permissions::from_mode(mode)).expect("chmod");
         let ran = Server::command(&["--no-mount"]).output().expect("it runs");
@@ -145,10 +143,9 @@ fn a_root_that_others_could_move_is_refused() {
 #[test]
 fn a_second_daemon_and_a_loose_place_are_refused() {
     const NAME: &str = "system_mode::fences::a_second_daemon_and_a_loose_place_are_refused";
-    if in_mounts_of_its_own(NAME) {
+    let Some(disks) = disks_of(NAME) else {
         return;
-    }
-    let disks = disks();
+    };
     let file = Path::new(SHARES).join("a.txt");
     fs::write(&file, "a file").expect("a file");
     let server = Server::start(disks, &["--no-mount"]);

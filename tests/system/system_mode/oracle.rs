@@ -8,10 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::trees::Tree;
-use super::{
-    Answer, ROOT, SHARES, Server, USERS, User, VIEW, as_user, ask, ask_here, disks,
-    in_mounts_of_its_own,
-};
+use super::{Answer, ROOT, SHARES, Server, USERS, User, VIEW, as_user, ask, ask_here, disks_of};
 
 /// So many checks of a user and a pair of files are made at least.
 fn checks_wanted() -> usize {
@@ -67,10 +64,9 @@ fn judged(tree: &Tree, judge: User, asker: User, verdict: &mut Verdict) {
 fn at_the_socket_everybody_sees_what_he_can_open_and_nothing_else() {
     const NAME: &str =
         "system_mode::oracle::at_the_socket_everybody_sees_what_he_can_open_and_nothing_else";
-    if in_mounts_of_its_own(NAME) {
+    let Some(disks) = disks_of(NAME) else {
         return;
-    }
-    let disks = disks();
+    };
     // Each user is asked about each pair.
     let files = (checks_wanted() as f64 / USERS.len() as f64).sqrt().ceil() as usize + 1;
     let tree = Tree::make(Path::new(SHARES), 11, files);
@@ -110,10 +106,9 @@ fn at_the_socket_everybody_sees_what_he_can_open_and_nothing_else() {
 #[test]
 fn what_was_taken_away_is_gone_at_the_next_answer() {
     const NAME: &str = "system_mode::oracle::what_was_taken_away_is_gone_at_the_next_answer";
-    if in_mounts_of_its_own(NAME) {
+    let Some(disks) = disks_of(NAME) else {
         return;
-    }
-    let disks = disks();
+    };
     let shares = Path::new(SHARES);
     let text = resemble_testutil::prose::prose(1, 8_000);
     fs::create_dir(shares.join("team")).expect("a folder");
@@ -174,10 +169,9 @@ fn what_was_taken_away_is_gone_at_the_next_answer() {
 #[test]
 fn nobody_sees_another_file_in_the_place_of_his_own() {
     const NAME: &str = "system_mode::oracle::nobody_sees_another_file_in_the_place_of_his_own";
-    if in_mounts_of_its_own(NAME) {
+    let Some(disks) = disks_of(NAME) else {
         return;
-    }
-    let disks = disks();
+    };
     let shares = Path::new(SHARES);
     let secret = resemble_testutil::prose::prose(1, 8_000);
     fs::write(shares.join("secret.txt"), &secret).expect("a file");
@@ -245,13 +239,12 @@ fn walked(at: &Path, rel: &Path, found: &mut BTreeSet<PathBuf>) {
 fn in_the_view_everybody_sees_what_he_can_open_and_nothing_else() {
     const NAME: &str =
         "system_mode::oracle::in_the_view_everybody_sees_what_he_can_open_and_nothing_else";
-    if in_mounts_of_its_own(NAME) {
+    let Some(disks) = disks_of(NAME) else {
         return;
-    }
+    };
     if !resemble_testutil::fuse_works() {
         return;
     }
-    let disks = disks();
     let files = (checks_wanted() as f64 / USERS.len() as f64).sqrt().ceil() as usize + 1;
     let shares = Path::new(SHARES);
     let tree = Tree::make(shares, 12, files);
@@ -333,13 +326,12 @@ fn listable(top: &Path, rel: &Path, found: &mut BTreeSet<PathBuf>) {
 #[test]
 fn in_the_view_nobody_walks_where_another_did() {
     const NAME: &str = "system_mode::oracle::in_the_view_nobody_walks_where_another_did";
-    if in_mounts_of_its_own(NAME) {
+    let Some(disks) = disks_of(NAME) else {
         return;
-    }
+    };
     if !resemble_testutil::fuse_works() {
         return;
     }
-    let disks = disks();
     let shares = Path::new(SHARES);
     let text = resemble_testutil::prose::prose(1, 8_000);
     fs::create_dir(shares.join("team")).expect("a folder");

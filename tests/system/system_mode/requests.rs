@@ -7,8 +7,7 @@ use resemble_callers::Seen;
 use serde_json::json;
 
 use super::{
-    CONTROL_GROUP, ROOT, SHARES, Server, USERS, User, VIEW, as_user, ask, disks,
-    in_mounts_of_its_own, resemble,
+    CONTROL_GROUP, ROOT, SHARES, Server, USERS, User, VIEW, as_user, ask, disks_of, resemble,
 };
 
 /// One of the group that gives orders.
@@ -21,10 +20,9 @@ const CONTROLLER: User = User {
 #[test]
 fn orders_are_for_root_and_one_group() {
     const NAME: &str = "system_mode::requests::orders_are_for_root_and_one_group";
-    if in_mounts_of_its_own(NAME) {
+    let Some(disks) = disks_of(NAME) else {
         return;
-    }
-    let disks = disks();
+    };
     fs::write(Path::new(SHARES).join("a.txt"), "a file").expect("a file");
     let server = Server::start(disks, &["--no-mount"]);
     let orders = [
@@ -76,10 +74,9 @@ fn orders_are_for_root_and_one_group() {
 #[test]
 fn the_command_asks_the_daemon_of_the_system() {
     const NAME: &str = "system_mode::requests::the_command_asks_the_daemon_of_the_system";
-    if in_mounts_of_its_own(NAME) {
+    let Some(disks) = disks_of(NAME) else {
         return;
-    }
-    let disks = disks();
+    };
     let text = resemble_testutil::prose::prose(3, 6_000);
     fs::create_dir(Path::new(SHARES).join("copy")).expect("a folder");
     for name in ["a.txt", "b.txt", "copy/a.txt"] {
@@ -105,13 +102,12 @@ fn the_command_asks_the_daemon_of_the_system() {
 #[test]
 fn what_a_process_serves_is_nobodys() {
     const NAME: &str = "system_mode::requests::what_a_process_serves_is_nobodys";
-    if in_mounts_of_its_own(NAME) {
+    let Some(disks) = disks_of(NAME) else {
         return;
-    }
+    };
     if !resemble_testutil::fuse_works() {
         return;
     }
-    let disks = disks();
     fs::write(Path::new(SHARES).join("a.txt"), "a file").expect("a file");
     let server = Server::start(disks, &[]);
     let served = Path::new(VIEW).join("a.txt/a.txt");
