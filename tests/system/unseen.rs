@@ -6,9 +6,10 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, symlink};
 use std::path::Path;
 
-use resemble_testutil::Sandbox;
 use resemble_testutil::random::letters;
+use resemble_testutil::{Sandbox, tmpfs};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, open, renameat_with};
+use rustix::process::Signal;
 
 /// Another text of as many bytes, dated as the one before.
 fn rewrite(path: &Path, seed: u64) {
@@ -162,4 +163,33 @@ fn a_link_above_a_root_leads_nowhere() {
     fs::rename(sandbox.path("away"), sandbox.path("outer")).expect("and it is back");
     assert!(dump().contains("file1"));
     assert_eq!(state().as_deref(), Some("live"));
+}
+
+/// A disk was taken away and another one mounted in its place before anybody looked: the kernel
+/// gave it the same device and the same inode numbers, and its folders counted as watched.
+#[test]
+fn a_disk_in_the_place_of_another_is_watched() {
+    let sandbox = Sandbox::new();
+    let place = sandbox.tree("disk");
+    fs::create_dir_all(&place).expect("a folder");
+    let disk = || {
+        let mounted = tmpfs(&place, "1m")?;
+        fs::create_dir(place.join("folder")).expect("a folder");
+        Some(mounted)
+    };
+    let Some(first) = disk() else { return };
+    let daemon = sandbox.daemon([""; 0]);
+    daemon.assert_true();
+    daemon.signal(Signal::STOP);
+    drop(first);
+    let second = disk().expect("another one");
+    daemon.signal(Signal::CONT);
+    daemon.assert_true();
+    for (n, folder) in (0..).zip(["", "folder", "new/below"]) {
+        fs::create_dir_all(place.join(folder)).expect("a folder");
+        fs::write(place.join(folder).join("file"), letters(n, 2_000)).expect("written");
+    }
+    daemon.assert_true();
+    drop(second);
+    daemon.assert_true();
 }

@@ -106,15 +106,25 @@ impl Indexer {
         self.syncs = syncs;
     }
 
-    /// Runs a reconcile and acts on its report. `None`: the index is broken.
+    /// Runs a reconcile and acts on its report. What was looked at while something was mounted or
+    /// unmounted, anywhere, is looked at again. `None`: the index is broken.
     pub(super) fn reconcile(&mut self, targets: &[Target], news: bool) -> Option<Report> {
+        if self.mounts.is_other_list() {
+            self.check_mounts();
+        }
         let deep = targets.iter().all(|target| match target {
             Target::Path { scope, .. } => *scope == Scope::Subtree,
             Target::Renamed { .. } => true,
         });
         let reconcile =
             |ingest: &mut Ingest, observer: &mut Watching<'_>| ingest.reconcile(targets, observer);
-        self.observed((deep, news), reconcile)
+        let report = self.observed((deep, news), reconcile);
+        if self.mounts.is_other_list() {
+            self.check_mounts();
+            self.unresolved.extend_from_slice(targets);
+            self.next_unresolved = Instant::now();
+        }
+        report
     }
 
     /// Whether a large file is read for a while only before others get their turn.
@@ -128,7 +138,20 @@ impl Indexer {
     pub(super) fn verify(&mut self) -> bool {
         let assumed = self.ingest.as_ref().map_or(0, Ingest::assumed);
         let verify = |ingest: &mut Ingest, observer: &mut Watching<'_>| ingest.verify(observer);
-        assumed == 0 || self.observed((false, true), verify).is_some()
+        if assumed == 0 {
+            return true;
+        }
+        let Some(report) = self.observed((false, true), verify) else {
+            return false;
+        };
+        if report.removed > 0 && self.mounts.is_other_list() {
+            // Covered for a moment, perhaps.
+            self.check_mounts();
+            let roots = self.shared.root_paths().into_iter();
+            self.unresolved.extend(roots.map(Target::subtree));
+            self.next_unresolved = Instant::now();
+        }
+        true
     }
 
     fn observed(
@@ -212,6 +235,9 @@ impl Indexer {
     pub(super) fn check_mounts(&mut self) {
         for point in self.mounts.changed(&self.shared.root_paths()) {
             tracing::debug!(?point, "something was mounted or unmounted");
+            // What is there now may have the device and the inode numbers of what was: the kernel
+            // gives both again.
+            self.watches.disarm(self.source.as_mut(), &point);
             self.unresolved.push(Target::subtree(point));
             self.next_unresolved = Instant::now();
         }

@@ -9,7 +9,7 @@ use resemble_core::Params;
 use resemble_index::{OpenError, Snapshot};
 use resemble_query::dump::dump;
 use resemble_scan::ingest::Unobserved;
-use resemble_testutil::TempTree;
+use resemble_testutil::{TempTree, tmpfs};
 
 use resemble_proto::message::{RootState, WatchOrigin};
 
@@ -555,4 +555,32 @@ fn a_restart_reads_what_changed_and_forgets_former_roots() {
     let snapshot = running.shared.snapshot().unwrap();
     assert_eq!(snapshot.entry(&root.join("a")).unwrap(), None);
     assert!(snapshot.entry(&inner.join("b")).unwrap().is_some());
+}
+
+/// A disk was taken away and another one mounted in its place: the kernel gives the same device and
+/// the same inode numbers, and its folders counted as watched.
+#[test]
+fn a_disk_in_the_place_of_another_is_watched() {
+    let tree = TempTree::new();
+    let place = tree.path("disk");
+    let disk = || {
+        let mounted = tmpfs(&place, "1m")?;
+        fs::create_dir(place.join("folder")).unwrap();
+        Some(mounted)
+    };
+    let Some(first) = disk() else { return };
+    let running = start(&tree.path(""));
+    running.sync();
+    let watched = running.script.watched();
+    assert!(watched.contains(&place.join("folder")));
+    drop(first);
+    running.script.lose(&place);
+    let second = disk().unwrap();
+    running.sync();
+    assert_eq!(running.script.watched(), watched);
+    drop(second);
+    running.script.lose(&place.join("folder"));
+    running.sync();
+    assert!(running.script.watched().contains(&place));
+    assert!(!running.script.watched().contains(&place.join("folder")));
 }

@@ -211,15 +211,7 @@ impl Indexer {
         }
         tracing::debug!(targets = targets.len(), "looking at changes");
         tracing::trace!(?targets);
-        if self.mounts.is_other_list() {
-            self.check_mounts();
-        }
         let done = self.reconcile(targets, true).is_some();
-        if self.mounts.is_other_list() {
-            self.check_mounts();
-            self.unresolved.extend_from_slice(targets);
-            self.next_unresolved = Instant::now();
-        }
         self.not_before = Instant::now() + BREATH;
         done
     }

@@ -89,6 +89,12 @@ impl Script {
         self.ring.try_send(()).ok();
     }
 
+    /// Ends the watches at and below a path, and tells nobody.
+    pub(crate) fn lose(&self, path: &Path) {
+        let mut shared = self.shared.lock().unwrap();
+        shared.watched.retain(|dir| !dir.starts_with(path));
+    }
+
     /// Says that events were lost.
     pub(crate) fn overflow(&self) {
         self.shared.lock().unwrap().dirty.overflow();
