@@ -285,6 +285,28 @@ fn the_trees_the_index_and_the_definition_agree() {
     }
 }
 
+/// One name of it was looked at in each round, and the rounds end: a scan knew four of these names.
+#[test]
+fn every_name_of_an_unreadable_file_is_known() {
+    let name = "identical::every_name_of_an_unreadable_file_is_known";
+    if in_a_process_of_its_own(name, true) {
+        return;
+    }
+    let tree = TempTree::new();
+    let first = tree.write("a", [7; 600]);
+    for name in 0..9 {
+        fs::hard_link(&first, tree.path(format!("{name}"))).expect("a link");
+    }
+    lock(&first, 0);
+    let mut question = request(&[tree.root()]);
+    assert_eq!(direct(&question), indexed(&question));
+    question.scope.min_size = 601;
+    let answer = indexed(&question);
+    let looked = answer.header.looked.expect("said");
+    assert_eq!((looked.files, looked.skipped), (0, 10));
+    assert_eq!(direct(&question), answer);
+}
+
 /// Equal in size, at the beginning and at the end.
 #[test]
 fn another_middle_is_another_file() {

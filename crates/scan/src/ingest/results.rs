@@ -116,6 +116,9 @@ impl Run<'_> {
         errno: i32,
     ) -> Result<(), IngestError> {
         self.assumed.note(&stat, None);
+        if stat.nlink > 1 {
+            self.unreadable.insert((stat.fs.clone(), stat.ino));
+        }
         let state = NewState::Unreadable(errno);
         let same = self
             .snapshot

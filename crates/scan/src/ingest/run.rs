@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use resemble_core::{ContentDigest, FileId};
-use resemble_index::{Change, Entry, Index, Snapshot};
+use resemble_index::{Change, Entry, FsId, Index, Snapshot};
 use resemble_mounts::MountTable;
 
 use super::area::Area;
@@ -84,6 +84,8 @@ pub(super) struct Run<'a> {
     pub(super) named: HashSet<PathBuf>,
     /// Inodes with several names that are being read.
     pub(super) being_read: HashSet<(u64, u64)>,
+    /// Inodes with several names that could not be read: another name of one is not tried again.
+    pub(super) unreadable: HashSet<(FsId, u64)>,
     /// Files whose content another file is just bringing.
     pub(super) waiting: Vec<(Job, FileRead, ContentDigest)>,
     /// Directories that the index did not have.
@@ -124,6 +126,7 @@ impl<'a> Run<'a> {
             again_below: BTreeSet::new(),
             named: HashSet::new(),
             being_read: HashSet::new(),
+            unreadable: HashSet::new(),
             waiting: Vec::new(),
             new_dirs: Vec::new(),
             postings: 0,

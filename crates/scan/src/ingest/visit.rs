@@ -416,7 +416,12 @@ impl Run<'_> {
                     || self.is_explained(&moved, stat, cause, 1)?
                         && may_be_read(place, path).is_ok())
                 && !self.is_another_kind(place, path, &moved)?;
-            if trusted {
+            // Else each name would take a round of its own, and there are few rounds.
+            let unreadable = matches!(moved.state, FileState::Unreadable(_))
+                && same_bytes(&moved)
+                && moved.stat.ctime == row.ctime
+                && self.unreadable.contains(&(row.fs.clone(), row.ino));
+            if trusted || unreadable {
                 if matches!(moved.state, FileState::Unsettled(_)) {
                     self.recheck(path, row.ctime);
                 }
