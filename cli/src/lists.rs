@@ -157,10 +157,12 @@ pub fn note_limits(ui: &mut Ui, header: &Header, top: Option<u64>, by_daemon: bo
     if !header.fresh {
         let files = counted(header.pending, "file");
         ui.note(&if by_daemon {
-            format!(
-                "the daemon has not seen everything yet ({files} to be read); \
-                 `resemble sync` waits for it"
-            )
+            let left = if header.pending == 0 {
+                "it looks for files".to_owned()
+            } else {
+                format!("{files} to be read")
+            };
+            format!("the daemon has not seen everything yet ({left}); `resemble sync` waits for it")
         } else {
             format!("{files} changed while being read: the answer may be out of date")
         });
@@ -173,8 +175,9 @@ pub fn note_nothing(ui: &mut Ui, header: &Header, what: &str) {
     let Some(looked) = header.looked.filter(|_| header.total == 0) else {
         return;
     };
+    let yet = if header.fresh { "" } else { " so far" };
     let mut text = format!(
-        "{what}: compared {} of {}",
+        "{what}{yet}: compared {} of {}",
         counted(looked.files, "file"),
         human_size(looked.bytes)
     );
@@ -190,7 +193,7 @@ pub fn note_nothing(ui: &mut Ui, header: &Header, what: &str) {
         // Writing to a string does not fail.
         write!(text, "; {} {what}", human_count(count)).unwrap_or_default();
     }
-    if looked.least_run > 0 {
+    if looked.least_run > 0 && header.fresh {
         let run = human_count(looked.least_run);
         write!(text, "; a common run of {run} bytes would have been seen").unwrap_or_default();
     }

@@ -4,8 +4,8 @@ use super::*;
 use crate::ui::tests::ui;
 use resemble_core::Relation;
 use resemble_proto::message::{
-    AlertKind, AlertRow, AlertRules, AlertWord, Discount, FiguresTold, FindRow, PairRow, RootRules,
-    WatchRow,
+    AlertKind, AlertRow, AlertRules, AlertWord, Discount, FiguresTold, FindRow, Looked, PairRow,
+    RootRules, WatchRow,
 };
 use resemble_proto::message::{Layer, MeasureUnit, SoftErrorKind, WatchOrigin};
 use resemble_proto::number::Fraction;
@@ -386,5 +386,40 @@ fn limits_are_said_aloud() {
          resemble: 1 file not looked into (archives, mails, compressed files); `--text` does\n\
          resemble: 2 of 3 rows shown (the others are near-copies as well, and `resemble groups` \
          names all)\n"
+    );
+}
+
+/// In the first seconds of a daemon "compared 0 files" was followed by what would have been seen.
+#[test]
+fn nothing_is_not_certain_while_files_are_still_to_be_read() {
+    let (mut ui, _, err) = ui(false);
+    let looked = Looked {
+        files: 3,
+        bytes: 9,
+        unreadable: 0,
+        skipped: 0,
+        small: 0,
+        least_run: 5_600,
+    };
+    let whole = Header {
+        fresh: true,
+        looked: Some(looked),
+        ..Header::default()
+    };
+    let early = Header {
+        fresh: false,
+        ..whole
+    };
+    note_nothing(&mut ui, &whole, NOTHING);
+    note_nothing(&mut ui, &early, NOTHING);
+    note_limits(&mut ui, &early, None, true);
+    note_nothing(&mut ui, &Header { total: 1, ..whole }, NOTHING);
+    assert_eq!(
+        err.text(),
+        "resemble: nothing found: compared 3 files of 9 B; a common run of 5,600 bytes would have \
+         been seen\n\
+         resemble: nothing found so far: compared 3 files of 9 B\n\
+         resemble: the daemon has not seen everything yet (it looks for files); `resemble sync` \
+         waits for it\n"
     );
 }
