@@ -157,12 +157,13 @@ pub fn note_limits(ui: &mut Ui, header: &Header, top: Option<u64>, by_daemon: bo
     if !header.fresh {
         let files = counted(header.pending, "file");
         ui.note(&if by_daemon {
+            // Folders may still be to be listed, or what is there cannot be looked at for now.
             let left = if header.pending == 0 {
-                "it looks for files".to_owned()
+                String::new()
             } else {
-                format!("{files} to be read")
+                format!(" ({files} to be read)")
             };
-            format!("the daemon has not seen everything yet ({left}); `resemble sync` waits for it")
+            format!("the daemon has not seen everything yet{left}; `resemble sync` waits for it")
         } else {
             format!("{files} changed while being read: the answer may be out of date")
         });

@@ -419,7 +419,6 @@ fn nothing_is_not_certain_while_files_are_still_to_be_read() {
         "resemble: nothing found: compared 3 files of 9 B; a common run of 5,600 bytes would have \
          been seen\n\
          resemble: nothing found so far: compared 3 files of 9 B\n\
-         resemble: the daemon has not seen everything yet (it looks for files); `resemble sync` \
-         waits for it\n"
+         resemble: the daemon has not seen everything yet; `resemble sync` waits for it\n"
     );
 }
