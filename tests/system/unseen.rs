@@ -165,8 +165,9 @@ fn a_link_above_a_root_leads_nowhere() {
     assert_eq!(state().as_deref(), Some("live"));
 }
 
-/// A disk was taken away and another one mounted in its place before anybody looked: the kernel
-/// gave it the same device and the same inode numbers, and its folders counted as watched.
+/// A disk is taken away and another one mounted in its place before anybody looks: the kernel gives
+/// it the same device and the same inode numbers. (The fault that there was is a race, which only
+/// the daemon's own test of this name makes happen each time.)
 #[test]
 fn a_disk_in_the_place_of_another_is_watched() {
     let sandbox = Sandbox::new();

@@ -185,9 +185,14 @@ impl Ingest {
         self.assumed.len()
     }
 
+    /// What is to be reconciled so that nothing is assumed any more.
+    pub fn assumed_targets(&mut self) -> Result<Vec<Target>, IngestError> {
+        Ok(self.assumed.targets(&self.index.snapshot()?)?)
+    }
+
     /// Reads what is assumed, to its end, so that the index is what the files are.
     pub fn verify(&mut self, observer: &mut dyn Observer) -> Result<Report, IngestError> {
-        let targets = self.assumed.targets(&self.index.snapshot()?)?;
+        let targets = self.assumed_targets()?;
         let turn = self.options.turn.take();
         let report = self.reconcile(&targets, observer);
         self.options.turn = turn;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use resemble_proto::message::RootState;
-use resemble_scan::ingest::{Cause, Ingest, IngestError, Report, Scope, Target};
+use resemble_scan::ingest::{Cause, Report, Scope, Target};
 
 use super::observer::Watching;
 use super::watches::{guard, look, look_at_root};
@@ -106,59 +106,12 @@ impl Indexer {
         self.syncs = syncs;
     }
 
-    /// Runs a reconcile and acts on its report. What was looked at while something was mounted or
-    /// unmounted, anywhere, is looked at again. `None`: the index is broken.
+    /// Runs a reconcile and acts on its report. `None`: the index is broken.
     pub(super) fn reconcile(&mut self, targets: &[Target], news: bool) -> Option<Report> {
-        if self.mounts.is_other_list() {
-            self.check_mounts();
-        }
         let deep = targets.iter().all(|target| match target {
             Target::Path { scope, .. } => *scope == Scope::Subtree,
             Target::Renamed { .. } => true,
         });
-        let reconcile =
-            |ingest: &mut Ingest, observer: &mut Watching<'_>| ingest.reconcile(targets, observer);
-        let report = self.observed((deep, news), reconcile);
-        if self.mounts.is_other_list() {
-            self.check_mounts();
-            self.unresolved.extend_from_slice(targets);
-            self.next_unresolved = Instant::now();
-        }
-        report
-    }
-
-    /// Whether a large file is read for a while only before others get their turn.
-    pub(super) fn take_turns(&mut self, turns: bool) {
-        if let Some(ingest) = &mut self.ingest {
-            ingest.set_turn(turns.then_some(TURN));
-        }
-    }
-
-    /// Reads what is assumed of files that have grown. Returns `false` if the index is broken.
-    pub(super) fn verify(&mut self) -> bool {
-        let assumed = self.ingest.as_ref().map_or(0, Ingest::assumed);
-        let verify = |ingest: &mut Ingest, observer: &mut Watching<'_>| ingest.verify(observer);
-        if assumed == 0 {
-            return true;
-        }
-        let Some(report) = self.observed((false, true), verify) else {
-            return false;
-        };
-        if report.removed > 0 && self.mounts.is_other_list() {
-            // Covered for a moment, perhaps.
-            self.check_mounts();
-            let roots = self.shared.root_paths().into_iter();
-            self.unresolved.extend(roots.map(Target::subtree));
-            self.next_unresolved = Instant::now();
-        }
-        true
-    }
-
-    fn observed(
-        &mut self,
-        (deep, news): (bool, bool),
-        work: impl FnOnce(&mut Ingest, &mut Watching<'_>) -> Result<Report, IngestError>,
-    ) -> Option<Report> {
         let before = if news {
             self.shared.snapshot().ok()
         } else {
@@ -173,7 +126,7 @@ impl Indexer {
             deep,
             alerts: before.map(|before| (&self.alerts, before)),
         };
-        match work(ingest, &mut observer) {
+        match ingest.reconcile(targets, &mut observer) {
             Ok(report) => {
                 self.shared.set_assumed(ingest.assumed() as u64);
                 self.consequences(&report);
@@ -184,6 +137,24 @@ impl Indexer {
                 None
             }
         }
+    }
+
+    /// Whether a large file is read for a while only before others get their turn.
+    pub(super) fn take_turns(&mut self, turns: bool) {
+        if let Some(ingest) = &mut self.ingest {
+            ingest.set_turn(turns.then_some(TURN));
+        }
+    }
+
+    /// Reads what is assumed of files that have grown. Returns `false` if the index is broken.
+    pub(super) fn verify(&mut self) -> bool {
+        let Some(ingest) = &mut self.ingest else {
+            return true;
+        };
+        let targets = ingest.assumed_targets();
+        // Files that are gone are forgotten.
+        self.shared.set_assumed(ingest.assumed() as u64);
+        self.look_at_found(targets)
     }
 
     pub(super) fn consequences(&mut self, report: &Report) {

@@ -80,13 +80,7 @@ impl Indexer {
             return true;
         };
         let changed = ingest.changed_unheard();
-        let looked = match changed {
-            Ok(targets) => self.look_at(&targets),
-            Err(error) => {
-                self.broken(&error);
-                false
-            }
-        };
+        let looked = self.look_at_found(changed);
         if let Some(ingest) = &mut self.ingest {
             ingest.set_distrust(false);
         }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use resemble_proto::message::StatusAnswer;
 use resemble_report::quote::quoted;
-use resemble_scan::ingest::{Cause, Scope, Target};
+use resemble_scan::ingest::{Cause, IngestError, Scope, Target};
 
 use super::watches::Polled;
 use super::{
@@ -211,9 +211,28 @@ impl Indexer {
         }
         tracing::debug!(targets = targets.len(), "looking at changes");
         tracing::trace!(?targets);
+        if self.mounts.is_other_list() {
+            self.check_mounts();
+        }
         let done = self.reconcile(targets, true).is_some();
+        if self.mounts.is_other_list() {
+            self.check_mounts();
+            self.unresolved.extend_from_slice(targets);
+            self.next_unresolved = Instant::now();
+        }
         self.not_before = Instant::now() + BREATH;
         done
+    }
+
+    /// The same for targets that the index was asked for.
+    pub(super) fn look_at_found(&mut self, targets: Result<Vec<Target>, IngestError>) -> bool {
+        match targets {
+            Ok(targets) => self.look_at(&targets),
+            Err(error) => {
+                self.broken(&error);
+                false
+            }
+        }
     }
 
     /// Files that went on changing while they were read: a barrier waits for no second look later.

@@ -40,6 +40,13 @@ struct Scene {
     ring: Sender<()>,
 }
 
+impl Scene {
+    /// Ends the watches at and below a path.
+    fn forget(&mut self, path: &Path) {
+        self.watched.retain(|dir| !dir.starts_with(path));
+    }
+}
+
 /// Both ends.
 pub(crate) fn script() -> (ScriptSource, Script) {
     let (ring, bell) = bounded(1);
@@ -68,7 +75,7 @@ impl Script {
     pub(crate) fn tell(&self, path: &Path, marks: Marks) {
         let mut shared = self.shared.lock().unwrap();
         if marks.has_any(Marks::GONE) {
-            shared.watched.retain(|dir| !dir.starts_with(path));
+            shared.forget(path);
         }
         if shared.is_deaf {
             return;
@@ -81,7 +88,7 @@ impl Script {
     pub(crate) fn tell_rename(&self, from: &Path, to: &Path) {
         let mut shared = self.shared.lock().unwrap();
         // The crate notify forgets the watches of what moves, too.
-        shared.watched.retain(|dir| !dir.starts_with(from));
+        shared.forget(from);
         shared
             .dirty
             .renamed_from(from.to_path_buf(), 1, Instant::now());
@@ -91,8 +98,7 @@ impl Script {
 
     /// Ends the watches at and below a path, and tells nobody.
     pub(crate) fn lose(&self, path: &Path) {
-        let mut shared = self.shared.lock().unwrap();
-        shared.watched.retain(|dir| !dir.starts_with(path));
+        self.shared.lock().unwrap().forget(path);
     }
 
     /// Says that events were lost.
