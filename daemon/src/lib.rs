@@ -62,6 +62,7 @@ pub mod watch;
 
 use acks::AckStore;
 use alerts::log::AlertLog;
+use alerts::sinks::Delivery;
 use config::{Config, RootError, not_nested};
 use indexer::{Command, Indexer, roots};
 use overlays::{Overlays, ShowError};
@@ -368,11 +369,10 @@ impl Handle {
             return Ok(());
         }
         let (ends, end) = crossbeam_channel::bounded(0);
-        let (shared, log) = (Arc::clone(&self.shared), Arc::clone(&self.log));
-        let (sinks, state) = (self.config.sinks.clone(), self.config.state.clone());
-        let thread = spawn("resembled-notify", move || {
-            alerts::sinks::run(&sinks, &shared, &log, &state, &end);
-        })?;
+        let delivery = Delivery::new(&self.config.sinks, &self.log, &self.config.state);
+        self.shared.set_sinks(delivery.statuses());
+        let shared = Arc::clone(&self.shared);
+        let thread = spawn("resembled-notify", move || delivery.run(&shared, &end))?;
         self.delivery = Some((thread, ends));
         Ok(())
     }

@@ -179,6 +179,7 @@ fn each_sink_goes_on_where_it_stopped() {
     assert_eq!(daemon.stop(), 0);
     let daemon = place.daemon();
     place.alert(&daemon, "third.txt");
+    assert_eq!(place.sinks().len(), 6, "known before anything is delivered");
     wait_until("all sinks", || {
         place.sinks().iter().all(|sink| sink["after"] == 3)
     });

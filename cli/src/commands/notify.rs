@@ -159,7 +159,7 @@ impl Teller {
     }
 
     fn keep(&self, places: &mut Places) -> CliResult<()> {
-        let kept = places.set(self.outlet.name(), self.outlet.place());
+        let kept = places.set([(self.outlet.name(), self.outlet.place())]);
         kept.map_err(CliError::file("write", PLACES_FILE.as_ref()))
     }
 }

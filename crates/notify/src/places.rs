@@ -49,9 +49,14 @@ impl Places {
         }
     }
 
-    /// Writes the place of a sink down.
-    pub fn set(&mut self, name: &str, place: Place) -> io::Result<()> {
-        self.of_sinks.insert(name.to_owned(), place);
+    /// Writes the places of some sinks down, by their names.
+    pub fn set<'a>(
+        &mut self,
+        places: impl IntoIterator<Item = (&'a str, Place)>,
+    ) -> io::Result<()> {
+        for (name, place) in places {
+            self.of_sinks.insert(name.to_owned(), place);
+        }
         let fresh = self.path.with_extension("json.new");
         let mut file = OpenOptions::new()
             .write(true)
@@ -78,7 +83,7 @@ mod tests {
         let mut places = Places::open(&path);
         assert_eq!(places.of("mail", 7).after, 7);
         let place = Place { after: 5, time: 9 };
-        places.set("mail", place).unwrap();
+        places.set([("mail", place)]).unwrap();
         let places = Places::open(&path);
         assert_eq!(places.of("mail", 7), place);
         assert_eq!(places.of("file", 7).after, 7);

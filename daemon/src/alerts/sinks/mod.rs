@@ -10,6 +10,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use crossbeam_channel::{Receiver, after, never, select};
 use parking_lot::Mutex;
 use resemble_notify::{Filter, Mail, Now, Outlet, Pace, Places, Program, Sink};
+use resemble_proto::message::SinkStatus;
 
 use super::log::AlertLog;
 use crate::state::Shared;
@@ -60,52 +61,72 @@ impl SinkKind {
     }
 }
 
-/// Delivers until `stop` is closed.
-pub fn run(
-    sinks: &[SinkConfig],
-    shared: &Shared,
-    log: &Arc<Mutex<AlertLog>>,
-    state: &Path,
-    stop: &Receiver<()>,
-) {
-    let bell = log.lock().bell();
-    let last = log.lock().last();
-    let mut places = Places::open(&state.join(PLACES_FILE));
-    let mut outlets = Vec::new();
-    for sink in sinks {
-        let place = places.of(&sink.name, last);
-        let outlet = Outlet::new(
-            &sink.name,
-            sink.filter.clone(),
-            sink.pace,
-            sink.kind.sink(),
-            place,
-        );
+/// The outlets of a daemon, and where they are kept.
+#[derive(Debug)]
+pub struct Delivery {
+    log: Arc<Mutex<AlertLog>>,
+    places: Places,
+    outlets: Vec<Outlet>,
+}
+
+impl Delivery {
+    /// Sinks that have not run yet. A new one begins with the next alert of the log, so this comes
+    /// before whatever makes alerts.
+    pub fn new(sinks: &[SinkConfig], log: &Arc<Mutex<AlertLog>>, state: &Path) -> Self {
+        let last = log.lock().last();
+        let mut places = Places::open(&state.join(PLACES_FILE));
+        let outlet = |sink: &SinkConfig| {
+            let place = places.of(&sink.name, last);
+            let (filter, kind) = (sink.filter.clone(), sink.kind.sink());
+            Outlet::new(&sink.name, filter, sink.pace, kind, place)
+        };
+        let outlets: Vec<Outlet> = sinks.iter().map(outlet).collect();
         // A new sink has a place from now on, so that a restart loses nothing.
-        keep(&mut places, &outlet);
-        outlets.push(outlet);
+        keep(&mut places, &outlets);
+        Self {
+            log: Arc::clone(log),
+            places,
+            outlets,
+        }
     }
-    loop {
+
+    /// How each sink is.
+    pub fn statuses(&self) -> Vec<SinkStatus> {
+        let now = Instant::now();
+        let statuses = self.outlets.iter().map(|outlet| outlet.status(now));
+        statuses.collect()
+    }
+
+    /// Delivers until `stop` is closed.
+    pub fn run(mut self, shared: &Shared, stop: &Receiver<()>) {
+        let bell = self.log.lock().bell();
+        loop {
+            let next = self.step();
+            let statuses = self.statuses();
+            tell_failures(&shared.sinks(), &statuses);
+            shared.set_sinks(statuses);
+            let timer = next.map_or_else(never, |at| {
+                after(at.saturating_duration_since(Instant::now()))
+            });
+            select! {
+                recv(bell) -> _ => {}
+                recv(timer) -> _ => {}
+                recv(stop) -> _ => return,
+            }
+        }
+    }
+
+    /// Does what is due, and says when something is due again without a new alert.
+    fn step(&mut self) -> Option<Instant> {
         let mut next: Option<Instant> = None;
-        for outlet in &mut outlets {
-            let step = outlet.step(now(), |number| log.lock().after(number));
+        for outlet in &mut self.outlets {
+            let step = outlet.step(now(), |number| self.log.lock().after(number));
             if step.has_moved {
-                keep(&mut places, outlet);
+                keep(&mut self.places, std::slice::from_ref(outlet));
             }
             next = [next, step.next].into_iter().flatten().min();
         }
-        let statuses = outlets.iter().map(|outlet| outlet.status(Instant::now()));
-        let statuses: Vec<_> = statuses.collect();
-        tell_failures(&shared.sinks(), &statuses);
-        shared.set_sinks(statuses);
-        let timer = next.map_or_else(never, |at| {
-            after(at.saturating_duration_since(Instant::now()))
-        });
-        select! {
-            recv(bell) -> _ => {}
-            recv(timer) -> _ => {}
-            recv(stop) -> _ => return,
-        }
+        next
     }
 }
 
@@ -117,18 +138,16 @@ fn now() -> Now {
     }
 }
 
-fn keep(places: &mut Places, outlet: &Outlet) {
-    if let Err(error) = places.set(outlet.name(), outlet.place()) {
-        let sink = outlet.name();
-        tracing::warn!(sink, %error, "after a restart it may get some alerts once more");
+fn keep(places: &mut Places, outlets: &[Outlet]) {
+    let of_each = outlets.iter().map(|outlet| (outlet.name(), outlet.place()));
+    if let Err(error) = places.set(of_each) {
+        let sinks: Vec<&str> = outlets.iter().map(Outlet::name).collect();
+        tracing::warn!(?sinks, %error, "after a restart they may get some alerts once more");
     }
 }
 
 /// Writes to the journal which sinks have begun or ceased to fail.
-fn tell_failures(
-    before: &[resemble_proto::message::SinkStatus],
-    after: &[resemble_proto::message::SinkStatus],
-) {
+fn tell_failures(before: &[SinkStatus], after: &[SinkStatus]) {
     for sink in after {
         let before = before.iter().find(|other| other.name == sink.name);
         let before = before.and_then(|before| before.failing.as_ref());
