@@ -1,7 +1,9 @@
 //! Mounts below the roots. What is mounted over a folder, or goes from it, makes no event: the
-//! kernel's list is compared whenever the roots are looked at, and before and after each look at
-//! changes. A look while the list changed says nothing: a mount may have come and gone meanwhile,
-//! and what it covered counted as gone.
+//! kernel's list is compared whenever the roots are looked at, before and after each look at
+//! changes, and between the listings of any reconcile. A look while the list changed says nothing: a
+//! mount may have come and gone meanwhile, and what it covered counted as gone. Single targets are
+//! then looked at again; of a whole scan, which would have no end where mounts come and go all the
+//! time, what was mounted or unmounted, and the folder that was just being listed.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -25,6 +27,8 @@ pub(super) struct MountPoints {
     covering: BTreeMap<PathBuf, Covering>,
     /// Kept open: `poll` reports each change of the list once.
     list: Option<File>,
+    /// How often the list was found changed.
+    changes: u64,
 }
 
 impl Default for MountPoints {
@@ -32,20 +36,28 @@ impl Default for MountPoints {
         Self {
             covering: BTreeMap::new(),
             list: File::open("/proc/self/mountinfo").ok(),
+            changes: 0,
         }
     }
 }
 
 impl MountPoints {
     /// Whether something was mounted or unmounted, anywhere, since the last call.
-    pub(super) fn is_other_list(&self) -> bool {
+    pub(super) fn is_other_list(&mut self) -> bool {
         let Some(list) = &self.list else { return false };
         let mut fds = [PollFd::new(list, PollFlags::PRI)];
         let at_once = Timespec {
             tv_sec: 0,
             tv_nsec: 0,
         };
-        poll(&mut fds, Some(&at_once)).is_ok_and(|ready| ready > 0)
+        let is_other = poll(&mut fds, Some(&at_once)).is_ok_and(|ready| ready > 0);
+        self.changes += u64::from(is_other);
+        is_other
+    }
+
+    /// How often [`Self::is_other_list`] was true.
+    pub(super) const fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// Reads the kernel's list; the places below the roots where there is something else than the

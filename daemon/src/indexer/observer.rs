@@ -1,12 +1,13 @@
 //! What happens while a reconcile runs: watches before listings, news after commits.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crossbeam_channel::Sender;
 use resemble_core::stop::StopFlag;
 use resemble_index::Snapshot;
 use resemble_scan::ingest::{Committed, Listing, Observer, Progress};
 
+use super::mounts::MountPoints;
 use super::watches::Watches;
 use crate::alerts;
 use crate::state::Shared;
@@ -23,6 +24,30 @@ pub(super) struct Watching<'a> {
     /// Where changed files are sent, and the snapshot before the next batch, which shows what they
     /// were; `None`: no change is news.
     pub(super) alerts: Option<(&'a Sender<alerts::Message>, Snapshot)>,
+    pub(super) mounts: &'a mut MountPoints,
+    pub(super) meanwhile: Meanwhile,
+}
+
+/// What was mounted and unmounted while directories were listed.
+#[derive(Debug, Default)]
+pub(super) struct Meanwhile {
+    /// Where there is something else than before.
+    pub(super) points: Vec<PathBuf>,
+    /// Directories that were being listed then.
+    pub(super) listed: Vec<PathBuf>,
+    /// The last directory.
+    last: Option<PathBuf>,
+}
+
+impl Meanwhile {
+    /// Looks whether the list is another one since the last call; `next` is listed then.
+    pub(super) fn look(&mut self, mounts: &mut MountPoints, shared: &Shared, next: Option<&Path>) {
+        let last = std::mem::replace(&mut self.last, next.map(Path::to_owned));
+        if mounts.is_other_list() {
+            self.points.extend(mounts.changed(&shared.root_paths()));
+            self.listed.extend(last);
+        }
+    }
 }
 
 impl Observer for Watching<'_> {
@@ -33,6 +58,7 @@ impl Observer for Watching<'_> {
             return Listing::Skip;
         }
         self.watches.arm(self.source, dir, self.deep);
+        self.meanwhile.look(self.mounts, self.shared, Some(dir));
         Listing::Go
     }
 

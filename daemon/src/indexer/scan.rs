@@ -1,12 +1,12 @@
 //! Scans of whole roots, and what follows from any reconcile.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use resemble_proto::message::RootState;
 use resemble_scan::ingest::{Cause, Report, Scope, Target};
 
-use super::observer::Watching;
+use super::observer::{Meanwhile, Watching};
 use super::watches::{guard, look, look_at_root};
 use super::{Indexer, MOVING, MOVING_SHARE, ROOTS, Retry, TURN, roots};
 use crate::state::Topic;
@@ -25,7 +25,7 @@ impl Indexer {
             // In a first scan everything is new and nothing is news.
             let news = self.complete.contains(&root);
             self.shared.set_scan(Some(&root));
-            let Some(report) = self.reconcile(&[Target::subtree(root.clone())], news) else {
+            let Some(report) = self.scan(Target::subtree(root.clone()), news) else {
                 return false;
             };
             self.shared.set_scan(None);
@@ -106,8 +106,25 @@ impl Indexer {
         self.syncs = syncs;
     }
 
-    /// Runs a reconcile and acts on its report. `None`: the index is broken.
-    pub(super) fn reconcile(&mut self, targets: &[Target], news: bool) -> Option<Report> {
+    /// Compares all below a directory. Where something was mounted or unmounted meanwhile is looked
+    /// at again later.
+    pub(super) fn scan(&mut self, target: Target, news: bool) -> Option<Report> {
+        let mut listed = Vec::new();
+        let report = self.reconcile(&[target], news, &mut listed);
+        let again = listed.into_iter();
+        self.unresolved
+            .extend(again.map(|dir| Target::entry(dir, Cause::Unknown)));
+        report
+    }
+
+    /// Runs a reconcile and acts on its report. `None`: the index is broken. `listed` gets the
+    /// directories of whose listing nothing is sure, because something was mounted or unmounted.
+    pub(super) fn reconcile(
+        &mut self,
+        targets: &[Target],
+        news: bool,
+        listed: &mut Vec<PathBuf>,
+    ) -> Option<Report> {
         let deep = targets.iter().all(|target| match target {
             Target::Path { scope, .. } => *scope == Scope::Subtree,
             Target::Renamed { .. } => true,
@@ -125,10 +142,18 @@ impl Indexer {
             stop: &self.options.stop,
             deep,
             alerts: before.map(|before| (&self.alerts, before)),
+            mounts: &mut self.mounts,
+            meanwhile: Meanwhile::default(),
         };
-        match ingest.reconcile(targets, &mut observer) {
+        let reconciled = ingest.reconcile(targets, &mut observer);
+        let (mut meanwhile, mounts) = (observer.meanwhile, observer.mounts);
+        meanwhile.look(mounts, &self.shared, None);
+        let assumed = ingest.assumed() as u64;
+        listed.append(&mut meanwhile.listed);
+        self.other_mounts(meanwhile.points);
+        match reconciled {
             Ok(report) => {
-                self.shared.set_assumed(ingest.assumed() as u64);
+                self.shared.set_assumed(assumed);
                 self.consequences(&report);
                 Some(report)
             }
@@ -204,7 +229,12 @@ impl Indexer {
 
     /// Has what is mounted below a root, or no longer is, looked at.
     pub(super) fn check_mounts(&mut self) {
-        for point in self.mounts.changed(&self.shared.root_paths()) {
+        let points = self.mounts.changed(&self.shared.root_paths());
+        self.other_mounts(points);
+    }
+
+    fn other_mounts(&mut self, points: Vec<PathBuf>) {
+        for point in points {
             tracing::debug!(?point, "something was mounted or unmounted");
             // What is there now may have the device and the inode numbers of what was: the kernel
             // gives both again.

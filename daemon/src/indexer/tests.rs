@@ -584,3 +584,35 @@ fn a_disk_in_the_place_of_another_is_watched() {
     assert!(running.script.watched().contains(&place));
     assert!(!running.script.watched().contains(&place.join("folder")));
 }
+
+/// A disk lay over a folder for a moment while everything was looked at: no event tells of it, and
+/// none told of the file that had come there before.
+#[test]
+fn what_a_mount_hid_while_all_was_looked_at_is_found() {
+    let tree = TempTree::new();
+    let (hidden, after) = (tree.path("b"), tree.path("c/after"));
+    for dir in [&tree.path("a"), &hidden, &after] {
+        fs::create_dir_all(dir).unwrap();
+        text(&dir.join("file"), "a file that is there from the beginning");
+    }
+    if tmpfs(&hidden, "1m").is_none() {
+        return;
+    }
+    let running = start(&tree.path(""));
+    running.sync();
+    text(&hidden.join("new"), "a file that nobody told of");
+    let mounted = Arc::new(Mutex::new(None));
+    let (over, slot) = (hidden.clone(), Arc::clone(&mounted));
+    running.script.when_watched(&tree.path("a"), move || {
+        *slot.lock() = tmpfs(&over, "1m");
+    });
+    let slot = Arc::clone(&mounted);
+    running.script.when_watched(&after, move || {
+        drop(slot.lock().take());
+    });
+    running.script.overflow();
+    running.assert_converged();
+    assert!(mounted.lock().is_none(), "it was taken away");
+    let snapshot = running.shared.snapshot().unwrap();
+    assert!(snapshot.entry(&hidden.join("new")).unwrap().is_some());
+}

@@ -214,9 +214,11 @@ impl Indexer {
         if self.mounts.is_other_list() {
             self.check_mounts();
         }
-        let done = self.reconcile(targets, true).is_some();
-        if self.mounts.is_other_list() {
-            self.check_mounts();
+        let changes = self.mounts.changes();
+        // All targets are looked at again then, not only what was being listed.
+        let listed = &mut Vec::new();
+        let done = self.reconcile(targets, true, listed).is_some();
+        if self.mounts.changes() != changes {
             self.unresolved.extend_from_slice(targets);
             self.next_unresolved = Instant::now();
         }
@@ -281,7 +283,7 @@ impl Indexer {
     /// One step of the slow comparison.
     pub(super) fn slow_step(&mut self, now: Instant) {
         if let Some(target) = self.slow.pop_front() {
-            self.reconcile(&[target], true);
+            self.scan(target, true);
             if self.slow.is_empty() {
                 tracing::debug!("the slow comparison is done");
             }

@@ -1,6 +1,7 @@
 //! A source that hears only what a test tells it, so that events can be lost, late or wrong.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -38,6 +39,16 @@ struct Scene {
     is_started: bool,
     cookies: u64,
     ring: Sender<()>,
+    hooks: BTreeMap<PathBuf, Hook>,
+}
+
+/// What happens just when something is watched.
+struct Hook(Box<dyn FnOnce() + Send>);
+
+impl fmt::Debug for Hook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Hook")
+    }
 }
 
 impl Scene {
@@ -60,6 +71,7 @@ pub(crate) fn script() -> (ScriptSource, Script) {
         is_started: false,
         cookies: 0,
         ring: ring.clone(),
+        hooks: BTreeMap::new(),
     }));
     (
         ScriptSource {
@@ -99,6 +111,13 @@ impl Script {
     /// Ends the watches at and below a path, and tells nobody.
     pub(crate) fn lose(&self, path: &Path) {
         self.shared.lock().unwrap().forget(path);
+    }
+
+    /// Does something once, when a directory is next watched.
+    pub(crate) fn when_watched(&self, dir: &Path, hook: impl FnOnce() + Send + 'static) {
+        let hook = Hook(Box::new(hook));
+        let mut shared = self.shared.lock().unwrap();
+        shared.hooks.insert(dir.to_path_buf(), hook);
     }
 
     /// Says that events were lost.
@@ -148,6 +167,11 @@ impl Source for ScriptSource {
             });
         }
         shared.watched.insert(dir.to_path_buf());
+        let hook = shared.hooks.remove(dir);
+        drop(shared);
+        if let Some(Hook(hook)) = hook {
+            hook();
+        }
         Ok(())
     }
 
