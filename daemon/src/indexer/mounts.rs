@@ -1,9 +1,11 @@
 //! Mounts below the roots. What is mounted over a folder, or goes from it, makes no event: the
 //! kernel's list is compared whenever the roots are looked at, before and after each look at
-//! changes, and between the listings of any reconcile. A look while the list changed says nothing: a
-//! mount may have come and gone meanwhile, and what it covered counted as gone. Single targets are
-//! then looked at again; of a whole scan, which would have no end where mounts come and go all the
-//! time, what was mounted or unmounted, and the folder that was just being listed.
+//! changes, and between the listings of any reconcile.
+//!
+//! A look while the list changed says nothing: a mount may have come and gone meanwhile, and what
+//! it covered counted as gone. Single targets are then looked at again. Of a whole scan, which
+//! would have no end where mounts come and go all the time, it is what was mounted or unmounted,
+//! and the folder that was just being listed.
 
 use std::collections::BTreeMap;
 use std::fs::File;
