@@ -2,6 +2,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use resemble_testutil::Sandbox;
+use resemble_testutil::office::{docx, odt, pdf};
+use resemble_testutil::pack::{mail, zip};
 use resemble_testutil::prose::{edited, prose};
 
 /// A small collection: versions, parts, copies, hard links, boilerplate, hostile names.
@@ -176,6 +178,66 @@ fn reports_have_the_same_bytes_too() {
         of,
     ];
     // The other formats are made of the same document.
+    same_both_ways(&sandbox, questions, &["json"]);
+}
+
+/// Documents are judged by their texts by whoever answers, whatever was asked before.
+#[test]
+fn documents_have_the_same_answers_too() {
+    let sandbox = Sandbox::new();
+    let text = |family: u64, edits: usize| {
+        let text = edited(&prose(family, 12_000), family + 1, edits);
+        String::from_utf8(text).expect("ASCII")
+    };
+    for family in 0..4 {
+        sandbox.write(format!("first/{family}.docx"), docx(&text(family, 0)));
+        sandbox.write(format!("first/{family}.txt"), text(family + 10, 0));
+        sandbox.write(format!("second/{family}.odt"), odt(&text(family, 3)));
+        sandbox.write(format!("second/{family}.pdf"), pdf(&text(family + 10, 2)));
+    }
+    let member = text(1, 5);
+    let packed = zip(&[
+        ("one.txt", member.as_bytes()),
+        ("two.docx", &docx(&text(2, 4))),
+    ]);
+    sandbox.write("third/packed.zip", packed);
+    let attached = docx(&text(3, 1));
+    sandbox.write(
+        "third/a.eml",
+        mail("It is attached.", &[("c.docx", &attached)]),
+    );
+    let daemon = sandbox.daemon([""; 0]);
+    daemon.sync();
+    let tree = sandbox.path("tree").into_os_string();
+    let (first, second) = (sandbox.tree("first"), sandbox.tree("second"));
+    let paths = [&tree, first.as_os_str(), second.as_os_str()];
+    let question = |words: &str| -> Vec<OsString> {
+        let words = words.split(' ').map(|word| match word {
+            "TREE" => paths[0].to_owned(),
+            "FIRST" => paths[1].to_owned(),
+            "SECOND" => paths[2].to_owned(),
+            "FILE" => first.join("1.docx").into_os_string(),
+            word => word.into(),
+        });
+        words.collect()
+    };
+    // `dirs` comes first: nothing was taken apart before.
+    let questions = [
+        "dirs TREE",
+        "dirs TREE --of FIRST",
+        "covered FIRST --by TREE --all",
+        "groups TREE --order",
+        "groups TREE --only identical",
+        "pairs TREE",
+        "pairs TREE --text=off",
+        "pairs TREE --text",
+        "find FILE --in TREE",
+        "groups TREE",
+        "groups TREE --only near",
+        "compare FIRST SECOND",
+        "dirs TREE",
+    ];
+    let questions = questions.map(question).into();
     same_both_ways(&sandbox, questions, &["json"]);
 }
 

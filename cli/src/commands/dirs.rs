@@ -43,8 +43,12 @@ struct Dirs<'a> {
 impl Verb for Dirs<'_> {
     type Body = SimilarDirs;
 
+    /// Documents count by their texts, as for the daemon, which has taken them apart.
     fn answering(&self) -> Answering {
-        self.args.answering.clone()
+        Answering {
+            text: true,
+            ..self.args.answering.clone()
+        }
     }
 
     fn ask(
