@@ -19,6 +19,9 @@ use crate::watch::MORE_WATCHES;
 /// So often a barrier looks again at what changed whenever it was looked at.
 const PERSISTENCE: usize = 20;
 
+/// So much is looked at again at a time.
+const FEW: usize = 32;
+
 impl Indexer {
     pub(super) fn work(&mut self) {
         self.is_sound();
@@ -82,8 +85,8 @@ impl Indexer {
                 read_now: false,
             });
         }
-        if reached || now >= self.next_unresolved {
-            targets.append(&mut self.unresolved);
+        if (reached || now >= self.next_unresolved) && !self.look_at_unresolved() {
+            return;
         }
         if reached || now >= self.not_before {
             let unfinished = std::mem::take(&mut self.unfinished).into_iter();
@@ -108,12 +111,10 @@ impl Indexer {
         }
         // What is made and unmade all the time must not hold a barrier up for ever.
         for _ in 0..PERSISTENCE {
-            let unresolved = std::mem::take(&mut self.unresolved);
-            if !reached || unresolved.is_empty() {
-                self.unresolved = unresolved;
+            if !reached || self.unresolved.is_empty() {
                 break;
             }
-            if !self.look_at(&unresolved) {
+            if !self.look_at_unresolved() {
                 return;
             }
         }
@@ -226,7 +227,22 @@ impl Indexer {
         done
     }
 
-    /// The same for targets that the index was asked for.
+    /// Looks again at what could not be resolved, a few at a time and whole trees by themselves:
+    /// where mounts come and go all the time, a long look would never be undisturbed.
+    fn look_at_unresolved(&mut self) -> bool {
+        let unresolved = std::mem::take(&mut self.unresolved);
+        let is_tree = |target: &Target| {
+            let whole = Scope::Subtree;
+            matches!(target, Target::Path { scope, .. } if *scope == whole)
+        };
+        let (trees, others): (Vec<Target>, Vec<Target>) = unresolved.into_iter().partition(is_tree);
+        trees
+            .into_iter()
+            .all(|tree| self.scan(tree, true).is_some())
+            && others.chunks(FEW).all(|few| self.look_at(few))
+    }
+
+    /// [`Self::look_at`], of targets that the index was asked for.
     pub(super) fn look_at_found(&mut self, targets: Result<Vec<Target>, IngestError>) -> bool {
         match targets {
             Ok(targets) => self.look_at(&targets),
