@@ -210,12 +210,11 @@ fn documents_have_the_same_answers_too() {
     daemon.sync();
     let tree = sandbox.path("tree").into_os_string();
     let (first, second) = (sandbox.tree("first"), sandbox.tree("second"));
-    let paths = [&tree, first.as_os_str(), second.as_os_str()];
     let question = |words: &str| -> Vec<OsString> {
         let words = words.split(' ').map(|word| match word {
-            "TREE" => paths[0].to_owned(),
-            "FIRST" => paths[1].to_owned(),
-            "SECOND" => paths[2].to_owned(),
+            "TREE" => tree.clone(),
+            "FIRST" => first.clone().into_os_string(),
+            "SECOND" => second.clone().into_os_string(),
             "FILE" => first.join("1.docx").into_os_string(),
             word => word.into(),
         });

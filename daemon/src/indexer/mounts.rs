@@ -29,8 +29,6 @@ pub(super) struct MountPoints {
     covering: BTreeMap<PathBuf, Covering>,
     /// Kept open: `poll` reports each change of the list once.
     list: Option<File>,
-    /// How often the list was found changed.
-    changes: u64,
 }
 
 impl Default for MountPoints {
@@ -38,28 +36,20 @@ impl Default for MountPoints {
         Self {
             covering: BTreeMap::new(),
             list: File::open("/proc/self/mountinfo").ok(),
-            changes: 0,
         }
     }
 }
 
 impl MountPoints {
     /// Whether something was mounted or unmounted, anywhere, since the last call.
-    pub(super) fn is_other_list(&mut self) -> bool {
+    pub(super) fn is_other_list(&self) -> bool {
         let Some(list) = &self.list else { return false };
         let mut fds = [PollFd::new(list, PollFlags::PRI)];
         let at_once = Timespec {
             tv_sec: 0,
             tv_nsec: 0,
         };
-        let is_other = poll(&mut fds, Some(&at_once)).is_ok_and(|ready| ready > 0);
-        self.changes += u64::from(is_other);
-        is_other
-    }
-
-    /// How often [`Self::is_other_list`] was true.
-    pub(super) const fn changes(&self) -> u64 {
-        self.changes
+        poll(&mut fds, Some(&at_once)).is_ok_and(|ready| ready > 0)
     }
 
     /// Reads the kernel's list; the places below the roots where there is something else than the

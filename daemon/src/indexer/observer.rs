@@ -28,12 +28,14 @@ pub(super) struct Watching<'a> {
     pub(super) meanwhile: Meanwhile,
 }
 
-/// What was mounted and unmounted while directories were listed.
+/// What was mounted and unmounted while a reconcile ran.
 #[derive(Debug, Default)]
 pub(super) struct Meanwhile {
+    /// Anything was, anywhere.
+    pub(super) is_other: bool,
     /// Where there is something else than before.
     pub(super) points: Vec<PathBuf>,
-    /// Directories that were being listed then.
+    /// Directories that were being listed then: nothing is sure of what was found in them.
     pub(super) listed: Vec<PathBuf>,
     /// The last directory.
     last: Option<PathBuf>,
@@ -44,6 +46,7 @@ impl Meanwhile {
     pub(super) fn look(&mut self, mounts: &mut MountPoints, shared: &Shared, next: Option<&Path>) {
         let last = std::mem::replace(&mut self.last, next.map(Path::to_owned));
         if mounts.is_other_list() {
+            self.is_other = true;
             self.points.extend(mounts.changed(&shared.root_paths()));
             self.listed.extend(last);
         }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use resemble_proto::message::RootState;
-use resemble_scan::ingest::{Cause, Report, Scope, Target};
+use resemble_scan::ingest::{Cause, Report, Target};
 
 use super::observer::{Meanwhile, Watching};
 use super::watches::{guard, look, look_at_root};
@@ -109,32 +109,32 @@ impl Indexer {
     /// Compares all below a directory. Where something was mounted or unmounted meanwhile is looked
     /// at again later.
     pub(super) fn scan(&mut self, target: Target, news: bool) -> Option<Report> {
-        let mut listed = Vec::new();
-        let report = self.reconcile(&[target], news, &mut listed);
-        let again = listed.into_iter();
+        let (report, meanwhile) = self.reconcile(&[target], news);
+        let again = meanwhile.listed.into_iter();
         self.unresolved
             .extend(again.map(|dir| Target::entry(dir, Cause::Unknown)));
         report
     }
 
-    /// Runs a reconcile and acts on its report. `None`: the index is broken. `listed` gets the
-    /// directories of whose listing nothing is sure, because something was mounted or unmounted.
+    /// Runs a reconcile and acts on its report (`None`: the index is broken) and on what was
+    /// mounted or unmounted meanwhile. Whether what it looked at then is looked at again is up to
+    /// the caller.
     pub(super) fn reconcile(
         &mut self,
         targets: &[Target],
         news: bool,
-        listed: &mut Vec<PathBuf>,
-    ) -> Option<Report> {
-        let deep = targets.iter().all(|target| match target {
-            Target::Path { scope, .. } => *scope == Scope::Subtree,
-            Target::Renamed { .. } => true,
-        });
+    ) -> (Option<Report>, Meanwhile) {
+        let is_deep =
+            |target: &Target| target.is_subtree() || matches!(target, Target::Renamed { .. });
+        let deep = targets.iter().all(is_deep);
         let before = if news {
             self.shared.snapshot().ok()
         } else {
             None
         };
-        let ingest = self.ingest.as_mut()?;
+        let Some(ingest) = &mut self.ingest else {
+            return (None, Meanwhile::default());
+        };
         let mut observer = Watching {
             source: self.source.as_mut(),
             watches: &mut self.watches,
@@ -149,9 +149,8 @@ impl Indexer {
         let (mut meanwhile, mounts) = (observer.meanwhile, observer.mounts);
         meanwhile.look(mounts, &self.shared, None);
         let assumed = ingest.assumed() as u64;
-        listed.append(&mut meanwhile.listed);
-        self.other_mounts(meanwhile.points);
-        match reconciled {
+        self.other_mounts(&meanwhile.points);
+        let report = match reconciled {
             Ok(report) => {
                 self.shared.set_assumed(assumed);
                 self.consequences(&report);
@@ -161,7 +160,8 @@ impl Indexer {
                 self.broken(&error);
                 None
             }
-        }
+        };
+        (report, meanwhile)
     }
 
     /// Whether a large file is read for a while only before others get their turn.
@@ -230,15 +230,15 @@ impl Indexer {
     /// Has what is mounted below a root, or no longer is, looked at.
     pub(super) fn check_mounts(&mut self) {
         let points = self.mounts.changed(&self.shared.root_paths());
-        self.other_mounts(points);
+        self.other_mounts(&points);
     }
 
-    fn other_mounts(&mut self, points: Vec<PathBuf>) {
+    fn other_mounts(&mut self, points: &[PathBuf]) {
         for point in points {
             tracing::debug!(?point, "something was mounted or unmounted");
             // What is there now may have the device and the inode numbers of what was: the kernel
             // gives both again.
-            self.watches.disarm(self.source.as_mut(), &point);
+            self.watches.disarm(self.source.as_mut(), point);
             self.unresolved.push(Target::subtree(point));
             self.next_unresolved = Instant::now();
         }

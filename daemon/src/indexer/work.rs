@@ -215,27 +215,22 @@ impl Indexer {
         if self.mounts.is_other_list() {
             self.check_mounts();
         }
-        let changes = self.mounts.changes();
-        // All targets are looked at again then, not only what was being listed.
-        let listed = &mut Vec::new();
-        let done = self.reconcile(targets, true, listed).is_some();
-        if self.mounts.changes() != changes {
+        let (report, meanwhile) = self.reconcile(targets, true);
+        if meanwhile.is_other {
+            // All of them: a look at a single entry lists nothing.
             self.unresolved.extend_from_slice(targets);
             self.next_unresolved = Instant::now();
         }
         self.not_before = Instant::now() + BREATH;
-        done
+        report.is_some()
     }
 
     /// Looks again at what could not be resolved, a few at a time and whole trees by themselves:
     /// where mounts come and go all the time, a long look would never be undisturbed.
     fn look_at_unresolved(&mut self) -> bool {
         let unresolved = std::mem::take(&mut self.unresolved);
-        let is_tree = |target: &Target| {
-            let whole = Scope::Subtree;
-            matches!(target, Target::Path { scope, .. } if *scope == whole)
-        };
-        let (trees, others): (Vec<Target>, Vec<Target>) = unresolved.into_iter().partition(is_tree);
+        let (trees, others): (Vec<_>, Vec<_>) =
+            unresolved.into_iter().partition(Target::is_subtree);
         trees
             .into_iter()
             .all(|tree| self.scan(tree, true).is_some())

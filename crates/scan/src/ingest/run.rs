@@ -168,15 +168,7 @@ impl<'a> Run<'a> {
     fn rounds(&mut self, targets: &[Target]) -> Result<(), IngestError> {
         // Targets that are single entries come first: a listing above them then leaves them alone.
         let mut ordered: Vec<&Target> = targets.iter().collect();
-        ordered.sort_by_key(|t| {
-            matches!(
-                t,
-                Target::Path {
-                    scope: Scope::Subtree,
-                    ..
-                }
-            )
-        });
+        ordered.sort_by_key(|target| target.is_subtree());
         for target in targets {
             let paths = match target {
                 Target::Path {

@@ -74,6 +74,17 @@ impl Target {
         }
     }
 
+    /// Whether it is one path with all below it.
+    pub const fn is_subtree(&self) -> bool {
+        matches!(
+            self,
+            Self::Path {
+                scope: Scope::Subtree,
+                ..
+            }
+        )
+    }
+
     /// One entry.
     pub fn entry(path: impl Into<PathBuf>, cause: Cause) -> Self {
         Self::Path {
