@@ -6,9 +6,10 @@ use crossbeam_channel::Sender;
 use resemble_core::stop::StopFlag;
 use resemble_index::Snapshot;
 use resemble_scan::ingest::{Committed, Listing, Observer, Progress};
+use resemble_scan::walk::Stat;
 
 use super::mounts::MountPoints;
-use super::watches::Watches;
+use super::watches::{Identity, Watches};
 use crate::alerts;
 use crate::state::Shared;
 use crate::watch::Source;
@@ -65,10 +66,11 @@ impl Observer for Watching<'_> {
         Listing::Go
     }
 
-    fn found_directories(&mut self, dirs: &[&Path]) {
-        let dirs = dirs.iter().filter(|dir| !self.shared.is_excluded(dir));
-        self.watches
-            .arm_early(self.source, dirs.copied(), self.deep);
+    fn found_directories(&mut self, dirs: &[(&Path, Stat)]) {
+        let dirs = dirs.iter().copied();
+        let dirs = dirs.filter(|(dir, _)| !self.shared.is_excluded(dir));
+        let dirs = dirs.map(|(dir, Stat { dev, ino, .. })| (dir, Identity { dev, ino }));
+        self.watches.arm_early(self.source, dirs, self.deep);
     }
 
     fn directory_gone(&mut self, dir: &Path) {

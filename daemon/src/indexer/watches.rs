@@ -117,22 +117,19 @@ impl Watches {
         }
     }
 
-    /// Watches directories that will be listed, in one go, as far as nothing speaks against it:
-    /// [`Self::arm`] has the last word on each of them.
+    /// Watches directories that will be listed, in one go, as far as nothing speaks against it.
+    /// Each was there with its inode a moment ago: [`Self::arm`] has the last word.
     pub(crate) fn arm_early<'a>(
         &mut self,
         source: &mut dyn Source,
-        dirs: impl Iterator<Item = &'a Path>,
+        dirs: impl Iterator<Item = (&'a Path, Identity)>,
         deep: bool,
     ) {
-        let unheard_of = |dir: &&Path| !self.covers(dir) && !self.suspect.contains(*dir);
-        let local = |dir: &'a Path| match look(dir)? {
-            (Kind::Directory, identity) if self.remote.get(&identity.dev) == Some(&false) => {
-                Some((dir.to_path_buf(), Watched { identity, deep }))
-            }
-            _ => None,
-        };
-        let found: Vec<_> = dirs.filter(unheard_of).filter_map(local).collect();
+        let found: Vec<_> = dirs
+            .filter(|(_, identity)| self.remote.get(&identity.dev) == Some(&false))
+            .filter(|(dir, _)| !self.covers(dir) && !self.suspect.contains(*dir))
+            .map(|(dir, identity)| (dir.to_path_buf(), Watched { identity, deep }))
+            .collect();
         let paths: Vec<&Path> = found.iter().map(|(dir, _)| dir.as_path()).collect();
         if source.watch_all(&paths) {
             self.watched.extend(found);
@@ -323,22 +320,20 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (mut source, script) = script();
         let mut watches = Watches::default();
-        let [a, b, c, link] = ["a", "b", "c", "link"].map(|name| dir.path().join(name));
-        for dir in [&a, &b, &c] {
+        let [a, b, c, d] = ["a", "b", "c", "d"].map(|name| dir.path().join(name));
+        for dir in [&a, &b, &c, &d] {
             fs::create_dir(dir).unwrap();
         }
-        std::os::unix::fs::symlink(&a, &link).unwrap();
-        let none = dir.path().join("none");
         watches.arm(&mut source, dir.path(), true);
-        let all = [&a, &b, &link, &none].map(PathBuf::as_path);
-        watches.arm_early(&mut source, all.into_iter(), true);
         let identity = |dir: &Path| look(dir).unwrap().1;
+        let all = [&a, &b].map(|dir| (dir.as_path(), identity(dir)));
+        watches.arm_early(&mut source, all.into_iter(), true);
         assert!(watches.has(&a, identity(&a)) && watches.has(&b, identity(&b)));
         assert_eq!((watches.len(), script.watched().len()), (3, 3));
         // What the source perhaps wrongly remembers is watched anew by itself.
         watches.dropped(&a);
         script.limit(3);
-        let all = [&a, &c].map(PathBuf::as_path);
+        let all = [&a, &c].map(|dir| (dir.as_path(), identity(dir)));
         watches.arm_early(&mut source, all.into_iter(), true);
         assert_eq!(watches.len(), 2);
         assert!(!watches.covers(&a) && !watches.covers(&c));
@@ -347,6 +342,13 @@ mod tests {
             watches.polled().collect::<Vec<_>>(),
             [(c.as_path(), Polled::Limit)]
         );
+        // Another directory than was found a moment ago.
+        script.limit(9);
+        let of_b = identity(&b);
+        watches.arm_early(&mut source, [(d.as_path(), of_b)].into_iter(), true);
+        assert!(watches.has(&d, of_b));
+        watches.arm(&mut source, &d, true);
+        assert!(watches.has(&d, identity(&d)) && script.watched().contains(&d));
     }
 
     /// Moving a large tree back took a request for each folder of it, and each was compared with

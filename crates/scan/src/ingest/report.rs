@@ -8,7 +8,7 @@ use resemble_core::{ContentId, FileId};
 use resemble_index::{ApplyError, ReadError};
 use rustix::io::Errno;
 
-use crate::walk::means_passing;
+use crate::walk::{Stat, means_passing};
 
 use super::target::Target;
 
@@ -44,9 +44,9 @@ pub trait Observer {
         Listing::Go
     }
 
-    /// These directories will be announced by [`Self::before_listing`], one by one, unless the
+    /// These directories, with what they were when they were found, will be announced by [`Self::before_listing`], one by one, unless the
     /// reconcile ends before: whoever adds watches may add theirs together now.
-    fn found_directories(&mut self, dirs: &[&Path]) {
+    fn found_directories(&mut self, dirs: &[(&Path, Stat)]) {
         let _ = dirs;
     }
 

@@ -96,6 +96,8 @@ pub(super) struct Run<'a> {
     pub(super) last_progress: Instant,
     /// Sizes of the files that were looked at.
     pub(super) bytes_seen: u64,
+    /// Whether any content had yet to be looked into, when that was first asked.
+    pub(super) has_unseen: Option<bool>,
 }
 
 impl<'a> Run<'a> {
@@ -133,6 +135,7 @@ impl<'a> Run<'a> {
             last_commit: Instant::now(),
             last_progress: Instant::now(),
             bytes_seen: 0,
+            has_unseen: None,
         })
     }
 

@@ -211,7 +211,7 @@ impl Run<'_> {
             }
             let known = matches!(known, Some(Entry::Dir(_)));
             if visit.below || !known {
-                below.push(Visit {
+                let visit = Visit {
                     path,
                     depth: visit.depth + 1,
                     below: true,
@@ -220,18 +220,22 @@ impl Run<'_> {
                     rules: rules.clone(),
                     cause: visit.cause,
                     read_now: visit.read_now,
-                });
+                };
+                below.push((visit, stat));
             }
         }
-        for visit in &below {
+        for (visit, _) in &below {
             let ahead = self.pool.ahead();
             ahead.directory(&place.anchor, &visit.path, dir.stat.dev);
         }
         if !below.is_empty() {
-            let dirs: Vec<&Path> = below.iter().map(|visit| visit.path.as_path()).collect();
+            let dirs = below.iter();
+            let dirs: Vec<_> = dirs
+                .map(|(visit, stat)| (visit.path.as_path(), *stat))
+                .collect();
             self.observer.found_directories(&dirs);
         }
-        stack.extend(below.into_iter().rev());
+        stack.extend(below.into_iter().rev().map(|(visit, _)| visit));
         Ok(())
     }
 
@@ -361,7 +365,7 @@ impl Run<'_> {
                     _ if cause == Cause::Modified || self.written_to.contains(&known.id) => {}
                     // Whatever its state is, it is to be looked into.
                     FileState::Settled(content) | FileState::Unsettled(content)
-                        if self.is_unseen(place, *content)? => {}
+                        if self.is_unseen(place, *content, listed.is_some())? => {}
                     FileState::Settled(_) => return Ok(()),
                     FileState::Unsettled(_) if wait => {
                         self.assumed.meet(&row);
@@ -481,10 +485,25 @@ impl Run<'_> {
         }
     }
 
-    /// Whether a content has yet to be looked into.
-    fn is_unseen(&self, place: &Place, content: ContentId) -> Result<bool, IngestError> {
+    /// Whether a content has yet to be looked into. Where many are asked about, `is_listed`, it is
+    /// asked first whether there is any such content at all; one that this run brings may wait.
+    fn is_unseen(
+        &mut self,
+        place: &Place,
+        content: ContentId,
+        is_listed: bool,
+    ) -> Result<bool, IngestError> {
         if !place.root.text || self.options.part_reader.is_none() {
             return Ok(false);
+        }
+        if is_listed {
+            let has_unseen = match self.has_unseen {
+                Some(known) => known,
+                None => *self.has_unseen.insert(self.snapshot.has_unseen()?),
+            };
+            if !has_unseen {
+                return Ok(false);
+            }
         }
         let row = self.snapshot.content(content)?;
         Ok(row.is_some_and(|row| row.look == Look::Unseen))
