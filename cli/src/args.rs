@@ -32,7 +32,9 @@ use resemble_proto::path::PathText;
 use crate::values;
 
 pub use advice::advised;
-pub use catalogue::{ExportArgs, ExportFormat, ImportArgs};
+pub use catalogue::{
+    CatalogueAction, CatalogueArgs, ExportArgs, ExportFormat, ImportArgs, JoinArgs,
+};
 pub use compare::CompareArgs;
 pub use covered::CoveredArgs;
 pub use daemon::{
@@ -248,6 +250,9 @@ pub enum Command {
     /// `watch list` shows them, `watch remove disk:` forgets one.
     #[command(after_long_help = catalogue::IMPORT_EXAMPLES)]
     Import(ImportArgs),
+    /// Bring a catalogue up to date with what has changed since
+    #[command(after_long_help = catalogue::CATALOGUE_EXAMPLES)]
+    Catalogue(CatalogueArgs),
     /// Find where the content of a vanished path is now
     ///
     /// Catalogues are sweeps: each knows the paths and contents of its day. What resembles the lost

@@ -2,6 +2,7 @@
 
 mod ack;
 mod alerts;
+mod catalogue;
 mod compare;
 mod completions;
 mod covered;
@@ -17,6 +18,7 @@ mod import;
 mod lab;
 mod man;
 mod mount;
+mod new_file;
 mod notify;
 mod order;
 mod pairs;
@@ -73,6 +75,7 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
         Command::Sync(args) => sync::run(ui, env, global, &args),
         Command::Dump(args) => dump::run(ui, env, global, &args),
         Command::Export(args) => export::run(ui, env, global, &args),
+        Command::Catalogue(args) => catalogue::run(ui, &args),
         Command::Import(args) => import::run(ui, env, global, &args),
         Command::Lost(args) => sweeps::lost::run(ui, env, global, &args),
         Command::History(args) => sweeps::history::run(ui, env, global, &args),

@@ -47,6 +47,9 @@ mod two_ways;
 /// Trees that are not here: export, import, and every question about them.
 mod catalogues;
 
+/// What has changed since a catalogue was written.
+mod deltas;
+
 /// Documents and archives: what they say and hold, in every answer.
 mod documents;
 

@@ -1,8 +1,8 @@
-//! `export` and `import`
+//! `export`, `import` and `catalogue`
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use resemble_proto::number::Fraction;
 
 use super::{Answering, TextLayer};
@@ -18,8 +18,21 @@ Examples:
       What is on one side only, what was moved, what was edited.
   resemble export ~/src --no-names -o src.cat
       For somebody who may know the contents, but not the names.
+  resemble export ~/src --since src.cat -o src.delta
+      What is new since then: `resemble catalogue join` makes the new catalogue of both.
+  resemble export ~/src -o - | ssh server 'cat > src.cat'
+      To another machine, and to no file here.
   resemble export ~/src --format parquet -o tables
       For SQL: each table is a folder of Parquet files.";
+
+pub(super) const CATALOGUE_EXAMPLES: &str = "\
+Examples:
+  resemble export ~/Documents -o monday.cat
+  resemble export ~/Documents --since monday.cat -o tuesday.delta
+  resemble catalogue join monday.cat tuesday.delta -o tuesday.cat
+      The same file as `resemble export ~/Documents` would have written.
+  resemble catalogue join monday.cat *.delta -o monday.cat
+      Each delta continues the one before; the old catalogue is replaced.";
 
 pub(super) const IMPORT_EXAMPLES: &str = "\
 Examples:
@@ -44,13 +57,17 @@ pub struct ExportArgs {
     /// What to catalogue; if left out, all that the daemon watches
     #[arg(value_name = "ROOT", value_hint = ValueHint::AnyPath)]
     pub roots: Vec<PathBuf>,
-    /// The catalogue to write; one that is there is replaced once the new one is complete. Of
-    /// tables the folder
+    /// The catalogue to write; one that is there is replaced once the new one is complete. `-` is
+    /// standard output. Of tables the folder
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub output: PathBuf,
     /// What to write: a catalogue, or tables for SQL and for clusters
     #[arg(long, value_name = "FORMAT", default_value = "catalogue")]
     pub format: ExportFormat,
+    /// Write only what is new or gone since this catalogue was written, for `resemble catalogue
+    /// join`; label, names and samples are those of CATALOGUE
+    #[arg(long, value_name = "CATALOGUE", value_hint = ValueHint::FilePath)]
+    pub since: Option<PathBuf>,
     /// Write no names, dates, directories or links: files are numbered in the order of their
     /// digests
     #[arg(long)]
@@ -90,4 +107,33 @@ pub struct ImportArgs {
     /// Use NAME instead of the label in FILE; for one FILE only
     #[arg(long, value_name = "NAME")]
     pub label: Option<String>,
+}
+
+/// `catalogue`
+#[derive(Debug, Args)]
+pub struct CatalogueArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub action: CatalogueAction,
+}
+
+/// The actions of `catalogue`.
+#[derive(Debug, Subcommand)]
+pub enum CatalogueAction {
+    /// Make the new catalogue of an old one and what has changed since
+    Join(JoinArgs),
+}
+
+/// `catalogue join`
+#[derive(Debug, Args)]
+pub struct JoinArgs {
+    /// The catalogue that `--since` named
+    #[arg(value_name = "CATALOGUE", value_hint = ValueHint::FilePath)]
+    pub base: PathBuf,
+    /// What `export --since` wrote; of several each continues the one before
+    #[arg(value_name = "DELTA", required = true, value_hint = ValueHint::FilePath)]
+    pub deltas: Vec<PathBuf>,
+    /// The catalogue to write, which may be CATALOGUE; `-` is standard output
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub output: PathBuf,
 }

@@ -1,17 +1,17 @@
-//! `resemble export`: a catalogue of directories, or tables made of one.
+//! `resemble export`: a catalogue of directories, what it has that an older one has not, or tables.
 //!
-//! The daemon and this process write the same bytes. They go into a new file next to the one that
-//! was named, which is replaced only when the new one is complete, on the disk, and has been read
-//! back. Tables are made of such a file, which then goes.
+//! The daemon and this process write the same bytes. Deltas and tables are made of a catalogue
+//! that goes afterwards.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use resemble_catalogue::{self as catalogue, Catalogue, Details, Samples, Totals};
+use resemble_catalogue::delta::{self, Delta};
+use resemble_catalogue::{self as catalogue, Details, Samples, Totals};
+use resemble_core::Params;
 use resemble_proto::catalogued::{LABEL, is_label};
 use resemble_proto::message::{CatalogueForm, DumpForm};
 use resemble_proto::number::Fraction;
@@ -21,6 +21,7 @@ use resemble_report::human::human_size;
 use resemble_report::quote::quoted;
 use resemble_tables::Written;
 
+use super::new_file::{Destination, NewFile};
 use crate::args::{ExportArgs, ExportFormat, Global};
 use crate::error::{CliError, CliResult, Outcome};
 use crate::question::Asked;
@@ -29,9 +30,50 @@ use crate::ui::Ui;
 /// A catalogue of at most this size is small enough, however small its files are.
 const SMALL: u64 = 1 << 20;
 
+/// What is made of the files that were found.
+enum Product<'a> {
+    Catalogue(Destination<'a>),
+    /// And the older catalogue.
+    Delta(Destination<'a>, &'a Path),
+    Tables(&'a Path),
+}
+
+impl<'a> Product<'a> {
+    fn of(args: &'a ExportArgs) -> CliResult<Self> {
+        Ok(match (args.format, &args.since) {
+            (ExportFormat::Parquet, _) if args.output == Path::new("-") => {
+                return Err(CliError::Usage(
+                    "tables are a folder: `-o -` is for catalogues".to_owned(),
+                ));
+            }
+            (ExportFormat::Parquet, Some(_)) => {
+                return Err(CliError::Usage(
+                    "--since is for catalogues: tables are written whole".to_owned(),
+                ));
+            }
+            (ExportFormat::Parquet, None) => Self::Tables(&args.output),
+            (ExportFormat::Catalogue, None) => Self::Catalogue(Destination::of(&args.output)?),
+            (ExportFormat::Catalogue, Some(base)) => {
+                Self::Delta(Destination::of(&args.output)?, base)
+            }
+        })
+    }
+
+    /// The file for the catalogue, which is what is asked for or helps to make it.
+    fn begin(&self) -> CliResult<NewFile> {
+        match self {
+            Self::Catalogue(to) | Self::Delta(to, _) => to.begin(),
+            Self::Tables(folder) => {
+                fs::create_dir_all(folder).map_err(CliError::file("write", folder))?;
+                NewFile::next_to(&folder.join("catalogue"))
+            }
+        }
+    }
+}
+
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ExportArgs) -> CliResult {
-    let label = label(args)?;
-    let within = within(args)?;
+    let product = Product::of(args)?;
+    let form = form(args)?;
     let asked = Asked::within(&args.roots);
     if !asked.anything {
         ui.soft_errors(&asked.missing);
@@ -40,40 +82,98 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ExportArgs) ->
     // The files are looked at before the new file exists: it must not be found by its own search.
     let answering = args.layer.answering(&args.answering);
     let mut backend = asked.open(ui, env, global, &answering)?;
-    let form = DumpForm::Catalogue(CatalogueForm {
-        label,
+    let mut file = product.begin()?;
+    let progress = ui.progress("writing the catalogue");
+    let form = DumpForm::Catalogue(form);
+    let found = backend.dump(asked.scope(), form, &mut |piece| file.write(piece))?;
+    drop(progress);
+    let params = *backend.params();
+    backend.close();
+    let summary = finish(ui, args, (product, file), &params)?;
+    let errors = asked.errors(found);
+    ui.soft_errors(&errors);
+    ui.note(&summary);
+    Ok(Outcome::Holds.with_errors(!errors.is_empty()))
+}
+
+/// What the catalogue is to be.
+fn form(args: &ExportArgs) -> CliResult<CatalogueForm> {
+    let within = within(args)?;
+    let usual = CatalogueForm {
+        label: String::new(),
         created: args.created.unwrap_or_else(now),
         names: !args.no_names,
         text: !args.layer.no_text,
         within: within.unwrap_or(Fraction::from_millionths(30_000)),
         small: if within.is_some() { 0 } else { SMALL },
-    });
-    let mut file = match args.format {
-        ExportFormat::Catalogue => NewFile::next_to(&args.output)?,
-        ExportFormat::Parquet => NewFile::of_tables(&args.output)?,
     };
-    let progress = ui.progress("writing the catalogue");
-    let found = backend.dump(asked.scope(), form, &mut |piece| file.write(piece))?;
-    drop(progress);
-    let params = *backend.params();
-    backend.close();
-    let summary = match args.format {
-        ExportFormat::Catalogue => {
-            let (totals, details, bytes) = file.finish()?;
-            summary(&args.output, &totals, &details, bytes)
+    let Some(base) = &args.since else {
+        let label = label(args)?;
+        return Ok(CatalogueForm { label, ..usual });
+    };
+    let base = catalogue::open(base)?.head().details.clone();
+    for (is_other, option) in [
+        (args.no_names && base.names, "--no-names"),
+        (args.layer.no_text && base.text, "--no-text"),
+        (args.within.is_some(), "--within"),
+    ] {
+        if is_other {
+            return Err(CliError::Usage(format!(
+                "with --since the new catalogue is as the old one is: leave out {option}"
+            )));
         }
-        ExportFormat::Parquet => {
+    }
+    Ok(CatalogueForm {
+        label: match &args.label {
+            Some(_) => label(args)?,
+            None => base.label,
+        },
+        names: base.names,
+        text: base.text,
+        // A delta has the samples of its base.
+        within: Fraction::ONE,
+        small: 0,
+        ..usual
+    })
+}
+
+/// Puts what is made of a catalogue in its place; a sentence about it.
+fn finish(
+    ui: &mut Ui,
+    args: &ExportArgs,
+    (product, mut file): (Product<'_>, NewFile),
+    params: &Params,
+) -> CliResult<String> {
+    let bytes = file.complete()?;
+    let whole = catalogue::open(file.path())?;
+    Ok(match product {
+        Product::Catalogue(to) => {
+            let details = whole.head().details.clone();
+            let totals = whole.totals()?;
+            to.put(ui, file)?;
+            summary(to.name(), &totals, &details, bytes)
+        }
+        Product::Delta(to, base) => {
+            let progress = ui.progress("comparing the catalogues");
+            let mut made = to.begin()?;
+            let totals = delta::make(base, whole, &mut |piece| made.take(piece))?;
+            let bytes = made.complete()?;
+            Delta::open(made.path())?;
+            let of_base = fs::metadata(base)
+                .map_err(CliError::file("read", base))?
+                .len();
+            drop(progress);
+            to.put(ui, made)?;
+            summary_of_delta(to.name(), &totals, bytes, (base, of_base))
+        }
+        Product::Tables(folder) => {
             let progress = ui.progress("writing the tables");
             let salt = args.salt.unwrap_or_default();
-            let written = resemble_tables::write(file.complete()?, &params, salt, &args.output)?;
+            let written = resemble_tables::write(whole, params, salt, folder)?;
             drop(progress);
-            summary_of_tables(&args.output, &written)
+            summary_of_tables(folder, &written)
         }
-    };
-    let errors = asked.errors(found);
-    ui.soft_errors(&errors);
-    ui.note(&summary);
-    Ok(Outcome::Holds.with_errors(!errors.is_empty()))
+    })
 }
 
 /// How large it may be, if that is limited.
@@ -110,12 +210,14 @@ fn label(args: &ExportArgs) -> CliResult<String> {
         };
     }
     let stem = match (args.format, &args.roots[..]) {
-        (ExportFormat::Catalogue, _) => args.output.file_stem().map(OsStr::to_owned),
-        (ExportFormat::Parquet, [root]) => {
+        (ExportFormat::Catalogue, _) if args.output != Path::new("-") => {
+            args.output.file_stem().map(OsStr::to_owned)
+        }
+        (_, [root]) => {
             let root = fs::canonicalize(root).ok();
             root.and_then(|root| root.file_name().map(OsStr::to_owned))
         }
-        (ExportFormat::Parquet, _) => None,
+        _ => None,
     };
     let stem = stem.unwrap_or_default();
     let stem = stem.to_string_lossy();
@@ -167,6 +269,29 @@ fn summary(path: &Path, totals: &Totals, details: &Details, bytes: u64) -> Strin
     text
 }
 
+/// A sentence about a delta that was written.
+fn summary_of_delta(
+    path: &Path,
+    totals: &Totals,
+    bytes: u64,
+    (base, of_base): (&Path, u64),
+) -> String {
+    let Totals { files, unread, .. } = *totals;
+    let mut text = format!(
+        "{}: {} with {}, in {}, {:.1} % of {}",
+        quoted(path),
+        counted(files, "file"),
+        human_size(totals.bytes),
+        human_size(bytes),
+        bytes as f64 / of_base.max(1) as f64 * 100.0,
+        quoted(base)
+    );
+    if unread > 0 {
+        let _ = write!(text, "; {unread} of them are in it by name alone");
+    }
+    text
+}
+
 /// A sentence about the tables that were written.
 fn summary_of_tables(folder: &Path, written: &Written) -> String {
     let Totals {
@@ -187,89 +312,4 @@ fn summary_of_tables(folder: &Path, written: &Written) -> String {
         let _ = write!(text, "; {unread} of them are in it by name alone");
     }
     text
-}
-
-/// A file that replaces another once it is complete. If it is never complete, it is removed.
-struct NewFile {
-    path: PathBuf,
-    target: PathBuf,
-    file: BufWriter<File>,
-    is_complete: bool,
-}
-
-impl NewFile {
-    fn next_to(target: &Path) -> CliResult<Self> {
-        // What a link leads to is replaced, and never a device or a directory.
-        let real = fs::canonicalize(target);
-        let target = real.as_deref().unwrap_or(target);
-        if fs::metadata(target).is_ok_and(|meta| !meta.is_file()) {
-            let source = io::Error::other("it exists and is not a regular file");
-            return Err(CliError::file("write", target)(source));
-        }
-        let mut name = std::ffi::OsString::from(".");
-        name.push(target.file_name().unwrap_or_default());
-        name.push(format!(".{}.new", std::process::id()));
-        let path = target.with_file_name(name);
-        let mut options = OpenOptions::new();
-        // `create_new`: the file that is read back below is the one that this process wrote.
-        let file = options.write(true).create_new(true).open(&path);
-        let file = file.map_err(CliError::file("write", target))?;
-        Ok(Self {
-            path,
-            target: target.to_owned(),
-            file: BufWriter::new(file),
-            is_complete: false,
-        })
-    }
-
-    fn write(&mut self, piece: &[u8]) -> CliResult<()> {
-        self.file
-            .write_all(piece)
-            .map_err(CliError::file("write", &self.target))
-    }
-
-    /// The catalogue that tables in `folder` are made of, and that goes afterwards.
-    fn of_tables(folder: &Path) -> CliResult<Self> {
-        fs::create_dir_all(folder).map_err(CliError::file("write", folder))?;
-        Self::next_to(&folder.join("catalogue"))
-    }
-
-    /// The catalogue in the file, whole and on the disk.
-    fn complete(&mut self) -> CliResult<Catalogue> {
-        let done = self
-            .file
-            .flush()
-            .and_then(|()| self.file.get_ref().sync_all());
-        done.map_err(CliError::file("write", &self.target))?;
-        Ok(catalogue::open(&self.path)?)
-    }
-
-    /// Completes the file and puts it in its place. Returns what is in it, and its size.
-    fn finish(mut self) -> CliResult<(Totals, Details, u64)> {
-        let catalogue = self.complete()?;
-        let bytes = self.file.get_ref().metadata().map(|meta| meta.len());
-        let bytes = bytes.map_err(CliError::file("write", &self.target))?;
-        let details = catalogue.head().details.clone();
-        let totals = catalogue.totals()?;
-        fs::rename(&self.path, &self.target).map_err(CliError::file("write", &self.target))?;
-        self.is_complete = true;
-        let folder = match self.target.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
-        // The new name goes to the disk, too. Where a folder cannot be synchronised, the system
-        // will write it later.
-        if let Ok(folder) = File::open(folder) {
-            folder.sync_all().ok();
-        }
-        Ok((totals, details, bytes))
-    }
-}
-
-impl Drop for NewFile {
-    fn drop(&mut self) {
-        if !self.is_complete {
-            fs::remove_file(&self.path).ok();
-        }
-    }
 }

@@ -366,6 +366,8 @@ fn completions_and_manual_pages() {
         [
             "resemble-ack.1",
             "resemble-alerts.1",
+            "resemble-catalogue-join.1",
+            "resemble-catalogue.1",
             "resemble-compare.1",
             "resemble-completions.1",
             "resemble-covered.1",

@@ -162,24 +162,7 @@ impl Encoder {
         body.clear();
         let kind = match record {
             CatalogueRecord::Head(head) => {
-                put_text(&mut body, head.params.as_bytes());
-                let details = &head.details;
-                put_text(&mut body, details.label.as_bytes());
-                put_signed(&mut body, details.created);
-                let most = match details.samples {
-                    Samples::AtMost(most) => Some(most),
-                    Samples::All | Samples::Within { .. } => None,
-                };
-                let flags = [details.names, details.text, most.is_some()];
-                body.push(
-                    flags
-                        .iter()
-                        .rev()
-                        .fold(0, |all, flag| all << 1 | u8::from(*flag)),
-                );
-                if let Some(most) = most {
-                    put(&mut body, u64::from(most));
-                }
+                put_head(&mut body, head);
                 1
             }
             CatalogueRecord::Content(digest) => {
@@ -215,15 +198,40 @@ impl Encoder {
                 4
             }
             CatalogueRecord::End(totals) => {
-                for number in [totals.contents, totals.files, totals.bytes, totals.unread] {
-                    put(&mut body, number);
-                }
+                put_totals(&mut body, *totals);
                 5
             }
         };
         out.push(kind);
         put_text(out, &body);
         self.body = body;
+    }
+}
+
+pub(super) fn put_head(body: &mut Vec<u8>, head: &Head) {
+    put_text(body, head.params.as_bytes());
+    let details = &head.details;
+    put_text(body, details.label.as_bytes());
+    put_signed(body, details.created);
+    let most = match details.samples {
+        Samples::AtMost(most) => Some(most),
+        Samples::All | Samples::Within { .. } => None,
+    };
+    let flags = [details.names, details.text, most.is_some()];
+    body.push(
+        flags
+            .iter()
+            .rev()
+            .fold(0, |all, flag| all << 1 | u8::from(*flag)),
+    );
+    if let Some(most) = most {
+        put(body, u64::from(most));
+    }
+}
+
+pub(super) fn put_totals(body: &mut Vec<u8>, totals: Totals) {
+    for number in [totals.contents, totals.files, totals.bytes, totals.unread] {
+        put(body, number);
     }
 }
 
@@ -295,14 +303,18 @@ impl Decoder {
             1 => CatalogueRecord::Head(head(&mut reader)?),
             2 => CatalogueRecord::Content(Box::new(content(&mut reader, params)?)),
             3 => look(&mut reader)?,
-            4 => self.entry(&mut reader)?,
+            4 => {
+                let (path, what) = self.entry(&mut reader)?;
+                CatalogueRecord::Entry { path, what }
+            }
             5 => CatalogueRecord::End(totals(&mut reader)?),
             _ => return None,
         };
         reader.end(record)
     }
 
-    fn entry(&mut self, reader: &mut Reader<'_>) -> Option<CatalogueRecord> {
+    /// A path and what has it.
+    pub(super) fn entry(&mut self, reader: &mut Reader<'_>) -> Option<(Vec<u8>, EntryKind)> {
         let shared = usize::try_from(reader.u64()?).ok()?;
         if shared > self.last.len() {
             return None;
@@ -333,10 +345,7 @@ impl Decoder {
             },
             _ => return None,
         };
-        Some(CatalogueRecord::Entry {
-            path: self.last.clone(),
-            what,
-        })
+        Some((self.last.clone(), what))
     }
 }
 
@@ -389,7 +398,7 @@ fn is_path(path: &[u8]) -> bool {
         && path.split(|byte| *byte == b'/').all(is_name)
 }
 
-fn look(reader: &mut Reader<'_>) -> Option<CatalogueRecord> {
+pub(super) fn look(reader: &mut Reader<'_>) -> Option<CatalogueRecord> {
     let content = reader.u32()?;
     let apart = match reader.byte()? {
         0 => None,

@@ -12,7 +12,7 @@ use resemble_core::ContentDigest;
 use resemble_proto::catalogued::is_label;
 
 use super::format::CHECKSUM;
-use super::{CatalogueError, read};
+use super::{CatalogueError, read, records};
 
 /// The file of an imported catalogue in its folder.
 pub fn file_of_label(folder: &Path, label: &str) -> PathBuf {
@@ -66,7 +66,7 @@ fn fail(path: &Path) -> impl FnOnce(io::Error) -> CatalogueError {
 }
 
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    let mut from = read::opened(from)?;
+    let mut from = records::opened(from)?;
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(0o600);
     let mut to = options.open(to)?;
@@ -103,7 +103,7 @@ pub fn forget(folder: &Path, label: &str) -> Result<bool, CatalogueError> {
 /// The digest that a catalogue ends with, unchecked: enough to tell whether it is the one that an
 /// index has.
 pub fn claimed_checksum(file: &Path) -> Option<ContentDigest> {
-    let mut file: File = read::opened(file).ok()?;
+    let mut file: File = records::opened(file).ok()?;
     let mut checksum = [0; CHECKSUM];
     file.seek(SeekFrom::End(-(CHECKSUM as i64))).ok()?;
     file.read_exact(&mut checksum).ok()?;

@@ -28,10 +28,12 @@
 //! 6. **The same state of a tree gives the same bytes**, whoever writes them: no ids, inodes,
 //!    device numbers, hosts or times of reading. The one date in it is told by the caller.
 
+pub mod delta;
 mod format;
 mod kept;
 mod load;
 mod read;
+mod records;
 #[cfg(test)]
 mod tests;
 mod thin;
@@ -151,8 +153,8 @@ pub enum CatalogueError {
     },
     /// It was written by another version.
     #[error(
-        "{} is a catalogue of version {version}, and this program reads version {VERSION}: export \
-         it again, or use the program that wrote it",
+        "{} was written in version {version} of its format, and this program reads version \
+         {VERSION}: export it again, or use the program that wrote it",
         file.display()
     )]
     Version {
@@ -160,6 +162,18 @@ pub enum CatalogueError {
         file: PathBuf,
         /// Its version.
         version: u64,
+    },
+    /// A delta was made of another catalogue.
+    #[error(
+        "{} does not continue {}: it was made of another catalogue, or of an older or newer one",
+        delta.display(),
+        base.display()
+    )]
+    OtherBase {
+        /// The delta.
+        delta: PathBuf,
+        /// What it was to be joined with.
+        base: PathBuf,
     },
     /// Its contents were digested with other parameters.
     #[error(

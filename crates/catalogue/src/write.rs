@@ -4,18 +4,16 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use resemble_core::hash::content::ContentHasher;
 use resemble_core::params::SamplingParams;
 use resemble_core::{ContentId, Digest, FileId};
 use resemble_index::{Entry, FileState, Look, ReadError, Snapshot};
 use resemble_proto::catalogued;
 
-use super::format::{CatalogueRecord, Encoder, EntryKind, MAGIC, Part};
+use super::format::{CatalogueRecord, EntryKind, Part};
+use super::read::CATALOGUE;
+use super::records::RecordStream;
 use super::thin::Thinning;
-use super::{Details, Head, Samples, Totals, VERSION};
-
-/// So many bytes are handed on at once.
-const PIECE: usize = 1 << 16;
+use super::{Details, Head, Samples, Totals};
 
 /// Hands the bytes of a catalogue of everything at and below `roots` to `sink`, until it breaks.
 ///
@@ -67,19 +65,13 @@ fn written(
         snapshot,
         details,
         thinning,
-        sink,
-        encoder: Encoder::default(),
-        hasher: ContentHasher::new(),
-        out: Vec::with_capacity(2 * PIECE),
-        broken: false,
+        stream: RecordStream::new(&CATALOGUE, sink),
         contents: HashMap::new(),
         looked: HashSet::new(),
         files: HashMap::new(),
         written: Totals::default(),
     };
-    writer.out.extend_from_slice(MAGIC);
-    resemble_index::varint::put(&mut writer.out, VERSION);
-    writer.record(&CatalogueRecord::Head(Head {
+    writer.stream.record(&CatalogueRecord::Head(Head {
         params: snapshot.params().to_string(),
         details: details.clone(),
     }));
@@ -130,11 +122,7 @@ struct Writer<'a> {
     snapshot: &'a Snapshot,
     details: &'a Details,
     thinning: Option<&'a mut Thinning>,
-    sink: &'a mut dyn FnMut(&[u8]) -> ControlFlow<()>,
-    encoder: Encoder,
-    hasher: ContentHasher,
-    out: Vec<u8>,
-    broken: bool,
+    stream: RecordStream<'a>,
     /// The numbers of the contents that are written.
     contents: HashMap<ContentId, u32>,
     looked: HashSet<ContentId>,
@@ -143,31 +131,9 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn record(&mut self, record: &CatalogueRecord) {
-        self.encoder.record(record, &mut self.out);
-        if self.out.len() >= PIECE {
-            self.hand_on();
-        }
-    }
-
-    fn hand_on(&mut self) {
-        if self.broken {
-            self.out.clear();
-            return;
-        }
-        self.hasher.update(&self.out);
-        self.broken = (self.sink)(&self.out).is_break();
-        self.out.clear();
-    }
-
     fn finish(mut self) -> Totals {
-        self.record(&CatalogueRecord::End(self.written));
-        self.hand_on();
-        let checksum = std::mem::take(&mut self.hasher).finish();
-        if !self.broken {
-            // Nothing follows.
-            let _flow = (self.sink)(&checksum.0);
-        }
+        self.stream.record(&CatalogueRecord::End(self.written));
+        self.stream.finish();
         self.written
     }
 
@@ -187,7 +153,7 @@ impl Writer<'_> {
             }
             within.extend_from_slice(below);
             failed = self.entry(within, entry);
-            if failed.is_err() || self.broken {
+            if failed.is_err() || self.stream.is_broken() {
                 return ControlFlow::Break(());
             }
             ControlFlow::Continue(())
@@ -233,7 +199,7 @@ impl Writer<'_> {
                 }
             }
         };
-        self.record(&CatalogueRecord::Entry { path, what });
+        self.stream.record(&CatalogueRecord::Entry { path, what });
         Ok(())
     }
 
@@ -265,7 +231,8 @@ impl Writer<'_> {
             thinning.see(&digest);
         }
         let number = self.contents.len() as u32;
-        self.record(&CatalogueRecord::Content(Box::new(digest)));
+        self.stream
+            .record(&CatalogueRecord::Content(Box::new(digest)));
         self.contents.insert(id, number);
         self.written.contents += 1;
         Ok(number)
@@ -306,7 +273,7 @@ impl Writer<'_> {
                 Some((parts, skipped))
             }
         };
-        self.record(&CatalogueRecord::Look {
+        self.stream.record(&CatalogueRecord::Look {
             content: number,
             apart,
         });
@@ -343,15 +310,15 @@ impl Writer<'_> {
             path: Vec::new(),
             what: EntryKind::Dir,
         };
-        self.record(&tree);
+        self.stream.record(&tree);
         for (at, (_, content, size)) in files.into_iter().enumerate() {
-            if self.broken {
+            if self.stream.is_broken() {
                 break;
             }
             let content = self.looked_content(content)?;
             self.written.files += 1;
             self.written.bytes += size.0;
-            self.record(&CatalogueRecord::Entry {
+            self.stream.record(&CatalogueRecord::Entry {
                 path: format!("{:0width$}", at + 1).into_bytes(),
                 what: EntryKind::File {
                     file: at as u32,

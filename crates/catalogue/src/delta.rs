@@ -1,0 +1,331 @@
+//! Deltas: what makes one catalogue of another.
+//!
+//! Of a tree whose files are catalogued every night nearly everything is the same the night after.
+//! A delta has what is new and says where everything else is in the catalogue before, its **base**;
+//! [`join()`] makes the new catalogue of both, byte for byte.
+//!
+//! ```text
+//! file     "resemble delta\n" │ varint version │ record* │ digest of everything before, 32 B
+//! record   kind u8 │ varint length │ body
+//!
+//! 1 head     digest of the base, 32 B │ head of the new catalogue
+//! 2 content  a content that the base has not, or not so
+//! 3 look     a look that the base has not, or not so; numbers of the new catalogue
+//! 4 entry    a name that the base has not, or not so; numbers of the new catalogue
+//! 7 keep     varint skipped │ varint kept: the base's next entries go, those after them stay
+//! 8 content  varint number in the base: that content
+//! 9 look     varint number in the base: that content's look
+//! 5 end      sums of the new catalogue │ its digest, 32 B
+//! ```
+//!
+//! 1. **The order is that of the new catalogue.** Contents come before what names them, so an entry
+//!    that stays brings its content, and the look of that, if these have not come yet: exactly as
+//!    whoever wrote the catalogue did ([`replay`]). One entry that stays costs nothing, a row of
+//!    them three bytes.
+//! 2. **Numbers are given anew.** Contents and files are numbered as they come, so one new content
+//!    at the beginning gives others to all that follow. Both ends count along ([`Numbering`]).
+//! 3. **Nothing is guessed.** What an entry that stays would bring is compared with what the new
+//!    catalogue has, record by record; if that is anything else, it is written out. Where both
+//!    catalogues are in different orders a delta is larger, and not wrong.
+//! 4. **Three digests**: the delta's own (a torn copy is refused), the base's (another base is
+//!    refused), and the new catalogue's, with which the outcome is compared.
+
+mod join;
+mod make;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::path::Path;
+
+use resemble_core::{ContentDigest, Digest, Params};
+use resemble_index::varint::Reader;
+
+use super::format::{self, Apart, CHECKSUM, CatalogueRecord, EntryKind};
+use super::records::{RecordFile, RecordFormat, begins_with};
+use super::{Catalogue, CatalogueError, Head};
+
+pub use join::join;
+pub use make::make;
+
+/// What every delta begins with.
+const MAGIC: &[u8] = b"resemble delta\n";
+
+/// What deltas are as files.
+const DELTA: RecordFormat = RecordFormat {
+    magic: MAGIC,
+    other: "it does not begin as a delta; `resemble export --since` makes them",
+};
+
+const KEEP: u8 = 7;
+const CONTENT_OF_BASE: u8 = 8;
+const LOOK_OF_BASE: u8 = 9;
+
+/// Whether a file begins as a delta does. Nothing but a regular file is opened.
+pub fn is_delta(file: &Path) -> bool {
+    begins_with(file, MAGIC)
+}
+
+/// A delta whose digest was right.
+#[derive(Debug)]
+pub struct Delta {
+    records: RecordFile,
+    base: ContentDigest,
+    head: Head,
+}
+
+impl Delta {
+    /// Opens a delta, and reads it once to see that it is whole.
+    pub fn open(path: &Path) -> Result<Self, CatalogueError> {
+        let mut records = RecordFile::open(path, &DELTA)?;
+        let Some((1, body)) = records.next()? else {
+            return Err(records.forged());
+        };
+        let mut reader = Reader(&body);
+        let both = reader.array::<CHECKSUM>().zip(format::head(&mut reader));
+        let (base, head) = both
+            .and_then(|both| reader.end(both))
+            .ok_or_else(|| records.forged())?;
+        Ok(Self {
+            records,
+            base: ContentDigest(base),
+            head,
+        })
+    }
+
+    /// The digest of the catalogue that it is to be joined with.
+    pub const fn base(&self) -> &ContentDigest {
+        &self.base
+    }
+
+    /// What the new catalogue says of itself.
+    pub const fn head(&self) -> &Head {
+        &self.head
+    }
+}
+
+/// What bounds the samples of a content as they are read: that is the same for chunks of any size.
+/// Whether two catalogues were made with the same parameters is told by their heads.
+fn bounds() -> Params {
+    Params::default()
+}
+
+/// A catalogue in which contents are looked up by number and digest, and entries are read in order.
+struct Base {
+    /// For its contents and looks.
+    catalogue: Catalogue,
+    contents: Vec<Range<u64>>,
+    looks: HashMap<u32, Range<u64>>,
+    numbers: HashMap<ContentDigest, u32>,
+    /// For its entries.
+    entries: Catalogue,
+    params: Params,
+}
+
+impl Base {
+    fn open(path: &Path) -> Result<Self, CatalogueError> {
+        let mut catalogue = super::open(path)?;
+        let params = bounds();
+        let (mut contents, mut looks, mut numbers) = (Vec::new(), HashMap::new(), HashMap::new());
+        while let Some(record) = catalogue.next(&params)? {
+            let body = catalogue.last_body();
+            match record {
+                CatalogueRecord::Content(digest) => {
+                    let number = u32::try_from(contents.len()).map_err(|_| catalogue.forged())?;
+                    numbers.insert(digest.content, number);
+                    contents.push(body);
+                }
+                CatalogueRecord::Look { content, .. } => {
+                    looks.insert(content, body);
+                }
+                _ => {}
+            }
+        }
+        Ok(Self {
+            contents,
+            looks,
+            numbers,
+            entries: super::open(path)?,
+            catalogue,
+            params,
+        })
+    }
+
+    fn number(&self, content: &ContentDigest) -> Option<u32> {
+        self.numbers.get(content).copied()
+    }
+
+    fn content(&self, number: u32) -> Result<Digest, CatalogueError> {
+        let body = self.contents.get(number as usize);
+        let body = body.ok_or_else(|| self.catalogue.forged())?;
+        self.catalogue.content_at(body, &self.params)
+    }
+
+    /// The look of a content, if there is one; what it names has numbers of the base.
+    #[allow(clippy::option_option)] // the outer one: there is no look
+    fn look(&self, number: u32) -> Result<Option<Option<Apart>>, CatalogueError> {
+        let body = self.looks.get(&number);
+        body.map(|body| self.catalogue.look_at(body)).transpose()
+    }
+}
+
+/// Which numbers the contents and files of the base have in the new catalogue, as far as that has
+/// come.
+#[derive(Debug, Default)]
+struct Numbering {
+    contents: HashMap<u32, u32>,
+    /// The other way round.
+    of_base: HashMap<u32, u32>,
+    /// The contents, by their numbers in the new catalogue, whose looks have come.
+    looked: HashSet<u32>,
+    files: HashMap<u32, u32>,
+    next_content: u32,
+    next_file: u32,
+}
+
+/// What becomes of records of the base in the new catalogue.
+#[derive(Debug, Default)]
+struct Replay {
+    records: Vec<CatalogueRecord>,
+    /// The contents among them: their numbers in the base and in the new catalogue.
+    contents: HashMap<u32, u32>,
+    /// The content whose look is among them, by its number in the new catalogue.
+    looked: Option<u32>,
+    /// The file that has a number now, by that of the base.
+    file: Option<u32>,
+}
+
+impl Replay {
+    /// An entry that stays, after its content and the look of that, unless they have come.
+    fn of_entry(
+        base: &Base,
+        numbering: &Numbering,
+        (path, what): (Vec<u8>, EntryKind),
+    ) -> Result<Self, CatalogueError> {
+        let mut replay = Self::default();
+        let mut file_of = |file: u32| {
+            let known = numbering.files.get(&file).copied();
+            known.unwrap_or_else(|| {
+                replay.file = Some(file);
+                numbering.next_file
+            })
+        };
+        let what = match what {
+            EntryKind::File {
+                file,
+                mtime,
+                content,
+            } => {
+                let file = file_of(file);
+                let number = replay.content(base, numbering, content)?;
+                if !numbering.looked.contains(&number) {
+                    replay.look(base, numbering, content)?;
+                }
+                EntryKind::File {
+                    file,
+                    mtime,
+                    content: number,
+                }
+            }
+            EntryKind::Unreadable { file, size, errno } => EntryKind::Unreadable {
+                file: file_of(file),
+                size,
+                errno,
+            },
+            EntryKind::Skipped { file, size, reason } => EntryKind::Skipped {
+                file: file_of(file),
+                size,
+                reason,
+            },
+            other @ (EntryKind::Dir | EntryKind::Symlink(_) | EntryKind::Special(_)) => other,
+        };
+        replay.records.push(CatalogueRecord::Entry { path, what });
+        Ok(replay)
+    }
+
+    /// The number of a content of the base; its record, if it has not come yet.
+    fn content(
+        &mut self,
+        base: &Base,
+        numbering: &Numbering,
+        of_base: u32,
+    ) -> Result<u32, CatalogueError> {
+        let known = numbering.contents.get(&of_base);
+        if let Some(number) = known.or_else(|| self.contents.get(&of_base)) {
+            return Ok(*number);
+        }
+        let digest = Box::new(base.content(of_base)?);
+        self.records.push(CatalogueRecord::Content(digest));
+        let number = numbering.next_content + self.contents.len() as u32;
+        self.contents.insert(of_base, number);
+        Ok(number)
+    }
+
+    /// The look of a content of the base, if there is one, after the contents that it names.
+    fn look(
+        &mut self,
+        base: &Base,
+        numbering: &Numbering,
+        of_base: u32,
+    ) -> Result<(), CatalogueError> {
+        let Some(mut apart) = base.look(of_base)? else {
+            return Ok(());
+        };
+        let content = self.content(base, numbering, of_base)?;
+        for part in apart.iter_mut().flat_map(|(parts, _)| parts) {
+            let content = part.content;
+            let content = content.map(|content| self.content(base, numbering, content));
+            part.content = content.transpose()?;
+        }
+        self.records.push(CatalogueRecord::Look { content, apart });
+        self.looked = Some(content);
+        Ok(())
+    }
+}
+
+impl Numbering {
+    /// The records of a replay have come.
+    fn came(&mut self, replay: &Replay) {
+        self.contents.extend(&replay.contents);
+        let numbers = replay.contents.iter();
+        self.of_base
+            .extend(numbers.map(|(of_base, new)| (*new, *of_base)));
+        self.next_content += replay.contents.len() as u32;
+        self.looked.extend(replay.looked);
+        if let Some(file) = replay.file {
+            self.files.insert(file, self.next_file);
+            self.next_file += 1;
+        }
+    }
+
+    /// A content has come that the base has not, or not so.
+    fn new_content(&mut self, base: &Base, digest: &Digest) {
+        if let Some(of_base) = base.number(&digest.content) {
+            self.contents.insert(of_base, self.next_content);
+            self.of_base.insert(self.next_content, of_base);
+        }
+        self.next_content += 1;
+    }
+
+    /// The number in the base of a content of the new catalogue, if that has it.
+    fn of_base(&self, new: u32) -> Option<u32> {
+        self.of_base.get(&new).copied()
+    }
+
+    /// A look has come that the base has not, or not so.
+    fn new_look(&mut self, content: u32) {
+        self.looked.insert(content);
+    }
+
+    /// An entry has come that the base has not, or not so.
+    fn new_entry(&mut self, what: &EntryKind) {
+        if let EntryKind::File { file, .. }
+        | EntryKind::Unreadable { file, .. }
+        | EntryKind::Skipped { file, .. } = what
+            && *file >= self.next_file
+        {
+            self.next_file = file.saturating_add(1);
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! From two catalogues to the delta between them.
+
+use std::cmp::Ordering;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use resemble_core::params::SamplingParams;
+use resemble_index::varint::put;
+
+use super::super::format::{CatalogueRecord, EntryKind, put_head, put_totals};
+use super::super::read::CATALOGUE;
+use super::super::records::{RecordStream, Sink};
+use super::super::{Catalogue, CatalogueError, Details, Head, Samples, Totals};
+use super::{Base, CONTENT_OF_BASE, DELTA, KEEP, LOOK_OF_BASE, Numbering, Replay, bounds};
+
+/// Hands the bytes of the delta that makes `new` of the catalogue in `base` to `sink`, until it
+/// breaks; what is in the new catalogue.
+///
+/// The samples of `new` are thinned to those of the base: of two samples of one content the one is
+/// no difference to the other.
+///
+/// # Errors
+///
+/// Either cannot be read or is damaged, or they have other parameters.
+pub fn make(base: &Path, mut new: Catalogue, sink: Sink<'_>) -> Result<Totals, CatalogueError> {
+    let base = Base::open(base)?;
+    let of_base = base.catalogue.head();
+    if of_base.params != new.head().params {
+        return Err(CatalogueError::Params {
+            file: base.catalogue.path().to_owned(),
+            theirs: of_base.params.clone(),
+            ours: new.head().params.clone(),
+        });
+    }
+    let (samples, params) = (of_base.details.samples, bounds());
+    let head = Head {
+        details: Details {
+            samples,
+            ..new.head().details.clone()
+        },
+        ..new.head().clone()
+    };
+    let mut stream = RecordStream::new(&DELTA, sink);
+    let mut body = base.catalogue.checksum().0.to_vec();
+    put_head(&mut body, &head);
+    stream.other(1, &body);
+    // The new catalogue is written to nobody, for its digest.
+    let mut nobody = |_: &[u8]| ControlFlow::Continue(());
+    let mut whole = RecordStream::new(&CATALOGUE, &mut nobody);
+    whole.record(&CatalogueRecord::Head(head));
+    let mut maker = Maker {
+        upcoming: None,
+        base,
+        numbering: Numbering::default(),
+        stream,
+        skipped: 0,
+        kept: 0,
+    };
+    maker.next_of_base()?;
+    // What comes before an entry belongs to it.
+    let mut group = Vec::new();
+    let mut totals = None;
+    while let Some(mut record) = new.next(&params)? {
+        if let (CatalogueRecord::Content(digest), Samples::AtMost(most)) = (&mut record, samples) {
+            let thinned = SamplingParams::at(0, most);
+            digest.signature = digest.signature.thinned(&thinned);
+        }
+        whole.record(&record);
+        match record {
+            CatalogueRecord::Entry { path, what } => {
+                maker.entry(std::mem::take(&mut group), path, what)?;
+            }
+            CatalogueRecord::End(end) => totals = Some(end),
+            record => group.push(record),
+        }
+    }
+    let totals = totals.filter(|_| group.is_empty());
+    let totals = totals.ok_or_else(|| new.forged())?;
+    maker.finish_kept();
+    let mut body = Vec::new();
+    put_totals(&mut body, totals);
+    body.extend_from_slice(&whole.finish().0);
+    maker.stream.other(5, &body);
+    maker.stream.finish();
+    Ok(totals)
+}
+
+struct Maker<'a> {
+    base: Base,
+    /// The next entry of the base that is neither kept nor skipped.
+    upcoming: Option<(Vec<u8>, EntryKind)>,
+    numbering: Numbering,
+    stream: RecordStream<'a>,
+    /// Entries of the base before those that are kept.
+    skipped: u64,
+    /// Entries of the base that are kept and not written down yet.
+    kept: u64,
+}
+
+impl Maker<'_> {
+    fn next_of_base(&mut self) -> Result<(), CatalogueError> {
+        self.upcoming = self.base.entries.next_entry()?;
+        Ok(())
+    }
+
+    /// An entry of the new catalogue, and what came before it.
+    fn entry(
+        &mut self,
+        mut group: Vec<CatalogueRecord>,
+        path: Vec<u8>,
+        what: EntryKind,
+    ) -> Result<(), CatalogueError> {
+        while let Some(upcoming) = &self.upcoming
+            && order(&upcoming.0, &path) == Ordering::Less
+        {
+            self.skip()?;
+        }
+        group.push(CatalogueRecord::Entry { path, what });
+        if let (Some(upcoming), Some(CatalogueRecord::Entry { path, .. })) =
+            (&self.upcoming, group.last())
+            && upcoming.0 == *path
+        {
+            let replay = Replay::of_entry(&self.base, &self.numbering, upcoming.clone())?;
+            if replay.records == group {
+                self.numbering.came(&replay);
+                self.kept += 1;
+                return self.next_of_base();
+            }
+            self.skip()?;
+        }
+        self.finish_kept();
+        group.iter().try_for_each(|record| self.write(record))
+    }
+
+    /// The base's next entry goes.
+    fn skip(&mut self) -> Result<(), CatalogueError> {
+        self.finish_kept();
+        self.skipped += 1;
+        self.next_of_base()
+    }
+
+    /// Writes down what is kept.
+    fn finish_kept(&mut self) {
+        if self.kept > 0 {
+            let mut body = Vec::new();
+            put(&mut body, std::mem::take(&mut self.skipped));
+            put(&mut body, std::mem::take(&mut self.kept));
+            self.stream.other(KEEP, &body);
+        }
+    }
+
+    /// Writes down a record that comes with no entry that is kept.
+    fn write(&mut self, record: &CatalogueRecord) -> Result<(), CatalogueError> {
+        match record {
+            CatalogueRecord::Content(digest) => {
+                let of_base = self.base.number(&digest.content);
+                let of_base = of_base.filter(|it| !self.numbering.contents.contains_key(it));
+                if let Some(of_base) = of_base {
+                    let mut replay = Replay::default();
+                    replay.content(&self.base, &self.numbering, of_base)?;
+                    if self.is_replayed(CONTENT_OF_BASE, of_base, &replay, record) {
+                        return Ok(());
+                    }
+                }
+                self.numbering.new_content(&self.base, digest);
+            }
+            CatalogueRecord::Look { content, .. } => {
+                let of_base = self.numbering.of_base(*content);
+                if let Some(of_base) = of_base {
+                    let mut replay = Replay::default();
+                    replay.look(&self.base, &self.numbering, of_base)?;
+                    if self.is_replayed(LOOK_OF_BASE, of_base, &replay, record) {
+                        return Ok(());
+                    }
+                }
+                self.numbering.new_look(*content);
+            }
+            CatalogueRecord::Entry { what, .. } => self.numbering.new_entry(what),
+            CatalogueRecord::Head(_) | CatalogueRecord::End(_) => {}
+        }
+        self.stream.record(record);
+        Ok(())
+    }
+
+    /// Writes down that a record is one of the base, if it is.
+    fn is_replayed(
+        &mut self,
+        kind: u8,
+        of_base: u32,
+        replay: &Replay,
+        record: &CatalogueRecord,
+    ) -> bool {
+        let is_equal = replay.records.as_slice() == std::slice::from_ref(record);
+        if is_equal {
+            let mut body = Vec::new();
+            put(&mut body, u64::from(of_base));
+            self.stream.other(kind, &body);
+            self.numbering.came(replay);
+        }
+        is_equal
+    }
+}
+
+/// The order of a walk: that of the names, one after the other.
+fn order(one: &[u8], other: &[u8]) -> Ordering {
+    let names = |path| <[u8]>::split(path, |byte| *byte == b'/');
+    names(one).cmp(names(other))
+}

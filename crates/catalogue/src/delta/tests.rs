@@ -1,0 +1,420 @@
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use proptest::prelude::*;
+use resemble_core::hash::content::digest;
+use resemble_core::params::SamplingParams;
+use resemble_core::{Digest, Params};
+use resemble_index::{PartRole, SkippedPart};
+
+use super::super::format::Part;
+use super::super::read::CATALOGUE;
+use super::super::records::RecordStream;
+use super::super::{Details, Samples, Totals, open};
+use super::*;
+
+/// What a path leads to in a made tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Made {
+    Dir,
+    /// An inode, a content and a time.
+    File(u8, u8, i64),
+    Link(u8),
+    Unreadable(u8),
+}
+
+/// A tree, and what its contents were taken apart into: other contents.
+#[derive(Clone, Debug, Default)]
+struct Tree {
+    names: BTreeMap<Vec<Vec<u8>>, Made>,
+    apart: BTreeMap<u8, Vec<u8>>,
+    created: i64,
+}
+
+fn content(of: u8, samples: Samples) -> Digest {
+    let text: Vec<String> = (0..200)
+        .map(|n| format!("word{} ", u64::from(of) * 1000 + n * n % 977))
+        .collect();
+    let mut digest = Digest::of(text.concat().as_bytes(), &Params::default());
+    if let Samples::AtMost(most) = samples {
+        digest.signature = digest.signature.thinned(&SamplingParams::at(0, most));
+    }
+    digest
+}
+
+/// The catalogue of a tree, written as `write` writes them.
+fn catalogue(tree: &Tree, samples: Samples) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut sink = |piece: &[u8]| {
+        out.extend_from_slice(piece);
+        ControlFlow::Continue(())
+    };
+    let mut stream = RecordStream::new(&CATALOGUE, &mut sink);
+    stream.record(&CatalogueRecord::Head(Head {
+        params: Params::default().to_string(),
+        details: Details {
+            label: "disk".to_owned(),
+            created: tree.created,
+            names: true,
+            text: true,
+            samples,
+        },
+    }));
+    let (mut contents, mut files) = (HashMap::new(), HashMap::new());
+    let mut looked = Vec::new();
+    let mut totals = Totals::default();
+    let mut number = |stream: &mut RecordStream<'_>, of: u8| {
+        let next = contents.len() as u32;
+        *contents.entry(of).or_insert_with(|| {
+            stream.record(&CatalogueRecord::Content(Box::new(content(of, samples))));
+            next
+        })
+    };
+    for (names, made) in &tree.names {
+        let mut file = |of: u16| {
+            let next = files.len() as u32;
+            *files.entry(of).or_insert(next)
+        };
+        let what = match *made {
+            Made::Dir => EntryKind::Dir,
+            Made::Link(to) => EntryKind::Symlink(vec![to]),
+            Made::Unreadable(inode) => EntryKind::Unreadable {
+                file: file(256 + u16::from(inode)),
+                size: u64::from(inode),
+                errno: 13,
+            },
+            Made::File(inode, of, mtime) => {
+                let own = number(&mut stream, of);
+                if let Some(held) = tree.apart.get(&of)
+                    && !looked.contains(&of)
+                {
+                    looked.push(of);
+                    let parts = held.iter().map(|held| Part {
+                        role: PartRole::Member,
+                        parent: None,
+                        content: Some(number(&mut stream, *held)),
+                        name: vec![b'm', *held],
+                    });
+                    let parts = parts.collect();
+                    let skipped = vec![SkippedPart {
+                        path: vec![of],
+                        reason: "encrypted".to_owned(),
+                    }];
+                    stream.record(&CatalogueRecord::Look {
+                        content: own,
+                        apart: (!held.is_empty()).then_some((parts, skipped)),
+                    });
+                }
+                EntryKind::File {
+                    file: file(u16::from(inode)),
+                    mtime,
+                    content: own,
+                }
+            }
+        };
+        let path = names.join(&b'/');
+        stream.record(&CatalogueRecord::Entry { path, what });
+    }
+    totals.files = files.len() as u64;
+    totals.contents = contents.len() as u64;
+    stream.record(&CatalogueRecord::End(totals));
+    stream.finish();
+    out
+}
+
+fn made() -> impl Strategy<Value = Made> {
+    prop_oneof![
+        1 => Just(Made::Dir),
+        8 => (0..12u8, 0..16u8, 0..3i64).prop_map(|(inode, of, mtime)| Made::File(inode, of, mtime)),
+        1 => any::<u8>().prop_map(Made::Link),
+        1 => (0..3u8).prop_map(Made::Unreadable),
+    ]
+}
+
+fn tree() -> impl Strategy<Value = Tree> {
+    let name = prop::sample::select(vec!["a", "b", "a-b", "b.c", "c"]);
+    let names = prop::collection::vec(name.prop_map(|name| name.as_bytes().to_vec()), 1..3);
+    let held = prop::collection::vec(0..16u8, 0..4);
+    (
+        prop::collection::btree_map(names, made(), 0..12),
+        prop::collection::btree_map(0..16u8, held, 0..5),
+        0..3i64,
+    )
+        .prop_map(|(mut names, apart, created)| {
+            names.insert(Vec::new(), Made::Dir);
+            Tree {
+                names,
+                apart,
+                created,
+            }
+        })
+}
+
+struct Scene {
+    dir: tempfile::TempDir,
+    files: usize,
+}
+
+impl Scene {
+    fn new() -> Self {
+        Self {
+            dir: tempfile::tempdir().expect("a folder"),
+            files: 0,
+        }
+    }
+
+    fn file(&mut self, bytes: &[u8]) -> PathBuf {
+        self.files += 1;
+        let file = self.dir.path().join(self.files.to_string());
+        fs::write(&file, bytes).expect("a file");
+        file
+    }
+
+    /// The delta from one catalogue to another.
+    fn delta(&mut self, base: &[u8], new: &[u8]) -> Vec<u8> {
+        let (base, new) = (self.file(base), self.file(new));
+        let mut out = Vec::new();
+        let mut sink = |piece: &[u8]| {
+            out.extend_from_slice(piece);
+            ControlFlow::Continue(())
+        };
+        let new = open(&new).expect("it is whole");
+        make(&base, new, &mut sink).expect("it is made");
+        out
+    }
+
+    /// What a delta makes of a base.
+    fn joined(&mut self, base: &[u8], delta: &[u8]) -> Result<Vec<u8>, CatalogueError> {
+        let (base, delta) = (self.file(base), self.file(delta));
+        let mut out = Vec::new();
+        let mut sink = |piece: &[u8]| {
+            out.extend_from_slice(piece);
+            ControlFlow::Continue(())
+        };
+        join(&base, Delta::open(&delta)?, &mut sink)?;
+        Ok(out)
+    }
+}
+
+fn file_of(at: u32, of: u8) -> (Vec<Vec<u8>>, Made) {
+    let name = vec![
+        format!("d{}", at / 20).into_bytes(),
+        format!("f{at:04}").into_bytes(),
+    ];
+    (name, Made::File(at as u8, of, 1))
+}
+
+/// 200 files of 100 contents in ten folders.
+fn usual() -> Tree {
+    let mut tree = Tree::default();
+    tree.names.insert(Vec::new(), Made::Dir);
+    for at in 0..200 {
+        let (name, made) = file_of(at, (at % 100) as u8);
+        tree.names.insert(vec![name[0].clone()], Made::Dir);
+        tree.names.insert(name, made);
+    }
+    tree.apart.insert(7, vec![8, 150, 151]);
+    tree.apart.insert(9, Vec::new());
+    tree
+}
+
+#[test]
+fn what_stays_costs_next_to_nothing() {
+    let mut scene = Scene::new();
+    let old = usual();
+    let base = catalogue(&old, Samples::All);
+    let delta = scene.delta(&base, &base);
+    assert!(delta.len() < 300, "{} of {}", delta.len(), base.len());
+    assert_eq!(scene.joined(&base, &delta).expect("joined"), base);
+    // A new content right at the beginning gives all others new numbers.
+    let mut new = old.clone();
+    new.names
+        .insert(vec![b"a".to_vec()], Made::File(250, 200, 1));
+    let whole = catalogue(&new, Samples::All);
+    let delta = scene.delta(&base, &whole);
+    let one = whole.len() / 100;
+    assert!(
+        delta.len() < 300 + 2 * one,
+        "{} of {}",
+        delta.len(),
+        whole.len()
+    );
+    assert_eq!(scene.joined(&base, &delta).expect("joined"), whole);
+    // A folder gets another name: its files are entries again, their contents are not.
+    let mut new = old;
+    let of_folder = |names: &[Vec<u8>]| names.first().is_some_and(|name| name == b"d3");
+    let moved: Vec<_> = new
+        .names
+        .keys()
+        .filter(|it| of_folder(it))
+        .cloned()
+        .collect();
+    for mut names in moved {
+        let made = new.names.remove(&names).expect("it is there");
+        names[0] = b"renamed".to_vec();
+        new.names.insert(names, made);
+    }
+    let whole = catalogue(&new, Samples::All);
+    let delta = scene.delta(&base, &whole);
+    assert!(delta.len() < 1_000, "{} of {}", delta.len(), whole.len());
+    assert_eq!(scene.joined(&base, &delta).expect("joined"), whole);
+}
+
+/// A delta keeps to the samples of its base, whatever the new catalogue has.
+#[test]
+fn samples_are_those_of_the_base() {
+    let mut scene = Scene::new();
+    let thin = Samples::AtMost(16);
+    let (mut new, base) = (usual(), catalogue(&usual(), thin));
+    new.names
+        .insert(vec![b"z".to_vec()], Made::File(250, 200, 1));
+    let delta = scene.delta(&base, &catalogue(&new, Samples::All));
+    let made = scene.joined(&base, &delta).expect("joined");
+    assert_eq!(made, catalogue(&new, thin));
+    assert!(delta.len() < base.len() / 20, "{}", delta.len());
+}
+
+#[test]
+fn another_base_and_a_torn_delta_are_refused() {
+    let mut scene = Scene::new();
+    let old = usual();
+    let mut new = old.clone();
+    new.names
+        .insert(vec![b"z".to_vec()], Made::File(250, 200, 1));
+    let (base, whole) = (catalogue(&old, Samples::All), catalogue(&new, Samples::All));
+    let delta = scene.delta(&base, &whole);
+    let mut joined = |base: &[u8], delta: &[u8]| scene.joined(base, delta).map(|it| it.len());
+    let other = joined(&whole, &delta);
+    assert!(
+        matches!(other, Err(CatalogueError::OtherBase { .. })),
+        "{other:?}"
+    );
+    for length in [0, 1, MAGIC.len(), delta.len() / 2, delta.len() - 1] {
+        let torn = joined(&base, &delta[..length]);
+        assert!(
+            matches!(torn, Err(CatalogueError::Damaged { .. })),
+            "{length}: {torn:?}"
+        );
+    }
+    let damaged = joined(&base, &base);
+    assert!(
+        matches!(damaged, Err(CatalogueError::Damaged { .. })),
+        "{damaged:?}"
+    );
+    let file = scene.file(&delta);
+    assert!(is_delta(&file) && !super::super::is_catalogue(&file));
+}
+
+/// A delta with a right digest that says what cannot be.
+#[test]
+fn a_forged_delta_is_refused() {
+    let mut scene = Scene::new();
+    let base = catalogue(&usual(), Samples::All);
+    let delta = scene.delta(&base, &base);
+    let forged = |records: &[(u8, Vec<u8>)]| {
+        let mut out = Vec::new();
+        let mut sink = |piece: &[u8]| {
+            out.extend_from_slice(piece);
+            ControlFlow::Continue(())
+        };
+        let mut stream = RecordStream::new(&DELTA, &mut sink);
+        for (kind, body) in records {
+            stream.other(*kind, body);
+        }
+        stream.finish();
+        out
+    };
+    let file = scene.file(&delta);
+    let mut records = Vec::new();
+    let mut reader = RecordFile::open(&file, &DELTA).expect("it is whole");
+    while let Some(record) = reader.next().expect("it is read") {
+        records.push(record);
+    }
+    assert_eq!(
+        scene.joined(&base, &forged(&records)).expect("the same"),
+        base
+    );
+    let [head, keep, end] = &records[..] else {
+        panic!("{records:?}")
+    };
+    let mut wrong = vec![
+        vec![head.clone(), end.clone()],
+        vec![head.clone(), keep.clone()],
+        vec![head.clone(), end.clone(), keep.clone()],
+        vec![head.clone(), head.clone(), keep.clone(), end.clone()],
+        vec![head.clone(), keep.clone(), keep.clone(), end.clone()],
+        vec![head.clone(), (KEEP, vec![1, 1]), end.clone()],
+    ];
+    for kind in [CONTENT_OF_BASE, LOOK_OF_BASE] {
+        for number in [vec![0], vec![0xff, 0x7f], vec![0xff; 3], Vec::new()] {
+            wrong.push(vec![
+                head.clone(),
+                (kind, number),
+                keep.clone(),
+                end.clone(),
+            ]);
+        }
+    }
+    let mut body = end.1.clone();
+    *body.last_mut().expect("a digest") ^= 1;
+    wrong.push(vec![head.clone(), keep.clone(), (5, body)]);
+    wrong.push(vec![
+        head.clone(),
+        keep.clone(),
+        (77, Vec::new()),
+        end.clone(),
+    ]);
+    for records in wrong {
+        let joined = scene.joined(&base, &forged(&records)).map(|it| it.len());
+        assert!(
+            matches!(joined, Err(CatalogueError::Damaged { .. })),
+            "{records:?}: {joined:?}"
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Whatever two catalogues are: the one and the delta are the other, byte for byte.
+    #[test]
+    fn a_base_and_a_delta_are_the_new_catalogue(old in tree(), new in tree(), thin in any::<bool>()) {
+        let mut scene = Scene::new();
+        let samples = if thin { Samples::AtMost(16) } else { Samples::All };
+        let base = catalogue(&old, samples);
+        let whole = catalogue(&new, samples);
+        let delta = scene.delta(&base, &catalogue(&new, Samples::All));
+        prop_assert_eq!(scene.joined(&base, &delta).expect("joined"), whole);
+    }
+}
+
+/// Bytes that nobody wrote, behind a digest that is right: the new catalogue, or nothing.
+#[test]
+fn changed_deltas_make_the_new_catalogue_or_nothing() {
+    let mut scene = Scene::new();
+    let mut old = usual();
+    old.names
+        .retain(|names, _| names.first().is_none_or(|name| name < &b"d3".to_vec()));
+    let mut new = old.clone();
+    new.names
+        .insert(vec![b"b".to_vec()], Made::File(250, 200, 1));
+    new.names
+        .insert(vec![b"d1".to_vec(), b"g".to_vec()], Made::File(251, 7, 1));
+    new.names.remove(&file_of(20, 20).0);
+    let base = catalogue(&old, Samples::All);
+    let whole = catalogue(&new, Samples::All);
+    let mut sample = scene.delta(&base, &whole);
+    sample.truncate(sample.len() - CHECKSUM);
+    let mut takes = |bytes: &[u8]| {
+        let checksum = digest(bytes);
+        let joined = scene.joined(&base, &[bytes, &checksum.0].concat());
+        if let Ok(joined) = &joined {
+            assert!(*joined == whole, "another catalogue");
+        }
+        joined.is_ok()
+    };
+    assert!(takes(&sample));
+    resemble_testutil::fuzz("deltas", 400, vec![sample], &mut takes);
+}

@@ -1,0 +1,317 @@
+//! Files of records: what catalogues and deltas have in common.
+//!
+//! ```text
+//! name of the format │ varint version │ record* │ digest of everything before, 32 bytes
+//! record:  kind u8 │ varint length │ body
+//! ```
+//!
+//! Such a file is read twice: once for its digest, then record by record. Between the two it may
+//! change, as any file may, so the second pass takes the digest again and ends with the same
+//! verdict.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::ops::{ControlFlow, Range};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use resemble_core::ContentDigest;
+use resemble_core::hash::content::ContentHasher;
+use resemble_index::varint::{Reader, put};
+use rustix::fs::{Mode, OFlags};
+
+use super::format::{CHECKSUM, CatalogueRecord, Encoder};
+use super::{CatalogueError, VERSION};
+
+const TRUNCATED: &str = "it is damaged or was not copied to its end; copy or export it again";
+const FORGED: &str = "what it says cannot be; export it again";
+
+/// A kind of such files.
+#[derive(Debug)]
+pub(super) struct RecordFormat {
+    /// What each of them begins with.
+    pub(super) magic: &'static [u8],
+    /// What is wrong with a file that does not.
+    pub(super) other: &'static str,
+}
+
+/// Whether a file begins so. Nothing but a regular file is opened.
+pub(super) fn begins_with(file: &Path, magic: &[u8]) -> bool {
+    let mut start = vec![0; magic.len()];
+    opened(file).is_ok_and(|mut file| file.read_exact(&mut start).is_ok() && start == magic)
+}
+
+pub(super) fn opened(file: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    if !std::fs::metadata(file)?.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    let opened = File::from(rustix::fs::open(file, flags, Mode::empty())?);
+    if opened.metadata()?.is_file() {
+        Ok(opened)
+    } else {
+        Err(io::Error::other("not a regular file"))
+    }
+}
+
+/// A file whose digest was right.
+#[derive(Debug)]
+pub(super) struct RecordFile {
+    path: PathBuf,
+    file: BufReader<File>,
+    /// Bytes of the file before the digest at its end.
+    size: u64,
+    /// Bytes of records that were not read yet.
+    left: u64,
+    last: Range<u64>,
+    hasher: ContentHasher,
+    checksum: ContentDigest,
+}
+
+impl RecordFile {
+    /// Opens a file, and reads it once to see that it is whole.
+    pub(super) fn open(path: &Path, format: &RecordFormat) -> Result<Self, CatalogueError> {
+        let fail = |source| CatalogueError::Read {
+            file: path.to_owned(),
+            source,
+        };
+        let damaged = |what| CatalogueError::Damaged {
+            file: path.to_owned(),
+            what,
+        };
+        let magic = format.magic;
+        let mut file = opened(path).map_err(fail)?;
+        let size = file.metadata().map_err(fail)?.len();
+        let records = size
+            .checked_sub(CHECKSUM as u64)
+            .filter(|records| *records > magic.len() as u64)
+            .ok_or_else(|| damaged("it is too short to be one"))?;
+        let mut hasher = ContentHasher::new();
+        let mut start = Vec::new();
+        let mut piece = vec![0; 1 << 18];
+        let mut left = records;
+        while left > 0 {
+            let room = piece
+                .len()
+                .min(usize::try_from(left).unwrap_or(piece.len()));
+            let read = match file.read(&mut piece[..room]) {
+                Ok(0) => return Err(damaged(TRUNCATED)),
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(fail(error)),
+            };
+            hasher.update(&piece[..read]);
+            if start.len() < magic.len() + 10 {
+                start.extend_from_slice(&piece[..read.min(magic.len() + 10)]);
+                // Checked before anything else, because a later version may end differently.
+                let version = start
+                    .strip_prefix(magic)
+                    .ok_or_else(|| damaged(format.other))?;
+                match Reader(version).u64() {
+                    Some(VERSION) => {}
+                    version => {
+                        return Err(CatalogueError::Version {
+                            file: path.to_owned(),
+                            version: version.unwrap_or(0),
+                        });
+                    }
+                }
+            }
+            left -= read as u64;
+        }
+        let mut checksum = [0; CHECKSUM];
+        file.read_exact(&mut checksum)
+            .map_err(|_| damaged(TRUNCATED))?;
+        let checksum = ContentDigest(checksum);
+        if hasher.finish() != checksum {
+            return Err(damaged(TRUNCATED));
+        }
+        file.seek(SeekFrom::Start(0)).map_err(fail)?;
+        let mut records = Self {
+            path: path.to_owned(),
+            file: BufReader::with_capacity(1 << 18, file),
+            size: records,
+            left: records,
+            last: 0..0,
+            hasher: ContentHasher::new(),
+            checksum,
+        };
+        records.take(magic.len() as u64)?;
+        records.varint()?;
+        Ok(records)
+    }
+
+    /// Its digest, which names it.
+    pub(super) const fn checksum(&self) -> &ContentDigest {
+        &self.checksum
+    }
+
+    /// Where it lies.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The error for records that contradict each other.
+    pub(super) fn forged(&self) -> CatalogueError {
+        CatalogueError::Damaged {
+            file: self.path.clone(),
+            what: FORGED,
+        }
+    }
+
+    /// The error for a file that is no longer what was opened.
+    pub(super) fn changed(&self) -> CatalogueError {
+        CatalogueError::Damaged {
+            file: self.path.clone(),
+            what: "it changed while it was read; try again",
+        }
+    }
+
+    /// Where the body of the last record lies in the file.
+    pub(super) fn last_body(&self) -> Range<u64> {
+        self.last.clone()
+    }
+
+    /// The body of a record once more.
+    pub(super) fn body_at(&self, body: &Range<u64>) -> Result<Vec<u8>, CatalogueError> {
+        let length = usize::try_from(body.end - body.start).map_err(|_| self.forged())?;
+        let mut bytes = vec![0; length];
+        let read = self.file.get_ref().read_exact_at(&mut bytes, body.start);
+        read.map_err(|source| CatalogueError::Read {
+            file: self.path.clone(),
+            source,
+        })?;
+        Ok(bytes)
+    }
+
+    /// The kind and the body of the next record; `None` at the end, when the digest was right once
+    /// more.
+    pub(super) fn next(&mut self) -> Result<Option<(u8, Vec<u8>)>, CatalogueError> {
+        if self.left == 0 {
+            return if std::mem::take(&mut self.hasher).finish() == self.checksum {
+                Ok(None)
+            } else {
+                Err(self.changed())
+            };
+        }
+        let kind = self.take(1)?[0];
+        let length = self.varint()?;
+        let start = self.size - self.left;
+        let body = self.take(length)?;
+        self.last = start..self.size - self.left;
+        Ok(Some((kind, body)))
+    }
+
+    fn varint(&mut self) -> Result<u64, CatalogueError> {
+        let mut bytes = Vec::with_capacity(10);
+        loop {
+            bytes.push(self.take(1)?[0]);
+            if let Some(number) = Reader(&bytes).u64() {
+                return Ok(number);
+            }
+            if bytes.len() >= 10 {
+                return Err(self.forged());
+            }
+        }
+    }
+
+    /// The next `count` bytes. Memory is only allocated for bytes that are there.
+    fn take(&mut self, count: u64) -> Result<Vec<u8>, CatalogueError> {
+        if count > self.left {
+            return Err(self.forged());
+        }
+        let mut bytes = Vec::new();
+        let read = (&mut self.file).take(count).read_to_end(&mut bytes);
+        match read {
+            Ok(read) if read as u64 == count => {}
+            Ok(_) => {
+                return Err(CatalogueError::Damaged {
+                    file: self.path.clone(),
+                    what: TRUNCATED,
+                });
+            }
+            Err(source) => {
+                return Err(CatalogueError::Read {
+                    file: self.path.clone(),
+                    source,
+                });
+            }
+        }
+        self.left -= count;
+        self.hasher.update(&bytes);
+        Ok(bytes)
+    }
+}
+
+/// So many bytes are handed on at once.
+const PIECE: usize = 1 << 16;
+
+/// Who takes the bytes of a file, until they break it off.
+pub(super) type Sink<'a> = &'a mut dyn FnMut(&[u8]) -> ControlFlow<()>;
+
+/// The bytes of such a file, as they are made.
+pub(super) struct RecordStream<'a> {
+    sink: Sink<'a>,
+    encoder: Encoder,
+    hasher: ContentHasher,
+    out: Vec<u8>,
+    is_broken: bool,
+}
+
+impl<'a> RecordStream<'a> {
+    pub(super) fn new(format: &RecordFormat, sink: Sink<'a>) -> Self {
+        let mut out = Vec::with_capacity(2 * PIECE);
+        out.extend_from_slice(format.magic);
+        put(&mut out, VERSION);
+        Self {
+            sink,
+            encoder: Encoder::default(),
+            hasher: ContentHasher::new(),
+            out,
+            is_broken: false,
+        }
+    }
+
+    pub(super) fn record(&mut self, record: &CatalogueRecord) {
+        self.encoder.record(record, &mut self.out);
+        self.hand_on_pieces();
+    }
+
+    /// A record that no catalogue has.
+    pub(super) fn other(&mut self, kind: u8, body: &[u8]) {
+        self.out.push(kind);
+        put(&mut self.out, body.len() as u64);
+        self.out.extend_from_slice(body);
+        self.hand_on_pieces();
+    }
+
+    /// Whether nobody takes any more.
+    pub(super) const fn is_broken(&self) -> bool {
+        self.is_broken
+    }
+
+    fn hand_on_pieces(&mut self) {
+        if self.out.len() >= PIECE {
+            self.hand_on();
+        }
+    }
+
+    fn hand_on(&mut self) {
+        if !self.is_broken {
+            self.hasher.update(&self.out);
+            self.is_broken = (self.sink)(&self.out).is_break();
+        }
+        self.out.clear();
+    }
+
+    /// Hands on the rest, and the digest of everything, which is returned, too.
+    pub(super) fn finish(mut self) -> ContentDigest {
+        self.hand_on();
+        let checksum = self.hasher.finish();
+        if !self.is_broken {
+            // Nothing follows.
+            let _flow = (self.sink)(&checksum.0);
+        }
+        checksum
+    }
+}

@@ -1,0 +1,241 @@
+//! What has changed since a catalogue was written: `export --since`, `catalogue join`, `-o -`.
+
+use std::fs;
+use std::process::Stdio;
+
+use resemble_testutil::prose::{edited, prose};
+use resemble_testutil::{Ran, Sandbox, names, pack};
+
+/// Documents, an archive, a link and two names of one file.
+fn first_day(sandbox: &Sandbox) {
+    for n in 0..40 {
+        sandbox.write(format!("a/{n}.txt"), prose(n, 3_000));
+    }
+    sandbox.write(
+        "b/archive.zip",
+        pack::zip(&[("in/7.txt", &prose(7, 3_000))]),
+    );
+    sandbox.write("b/one name", prose(90, 2_000));
+    fs::hard_link(sandbox.tree("b/one name"), sandbox.tree("b/other name")).expect("a link");
+    std::os::unix::fs::symlink("a", sandbox.tree("link")).expect("a link");
+}
+
+/// Something of everything: edited, new, moved, gone, copied, packed, linked elsewhere.
+fn second_day(sandbox: &Sandbox) {
+    sandbox.write("a/3.txt", edited(&prose(3, 3_000), 5, 3));
+    sandbox.write("a/0 new.txt", prose(100, 3_000));
+    fs::rename(sandbox.tree("a/5.txt"), sandbox.tree("b/5 moved.txt")).expect("it moves");
+    fs::remove_file(sandbox.tree("a/9.txt")).expect("it goes");
+    sandbox.write("b/copy.txt", prose(11, 3_000));
+    let members: [(&str, &[u8]); 2] = [("in/7.txt", &prose(7, 3_000)), ("8.txt", &prose(8, 3_000))];
+    sandbox.write("b/archive.zip", pack::zip(&members));
+    fs::remove_file(sandbox.tree("link")).expect("it goes");
+    std::os::unix::fs::symlink("b", sandbox.tree("link")).expect("a link");
+}
+
+fn third_day(sandbox: &Sandbox) {
+    fs::rename(sandbox.tree("a"), sandbox.tree("z")).expect("it moves");
+    fs::remove_file(sandbox.tree("b/other name")).expect("it goes");
+    sandbox.write("b/one name", prose(91, 2_000));
+}
+
+fn run(sandbox: &Sandbox, words: &[&str]) -> Ran {
+    sandbox.resemble(words.iter())
+}
+
+fn bytes(sandbox: &Sandbox, name: &str) -> Vec<u8> {
+    fs::read(sandbox.path(name)).expect(name)
+}
+
+#[test]
+fn an_old_catalogue_and_its_deltas_are_the_new_one() {
+    let sandbox = Sandbox::new();
+    first_day(&sandbox);
+    let daemon = sandbox.daemon([""; 0]);
+    daemon.sync();
+    // The local way digests the tree by itself, and the daemon says the same.
+    for options in [
+        &[][..],
+        &["--local"],
+        &["--no-names"],
+        &["--no-text", "--local"],
+    ] {
+        let fresh = Sandbox::new();
+        first_day(&fresh);
+        let sandbox = if options.contains(&"--local") {
+            &fresh
+        } else {
+            &sandbox
+        };
+        let local: &[&str] = if options.contains(&"--local") {
+            &["--local"]
+        } else {
+            &[]
+        };
+        let whole = |to: &str, created: &str| {
+            let fixed = [
+                "export",
+                "tree",
+                "--label",
+                "x",
+                "--created",
+                created,
+                "-o",
+                to,
+            ];
+            run(sandbox, &[&fixed, options].concat()).success();
+        };
+        let since = |base: &str, to: &str, created: &str| {
+            let fixed = [
+                "export",
+                "tree",
+                "--since",
+                base,
+                "--created",
+                created,
+                "-o",
+                to,
+            ];
+            run(sandbox, &[&fixed, local].concat()).success()
+        };
+        let settle = || {
+            if local.is_empty() {
+                daemon.sync();
+            }
+        };
+        whole("1.cat", "1");
+        second_day(sandbox);
+        settle();
+        since("1.cat", "2.delta", "2");
+        whole("2.cat", "2");
+        third_day(sandbox);
+        settle();
+        since("2.cat", "3.delta", "3");
+        whole("3.cat", "3");
+        let join = |words: &[&str]| run(sandbox, &[&["catalogue", "join"], words].concat());
+        let said = join(&["1.cat", "2.delta", "-o", "joined.cat"]).success();
+        assert!(said.err.contains("files with"), "{}", said.err);
+        assert!(
+            bytes(sandbox, "joined.cat") == bytes(sandbox, "2.cat"),
+            "{options:?}"
+        );
+        // Both at once, in the place of the first.
+        join(&["1.cat", "2.delta", "3.delta", "-o", "1.cat"]).success();
+        assert!(
+            bytes(sandbox, "1.cat") == bytes(sandbox, "3.cat"),
+            "{options:?}"
+        );
+        if !options.contains(&"--no-names") {
+            let (delta, whole) = (bytes(sandbox, "2.delta"), bytes(sandbox, "2.cat"));
+            assert!(
+                delta.len() < whole.len() / 4,
+                "{} of {}",
+                delta.len(),
+                whole.len()
+            );
+        }
+        // The tree of the test goes on with the same files for the next way.
+        if local.is_empty() {
+            for name in names(sandbox.path("tree")) {
+                let path = sandbox.tree(name);
+                let gone = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));
+                gone.expect("it goes");
+            }
+            first_day(sandbox);
+            daemon.sync();
+        }
+    }
+}
+
+/// To a pipe goes what would be in the file, and nothing stays behind.
+#[test]
+fn a_pipe_gets_the_same_bytes() {
+    let sandbox = Sandbox::new();
+    first_day(&sandbox);
+    let temp = sandbox.path("temp");
+    fs::create_dir(&temp).expect("a folder");
+    let piped = |words: &[&str]| {
+        let mut command = sandbox.program("resemble");
+        let output = command
+            .args(words)
+            .env("TMPDIR", &temp)
+            .stdout(Stdio::piped())
+            .output()
+            .expect("it runs");
+        assert!(output.status.success(), "{output:?}");
+        output.stdout
+    };
+    let fixed = ["export", "tree", "--local", "--created", "1"];
+    run(&sandbox, &[&fixed[..], &["-o", "tree.cat"]].concat()).success();
+    assert!(piped(&[&fixed[..], &["-o", "-"]].concat()) == bytes(&sandbox, "tree.cat"));
+    fs::copy(sandbox.path("tree.cat"), sandbox.path("old.cat")).expect("a copy");
+    second_day(&sandbox);
+    let since = ["--since", "old.cat"];
+    run(
+        &sandbox,
+        &[&fixed[..], &since, &["-o", "new.delta"]].concat(),
+    )
+    .success();
+    let delta = piped(&[&fixed[..], &since, &["-o", "-"]].concat());
+    assert!(delta == bytes(&sandbox, "new.delta"));
+    run(&sandbox, &[&fixed[..], &["-o", "tree.cat"]].concat()).success();
+    let joined = piped(&["catalogue", "join", "old.cat", "new.delta", "-o", "-"]);
+    assert!(joined == bytes(&sandbox, "tree.cat"));
+    assert!(names(&temp).is_empty(), "{:?}", names(&temp));
+}
+
+/// One sentence, exit 2, and what was there is still there.
+#[test]
+fn what_does_not_fit_is_refused() {
+    let sandbox = Sandbox::new();
+    first_day(&sandbox);
+    let export = |words: &[&str]| {
+        let fixed = ["export", "tree", "--local"];
+        run(&sandbox, &[&fixed[..], words].concat())
+    };
+    export(&["-o", "1.cat"]).success();
+    second_day(&sandbox);
+    export(&["-o", "2.cat"]).success();
+    export(&["--since", "1.cat", "-o", "2.delta"]).success();
+    let delta = bytes(&sandbox, "2.delta");
+    fs::write(sandbox.path("torn.delta"), &delta[..delta.len() - 7]).expect("a file");
+    let before = names(sandbox.path(""));
+    let kept = bytes(&sandbox, "2.cat");
+    let refused = |ran: Ran, why: &str| {
+        let ran = ran.exits(2);
+        assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+        assert!(ran.err.contains(why), "{}", ran.err);
+    };
+    let join =
+        |base: &str, delta: &str| run(&sandbox, &["catalogue", "join", base, delta, "-o", "2.cat"]);
+    refused(join("1.cat", "torn.delta"), "damaged");
+    refused(join("2.cat", "2.delta"), "does not continue");
+    refused(join("1.cat", "1.cat"), "does not begin as a delta");
+    refused(join("2.delta", "2.delta"), "resemble catalogue join");
+    refused(join("none.cat", "2.delta"), "none.cat");
+    for words in [
+        &["import", "2.delta", "--local"][..],
+        &[
+            "export", "tree", "--since", "2.delta", "-o", "2.cat", "--local",
+        ],
+    ] {
+        refused(run(&sandbox, words), "resemble catalogue join");
+    }
+    let to = ["-o", "2.cat"];
+    for option in [&["--no-names"][..], &["--no-text"], &["--within", "5%"]] {
+        refused(
+            export(&[option, &["--since", "1.cat"], &to].concat()),
+            option[0],
+        );
+    }
+    let tables = ["--format", "parquet"];
+    refused(export(&[&tables[..], &["-o", "-"]].concat()), "-o -");
+    refused(
+        export(&[&tables[..], &["--since", "1.cat"], &to].concat()),
+        "--since",
+    );
+    let other = ["--since", "1.cat", "--chunk-size", "4096"];
+    refused(export(&[&other[..], &to].concat()), "--chunk-size");
+    assert_eq!(names(sandbox.path("")), before);
+    assert!(bytes(&sandbox, "2.cat") == kept);
+}
