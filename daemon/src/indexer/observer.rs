@@ -27,6 +27,8 @@ pub(super) struct Watching<'a> {
     pub(super) alerts: Option<(&'a Sender<alerts::Message>, Snapshot)>,
     pub(super) mounts: &'a mut MountPoints,
     pub(super) meanwhile: Meanwhile,
+    /// Directories that were not there to be watched, just before they were listed.
+    pub(super) unarmed: Vec<PathBuf>,
 }
 
 /// What was mounted and unmounted while a reconcile ran.
@@ -61,7 +63,9 @@ impl Observer for Watching<'_> {
         if self.shared.is_excluded(dir) {
             return Listing::Skip;
         }
-        self.watches.arm(self.source, dir, self.deep);
+        if !self.watches.arm(self.source, dir, self.deep) {
+            self.unarmed.push(dir.to_path_buf());
+        }
         self.meanwhile.look(self.mounts, self.shared, Some(dir));
         Listing::Go
     }

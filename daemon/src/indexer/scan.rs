@@ -9,6 +9,7 @@ use resemble_scan::ingest::{Cause, Report, Target};
 use super::observer::{Meanwhile, Watching};
 use super::watches::{guard, look, look_at_root};
 use super::{Indexer, MOVING, MOVING_SHARE, ROOTS, Retry, TURN, roots};
+use crate::coalesce::Kind;
 use crate::state::Topic;
 
 impl Indexer {
@@ -144,12 +145,15 @@ impl Indexer {
             alerts: before.map(|before| (&self.alerts, before)),
             mounts: &mut self.mounts,
             meanwhile: Meanwhile::default(),
+            unarmed: Vec::new(),
         };
         let reconciled = ingest.reconcile(targets, &mut observer);
         let (mut meanwhile, mounts) = (observer.meanwhile, observer.mounts);
+        let unarmed = observer.unarmed;
         meanwhile.look(mounts, &self.shared, None);
         let assumed = ingest.assumed() as u64;
         self.other_mounts(&meanwhile.points);
+        self.look_at_unarmed(unarmed);
         let report = match reconciled {
             Ok(report) => {
                 self.shared.set_assumed(assumed);
@@ -231,6 +235,18 @@ impl Indexer {
     pub(super) fn check_mounts(&mut self) {
         let points = self.mounts.changed(&self.shared.root_paths());
         self.other_mounts(&points);
+    }
+
+    /// Has directories looked at that were not there when they were to be watched, and are there
+    /// now: what their listing found is heard of by nobody.
+    fn look_at_unarmed(&mut self, unarmed: Vec<PathBuf>) {
+        for dir in unarmed {
+            let is_there = matches!(look(&dir), Some((Kind::Directory, _)));
+            if is_there && !self.watches.covers(&dir) {
+                self.unresolved.push(Target::entry(dir, Cause::Unknown));
+                self.next_unresolved = Instant::now();
+            }
+        }
     }
 
     fn other_mounts(&mut self, points: &[PathBuf]) {

@@ -8,8 +8,9 @@
 //! 2. Whether notify has forgotten them, too, depends on what it knew when it heard of that name.
 //!    It would not watch a path again that it wrongly remembers ("already done"). So a path that
 //!    was taken out of the table is *suspect*: it is unwatched before it is watched again. So is a
-//!    directory that is found with another inode than in the table. Where many are suspect, as
-//!    after a large tree was moved, the source is asked first which of them it knows still.
+//!    directory that is found with another inode than in the table, and one that was asked for
+//!    together with others of which some could not be watched. Where many are suspect, as after a
+//!    large tree was moved, the source is asked first which of them it knows still.
 //! 3. After an overflow the table is emptied together with the source.
 //!
 //! A directory that is in the table was listed after its watch was made, or will be before the
@@ -72,11 +73,11 @@ pub(crate) struct Watches {
 
 impl Watches {
     /// Makes sure that the directory is watched, or polled, before it is listed. `deep` says that
-    /// all below it is listed, too.
-    pub(crate) fn arm(&mut self, source: &mut dyn Source, dir: &Path, deep: bool) {
-        // If it is gone meanwhile, the listing will find that out.
+    /// all below it is listed, too. `false`: it was not there. If the listing finds one there all
+    /// the same, nobody hears of that one.
+    pub(crate) fn arm(&mut self, source: &mut dyn Source, dir: &Path, deep: bool) -> bool {
         let Some((Kind::Directory, identity)) = look(dir) else {
-            return;
+            return false;
         };
         let remote = *self
             .remote
@@ -85,7 +86,7 @@ impl Watches {
         match self.watched.get_mut(dir) {
             Some(known) if known.identity == identity => {
                 known.deep |= deep;
-                return;
+                return true;
             }
             Some(_) => source.unwatch(dir),
             None if self.suspect.remove(dir) => source.unwatch(dir),
@@ -102,7 +103,7 @@ impl Watches {
                     self.polled.remove(dir);
                 }
             }
-            Err(WatchError::Gone { .. }) => {}
+            Err(WatchError::Gone { .. }) => return false,
             Err(error @ WatchError::Limit { .. }) => {
                 tracing::debug!(dir = ?dir, %error, "polled");
                 self.polled.insert(dir.to_path_buf(), Polled::Limit);
@@ -115,6 +116,7 @@ impl Watches {
                 self.polled.insert(dir.to_path_buf(), Polled::Refused);
             }
         }
+        true
     }
 
     /// Watches directories that will be listed, in one go, as far as nothing speaks against it.
@@ -133,6 +135,8 @@ impl Watches {
         let paths: Vec<&Path> = found.iter().map(|(dir, _)| dir.as_path()).collect();
         if source.watch_all(&paths) {
             self.watched.extend(found);
+        } else {
+            self.suspect.extend(found.into_iter().map(|(dir, _)| dir));
         }
     }
 
@@ -282,9 +286,11 @@ fn is_readable(dir: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::time::{Duration, Instant};
 
     use super::*;
     use crate::watch::Marks;
+    use crate::watch::notify::NotifySource;
     use crate::watch::testing::script;
 
     #[test]
@@ -349,6 +355,40 @@ mod tests {
         assert!(watches.has(&d, of_b));
         watches.arm(&mut source, &d, true);
         assert!(watches.has(&d, identity(&d)) && script.watched().contains(&d));
+    }
+
+    /// At the limit some of several are watched, and the table has none of them. One went elsewhere
+    /// with a folder above it, of which nobody told, and the source took another one at its old
+    /// place for it: that was neither watched nor polled.
+    #[test]
+    fn what_was_watched_in_vain_is_watched_anew() {
+        let temp = tempfile::tempdir().unwrap();
+        let mut source = NotifySource::new(&temp.path().join("cookies")).unwrap();
+        source.reset().unwrap();
+        let mut watches = Watches::default();
+        let [above, dir] = ["above", "above/dir"].map(|name| temp.path().join(name));
+        fs::create_dir_all(&dir).unwrap();
+        assert!(watches.arm(&mut source, temp.path(), true));
+        let identity = look(&dir).unwrap().1;
+        let none = above.join("none");
+        let both = [&dir, &none].map(|dir| (dir.as_path(), identity));
+        watches.arm_early(&mut source, both.into_iter(), true);
+        assert!(!watches.covers(&dir) && !watches.arm(&mut source, &none, true));
+        fs::rename(&above, temp.path().join("elsewhere")).unwrap();
+        fs::create_dir_all(&dir).unwrap();
+        assert!(watches.arm(&mut source, &dir, true));
+        fs::write(dir.join("file"), "x").unwrap();
+        let cookie = source.cookie().unwrap();
+        let mut paths = Vec::new();
+        loop {
+            source.bell().recv_timeout(Duration::from_secs(20)).unwrap();
+            let heard = source.take(Instant::now(), true);
+            paths.extend(heard.hints.into_keys());
+            if heard.cookies.contains(&cookie) {
+                break;
+            }
+        }
+        assert!(paths.contains(&dir.join("file")), "{paths:?}");
     }
 
     /// Moving a large tree back took a request for each folder of it, and each was compared with
