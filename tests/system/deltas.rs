@@ -213,14 +213,15 @@ fn what_does_not_fit_is_refused() {
     refused(join("1.cat", "1.cat"), "does not begin as a delta");
     refused(join("2.delta", "2.delta"), "resemble catalogue join");
     refused(join("none.cat", "2.delta"), "none.cat");
-    for words in [
-        &["import", "2.delta", "--local"][..],
-        &[
-            "export", "tree", "--since", "2.delta", "-o", "2.cat", "--local",
-        ],
-    ] {
-        refused(run(&sandbox, words), "resemble catalogue join");
-    }
+    refused(
+        run(&sandbox, &["import", "2.delta", "--local"]),
+        "does not continue",
+    );
+    let since = ["export", "tree", "--since", "2.delta", "-o", "2.cat"];
+    refused(
+        run(&sandbox, &[&since[..], &["--local"]].concat()),
+        "resemble catalogue join",
+    );
     let to = ["-o", "2.cat"];
     for option in [&["--no-names"][..], &["--no-text"], &["--within", "5%"]] {
         refused(
@@ -238,4 +239,54 @@ fn what_does_not_fit_is_refused() {
     refused(export(&[&other[..], &to].concat()), "--chunk-size");
     assert_eq!(names(sandbox.path("")), before);
     assert!(bytes(&sandbox, "2.cat") == kept);
+}
+
+/// A kept catalogue and what has changed since are the new one: the same answers as if that had
+/// been imported, with and without a daemon.
+#[test]
+fn a_kept_catalogue_is_brought_up_to_date() {
+    let sandbox = Sandbox::new();
+    first_day(&sandbox);
+    let export = |words: &[&str]| {
+        let fixed = ["export", "tree", "--local", "--label", "disk"];
+        run(&sandbox, &[&fixed[..], &["--created", "1"], words].concat()).success();
+    };
+    export(&["-o", "1.cat"]);
+    second_day(&sandbox);
+    export(&["-o", "2.cat"]);
+    export(&["--since", "1.cat", "-o", "2.delta"]);
+    third_day(&sandbox);
+    export(&["-o", "3.cat"]);
+    export(&["--since", "2.cat", "-o", "3.delta"]);
+    fs::create_dir(sandbox.path("empty")).expect("a folder");
+    for local in [&[][..], &["--local"]] {
+        let daemon = local.is_empty().then(|| {
+            let mut command = sandbox.program("resembled");
+            command.arg("--no-mount").arg(sandbox.path("empty"));
+            sandbox.start(&mut command).expect("it starts")
+        });
+        let import = |file: &str| run(&sandbox, &[&["import", file], local].concat());
+        let dump = |of: &str| {
+            let words = ["dump", "--canonical", of];
+            run(&sandbox, &[&words[..], local].concat()).success().out
+        };
+        import("1.cat").success();
+        // It does not continue this one.
+        import("3.delta").exits(2);
+        let said = import("2.delta").success();
+        assert!(said.err.contains("kept as disk:"), "{}", said.err);
+        let by_delta = dump("disk:");
+        import("2.cat").success();
+        assert!(dump("disk:") == by_delta);
+        import("3.delta").success();
+        let by_delta = dump("disk:");
+        run(
+            &sandbox,
+            &[&["import", "3.cat", "--label", "other"], local].concat(),
+        )
+        .success();
+        let whole = String::from_utf8_lossy(&dump("other:")).replace("other:", "disk:");
+        assert_eq!(String::from_utf8_lossy(&by_delta), whole);
+        drop(daemon);
+    }
 }

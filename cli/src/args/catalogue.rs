@@ -37,6 +37,8 @@ Examples:
 pub(super) const IMPORT_EXAMPLES: &str = "\
 Examples:
   resemble import disk.cat laptop.cat
+  resemble import laptop.delta
+      What has changed since the catalogue of the laptop that is kept.
   resemble find report.txt
       Among the files that the daemon watches and those in the catalogues.
   resemble groups ~/Documents disk: laptop:
@@ -101,7 +103,7 @@ pub struct ExportArgs {
 /// `import`
 #[derive(Debug, Args)]
 pub struct ImportArgs {
-    /// Catalogues that `export` wrote
+    /// Catalogues that `export` wrote, or what has changed since one that is kept (`export --since`)
     #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
     /// Use NAME instead of the label in FILE; for one FILE only

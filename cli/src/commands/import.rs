@@ -1,4 +1,6 @@
-//! `resemble import`: keeps catalogues.
+//! `resemble import`: keeps catalogues, and brings kept ones up to date.
+//!
+//! A delta is joined with the kept catalogue that it continues, and the outcome is kept instead.
 //!
 //! The daemon keeps a copy of the catalogue in its state folder and puts its records into the
 //! index. Without a daemon this process keeps the copy in the same folder: there the daemon will
@@ -7,6 +9,7 @@
 use std::path::{Path, PathBuf};
 
 use resemble_catalogue as catalogue;
+use resemble_catalogue::delta::{self, Delta};
 use resemble_proto::catalogued::is_label;
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
@@ -15,6 +18,7 @@ use resemble_report::human::human_size;
 use resemble_report::quote::quoted;
 
 use super::export::bad_label;
+use super::new_file::{Destination, NewFile};
 use crate::args::{Global, ImportArgs};
 use crate::backend;
 use crate::error::{CliError, CliResult, Outcome};
@@ -28,11 +32,18 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ImportArgs) ->
         return Err(bad_label(label));
     }
     for file in &args.files {
-        let catalogue = catalogue::open(file)?;
-        let own = &catalogue.head().details.label;
+        let joined = if delta::is_delta(file) {
+            Some(joined(&folder(env, global)?, file)?)
+        } else {
+            None
+        };
+        let whole = joined.as_ref().map_or(file.as_path(), |(it, _)| it.path());
+        let catalogue = catalogue::open(whole)?;
+        let own = joined.as_ref().map(|(_, label)| label);
+        let own = own.unwrap_or(&catalogue.head().details.label);
         let label = args.label.clone().unwrap_or_else(|| own.clone());
         let totals = catalogue.totals()?;
-        keep(ui, env, global, file, &label)?;
+        keep(ui, env, global, whole, &label)?;
         ui.note(&format!(
             "{} is kept as {label}: ({} with {})",
             quoted(file),
@@ -41,6 +52,29 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ImportArgs) ->
         ));
     }
     Ok(Outcome::Holds)
+}
+
+/// What a delta makes of the kept catalogue that it continues, and the label of that.
+fn joined(folder: &Path, file: &Path) -> CliResult<(NewFile, String)> {
+    let delta = Delta::open(file)?;
+    let kept = catalogue::kept(folder);
+    let is_base = |label: &&String| {
+        let kept = catalogue::file_of_label(folder, label);
+        catalogue::claimed_checksum(&kept).as_ref() == Some(delta.base())
+    };
+    let label = kept.iter().find(is_base).cloned();
+    let label = label.ok_or_else(|| {
+        CliError::Usage(format!(
+            "{} does not continue any catalogue that is kept: import the one that --since named, \
+             or one with everything",
+            quoted(file)
+        ))
+    })?;
+    let mut whole = Destination::Output.begin()?;
+    let base = catalogue::file_of_label(folder, &label);
+    delta::join(&base, delta, &mut |piece| whole.take(piece))?;
+    whole.complete()?;
+    Ok((whole, label))
 }
 
 fn keep(ui: &mut Ui, env: &Env, global: &Global, file: &Path, label: &str) -> CliResult<()> {

@@ -32,6 +32,8 @@ pub mod delta;
 mod format;
 mod kept;
 mod load;
+#[cfg(test)]
+mod made;
 mod read;
 mod records;
 #[cfg(test)]

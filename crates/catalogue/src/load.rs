@@ -3,16 +3,22 @@
 //! A catalogue comes in batches, each a transaction, and goes again if anything in it cannot be:
 //! half a catalogue is never asked about. Contents are kept in memory only for the batch that
 //! brings them.
+//!
+//! Where an older catalogue of the tree is in the index already, only what differs is written: an
+//! entry that is there as the new one says stays ([`Before`]), and what the new one does not name
+//! goes at the end. Of two nights' catalogues that is next to nothing, and one transaction.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
+use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use resemble_core::{ByteLen, ContentDigest, Digest, Params};
+use resemble_core::hash::content::digest;
+use resemble_core::{ByteLen, ContentDigest, Digest, FileId, Params};
 use resemble_index::{
-    Change, ContentRef, FileStat, FsId, Index, Look, NewLook, NewPart, NewState, PartRole,
-    Snapshot, Timestamp,
+    Change, ContentRef, Entry, FileRow, FileStat, FileState, FsId, Index, Look, NewLook, NewPart,
+    NewState, PartRole, Snapshot, Timestamp,
 };
 use resemble_proto::catalogued;
 
@@ -44,12 +50,13 @@ pub struct Loaded {
 /// written any more.
 pub fn load(index: &Index, root: &Path, catalogue: Catalogue) -> Result<Loaded, CatalogueError> {
     fits(&catalogue, index.params())?;
-    unload(index, root)?;
+    let snapshot = index.snapshot()?;
     let loader = Loader {
-        fs: FsId(format!("catalogue {}", catalogue.checksum())),
+        fs: FsId(format!("catalogue at {}", root.display())),
+        before: Before::of(&snapshot, root)?,
         index,
         root,
-        snapshot: index.snapshot()?,
+        snapshot,
         catalogue,
         contents: Vec::new(),
         files: Vec::new(),
@@ -123,10 +130,110 @@ struct Batch {
     postings: u64,
 }
 
+/// The tree of an older catalogue.
+struct Before {
+    /// `None`: there is none.
+    snapshot: Option<Snapshot>,
+    /// No file of it has this inode number or a greater one: they are numbers of ours.
+    free: u64,
+    /// The files of the new catalogue, by their numbers, that are files of the old one.
+    same: HashMap<u32, FileRow>,
+    /// These files.
+    taken: HashSet<FileId>,
+    /// The paths that the new catalogue names, each by the beginning of its digest.
+    named: HashSet<u128>,
+}
+
+impl Before {
+    fn of(snapshot: &Snapshot, root: &Path) -> Result<Self, CatalogueError> {
+        let is_there = snapshot.entry(root)?.is_some();
+        let mut before = Self {
+            snapshot: is_there.then(|| snapshot.clone()),
+            free: 0,
+            same: HashMap::new(),
+            taken: HashSet::new(),
+            named: HashSet::new(),
+        };
+        let mut failed = Ok(());
+        snapshot.walk(root, &mut |_, entry| {
+            if let Entry::File(file) = entry {
+                match snapshot.file(*file) {
+                    Ok(row) => before.free = before.free.max(row.map_or(0, |it| it.stat.ino + 1)),
+                    Err(error) => failed = Err(error),
+                }
+            }
+            if failed.is_ok() {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        })?;
+        failed?;
+        Ok(before)
+    }
+
+    /// What is at a path that the new catalogue names.
+    fn entry(&mut self, path: &Path) -> Result<Option<Entry>, CatalogueError> {
+        let Some(snapshot) = &self.snapshot else {
+            return Ok(None);
+        };
+        self.named.insert(name_of(path));
+        Ok(snapshot.entry(path)?)
+    }
+
+    /// Whether an entry is a file with this number, stat (but for its inode) and state.
+    fn is_file(
+        &mut self,
+        entry: Option<&Entry>,
+        number: u32,
+        stat: &FileStat,
+        state: impl FnOnce(&Snapshot, &FileState) -> Result<bool, CatalogueError>,
+    ) -> Result<bool, CatalogueError> {
+        let (Some(snapshot), Some(Entry::File(file))) = (&self.snapshot, entry) else {
+            return Ok(false);
+        };
+        let known = self.same.get(&number).map(|row| row.id);
+        let fits = known.map_or(!self.taken.contains(file), |known| known == *file);
+        let Some(row) = snapshot.file(*file)?.filter(|_| fits) else {
+            return Ok(false);
+        };
+        let is_same = (row.stat.size, row.stat.mtime) == (stat.size, stat.mtime);
+        if !is_same || !state(snapshot, &row.state)? {
+            return Ok(false);
+        }
+        self.taken.insert(*file);
+        self.same.insert(number, row);
+        Ok(true)
+    }
+
+    /// What the new catalogue does not name any more.
+    fn gone(&self, root: &Path) -> Result<Vec<Change>, CatalogueError> {
+        let Some(snapshot) = &self.snapshot else {
+            return Ok(Vec::new());
+        };
+        let mut gone: Vec<PathBuf> = Vec::new();
+        snapshot.walk(root, &mut |path, _| {
+            let is_below = gone.last().is_some_and(|gone| path.starts_with(gone));
+            if !is_below && !self.named.contains(&name_of(path)) {
+                gone.push(path.to_owned());
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(gone.into_iter().map(Change::Remove).collect())
+    }
+}
+
+fn name_of(path: &Path) -> u128 {
+    let ContentDigest(digest) = digest(path.as_os_str().as_bytes());
+    let (first, _) = digest.split_first_chunk().unwrap_or((&[0; 16], &[]));
+    u128::from_le_bytes(*first)
+}
+
 struct Loader<'a> {
     index: &'a Index,
     root: &'a Path,
     fs: FsId,
+    before: Before,
     snapshot: Snapshot,
     catalogue: Catalogue,
     contents: Vec<LoadedContent>,
@@ -173,6 +280,8 @@ impl Loader<'_> {
         if !ended {
             return Err(self.catalogue.forged());
         }
+        let gone = self.before.gone(self.root)?;
+        self.batch.changes.extend(gone);
         self.apply()?;
         drop(self.snapshot);
         if self.postings > BULK {
@@ -188,9 +297,6 @@ impl Loader<'_> {
             size: digest.size.0,
             whole: digest.chunks.total_len() == digest.size,
         });
-        let pieces = digest.chunks.0.len() + digest.signature.fingerprints.len();
-        self.batch.weight += CHANGE + pieces * 32;
-        self.batch.postings += pieces as u64;
         self.batch.brought.insert(number, (digest, false));
         Ok(())
     }
@@ -201,8 +307,11 @@ impl Loader<'_> {
         } else {
             self.root.join(OsStr::from_bytes(path))
         };
-        self.batch.weight += CHANGE + path.as_os_str().len();
+        let path_length = path.as_os_str().len();
+        let before = self.before.entry(&path)?;
+        let before = before.as_ref();
         let change = match what {
+            EntryKind::Dir if matches!(before, Some(Entry::Dir(_))) => return Ok(()),
             EntryKind::Dir => Change::Dir(path),
             // A catalogue is a folder: its own place is no file.
             _ if path == self.root => return Err(self.catalogue.forged()),
@@ -210,11 +319,21 @@ impl Loader<'_> {
             EntryKind::Special(kind) => Change::Special { path, kind },
             EntryKind::Unreadable { file, size, errno } => {
                 let stat = self.file(file, size, 0, None)?;
+                let same = |_: &_, known: &FileState| Ok(*known == FileState::Unreadable(errno));
+                if self.before.is_file(before, file, &stat, same)? {
+                    return Ok(());
+                }
                 let state = NewState::Unreadable(errno);
                 Change::File { path, stat, state }
             }
             EntryKind::Skipped { file, size, reason } => {
                 let stat = self.file(file, size, 0, None)?;
+                let same = |_: &_, known: &FileState| {
+                    Ok(matches!(known, FileState::Skipped(it) if *it == reason))
+                };
+                if self.before.is_file(before, file, &stat, same)? {
+                    return Ok(());
+                }
                 let state = NewState::Skipped(reason);
                 Change::File { path, stat, state }
             }
@@ -231,12 +350,24 @@ impl Loader<'_> {
                     .map(|known| (known.size, known.digest))
                     .ok_or_else(|| self.catalogue.forged())?;
                 let stat = self.file(file, size, mtime, Some(content))?;
+                let same = |snapshot: &Snapshot, known: &FileState| {
+                    let FileState::Settled(id) = known else {
+                        return Ok(false);
+                    };
+                    Ok(snapshot
+                        .content(*id)?
+                        .is_some_and(|row| row.digest == digest))
+                };
+                let stays = self.before.is_file(before, file, &stat, same)?;
                 let state = NewState::Settled(self.reference(content)?);
-                self.batch.changes.push(Change::File {
-                    path: path.clone(),
-                    stat,
-                    state,
-                });
+                if !stays {
+                    self.batch.weight += CHANGE + path.as_os_str().len();
+                    self.batch.changes.push(Change::File {
+                        path: path.clone(),
+                        stat,
+                        state,
+                    });
+                }
                 let look = self.batch.looks.remove(&content);
                 return match look {
                     Some(look) => self.look(path, digest, look),
@@ -244,7 +375,15 @@ impl Loader<'_> {
                 };
             }
         };
-        self.batch.changes.push(change);
+        let is_there = match (&change, before) {
+            (Change::Symlink { target, .. }, Some(Entry::Symlink(known))) => target == known,
+            (Change::Special { kind, .. }, Some(Entry::Special(known))) => kind == known,
+            _ => false,
+        };
+        if !is_there {
+            self.batch.weight += CHANGE + path_length;
+            self.batch.changes.push(change);
+        }
         self.settle()
     }
 
@@ -271,9 +410,15 @@ impl Loader<'_> {
             secs: mtime,
             nanos: 0,
         };
+        // Another name of a file that stays is a name of that file.
+        let known = self.before.same.get(&file);
+        let (fs, ino) = known.map_or_else(
+            || (self.fs.clone(), self.before.free + u64::from(file)),
+            |known| (known.stat.fs.clone(), known.stat.ino),
+        );
         Ok(FileStat {
-            fs: self.fs.clone(),
-            ino: u64::from(file),
+            fs,
+            ino,
             size: ByteLen(size),
             mtime: time,
             ctime: time,
@@ -291,17 +436,17 @@ impl Loader<'_> {
                 .snapshot
                 .content(id)?
                 .is_some_and(|row| row.size.0 == known.size);
-            if let Some((_, used)) = self.batch.brought.get_mut(&number) {
-                *used = true;
-            }
+            self.batch.brought.remove(&number);
             return same
                 .then_some(ContentRef::Known(id))
                 .ok_or_else(|| self.catalogue.forged());
         }
         match self.batch.brought.get_mut(&number) {
             Some((digest, used)) => {
-                if *used {
-                    self.batch.weight += digest.chunks.0.len() * 32;
+                let pieces = digest.chunks.0.len() + digest.signature.fingerprints.len();
+                self.batch.weight += CHANGE + pieces * 32;
+                if !*used {
+                    self.batch.postings += pieces as u64;
                 }
                 *used = true;
                 Ok(ContentRef::New(digest.clone()))
@@ -386,11 +531,14 @@ impl Loader<'_> {
             if number as usize >= self.contents.len() {
                 return Err(self.catalogue.forged());
             }
-            if let Some((digest, used)) = self.batch.brought.get_mut(&number) {
+            let Some((digest, used)) = self.batch.brought.get_mut(&number) else {
+                continue;
+            };
+            if self.snapshot.content_by_digest(&digest.content)?.is_some() {
+                self.batch.brought.remove(&number);
+            } else {
                 *used = true;
-                if self.snapshot.content_by_digest(&digest.content)?.is_none() {
-                    self.spare.insert(number, digest.clone());
-                }
+                self.spare.insert(number, digest.clone());
             }
         }
         Ok(())
@@ -411,6 +559,9 @@ impl Loader<'_> {
         if !batch.looks.is_empty() || batch.brought.values().any(|(_, used)| !used) {
             return Err(self.catalogue.forged());
         }
+        if batch.changes.is_empty() {
+            return Ok(());
+        }
         self.postings += batch.postings;
         self.loaded.changes += batch.changes.len() as u64;
         let applied = self.index.apply(batch.changes)?;
@@ -422,3 +573,6 @@ impl Loader<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,5 @@
 //! From two catalogues to the delta between them.
 
-use std::cmp::Ordering;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -110,8 +109,9 @@ impl Maker<'_> {
         path: Vec<u8>,
         what: EntryKind,
     ) -> Result<(), CatalogueError> {
+        // A walk is in the order of the paths' bytes.
         while let Some(upcoming) = &self.upcoming
-            && order(&upcoming.0, &path) == Ordering::Less
+            && upcoming.0 < path
         {
             self.skip()?;
         }
@@ -199,10 +199,4 @@ impl Maker<'_> {
         }
         is_equal
     }
-}
-
-/// The order of a walk: that of the names, one after the other.
-fn order(one: &[u8], other: &[u8]) -> Ordering {
-    let names = |path| <[u8]>::split(path, |byte| *byte == b'/');
-    names(one).cmp(names(other))
 }

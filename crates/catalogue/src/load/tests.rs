@@ -1,0 +1,113 @@
+use std::fs;
+use std::ops::ControlFlow;
+
+use proptest::prelude::*;
+
+use super::super::made::{Made, Tree, catalogue, file_of, tree, usual};
+use super::super::{Details, Samples, open, write};
+use super::*;
+
+/// An index, and the tree in it that catalogues are loaded into.
+struct Scene {
+    dir: tempfile::TempDir,
+    index: Index,
+    root: PathBuf,
+}
+
+impl Scene {
+    fn new() -> Self {
+        Self {
+            dir: tempfile::tempdir().expect("a folder"),
+            index: Index::in_memory(&Params::default()).expect("an index"),
+            root: catalogued::of_label("disk"),
+        }
+    }
+
+    fn load(&self, bytes: &[u8]) -> Result<Loaded, CatalogueError> {
+        let file = self.dir.path().join("file");
+        fs::write(&file, bytes).expect("a file");
+        load(&self.index, &self.root, open(&file)?)
+    }
+
+    /// The catalogue of what is in the index.
+    fn written(&self, created: i64) -> Vec<u8> {
+        let snapshot = self.index.snapshot().expect("a snapshot");
+        assert_eq!(snapshot.check().expect("readable"), Vec::<String>::new());
+        let details = Details {
+            label: "disk".to_owned(),
+            created,
+            names: true,
+            text: true,
+            samples: Samples::All,
+        };
+        let mut out = Vec::new();
+        let mut sink = |piece: &[u8]| {
+            out.extend_from_slice(piece);
+            ControlFlow::Continue(())
+        };
+        write(&snapshot, &[self.root.clone()], &details, &mut sink).expect("it is written");
+        out
+    }
+}
+
+#[test]
+fn only_what_differs_is_written() {
+    let scene = Scene::new();
+    let old = usual();
+    let first = scene.load(&catalogue(&old, Samples::All)).expect("loaded");
+    assert!(first.changes > 200, "{first:?}");
+    let again = scene.load(&catalogue(&old, Samples::All)).expect("loaded");
+    assert_eq!((again.changes, again.files), (0, first.files));
+    let mut new = old;
+    new.names
+        .insert(vec![b"a".to_vec()], Made::File(250, 200, 1));
+    new.names.remove(&file_of(30, 0).0);
+    let (name, _) = file_of(40, 0);
+    new.names.insert(name, Made::File(40, 201, 2));
+    let bytes = catalogue(&new, Samples::All);
+    let loaded = scene.load(&bytes).expect("loaded");
+    assert_eq!(loaded.changes, 3, "{loaded:?}");
+    assert!(scene.written(0) == bytes);
+}
+
+/// What cannot be loaded leaves nothing, also of the tree that was there.
+#[test]
+fn a_forged_one_leaves_nothing_of_the_one_before() {
+    let scene = Scene::new();
+    let old = usual();
+    scene.load(&catalogue(&old, Samples::All)).expect("loaded");
+    let mut bytes = catalogue(&old, Samples::All);
+    // The sums: a content more, and the digest is right.
+    let end = bytes.len() - 32 - 6;
+    bytes.truncate(bytes.len() - 32);
+    bytes[end] ^= 1;
+    let checksum = digest(&bytes);
+    bytes.extend_from_slice(&checksum.0);
+    let loaded = scene.load(&bytes);
+    assert!(loaded.is_err(), "{loaded:?}");
+    let totals = scene
+        .index
+        .snapshot()
+        .and_then(|it| it.totals())
+        .expect("totals");
+    assert_eq!((totals.files, totals.contents), (0, 0));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Whatever was there: afterwards there is what the new catalogue says, and its catalogue is
+    /// that one.
+    #[test]
+    fn the_new_one_is_there_whatever_was(trees in prop::collection::vec(tree(), 1..4)) {
+        let scene = Scene::new();
+        let apart = trees[0].apart.clone();
+        for tree in trees {
+            // A content is taken apart into the same wherever it is.
+            let tree = Tree { apart: apart.clone(), ..tree.sound() };
+            let bytes = catalogue(&tree, Samples::All);
+            scene.load(&bytes).expect("loaded");
+            prop_assert!(scene.written(tree.created) == bytes);
+        }
+    }
+}
