@@ -402,3 +402,29 @@ impl Drop for Disk {
             .ok();
     }
 }
+
+/// Something far below was told of first: the directories between were in the index then, and a
+/// listing of what is above them took them for known.
+#[test]
+fn all_of_a_directory_is_found_that_came_with_something_below_it() {
+    let mut scene = Scene::new();
+    scene.write("a/old", text(1, 900));
+    scene.scan();
+    for name in ["a/b/1", "a/b/c/2", "a/b/c/d/3", "a/b/e/4"] {
+        scene.write(name, text(2, 900));
+    }
+    scene.look(&[Target::entry(scene.path("a/b/c/d/3"), Cause::Modified)]);
+    scene.assert_as_fresh("a file alone");
+    // The same with a directory that moves there.
+    scene.write("moves/x", text(3, 900));
+    scene.scan();
+    fs::create_dir_all(scene.path("f/g")).expect("folders");
+    scene.write("f/h/5", text(4, 900));
+    fs::rename(scene.path("moves"), scene.path("f/g/moved")).expect("it moves");
+    scene.look(&[Target::Renamed {
+        from: scene.path("moves"),
+        to: scene.path("f/g/moved"),
+        modified: false,
+    }]);
+    scene.assert_as_fresh("a directory that moved");
+}

@@ -90,6 +90,11 @@ pub(super) struct Run<'a> {
     pub(super) waiting: Vec<(Job, FileRead, ContentDigest)>,
     /// Directories that the index did not have.
     new_dirs: Vec<PathBuf>,
+    /// The same of the whole run: they were listed with all below.
+    entered: HashSet<PathBuf>,
+    /// Directories that the index gets only because of something far below: a listing would take
+    /// them for known, and what else is in them would never be found.
+    implied: BTreeSet<PathBuf>,
     /// Postings written.
     postings: u64,
     pub(super) last_commit: Instant,
@@ -131,6 +136,8 @@ impl<'a> Run<'a> {
             unreadable: HashSet::new(),
             waiting: Vec::new(),
             new_dirs: Vec::new(),
+            entered: HashSet::new(),
+            implied: BTreeSet::new(),
             postings: 0,
             last_commit: Instant::now(),
             last_progress: Instant::now(),
@@ -271,6 +278,7 @@ impl<'a> Run<'a> {
             };
             if is_known_dir(from)? && !is_known_dir(to)? {
                 self.observer.directory_gone(from);
+                self.imply_above(to)?;
                 let change = Change::Rename {
                     from: from.to_owned(),
                     to: to.to_owned(),
@@ -398,6 +406,9 @@ impl<'a> Run<'a> {
             rules = above;
         }
         let known = self.snapshot.entry(path)?;
+        if known.is_none() {
+            self.imply_above(path)?;
+        }
         if stat.kind == Kind::Dir {
             if path != place.root.path
                 && matches!(path.file_name(), Some(name) if name == ".zfs" || name == ".snapshot")
@@ -427,6 +438,20 @@ impl<'a> Run<'a> {
         self.make_progress()
     }
 
+    /// Notes which directories the index gets by an entry that it gets: see [`Self::implied`].
+    fn imply_above(&mut self, path: &Path) -> Result<(), IngestError> {
+        let mut top = None;
+        for dir in path.ancestors().skip(1) {
+            let is_in_a_root = self.area.root_of(dir).is_some_and(|root| root.path != dir);
+            if !is_in_a_root || matches!(self.snapshot.entry(dir)?, Some(Entry::Dir(_))) {
+                break;
+            }
+            top = Some(dir);
+        }
+        self.implied.extend(top.map(Path::to_owned));
+        Ok(())
+    }
+
     /// Adds a change that no job stands for.
     pub(super) fn push(&mut self, change: Change) {
         self.batch.push(self.pool.given(), change);
@@ -452,6 +477,7 @@ impl<'a> Run<'a> {
 
     /// A directory was entered that the index did not have.
     pub(super) fn entered_new(&mut self, dir: PathBuf) {
+        self.entered.insert(dir.clone());
         self.new_dirs.push(dir);
     }
 
@@ -495,6 +521,9 @@ impl<'a> Run<'a> {
         }
         self.apply_removals()?;
         self.commit()?;
+        let implied = std::mem::take(&mut self.implied).into_iter();
+        self.again_below
+            .extend(implied.filter(|dir| !self.entered.contains(dir)));
         // Only now are names that were found in this round known, too.
         for file in std::mem::take(&mut self.look_at_names) {
             self.again.extend(self.snapshot.paths(file)?);
