@@ -154,6 +154,12 @@ impl Indexer {
         let assumed = ingest.assumed() as u64;
         self.other_mounts(&meanwhile.points);
         self.look_at_unarmed(unarmed);
+        let displaced = self.watches.take_displaced();
+        if !displaced.is_empty() {
+            self.unresolved
+                .extend(displaced.into_iter().map(Target::subtree));
+            self.next_unresolved = Instant::now();
+        }
         let report = match reconciled {
             Ok(report) => {
                 self.shared.set_assumed(assumed);

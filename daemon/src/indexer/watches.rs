@@ -11,12 +11,17 @@
 //!    directory that is found with another inode than in the table, and one that was asked for
 //!    together with others of which some could not be watched. Where many are suspect, as after a
 //!    large tree was moved, the source is asked first which of them it knows still.
-//! 3. After an overflow the table is emptied together with the source.
+//! 3. The kernel has one watch for an inode, whatever paths it had. A directory that went elsewhere
+//!    with nobody telling, as below a polled one, is found at its new place while the table has its
+//!    old one: taking the watch of the old one away later would take that of the new one. So it is
+//!    taken away before the new one is watched, and the old place is *displaced*: it is looked at
+//!    again, with all below.
+//! 4. After an overflow the table is emptied together with the source.
 //!
 //! A directory that is in the table was listed after its watch was made, or will be before the
 //! reconcile that put it there ends. The table remembers whether all below it was listed, too.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -64,6 +69,10 @@ pub(crate) enum Polled {
 #[derive(Debug, Default)]
 pub(crate) struct Watches {
     watched: BTreeMap<PathBuf, Watched>,
+    /// Where in the table an inode is.
+    places: HashMap<Identity, PathBuf>,
+    /// Paths that lost their watches because their directories are elsewhere now.
+    displaced: Vec<PathBuf>,
     /// Dropped, but perhaps still in the source's own table.
     suspect: BTreeSet<PathBuf>,
     polled: BTreeMap<PathBuf, Polled>,
@@ -92,11 +101,13 @@ impl Watches {
             None if self.suspect.remove(dir) => source.unwatch(dir),
             None => {}
         }
-        self.watched.remove(dir);
+        if let Some(was) = self.watched.remove(dir) {
+            self.has_left(dir, was.identity);
+        }
+        self.displace(source, identity, dir);
         match source.watch(dir) {
             Ok(()) => {
-                self.watched
-                    .insert(dir.to_path_buf(), Watched { identity, deep });
+                self.add([(dir.to_path_buf(), Watched { identity, deep })]);
                 if remote {
                     self.polled.insert(dir.to_path_buf(), Polled::Remote);
                 } else {
@@ -130,24 +141,65 @@ impl Watches {
         let found: Vec<_> = dirs
             .filter(|(_, identity)| self.remote.get(&identity.dev) == Some(&false))
             .filter(|(dir, _)| !self.covers(dir) && !self.suspect.contains(*dir))
+            .filter(|(_, identity)| !self.places.contains_key(identity))
             .map(|(dir, identity)| (dir.to_path_buf(), Watched { identity, deep }))
             .collect();
         let paths: Vec<&Path> = found.iter().map(|(dir, _)| dir.as_path()).collect();
         if source.watch_all(&paths) {
-            self.watched.extend(found);
+            self.add(found);
         } else {
             self.suspect.extend(found.into_iter().map(|(dir, _)| dir));
         }
     }
 
+    fn add(&mut self, found: impl IntoIterator<Item = (PathBuf, Watched)>) {
+        for (dir, watched) in found {
+            self.places.insert(watched.identity, dir.clone());
+            self.watched.insert(dir, watched);
+        }
+    }
+
+    /// Takes a path and all below it out of the table.
+    fn take(&mut self, path: &Path) -> Vec<PathBuf> {
+        let taken = take_below(&mut self.watched, path).into_iter();
+        let mut dirs = Vec::with_capacity(taken.len());
+        for (dir, watched) in taken {
+            self.has_left(&dir, watched.identity);
+            dirs.push(dir);
+        }
+        dirs
+    }
+
+    /// The table does not have an inode at this path any more.
+    fn has_left(&mut self, dir: &Path, identity: Identity) {
+        if self.places.get(&identity).is_some_and(|place| place == dir) {
+            self.places.remove(&identity);
+        }
+    }
+
+    /// Takes the watch of an inode from the place where the table has it, unless it is there (too:
+    /// a bind mount shows a directory at two places).
+    fn displace(&mut self, source: &mut dyn Source, identity: Identity, new: &Path) {
+        let place = self.places.get(&identity).filter(|place| *place != new);
+        let Some(place) = place.cloned() else { return };
+        if look(&place) != Some((Kind::Directory, identity)) {
+            for dir in self.take(&place) {
+                source.unwatch(&dir);
+            }
+            self.displaced.push(place);
+        }
+    }
+
+    /// The paths that were displaced since this was asked last.
+    pub(crate) fn take_displaced(&mut self) -> Vec<PathBuf> {
+        std::mem::take(&mut self.displaced)
+    }
+
     /// The name at the path is gone, and the source has perhaps forgotten its watches at and below
     /// it.
     pub(crate) fn dropped(&mut self, path: &Path) {
-        self.suspect.extend(
-            take_below(&mut self.watched, path)
-                .into_iter()
-                .map(|(dir, _)| dir),
-        );
+        let dirs = self.take(path);
+        self.suspect.extend(dirs);
         take_below(&mut self.polled, path);
     }
 
@@ -166,7 +218,7 @@ impl Watches {
 
     /// Ends the watches and the polling at and below the path.
     pub(crate) fn disarm(&mut self, source: &mut dyn Source, path: &Path) {
-        for (dir, _) in take_below(&mut self.watched, path) {
+        for dir in self.take(path) {
             source.unwatch(&dir);
         }
         take_below(&mut self.polled, path);
@@ -350,9 +402,9 @@ mod tests {
         );
         // Another directory than was found a moment ago.
         script.limit(9);
-        let of_b = identity(&b);
-        watches.arm_early(&mut source, [(d.as_path(), of_b)].into_iter(), true);
-        assert!(watches.has(&d, of_b));
+        let of_c = identity(&c);
+        watches.arm_early(&mut source, [(d.as_path(), of_c)].into_iter(), true);
+        assert!(watches.has(&d, of_c));
         watches.arm(&mut source, &d, true);
         assert!(watches.has(&d, identity(&d)) && script.watched().contains(&d));
     }
@@ -363,8 +415,7 @@ mod tests {
     #[test]
     fn what_was_watched_in_vain_is_watched_anew() {
         let temp = tempfile::tempdir().unwrap();
-        let mut source = NotifySource::new(&temp.path().join("cookies")).unwrap();
-        source.reset().unwrap();
+        let mut source = started(temp.path());
         let mut watches = Watches::default();
         let [above, dir] = ["above", "above/dir"].map(|name| temp.path().join(name));
         fs::create_dir_all(&dir).unwrap();
@@ -377,18 +428,52 @@ mod tests {
         fs::rename(&above, temp.path().join("elsewhere")).unwrap();
         fs::create_dir_all(&dir).unwrap();
         assert!(watches.arm(&mut source, &dir, true));
-        fs::write(dir.join("file"), "x").unwrap();
+        assert!(is_heard(&mut source, &dir.join("file")));
+    }
+
+    /// Its old place was found empty after its new one was watched, and the watch went with that.
+    #[test]
+    fn a_directory_that_went_elsewhere_untold_is_watched_there() {
+        let temp = tempfile::tempdir().unwrap();
+        let mut source = started(temp.path());
+        let mut watches = Watches::default();
+        let [old, new, below] = ["a/x", "b/x", "a/x/y"].map(|name| temp.path().join(name));
+        fs::create_dir_all(&below).unwrap();
+        fs::create_dir(temp.path().join("b")).unwrap();
+        assert!(watches.arm(&mut source, &old, true) && watches.arm(&mut source, &below, true));
+        fs::rename(&old, &new).unwrap();
+        fs::create_dir_all(&below).unwrap();
+        assert!(watches.arm(&mut source, &new, true));
+        assert_eq!(watches.take_displaced(), [old.clone()]);
+        assert!(!watches.covers(&old) && !watches.covers(&below));
+        watches.disarm(&mut source, &old);
+        assert!(is_heard(&mut source, &new.join("file")));
+        // What is looked at again is watched again.
+        assert!(watches.arm(&mut source, &old, true) && watches.arm(&mut source, &below, true));
+        assert_eq!(watches.take_displaced(), Vec::<PathBuf>::new());
+        assert!(is_heard(&mut source, &below.join("file")));
+        assert!(is_heard(&mut source, &new.join("other file")));
+    }
+
+    fn started(temp: &Path) -> NotifySource {
+        let mut source = NotifySource::new(&temp.join("cookies")).unwrap();
+        source.reset().unwrap();
+        source
+    }
+
+    /// Whether something tells that a file is made.
+    fn is_heard(source: &mut NotifySource, file: &Path) -> bool {
+        fs::write(file, "x").unwrap();
         let cookie = source.cookie().unwrap();
-        let mut paths = Vec::new();
+        let mut is_heard = false;
         loop {
             source.bell().recv_timeout(Duration::from_secs(20)).unwrap();
             let heard = source.take(Instant::now(), true);
-            paths.extend(heard.hints.into_keys());
+            is_heard |= heard.hints.contains_key(file);
             if heard.cookies.contains(&cookie) {
-                break;
+                return is_heard;
             }
         }
-        assert!(paths.contains(&dir.join("file")), "{paths:?}");
     }
 
     /// Moving a large tree back took a request for each folder of it, and each was compared with
