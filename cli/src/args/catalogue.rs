@@ -103,7 +103,8 @@ pub struct ExportArgs {
 /// `import`
 #[derive(Debug, Args)]
 pub struct ImportArgs {
-    /// Catalogues that `export` wrote, or what has changed since one that is kept (`export --since`)
+    /// Catalogues that `export` wrote, or what has changed since one that is kept (`export
+    /// --since`)
     #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
     /// Use NAME instead of the label in FILE; for one FILE only

@@ -15,7 +15,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use resemble_core::hash::content::digest;
-use resemble_core::{ByteLen, ContentDigest, Digest, FileId, Params};
+use resemble_core::{ByteLen, ContentDigest, ContentId, Digest, FileId, Params};
 use resemble_index::{
     Change, ContentRef, Entry, FileRow, FileStat, FileState, FsId, Index, Look, NewLook, NewPart,
     NewState, PartRole, Snapshot, Timestamp,
@@ -52,7 +52,7 @@ pub fn load(index: &Index, root: &Path, catalogue: Catalogue) -> Result<Loaded, 
     fits(&catalogue, index.params())?;
     let snapshot = index.snapshot()?;
     let loader = Loader {
-        fs: FsId(format!("catalogue at {}", root.display())),
+        fs: FsId(format!("catalogue {}", digest(root.as_os_str().as_bytes()))),
         before: Before::of(&snapshot, root)?,
         index,
         root,
@@ -140,6 +140,8 @@ struct Before {
     same: HashMap<u32, FileRow>,
     /// These files.
     taken: HashSet<FileId>,
+    /// The files that are not, by their numbers: another name of one is no file of the old one.
+    new: HashSet<u32>,
     /// The paths that the new catalogue names, each by the beginning of its digest.
     named: HashSet<u128>,
 }
@@ -152,6 +154,7 @@ impl Before {
             free: 0,
             same: HashMap::new(),
             taken: HashSet::new(),
+            new: HashSet::new(),
             named: HashSet::new(),
         };
         let mut failed = Ok(());
@@ -181,8 +184,23 @@ impl Before {
         Ok(snapshot.entry(path)?)
     }
 
-    /// Whether an entry is a file with this number, stat (but for its inode) and state.
+    /// Whether an entry is a file with this number, stat (but for its inode) and state. If it is
+    /// not, the file is new.
     fn is_file(
+        &mut self,
+        entry: Option<&Entry>,
+        number: u32,
+        stat: &FileStat,
+        state: impl FnOnce(&Snapshot, &FileState) -> Result<bool, CatalogueError>,
+    ) -> Result<bool, CatalogueError> {
+        let is_same = self.is_same_file(entry, number, stat, state)?;
+        if !is_same && self.snapshot.is_some() && !self.same.contains_key(&number) {
+            self.new.insert(number);
+        }
+        Ok(is_same)
+    }
+
+    fn is_same_file(
         &mut self,
         entry: Option<&Entry>,
         number: u32,
@@ -193,8 +211,11 @@ impl Before {
             return Ok(false);
         };
         let known = self.same.get(&number).map(|row| row.id);
-        let fits = known.map_or(!self.taken.contains(file), |known| known == *file);
-        let Some(row) = snapshot.file(*file)?.filter(|_| fits) else {
+        let is_free = !self.taken.contains(file) && !self.new.contains(&number);
+        if !known.map_or(is_free, |known| known == *file) {
+            return Ok(false);
+        }
+        let Some(row) = snapshot.file(*file)? else {
             return Ok(false);
         };
         let is_same = (row.stat.size, row.stat.mtime) == (stat.size, stat.mtime);
@@ -468,7 +489,13 @@ impl Loader<'_> {
     ) -> Result<(), CatalogueError> {
         let id = self.snapshot.content_by_digest(&content)?;
         let row = id.map(|id| self.snapshot.content(id)).transpose()?;
-        let was = row.flatten().map(|row| row.look);
+        let mut was = row.flatten().map(|row| row.look);
+        if let (Some(Look::Unseen), Some(id)) = (was, id)
+            && !self.is_live(id)?
+        {
+            // A part of something, or in a catalogue that does not say: nobody will look into it.
+            was = None;
+        }
         let look = match (was, apart) {
             // The index has taken it apart itself.
             (Some(Look::Plain | Look::Apart), apart) => {
@@ -493,6 +520,17 @@ impl Loader<'_> {
             });
         }
         self.settle()
+    }
+
+    /// Whether a file that is no catalogue's has a content.
+    fn is_live(&self, content: ContentId) -> Result<bool, CatalogueError> {
+        for file in self.snapshot.files_of(content)? {
+            let paths = self.snapshot.paths(file)?;
+            if paths.iter().any(|path| !catalogued::is_catalogued(path)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn parts(&mut self, parts: Vec<Part>) -> Result<Vec<NewPart>, CatalogueError> {

@@ -160,7 +160,8 @@ pub(super) fn catalogue(tree: &Tree, samples: Samples) -> Vec<u8> {
 fn made() -> impl Strategy<Value = Made> {
     prop_oneof![
         1 => Just(Made::Dir),
-        8 => (0..12u8, 0..16u8, 0..3i64).prop_map(|(inode, of, mtime)| Made::File(inode, of, mtime)),
+        8 => (0..12u8, 0..16u8, 0..3i64)
+            .prop_map(|(inode, of, mtime)| Made::File(inode, of, mtime)),
         1 => any::<u8>().prop_map(Made::Link),
         1 => (0..3u8).prop_map(Made::Unreadable),
     ]

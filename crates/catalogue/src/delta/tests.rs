@@ -216,7 +216,10 @@ proptest! {
 
     /// Whatever two catalogues are: the one and the delta are the other, byte for byte.
     #[test]
-    fn a_base_and_a_delta_are_the_new_catalogue(old in tree(), new in tree(), thin in any::<bool>()) {
+    fn a_base_and_a_delta_are_the_new_catalogue(
+        (old, new) in (tree(), tree()),
+        thin in any::<bool>(),
+    ) {
         let mut scene = Scene::new();
         let samples = if thin { Samples::AtMost(16) } else { Samples::All };
         let base = catalogue(&old, samples);

@@ -45,7 +45,13 @@ impl Scene {
             out.extend_from_slice(piece);
             ControlFlow::Continue(())
         };
-        write(&snapshot, &[self.root.clone()], &details, &mut sink).expect("it is written");
+        write(
+            &snapshot,
+            std::slice::from_ref(&self.root),
+            &details,
+            &mut sink,
+        )
+        .expect("it is written");
         out
     }
 }
