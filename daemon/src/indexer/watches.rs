@@ -444,7 +444,7 @@ mod tests {
         fs::rename(&old, &new).unwrap();
         fs::create_dir_all(&below).unwrap();
         assert!(watches.arm(&mut source, &new, true));
-        assert_eq!(watches.take_displaced(), [old.clone()]);
+        assert_eq!(watches.take_displaced(), std::slice::from_ref(&old));
         assert!(!watches.covers(&old) && !watches.covers(&below));
         watches.disarm(&mut source, &old);
         assert!(is_heard(&mut source, &new.join("file")));

@@ -44,8 +44,9 @@ pub trait Observer {
         Listing::Go
     }
 
-    /// These directories, with what they were when they were found, will be announced by [`Self::before_listing`], one by one, unless the
-    /// reconcile ends before: whoever adds watches may add theirs together now.
+    /// These directories, with what they were when found, will be announced by
+    /// [`Self::before_listing`], one by one, unless the reconcile ends before: whoever adds watches
+    /// may add theirs together now.
     fn found_directories(&mut self, dirs: &[(&Path, Stat)]) {
         let _ = dirs;
     }

@@ -90,7 +90,7 @@ pub(super) struct Run<'a> {
     pub(super) waiting: Vec<(Job, FileRead, ContentDigest)>,
     /// Directories that the index did not have.
     new_dirs: Vec<PathBuf>,
-    /// The same of the whole run: they were listed with all below.
+    /// The same since the last commit: they are listed with all below.
     entered: HashSet<PathBuf>,
     /// Directories that the index gets only because of something far below: a listing would take
     /// them for known, and what else is in them would never be found.
@@ -448,6 +448,7 @@ impl<'a> Run<'a> {
             }
             top = Some(dir);
         }
+        let top = top.filter(|dir| !self.entered.contains(*dir));
         self.implied.extend(top.map(Path::to_owned));
         Ok(())
     }
@@ -477,6 +478,7 @@ impl<'a> Run<'a> {
 
     /// A directory was entered that the index did not have.
     pub(super) fn entered_new(&mut self, dir: PathBuf) {
+        self.implied.remove(&dir);
         self.entered.insert(dir.clone());
         self.new_dirs.push(dir);
     }
@@ -521,9 +523,7 @@ impl<'a> Run<'a> {
         }
         self.apply_removals()?;
         self.commit()?;
-        let implied = std::mem::take(&mut self.implied).into_iter();
-        self.again_below
-            .extend(implied.filter(|dir| !self.entered.contains(dir)));
+        self.again_below.append(&mut self.implied);
         // Only now are names that were found in this round known, too.
         for file in std::mem::take(&mut self.look_at_names) {
             self.again.extend(self.snapshot.paths(file)?);
@@ -565,6 +565,7 @@ impl<'a> Run<'a> {
 
     fn renew_snapshot(&mut self) -> Result<(), IngestError> {
         self.snapshot = self.index.snapshot()?;
+        self.entered.clear();
         self.pool.known.set_snapshot(Some(self.snapshot.clone()));
         Ok(())
     }
