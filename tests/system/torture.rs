@@ -204,6 +204,15 @@ fn each_profile_alone_and_all_together_end_as_a_fresh_scan() {
     if !outcome.is_right() {
         failed.push(format!("all, seed 99: {}", outcome.differences));
     }
+    // With few watches most folders are polled: what moves there is told by nobody.
+    let few = Storm {
+        faults: false,
+        ..Storm::of(5010)
+    };
+    let outcome = few.blow(&(0..5_000).collect::<Vec<_>>());
+    if !outcome.is_right() {
+        failed.push(format!("few watches, seed 5010: {}", outcome.differences));
+    }
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
