@@ -43,18 +43,15 @@ use resemble_core::{ContentDigest, Digest, Params};
 use resemble_index::varint::Reader;
 
 use super::format::{self, Apart, CHECKSUM, CatalogueRecord, EntryKind};
-use super::records::{RecordFile, RecordFormat, begins_with};
+use super::records::{DELTA_MAGIC, RecordFile, RecordFormat, begins_with};
 use super::{Catalogue, CatalogueError, Head};
 
 pub use join::join;
 pub use make::make;
 
-/// What every delta begins with.
-const MAGIC: &[u8] = b"resemble delta\n";
-
 /// What deltas are as files.
 const DELTA: RecordFormat = RecordFormat {
-    magic: MAGIC,
+    magic: DELTA_MAGIC,
     other: "it does not begin as a delta; `resemble export --since` makes them",
 };
 
@@ -64,7 +61,7 @@ const LOOK_OF_BASE: u8 = 9;
 
 /// Whether a file begins as a delta does. Nothing but a regular file is opened.
 pub fn is_delta(file: &Path) -> bool {
-    begins_with(file, MAGIC)
+    begins_with(file, DELTA_MAGIC)
 }
 
 /// A delta whose digest was right.

@@ -15,7 +15,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use resemble_core::hash::content::digest;
-use resemble_core::{ByteLen, ContentDigest, ContentId, Digest, FileId, Params};
+use resemble_core::{ByteLen, ContentDigest, Digest, FileId, Params};
 use resemble_index::{
     Change, ContentRef, Entry, FileRow, FileStat, FileState, FsId, Index, Look, NewLook, NewPart,
     NewState, PartRole, Snapshot, Timestamp,
@@ -489,13 +489,11 @@ impl Loader<'_> {
     ) -> Result<(), CatalogueError> {
         let id = self.snapshot.content_by_digest(&content)?;
         let row = id.map(|id| self.snapshot.content(id)).transpose()?;
-        let mut was = row.flatten().map(|row| row.look);
-        if let (Some(Look::Unseen), Some(id)) = (was, id)
-            && !self.is_live(id)?
-        {
-            // A part of something, or in a catalogue that does not say: nobody will look into it.
-            was = None;
-        }
+        // What no file has, but only something that was taken apart, nobody else will look into.
+        let row = row
+            .flatten()
+            .filter(|row| row.files > 0 || row.look != Look::Unseen);
+        let was = row.map(|row| row.look);
         let look = match (was, apart) {
             // The index has taken it apart itself.
             (Some(Look::Plain | Look::Apart), apart) => {
@@ -520,17 +518,6 @@ impl Loader<'_> {
             });
         }
         self.settle()
-    }
-
-    /// Whether a file that is no catalogue's has a content.
-    fn is_live(&self, content: ContentId) -> Result<bool, CatalogueError> {
-        for file in self.snapshot.files_of(content)? {
-            let paths = self.snapshot.paths(file)?;
-            if paths.iter().any(|path| !catalogued::is_catalogued(path)) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 
     fn parts(&mut self, parts: Vec<Part>) -> Result<Vec<NewPart>, CatalogueError> {

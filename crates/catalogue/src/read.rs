@@ -7,8 +7,8 @@ use resemble_core::{ContentDigest, Digest, Params};
 use resemble_index::varint::Reader;
 
 use super::format::{self, Apart, CatalogueRecord, Decoder, MAGIC, SIGNED};
-use super::records::{RecordFile, RecordFormat, begins_with};
-use super::{CatalogueError, Head, Totals, delta};
+use super::records::{DELTA_MAGIC, RecordFile, RecordFormat, begins_with};
+use super::{CatalogueError, Head, Totals};
 
 /// What catalogues are as files.
 pub(super) const CATALOGUE: RecordFormat = RecordFormat {
@@ -32,7 +32,7 @@ pub struct Catalogue {
 
 /// Opens a catalogue, and reads it once to see that it is whole.
 pub fn open(path: &Path) -> Result<Catalogue, CatalogueError> {
-    if delta::is_delta(path) {
+    if begins_with(path, DELTA_MAGIC) {
         return Err(CatalogueError::Damaged {
             file: path.to_owned(),
             what: "it is what has changed since one: `resemble catalogue join` makes one of both",

@@ -35,6 +35,9 @@ pub(super) struct RecordFormat {
     pub(super) other: &'static str,
 }
 
+/// What every delta begins with: whoever expects a catalogue says so.
+pub(super) const DELTA_MAGIC: &[u8] = b"resemble delta\n";
+
 /// Whether a file begins so. Nothing but a regular file is opened.
 pub(super) fn begins_with(file: &Path, magic: &[u8]) -> bool {
     let mut start = vec![0; magic.len()];

@@ -127,7 +127,7 @@ fn another_base_and_a_torn_delta_are_refused() {
         matches!(other, Err(CatalogueError::OtherBase { .. })),
         "{other:?}"
     );
-    for length in [0, 1, MAGIC.len(), delta.len() / 2, delta.len() - 1] {
+    for length in [0, 1, DELTA_MAGIC.len(), delta.len() / 2, delta.len() - 1] {
         let torn = joined(&base, &delta[..length]);
         assert!(
             matches!(torn, Err(CatalogueError::Damaged { .. })),
