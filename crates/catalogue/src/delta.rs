@@ -20,10 +20,10 @@
 //!
 //! 1. **The order is that of the new catalogue.** Contents come before what names them, so an entry
 //!    that stays brings its content, and the look of that, if these have not come yet: exactly as
-//!    whoever wrote the catalogue did ([`replay`]). One entry that stays costs nothing, a row of
+//!    whoever wrote the catalogue did (`Replay`). One entry that stays costs nothing, a row of
 //!    them three bytes.
 //! 2. **Numbers are given anew.** Contents and files are numbered as they come, so one new content
-//!    at the beginning gives others to all that follow. Both ends count along ([`Numbering`]).
+//!    at the beginning gives others to all that follow. Both ends count along (`Numbering`).
 //! 3. **Nothing is guessed.** What an entry that stays would bring is compared with what the new
 //!    catalogue has, record by record; if that is anything else, it is written out. Where both
 //!    catalogues are in different orders a delta is larger, and not wrong.
