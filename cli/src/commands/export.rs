@@ -248,25 +248,15 @@ pub(super) fn bad_label(label: &str) -> CliError {
 
 /// A sentence about what was written.
 fn summary(path: &Path, totals: &Totals, details: &Details, bytes: u64) -> String {
-    let Totals { files, unread, .. } = *totals;
-    let mut text = format!(
-        "{}: {} with {}, in {}",
-        quoted(path),
-        counted(files, "file"),
-        human_size(totals.bytes),
-        human_size(bytes)
-    );
+    let mut place = human_size(bytes);
     if totals.bytes > 0 {
         let share = bytes as f64 / totals.bytes as f64 * 100.0;
-        let _ = write!(text, " ({share:.1} %)");
+        let _ = write!(place, " ({share:.1} %)");
     }
     if let Samples::AtMost(most) = details.samples {
-        let _ = write!(text, "; samples of at most {most} fingerprints");
+        let _ = write!(place, "; samples of at most {most} fingerprints");
     }
-    if unread > 0 {
-        let _ = write!(text, "; {unread} of them are in it by name alone");
-    }
-    text
+    sentence(path, totals, &place)
 }
 
 /// A sentence about a delta that was written.
@@ -276,40 +266,37 @@ fn summary_of_delta(
     bytes: u64,
     (base, of_base): (&Path, u64),
 ) -> String {
-    let Totals { files, unread, .. } = *totals;
-    let mut text = format!(
-        "{}: {} with {}, in {}, {:.1} % of {}",
-        quoted(path),
-        counted(files, "file"),
-        human_size(totals.bytes),
+    let place = format!(
+        "{}, {:.1} % of {}",
         human_size(bytes),
         bytes as f64 / of_base.max(1) as f64 * 100.0,
         quoted(base)
     );
-    if unread > 0 {
-        let _ = write!(text, "; {unread} of them are in it by name alone");
-    }
-    text
+    sentence(path, totals, &place)
 }
 
 /// A sentence about the tables that were written.
 fn summary_of_tables(folder: &Path, written: &Written) -> String {
-    let Totals {
-        files,
-        bytes,
-        unread,
-        ..
-    } = written.totals;
-    let mut text = format!(
-        "{}: {} with {}, in {} of {}",
-        quoted(folder),
-        counted(files, "file"),
-        human_size(bytes),
-        counted(written.tables, "table"),
-        human_size(written.bytes)
-    );
-    if unread > 0 {
-        let _ = write!(text, "; {unread} of them are in it by name alone");
+    let tables = counted(written.tables, "table");
+    let place = format!("{tables} of {}", human_size(written.bytes));
+    sentence(folder, &written.totals, &place)
+}
+
+/// What is in a file or folder that was written, in which space, and what it lacks.
+fn sentence(path: &Path, totals: &Totals, place: &str) -> String {
+    let mut text = contents(path, totals, place);
+    if totals.unread > 0 {
+        let _ = write!(text, "; {} of them are in it by name alone", totals.unread);
     }
     text
+}
+
+/// What is in a file or folder that was written, in which space.
+pub(super) fn contents(path: &Path, totals: &Totals, place: &str) -> String {
+    format!(
+        "{}: {} with {}, in {place}",
+        quoted(path),
+        counted(totals.files, "file"),
+        human_size(totals.bytes)
+    )
 }

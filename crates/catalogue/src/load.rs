@@ -8,19 +8,24 @@
 //! entry that is there as the new one says stays ([`Before`]), and what the new one does not name
 //! goes at the end. Of two nights' catalogues that is next to nothing, and one transaction.
 
-use std::collections::{HashMap, HashSet};
+mod before;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use resemble_core::hash::content::digest;
-use resemble_core::{ByteLen, ContentDigest, Digest, FileId, Params};
+use resemble_core::{ByteLen, ContentDigest, Digest, Params};
 use resemble_index::{
-    Change, ContentRef, Entry, FileRow, FileStat, FileState, FsId, Index, Look, NewLook, NewPart,
-    NewState, PartRole, Snapshot, Timestamp,
+    Change, ContentRef, Entry, FileStat, FileState, FsId, Index, Look, NewLook, NewPart, NewState,
+    PartRole, Snapshot, Timestamp,
 };
 use resemble_proto::catalogued;
+
+use before::Before;
 
 use super::format::{Apart, CatalogueRecord, EntryKind, MOST_BYTES, Part};
 use super::{Catalogue, CatalogueError};
@@ -130,126 +135,6 @@ struct Batch {
     postings: u64,
 }
 
-/// The tree of an older catalogue.
-struct Before {
-    /// `None`: there is none.
-    snapshot: Option<Snapshot>,
-    /// No file of it has this inode number or a greater one: they are numbers of ours.
-    free: u64,
-    /// The files of the new catalogue, by their numbers, that are files of the old one.
-    same: HashMap<u32, FileRow>,
-    /// These files.
-    taken: HashSet<FileId>,
-    /// The files that are not, by their numbers: another name of one is no file of the old one.
-    new: HashSet<u32>,
-    /// The paths that the new catalogue names, each by the beginning of its digest.
-    named: HashSet<u128>,
-}
-
-impl Before {
-    fn of(snapshot: &Snapshot, root: &Path) -> Result<Self, CatalogueError> {
-        let is_there = snapshot.entry(root)?.is_some();
-        let mut before = Self {
-            snapshot: is_there.then(|| snapshot.clone()),
-            free: 0,
-            same: HashMap::new(),
-            taken: HashSet::new(),
-            new: HashSet::new(),
-            named: HashSet::new(),
-        };
-        let mut failed = Ok(());
-        snapshot.walk(root, &mut |_, entry| {
-            if let Entry::File(file) = entry {
-                match snapshot.file(*file) {
-                    Ok(row) => before.free = before.free.max(row.map_or(0, |it| it.stat.ino + 1)),
-                    Err(error) => failed = Err(error),
-                }
-            }
-            if failed.is_ok() {
-                ControlFlow::Continue(())
-            } else {
-                ControlFlow::Break(())
-            }
-        })?;
-        failed?;
-        Ok(before)
-    }
-
-    /// What is at a path that the new catalogue names.
-    fn entry(&mut self, path: &Path) -> Result<Option<Entry>, CatalogueError> {
-        let Some(snapshot) = &self.snapshot else {
-            return Ok(None);
-        };
-        self.named.insert(name_of(path));
-        Ok(snapshot.entry(path)?)
-    }
-
-    /// Whether an entry is a file with this number, stat (but for its inode) and state. If it is
-    /// not, the file is new.
-    fn is_file(
-        &mut self,
-        entry: Option<&Entry>,
-        number: u32,
-        stat: &FileStat,
-        state: impl FnOnce(&Snapshot, &FileState) -> Result<bool, CatalogueError>,
-    ) -> Result<bool, CatalogueError> {
-        let is_same = self.is_same_file(entry, number, stat, state)?;
-        if !is_same && self.snapshot.is_some() && !self.same.contains_key(&number) {
-            self.new.insert(number);
-        }
-        Ok(is_same)
-    }
-
-    fn is_same_file(
-        &mut self,
-        entry: Option<&Entry>,
-        number: u32,
-        stat: &FileStat,
-        state: impl FnOnce(&Snapshot, &FileState) -> Result<bool, CatalogueError>,
-    ) -> Result<bool, CatalogueError> {
-        let (Some(snapshot), Some(Entry::File(file))) = (&self.snapshot, entry) else {
-            return Ok(false);
-        };
-        let known = self.same.get(&number).map(|row| row.id);
-        let is_free = !self.taken.contains(file) && !self.new.contains(&number);
-        if !known.map_or(is_free, |known| known == *file) {
-            return Ok(false);
-        }
-        let Some(row) = snapshot.file(*file)? else {
-            return Ok(false);
-        };
-        let is_same = (row.stat.size, row.stat.mtime) == (stat.size, stat.mtime);
-        if !is_same || !state(snapshot, &row.state)? {
-            return Ok(false);
-        }
-        self.taken.insert(*file);
-        self.same.insert(number, row);
-        Ok(true)
-    }
-
-    /// What the new catalogue does not name any more.
-    fn gone(&self, root: &Path) -> Result<Vec<Change>, CatalogueError> {
-        let Some(snapshot) = &self.snapshot else {
-            return Ok(Vec::new());
-        };
-        let mut gone: Vec<PathBuf> = Vec::new();
-        snapshot.walk(root, &mut |path, _| {
-            let is_below = gone.last().is_some_and(|gone| path.starts_with(gone));
-            if !is_below && !self.named.contains(&name_of(path)) {
-                gone.push(path.to_owned());
-            }
-            ControlFlow::Continue(())
-        })?;
-        Ok(gone.into_iter().map(Change::Remove).collect())
-    }
-}
-
-fn name_of(path: &Path) -> u128 {
-    let ContentDigest(digest) = digest(path.as_os_str().as_bytes());
-    let (first, _) = digest.split_first_chunk().unwrap_or((&[0; 16], &[]));
-    u128::from_le_bytes(*first)
-}
-
 struct Loader<'a> {
     index: &'a Index,
     root: &'a Path,
@@ -328,35 +213,37 @@ impl Loader<'_> {
         } else {
             self.root.join(OsStr::from_bytes(path))
         };
-        let path_length = path.as_os_str().len();
+        let length = path.as_os_str().len();
         let before = self.before.entry(&path)?;
         let before = before.as_ref();
-        let change = match what {
-            EntryKind::Dir if matches!(before, Some(Entry::Dir(_))) => return Ok(()),
-            EntryKind::Dir => Change::Dir(path),
+        let mut look = None;
+        let (stays, change) = match what {
+            EntryKind::Dir => (matches!(before, Some(Entry::Dir(_))), Change::Dir(path)),
             // A catalogue is a folder: its own place is no file.
             _ if path == self.root => return Err(self.catalogue.forged()),
-            EntryKind::Symlink(target) => Change::Symlink { path, target },
-            EntryKind::Special(kind) => Change::Special { path, kind },
+            EntryKind::Symlink(target) => (
+                matches!(before, Some(Entry::Symlink(known)) if *known == target),
+                Change::Symlink { path, target },
+            ),
+            EntryKind::Special(kind) => (
+                matches!(before, Some(Entry::Special(known)) if *known == kind),
+                Change::Special { path, kind },
+            ),
             EntryKind::Unreadable { file, size, errno } => {
                 let stat = self.file(file, size, 0, None)?;
                 let same = |_: &_, known: &FileState| Ok(*known == FileState::Unreadable(errno));
-                if self.before.is_file(before, file, &stat, same)? {
-                    return Ok(());
-                }
+                let stays = self.before.is_file(before, file, &stat, same)?;
                 let state = NewState::Unreadable(errno);
-                Change::File { path, stat, state }
+                (stays, Change::File { path, stat, state })
             }
             EntryKind::Skipped { file, size, reason } => {
                 let stat = self.file(file, size, 0, None)?;
                 let same = |_: &_, known: &FileState| {
                     Ok(matches!(known, FileState::Skipped(it) if *it == reason))
                 };
-                if self.before.is_file(before, file, &stat, same)? {
-                    return Ok(());
-                }
+                let stays = self.before.is_file(before, file, &stat, same)?;
                 let state = NewState::Skipped(reason);
-                Change::File { path, stat, state }
+                (stays, Change::File { path, stat, state })
             }
             EntryKind::File {
                 file,
@@ -381,31 +268,19 @@ impl Loader<'_> {
                 };
                 let stays = self.before.is_file(before, file, &stat, same)?;
                 let state = NewState::Settled(self.reference(content)?);
-                if !stays {
-                    self.batch.weight += CHANGE + path.as_os_str().len();
-                    self.batch.changes.push(Change::File {
-                        path: path.clone(),
-                        stat,
-                        state,
-                    });
-                }
-                let look = self.batch.looks.remove(&content);
-                return match look {
-                    Some(look) => self.look(path, digest, look),
-                    None => self.settle(),
-                };
+                let apart = self.batch.looks.remove(&content);
+                look = apart.map(|apart| (path.clone(), digest, apart));
+                (stays, Change::File { path, stat, state })
             }
         };
-        let is_there = match (&change, before) {
-            (Change::Symlink { target, .. }, Some(Entry::Symlink(known))) => target == known,
-            (Change::Special { kind, .. }, Some(Entry::Special(known))) => kind == known,
-            _ => false,
-        };
-        if !is_there {
-            self.batch.weight += CHANGE + path_length;
+        if !stays {
+            self.batch.weight += CHANGE + length;
             self.batch.changes.push(change);
         }
-        self.settle()
+        match look {
+            Some((path, content, apart)) => self.look(path, content, apart),
+            None => self.settle(),
+        }
     }
 
     /// The stat of a file, new or known by its number.
@@ -432,11 +307,10 @@ impl Loader<'_> {
             nanos: 0,
         };
         // Another name of a file that stays is a name of that file.
-        let known = self.before.same.get(&file);
-        let (fs, ino) = known.map_or_else(
-            || (self.fs.clone(), self.before.free + u64::from(file)),
-            |known| (known.stat.fs.clone(), known.stat.ino),
-        );
+        let (fs, ino) = match self.before.file(file) {
+            Some(known) => (known.stat.fs.clone(), known.stat.ino),
+            None => (self.fs.clone(), self.before.free() + u64::from(file)),
+        };
         Ok(FileStat {
             fs,
             ino,
@@ -598,6 +472,3 @@ impl Loader<'_> {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests;
