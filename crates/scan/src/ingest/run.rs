@@ -101,6 +101,8 @@ pub(super) struct Run<'a> {
     pub(super) last_progress: Instant,
     /// Sizes of the files that were looked at.
     pub(super) bytes_seen: u64,
+    /// A whole root is looked at.
+    pub(super) is_whole: bool,
     /// Whether any content had yet to be looked into, when that was first asked.
     pub(super) has_unseen: Option<bool>,
 }
@@ -142,6 +144,7 @@ impl<'a> Run<'a> {
             last_commit: Instant::now(),
             last_progress: Instant::now(),
             bytes_seen: 0,
+            is_whole: false,
             has_unseen: None,
         })
     }
@@ -417,6 +420,7 @@ impl<'a> Run<'a> {
             }
             let is_known = matches!(known, Some(Entry::Dir(_)));
             let below = scope == Scope::Subtree;
+            self.is_whole |= below && path == place.root.path;
             let start = Visit {
                 path: path.to_owned(),
                 depth: 0,
@@ -440,10 +444,13 @@ impl<'a> Run<'a> {
 
     /// Notes which directories the index gets by an entry that it gets: see [`Self::implied`].
     fn imply_above(&mut self, path: &Path) -> Result<(), IngestError> {
+        let Some(root) = self.area.root_of(path) else {
+            return Ok(());
+        };
         let mut top = None;
         for dir in path.ancestors().skip(1) {
-            let is_in_a_root = self.area.root_of(dir).is_some_and(|root| root.path != dir);
-            if !is_in_a_root || matches!(self.snapshot.entry(dir)?, Some(Entry::Dir(_))) {
+            let is_below_root = dir.starts_with(&root.path) && dir != root.path;
+            if !is_below_root || matches!(self.snapshot.entry(dir)?, Some(Entry::Dir(_))) {
                 break;
             }
             top = Some(dir);

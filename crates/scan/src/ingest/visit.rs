@@ -365,7 +365,7 @@ impl Run<'_> {
                     _ if cause == Cause::Modified || self.written_to.contains(&known.id) => {}
                     // Whatever its state is, it is to be looked into.
                     FileState::Settled(content) | FileState::Unsettled(content)
-                        if self.is_unseen(place, *content, listed.is_some())? => {}
+                        if self.is_unseen(place, *content)? => {}
                     FileState::Settled(_) => return Ok(()),
                     FileState::Unsettled(_) if wait => {
                         self.assumed.meet(&row);
@@ -485,18 +485,13 @@ impl Run<'_> {
         }
     }
 
-    /// Whether a content has yet to be looked into. Where many are asked about, `is_listed`, it is
-    /// asked first whether there is any such content at all; one that this run brings may wait.
-    fn is_unseen(
-        &mut self,
-        place: &Place,
-        content: ContentId,
-        is_listed: bool,
-    ) -> Result<bool, IngestError> {
+    /// Whether a content has yet to be looked into. Where a whole root is looked at, it is asked
+    /// first whether there is any such content at all; one that this run brings may wait.
+    fn is_unseen(&mut self, place: &Place, content: ContentId) -> Result<bool, IngestError> {
         if !place.root.text || self.options.part_reader.is_none() {
             return Ok(false);
         }
-        if is_listed {
+        if self.is_whole {
             let has_unseen = match self.has_unseen {
                 Some(known) => known,
                 None => *self.has_unseen.insert(self.snapshot.has_unseen()?),
