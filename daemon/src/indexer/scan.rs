@@ -153,13 +153,19 @@ impl Indexer {
         meanwhile.look(mounts, &self.shared, None);
         let assumed = ingest.assumed() as u64;
         self.other_mounts(&meanwhile.points);
-        self.look_at_unarmed(unarmed);
+        // What was found in a directory that was not there when it was to be watched, and is there
+        // now, is heard of by nobody.
+        let is_unheard = |dir: &PathBuf| {
+            matches!(look(dir), Some((Kind::Directory, _))) && !self.watches.covers(dir)
+        };
+        let unheard: Vec<PathBuf> = unarmed.into_iter().filter(is_unheard).collect();
+        self.look_again(
+            unheard
+                .into_iter()
+                .map(|dir| Target::entry(dir, Cause::Unknown)),
+        );
         let displaced = self.watches.take_displaced();
-        if !displaced.is_empty() {
-            self.unresolved
-                .extend(displaced.into_iter().map(Target::subtree));
-            self.next_unresolved = Instant::now();
-        }
+        self.look_again(displaced.into_iter().map(Target::subtree));
         let report = match reconciled {
             Ok(report) => {
                 self.shared.set_assumed(assumed);
@@ -243,15 +249,12 @@ impl Indexer {
         self.other_mounts(&points);
     }
 
-    /// Has directories looked at that were not there when they were to be watched, and are there
-    /// now: what their listing found is heard of by nobody.
-    fn look_at_unarmed(&mut self, unarmed: Vec<PathBuf>) {
-        for dir in unarmed {
-            let is_there = matches!(look(&dir), Some((Kind::Directory, _)));
-            if is_there && !self.watches.covers(&dir) {
-                self.unresolved.push(Target::entry(dir, Cause::Unknown));
-                self.next_unresolved = Instant::now();
-            }
+    /// Has these looked at again, at once.
+    pub(super) fn look_again(&mut self, targets: impl IntoIterator<Item = Target>) {
+        let before = self.unresolved.len();
+        self.unresolved.extend(targets);
+        if self.unresolved.len() > before {
+            self.next_unresolved = Instant::now();
         }
     }
 
@@ -261,9 +264,8 @@ impl Indexer {
             // What is there now may have the device and the inode numbers of what was: the kernel
             // gives both again.
             self.watches.disarm(self.source.as_mut(), point);
-            self.unresolved.push(Target::subtree(point));
-            self.next_unresolved = Instant::now();
         }
+        self.look_again(points.iter().map(Target::subtree));
     }
 
     /// Looks whether a root is gone, is back or is another directory now, and whether something is

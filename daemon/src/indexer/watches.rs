@@ -338,12 +338,10 @@ fn is_readable(dir: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::time::{Duration, Instant};
 
     use super::*;
     use crate::watch::Marks;
-    use crate::watch::notify::NotifySource;
-    use crate::watch::testing::script;
+    use crate::watch::testing::{changed_paths, script, started};
 
     #[test]
     fn a_directory_is_watched_once_and_anew_when_it_is_another() {
@@ -415,7 +413,7 @@ mod tests {
     #[test]
     fn what_was_watched_in_vain_is_watched_anew() {
         let temp = tempfile::tempdir().unwrap();
-        let mut source = started(temp.path());
+        let mut source = started(&temp.path().join("cookies"));
         let mut watches = Watches::default();
         let [above, dir] = ["above", "above/dir"].map(|name| temp.path().join(name));
         fs::create_dir_all(&dir).unwrap();
@@ -435,7 +433,7 @@ mod tests {
     #[test]
     fn a_directory_that_went_elsewhere_untold_is_watched_there() {
         let temp = tempfile::tempdir().unwrap();
-        let mut source = started(temp.path());
+        let mut source = started(&temp.path().join("cookies"));
         let mut watches = Watches::default();
         let [old, new, below] = ["a/x", "b/x", "a/x/y"].map(|name| temp.path().join(name));
         fs::create_dir_all(&below).unwrap();
@@ -455,25 +453,10 @@ mod tests {
         assert!(is_heard(&mut source, &new.join("other file")));
     }
 
-    fn started(temp: &Path) -> NotifySource {
-        let mut source = NotifySource::new(&temp.join("cookies")).unwrap();
-        source.reset().unwrap();
-        source
-    }
-
     /// Whether something tells that a file is made.
-    fn is_heard(source: &mut NotifySource, file: &Path) -> bool {
+    fn is_heard(source: &mut dyn Source, file: &Path) -> bool {
         fs::write(file, "x").unwrap();
-        let cookie = source.cookie().unwrap();
-        let mut is_heard = false;
-        loop {
-            source.bell().recv_timeout(Duration::from_secs(20)).unwrap();
-            let heard = source.take(Instant::now(), true);
-            is_heard |= heard.hints.contains_key(file);
-            if heard.cookies.contains(&cookie) {
-                return is_heard;
-            }
-        }
+        changed_paths(source).iter().any(|path| path == file)
     }
 
     /// Moving a large tree back took a request for each folder of it, and each was compared with

@@ -218,8 +218,7 @@ impl Indexer {
         let (report, meanwhile) = self.reconcile(targets, true);
         if meanwhile.is_other {
             // All of them: a look at a single entry lists nothing.
-            self.unresolved.extend_from_slice(targets);
-            self.next_unresolved = Instant::now();
+            self.look_again(targets.iter().cloned());
         }
         self.not_before = Instant::now() + BREATH;
         report.is_some()

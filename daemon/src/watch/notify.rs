@@ -353,6 +353,7 @@ mod tests {
     use notify::event::{CreateKind, DataChange, Flag, MetadataKind, RemoveKind};
 
     use super::*;
+    use crate::watch::testing::{changed_paths, started};
 
     const COOKIES: &str = "/state/cookies";
 
@@ -435,26 +436,6 @@ mod tests {
         ]);
         assert_eq!(batch.cookies, [Cookie(3)]);
         assert!(batch.hints.is_empty());
-    }
-
-    fn started(cookies: &Path) -> NotifySource {
-        let mut source = NotifySource::new(cookies).unwrap();
-        source.reset().unwrap();
-        source
-    }
-
-    /// The paths of all changes so far.
-    fn changed_paths(source: &mut NotifySource) -> Vec<PathBuf> {
-        let cookie = source.cookie().unwrap();
-        let mut seen = Vec::new();
-        loop {
-            source.bell().recv_timeout(Duration::from_secs(20)).unwrap();
-            let batch = source.take(Instant::now(), false);
-            seen.extend(batch.hints.into_keys());
-            if batch.cookies.contains(&cookie) {
-                return seen;
-            }
-        }
     }
 
     /// With a real inotify instance: once a cookie was heard, the change before it was heard, too.

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::dirty::Dirty;
+use super::notify::NotifySource;
 use super::{Batch, Cookie, Marks, Source, SourceError, WatchError};
 
 /// The source as the daemon sees it.
@@ -217,6 +218,27 @@ impl Source for ScriptSource {
         }
         shared.resets += usize::from(std::mem::replace(&mut shared.is_started, true));
         Ok(())
+    }
+}
+
+/// The real source, with a directory for its cookies.
+pub(crate) fn started(cookies: &Path) -> NotifySource {
+    let mut source = NotifySource::new(cookies).unwrap();
+    source.reset().unwrap();
+    source
+}
+
+/// The paths of all changes so far.
+pub(crate) fn changed_paths(source: &mut dyn Source) -> Vec<PathBuf> {
+    let cookie = source.cookie().unwrap();
+    let mut seen = Vec::new();
+    loop {
+        source.bell().recv_timeout(Duration::from_secs(20)).unwrap();
+        let batch = source.take(Instant::now(), false);
+        seen.extend(batch.hints.into_keys());
+        if batch.cookies.contains(&cookie) {
+            return seen;
+        }
     }
 }
 
