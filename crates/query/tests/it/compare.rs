@@ -10,8 +10,8 @@ use std::path::Path;
 
 use crate::scene::Scene;
 use proptest::prelude::*;
-use resemble_core::similarity::{NoBoilerplate, Templates, estimate_texts, relation};
-use resemble_core::{Digest, Params, Relation};
+use resemble_core::Params;
+use resemble_core::similarity::Templates;
 use resemble_proto::message::{
     CompareClass as Class, CompareOptions, CompareRequest, CompareRow, Comparison, OtherSummary,
     PairsRequest, Whole,
