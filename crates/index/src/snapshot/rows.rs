@@ -9,7 +9,7 @@ use crate::codec::inodes;
 use crate::codec::rows::{StoredContent, StoredFile, decode_part, decode_skipped};
 use crate::error::ReadError;
 use crate::fault::Fault;
-use crate::rows::{ContentRow, FileRow, FileStat, FsId, Look, PartRow, SkippedPart, Totals};
+use crate::rows::{ContentRow, FileRow, FileStat, FsId, PartRow, SkippedPart, Totals};
 use crate::store::ReadableTableMetadata;
 
 impl Snapshot {
@@ -55,20 +55,6 @@ impl Snapshot {
             row.uses = self.part_of(content)?.len() as u32;
         }
         Ok(row)
-    }
-
-    /// Whether any content has yet to be looked into ([`Look::Unseen`]): one pass over all, which
-    /// costs a fourth of looking each of them up.
-    pub fn has_unseen(&self) -> Result<bool, ReadError> {
-        self.note_outside();
-        self.ask(|inner| {
-            for row in inner.contents.range(0..)? {
-                if StoredContent::decode(row?.1.value())?.look == Look::Unseen {
-                    return Ok(true);
-                }
-            }
-            Ok(false)
-        })
     }
 
     /// The content with this digest.

@@ -101,10 +101,6 @@ pub(super) struct Run<'a> {
     pub(super) last_progress: Instant,
     /// Sizes of the files that were looked at.
     pub(super) bytes_seen: u64,
-    /// A whole root is looked at.
-    pub(super) is_whole: bool,
-    /// Whether any content had yet to be looked into, when that was first asked.
-    pub(super) has_unseen: Option<bool>,
 }
 
 impl<'a> Run<'a> {
@@ -144,8 +140,6 @@ impl<'a> Run<'a> {
             last_commit: Instant::now(),
             last_progress: Instant::now(),
             bytes_seen: 0,
-            is_whole: false,
-            has_unseen: None,
         })
     }
 
@@ -420,7 +414,6 @@ impl<'a> Run<'a> {
             }
             let is_known = matches!(known, Some(Entry::Dir(_)));
             let below = scope == Scope::Subtree;
-            self.is_whole |= below && path == place.root.path;
             let start = Visit {
                 path: path.to_owned(),
                 depth: 0,

@@ -485,20 +485,10 @@ impl Run<'_> {
         }
     }
 
-    /// Whether a content has yet to be looked into. Where a whole root is looked at, it is asked
-    /// first whether there is any such content at all; one that this run brings may wait.
-    fn is_unseen(&mut self, place: &Place, content: ContentId) -> Result<bool, IngestError> {
+    /// Whether a content has yet to be looked into.
+    fn is_unseen(&self, place: &Place, content: ContentId) -> Result<bool, IngestError> {
         if !place.root.text || self.options.part_reader.is_none() {
             return Ok(false);
-        }
-        if self.is_whole {
-            let has_unseen = match self.has_unseen {
-                Some(known) => known,
-                None => *self.has_unseen.insert(self.snapshot.has_unseen()?),
-            };
-            if !has_unseen {
-                return Ok(false);
-            }
         }
         let row = self.snapshot.content(content)?;
         Ok(row.is_some_and(|row| row.look == Look::Unseen))
