@@ -41,6 +41,7 @@ mod area;
 mod assumed;
 mod batch;
 mod costs;
+mod lister;
 mod pool;
 mod report;
 mod results;

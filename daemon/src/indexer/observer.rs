@@ -9,7 +9,7 @@ use resemble_scan::ingest::{Committed, Listing, Observer, Progress};
 use resemble_scan::walk::Stat;
 
 use super::mounts::MountPoints;
-use super::watches::{Identity, Watches};
+use super::watches::{Armed, Identity, Watches};
 use crate::alerts;
 use crate::state::Shared;
 use crate::watch::Source;
@@ -63,18 +63,24 @@ impl Observer for Watching<'_> {
         if self.shared.is_excluded(dir) {
             return Listing::Skip;
         }
-        if !self.watches.arm(self.source, dir, self.deep) {
+        let armed = self.watches.arm(self.source, dir, self.deep);
+        if armed == Armed::Gone {
             self.unarmed.push(dir.to_path_buf());
         }
         self.meanwhile.look(self.mounts, self.shared, Some(dir));
-        Listing::Go
+        // What is mounted over a directory, and goes again, is no event in it.
+        if armed == Armed::Kept && !self.meanwhile.is_other {
+            Listing::Go
+        } else {
+            Listing::Anew
+        }
     }
 
-    fn found_directories(&mut self, dirs: &[(&Path, Stat)]) {
+    fn found_directories(&mut self, dirs: &[(&Path, Stat)]) -> bool {
         let dirs = dirs.iter().copied();
         let dirs = dirs.filter(|(dir, _)| !self.shared.is_excluded(dir));
         let dirs = dirs.map(|(dir, Stat { dev, ino, .. })| (dir, Identity { dev, ino }));
-        self.watches.arm_early(self.source, dirs, self.deep);
+        self.watches.arm_early(self.source, dirs, self.deep)
     }
 
     fn directory_gone(&mut self, dir: &Path) {

@@ -65,6 +65,17 @@ pub(crate) enum Polled {
     Remote,
 }
 
+/// What became of a directory that is to be watched before it is listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Armed {
+    /// It is watched as it was before.
+    Kept,
+    /// It is watched, or polled, from now on.
+    Anew,
+    /// It was not there. If the listing finds one there all the same, nobody hears of that one.
+    Gone,
+}
+
 /// The table.
 #[derive(Debug, Default)]
 pub(crate) struct Watches {
@@ -82,11 +93,10 @@ pub(crate) struct Watches {
 
 impl Watches {
     /// Makes sure that the directory is watched, or polled, before it is listed. `deep` says that
-    /// all below it is listed, too. `false`: it was not there. If the listing finds one there all
-    /// the same, nobody hears of that one.
-    pub(crate) fn arm(&mut self, source: &mut dyn Source, dir: &Path, deep: bool) -> bool {
+    /// all below it is listed, too.
+    pub(crate) fn arm(&mut self, source: &mut dyn Source, dir: &Path, deep: bool) -> Armed {
         let Some((Kind::Directory, identity)) = look(dir) else {
-            return false;
+            return Armed::Gone;
         };
         let remote = *self
             .remote
@@ -95,7 +105,7 @@ impl Watches {
         match self.watched.get_mut(dir) {
             Some(known) if known.identity == identity => {
                 known.deep |= deep;
-                return true;
+                return Armed::Kept;
             }
             Some(_) => source.unwatch(dir),
             None if self.suspect.remove(dir) => source.unwatch(dir),
@@ -114,7 +124,7 @@ impl Watches {
                     self.polled.remove(dir);
                 }
             }
-            Err(WatchError::Gone { .. }) => return false,
+            Err(WatchError::Gone { .. }) => return Armed::Gone,
             Err(error @ WatchError::Limit { .. }) => {
                 tracing::debug!(dir = ?dir, %error, "polled");
                 self.polled.insert(dir.to_path_buf(), Polled::Limit);
@@ -127,28 +137,45 @@ impl Watches {
                 self.polled.insert(dir.to_path_buf(), Polled::Refused);
             }
         }
-        true
+        Armed::Anew
     }
 
     /// Watches directories that will be listed, in one go, as far as nothing speaks against it.
-    /// Each was there with its inode a moment ago: [`Self::arm`] has the last word.
+    /// Each was there with its inode a moment ago: [`Self::arm`] has the last word. Whether all of
+    /// them are watched, as far as is known.
     pub(crate) fn arm_early<'a>(
         &mut self,
         source: &mut dyn Source,
         dirs: impl Iterator<Item = (&'a Path, Identity)>,
         deep: bool,
-    ) {
-        let found: Vec<_> = dirs
-            .filter(|(_, identity)| self.remote.get(&identity.dev) == Some(&false))
-            .filter(|(dir, _)| !self.covers(dir) && !self.suspect.contains(*dir))
-            .filter(|(_, identity)| !self.places.contains_key(identity))
-            .map(|(dir, identity)| (dir.to_path_buf(), Watched { identity, deep }))
-            .collect();
+    ) -> bool {
+        let mut all = true;
+        let mut found = Vec::new();
+        for (dir, identity) in dirs {
+            if self
+                .watched
+                .get(dir)
+                .is_some_and(|known| known.identity == identity)
+            {
+                continue;
+            }
+            let is_new = self.remote.get(&identity.dev) == Some(&false)
+                && !self.covers(dir)
+                && !self.suspect.contains(dir)
+                && !self.places.contains_key(&identity);
+            if is_new {
+                found.push((dir.to_path_buf(), Watched { identity, deep }));
+            } else {
+                all = false;
+            }
+        }
         let paths: Vec<&Path> = found.iter().map(|(dir, _)| dir.as_path()).collect();
         if source.watch_all(&paths) {
             self.add(found);
+            all
         } else {
             self.suspect.extend(found.into_iter().map(|(dir, _)| dir));
+            false
         }
     }
 
@@ -350,13 +377,14 @@ mod tests {
         let mut watches = Watches::default();
         let a = dir.path().join("a");
         fs::create_dir(&a).unwrap();
-        watches.arm(&mut source, &a, true);
+        assert_eq!(watches.arm(&mut source, &a, true), Armed::Anew);
+        assert_eq!(watches.arm(&mut source, &a, true), Armed::Kept);
         let (_, identity) = look(&a).unwrap();
         assert!(watches.has(&a, identity));
         // Replaced without any event: found by the inode.
         fs::rename(&a, dir.path().join("b")).unwrap();
         fs::create_dir(&a).unwrap();
-        watches.arm(&mut source, &a, true);
+        assert_eq!(watches.arm(&mut source, &a, true), Armed::Anew);
         assert!(!watches.has(&a, identity));
         assert!(script.watched().contains(&a));
         // With an event: forgotten, and watched when it is listed again.
@@ -383,14 +411,16 @@ mod tests {
         watches.arm(&mut source, dir.path(), true);
         let identity = |dir: &Path| look(dir).unwrap().1;
         let all = [&a, &b].map(|dir| (dir.as_path(), identity(dir)));
-        watches.arm_early(&mut source, all.into_iter(), true);
+        // Those that are watched already count as well.
+        assert!(watches.arm_early(&mut source, all[..1].iter().copied(), true));
+        assert!(watches.arm_early(&mut source, all.into_iter(), true));
         assert!(watches.has(&a, identity(&a)) && watches.has(&b, identity(&b)));
         assert_eq!((watches.len(), script.watched().len()), (3, 3));
         // What the source perhaps wrongly remembers is watched anew by itself.
         watches.dropped(&a);
         script.limit(3);
         let all = [&a, &c].map(|dir| (dir.as_path(), identity(dir)));
-        watches.arm_early(&mut source, all.into_iter(), true);
+        assert!(!watches.arm_early(&mut source, all.into_iter(), true));
         assert_eq!(watches.len(), 2);
         assert!(!watches.covers(&a) && !watches.covers(&c));
         watches.arm(&mut source, &c, true);
@@ -403,7 +433,7 @@ mod tests {
         let of_c = identity(&c);
         watches.arm_early(&mut source, [(d.as_path(), of_c)].into_iter(), true);
         assert!(watches.has(&d, of_c));
-        watches.arm(&mut source, &d, true);
+        assert_eq!(watches.arm(&mut source, &d, true), Armed::Anew);
         assert!(watches.has(&d, identity(&d)) && script.watched().contains(&d));
     }
 
@@ -417,15 +447,16 @@ mod tests {
         let mut watches = Watches::default();
         let [above, dir] = ["above", "above/dir"].map(|name| temp.path().join(name));
         fs::create_dir_all(&dir).unwrap();
-        assert!(watches.arm(&mut source, temp.path(), true));
+        assert_eq!(watches.arm(&mut source, temp.path(), true), Armed::Anew);
         let identity = look(&dir).unwrap().1;
         let none = above.join("none");
         let both = [&dir, &none].map(|dir| (dir.as_path(), identity));
         watches.arm_early(&mut source, both.into_iter(), true);
-        assert!(!watches.covers(&dir) && !watches.arm(&mut source, &none, true));
+        assert!(!watches.covers(&dir));
+        assert_eq!(watches.arm(&mut source, &none, true), Armed::Gone);
         fs::rename(&above, temp.path().join("elsewhere")).unwrap();
         fs::create_dir_all(&dir).unwrap();
-        assert!(watches.arm(&mut source, &dir, true));
+        assert_eq!(watches.arm(&mut source, &dir, true), Armed::Anew);
         assert!(is_heard(&mut source, &dir.join("file")));
     }
 
@@ -438,16 +469,18 @@ mod tests {
         let [old, new, below] = ["a/x", "b/x", "a/x/y"].map(|name| temp.path().join(name));
         fs::create_dir_all(&below).unwrap();
         fs::create_dir(temp.path().join("b")).unwrap();
-        assert!(watches.arm(&mut source, &old, true) && watches.arm(&mut source, &below, true));
+        let mut arm = |dir: &Path| watches.arm(&mut source, dir, true);
+        assert_eq!([&old, &below].map(|dir| arm(dir)), [Armed::Anew; 2]);
         fs::rename(&old, &new).unwrap();
         fs::create_dir_all(&below).unwrap();
-        assert!(watches.arm(&mut source, &new, true));
+        assert_eq!(arm(&new), Armed::Anew);
         assert_eq!(watches.take_displaced(), std::slice::from_ref(&old));
         assert!(!watches.covers(&old) && !watches.covers(&below));
         watches.disarm(&mut source, &old);
         assert!(is_heard(&mut source, &new.join("file")));
         // What is looked at again is watched again.
-        assert!(watches.arm(&mut source, &old, true) && watches.arm(&mut source, &below, true));
+        let mut arm = |dir: &Path| watches.arm(&mut source, dir, true);
+        assert_eq!([&old, &below].map(|dir| arm(dir)), [Armed::Anew; 2]);
         assert_eq!(watches.take_displaced(), Vec::<PathBuf>::new());
         assert!(is_heard(&mut source, &below.join("file")));
         assert!(is_heard(&mut source, &new.join("other file")));

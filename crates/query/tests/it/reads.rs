@@ -293,6 +293,53 @@ fn a_skipped_directory_stays_as_it_was_known() {
     assert_eq!(scene.state("b/file"), None);
 }
 
+/// Directories are listed ahead of their turn; what is told anew is listed again. Each gets a file
+/// just before that, and at the same moment another one is replaced by a directory of its own.
+#[test]
+fn what_was_listed_early_is_listed_again_where_that_may_be_out_of_date() {
+    struct Changing(PathBuf);
+    impl Observer for Changing {
+        fn before_listing(&mut self, dir: &Path) -> Listing {
+            if dir == self.0 {
+                return Listing::Go;
+            }
+            fs::write(dir.join("late"), text(7, 300)).expect("written");
+            let other = dir.join("replaced");
+            if other.exists() {
+                fs::remove_dir_all(&other).expect("removed");
+                fs::create_dir(&other).expect("made");
+            }
+            Listing::Anew
+        }
+    }
+    let mut scene = Scene::new();
+    for n in 0..200 {
+        scene.write(&format!("{n}/file"), text(n, 300));
+        scene.write(&format!("{n}/replaced/gone"), text(1_000 + n, 300));
+    }
+    let root = [Target::subtree(scene.root())];
+    for round in 0..2 {
+        let mut observer = Changing(scene.root().to_path_buf());
+        let report = scene.ingest.reconcile(&root, &mut observer);
+        assert_eq!(report.expect("reconciled").error_count, 0);
+        for n in 0..200 {
+            assert!(scene.state(&format!("{n}/late")).is_some(), "{round}: {n}");
+            assert!(
+                scene.state(&format!("{n}/replaced/late")).is_some(),
+                "{round}: {n}"
+            );
+            assert!(
+                scene.state(&format!("{n}/replaced/gone")).is_none(),
+                "{round}: {n}"
+            );
+        }
+        for n in 0..200 {
+            fs::remove_file(scene.path(&format!("{n}/late"))).expect("removed");
+            fs::remove_file(scene.path(&format!("{n}/replaced/late"))).expect("removed");
+        }
+    }
+}
+
 #[test]
 fn what_is_ended_early_removes_nothing_and_is_finished_later() {
     let mut scene = Scene::new();

@@ -22,6 +22,7 @@ use resemble_index::{FsId, Look, Snapshot};
 use rustix::io::Errno;
 
 use super::ahead::{Ahead, Cache, Fetched};
+use super::lister::Lister;
 use crate::parts::PartReader;
 use crate::read::{Contents, FileRead, KnownFiles, Lookup, PausedReadings, ReadFailure, Reader};
 use crate::walk::{Anchor, Stat};
@@ -148,6 +149,7 @@ pub(super) struct Pool {
     /// Readings of large files that were put aside.
     paused: Arc<PausedReadings>,
     ahead: Ahead,
+    pub(super) lister: Lister,
     running: Option<Running>,
     given: u64,
     jobs: usize,
@@ -183,6 +185,7 @@ impl Pool {
             known_files: Arc::default(),
             paused: Arc::default(),
             ahead: Ahead::default(),
+            lister: Lister::default(),
             running: None,
             given: 0,
             jobs: 0,

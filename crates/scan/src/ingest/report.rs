@@ -15,8 +15,11 @@ use super::target::Target;
 /// What to do with a directory that is about to be listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listing {
-    /// List it.
+    /// List it; a listing is good that was begun after [`Observer::found_directories`] said that
+    /// all that happens in it is told.
     Go,
+    /// List it now: something may have happened there since that nobody tells.
+    Anew,
     /// Leave it and all below as the index has them.
     Skip,
 }
@@ -46,9 +49,11 @@ pub trait Observer {
 
     /// These directories, with what they were when found, will be announced by
     /// [`Self::before_listing`], one by one, unless the reconcile ends before: whoever adds watches
-    /// may add theirs together now.
-    fn found_directories(&mut self, dirs: &[(&Path, Stat)]) {
+    /// may add theirs together now. Whether all that happens in them from now on is told, or does
+    /// not matter: they may be listed early then.
+    fn found_directories(&mut self, dirs: &[(&Path, Stat)]) -> bool {
         let _ = dirs;
+        true
     }
 
     /// A directory of the index (and all below) is gone, or may not be listed any more.

@@ -11,6 +11,7 @@ use resemble_index::{Change, Entry, FileRow, FileStat, FileState, Look, NewState
 use resemble_mounts::{FsClass, class_of};
 
 use super::batch::Link;
+use super::lister::Wanted;
 use super::pool::Job;
 use super::report::{IngestError, Listing};
 use super::rules::{self, Rules};
@@ -45,6 +46,12 @@ impl Run<'_> {
     /// Depth first, in raw-byte order, with the stack on the heap: a tree may be deeper than a
     /// thread's stack.
     pub(super) fn walk(&mut self, place: &Place, start: Visit) -> Result<(), IngestError> {
+        let result = self.walk_below(place, start);
+        self.pool.lister.forget();
+        result
+    }
+
+    fn walk_below(&mut self, place: &Place, start: Visit) -> Result<(), IngestError> {
         // A bind mount may show a directory inside itself; nothing else can. The chain from the
         // root to the directory being visited ends that.
         let mut chain = chain_above(place, &start.path);
@@ -69,9 +76,12 @@ impl Run<'_> {
         chain: &mut Vec<(u64, u64)>,
         stack: &mut Vec<Visit>,
     ) -> Result<(), IngestError> {
-        if self.observer.before_listing(&visit.path) == Listing::Skip {
-            return Ok(());
-        }
+        let listed = self.pool.lister.take(&visit.path);
+        let listed = match self.observer.before_listing(&visit.path) {
+            Listing::Go => listed,
+            Listing::Anew => None,
+            Listing::Skip => return Ok(()),
+        };
         let dir = match place.anchor.dir(&visit.path) {
             Ok(dir) => dir,
             Err(errno) if means_absent(errno) => {
@@ -93,12 +103,17 @@ impl Run<'_> {
             return self.remove(&visit.path, Why::LeftOut);
         }
         chain.push(identity);
-        let skip = self.area.names_to_skip(&visit.path);
-        let found = match dir.list(&|name| skip.iter().any(|skipped| skipped == name)) {
-            Ok(found) => found,
-            Err(errno) => {
-                self.report.error(&visit.path, errno.raw_os_error());
-                return Ok(());
+        let found = match listed.filter(|listed| listed.identity == identity) {
+            Some(listed) => listed.found,
+            None => {
+                let skip = self.area.names_to_skip(&visit.path);
+                match dir.list(&|name| skip.iter().any(|skipped| skipped == name)) {
+                    Ok(found) => found,
+                    Err(errno) => {
+                        self.report.error(&visit.path, errno.raw_os_error());
+                        return Ok(());
+                    }
+                }
             }
         };
         let known = if visit.known {
@@ -233,7 +248,16 @@ impl Run<'_> {
             let dirs: Vec<_> = dirs
                 .map(|(visit, stat)| (visit.path.as_path(), *stat))
                 .collect();
-            self.observer.found_directories(&dirs);
+            if self.observer.found_directories(&dirs) {
+                // The first is visited at once.
+                let next = below.iter().skip(1).map(|(visit, _)| Wanted {
+                    anchor: Arc::clone(&place.anchor),
+                    path: visit.path.clone(),
+                    skip: self.area.names_to_skip(&visit.path),
+                    device_above: dir.stat.dev,
+                });
+                self.pool.lister.want(next);
+            }
         }
         stack.extend(below.into_iter().rev().map(|(visit, _)| visit));
         Ok(())

@@ -1,0 +1,267 @@
+//! Listing ahead: while one directory is compared with the index, a second thread lists the next.
+//!
+//! Where nothing has changed since the last time, as after most restarts, half of the time of a
+//! walk goes into asking the kernel for names and what is behind them, and the rest into looking
+//! the same names up in the index. Neither needs the other.
+//!
+//! 1. **The order is that of the walk.** What is wanted is a stack like that of the walk itself,
+//!    and the walk takes it down as it goes: what the thread has not begun is listed by the walk.
+//! 2. **A listing may be a moment old.** So it is used only if whatever happened in its directory
+//!    since is told by somebody else: see [`Listing`](super::report::Listing).
+//! 3. **Only hints.** What fails here is done again by the walk and told there. The walk opens the
+//!    directory itself, and a listing of another inode than that is thrown away; directories on
+//!    other file systems are left to the walk.
+//! 4. **Bounded.** The thread pauses when it holds [`MOST_HELD`] names or more, until half of that
+//!    is left: to wake it for each directory would cost as much as listing it.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::walk::{Anchor, Found};
+
+/// Names in listings that nobody has taken yet.
+const MOST_HELD: usize = 4_096;
+
+/// What is to be listed.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    pub(super) anchor: Arc<Anchor>,
+    pub(super) path: PathBuf,
+    /// Names to leave out.
+    pub(super) skip: Vec<OsString>,
+    /// `st_dev` of the directory it is in.
+    pub(super) device_above: u64,
+}
+
+/// What was listed.
+#[derive(Debug)]
+pub(super) struct Listed {
+    /// `st_dev` and `st_ino` of the directory.
+    pub(super) identity: (u64, u64),
+    pub(super) found: Vec<Found>,
+}
+
+impl Listed {
+    /// `None`: it is for the walk to find out why.
+    fn new(wanted: &Wanted) -> Option<Self> {
+        let dir = wanted.anchor.dir(&wanted.path).ok()?;
+        if dir.stat.dev != wanted.device_above {
+            return None;
+        }
+        let skip = |name: &_| wanted.skip.iter().any(|skipped| skipped == name);
+        Some(Self {
+            identity: (dir.stat.dev, dir.stat.ino),
+            found: dir.list(&skip).ok()?,
+        })
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The next to be visited is the last.
+    wanted: Vec<Wanted>,
+    /// What is just being listed.
+    current: Option<PathBuf>,
+    ready: HashMap<PathBuf, Listed>,
+    /// Names in what is ready.
+    held: usize,
+    /// It is enough for now.
+    is_paused: bool,
+    is_over: bool,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    /// There may be something to list.
+    more: Condvar,
+    /// A listing has ended.
+    ended: Condvar,
+}
+
+/// The thread, started when something is to be listed for the first time.
+#[derive(Debug, Default)]
+pub(super) struct Lister {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Lister {
+    /// These will be visited before all that was wanted before, in this order.
+    pub(super) fn want(&mut self, dirs: impl DoubleEndedIterator<Item = Wanted>) {
+        if self.thread.is_none() {
+            let shared = Arc::clone(&self.shared);
+            let thread = std::thread::Builder::new().name("lister".into());
+            self.thread = thread.spawn(move || shared.list_all()).ok();
+        }
+        // Without a thread nobody lists it.
+        if self.thread.is_some() {
+            self.shared.state.lock().wanted.extend(dirs.rev());
+            self.shared.more.notify_one();
+        }
+    }
+
+    /// The listing of what is visited now, if it was begun.
+    pub(super) fn take(&self, path: &Path) -> Option<Listed> {
+        if self.thread.is_none() {
+            return None;
+        }
+        let mut state = self.shared.state.lock();
+        while state.current.as_deref() == Some(path) {
+            self.shared.ended.wait(&mut state);
+        }
+        if state.wanted.last().is_some_and(|next| next.path == path) {
+            state.wanted.pop();
+        }
+        let listed = state.ready.remove(path)?;
+        state.held -= listed.found.len();
+        if state.is_paused && state.held <= MOST_HELD / 2 {
+            state.is_paused = false;
+            self.shared.more.notify_one();
+        }
+        Some(listed)
+    }
+
+    /// Nothing that was wanted, or is listed already, is of use any more.
+    pub(super) fn forget(&self) {
+        if self.thread.is_none() {
+            return;
+        }
+        let mut state = self.shared.state.lock();
+        state.wanted.clear();
+        while state.current.is_some() {
+            self.shared.ended.wait(&mut state);
+        }
+        state.ready.clear();
+        (state.held, state.is_paused) = (0, false);
+    }
+}
+
+impl Drop for Lister {
+    fn drop(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            self.shared.state.lock().is_over = true;
+            self.shared.more.notify_one();
+            thread.join().ok();
+        }
+    }
+}
+
+impl Shared {
+    fn list_all(&self) {
+        let mut state = self.state.lock();
+        while !state.is_over {
+            let wanted = if state.is_paused {
+                None
+            } else {
+                state.wanted.pop()
+            };
+            let Some(wanted) = wanted else {
+                self.more.wait(&mut state);
+                continue;
+            };
+            state.current = Some(wanted.path.clone());
+            drop(state);
+            let listed = Listed::new(&wanted);
+            state = self.state.lock();
+            state.current = None;
+            if let Some(listed) = listed {
+                state.held += listed.found.len();
+                state.is_paused = state.held >= MOST_HELD;
+                state.ready.insert(wanted.path, listed);
+            }
+            self.ended.notify_all();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// The listing, made by the thread and not by who asks.
+    fn made(lister: &Lister, path: &Path) -> Option<Listed> {
+        loop {
+            let state = lister.shared.state.lock();
+            let is_begun = !state.wanted.iter().any(|wanted| wanted.path == path);
+            drop(state);
+            if is_begun {
+                return lister.take(path);
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn what_is_wanted_is_listed_and_held_within_bounds() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(dir.path()).unwrap();
+        let anchor = Arc::new(Anchor::open(&root).unwrap());
+        let folders = ["a", "b", "c"].map(|name| root.join(name));
+        for folder in &folders {
+            fs::create_dir(folder).unwrap();
+            (0..MOST_HELD).for_each(|n| fs::write(folder.join(n.to_string()), "").unwrap());
+        }
+        let device = anchor.stat().dev;
+        let wanted = |path: &Path, device_above| Wanted {
+            anchor: Arc::clone(&anchor),
+            path: path.to_owned(),
+            skip: vec!["7".into()],
+            device_above,
+        };
+        let mut lister = Lister::default();
+        assert!(lister.take(&folders[0]).is_none(), "nothing was wanted");
+        lister.want(folders.iter().map(|folder| wanted(folder, device)));
+        for (n, folder) in folders.iter().enumerate() {
+            let listed = made(&lister, folder).unwrap();
+            let names: Vec<_> = listed.found.iter().map(|found| &found.name).collect();
+            assert_eq!(names.len(), MOST_HELD - 1);
+            assert!(names.is_sorted() && !names.contains(&&OsString::from("7")));
+            let state = lister.shared.state.lock();
+            assert!(state.held < 2 * MOST_HELD, "{n}");
+        }
+        assert_eq!(lister.shared.state.lock().held, 0);
+
+        // On another file system, not there, no directory.
+        let file = folders[0].join("1");
+        let none = [&folders[0], &root.join("none"), &file];
+        let devices = [device + 1, device, device];
+        let all = none.iter().zip(devices);
+        lister.want(all.map(|(path, device)| wanted(path, device)));
+        assert!(none.iter().all(|path| made(&lister, path).is_none()));
+
+        lister.want(folders.iter().map(|folder| wanted(folder, device)));
+        lister.forget();
+        assert!(folders.iter().all(|folder| lister.take(folder).is_none()));
+    }
+
+    #[test]
+    fn what_was_not_begun_is_left_to_the_walk() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(dir.path()).unwrap();
+        let anchor = Arc::new(Anchor::open(&root).unwrap());
+        let mut lister = Lister::default();
+        // It holds much.
+        lister.shared.state.lock().is_paused = true;
+        let paths = ["first", "second"].map(|name| root.join(name));
+        let wanted = paths.iter().map(|path| Wanted {
+            anchor: Arc::clone(&anchor),
+            path: path.clone(),
+            skip: Vec::new(),
+            device_above: anchor.stat().dev,
+        });
+        lister.want(wanted);
+        for left in [1, 0] {
+            let path = &paths[1 - left];
+            assert!(lister.take(path).is_none());
+            assert_eq!(lister.shared.state.lock().wanted.len(), left);
+        }
+    }
+}
