@@ -81,6 +81,9 @@ Examples:
       Every file that holds a part of it, where, and whose it is: to purge a text.
   resemble find *.c --in ../old --format tsv | sort -k5,5
       For another program: tab-separated, fractions instead of percents.
+  resemble find report.txt --socket ssh://nas
+      Which machine has it, or a version of it? The file stays here, and the figures are
+      estimates: only a digest of it is sent to the daemon of nas.
 
 The percentage is the larger of two: how much of FILE is in the other file, and how much of the
 other file is in FILE. 100% is kept for files with equal bytes.";
@@ -129,7 +132,8 @@ pub struct Global {
     /// `--socket`.
     #[arg(long, global = true, value_name = "PATH", value_hint = ValueHint::FilePath)]
     #[arg(
-        help = "The daemon's socket [env: RESEMBLE_SOCKET]; if given, a daemon must answer there"
+        help = "The daemon's socket [env: RESEMBLE_SOCKET], or ssh://[USER@]HOST[:PORT] for that \
+                of another machine; if given, a daemon must answer there"
     )]
     #[arg(hide_short_help = true)]
     pub socket: Option<PathBuf>,
@@ -305,6 +309,11 @@ pub enum Command {
     /// It remembers how far it came, and goes on there when it is started again.
     #[command(after_help = daemon::NOTIFY_EXAMPLES)]
     Notify(NotifyArgs),
+    /// Join standard input and output with the daemon's socket
+    ///
+    /// For `--socket ssh://HOST` of another machine, which runs this here through ssh. A key in
+    /// ~/.ssh/authorized_keys with command="resemble relay" may ask, and nothing else.
+    Relay,
     /// Print a completion script for a shell
     ///
     /// For bash: resemble completions bash > ~/.local/share/bash-completion/completions/resemble
@@ -314,6 +323,22 @@ pub enum Command {
 }
 
 impl Command {
+    /// Whether it may ask the daemon of another machine, or asks none at all.
+    pub const fn asks_other_machines(&self) -> bool {
+        match self {
+            Self::Watch(watch) => matches!(watch.action, WatchAction::List { .. }),
+            Self::Find(_)
+            | Self::Status(_)
+            | Self::Sync(_)
+            | Self::Relay
+            | Self::Catalogue(_)
+            | Self::Lab(_)
+            | Self::Completions(_)
+            | Self::Man(_) => true,
+            _ => false,
+        }
+    }
+
     /// The name of the verb, if only the daemon can answer it.
     pub const fn of_the_daemon(&self) -> Option<&'static str> {
         match self {

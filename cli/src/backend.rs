@@ -31,6 +31,7 @@ use resemble_proto::message::{
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
 use resemble_proto::question::Question;
+use resemble_proto::remote::is_remote;
 use resemble_query::AskError;
 use resemble_query::find::{self, Incoming, Stream, holders};
 use resemble_query::parallel::{CurrentStep, relay, watched};
@@ -118,6 +119,9 @@ pub fn whose_daemon(env: &Env, global: &Global) -> CliResult<(Client, bool)> {
 fn own_daemon(env: &Env, global: &Global) -> CliResult<Client> {
     let socket = places::socket_path(env, global.socket.as_deref(), global.state.as_deref())?;
     Client::connect(&socket, Timeouts::default()).map_err(|error| match error {
+        ClientError::NoDaemon { .. } if is_remote(&socket) => {
+            CliError::NobodyAnswers(error.to_string())
+        }
         ClientError::NoDaemon { .. } => CliError::NobodyAnswers(format!(
             "{error}; start one with `resembled DIR`, or for good with `resemble setup`"
         )),
@@ -202,6 +206,10 @@ impl Backend {
             ui.detail(&format!(
                 "the daemon's index has other parameters: {params}"
             ));
+            return Ok(None);
+        }
+        if client.is_remote() && !named.is_empty() {
+            ui.detail("the daemon is another machine's, where these paths mean something else");
             return Ok(None);
         }
         let paths: Vec<PathText> = named
@@ -294,15 +302,22 @@ impl Backend {
             subject,
             options: options.clone(),
         };
-        let mut answer = match self.put(about(sought.subject(name))) {
-            Err(error) if sought.file().is_some() && is_of_subject(&error) => {
-                let read = match read_now(sought, self.params(), options.text) {
-                    Ok(read) => read,
-                    Err(error) => return Ok(Err(error)),
-                };
-                self.put(about(content(sought, &read, name)))?
+        let mut answer = if self.is_elsewhere() {
+            match read_now(sought, self.params(), options.text) {
+                Ok(read) => self.put(about(digested(&read)))?,
+                Err(error) => return Ok(Err(error)),
             }
-            other => other?,
+        } else {
+            match self.put(about(sought.subject(name))) {
+                Err(error) if sought.file().is_some() && is_of_subject(&error) => {
+                    let read = match read_now(sought, self.params(), options.text) {
+                        Ok(read) => read,
+                        Err(error) => return Ok(Err(error)),
+                    };
+                    self.put(about(content(sought, &read, name)))?
+                }
+                other => other?,
+            }
         };
         for row in &mut answer.body.results {
             row.file = name.clone();
@@ -324,6 +339,11 @@ impl Backend {
             inode: inode_of(real),
             all,
         })
+    }
+
+    /// Whether the daemon of another machine answers.
+    fn is_elsewhere(&self) -> bool {
+        matches!(self, Self::Daemon { client, .. } if client.is_remote())
     }
 
     /// Whether it is the daemon that answers.
@@ -438,6 +458,18 @@ fn content(sought: &Sought, read: &Incoming, name: &PathText) -> Subject {
         others: read.others.iter().filter_map(rendition_of).collect(),
         path: file.map(|file| PathText::from(file.as_path())),
         bytes: read.bytes.clone().map(|bytes| Box::new(WireBytes(bytes))),
+    }
+}
+
+/// The same for the daemon of another machine: neither the bytes nor the name leave this one.
+fn digested(read: &Incoming) -> Subject {
+    Subject::Content {
+        digest: Box::new(WireDigest::from(&read.digest)),
+        name: PathText::from(Path::new("-")),
+        inode: None,
+        others: read.others.iter().filter_map(rendition_of).collect(),
+        path: None,
+        bytes: None,
     }
 }
 

@@ -22,6 +22,7 @@ mod new_file;
 mod notify;
 mod order;
 mod pairs;
+mod relay;
 mod setup;
 mod shell_init;
 mod status;
@@ -37,13 +38,14 @@ use std::path::{Path, PathBuf};
 
 use resemble_proto::documents::SavedBody;
 use resemble_proto::places::Env;
+use resemble_proto::remote;
 use resemble_proto::report::CommonParameters;
 use resemble_report::human::{counted, human_size};
 use resemble_report::plan::Plan;
 use resemble_report::quote::quoted;
 use resemble_report::saved::{Picked, Saved};
 
-use crate::args::{Cli, Command, Selection};
+use crate::args::{Cli, Command, Global, Selection};
 use crate::error::{CliError, CliResult};
 use crate::ui::Ui;
 
@@ -61,6 +63,7 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
             "`{verb}` is for the daemon; with --local there is none to ask"
         )));
     }
+    refuse_elsewhere(env, global, &cli.command)?;
     match cli.command {
         Command::Find(args) => find::run(ui, env, global, &args),
         Command::Pairs(args) => pairs::run(ui, env, global, &args),
@@ -88,9 +91,27 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
         Command::ShellInit(args) => shell_init::run(ui, env, global, &args),
         Command::Ack(args) => ack::run(ui, env, global, &args),
         Command::Notify(args) => notify::run(ui, env, global, &args),
+        Command::Relay => relay::run(env, global),
         Command::Completions(args) => completions::print(ui, Cli::for_manuals(), args.shell),
         Command::Man(args) => man::print(ui, Cli::for_manuals(), args.dir.as_deref()),
     }
+}
+
+/// What names files, or orders the daemon about, is not sent to another machine: paths mean
+/// something else there.
+fn refuse_elsewhere(env: &Env, global: &Global, command: &Command) -> CliResult<()> {
+    let socket = global.socket.as_deref().or(env.resemble_socket.as_deref());
+    let Some(socket) = socket.filter(|socket| remote::is_remote(socket) && !global.local) else {
+        return Ok(());
+    };
+    if command.asks_other_machines() {
+        return Ok(());
+    }
+    let socket = socket.display();
+    Err(CliError::Usage(format!(
+        "{socket} answers `find`, `status`, `sync` and `watch list`; anything else is to be run \
+         there: `ssh {socket} resemble ...`"
+    )))
 }
 
 /// Another program that was installed with this one.

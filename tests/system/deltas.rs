@@ -47,6 +47,65 @@ fn bytes(sandbox: &Sandbox, name: &str) -> Vec<u8> {
     fs::read(sandbox.path(name)).expect(name)
 }
 
+/// What the unit of every night runs, with systemd's own quoting taken off.
+fn nightly() -> String {
+    let units = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../systemd");
+    let unit = fs::read_to_string(units.join("resemble-export@.service"))
+        .expect("a unit")
+        .replace("\\\n", "");
+    let run = unit
+        .lines()
+        .find_map(|line| line.strip_prefix("ExecStart="));
+    let (_, script) = run
+        .and_then(|run| run.split_once(" sh -efuc '"))
+        .expect("a script");
+    script
+        .strip_suffix('\'')
+        .expect("an end")
+        .replace("$$", "$")
+}
+
+/// The first night all goes, then what has changed; what could not be sent goes with the next.
+#[test]
+fn the_unit_of_every_night_sends_what_is_new() {
+    let sandbox = Sandbox::new();
+    first_day(&sandbox);
+    let daemon = sandbox.daemon([""; 0]);
+    let state = sandbox.path("nights");
+    fs::create_dir(&state).expect("a folder");
+    let program = sandbox.program("resemble");
+    let programs = std::path::Path::new(program.get_program())
+        .parent()
+        .expect("a folder");
+    let script = nightly();
+    let night = |send: &str| -> Ran {
+        daemon.sync();
+        let mut sh = sandbox.foreign("sh");
+        sh.args(["-efuc", &script]);
+        sh.env("PATH", Sandbox::path_with(programs))
+            .env("SEND", send);
+        sh.env("LABEL", "laptop")
+            .env("ROOTS", sandbox.tree(""))
+            .env("STATE_DIRECTORY", &state);
+        sh.output().expect("sh runs").into()
+    };
+    // What the other machine does with it.
+    let send = "if [ $FORM = cat ]; then cat >../there.cat; else cat >../in.delta && \
+                resemble catalogue join ../there.cat ../in.delta -o ../there.cat; fi";
+    night(send).success();
+    let first = bytes(&sandbox, "there.cat");
+    second_day(&sandbox);
+    assert_ne!(night("exit 3").code, 0);
+    assert_eq!(bytes(&sandbox, "nights/sent.cat"), first, "it was not sent");
+    third_day(&sandbox);
+    night(send).success();
+    let sent = bytes(&sandbox, "nights/sent.cat");
+    assert!(sent != first && bytes(&sandbox, "there.cat") == sent);
+    assert!(bytes(&sandbox, "in.delta").len() < sent.len());
+    // Neither more nor less than what is here.
+    run(&sandbox, &["compare", "there.cat", "tree"]).success();
+}
+
 #[test]
 fn an_old_catalogue_and_its_deltas_are_the_new_one() {
     let sandbox = Sandbox::new();

@@ -50,6 +50,9 @@ mod catalogues;
 /// What has changed since a catalogue was written.
 mod deltas;
 
+/// The daemon of another machine, asked through ssh.
+mod remote;
+
 /// Documents and archives: what they say and hold, in every answer.
 mod documents;
 

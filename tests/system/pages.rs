@@ -55,7 +55,13 @@ fn links_between_pages_lead_somewhere() {
 #[test]
 fn units_pass_systemd_analyze() {
     let read = |name| fs::read_to_string(workspace().join("systemd").join(name)).expect(name);
-    is_understood("resemble-notify.service", &read("resemble-notify.service"));
+    for unit in [
+        "resemble-notify.service",
+        "resemble-export@.service",
+        "resemble-export@.timer",
+    ] {
+        is_understood(unit, &read(unit));
+    }
     let text = read("resembled.service");
     // What these directives would break stands in the unit's comments.
     for directive in [

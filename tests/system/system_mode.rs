@@ -20,6 +20,7 @@ mod nothing_leaks;
 mod oracle;
 mod requests;
 mod samba;
+mod ssh;
 mod trees;
 
 /// Ids of a user.
@@ -109,6 +110,34 @@ fn disks() -> [Mounted; 2] {
 /// The same for the test of this name, in mounts of its own. `None`: it has run there, or cannot.
 fn disks_of(name: &str) -> Option<[Mounted; 2]> {
     (!in_mounts_of_its_own(name)).then(disks)
+}
+
+/// Adds two users, `share-one` and `share-two`, to the lists of users and groups, in these mounts
+/// alone. The lists lie in a folder of the test's.
+fn accounts(folder: &Path) {
+    let [one, another] = [USERS[0], USERS[1]];
+    let lists = [
+        (
+            "/etc/passwd",
+            format!(
+                "share-one:x:{}:{}::/:/bin/sh\nshare-two:x:{}:{}::/:/bin/sh\n",
+                one.uid, one.gid, another.uid, another.gid
+            ),
+        ),
+        (
+            "/etc/group",
+            format!(
+                "one:x:{}:\ntwo:x:{}:\nteam:x:6001:share-two\n",
+                one.gid, another.gid
+            ),
+        ),
+    ];
+    for (list, more) in lists {
+        let copy = folder.join(Path::new(list).file_name().expect("a name"));
+        let all = fs::read_to_string(list).expect("a list") + &more;
+        fs::write(&copy, all).expect("a copy");
+        rustix::mount::mount_bind(&copy, list).expect("a bind mount");
+    }
 }
 
 impl Server {

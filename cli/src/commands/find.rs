@@ -11,6 +11,7 @@ use resemble_proto::documents::{FindDocument, SimilarFiles};
 use resemble_proto::message::{FindOptions, Scope, SoftError, Whole};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
+use resemble_proto::remote::is_remote;
 use resemble_proto::report::FindParameters;
 use resemble_query::parallel::watched;
 use resemble_report::document::{Extras, Report};
@@ -26,6 +27,9 @@ use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> CliResult {
     let print_as = args.output.checked("find")?;
+    if global.socket.as_deref().is_some_and(is_remote) {
+        not_elsewhere(args)?;
+    }
     let files = all_files(args)?;
     if args.holders {
         return holders::run(ui, env, global, args, &files, print_as);
@@ -148,6 +152,29 @@ impl Verb for Find<'_> {
     fn tells_looked(&self, backend: &Backend) -> bool {
         let given = names::as_given(&self.args.within);
         !backend.is_daemon() || self.args.selection.scope(given) != Scope::default()
+    }
+}
+
+/// Refuses what the daemon of another machine cannot do with a digest.
+fn not_elsewhere(args: &FindArgs) -> CliResult<()> {
+    let refused = [
+        (
+            !args.within.is_empty(),
+            "--in",
+            "names what is on this machine",
+        ),
+        (
+            args.holders,
+            "--holders",
+            "reads the file beside those that hold it",
+        ),
+        (args.measuring.exact, "--exact", "reads both files"),
+    ];
+    match refused.into_iter().find(|(is_given, ..)| *is_given) {
+        Some((_, option, why)) => Err(CliError::Usage(format!(
+            "{option} {why}, and only a digest of the file is sent to another machine; leave it out"
+        ))),
+        None => Ok(()),
     }
 }
 

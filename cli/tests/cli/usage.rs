@@ -385,6 +385,7 @@ fn completions_and_manual_pages() {
             "resemble-mount.1",
             "resemble-notify.1",
             "resemble-pairs.1",
+            "resemble-relay.1",
             "resemble-setup.1",
             "resemble-shell-init.1",
             "resemble-status.1",

@@ -32,6 +32,7 @@ use crate::message::{
 };
 use crate::path::PathText;
 use crate::question::Question;
+use crate::remote::{Connection, Host, is_remote};
 
 /// How long the client waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,11 +132,12 @@ pub struct Client {
     timeouts: Timeouts,
     hello: Hello,
     /// The connection of the hello line, until the first request takes it.
-    ready: RefCell<Option<LineReader<UnixStream>>>,
+    ready: RefCell<Option<LineReader<Connection>>>,
 }
 
 impl Client {
-    /// Connects and reads the hello line.
+    /// Connects and reads the hello line. `ssh://HOST` in the place of a socket is the daemon of
+    /// another machine: see [`crate::remote`].
     ///
     /// # Errors
     ///
@@ -151,6 +153,11 @@ impl Client {
             hello,
             ready: RefCell::new(Some(ready)),
         })
+    }
+
+    /// Whether it is the daemon of another machine: paths mean something else there.
+    pub fn is_remote(&self) -> bool {
+        is_remote(&self.socket)
     }
 
     /// The daemon's hello line.
@@ -345,11 +352,11 @@ impl Client {
         };
         // The daemon lets go of a connection that asks nothing for long.
         let ready = self.ready.borrow_mut().take();
-        let lines = match ready.filter(|lines| is_quiet(lines.get_ref())) {
+        let lines = match ready.filter(|lines| is_quiet(&lines.get_ref().stream)) {
             Some(lines) => lines,
             None => greet(&self.socket, self.timeouts)?.0,
         };
-        let mut stream = lines.get_ref();
+        let mut stream = &lines.get_ref().stream;
         let io = |error: io::Error| ClientError::of(error.into(), limit);
         stream.set_read_timeout(limit).map_err(io)?;
         match stream.write_all(&line) {
@@ -387,13 +394,21 @@ fn is_quiet(stream: &UnixStream) -> bool {
 fn greet(
     socket: &Path,
     timeouts: Timeouts,
-) -> Result<(LineReader<UnixStream>, Hello), ClientError> {
+) -> Result<(LineReader<Connection>, Hello), ClientError> {
     let none = |reason: &dyn fmt::Display| ClientError::NoDaemon {
         socket: socket.to_owned(),
         reason: reason.to_string(),
     };
-    let stream = connect(socket, timeouts.connect).map_err(|error| none(&reason(&error)))?;
-    let mut lines = LineReader::new(stream, frame::MAX_ANSWER);
+    let connection = match Host::of(socket) {
+        // Somebody may have to type a password.
+        Some(host) => host
+            .connect()
+            .map_err(|error| none(&format!("cannot run ssh: {}", reason(&error))))?,
+        None => connect(socket, timeouts.connect)
+            .map_err(|error| none(&reason(&error)))?
+            .into(),
+    };
+    let mut lines = LineReader::new(connection, frame::MAX_ANSWER);
     match lines.next_value::<Greeting>() {
         Ok(Some(Greeting::Hello(hello))) if hello.resemble == crate::PROTOCOL => Ok((lines, hello)),
         Ok(Some(Greeting::Refused { failed })) => Err(failed.into()),
@@ -402,7 +417,10 @@ fn greet(
             theirs: hello.resemble,
             version: hello.version,
         }),
-        Ok(None) => Err(none(&"it closed the connection without a word")),
+        Ok(None) => Err(match lines.get_mut().end_of_ssh() {
+            Some(why) => none(&why),
+            None => none(&"it closed the connection without a word"),
+        }),
         Err(error) => Err(match ClientError::of(error, Some(timeouts.connect)) {
             ClientError::Slow(_) => none(&"it accepts connections but says nothing"),
             other => none(&other),
@@ -431,7 +449,7 @@ fn connect(socket: &Path, limit: Duration) -> io::Result<UnixStream> {
 /// errors are collected for [`Self::errors`].
 #[derive(Debug)]
 pub struct Rows<R> {
-    lines: LineReader<UnixStream>,
+    lines: LineReader<Connection>,
     limit: Option<Duration>,
     header: Header,
     errors: Vec<SoftError>,
@@ -442,7 +460,7 @@ pub struct Rows<R> {
 
 impl<R: DeserializeOwned> Rows<R> {
     fn start(
-        mut lines: LineReader<UnixStream>,
+        mut lines: LineReader<Connection>,
         limit: Option<Duration>,
         hear: Hear<'_>,
     ) -> Result<Self, ClientError> {

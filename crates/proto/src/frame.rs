@@ -141,6 +141,11 @@ impl<S: Read> LineReader<S> {
         &self.stream
     }
 
+    /// The same, to be written to or ended.
+    pub const fn get_mut(&mut self) -> &mut S {
+        &mut self.stream
+    }
+
     /// The next line, decoded; `None` at the end of the stream.
     pub fn next_value<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
         let mut piece = [0; 16 * 1024];

@@ -13,12 +13,14 @@
 //! * [`question`]: which answer belongs to which request;
 //! * [`frame`]: lines with a hard size limit and a total decoder;
 //! * [`client`]: the blocking client;
+//! * [`remote`]: the daemon of another machine, through ssh;
 //! * [`catalogued`]: the paths of files that only a catalogue knows;
 //! * [`pattern`]: what the globs of a request mean;
 //! * [`places`]: where socket, state and cache are, from an explicit environment.
 //!
-//! The crate opens files and sockets in `client` and `places` only, reads no environment variable
-//! and prints nothing. `docs/protocol.md` describes the conversation itself, with an example.
+//! The crate opens files and sockets in `client` and `places` only, starts ssh in `remote`, reads
+//! no environment variable and prints nothing. `docs/protocol.md` describes the conversation
+//! itself, with an example.
 #![forbid(unsafe_code)]
 
 pub mod catalogued;
@@ -31,6 +33,7 @@ pub mod path;
 pub mod pattern;
 pub mod places;
 pub mod question;
+pub mod remote;
 pub mod report;
 
 /// The number of the protocol, the `resemble` field of [`message::Hello`]. It rises only when an

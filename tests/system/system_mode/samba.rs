@@ -9,7 +9,7 @@ use std::time::Instant;
 use resemble_testutil::prose::prose;
 use resemble_testutil::{PATIENCE, Ran, finish};
 
-use super::{SHARES, Server, USERS, VIEW, disks, in_mounts_of_its_own};
+use super::{SHARES, Server, USERS, VIEW, accounts, disks, in_mounts_of_its_own};
 
 /// As docs/file-servers.md has it, with places and a port of the test's own. The port is none of
 /// those that the kernel gives to whoever connects: a client would be connected with itself there,
@@ -67,31 +67,9 @@ fn is_here() -> bool {
     here
 }
 
-/// Adds the users to the lists of users and groups, in these mounts alone.
+/// Makes the users known to Samba.
 fn users() {
-    let [one, another] = [USERS[0], USERS[1]];
-    let lists = [
-        (
-            "/etc/passwd",
-            format!(
-                "share-one:x:{}:{}::/:/bin/sh\nshare-two:x:{}:{}::/:/bin/sh\n",
-                one.uid, one.gid, another.uid, another.gid
-            ),
-        ),
-        (
-            "/etc/group",
-            format!(
-                "one:x:{}:\ntwo:x:{}:\nteam:x:6001:share-two\n",
-                one.gid, another.gid
-            ),
-        ),
-    ];
-    for (list, more) in lists {
-        let copy = Path::new("/srv/smb").join(Path::new(list).file_name().expect("a name"));
-        let all = fs::read_to_string(list).expect("a list") + &more;
-        fs::write(&copy, all).expect("a copy");
-        rustix::mount::mount_bind(&copy, list).expect("a bind mount");
-    }
+    accounts(Path::new("/srv/smb"));
     for name in ["share-one", "share-two"] {
         let mut add = Command::new("smbpasswd");
         add.args(["-c", "/srv/smb/smb.conf", "-s", "-a", name]);

@@ -29,7 +29,7 @@ const MOST_HELD: usize = 4_096;
 
 /// What is to be listed.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct Upcoming {
     pub(super) anchor: Arc<Anchor>,
     pub(super) path: PathBuf,
     /// Names to leave out.
@@ -48,7 +48,7 @@ pub(super) struct Listed {
 
 impl Listed {
     /// `None`: it is for the walk to find out why.
-    fn new(wanted: &Wanted) -> Option<Self> {
+    fn new(wanted: &Upcoming) -> Option<Self> {
         let dir = wanted.anchor.dir(&wanted.path).ok()?;
         if dir.stat.dev != wanted.device_above {
             return None;
@@ -64,7 +64,7 @@ impl Listed {
 #[derive(Debug, Default)]
 struct State {
     /// The next to be visited is the last.
-    wanted: Vec<Wanted>,
+    wanted: Vec<Upcoming>,
     /// What is just being listed.
     current: Option<PathBuf>,
     ready: HashMap<PathBuf, Listed>,
@@ -93,7 +93,7 @@ pub(super) struct Lister {
 
 impl Lister {
     /// These will be visited before all that was wanted before, in this order.
-    pub(super) fn want(&mut self, dirs: impl DoubleEndedIterator<Item = Wanted>) {
+    pub(super) fn want(&mut self, dirs: impl DoubleEndedIterator<Item = Upcoming>) {
         if self.thread.is_none() {
             let shared = Arc::clone(&self.shared);
             let thread = std::thread::Builder::new().name("lister".into());
@@ -210,7 +210,7 @@ mod tests {
             (0..MOST_HELD).for_each(|n| fs::write(folder.join(n.to_string()), "").unwrap());
         }
         let device = anchor.stat().dev;
-        let wanted = |path: &Path, device_above| Wanted {
+        let wanted = |path: &Path, device_above| Upcoming {
             anchor: Arc::clone(&anchor),
             path: path.to_owned(),
             skip: vec!["7".into()],
@@ -251,7 +251,7 @@ mod tests {
         // It holds much.
         lister.shared.state.lock().is_paused = true;
         let paths = ["first", "second"].map(|name| root.join(name));
-        let wanted = paths.iter().map(|path| Wanted {
+        let wanted = paths.iter().map(|path| Upcoming {
             anchor: Arc::clone(&anchor),
             path: path.clone(),
             skip: Vec::new(),

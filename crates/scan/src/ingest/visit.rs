@@ -11,7 +11,7 @@ use resemble_index::{Change, Entry, FileRow, FileStat, FileState, Look, NewState
 use resemble_mounts::{FsClass, class_of};
 
 use super::batch::Link;
-use super::lister::Wanted;
+use super::lister::Upcoming;
 use super::pool::Job;
 use super::report::{IngestError, Listing};
 use super::rules::{self, Rules};
@@ -250,7 +250,7 @@ impl Run<'_> {
                 .collect();
             if self.observer.found_directories(&dirs) {
                 // The first is visited at once.
-                let next = below.iter().skip(1).map(|(visit, _)| Wanted {
+                let next = below.iter().skip(1).map(|(visit, _)| Upcoming {
                     anchor: Arc::clone(&place.anchor),
                     path: visit.path.clone(),
                     skip: self.area.names_to_skip(&visit.path),

@@ -1,0 +1,177 @@
+//! Debian's ssh: two users of the server ask from another machine, and each sees his own.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use resemble_testutil::prose::{edited, prose};
+use resemble_testutil::{PATIENCE, Ran, Sandbox};
+
+use super::{SHARES, Server, USERS, accounts, disks, in_mounts_of_its_own};
+
+/// The port is none of those that the kernel gives to whoever connects.
+const SERVER: &str = "
+Port 4422
+ListenAddress 127.0.0.1
+HostKey /srv/ssh/host
+AuthorizedKeysFile /srv/ssh/keys/%u
+PidFile none
+UsePAM no
+StrictModes no
+PasswordAuthentication no
+SetEnv PATH=/srv:/usr/bin:/bin
+";
+
+/// What an administrator writes for all users of a machine.
+const CLIENT: &str = "
+Host one two
+HostName 127.0.0.1
+Port 4422
+IdentityFile /srv/ssh/%n
+IdentitiesOnly yes
+BatchMode yes
+StrictHostKeyChecking accept-new
+UserKnownHostsFile /srv/ssh/known
+LogLevel ERROR
+Host one
+User share-one
+Host two
+User share-two
+";
+
+struct Sshd(Child);
+
+impl Drop for Sshd {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+fn is_here() -> bool {
+    let programs = ["/usr/sbin/sshd", "/usr/bin/ssh", "/usr/bin/ssh-keygen"];
+    let here = programs.iter().all(|program| Path::new(program).exists());
+    if !here {
+        let wanted = std::env::var_os("RESEMBLE_REQUIRE_SSH").is_some();
+        assert!(
+            !wanted,
+            "openssh-server and openssh-client are not installed"
+        );
+        eprintln!("\n*** SKIPPED, NOT TESTED: no openssh-server ***\n");
+    }
+    here
+}
+
+fn run(program: &str, arguments: &[&str]) -> Ran {
+    let mut command = Command::new(program);
+    let output = command
+        .args(arguments)
+        .env_clear()
+        .env("PATH", "/srv:/usr/bin:/bin")
+        .env("HOME", "/srv")
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .output();
+    output.expect("it runs").into()
+}
+
+/// Keys, settings and accounts; user one may run nothing but `resemble relay`.
+fn prepared() {
+    fs::create_dir_all("/srv/ssh/keys").expect("folders");
+    fs::create_dir_all("/run/sshd").expect("a folder");
+    for key in ["host", "one", "two"] {
+        let file = format!("/srv/ssh/{key}");
+        run(
+            "ssh-keygen",
+            &["-q", "-t", "ed25519", "-N", "", "-f", &file],
+        )
+        .success();
+    }
+    let public = |user: &str| fs::read_to_string(format!("/srv/ssh/{user}.pub")).expect("a key");
+    let only = format!("restrict,command=\"resemble relay\" {}", public("one"));
+    fs::write("/srv/ssh/keys/share-one", only).expect("a file");
+    fs::write("/srv/ssh/keys/share-two", public("two")).expect("a file");
+    fs::write("/srv/ssh/sshd_config", SERVER).expect("a file");
+    fs::write("/srv/ssh/ssh_config", CLIENT).expect("a file");
+    rustix::mount::mount_bind("/srv/ssh/ssh_config", "/etc/ssh/ssh_config").expect("a bind mount");
+    accounts(Path::new("/srv/ssh"));
+}
+
+/// The names of the files in an answer of `find --format tsv`, whose first column may be one, too.
+fn found(ran: &Ran) -> Vec<String> {
+    let text = ran.text();
+    let paths = text.lines().filter_map(|line| {
+        let path = line.split('\t').rfind(|field| field.starts_with(SHARES))?;
+        path.strip_prefix(SHARES)?
+            .strip_prefix('/')
+            .map(str::to_owned)
+    });
+    let mut names: Vec<String> = paths.collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn two_users_of_ssh_see_each_his_own() {
+    const NAME: &str = "system_mode::ssh::two_users_of_ssh_see_each_his_own";
+    if in_mounts_of_its_own(NAME) || !is_here() {
+        return;
+    }
+    let disks = disks();
+    let shares = Path::new(SHARES);
+    let text = prose(5, 9_000);
+    let files = [
+        ("all.txt", 0, 0, 0o644),
+        ("one.txt", USERS[0].uid, 0, 0o600),
+        ("two.txt", USERS[1].uid, 0, 0o600),
+        ("team.txt", 0, 6001, 0o640),
+    ];
+    for (name, owner, group, mode) in files {
+        let path = shares.join(name);
+        fs::write(&path, &text).expect("a file");
+        chown(&path, Some(owner), Some(group)).expect("chown");
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("chmod");
+    }
+    let program = Sandbox::new().program("resemble");
+    fs::copy(program.get_program(), "/srv/resemble").expect("a copy");
+    fs::write("/srv/mine.txt", edited(&text, 3, 2)).expect("a file");
+    let server = Server::start(disks, &["--no-mount"]);
+    prepared();
+    let log = fs::File::create("/srv/ssh/log").expect("a log");
+    let mut sshd = Command::new("/usr/sbin/sshd");
+    sshd.args(["-D", "-e", "-f", "/srv/ssh/sshd_config"]);
+    let sshd = sshd.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+    let sshd = Sshd(sshd.spawn().expect("sshd starts"));
+    let began = Instant::now();
+    while run("ssh", &["two", "true"]).code != 0 {
+        assert!(
+            began.elapsed() < PATIENCE,
+            "sshd lets nobody in: {:?}\n{}",
+            run("ssh", &["two", "true"]),
+            fs::read_to_string("/srv/ssh/log").unwrap_or_default()
+        );
+    }
+    let ask = |host: &str, file: &str| {
+        let words = ["find", file, "--socket", host, "--format", "tsv"];
+        run("/srv/resemble", &words)
+    };
+    // A file of this machine, of which only a digest goes to the server.
+    let of_one = ask("ssh://one", "/srv/mine.txt").success();
+    assert_eq!(found(&of_one), ["all.txt", "one.txt"], "{of_one:?}");
+    let of_two = ask("ssh://two", "/srv/mine.txt").success();
+    assert_eq!(found(&of_two), ["all.txt", "team.txt", "two.txt"]);
+    // A file of the server, asked about there: the way for a client of NFS.
+    let words = ["two", "resemble find /srv/shares/all.txt --format tsv"];
+    let there = run("ssh", &words).success();
+    let names = found(&there);
+    assert!(names.contains(&"team.txt".to_owned()) && names.contains(&"two.txt".to_owned()));
+    assert!(!names.contains(&"one.txt".to_owned()), "{there:?}");
+    // Whoever may only ask gets nothing else.
+    let other = run("ssh", &["one", "cat /etc/passwd"]);
+    assert!(!other.text().contains("root:"), "{other:?}");
+    assert!(other.text().contains("\"resemble\":1"), "{other:?}");
+    drop(sshd);
+    drop(server);
+}
