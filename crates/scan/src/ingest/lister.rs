@@ -108,9 +108,7 @@ impl Lister {
 
     /// The listing of what is visited now, if it was begun.
     pub(super) fn take(&self, path: &Path) -> Option<Listed> {
-        if self.thread.is_none() {
-            return None;
-        }
+        self.thread.as_ref()?;
         let mut state = self.shared.state.lock();
         while state.current.as_deref() == Some(path) {
             self.shared.ended.wait(&mut state);

@@ -103,17 +103,17 @@ impl Run<'_> {
             return self.remove(&visit.path, Why::LeftOut);
         }
         chain.push(identity);
-        let found = match listed.filter(|listed| listed.identity == identity) {
-            Some(listed) => listed.found,
-            None => {
-                let skip = self.area.names_to_skip(&visit.path);
-                match dir.list(&|name| skip.iter().any(|skipped| skipped == name)) {
-                    Ok(found) => found,
-                    Err(errno) => {
-                        self.report.error(&visit.path, errno.raw_os_error());
-                        return Ok(());
-                    }
-                }
+        let found = if let Some(listed) = listed.filter(|listed| listed.identity == identity) {
+            Ok(listed.found)
+        } else {
+            let skip = self.area.names_to_skip(&visit.path);
+            dir.list(&|name| skip.iter().any(|skipped| skipped == name))
+        };
+        let found = match found {
+            Ok(found) => found,
+            Err(errno) => {
+                self.report.error(&visit.path, errno.raw_os_error());
+                return Ok(());
             }
         };
         let known = if visit.known {
