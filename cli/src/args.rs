@@ -309,6 +309,7 @@ pub enum Command {
     /// It remembers how far it came, and goes on there when it is started again.
     #[command(after_help = daemon::NOTIFY_EXAMPLES)]
     Notify(NotifyArgs),
+    #[allow(clippy::doc_markdown)] // help prints the name of a file as it is
     /// Join standard input and output with the daemon's socket
     ///
     /// For `--socket ssh://HOST` of another machine, which runs this here through ssh. A key in
