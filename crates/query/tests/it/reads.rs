@@ -319,7 +319,7 @@ fn what_was_listed_early_is_listed_again_where_that_may_be_out_of_date() {
     }
     let root = [Target::subtree(scene.root())];
     for round in 0..2 {
-        let mut observer = Changing(scene.root().to_path_buf());
+        let mut observer = Changing(scene.root().clone());
         let report = scene.ingest.reconcile(&root, &mut observer);
         assert_eq!(report.expect("reconciled").error_count, 0);
         for n in 0..200 {
