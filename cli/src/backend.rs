@@ -80,7 +80,15 @@ impl Sought {
         match self {
             Self::File(file) => Subject::File(PathText::from(file.real.as_path())),
             Self::Member(member) => Subject::File(PathText::from(member.real())),
-            Self::Stdin(read) => content(self, read, name),
+            Self::Stdin(read) => content(None, read, name),
+        }
+    }
+
+    /// Where the bytes themselves can be read again.
+    fn on_disk(&self) -> Option<&Path> {
+        match self {
+            Self::File(file) => Some(&file.real),
+            Self::Member(_) | Self::Stdin(_) => None,
         }
     }
 
@@ -101,25 +109,41 @@ pub fn daemon(env: &Env, global: &Global) -> CliResult<Client> {
 
 /// The same, and whether it is that of the system.
 pub fn whose_daemon(env: &Env, global: &Global) -> CliResult<(Client, bool)> {
+    whose(env, global, connect)
+}
+
+/// What `connect` makes of the socket of the user's daemon, or of the system's if nobody answers
+/// there and it was not named; and whether it is the system's.
+pub fn whose<T>(
+    env: &Env,
+    global: &Global,
+    connect: impl Fn(&Path) -> CliResult<T>,
+) -> CliResult<(T, bool)> {
     let is_named = global.socket.is_some() || env.resemble_socket.is_some();
-    let why = match own_daemon(env, global) {
-        Ok(client) => return Ok((client, false)),
+    let own = own_socket(env, global).and_then(|socket| connect(&socket));
+    let why = match own {
+        Ok(connected) => return Ok((connected, false)),
         // Who has no place for a socket has no daemon of his own.
         Err(why @ (CliError::NobodyAnswers(_) | CliError::Place(_))) if !is_named => why,
         Err(why) => return Err(why),
     };
-    match Client::connect(Path::new(places::SYSTEM_SOCKET), Timeouts::default()) {
-        Ok(client) => Ok((client, true)),
-        Err(ClientError::NoDaemon { .. }) => Err(why),
-        Err(error) => Err(error.into()),
+    match connect(Path::new(places::SYSTEM_SOCKET)) {
+        Ok(connected) => Ok((connected, true)),
+        Err(CliError::NobodyAnswers(_)) => Err(why),
+        Err(error) => Err(error),
     }
 }
 
-/// The daemon of the user, or the reason why there is none.
-fn own_daemon(env: &Env, global: &Global) -> CliResult<Client> {
-    let socket = places::socket_path(env, global.socket.as_deref(), global.state.as_deref())?;
-    Client::connect(&socket, Timeouts::default()).map_err(|error| match error {
-        ClientError::NoDaemon { .. } if is_remote(&socket) => {
+/// The socket of the user's daemon.
+fn own_socket(env: &Env, global: &Global) -> CliResult<PathBuf> {
+    let (socket, state) = (global.socket.as_deref(), global.state.as_deref());
+    Ok(places::socket_path(env, socket, state)?)
+}
+
+/// The daemon at a socket, or the reason why there is none.
+fn connect(socket: &Path) -> CliResult<Client> {
+    Client::connect(socket, Timeouts::default()).map_err(|error| match error {
+        ClientError::NoDaemon { .. } if is_remote(socket) => {
             CliError::NobodyAnswers(error.to_string())
         }
         ClientError::NoDaemon { .. } => CliError::NobodyAnswers(format!(
@@ -161,7 +185,7 @@ impl Backend {
         }
         if !global.local && own.is_none() {
             let client = if answering.not_for_all {
-                own_daemon(env, global)
+                own_socket(env, global).and_then(|socket| connect(&socket))
             } else {
                 daemon(env, global)
             };
@@ -174,8 +198,7 @@ impl Backend {
             }
         }
         if named.is_empty() {
-            let socket =
-                places::socket_path(env, global.socket.as_deref(), global.state.as_deref())?;
+            let socket = own_socket(env, global)?;
             return Err(CliError::NobodyAnswers(nothing_named(
                 &socket, global, answering,
             )));
@@ -302,22 +325,26 @@ impl Backend {
             subject,
             options: options.clone(),
         };
-        let mut answer = if self.is_elsewhere() {
-            match read_now(sought, self.params(), options.text) {
-                Ok(read) => self.put(about(digested(&read)))?,
-                Err(error) => return Ok(Err(error)),
-            }
+        let is_elsewhere = self.is_elsewhere();
+        let known = if is_elsewhere {
+            None
         } else {
             match self.put(about(sought.subject(name))) {
-                Err(error) if sought.file().is_some() && is_of_subject(&error) => {
-                    let read = match read_now(sought, self.params(), options.text) {
-                        Ok(read) => read,
-                        Err(error) => return Ok(Err(error)),
-                    };
-                    self.put(about(content(sought, &read, name)))?
-                }
-                other => other?,
+                Err(error) if sought.file().is_some() && is_of_subject(&error) => None,
+                other => Some(other?),
             }
+        };
+        let mut answer = match known {
+            Some(answer) => answer,
+            None => match read_now(sought, self.params(), options.text) {
+                // Neither the bytes nor the name leave this machine.
+                Ok(mut read) if is_elsewhere => {
+                    read.bytes = None;
+                    self.put(about(content(None, &read, &Path::new("-").into())))?
+                }
+                Ok(read) => self.put(about(content(sought.on_disk(), &read, name)))?,
+                Err(error) => return Ok(Err(error)),
+            },
         };
         for row in &mut answer.body.results {
             row.file = name.clone();
@@ -445,31 +472,16 @@ fn is_of_subject(error: &CliError) -> bool {
     }
 }
 
-/// The subject of a question about content that this process has read.
-fn content(sought: &Sought, read: &Incoming, name: &PathText) -> Subject {
-    let file = match sought {
-        Sought::File(file) => Some(&file.real),
-        Sought::Member(_) | Sought::Stdin(_) => None,
-    };
+/// The subject of a question about content that this process has read, from `file` if that is where
+/// it can be read again.
+fn content(file: Option<&Path>, read: &Incoming, name: &PathText) -> Subject {
     Subject::Content {
         digest: Box::new(WireDigest::from(&read.digest)),
         name: name.clone(),
-        inode: file.and_then(|file| inode_of(file)),
+        inode: file.and_then(inode_of),
         others: read.others.iter().filter_map(rendition_of).collect(),
-        path: file.map(|file| PathText::from(file.as_path())),
+        path: file.map(PathText::from),
         bytes: read.bytes.clone().map(|bytes| Box::new(WireBytes(bytes))),
-    }
-}
-
-/// The same for the daemon of another machine: neither the bytes nor the name leave this one.
-fn digested(read: &Incoming) -> Subject {
-    Subject::Content {
-        digest: Box::new(WireDigest::from(&read.digest)),
-        name: PathText::from(Path::new("-")),
-        inode: None,
-        others: read.others.iter().filter_map(rendition_of).collect(),
-        path: None,
-        bytes: None,
     }
 }
 

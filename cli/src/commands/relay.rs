@@ -6,13 +6,14 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use resemble_proto::places::{self, Env};
+use resemble_proto::places::Env;
 
 use crate::args::Global;
+use crate::backend;
 use crate::error::{CliError, CliResult, Outcome};
 
 pub(super) fn run(env: &Env, global: &Global) -> CliResult {
-    let mut daemon = connect(env, global)?;
+    let (mut daemon, _) = backend::whose(env, global, connect)?;
     let failed = |source| CliError::File {
         verb: "relay",
         path: "-".into(),
@@ -49,22 +50,10 @@ fn carry(mut from: impl Read, mut to: impl Write) -> io::Result<()> {
     }
 }
 
-/// The socket of the user's daemon, else that of the system's.
-fn connect(env: &Env, global: &Global) -> CliResult<UnixStream> {
-    let is_named = global.socket.is_some() || env.resemble_socket.is_some();
-    let own = places::socket_path(env, global.socket.as_deref(), global.state.as_deref());
-    let why = match own {
-        Ok(socket) => match UnixStream::connect(&socket) {
-            Ok(stream) => return Ok(stream),
-            Err(error) => CliError::NobodyAnswers(format!(
-                "no daemon answers at {}: {error}",
-                socket.display()
-            )),
-        },
-        Err(nowhere) => nowhere.into(),
-    };
-    if is_named {
-        return Err(why);
-    }
-    UnixStream::connect(Path::new(places::SYSTEM_SOCKET)).map_err(|_| why)
+/// What listens at a socket.
+fn connect(socket: &Path) -> CliResult<UnixStream> {
+    UnixStream::connect(socket).map_err(|error| {
+        let socket = socket.display();
+        CliError::NobodyAnswers(format!("no daemon answers at {socket}: {error}"))
+    })
 }
