@@ -27,6 +27,7 @@ use std::thread::JoinHandle;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use rustix::fs::Advice;
 
+use super::lister::{Listed, Upcoming};
 use crate::read::{is_cached, open_regular};
 use crate::walk::Anchor;
 
@@ -101,12 +102,7 @@ enum Wanted {
         path: PathBuf,
         fetched: Arc<Fetched>,
     },
-    Directory {
-        anchor: Arc<Anchor>,
-        path: PathBuf,
-        /// `st_dev` of the directory it is in.
-        device_above: u64,
-    },
+    Directory(Upcoming),
 }
 
 /// The threads, started when something is to be fetched for the first time.
@@ -145,13 +141,9 @@ impl Ahead {
     }
 
     /// Looks at what is in a directory before it is entered, if the disk is cold.
-    pub(super) fn directory(&mut self, anchor: &Arc<Anchor>, path: &Path, device_above: u64) {
+    pub(super) fn directory(&mut self, upcoming: impl FnOnce() -> Upcoming) {
         if self.cache.is_cold() {
-            self.want(Wanted::Directory {
-                anchor: Arc::clone(anchor),
-                path: path.to_owned(),
-                device_above,
-            });
+            self.want(Wanted::Directory(upcoming()));
         }
     }
 
@@ -234,16 +226,8 @@ fn fetch(wanted: &Wanted, cache: &Cache) {
                 fetched.0.store(true, Ordering::Relaxed);
             }
         }
-        Wanted::Directory {
-            anchor,
-            path,
-            device_above,
-        } => {
-            let dir = anchor.dir(path);
-            if let Some(dir) = dir.ok().filter(|dir| dir.stat.dev == *device_above) {
-                dir.list(&|_| false).ok();
-            }
-        }
+        // What is not listed now is listed, or complained of, when it is entered.
+        Wanted::Directory(upcoming) => drop(Listed::new(upcoming)),
     }
 }
 

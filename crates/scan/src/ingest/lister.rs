@@ -48,7 +48,7 @@ pub(super) struct Listed {
 
 impl Listed {
     /// `None`: it is for the walk to find out why.
-    fn new(wanted: &Upcoming) -> Option<Self> {
+    pub(super) fn new(wanted: &Upcoming) -> Option<Self> {
         let dir = wanted.anchor.dir(&wanted.path).ok()?;
         if dir.stat.dev != wanted.device_above {
             return None;

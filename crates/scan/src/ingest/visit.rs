@@ -239,9 +239,15 @@ impl Run<'_> {
                 below.push((visit, stat));
             }
         }
+        let (pool, area) = (&mut self.pool, &self.area);
+        let upcoming = |visit: &Visit| Upcoming {
+            anchor: Arc::clone(&place.anchor),
+            path: visit.path.clone(),
+            skip: area.names_to_skip(&visit.path),
+            device_above: dir.stat.dev,
+        };
         for (visit, _) in &below {
-            let ahead = self.pool.ahead();
-            ahead.directory(&place.anchor, &visit.path, dir.stat.dev);
+            pool.ahead().directory(|| upcoming(visit));
         }
         if !below.is_empty() {
             let dirs = below.iter();
@@ -250,13 +256,8 @@ impl Run<'_> {
                 .collect();
             if self.observer.found_directories(&dirs) {
                 // The first is visited at once.
-                let next = below.iter().skip(1).map(|(visit, _)| Upcoming {
-                    anchor: Arc::clone(&place.anchor),
-                    path: visit.path.clone(),
-                    skip: self.area.names_to_skip(&visit.path),
-                    device_above: dir.stat.dev,
-                });
-                self.pool.lister.want(next);
+                let next = below.iter().skip(1).map(|(visit, _)| upcoming(visit));
+                pool.lister.want(next);
             }
         }
         stack.extend(below.into_iter().rev().map(|(visit, _)| visit));
