@@ -3,12 +3,13 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use resemble_testutil::prose::prose;
 use resemble_testutil::{Mounted, PATIENCE, Ran, Sandbox, in_mounts_of_its_own};
 use rustix::mount::MountFlags;
 use rustix::process::{Gid, Pid, Signal, Uid};
@@ -137,6 +138,51 @@ fn accounts(folder: &Path) {
         let all = fs::read_to_string(list).expect("a list") + &more;
         fs::write(&copy, all).expect("a copy");
         rustix::mount::mount_bind(&copy, list).expect("a bind mount");
+    }
+}
+
+/// Four equal files in the shared folder: for all, for either user, for a group of the second; and
+/// what they say.
+fn shared_files() -> Vec<u8> {
+    let text = prose(5, 9_000);
+    let files = [
+        ("all.txt", 0, 0, 0o644),
+        ("one.txt", USERS[0].uid, 0, 0o600),
+        ("two.txt", USERS[1].uid, 0, 0o600),
+        ("team.txt", 0, 6001, 0o640),
+    ];
+    for (name, owner, group, mode) in files {
+        let path = Path::new(SHARES).join(name);
+        fs::write(&path, &text).expect("a file");
+        chown(&path, Some(owner), Some(group)).expect("chown");
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("chmod");
+    }
+    text
+}
+
+/// Another program's server, ended when this is dropped.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+/// Asks a server that has just been started until it answers.
+fn until_let_in(ask: impl Fn() -> Ran, log: &str) {
+    let began = Instant::now();
+    loop {
+        let ran = ask();
+        if ran.code == 0 {
+            return;
+        }
+        assert!(
+            began.elapsed() < PATIENCE,
+            "nobody is let in: {ran:?}\n{}",
+            fs::read_to_string(log).unwrap_or_default()
+        );
     }
 }
 

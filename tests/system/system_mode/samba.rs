@@ -1,15 +1,14 @@
 //! Debian's Samba over the view: two users of a share, each sees his own.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::Instant;
+use std::process::{Command, Stdio};
 
-use resemble_testutil::prose::prose;
-use resemble_testutil::{PATIENCE, Ran, finish};
+use resemble_testutil::{Ran, finish};
 
-use super::{SHARES, Server, USERS, VIEW, accounts, disks, in_mounts_of_its_own};
+use super::{
+    Ended, Server, VIEW, accounts, disks, in_mounts_of_its_own, shared_files, until_let_in,
+};
 
 /// As docs/file-servers.md has it, with places and a port of the test's own. The port is none of
 /// those that the kernel gives to whoever connects: a client would be connected with itself there,
@@ -39,16 +38,6 @@ guest ok = no
 wide links = yes
 hide dot files = no
 ";
-
-/// The server, ended when this is dropped.
-struct Samba(Child);
-
-impl Drop for Samba {
-    fn drop(&mut self) {
-        drop(self.0.kill());
-        drop(self.0.wait());
-    }
-}
 
 /// Whether Samba is here. It is a lot to install, so only who wants it to be tested says so.
 fn is_here() -> bool {
@@ -116,20 +105,7 @@ fn two_users_of_a_share_see_each_his_own() {
     let disks = disks();
     fs::create_dir_all("/srv/smb/ncalrpc").expect("a folder");
     fs::write("/srv/smb/smb.conf", CONFIGURATION).expect("a configuration");
-    let shares = Path::new(SHARES);
-    let text = prose(5, 9_000);
-    let files = [
-        ("all.txt", 0, 0, 0o644),
-        ("one.txt", USERS[0].uid, 0, 0o600),
-        ("two.txt", USERS[1].uid, 0, 0o600),
-        ("team.txt", 0, 6001, 0o640),
-    ];
-    for (name, owner, group, mode) in files {
-        let path = shares.join(name);
-        fs::write(&path, &text).expect("a file");
-        chown(&path, Some(owner), Some(group)).expect("chown");
-        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("chmod");
-    }
+    let text = shared_files();
     let server = Server::start(disks, &[]);
     users();
     let mut smbd = Command::new("smbd");
@@ -138,19 +114,8 @@ fn two_users_of_a_share_see_each_his_own() {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    let samba = Samba(smbd.spawn().expect("smbd starts"));
-    let began = Instant::now();
-    loop {
-        let ran = client("share-one", "ls");
-        if ran.code == 0 {
-            break;
-        }
-        assert!(
-            began.elapsed() < PATIENCE,
-            "smbd lets nobody in: {ran:?}\n{}",
-            fs::read_to_string("/srv/smb/log").unwrap_or_default()
-        );
-    }
+    let samba = Ended(smbd.spawn().expect("smbd starts"));
+    until_let_in(|| client("share-one", "ls"), "/srv/smb/log");
     assert_eq!(listed("share-one", ""), ["all.txt", "one.txt"]);
     assert_eq!(listed("share-two", ""), ["all.txt", "team.txt", "two.txt"]);
     assert_eq!(listed("share-one", "all.txt/.similar"), ["100%_one.txt"]);

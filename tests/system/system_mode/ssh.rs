@@ -1,15 +1,15 @@
 //! Debian's ssh: two users of the server ask from another machine, and each sees his own.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::Instant;
+use std::process::{Command, Stdio};
 
-use resemble_testutil::prose::{edited, prose};
-use resemble_testutil::{PATIENCE, Ran, Sandbox};
+use resemble_testutil::prose::edited;
+use resemble_testutil::{Ran, Sandbox};
 
-use super::{SHARES, Server, USERS, accounts, disks, in_mounts_of_its_own};
+use super::{
+    Ended, SHARES, Server, accounts, disks, in_mounts_of_its_own, shared_files, until_let_in,
+};
 
 /// The port is none of those that the kernel gives to whoever connects.
 const SERVER: &str = "
@@ -40,15 +40,6 @@ User share-one
 Host two
 User share-two
 ";
-
-struct Sshd(Child);
-
-impl Drop for Sshd {
-    fn drop(&mut self) {
-        drop(self.0.kill());
-        drop(self.0.wait());
-    }
-}
 
 fn is_here() -> bool {
     let programs = ["/usr/sbin/sshd", "/usr/bin/ssh", "/usr/bin/ssh-keygen"];
@@ -120,20 +111,7 @@ fn two_users_of_ssh_see_each_his_own() {
         return;
     }
     let disks = disks();
-    let shares = Path::new(SHARES);
-    let text = prose(5, 9_000);
-    let files = [
-        ("all.txt", 0, 0, 0o644),
-        ("one.txt", USERS[0].uid, 0, 0o600),
-        ("two.txt", USERS[1].uid, 0, 0o600),
-        ("team.txt", 0, 6001, 0o640),
-    ];
-    for (name, owner, group, mode) in files {
-        let path = shares.join(name);
-        fs::write(&path, &text).expect("a file");
-        chown(&path, Some(owner), Some(group)).expect("chown");
-        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("chmod");
-    }
+    let text = shared_files();
     let program = Sandbox::new().program("resemble");
     fs::copy(program.get_program(), "/srv/resemble").expect("a copy");
     fs::write("/srv/mine.txt", edited(&text, 3, 2)).expect("a file");
@@ -143,16 +121,8 @@ fn two_users_of_ssh_see_each_his_own() {
     let mut sshd = Command::new("/usr/sbin/sshd");
     sshd.args(["-D", "-e", "-f", "/srv/ssh/sshd_config"]);
     let sshd = sshd.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-    let sshd = Sshd(sshd.spawn().expect("sshd starts"));
-    let began = Instant::now();
-    while run("ssh", &["two", "true"]).code != 0 {
-        assert!(
-            began.elapsed() < PATIENCE,
-            "sshd lets nobody in: {:?}\n{}",
-            run("ssh", &["two", "true"]),
-            fs::read_to_string("/srv/ssh/log").unwrap_or_default()
-        );
-    }
+    let sshd = Ended(sshd.spawn().expect("sshd starts"));
+    until_let_in(|| run("ssh", &["two", "true"]), "/srv/ssh/log");
     let ask = |host: &str, file: &str| {
         let words = ["find", file, "--socket", host, "--format", "tsv"];
         run("/srv/resemble", &words)
