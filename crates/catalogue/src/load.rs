@@ -57,7 +57,7 @@ pub fn load(index: &Index, root: &Path, catalogue: Catalogue) -> Result<Loaded, 
     fits(&catalogue, index.params())?;
     let snapshot = index.snapshot()?;
     let loader = Loader {
-        fs: FsId(format!("catalogue {}", digest(root.as_os_str().as_bytes()))),
+        fs: FsId(format!("catalogue {}", digest(root.as_os_str().as_bytes())).into()),
         before: Before::of(&snapshot, root)?,
         index,
         root,

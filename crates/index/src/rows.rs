@@ -1,13 +1,14 @@
 //! The rows that a reader of the index sees, in plain types.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use resemble_core::{ByteLen, ContentDigest, ContentId, ContentKind, DirId, FileId, WordsDigest};
 
 /// Identifies a file system across reboots: its UUID or, without one, type and fsid; never
 /// `st_dev`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FsId(pub String);
+pub struct FsId(pub Arc<str>);
 
 /// A point in time as `stat` gives it: seconds and nanoseconds since 1970 (seconds may be
 /// negative).

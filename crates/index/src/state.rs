@@ -301,7 +301,7 @@ impl Sets {
         let mut file_systems = FileSystems::default();
         for row in txn.open_table(schema::FILE_SYSTEMS)?.iter()? {
             let (number, id) = row?;
-            file_systems.add(FsNumber(number.value()), FsId(id.value().to_owned()));
+            file_systems.add(FsNumber(number.value()), FsId(id.value().into()));
         }
         let mut dead = BitSet::default();
         let counters = counters(txn)?;

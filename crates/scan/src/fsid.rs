@@ -43,7 +43,7 @@ impl FsIds {
             .uuids
             .get_or_insert_with(|| uuids_in(Path::new("/dev/disk/by-uuid")));
         let id = match uuids.get(&dev) {
-            Some(uuid) => FsId(format!("uuid:{uuid}")),
+            Some(uuid) => FsId(format!("uuid:{uuid}").into()),
             None => Self::without_uuid(fd, dev),
         };
         self.known.insert(dev, id.clone());
@@ -54,9 +54,9 @@ impl FsIds {
         let fsid = rustix::fs::fstatvfs(fd).map_or(0, |fs| fs.f_fsid);
         let f_type = rustix::fs::fstatfs(fd).map_or(0, |fs| fs.f_type as u32);
         if fsid == 0 {
-            FsId(format!("dev:{f_type:x}:{dev:x}"))
+            FsId(format!("dev:{f_type:x}:{dev:x}").into())
         } else {
-            FsId(format!("fsid:{f_type:x}:{fsid:x}"))
+            FsId(format!("fsid:{f_type:x}:{fsid:x}").into())
         }
     }
 }

@@ -79,7 +79,7 @@ fn tree() -> (Index, PathBuf) {
     let index = Index::in_memory(&Params::default()).expect("an index");
     let root = PathBuf::from("/srv/docs");
     let stat = |ino, size: usize| FileStat {
-        fs: FsId("fs".to_owned()),
+        fs: FsId("fs".into()),
         ino,
         size: ByteLen(size as u64),
         mtime: Timestamp {
@@ -224,7 +224,7 @@ fn several_roots_are_folders_of_their_last_names() {
     let (index, root) = tree();
     let content = NewState::Settled(ContentRef::New(Box::new(content(b"else"))));
     let stat = FileStat {
-        fs: FsId("fs".to_owned()),
+        fs: FsId("fs".into()),
         ino: 99,
         size: ByteLen(4),
         mtime: Timestamp::default(),

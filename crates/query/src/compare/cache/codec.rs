@@ -145,7 +145,7 @@ pub(super) fn encode_files<'a>(
         }
     });
     encode(&FilesRecord {
-        file_systems: file_systems.iter().map(|fs| fs.0.as_str()).collect(),
+        file_systems: file_systems.iter().map(|fs| &fs.0[..]).collect(),
         contents: contents.collect(),
         files: files.collect(),
     })
@@ -162,7 +162,7 @@ pub(super) fn decode_files(
     let file_systems: Vec<u32> = {
         let mut names = names.lock();
         let all = record.file_systems.iter();
-        all.map(|fs| names.file_system(FsId((*fs).to_owned())))
+        all.map(|fs| names.file_system(FsId((*fs).into())))
             .collect()
     };
     let contents = record.contents.iter().map(|packed| {

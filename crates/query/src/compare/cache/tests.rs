@@ -342,7 +342,7 @@ proptest! {
             })
             .collect();
         let apart = known::KnownApart::from([(1, vec![(Rendition::Text, 2)])]);
-        let systems = ["x", "y"].map(|name| FsId(name.to_owned()));
+        let systems = ["x", "y"].map(|name| FsId(name.into()));
         let bytes = encode_files(
             &systems,
             (&contents, &apart),
