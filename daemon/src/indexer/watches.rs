@@ -152,15 +152,13 @@ impl Watches {
         let mut all = true;
         let mut found = Vec::new();
         for (dir, identity) in dirs {
-            if self
-                .watched
-                .get(dir)
-                .is_some_and(|known| known.identity == identity)
-            {
+            let known = self.watched.get(dir);
+            if known.is_some_and(|known| known.identity == identity) {
                 continue;
             }
             let is_new = self.remote.get(&identity.dev) == Some(&false)
-                && !self.covers(dir)
+                && known.is_none()
+                && !self.polled.contains_key(dir)
                 && !self.suspect.contains(dir)
                 && !self.places.contains_key(&identity);
             if is_new {

@@ -1,18 +1,20 @@
-//! Listing ahead: while one directory is compared with the index, a second thread lists the next.
+//! Listing ahead: while one directory is compared with the index, a second thread lists the next,
+//! and looks up what the index knows of it.
 //!
 //! Where nothing has changed since the last time, as after most restarts, half of the time of a
 //! walk goes into asking the kernel for names and what is behind them, and the rest into looking
-//! the same names up in the index. Neither needs the other.
+//! the same names up in the index. Comparing the two takes the least of it.
 //!
 //! 1. **The order is that of the walk.** What is wanted is a stack like that of the walk itself,
 //!    and the walk takes it down as it goes: what the thread has not begun is listed by the walk.
 //! 2. **A listing may be a moment old.** So it is used only if whatever happened in its directory
 //!    since is told by somebody else: see [`Listing`](super::report::Listing).
-//! 3. **Only hints.** What fails here is done again by the walk and told there. The walk opens the
-//!    directory itself, and a listing of another inode than that is thrown away; directories on
+//!    What the index knows is used only if nothing was committed since.
+//! 3. **Only hints.** What fails here is done again by the walk and told there; directories on
 //!    other file systems are left to the walk.
 //! 4. **Bounded.** The thread pauses when it holds [`MOST_HELD`] names or more, until half of that
-//!    is left: to wake it for each directory would cost as much as listing it.
+//!    is left: to wake it for each directory would cost as much as listing it. An open directory
+//!    counts as [`OPEN`] names.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -22,10 +24,15 @@ use std::thread::JoinHandle;
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::walk::{Anchor, Found};
+use resemble_index::{Entry, FileRow, ReadError, Snapshot};
+
+use crate::walk::{Anchor, Found, OpenDir};
 
 /// Names in listings that nobody has taken yet.
-const MOST_HELD: usize = 4_096;
+const MOST_HELD: usize = 8_192;
+
+/// So many names hold as much as an open directory: there are far fewer descriptors than bytes.
+const OPEN: usize = 16;
 
 /// What is to be listed.
 #[derive(Debug)]
@@ -36,14 +43,47 @@ pub(super) struct Upcoming {
     pub(super) skip: Vec<OsString>,
     /// `st_dev` of the directory it is in.
     pub(super) device_above: u64,
+    /// The index as it is; `None` of a directory that it does not know.
+    pub(super) snapshot: Option<Snapshot>,
+}
+
+/// An entry that the index has.
+#[derive(Clone, Debug)]
+pub(super) struct KnownEntry {
+    pub(super) entry: Entry,
+    /// Of a file.
+    pub(super) row: Option<FileRow>,
+}
+
+impl KnownEntry {
+    /// With the row of the file that it is.
+    pub(super) fn of(snapshot: &Snapshot, entry: Entry) -> Result<Self, ReadError> {
+        let row = match &entry {
+            Entry::File(file) => snapshot.file(*file)?,
+            _ => None,
+        };
+        Ok(Self { entry, row })
+    }
+}
+
+/// The names in a directory that the index has, sorted.
+pub(super) type KnownNames = Vec<(OsString, KnownEntry)>;
+
+/// What the index has of a directory.
+pub(super) fn known_names(snapshot: &Snapshot, dir: &Path) -> Result<KnownNames, ReadError> {
+    let names = snapshot.list(dir)?.into_iter();
+    names
+        .map(|(name, entry)| Ok((name, KnownEntry::of(snapshot, entry)?)))
+        .collect()
 }
 
 /// What was listed.
 #[derive(Debug)]
 pub(super) struct Listed {
-    /// `st_dev` and `st_ino` of the directory.
-    pub(super) identity: (u64, u64),
+    pub(super) dir: OpenDir,
     pub(super) found: Vec<Found>,
+    /// What the index had of it, and in which of its commits.
+    known: Option<(u64, KnownNames)>,
 }
 
 impl Listed {
@@ -54,10 +94,23 @@ impl Listed {
             return None;
         }
         let skip = |name: &_| wanted.skip.iter().any(|skipped| skipped == name);
-        Some(Self {
-            identity: (dir.stat.dev, dir.stat.ino),
-            found: dir.list(&skip).ok()?,
-        })
+        let known = wanted.snapshot.as_ref().and_then(|snapshot| {
+            let names = known_names(snapshot, &wanted.path).ok()?;
+            Some((snapshot.generation(), names))
+        });
+        let found = dir.list(&skip).ok()?;
+        Some(Self { dir, found, known })
+    }
+
+    /// What it holds, in names.
+    const fn held(&self) -> usize {
+        OPEN + self.found.len()
+    }
+
+    /// What the index has of the directory, if it is as it was.
+    pub(super) fn known(&mut self, snapshot: &Snapshot) -> Option<KnownNames> {
+        let (generation, names) = self.known.take()?;
+        (generation == snapshot.generation()).then_some(names)
     }
 }
 
@@ -117,7 +170,7 @@ impl Lister {
             state.wanted.pop();
         }
         let listed = state.ready.remove(path)?;
-        state.held -= listed.found.len();
+        state.held -= listed.held();
         if state.is_paused && state.held <= MOST_HELD / 2 {
             state.is_paused = false;
             self.shared.more.notify_one();
@@ -169,7 +222,7 @@ impl Shared {
             state = self.state.lock();
             state.current = None;
             if let Some(listed) = listed {
-                state.held += listed.found.len();
+                state.held += listed.held();
                 state.is_paused = state.held >= MOST_HELD;
                 state.ready.insert(wanted.path, listed);
             }
@@ -213,6 +266,7 @@ mod tests {
             path: path.to_owned(),
             skip: vec!["7".into()],
             device_above,
+            snapshot: None,
         };
         let mut lister = Lister::default();
         assert!(lister.take(&folders[0]).is_none(), "nothing was wanted");
@@ -223,7 +277,7 @@ mod tests {
             assert_eq!(names.len(), MOST_HELD - 1);
             assert!(names.is_sorted() && !names.contains(&&OsString::from("7")));
             let state = lister.shared.state.lock();
-            assert!(state.held < 2 * MOST_HELD, "{n}");
+            assert!(state.held < 2 * MOST_HELD + OPEN, "{n}");
         }
         assert_eq!(lister.shared.state.lock().held, 0);
 
@@ -254,6 +308,7 @@ mod tests {
             path: path.clone(),
             skip: Vec::new(),
             device_above: anchor.stat().dev,
+            snapshot: None,
         });
         lister.want(wanted);
         for left in [1, 0] {

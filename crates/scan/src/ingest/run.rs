@@ -14,6 +14,7 @@ use resemble_mounts::MountTable;
 use super::area::Area;
 use super::assumed::Assumed;
 use super::batch::Batch;
+use super::lister::KnownEntry;
 use super::pool::{Job, Pool};
 use super::report::{Committed, IngestError, Observer, Report};
 use super::target::{Cause, IngestOptions, RootOptions, Scope, Target};
@@ -431,7 +432,16 @@ impl<'a> Run<'a> {
             return self.walk(&place, start);
         }
         self.named.insert(path.to_owned());
-        self.entry(&place, path, &stat, known.as_ref(), cause, read_now, None)?;
+        let known = known.map(|entry| KnownEntry::of(&self.snapshot, entry));
+        self.entry(
+            &place,
+            path,
+            &stat,
+            known.transpose()?,
+            cause,
+            read_now,
+            None,
+        )?;
         self.make_progress()
     }
 

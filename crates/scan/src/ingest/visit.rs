@@ -9,9 +9,10 @@ use std::sync::Arc;
 use resemble_core::{ByteLen, ContentId};
 use resemble_index::{Change, Entry, FileRow, FileStat, FileState, Look, NewState};
 use resemble_mounts::{FsClass, class_of};
+use rustix::io::Errno;
 
 use super::batch::Link;
-use super::lister::Upcoming;
+use super::lister::{KnownEntry, KnownNames, Upcoming, known_names};
 use super::pool::Job;
 use super::report::{IngestError, Listing};
 use super::rules::{self, Rules};
@@ -82,7 +83,14 @@ impl Run<'_> {
             Listing::Anew => None,
             Listing::Skip => return Ok(()),
         };
-        let dir = match place.anchor.dir(&visit.path) {
+        let (opened, listed) = match listed {
+            Some(mut listed) => {
+                let known = listed.known(&self.snapshot);
+                (Ok(listed.dir), Some((listed.found, known)))
+            }
+            None => (self.open(place, &visit.path), None),
+        };
+        let dir = match opened {
             Ok(dir) => dir,
             Err(errno) if means_absent(errno) => {
                 self.look_again(visit.path);
@@ -103,23 +111,25 @@ impl Run<'_> {
             return self.remove(&visit.path, Why::LeftOut);
         }
         chain.push(identity);
-        let found = if let Some(listed) = listed.filter(|listed| listed.identity == identity) {
-            Ok(listed.found)
-        } else {
-            let skip = self.area.names_to_skip(&visit.path);
-            dir.list(&|name| skip.iter().any(|skipped| skipped == name))
-        };
-        let found = match found {
-            Ok(found) => found,
+        let listed = listed.map_or_else(
+            || {
+                let skip = self.area.names_to_skip(&visit.path);
+                let found = dir.list(&|name| skip.iter().any(|skipped| skipped == name));
+                found.map(|found| (found, None))
+            },
+            Ok,
+        );
+        let (found, known) = match listed {
+            Ok(listed) => listed,
             Err(errno) => {
                 self.report.error(&visit.path, errno.raw_os_error());
                 return Ok(());
             }
         };
-        let known = if visit.known {
-            self.snapshot.list(&visit.path)?
-        } else {
-            Vec::new()
+        let known = match known {
+            Some(known) => known,
+            None if visit.known => known_names(&self.snapshot, &visit.path)?,
+            None => Vec::new(),
         };
         self.report.progress.dirs += 1;
         if !visit.known {
@@ -127,6 +137,17 @@ impl Run<'_> {
             self.entered_new(visit.path.clone());
         }
         self.compare(place, &visit, &dir, found, known, stack)
+    }
+
+    /// Opens a directory. What was opened ahead may be what is in the way.
+    fn open(&self, place: &Place, dir: &Path) -> rustix::io::Result<OpenDir> {
+        place.anchor.dir(dir).or_else(|errno| {
+            if matches!(errno, Errno::MFILE | Errno::NFILE) {
+                self.pool.lister.forget();
+                return place.anchor.dir(dir);
+            }
+            Err(errno)
+        })
     }
 
     /// A directory that may not be read: it is there, nothing below it is known any more.
@@ -153,7 +174,7 @@ impl Run<'_> {
         visit: &Visit,
         dir: &OpenDir,
         found: Vec<Found>,
-        known: Vec<(OsString, Entry)>,
+        known: KnownNames,
         stack: &mut Vec<Visit>,
     ) -> Result<(), IngestError> {
         let above = visit.rules.as_ref();
@@ -181,7 +202,7 @@ impl Run<'_> {
             found
         };
         // First what went: see `remove`.
-        let is_gone = |(name, _): &&(OsString, Entry)| {
+        let is_gone = |(name, _): &&(OsString, KnownEntry)| {
             found
                 .binary_search_by(|found| found.name.cmp(name))
                 .is_err()
@@ -193,6 +214,7 @@ impl Run<'_> {
         }
         let mut below = Vec::new();
         let mut known = known.into_iter().peekable();
+        let mut path = visit.path.clone();
         for (count, Found { name, stat }) in found.into_iter().enumerate() {
             if count % OFTEN == 0 {
                 self.make_progress()?;
@@ -204,7 +226,10 @@ impl Run<'_> {
             let known = known
                 .next_if(|(known, _)| *known == name)
                 .map(|(_, entry)| entry);
-            let path = visit.path.join(&name);
+            if count > 0 {
+                path.pop();
+            }
+            path.push(&name);
             self.report.progress.entries += 1;
             let stat = match stat {
                 Ok(stat) => stat,
@@ -220,14 +245,14 @@ impl Run<'_> {
                 if self.named.is_empty() || !self.named.contains(&path) {
                     let (cause, now) = (visit.cause, visit.read_now);
                     let parent = Some((dir, visit.below));
-                    self.entry(place, &path, &stat, known.as_ref(), cause, now, parent)?;
+                    self.entry(place, &path, &stat, known, cause, now, parent)?;
                 }
                 continue;
             }
-            let known = matches!(known, Some(Entry::Dir(_)));
+            let known = known.is_some_and(|known| matches!(known.entry, Entry::Dir(_)));
             if visit.below || !known {
                 let visit = Visit {
-                    path,
+                    path: path.clone(),
                     depth: visit.depth + 1,
                     below: true,
                     known,
@@ -239,15 +264,21 @@ impl Run<'_> {
                 below.push((visit, stat));
             }
         }
-        let (pool, area) = (&mut self.pool, &self.area);
+        let (pool, area, snapshot) = (&mut self.pool, &self.area, &self.snapshot);
         let upcoming = |visit: &Visit| Upcoming {
             anchor: Arc::clone(&place.anchor),
             path: visit.path.clone(),
             skip: area.names_to_skip(&visit.path),
             device_above: dir.stat.dev,
+            snapshot: visit.known.then(|| snapshot.clone()),
         };
         for (visit, _) in &below {
-            pool.ahead().directory(|| upcoming(visit));
+            // What is fetched ahead is not compared.
+            let fetched = || Upcoming {
+                snapshot: None,
+                ..upcoming(visit)
+            };
+            pool.ahead().directory(fetched);
         }
         if !below.is_empty() {
             let dirs = below.iter();
@@ -272,22 +303,23 @@ impl Run<'_> {
         place: &Place,
         path: &Path,
         stat: &Stat,
-        known: Option<&Entry>,
+        known: Option<KnownEntry>,
         cause: Cause,
         read_now: bool,
         listed: Option<(&OpenDir, bool)>,
     ) -> Result<(), IngestError> {
+        let (known, row) = known.map_or((None, None), |it| (Some(it.entry), it.row));
         if matches!(known, Some(Entry::Dir(_))) {
             self.observer.directory_gone(path);
         }
         if let Some(Entry::File(file)) = known
             && stat.kind != Kind::File
         {
-            self.look_at_names.insert(*file);
+            self.look_at_names.insert(file);
         }
         match stat.kind {
             Kind::Dir => {}
-            Kind::File => self.file(place, path, stat, known, cause, read_now, listed)?,
+            Kind::File => self.file(place, path, stat, row, cause, read_now, listed)?,
             Kind::Symlink => {
                 let name = path.file_name().unwrap_or_default();
                 let target = match listed {
@@ -297,7 +329,7 @@ impl Run<'_> {
                 match target {
                     Ok(target) => {
                         let entry = Entry::Symlink(target.clone());
-                        if known != Some(&entry) {
+                        if known != Some(entry) {
                             self.push(Change::Symlink {
                                 path: path.to_owned(),
                                 target,
@@ -308,7 +340,7 @@ impl Run<'_> {
                 }
             }
             Kind::Special(kind) => {
-                if known != Some(&Entry::Special(kind)) {
+                if known != Some(Entry::Special(kind)) {
                     self.push(Change::Special {
                         path: path.to_owned(),
                         kind,
@@ -325,7 +357,7 @@ impl Run<'_> {
         place: &Place,
         path: &Path,
         stat: &Stat,
-        known: Option<&Entry>,
+        there: Option<FileRow>,
         cause: Cause,
         read_now: bool,
         listed: Option<(&OpenDir, bool)>,
@@ -345,10 +377,6 @@ impl Run<'_> {
             }
         };
         let row = stat.row(fs.clone());
-        let there = match known {
-            Some(Entry::File(file)) => self.snapshot.file(*file)?,
-            _ => None,
-        };
         let same_file = |known: &FileRow| known.stat.fs == row.fs && known.stat.ino == row.ino;
         let same_bytes = |known: &FileRow| {
             same_file(known) && known.stat.size == row.size && known.stat.mtime == row.mtime
@@ -383,16 +411,18 @@ impl Run<'_> {
                 self.look_at_names.insert(known.id);
             }
             if same_bytes(known) && known.stat.ctime == row.ctime {
-                let young = age(row.ctime, std::time::SystemTime::now())
-                    < self.options.settle_window.as_nanos() as i128;
-                let wait = young && !read_now && !self.options.distrust_unsettled;
+                let is_young = || {
+                    age(row.ctime, std::time::SystemTime::now())
+                        < self.options.settle_window.as_nanos() as i128
+                };
+                let may_wait = !read_now && !self.options.distrust_unsettled;
                 match &known.state {
                     _ if cause == Cause::Modified || self.written_to.contains(&known.id) => {}
                     // Whatever its state is, it is to be looked into.
                     FileState::Settled(content) | FileState::Unsettled(content)
                         if self.is_unseen(place, *content)? => {}
                     FileState::Settled(_) => return Ok(()),
-                    FileState::Unsettled(_) if wait => {
+                    FileState::Unsettled(_) if may_wait && is_young() => {
                         self.assumed.meet(&row);
                         self.recheck(path, row.ctime);
                         return Ok(());
