@@ -51,33 +51,63 @@ pub struct Loaded {
 }
 
 /// Puts what a catalogue says into the index, at `root` (see [`resemble_proto::catalogued`]) and
-/// instead of what is there. After a failure there is nothing at `root`, unless the index cannot be
-/// written any more.
+/// instead of what is there. What was there is replaced in one transaction: whoever asks meanwhile
+/// is answered from the old or from the new catalogue, and after a failure the old one is there.
+///
+/// If all that differs goes into one transaction, that is all that is written. If it does not, the
+/// catalogue is put beside the old one and takes its place when it is complete.
 pub fn load(index: &Index, root: &Path, catalogue: Catalogue) -> Result<Loaded, CatalogueError> {
+    load_by(index, root, catalogue, HEAVY)
+}
+
+/// As [`load`], with transactions of `heavy` bytes, roughly.
+fn load_by(
+    index: &Index,
+    root: &Path,
+    catalogue: Catalogue,
+    heavy: usize,
+) -> Result<Loaded, CatalogueError> {
     fits(&catalogue, index.params())?;
-    let snapshot = index.snapshot()?;
-    let loader = Loader {
-        fs: FsId(format!("catalogue {}", digest(root.as_os_str().as_bytes())).into()),
-        before: Before::of(&snapshot, root)?,
-        index,
-        root,
-        snapshot,
-        catalogue,
-        contents: Vec::new(),
-        files: Vec::new(),
-        batch: Batch::default(),
-        spare: HashMap::new(),
-        loaded: Loaded::default(),
-        postings: 0,
-    };
-    let loaded = loader.run();
+    let before = Before::of(&index.snapshot()?, root)?;
+    if !before.is_there() {
+        let loader = Loader::new(index, root, before, catalogue, heavy)?;
+        return load_anew(loader);
+    }
+    let (file, free) = (catalogue.path().to_owned(), before.free());
+    let mut loader = Loader::new(index, root, before, catalogue, heavy)?;
+    loader.in_one = true;
+    if let Some(loaded) = loader.run()? {
+        return Ok(loaded);
+    }
+    let (beside, again) = (catalogued::beside(root), super::open(&file)?);
+    let mut loader = Loader::new(index, &beside, Before::nothing(free), again, heavy)?;
+    loader.fs = fs_of(root);
+    let loaded = load_anew(loader)?;
+    index.apply(vec![Change::Rename {
+        from: beside,
+        to: root.to_owned(),
+    }])?;
+    Ok(loaded)
+}
+
+/// Puts a catalogue where there is nothing. Nobody is asked about it before it is complete, and
+/// after a failure there is nothing again.
+fn load_anew(loader: Loader<'_>) -> Result<Loaded, CatalogueError> {
+    let (index, at) = (loader.index, loader.root);
+    // Only what is to be one transaction may turn out to be too much.
+    let loaded = loader.run().map(Option::unwrap_or_default);
     // If the index could not be written, this fails too. The first failure is the one to report.
     if loaded.is_err()
-        && let Err(error) = unload(index, root)
+        && let Err(error) = unload(index, at)
     {
-        tracing::warn!(?root, %error, "a part of a catalogue is left in the index");
+        tracing::warn!(?at, %error, "a part of a catalogue is left in the index");
     }
     loaded
+}
+
+/// The file system of a catalogue's inode numbers.
+fn fs_of(root: &Path) -> FsId {
+    FsId(format!("catalogue {}", digest(root.as_os_str().as_bytes())).into())
 }
 
 /// Whether the contents of a catalogue were digested with these parameters: others have nothing in
@@ -151,15 +181,48 @@ struct Loader<'a> {
     spare: HashMap<u32, Box<Digest>>,
     loaded: Loaded,
     postings: u64,
+    /// Bytes of changes that are applied together, roughly.
+    heavy: usize,
+    /// There may be one transaction, and no more.
+    in_one: bool,
 }
 
-impl Loader<'_> {
-    fn run(mut self) -> Result<Loaded, CatalogueError> {
+impl<'a> Loader<'a> {
+    fn new(
+        index: &'a Index,
+        root: &'a Path,
+        before: Before,
+        catalogue: Catalogue,
+        heavy: usize,
+    ) -> Result<Self, CatalogueError> {
+        Ok(Self {
+            fs: fs_of(root),
+            before,
+            index,
+            root,
+            snapshot: index.snapshot()?,
+            catalogue,
+            contents: Vec::new(),
+            files: Vec::new(),
+            batch: Batch::default(),
+            spare: HashMap::new(),
+            loaded: Loaded::default(),
+            postings: 0,
+            heavy,
+            in_one: false,
+        })
+    }
+
+    /// `None`: it would take more than one transaction, and nothing was done.
+    fn run(mut self) -> Result<Option<Loaded>, CatalogueError> {
         let params = *self.index.params();
         let mut ended = false;
         while let Some(record) = self.catalogue.next(&params)? {
             if ended {
                 return Err(self.catalogue.forged());
+            }
+            if self.in_one && self.is_full() {
+                return Ok(None);
             }
             match record {
                 CatalogueRecord::Head(_) => return Err(self.catalogue.forged()),
@@ -193,7 +256,7 @@ impl Loader<'_> {
         if self.postings > BULK {
             self.index.finish_bulk()?;
         }
-        Ok(self.loaded)
+        Ok(Some(self.loaded))
     }
 
     fn content(&mut self, digest: Box<Digest>) -> Result<(), CatalogueError> {
@@ -446,11 +509,14 @@ impl Loader<'_> {
     /// Applies the batch if it is full. This may be done after any entry, because a content comes
     /// just before what refers to it.
     fn settle(&mut self) -> Result<(), CatalogueError> {
-        let batch = &self.batch;
-        if batch.weight < HEAVY && batch.postings < MANY_POSTINGS {
+        if self.in_one || !self.is_full() {
             return Ok(());
         }
         self.apply()
+    }
+
+    const fn is_full(&self) -> bool {
+        self.batch.weight >= self.heavy || self.batch.postings >= MANY_POSTINGS
     }
 
     fn apply(&mut self) -> Result<(), CatalogueError> {

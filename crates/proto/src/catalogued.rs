@@ -51,6 +51,12 @@ pub fn of_file(file: &Path) -> PathBuf {
     path_of(&bytes)
 }
 
+/// Where the tree of a catalogue is put until it takes the place of the one at `root`. No label and
+/// no file has this path.
+pub fn beside(root: &Path) -> PathBuf {
+    path_of(&[root.as_os_str().as_bytes(), b"\0"].concat())
+}
+
 /// Which catalogue a path belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
@@ -123,6 +129,23 @@ mod tests {
         let error = std::fs::metadata(of_label("disk")).unwrap_err();
         assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
         assert!(!is_catalogued(Path::new("/disk:/a")));
+    }
+
+    #[test]
+    fn what_is_beside_a_catalogue_is_no_other_one() {
+        for root in [of_label("disk"), of_file(Path::new("/home/me/disk.cat"))] {
+            let beside = beside(&root);
+            assert!(is_catalogued(&beside) && !beside.starts_with(&root));
+            let Some((source, at, _)) = source_of(&beside) else {
+                panic!("{beside:?}");
+            };
+            assert_eq!(at, beside);
+            let is_of_its_own = match source {
+                Source::Label(label) => !is_label(&label),
+                Source::File(file) => file.as_os_str().as_bytes().ends_with(b"/"),
+            };
+            assert!(is_of_its_own, "{beside:?}");
+        }
     }
 
     #[test]

@@ -30,10 +30,7 @@ impl Before {
         let is_there = snapshot.entry(root)?.is_some();
         let mut before = Self {
             snapshot: is_there.then(|| snapshot.clone()),
-            free: 0,
-            files: HashMap::new(),
-            taken: HashSet::new(),
-            named: HashSet::new(),
+            ..Self::nothing(0)
         };
         let mut failed = Ok(());
         snapshot.walk(root, &mut |_, entry| {
@@ -51,6 +48,22 @@ impl Before {
         })?;
         failed?;
         Ok(before)
+    }
+
+    /// No tree, in a file system whose inode numbers from `free` on are free.
+    pub(super) fn nothing(free: u64) -> Self {
+        Self {
+            snapshot: None,
+            free,
+            files: HashMap::new(),
+            taken: HashSet::new(),
+            named: HashSet::new(),
+        }
+    }
+
+    /// Whether there is one.
+    pub(super) const fn is_there(&self) -> bool {
+        self.snapshot.is_some()
     }
 
     /// What is at a path that the new catalogue names.

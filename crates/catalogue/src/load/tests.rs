@@ -24,9 +24,13 @@ impl Scene {
     }
 
     fn load(&self, bytes: &[u8]) -> Result<Loaded, CatalogueError> {
+        self.load_by(bytes, HEAVY)
+    }
+
+    fn load_by(&self, bytes: &[u8], heavy: usize) -> Result<Loaded, CatalogueError> {
         let file = self.dir.path().join("file");
         fs::write(&file, bytes).expect("a file");
-        load(&self.index, &self.root, open(&file)?)
+        load_by(&self.index, &self.root, open(&file)?, heavy)
     }
 
     /// The catalogue of what is in the index.
@@ -76,27 +80,93 @@ fn only_what_differs_is_written() {
     assert!(scene.written(0) == bytes);
 }
 
-/// What cannot be loaded leaves nothing, also of the tree that was there.
+/// What cannot be loaded leaves the tree that was there, and nothing where none was.
 #[test]
-fn a_forged_one_leaves_nothing_of_the_one_before() {
-    let scene = Scene::new();
-    let old = usual();
-    scene.load(&catalogue(&old, Samples::All)).expect("loaded");
-    let mut bytes = catalogue(&old, Samples::All);
+fn a_forged_one_leaves_what_was_there() {
+    let mut bytes = catalogue(&usual(), Samples::All);
     // The sums: a content more, and the digest is right.
     let end = bytes.len() - 32 - 6;
     bytes.truncate(bytes.len() - 32);
     bytes[end] ^= 1;
     let checksum = digest(&bytes);
     bytes.extend_from_slice(&checksum.0);
-    let loaded = scene.load(&bytes);
-    assert!(loaded.is_err(), "{loaded:?}");
-    let totals = scene
-        .index
-        .snapshot()
-        .and_then(|it| it.totals())
-        .expect("totals");
-    assert_eq!((totals.files, totals.contents), (0, 0));
+    for heavy in [HEAVY, 2_000, 1] {
+        let scene = Scene::new();
+        let loaded = scene.load_by(&bytes, heavy);
+        assert!(loaded.is_err(), "{loaded:?}");
+        let totals = scene.index.snapshot().and_then(|it| it.totals());
+        let totals = totals.expect("totals");
+        assert_eq!((totals.files, totals.contents), (0, 0));
+        let mut old = usual();
+        old.names
+            .insert(vec![b"old".to_vec()], Made::File(250, 200, 1));
+        let old = catalogue(&old, Samples::All);
+        scene.load(&old).expect("loaded");
+        let loaded = scene.load_by(&bytes, heavy);
+        assert!(loaded.is_err(), "{loaded:?}");
+        assert!(scene.written(0) == old);
+        let top = scene
+            .index
+            .snapshot()
+            .and_then(|it| it.list(Path::new("/")));
+        assert_eq!(top.expect("names").len(), 1, "nothing beside it");
+    }
+}
+
+/// Whoever looks while one takes the place of another sees one of both.
+#[test]
+fn the_old_one_is_there_until_the_new_one_is() {
+    let scene = Scene::new();
+    let old = usual();
+    scene.load(&catalogue(&old, Samples::All)).expect("loaded");
+    let below = old.names.iter().filter(|(name, _)| !name.is_empty());
+    let names = below
+        .map(|(name, made)| {
+            (
+                [vec![b"other".to_vec()], name.clone()].concat(),
+                made.clone(),
+            )
+        })
+        .collect();
+    let new = Tree {
+        names,
+        ..old.clone()
+    }
+    .sound();
+    let bytes = catalogue(&new, Samples::All);
+    let entries = |index: &Index| {
+        let mut names = Vec::new();
+        let snapshot = index.snapshot().expect("a snapshot");
+        let mut note = |path: &Path, _: &Entry| {
+            names.push(path.to_owned());
+            ControlFlow::Continue(())
+        };
+        snapshot.walk(&scene.root, &mut note).expect("a walk");
+        names
+    };
+    let before = entries(&scene.index);
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let seen = std::thread::scope(|scope| {
+        let looker = scope.spawn(|| {
+            let mut seen = vec![before.clone()];
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                let now = entries(&scene.index);
+                if seen.last() != Some(&now) {
+                    seen.push(now);
+                }
+            }
+            seen
+        });
+        scene.load_by(&bytes, 2_000).expect("loaded");
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        looker.join().expect("it looked")
+    });
+    let after = entries(&scene.index);
+    assert!(
+        seen.iter().all(|it| *it == before || *it == after),
+        "{seen:?}"
+    );
+    assert!(scene.written(0) == bytes);
 }
 
 proptest! {
@@ -105,14 +175,17 @@ proptest! {
     /// Whatever was there: afterwards there is what the new catalogue says, and its catalogue is
     /// that one.
     #[test]
-    fn the_new_one_is_there_whatever_was(trees in prop::collection::vec(tree(), 1..4)) {
+    fn the_new_one_is_there_whatever_was(
+        trees in prop::collection::vec(tree(), 1..4),
+        heavy in prop::sample::select(vec![HEAVY, 3_000, 1]),
+    ) {
         let scene = Scene::new();
         let apart = trees[0].apart.clone();
         for tree in trees {
             // A content is taken apart into the same wherever it is.
             let tree = Tree { apart: apart.clone(), ..tree.sound() };
             let bytes = catalogue(&tree, Samples::All);
-            scene.load(&bytes).expect("loaded");
+            scene.load_by(&bytes, heavy).expect("loaded");
             prop_assert!(scene.written(tree.created) == bytes);
         }
     }
