@@ -22,6 +22,9 @@
 //! alert-min = "90%"
 //! alert-kinds = ["identical", "near", "tree"]
 //!
+//! [[catalogue]]
+//! path = "/srv/catalogues/*.cat"
+//!
 //! [limits]
 //! time = 20
 //! memory = 512
@@ -31,7 +34,8 @@
 //! command = ["antiword", "{}"]
 //! ```
 //!
-//! A `[[notify]]` table is a place where alerts go: docs/alerts.md.
+//! A `[[catalogue]]` is a folder whose catalogues are kept up to date; its path is where they are,
+//! with a pattern for their names (docs/catalogues.md). A `[[notify]]` table is a place where alerts go: docs/alerts.md.
 //!
 //! `[limits]` bounds what one document or archive may cost: `depth` is that of archives in
 //! archives, `ratio` that of bytes out to bytes in, `bytes` (out) and `memory` are in MiB, `parts`
@@ -65,6 +69,8 @@ mod notify;
 mod roots;
 mod starter;
 mod system;
+
+use crate::indexer::catalogue_folders::{CatalogueFolder, NoFolder};
 
 use crate::alerts::sinks::{Journal, SinkConfig, SinkKind, journal};
 use file::{FileConfig, FileConverter, left_out};
@@ -251,6 +257,8 @@ pub struct Config {
     pub wait: bool,
     /// The period of the full comparison; `None`: never.
     pub reconcile: Option<Duration>,
+    /// Folders whose catalogues are kept up to date.
+    pub catalogues: Vec<CatalogueFolder>,
     /// What one document or archive may cost.
     pub limits: Limits,
     /// Commands for formats that nothing else reads.
@@ -303,6 +311,14 @@ pub enum ConfigError {
     /// A converter without extensions or without a command.
     #[error("a [[converter]] of the configuration needs extensions and a command")]
     Converter,
+    /// A folder of catalogues that is none.
+    #[error("in the configuration, the [[catalogue]] {}: {wrong}", .path.display())]
+    Catalogue {
+        /// As it is written.
+        path: PathBuf,
+        /// What is wrong.
+        wrong: NoFolder,
+    },
     /// A sink of alerts that makes no sense.
     #[error("in the configuration, the [[notify]] `{sink}`: {wrong}")]
     Notify {
@@ -444,6 +460,11 @@ impl Config {
             boilerplate: args.boilerplate.or(file.boilerplate).unwrap_or(BOILERPLATE),
             wait: args.wait || file.wait.unwrap_or(false),
             reconcile: (!reconcile.is_zero()).then_some(reconcile),
+            catalogues: file
+                .catalogue
+                .iter()
+                .map(|table| catalogue_folder(&table.path, &in_file))
+                .collect::<Result<_, _>>()?,
             limits: file.limits.limits(),
             converters: file
                 .converter
@@ -488,6 +509,17 @@ impl Config {
             });
         }
     }
+}
+
+/// The folder of a `[[catalogue]]`.
+fn catalogue_folder(
+    path: &Path,
+    in_file: &dyn Fn(&Path) -> PathBuf,
+) -> Result<CatalogueFolder, ConfigError> {
+    CatalogueFolder::of(&in_file(path)).map_err(|wrong| ConfigError::Catalogue {
+        path: path.to_owned(),
+        wrong,
+    })
 }
 
 /// Makes one sentence of what the parser says in several lines, some of which quote the file.

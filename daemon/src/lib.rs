@@ -298,6 +298,7 @@ impl Daemon {
                     .chain(config.mount.as_deref().map(overlays::resolved))
                     .collect(),
                 catalogues: Some(places::catalogues_dir(&config.state)),
+                catalogue_folders: config.catalogues.clone(),
                 part_reader: Some(part_reader),
                 stop: stop.clone(),
             },

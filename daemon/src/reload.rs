@@ -1,7 +1,7 @@
 //! SIGHUP: the configuration is read again, and what can be changed meanwhile is changed.
 //!
-//! These are the roots with their rules (`exclude`, `max-size` and so on), what is worth an alert,
-//! and where alerts go. A root that is as it was is not looked at again. Everything else decides
+//! These are the roots with their rules (`exclude`, `max-size` and so on), the folders of
+//! catalogues, what is worth an alert, and where alerts go. A root that is as it was is not looked at again. Everything else decides
 //! how the index is made or where things are, and stays as it was until a restart: which keys are
 //! concerned is told, in the journal and by `status`, until the daemon was restarted or the file
 //! is as it was.
@@ -15,6 +15,9 @@ use crate::config::Config;
 use crate::indexer::Command;
 use crate::state::Topic;
 use crate::{Handle, all_roots};
+
+/// Why nothing is taken over any more.
+const ENDING: &str = "the daemon is ending";
 
 /// A key with its value, as text.
 type FixedKey = (&'static str, fn(&Config) -> String);
@@ -75,6 +78,8 @@ impl Handle {
             self.shared.set_alert_rules(root, rules.clone());
         }
         self.set_roots(roots)?;
+        let folders = Command::FollowCatalogues(new.catalogues.clone());
+        self.commands.send(folders).map_err(|_| ENDING)?;
         if format!("{:?}", new.sinks) != format!("{:?}", self.config.sinks) {
             self.end_delivery();
             self.config.sinks.clone_from(&new.sinks);
@@ -91,21 +96,20 @@ impl Handle {
     /// Gives the order, and waits until it is carried out or a signal asks the daemon to end.
     fn set_roots(&self, roots: Vec<crate::state::Root>) -> Result<(), String> {
         let (reply, done) = oneshot::channel();
-        let ending = "the daemon is ending";
         self.commands
             .send(Command::SetRoots(roots, reply))
-            .map_err(|_| ending)?;
+            .map_err(|_| ENDING)?;
         let Some(runtime) = &self.runtime else {
-            return Err(ending.to_owned());
+            return Err(ENDING.to_owned());
         };
         let mut ended = self.ended.clone();
         runtime.block_on(async {
             tokio::select! {
                 done = done => match done {
                     Ok(done) => done.map_err(|failure| failure.message),
-                    Err(_) => Err(ending.to_owned()),
+                    Err(_) => Err(ENDING.to_owned()),
                 },
-                _ = ended.wait_for(|ended| *ended) => Err(ending.to_owned()),
+                _ = ended.wait_for(|ended| *ended) => Err(ENDING.to_owned()),
             }
         })
     }

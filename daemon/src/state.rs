@@ -54,6 +54,8 @@ pub enum Topic {
     Templates,
     /// A catalogue cannot be used.
     Catalogues,
+    /// A folder of catalogues, or what is in it, cannot be used.
+    CatalogueFolders,
     /// The configuration has changed in a way that this process cannot follow.
     Config,
 }

@@ -50,6 +50,9 @@ mod catalogues;
 /// What has changed since a catalogue was written.
 mod deltas;
 
+/// A folder of catalogues that is followed.
+mod fleet;
+
 /// The daemon of another machine, asked through ssh.
 mod remote;
 

@@ -43,6 +43,8 @@ pub(super) struct FileConfig {
     #[serde(default)]
     pub(super) root: Vec<FileRoot>,
     #[serde(default)]
+    pub(super) catalogue: Vec<FileCatalogue>,
+    #[serde(default)]
     pub(super) limits: FileLimits,
     #[serde(default)]
     pub(super) converter: Vec<FileConverter>,
@@ -113,6 +115,14 @@ pub(super) struct FileRoot {
     pub(super) alert_min: Option<Share>,
     pub(super) alert_min_size: Option<Size>,
     pub(super) alert_kinds: Option<Vec<Word>>,
+}
+
+/// A `[[catalogue]]` of the file.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct FileCatalogue {
+    /// Its last part is a pattern.
+    pub(super) path: PathBuf,
 }
 
 impl FileRoot {

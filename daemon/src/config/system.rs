@@ -83,6 +83,7 @@ impl Config {
             ("--link", self.link.is_some()),
             ("[[notify]]", !self.sinks.is_empty()),
             ("[[converter]]", !self.converters.is_empty()),
+            ("[[catalogue]]", !self.catalogues.is_empty()),
         ];
         if let Some((what, _)) = asked.into_iter().find(|(_, asked)| *asked) {
             return Err(ConfigError::NotForAll(what));

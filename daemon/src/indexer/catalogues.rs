@@ -6,6 +6,7 @@
 //! them.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use resemble_catalogue::{self as catalogue, CatalogueError};
@@ -84,38 +85,57 @@ impl Indexer {
     pub(super) fn import(&mut self, file: &Path, label: &str) -> Result<(), Failure> {
         let refused = |error: CatalogueError| Failure::new(FailureKind::Refused, error.to_string());
         let index = self.shared.index().ok_or_else(closed)?;
-        let folder = self.options.catalogues.clone().ok_or_else(closed)?;
         if !catalogued::is_label(label) {
             return Err(Failure::new(
                 FailureKind::BadRequest,
                 "this cannot be the label of a catalogue",
             ));
         }
+        if let Some(followed) = self.follows(label) {
+            return Err(Failure::new(FailureKind::Refused, followed));
+        }
+        drop(index);
+        self.keep_catalogue(file, label).map_err(refused)
+    }
+
+    /// Keeps a copy of a catalogue, and puts it into the index. If that fails, the one before is
+    /// kept.
+    pub(super) fn keep_catalogue(
+        &mut self,
+        file: &Path,
+        label: &str,
+    ) -> Result<(), CatalogueError> {
+        let (Some(index), Some(folder)) = (self.shared.index(), self.options.catalogues.clone())
+        else {
+            return Err(CatalogueError::Keep {
+                file: file.to_owned(),
+                source: io::Error::other("the index is closed just now"),
+            });
+        };
         // Checked before it replaces anything.
-        let catalogue = catalogue::open(file).map_err(refused)?;
-        catalogue::fits(&catalogue, index.params()).map_err(refused)?;
+        let catalogue = catalogue::open(file)?;
+        catalogue::fits(&catalogue, index.params())?;
         drop(catalogue);
-        let received = catalogue::receive(&folder, file, label).map_err(refused)?;
+        let received = catalogue::receive(&folder, file, label)?;
         let mut known = known(&index);
         let root = catalogued::of_label(label);
         let attached = attach(&index, label, &root, received.path(), &mut known);
         if let Err(error) = attached.and_then(|()| received.keep()) {
-            // A catalogue that cannot be used is not kept. The one before it is, and is loaded
-            // again from its file.
+            // The one before it is in the index still, or comes back from its file.
             self.attach_catalogues();
-            return Err(refused(match error {
+            return Err(match error {
                 CatalogueError::Damaged { what, .. } => CatalogueError::Damaged {
                     file: file.to_owned(),
                     what,
                 },
                 other => other,
-            }));
+            });
         }
         let mut roots = self.shared.catalogues();
         roots.retain(|other| *other != root);
         roots.push(root);
         roots.sort();
-        remember(&index, &known).map_err(refused)?;
+        remember(&index, &known)?;
         self.shared.set_catalogues(roots);
         self.shared.tick();
         tracing::info!(label, "a catalogue is kept");
@@ -127,6 +147,9 @@ impl Indexer {
         let Some((Source::Label(label), root, _)) = catalogued::source_of(root) else {
             return Err(Failure::new(FailureKind::Refused, "no such catalogue"));
         };
+        if let Some(followed) = self.follows(&label) {
+            return Err(Failure::new(FailureKind::Refused, followed));
+        }
         let folder = self.options.catalogues.clone().unwrap_or_default();
         if !catalogue::forget(&folder, &label).map_err(refused)? {
             let text =

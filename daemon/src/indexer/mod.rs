@@ -57,6 +57,7 @@ use crate::watch::dirty::MOST_HINTS;
 use crate::watch::{Batch, Cookie, Marks, Source};
 
 mod broken;
+pub(crate) mod catalogue_folders;
 mod catalogues;
 mod mounts;
 mod observer;
@@ -68,6 +69,7 @@ mod unseen;
 mod watches;
 mod work;
 
+use catalogue_folders::{CatalogueFolder, CatalogueFolders};
 use watches::{Watches, look};
 
 /// The pause between two looks at the roots and at what is mounted in them: a mount makes no event.
@@ -114,6 +116,8 @@ pub enum Command {
     SetRoots(Vec<Root>, oneshot::Sender<Result<(), Failure>>),
     /// Keep a catalogue under a label.
     Import(PathBuf, String, oneshot::Sender<Result<(), Failure>>),
+    /// Keep the catalogues of these folders up to date, and of no others.
+    FollowCatalogues(Vec<CatalogueFolder>),
     /// Exclude these paths from now on, and no others.
     Exclude(Vec<PathBuf>, oneshot::Sender<()>),
     /// End.
@@ -131,6 +135,8 @@ pub struct Options {
     pub exclude: Vec<PathBuf>,
     /// Where imported catalogues lie.
     pub catalogues: Option<PathBuf>,
+    /// Folders whose catalogues are kept up to date.
+    pub catalogue_folders: Vec<CatalogueFolder>,
     /// Reads the parts of documents and archives.
     pub part_reader: Option<Arc<dyn PartReader>>,
     /// Ends a scan under way.
@@ -187,6 +193,8 @@ pub struct Indexer {
     removed: BTreeSet<PathBuf>,
     /// The inode of each root at its last scan.
     identities: BTreeMap<PathBuf, watches::Identity>,
+    /// Folders whose catalogues are kept up to date, and what was taken of them.
+    followed: CatalogueFolders,
     /// What is mounted below the roots.
     mounts: mounts::MountPoints,
     syncs: Vec<PendingSync>,
@@ -244,6 +252,8 @@ impl Indexer {
     ) -> Self {
         let now = Instant::now();
         shared.set_excluded(options.exclude.clone());
+        let folders = options.catalogue_folders.clone();
+        let followed = CatalogueFolders::new(folders, options.catalogues.as_deref());
         Self {
             coalescer: Coalescer::new(options.timing),
             next_slow: options.reconcile.map(|period| now + period),
@@ -258,6 +268,7 @@ impl Indexer {
             complete: BTreeSet::new(),
             removed: BTreeSet::new(),
             identities: BTreeMap::new(),
+            followed,
             mounts: mounts::MountPoints::default(),
             syncs: Vec::new(),
             recheck: BTreeMap::new(),
@@ -274,7 +285,8 @@ impl Indexer {
             verified: 0,
             deaf: None,
             again: None,
-            next_roots: now + ROOTS,
+            // The folders of catalogues are looked at with the roots.
+            next_roots: now,
             next_poll: now + POLL,
             next_measures: now + MEASURES,
             not_before: now,
@@ -469,6 +481,9 @@ impl Indexer {
             }
         }
         for (path, hint) in batch.hints {
+            if self.followed.names(&path) {
+                self.next_roots = Instant::now();
+            }
             if roots.iter().any(|root| root.starts_with(&path)) {
                 // A root itself or a folder above it: the roots are looked at soon.
                 self.next_roots = Instant::now();

@@ -27,6 +27,7 @@ impl Indexer {
             Command::RemoveRoot(path, answer) => reply(answer, self.remove_root(&path)),
             Command::SetRoots(roots, answer) => reply(answer, self.set_roots(roots)),
             Command::Import(file, label, answer) => reply(answer, self.import(&file, &label)),
+            Command::FollowCatalogues(folders) => self.set_catalogue_folders(folders),
             Command::Exclude(paths, answer) => {
                 self.options.exclude = paths;
                 self.shared.set_excluded(self.options.exclude.clone());

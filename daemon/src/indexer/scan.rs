@@ -96,6 +96,7 @@ impl Indexer {
         for root in self.shared.root_paths() {
             guard(self.source.as_mut(), &root);
         }
+        self.watch_catalogue_folders();
         self.scan_all();
         // The cookies of waiting barriers went with the old source. The scan that follows sees what
         // the barriers wait for, but another overflow may split it, so they get cookies of the new

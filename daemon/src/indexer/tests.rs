@@ -77,6 +77,7 @@ fn start_with(
         Options {
             part_reader: None,
             catalogues,
+            catalogue_folders: Vec::new(),
             timing: Timing::default(),
             reconcile: None,
             exclude: Vec::new(),

@@ -38,6 +38,7 @@ impl Indexer {
         let now = Instant::now();
         if reached || now >= self.next_roots {
             self.check_roots();
+            self.follow_catalogues(reached);
         }
         if !self.run_scans() {
             return;

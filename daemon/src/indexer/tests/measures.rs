@@ -43,6 +43,7 @@ fn a_daemon_that_was_killed_reads_nothing_for_a_question_that_was_asked_before()
         Options {
             part_reader: None,
             catalogues: None,
+            catalogue_folders: Vec::new(),
             timing: Timing::default(),
             reconcile: None,
             exclude: Vec::new(),
