@@ -38,6 +38,9 @@ mod scarce;
 /// Kill, restart, a second daemon, damaged state.
 mod restarts;
 
+/// The power fails under a journaling file system.
+mod power_cuts;
+
 /// What bad input gets: one clear sentence, an exit code, nothing lost.
 mod bad_input;
 

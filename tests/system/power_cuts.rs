@@ -1,0 +1,122 @@
+//! The power fails while the index is written: on a real file system, whose journal is then played
+//! back. What the program had not made durable is lost, and nothing else may be wrong.
+//!
+//! The file system is shut down at once and without its log, which is what its own authors test
+//! with: what is in memory never gets to the disk. Few cuts here, `RESEMBLE_POWER_CUTS=100` in a
+//! long test (`just damage`).
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use resemble_testutil::churn::{Churn, Profile};
+use resemble_testutil::random::Random;
+use resemble_testutil::{Mounted, Sandbox, in_mounts_of_its_own, is_installed, skipped};
+
+/// Kinds of disks, each with what `mount` is told besides.
+const DISKS: [(&str, &str); 3] = [
+    ("ext4", "data=ordered"),
+    ("ext4", "data=writeback"),
+    ("xfs", ""),
+];
+
+/// A disk in a file.
+struct Disk {
+    image: PathBuf,
+    at: PathBuf,
+    options: &'static str,
+}
+
+impl Disk {
+    /// A new one of this kind.
+    fn format(image: PathBuf, at: PathBuf, (kind, options): (&str, &'static str)) -> Self {
+        const BYTES: u64 = 400 << 20;
+        let file = File::create(&image).expect("an image");
+        file.set_len(BYTES).expect("a sparse image");
+        run(Command::new(format!("mkfs.{kind}")).arg("-q").arg(&image)).expect("it is formatted");
+        Self { image, at, options }
+    }
+
+    /// Switches it on. What its journal has is played back.
+    fn on(&self) -> Result<Mounted, String> {
+        let mut mount = Command::new("mount");
+        mount.arg("-o").arg(["loop", self.options].join(","));
+        run(mount.arg(&self.image).arg(&self.at))?;
+        Ok(Mounted(self.at.clone()))
+    }
+}
+
+/// Cuts the power of the disk that is mounted here.
+fn cut(at: &Path) {
+    run(Command::new("xfs_io")
+        .args(["-x", "-c", "shutdown"])
+        .arg(at))
+    .expect("it is shut down");
+}
+
+fn run(command: &mut Command) -> Result<(), String> {
+    let done = command.output().map_err(|e| format!("{command:?}: {e}"))?;
+    if done.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&done.stderr);
+    Err(format!("{command:?}: {}", said.trim()))
+}
+
+/// How often the power is cut on each kind of disk.
+fn cuts() -> u64 {
+    let told = std::env::var("RESEMBLE_POWER_CUTS").ok();
+    told.and_then(|cuts| cuts.parse().ok()).unwrap_or(2)
+}
+
+#[test]
+fn a_power_cut_leaves_an_index_that_is_right_again() {
+    const NAME: &str = "power_cuts::a_power_cut_leaves_an_index_that_is_right_again";
+    let programs = ["xfs_io", "mkfs.ext4", "mkfs.xfs"];
+    if !programs.into_iter().all(is_installed) || in_mounts_of_its_own(NAME) {
+        return;
+    }
+    for (seed, kind) in (1..).zip(DISKS) {
+        let sandbox = Sandbox::new();
+        let disk = Disk::format(sandbox.path("disk"), sandbox.path("state"), kind);
+        let mut on = match disk.on() {
+            Ok(on) => on,
+            Err(why) => return skipped(format_args!("no disk in a file: {why}")),
+        };
+        let churn = Churn::new(&sandbox.path("tree"), seed, &Profile::ALL);
+        let mut random = Random::new(seed);
+        let mut step = 0;
+        let mut steps = |count: usize| {
+            let last = step + count as u64;
+            (step..last).for_each(|step| churn.step(step));
+            step = last;
+        };
+        for number in 0..cuts() {
+            let daemon = sandbox.daemon([""; 0]);
+            // Some cuts meet a first scan or what a restart finds, others a commit of changes.
+            if !random.below(4).eq(&0) {
+                daemon.sync();
+            }
+            steps(random.below(400));
+            cut(&disk.at);
+            daemon.kill();
+            drop(on);
+            on = disk.on().expect("its journal is played back");
+            steps(random.below(20));
+            let daemon = sandbox.daemon([""; 0]);
+            if let Err(differences) = daemon.compared() {
+                panic!("{kind:?}, cut {number}: {differences}");
+            }
+            assert_eq!(daemon.stop(), 0);
+            let log = sandbox.log();
+            assert!(!log.contains("set aside"), "{kind:?}, cut {number}: {log}");
+        }
+        let kept = fs::read_dir(sandbox.path("state/resemble"))
+            .expect("the state")
+            .count();
+        eprintln!(
+            "{kind:?}: {} cuts, {step} steps, {kept} files in the state",
+            cuts()
+        );
+    }
+}
