@@ -30,6 +30,7 @@ lab:
 # Long storms of changes: so many of so many steps. Hours.
 torture storms="50" steps="100000":
     RESEMBLE_TORTURE={{storms}} RESEMBLE_TORTURE_STEPS={{steps}} cargo test -p resemble-tests --test system torture -- --nocapture
+    RESEMBLE_TORTURE_MINUTES=30 cargo test -p resemble-tests --test system levels_off -- --nocapture
     RESEMBLE_ORACLE_CHECKS=1000000 RESEMBLE_LEAK_RUNS=200 cargo test -p resemble-tests --test system system_mode -- --nocapture
 
 # Bytes that nobody wrote, for every reader of them: so many for each. Minutes.
@@ -39,6 +40,7 @@ fuzz rounds="200000" seed="1":
 # What a power cut leaves of an index, and bit rot: so many variants a cut, so many damaged files.
 damage variants="100" rounds="30000":
     RESEMBLE_CRASH_VARIANTS={{variants}} RESEMBLE_ROT_ROUNDS={{rounds}} cargo test -p resemble-index -- power_cut a_damaged_file --nocapture
+    RESEMBLE_POWER_CUTS={{variants}} cargo test -p resemble-tests --test system power_cuts -- --nocapture
 
 deny:
     cargo deny check licenses bans sources

@@ -4,8 +4,10 @@
 //! Long storms: `RESEMBLE_TORTURE=50` storms of `RESEMBLE_TORTURE_STEPS=100000` steps each
 //! (`just torture`), from seed `RESEMBLE_TORTURE_FIRST` on. What a storm finds is made small:
 //! `RESEMBLE_TORTURE_SMALLER=SEED` leaves out steps of that storm for as long as it fails.
+//! `RESEMBLE_TORTURE_MINUTES=30`: so long a daemon follows 500 steps a second.
 
 use std::fmt;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use resemble_testutil::churn::{Churn, Profile, smaller};
@@ -287,6 +289,85 @@ fn long_storms_end_as_a_fresh_scan() {
     assert!(
         failed.is_empty(),
         "of {storms} storms these failed: {failed:?}"
+    );
+}
+
+/// What a daemon has in use.
+#[derive(Clone, Copy, Debug)]
+struct Usage {
+    descriptors: u64,
+    memory: u64,
+    watches: u64,
+    index: u64,
+}
+
+impl Usage {
+    fn of(daemon: &Daemon<'_>) -> Self {
+        let status = daemon.status();
+        let number = |of: &str, what: &str| status[of][what].as_u64().expect("a number");
+        Self {
+            descriptors: number("process", "descriptors"),
+            memory: number("process", "resident_bytes"),
+            watches: number("watch", "directories"),
+            index: number("index", "bytes"),
+        }
+    }
+
+    /// The most of each.
+    fn most(all: &[Self]) -> Self {
+        let most = |of: fn(&Self) -> u64| all.iter().map(of).max().unwrap_or(0);
+        Self {
+            descriptors: most(|it| it.descriptors),
+            memory: most(|it| it.memory),
+            watches: most(|it| it.watches),
+            index: most(|it| it.index),
+        }
+    }
+}
+
+fn directories_in(tree: &Path) -> u64 {
+    let entries = std::fs::read_dir(tree).expect("a directory").flatten();
+    let below = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    1 + below.map(|dir| directories_in(&dir.path())).sum::<u64>()
+}
+
+/// Of a tree that does not grow, the second half of the time takes no more than the first.
+#[test]
+fn what_a_daemon_uses_levels_off() {
+    /// Steps a second.
+    const PACE: u64 = 500;
+    const TICK: Duration = Duration::from_millis(100);
+    let minutes = number("RESEMBLE_TORTURE_MINUTES");
+    let (rounds, ticks) = minutes.map_or((12, 10), |minutes| (minutes.max(2), 600));
+    let sandbox = Sandbox::new();
+    let churn = Churn::new(&sandbox.path("tree"), 3, &Profile::ALL);
+    let daemon = sandbox.daemon([""; 0]);
+    let (mut used, mut step) = (Vec::new(), 0);
+    for round in 0..rounds {
+        let began = Instant::now();
+        for tick in 1..=ticks {
+            let last = step + PACE / 10;
+            churn.blow(&(step..last).collect::<Vec<_>>(), 2);
+            step = last;
+            // This is the pace of who writes. Nothing is waited for.
+            if minutes.is_some() {
+                std::thread::sleep((TICK * tick).saturating_sub(began.elapsed()));
+            }
+        }
+        daemon.sync();
+        used.push(Usage::of(&daemon));
+        eprintln!("round {round}, {step} steps: {:?}", used.last());
+    }
+    daemon.assert_true();
+    let (first, second) = used.split_at(used.len() / 2);
+    let (before, after) = (Usage::most(first), Usage::most(second));
+    let told = format!("{before:?}, then {after:?}");
+    assert!(after.descriptors <= before.descriptors + 4, "{told}");
+    assert!(after.memory <= before.memory * 3 / 2, "{told}");
+    assert!(after.index <= before.index * 2, "{told}");
+    assert_eq!(
+        Usage::of(&daemon).watches,
+        directories_in(&sandbox.path("tree"))
     );
 }
 
