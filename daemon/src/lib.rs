@@ -574,7 +574,8 @@ fn all_roots(config: &Config, index: &Index) -> Result<Vec<Root>, StartError> {
         )?;
         all.push(scanning(root, WatchOrigin::Kept));
     }
-    if all.is_empty() {
+    // One that only answers for the catalogues of other machines has enough to do.
+    if all.is_empty() && config.catalogues.is_empty() {
         return Err(StartError::NoRoots);
     }
     Ok(all)

@@ -141,6 +141,18 @@ fn a_start_reads_what_differs_and_nothing_else() {
 }
 
 #[test]
+fn a_daemon_may_have_nothing_but_catalogues() {
+    let sandbox = scene();
+    put(&sandbox, "anna", &[("a.txt", prose(1, 6_000))]);
+    let mut command = sandbox.program("resembled");
+    command.arg("--config").arg(sandbox.path("fleet.toml"));
+    let daemon = sandbox.start(&mut command).expect("it starts");
+    daemon.sync();
+    assert_eq!(found(&sandbox), "100%  identical  anna:/a.txt\n");
+    assert_eq!(daemon.stop(), 0);
+}
+
+#[test]
 fn what_cannot_be_used_is_told_and_leaves_the_one_before() {
     let sandbox = scene();
     let here = prose(1, 6_000);

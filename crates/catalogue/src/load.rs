@@ -280,24 +280,28 @@ impl<'a> Loader<'a> {
         let before = self.before.entry(&path)?;
         let before = before.as_ref();
         let mut look = None;
-        let (stays, change) = match what {
-            EntryKind::Dir => (matches!(before, Some(Entry::Dir(_))), Change::Dir(path)),
+        // `None`: it stays.
+        let change = match what {
+            EntryKind::Dir => {
+                let stays = matches!(before, Some(Entry::Dir(_)));
+                (!stays).then_some(Change::Dir(path))
+            }
             // A catalogue is a folder: its own place is no file.
             _ if path == self.root => return Err(self.catalogue.forged()),
-            EntryKind::Symlink(target) => (
-                matches!(before, Some(Entry::Symlink(known)) if *known == target),
-                Change::Symlink { path, target },
-            ),
-            EntryKind::Special(kind) => (
-                matches!(before, Some(Entry::Special(known)) if *known == kind),
-                Change::Special { path, kind },
-            ),
+            EntryKind::Symlink(target) => {
+                let stays = matches!(before, Some(Entry::Symlink(known)) if *known == target);
+                (!stays).then_some(Change::Symlink { path, target })
+            }
+            EntryKind::Special(kind) => {
+                let stays = matches!(before, Some(Entry::Special(known)) if *known == kind);
+                (!stays).then_some(Change::Special { path, kind })
+            }
             EntryKind::Unreadable { file, size, errno } => {
                 let stat = self.file(file, size, 0, None)?;
                 let same = |_: &_, known: &FileState| Ok(*known == FileState::Unreadable(errno));
                 let stays = self.before.is_file(before, file, &stat, same)?;
                 let state = NewState::Unreadable(errno);
-                (stays, Change::File { path, stat, state })
+                (!stays).then_some(Change::File { path, stat, state })
             }
             EntryKind::Skipped { file, size, reason } => {
                 let stat = self.file(file, size, 0, None)?;
@@ -306,7 +310,7 @@ impl<'a> Loader<'a> {
                 };
                 let stays = self.before.is_file(before, file, &stat, same)?;
                 let state = NewState::Skipped(reason);
-                (stays, Change::File { path, stat, state })
+                (!stays).then_some(Change::File { path, stat, state })
             }
             EntryKind::File {
                 file,
@@ -330,13 +334,19 @@ impl<'a> Loader<'a> {
                         .is_some_and(|row| row.digest == digest))
                 };
                 let stays = self.before.is_file(before, file, &stat, same)?;
-                let state = NewState::Settled(self.reference(content)?);
                 let apart = self.batch.looks.remove(&content);
                 look = apart.map(|apart| (path.clone(), digest, apart));
-                (stays, Change::File { path, stat, state })
+                if stays {
+                    // The index has its content.
+                    self.batch.brought.remove(&content);
+                    None
+                } else {
+                    let state = NewState::Settled(self.reference(content)?);
+                    Some(Change::File { path, stat, state })
+                }
             }
         };
-        if !stays {
+        if let Some(change) = change {
             self.batch.weight += CHANGE + length;
             self.batch.changes.push(change);
         }
