@@ -22,7 +22,7 @@ pub(super) struct Key {
 }
 
 /// The tables, each with the title of its section and what it is.
-pub(super) const TABLES: [(&str, &str, &str); 5] = [
+pub(super) const TABLES: [(&str, &str, &str); 6] = [
     (
         "",
         "KEYS OF THE DAEMON",
@@ -32,6 +32,12 @@ pub(super) const TABLES: [(&str, &str, &str); 5] = [
         "root",
         "KEYS OF [[root]]",
         "A folder that is watched. There may be any number of these tables.",
+    ),
+    (
+        "catalogue",
+        "KEYS OF [[catalogue]]",
+        "A folder whose catalogues are kept up to date: imported, replaced and forgotten with \
+         their files. There may be any number of these tables.",
     ),
     (
         "limits",
@@ -70,7 +76,7 @@ const fn key(
 }
 
 /// The keys, in the order of the page.
-pub(super) const KEYS: [Key; 53] = [
+pub(super) const KEYS: [Key; 54] = [
     key(
         "",
         "link",
@@ -284,6 +290,14 @@ pub(super) const KEYS: [Key; 53] = [
         "[\"KIND\", ...]",
         Means("that of the daemon's key"),
         "The same for this root.",
+    ),
+    key(
+        "catalogue",
+        "path",
+        "\"PATTERN\"",
+        None,
+        "Where they are, with a pattern for their names as the last part: /srv/catalogues/*.cat. \
+         A catalogue has the label of its file's name without the ending. It must be given.",
     ),
     key(
         "limits",
