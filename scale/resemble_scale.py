@@ -1,0 +1,352 @@
+#!/usr/bin/env python3
+"""Finds the pairs for `resemble groups --links` with an SQL engine, from the tables of
+`resemble export --format parquet`. docs/scale.md says what they are and why.
+
+    resemble_scale.py TABLES -o OUT --engine duckdb|datafusion|sail|spark
+
+A stage that is complete in OUT is not made again. Exit 0: OUT is complete; 2: it is not, and why.
+"""
+
+import argparse
+import glob
+import hashlib
+import json
+import os
+import resource
+import shutil
+import sys
+import time
+from pathlib import Path
+
+SQL = Path(__file__).resolve().parent / "sql"
+TABLES = ["head", "contents", "postings", "parts"]
+STAGES = ["posting", "common", "usable", "total", "pair", "link", "rest"]
+# Made of what is before it whenever it is needed, and never written.
+VIEWS = {"link": "judged"}
+SCHEMA = 1
+
+
+class Refused(Exception):
+    """A sentence that says why there are no links, and what to do."""
+
+
+def number_of(text):
+    """Bytes: 512M, 4G or a plain number."""
+    units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+    unit = units.get(text[-1:].upper())
+    return int(text[:-1]) * unit if unit else int(text)
+
+
+class DuckDb:
+    def __init__(self, args, scratch):
+        import duckdb
+
+        self.duckdb = duckdb
+        self.connection = duckdb.connect()
+        self.run(f"SET memory_limit = '{args.memory >> 20}MiB'")
+        self.run(f"SET temp_directory = '{scratch}'")
+        self.run("SET preserve_insertion_order = false")
+        if args.partitions:
+            self.run(f"SET threads = {args.partitions}")
+
+    def run(self, sql):
+        return self.connection.execute(sql)
+
+    def ask(self, sql):
+        return self.run(sql).fetchall()
+
+    def table(self, name, folder):
+        files = f"{folder}/**/*.parquet"
+        self.view(name, f"SELECT * FROM read_parquet('{files}', hive_partitioning = true)")
+
+    def view(self, name, sql):
+        self.run(f"CREATE OR REPLACE VIEW {name} AS {sql}")
+
+    def make(self, sql, folder):
+        os.makedirs(folder)
+        form = "FORMAT parquet, COMPRESSION snappy"
+        self.run(f"COPY ({sql}) TO '{folder}/part-0.parquet' ({form})")
+
+    def stop(self):
+        self.connection.close()
+
+
+class DataFusion:
+    def __init__(self, args, scratch):
+        from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext
+
+        os.makedirs(scratch, exist_ok=True)
+        runtime = RuntimeEnvBuilder().with_disk_manager_specified(scratch)
+        runtime = runtime.with_fair_spill_pool(args.memory)
+        config = SessionConfig().with_target_partitions(args.partitions or os.cpu_count())
+        # Its hash join keeps one side in memory and fails where that does not fit.
+        config = config.set("datafusion.optimizer.prefer_hash_join", "false")
+        self.context = SessionContext(config, runtime)
+
+    def ask(self, sql):
+        batches = self.context.sql(sql).collect()
+        rows = [zip(*(column.to_pylist() for column in batch.columns)) for batch in batches]
+        return [row for of_batch in rows for row in of_batch]
+
+    def table(self, name, folder):
+        self.context.register_parquet(name, f"{folder}/", file_extension=".parquet")
+
+    def view(self, name, sql):
+        self.context.sql(f"CREATE OR REPLACE VIEW {name} AS {sql}").collect()
+
+    def make(self, sql, folder):
+        os.makedirs(folder)
+        made = self.context.sql(sql)
+        made.write_parquet(folder, compression="snappy")
+        if not glob.glob(f"{folder}/*.parquet"):
+            # Nothing is written of no rows, and the next stage wants the columns.
+            import pyarrow
+            import pyarrow.parquet
+
+            empty = pyarrow.Table.from_batches([], schema=made.schema())
+            pyarrow.parquet.write_table(empty, f"{folder}/part-0.parquet")
+
+    def stop(self):
+        pass
+
+
+class Spark:
+    def __init__(self, args, scratch):
+        from pyspark.sql import SparkSession
+
+        builder = SparkSession.builder.appName("resemble")
+        master = self.master(args)
+        if master.startswith("sc://"):
+            builder = builder.remote(master)
+        else:
+            builder = builder.master(master) if master else builder
+            memory = f"{args.memory >> 20}m"
+            for name, value in {
+                "spark.driver.memory": memory,
+                "spark.executor.memory": memory,
+                "spark.local.dir": scratch,
+                "spark.ui.enabled": "false",
+                "spark.ui.showConsoleProgress": "false",
+            }.items():
+                builder = builder.config(name, value)
+        if args.partitions:
+            builder = builder.config("spark.sql.shuffle.partitions", str(args.partitions))
+        for setting in args.conf:
+            builder = builder.config(*setting.split("=", 1))
+        self.session = builder.getOrCreate()
+
+    def master(self, args):
+        # Whoever calls spark-submit has said it there.
+        submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+        return args.master or ("" if submitted else "local[2]")
+
+    def ask(self, sql):
+        return [tuple(row) for row in self.session.sql(sql).collect()]
+
+    def table(self, name, folder):
+        self.session.read.parquet(str(folder)).createOrReplaceTempView(name)
+
+    def view(self, name, sql):
+        self.session.sql(sql).createOrReplaceTempView(name)
+
+    def make(self, sql, folder):
+        made = self.session.sql(sql).write.option("compression", "snappy")
+        made.mode("overwrite").parquet(str(folder))
+
+    def stop(self):
+        self.session.stop()
+
+
+class Sail(Spark):
+    def master(self, args):
+        if args.master:
+            return args.master
+        from pysail.spark import SparkConnectServer
+
+        self.server = SparkConnectServer("127.0.0.1", 0)
+        self.server.start(background=True)
+        return f"sc://127.0.0.1:{self.server.listening_address[1]}"
+
+
+ENGINES = {"duckdb": DuckDb, "datafusion": DataFusion, "sail": Sail, "spark": Spark}
+
+
+def statement(name):
+    """The text of a stage, without what is there for people."""
+    found = sorted(SQL.glob(f"*-{name}.sql")) or [SQL / f"{name}.sql"]
+    lines = found[0].read_text().splitlines()
+    return "\n".join(line for line in lines if not line.startswith("--"))
+
+
+def manifests(tables):
+    """What the tables say of themselves; every file of theirs must be whole, and no other there."""
+    found = sorted((tables / "_manifest").glob("*.json"))
+    if not found:
+        raise Refused(f"{tables}: no tables are here; resemble export --format parquet makes them")
+    texts, listed = [], set()
+    for manifest in found:
+        text = manifest.read_bytes()
+        texts.append(text)
+        for table in json.loads(text)["tables"]:
+            file = tables / table["file"]
+            listed.add(file)
+            if not file.is_file() or file.stat().st_size != table["bytes"]:
+                raise Refused(
+                    f"{file} is missing or was not copied to its end; copy it again, and "
+                    f"{manifest.name} after it"
+                )
+    for name in TABLES:
+        for file in (tables / name).rglob("*.parquet"):
+            if file not in listed:
+                raise Refused(f"{file} is in no manifest; copy that as well, or remove the file")
+    return texts
+
+
+def checked(engine, tables, texts):
+    """What all tables were made with."""
+    for name in TABLES:
+        engine.table(name, tables / name)
+    heads = engine.ask("SELECT schema, params, salt, label FROM head")
+    for what, at in [("versions of the tables", 0), ("parameters", 1), ("salts", 2)]:
+        several = {}
+        for head in heads:
+            value = head[at] if at != 1 else bytes(head[1]).decode()
+            several.setdefault(value, bytes(head[3]).decode())
+        if len(several) > 1:
+            (one, of_one), (other, of_other) = sorted(several.items(), key=str)[:2]
+            raise Refused(
+                f"the tables of {of_one} and {of_other} have different {what} ({one}, {other}), "
+                "and so nothing in common; export them again with the same"
+            )
+    schema, params, salt, _ = heads[0]
+    if schema != SCHEMA:
+        raise Refused(f"the tables have version {schema}, and this program knows {SCHEMA}")
+    twice = engine.ask(
+        "SELECT cid FROM contents GROUP BY cid"
+        " HAVING COUNT(DISTINCT digest) > 1 OR MIN(level) <> MAX(level) LIMIT 1"
+    )
+    if twice:
+        raise Refused(
+            f"two contents, or two samples of one, are called {twice[0][0]}; export all tables "
+            "again with another --salt, the same for all"
+        )
+    sums = hashlib.sha256(b"".join(hashlib.sha256(text).digest() for text in texts))
+    return {
+        "schema": SCHEMA,
+        "params": bytes(params).decode(),
+        "salt": salt,
+        "tables": sums.hexdigest(),
+    }
+
+
+def put(file, value):
+    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
+    unfinished.write_text(json.dumps(value, indent=2) + "\n")
+    os.replace(unfinished, file)
+
+
+def files_of(folder):
+    files = sorted(folder.glob("*.parquet"))
+    return [{"file": file.name, "bytes": file.stat().st_size} for file in files]
+
+
+def is_complete(out, name):
+    record = out / "_stages" / f"{name}.json"
+    return record.is_file() and json.loads(record.read_text())["files"] == files_of(out / name)
+
+
+def begin(out, terms):
+    """Takes up the run in a folder, or begins one."""
+    (out / "_stages").mkdir(parents=True, exist_ok=True)
+    run = out / "_run.json"
+    if not run.is_file():
+        put(run, terms)
+    elif json.loads(run.read_text()) != terms:
+        raise Refused(
+            f"{out} has the stages of other tables or of another degree; name another folder, or "
+            "remove it"
+        )
+
+
+def make_stage(engine, out, name):
+    begun = time.monotonic()
+    making, place = out / "_making" / name, out / name
+    for old in [making, place]:
+        shutil.rmtree(old, ignore_errors=True)
+    making.parent.mkdir(exist_ok=True)
+    if name in VIEWS:
+        engine.view(VIEWS[name], statement(VIEWS[name]))
+    engine.make(statement(name), str(making))
+    os.replace(making, place)
+    engine.table(name, place)
+    rows = engine.ask(f"SELECT COUNT(*) FROM {name}")[0][0]
+    files = files_of(place)
+    put(out / "_stages" / f"{name}.json", {"rows": rows, "files": files})
+    size, seconds = sum(file["bytes"] for file in files), time.monotonic() - begun
+    print(f"{name:8} {rows:12,} rows {size / 1e6:10.1f} MB {seconds:8.1f} s", flush=True)
+
+
+def run(args):
+    out = args.out.absolute()
+    tables = args.tables.absolute()
+    texts = manifests(tables)
+    scratch = str(out / "_scratch")
+    try:
+        engine = ENGINES[args.engine](args, scratch)
+    except ImportError as error:
+        raise Refused(f"{args.engine} is not installed ({error}); scale/README.md says how")
+    try:
+        terms = {**checked(engine, tables, texts), "degree": args.degree}
+        begin(out, terms)
+        engine.view("terms", f"SELECT CAST({args.degree} AS BIGINT) AS degree")
+        is_new = False
+        for name in STAGES:
+            # What comes after a stage that was made again is made again.
+            if not is_new and is_complete(out, name):
+                print(f"{name:8} is complete", flush=True)
+                engine.table(name, out / name)
+                if name in VIEWS:
+                    engine.view(VIEWS[name], statement(VIEWS[name]))
+                continue
+            if not is_new:
+                for later in STAGES[STAGES.index(name) :]:
+                    (out / "_stages" / f"{later}.json").unlink(missing_ok=True)
+            is_new = True
+            make_stage(engine, out, name)
+    finally:
+        engine.stop()
+        shutil.rmtree(scratch, ignore_errors=True)
+        shutil.rmtree(out / "_making", ignore_errors=True)
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("tables", type=Path, help="folder of `resemble export --format parquet`")
+    parser.add_argument("-o", "--out", type=Path, required=True, help="folder of the stages")
+    parser.add_argument("--engine", choices=ENGINES, default="duckdb")
+    parser.add_argument("--master", help="of Spark: local[2], spark://…, yarn, sc://…")
+    parser.add_argument("--memory", type=number_of, default=2 << 30, metavar="SIZE", help="2G")
+    parser.add_argument("--partitions", type=int, help="tasks of a shuffle; threads of DuckDB")
+    parser.add_argument("--degree", type=int, default=1000, help="as of `resemble groups`: 1000")
+    parser.add_argument(
+        "--conf", action="append", default=[], metavar="NAME=VALUE", help="a setting of Spark"
+    )
+    return parser
+
+
+def main():
+    begun = time.monotonic()
+    try:
+        run(arguments().parse_args())
+    except Refused as refused:
+        print(f"resemble_scale: {refused}", file=sys.stderr)
+        return 2
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    cpu = sum(one.ru_utime + one.ru_stime for one in used)
+    most = max(one.ru_maxrss for one in used) / 1e3
+    print(f"in all {time.monotonic() - begun:.1f} s, {cpu:.1f} s CPU, at most {most:.0f} MB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

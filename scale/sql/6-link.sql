@@ -1,0 +1,2 @@
+-- What goes home.
+SELECT a, b, fingerprints, chunks FROM judged WHERE is_candidate = 1
