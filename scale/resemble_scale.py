@@ -20,9 +20,10 @@ from pathlib import Path
 
 SQL = Path(__file__).resolve().parent / "sql"
 TABLES = ["head", "contents", "postings", "parts"]
-STAGES = ["posting", "common", "usable", "total", "pair", "link", "rest"]
-# Made of what is before it whenever it is needed, and never written.
-VIEWS = {"link": "judged"}
+STAGES = ["posting", "common", "usable", "total", "pair", "judged", "link", "rest"]
+# Those of a run that goes on from another one, and what it takes from that.
+STAGES_ONTO = [*STAGES[:3], "change", *STAGES[3:]]
+TAKEN = ["usable", "pair"]
 SCHEMA = 1
 
 
@@ -171,9 +172,11 @@ class Sail(Spark):
 ENGINES = {"duckdb": DuckDb, "datafusion": DataFusion, "sail": Sail, "spark": Spark}
 
 
-def statement(name):
+def statement(args, name):
     """The text of a stage, without what is there for people."""
-    found = sorted(SQL.glob(f"*-{name}.sql")) or [SQL / f"{name}.sql"]
+    if name == "pair" and args.onto:
+        name = "pair-onto"
+    found = sorted(args.sql.glob(f"[0-9]-{name}.sql")) or [args.sql / f"{name}.sql"]
     lines = found[0].read_text().splitlines()
     return "\n".join(line for line in lines if not line.startswith("--"))
 
@@ -268,15 +271,27 @@ def begin(out, terms):
         )
 
 
-def make_stage(engine, out, name):
+def go_on_from(engine, before, terms):
+    """What a run takes from another one over fewer tables, or others."""
+    run = before / "_run.json"
+    if not run.is_file() or not all(is_complete(before, name) for name in TAKEN):
+        raise Refused(f"{before}: no complete run is here; make it complete, or leave out --onto")
+    known = json.loads(run.read_text())
+    differ = [name for name in terms if name != "tables" and known[name] != terms[name]]
+    if differ:
+        values = f"{known[differ[0]]}, here {terms[differ[0]]}"
+        raise Refused(f"{before} has another {differ[0]} ({values}); leave out --onto")
+    for name in TAKEN:
+        engine.table(f"before_{name}", before / name)
+
+
+def make_stage(engine, args, out, name):
     begun = time.monotonic()
     making, place = out / "_making" / name, out / name
     for old in [making, place]:
         shutil.rmtree(old, ignore_errors=True)
     making.parent.mkdir(exist_ok=True)
-    if name in VIEWS:
-        engine.view(VIEWS[name], statement(VIEWS[name]))
-    engine.make(statement(name), str(making))
+    engine.make(statement(args, name), str(making))
     os.replace(making, place)
     engine.table(name, place)
     rows = engine.ask(f"SELECT COUNT(*) FROM {name}")[0][0]
@@ -299,20 +314,22 @@ def run(args):
         terms = {**checked(engine, tables, texts), "degree": args.degree}
         begin(out, terms)
         engine.view("terms", f"SELECT CAST({args.degree} AS BIGINT) AS degree")
+        stages = STAGES
+        if args.onto:
+            go_on_from(engine, args.onto.absolute(), terms)
+            stages = STAGES_ONTO
         is_new = False
-        for name in STAGES:
+        for name in stages:
             # What comes after a stage that was made again is made again.
             if not is_new and is_complete(out, name):
                 print(f"{name:8} is complete", flush=True)
                 engine.table(name, out / name)
-                if name in VIEWS:
-                    engine.view(VIEWS[name], statement(VIEWS[name]))
                 continue
             if not is_new:
-                for later in STAGES[STAGES.index(name) :]:
+                for later in stages[stages.index(name) :]:
                     (out / "_stages" / f"{later}.json").unlink(missing_ok=True)
             is_new = True
-            make_stage(engine, out, name)
+            make_stage(engine, args, out, name)
     finally:
         engine.stop()
         shutil.rmtree(scratch, ignore_errors=True)
@@ -323,11 +340,15 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("tables", type=Path, help="folder of `resemble export --format parquet`")
     parser.add_argument("-o", "--out", type=Path, required=True, help="folder of the stages")
+    parser.add_argument(
+        "--onto", type=Path, metavar="DIR", help="an earlier run over fewer tables: go on from it"
+    )
     parser.add_argument("--engine", choices=ENGINES, default="duckdb")
     parser.add_argument("--master", help="of Spark: local[2], spark://…, yarn, sc://…")
     parser.add_argument("--memory", type=number_of, default=2 << 30, metavar="SIZE", help="2G")
     parser.add_argument("--partitions", type=int, help="tasks of a shuffle; threads of DuckDB")
     parser.add_argument("--degree", type=int, default=1000, help="as of `resemble groups`: 1000")
+    parser.add_argument("--sql", type=Path, default=SQL, help="other statements, for tests")
     parser.add_argument(
         "--conf", action="append", default=[], metavar="NAME=VALUE", help="a setting of Spark"
     )
@@ -341,10 +362,9 @@ def main():
     except Refused as refused:
         print(f"resemble_scale: {refused}", file=sys.stderr)
         return 2
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    cpu = sum(one.ru_utime + one.ru_stime for one in used)
-    most = max(one.ru_maxrss for one in used) / 1e3
-    print(f"in all {time.monotonic() - begun:.1f} s, {cpu:.1f} s CPU, at most {most:.0f} MB")
+    seconds, used = time.monotonic() - begun, resource.getrusage(resource.RUSAGE_SELF)
+    cpu, most = used.ru_utime + used.ru_stime, used.ru_maxrss / 1e3
+    print(f"in all {seconds:.1f} s; this process: {cpu:.1f} s of CPU, at most {most:.0f} MB")
     return 0
 
 
