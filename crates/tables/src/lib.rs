@@ -1,4 +1,5 @@
-//! A catalogue as Parquet tables: docs/tables.md says what is in them.
+//! A catalogue as Parquet tables: docs/tables.md says what is in them. And what an engine made of
+//! such tables: [`LinkTables`], docs/scale.md.
 //!
 //! ```text
 //! catalogue ── records ──► files, parts ──────────► DIR/TABLE/catalogue=LABEL/rows.parquet
@@ -22,6 +23,7 @@
 //! 6. **A table is complete or not there**: each is written beside its place, synchronised and
 //!    renamed; the manifest, which has the digests of all, comes last.
 
+mod links;
 mod manifest;
 mod order;
 mod table;
@@ -34,6 +36,7 @@ use resemble_catalogue::{CatalogueError, Totals};
 use resemble_core::ContentDigest;
 use sha2::{Digest as _, Sha256};
 
+pub use links::{LinkRows, LinkTables, LinkTablesError};
 pub use write::write;
 
 /// The version of the tables: docs/tables.md.

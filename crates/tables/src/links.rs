@@ -1,0 +1,393 @@
+//! Links that an engine made of the tables: docs/scale.md.
+//!
+//! A run is a folder with one folder of Parquet files for each stage. `_run.json` says of what it
+//! was made, and `_stages/NAME.json` is written when a stage is complete. Two stages are read here,
+//! row by row; whether their rows are right is for whoever asked to say, who knows the contents.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::Int64Type;
+use parquet::errors::ParquetError;
+use parquet::file::reader::{FileReader as _, SerializedFileReader};
+use resemble_core::{ContentDigest, Params};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::{SCHEMA, cid};
+
+/// The two stages that are read.
+const PAIRS: &str = "link";
+const REST: &str = "rest";
+
+/// Rows that are read at once.
+const BATCH: usize = 8192;
+
+/// A folder of links that is complete.
+#[derive(Debug)]
+pub struct LinkTables {
+    folder: PathBuf,
+    run: Run,
+    pairs: Vec<PathBuf>,
+    rest: Vec<PathBuf>,
+}
+
+/// Of what links were made.
+#[derive(Debug, Deserialize)]
+struct Run {
+    schema: i64,
+    params: String,
+    /// As in the tables.
+    salt: i64,
+    degree: u64,
+}
+
+/// What is known of a stage that is complete.
+#[derive(Debug, Deserialize)]
+struct Stage {
+    files: Vec<StageFile>,
+}
+
+#[derive(Debug, Deserialize)]
+struct StageFile {
+    file: String,
+    bytes: u64,
+}
+
+/// Why links cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LinkTablesError {
+    /// There are none.
+    #[error(
+        "{}: no links are here; scale/resemble_scale.py makes them of the tables of `resemble \
+         export --format parquet`",
+        .0.display()
+    )]
+    None(PathBuf),
+    /// A stage was not completed, or a file of it is missing, cut, or was added.
+    #[error(
+        "{}: the stage {stage} is not complete; run scale/resemble_scale.py again, which makes \
+         what is missing",
+        folder.display()
+    )]
+    Torn {
+        /// The folder of the links.
+        folder: PathBuf,
+        /// The stage.
+        stage: &'static str,
+    },
+    /// They are of a later or an earlier version.
+    #[error(
+        "{}: the links have version {version}, and this program reads {SCHEMA}",
+        folder.display()
+    )]
+    Version {
+        /// The folder of the links.
+        folder: PathBuf,
+        /// Theirs.
+        version: i64,
+    },
+    /// The contents were digested otherwise.
+    #[error(
+        "{}: the links are of contents digested with {of_links}, and these are digested with \
+         {ours}, so they have nothing in common; export the tables again, or ask with the \
+         --chunk-size of the links",
+        folder.display()
+    )]
+    Params {
+        /// The folder of the links.
+        folder: PathBuf,
+        /// The parameters of the links.
+        of_links: String,
+        /// Those of whoever asks.
+        ours: String,
+    },
+    /// A file cannot be read, or is none that this program reads.
+    #[error(
+        "cannot read {}: {source}; remove its folder and run scale/resemble_scale.py again",
+        path.display()
+    )]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What went wrong.
+        source: io::Error,
+    },
+}
+
+impl LinkTables {
+    /// Opens a folder of links of contents that are digested with `params`.
+    ///
+    /// # Errors
+    ///
+    /// See [`LinkTablesError`].
+    pub fn open(folder: &Path, params: &Params) -> Result<Self, LinkTablesError> {
+        let folder = folder.to_owned();
+        let run: Run = match read(&folder.join("_run.json"))? {
+            Some(run) => run,
+            None => return Err(LinkTablesError::None(folder)),
+        };
+        if run.schema != SCHEMA {
+            let version = run.schema;
+            return Err(LinkTablesError::Version { folder, version });
+        }
+        let ours = params.to_string();
+        if run.params != ours {
+            return Err(LinkTablesError::Params {
+                folder,
+                of_links: run.params,
+                ours,
+            });
+        }
+        Ok(Self {
+            pairs: files(&folder, PAIRS)?,
+            rest: files(&folder, REST)?,
+            run,
+            folder,
+        })
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Pieces that more contents have were left out.
+    pub const fn degree(&self) -> u64 {
+        self.run.degree
+    }
+
+    /// The name of a content.
+    pub fn cid(&self, content: &ContentDigest) -> i64 {
+        cid(content, self.run.salt.cast_unsigned())
+    }
+
+    /// The pairs that may be links: two names, the samples and the chunks that both have.
+    pub fn pairs(&self) -> LinkRows<'_, 4> {
+        LinkRows::of(&self.pairs, ["a", "b", "fingerprints", "chunks"])
+    }
+
+    /// For a name the samples and the chunks that all other pairs of it have in common.
+    pub fn rest(&self) -> LinkRows<'_, 3> {
+        LinkRows::of(&self.rest, ["cid", "fingerprints", "chunks"])
+    }
+}
+
+/// What a file says; `None` if there is none.
+fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, LinkTablesError> {
+    let failed = |source| LinkTablesError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    match fs::read(path) {
+        Ok(text) => Ok(Some(
+            serde_json::from_slice(&text).map_err(|error| failed(error.into()))?,
+        )),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// The files of a stage, all of which are there as they were written, and no others.
+fn files(folder: &Path, stage: &'static str) -> Result<Vec<PathBuf>, LinkTablesError> {
+    let torn = || LinkTablesError::Torn {
+        folder: folder.to_owned(),
+        stage,
+    };
+    let record: Stage = read(&folder.join(format!("_stages/{stage}.json")))?.ok_or_else(torn)?;
+    let place = folder.join(stage);
+    let mut known: Vec<PathBuf> = Vec::with_capacity(record.files.len());
+    for of_stage in record.files {
+        let path = place.join(of_stage.file);
+        let is_whole = fs::metadata(&path).is_ok_and(|stat| stat.len() == of_stage.bytes);
+        if !is_whole {
+            return Err(torn());
+        }
+        known.push(path);
+    }
+    let failed = |source| LinkTablesError::Read {
+        path: place.clone(),
+        source,
+    };
+    for entry in fs::read_dir(&place).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let is_table = path
+            .extension()
+            .is_some_and(|extension| extension == "parquet");
+        if is_table && !known.contains(&path) {
+            return Err(torn());
+        }
+    }
+    Ok(known)
+}
+
+/// The rows of a stage, file by file.
+#[derive(Debug)]
+pub struct LinkRows<'a, const COLUMNS: usize> {
+    names: [&'static str; COLUMNS],
+    files: std::slice::Iter<'a, PathBuf>,
+    open: Option<OpenTable<'a>>,
+    /// The columns of some rows; `at` is the next one.
+    columns: [Vec<i64>; COLUMNS],
+    at: usize,
+    has_failed: bool,
+}
+
+/// A file that is being read.
+struct OpenTable<'a> {
+    path: &'a Path,
+    reader: SerializedFileReader<File>,
+    /// The next row group.
+    group: usize,
+    /// The columns of the row group before, and how many rows of it are not read.
+    columns: Vec<ColumnReaderImpl<Int64Type>>,
+    rows: usize,
+}
+
+impl std::fmt::Debug for OpenTable<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("OpenTable").field(&self.path).finish()
+    }
+}
+
+impl<'a, const COLUMNS: usize> LinkRows<'a, COLUMNS> {
+    fn of(files: &'a [PathBuf], names: [&'static str; COLUMNS]) -> Self {
+        Self {
+            names,
+            files: files.iter(),
+            open: None,
+            columns: std::array::from_fn(|_| Vec::new()),
+            at: 0,
+            has_failed: false,
+        }
+    }
+
+    /// Reads some more rows; `false` at the end.
+    fn fill(&mut self) -> Result<bool, LinkTablesError> {
+        loop {
+            if self.open.is_none() {
+                let Some(path) = self.files.next() else {
+                    return Ok(false);
+                };
+                self.open = Some(OpenTable::of(path)?);
+            }
+            let Some(open) = &mut self.open else {
+                return Ok(false);
+            };
+            let filled = open.fill(self.names, &mut self.columns);
+            let is_filled = filled.map_err(|error| failed(open.path, error))?;
+            self.at = 0;
+            if is_filled {
+                return Ok(true);
+            }
+            self.open = None;
+        }
+    }
+}
+
+impl<'a> OpenTable<'a> {
+    fn of(path: &'a Path) -> Result<Self, LinkTablesError> {
+        let opened = File::open(path).map_err(ParquetError::from);
+        let reader = opened.and_then(SerializedFileReader::new);
+        Ok(Self {
+            path,
+            reader: reader.map_err(|error| failed(path, error))?,
+            group: 0,
+            columns: Vec::new(),
+            rows: 0,
+        })
+    }
+
+    /// Puts the next rows into `columns`; `false` at the end of the file.
+    fn fill<const COLUMNS: usize>(
+        &mut self,
+        names: [&'static str; COLUMNS],
+        columns: &mut [Vec<i64>; COLUMNS],
+    ) -> Result<bool, ParquetError> {
+        columns.iter_mut().for_each(Vec::clear);
+        while self.rows == 0 {
+            if self.group == self.reader.num_row_groups() {
+                return Ok(false);
+            }
+            self.begin_group(names)?;
+        }
+        let wanted = self.rows.min(BATCH);
+        for (of, into) in self.columns.iter_mut().zip(&mut *columns) {
+            let mut levels = Vec::new();
+            while into.len() < wanted {
+                levels.clear();
+                let left = wanted - into.len();
+                let (records, values, _) = of.read_records(left, Some(&mut levels), None, into)?;
+                if records == 0 {
+                    return Err(general("a column ends too early"));
+                }
+                if values < records {
+                    return Err(general("a number is missing"));
+                }
+            }
+        }
+        self.rows -= wanted;
+        Ok(true)
+    }
+
+    fn begin_group<const COLUMNS: usize>(
+        &mut self,
+        names: [&'static str; COLUMNS],
+    ) -> Result<(), ParquetError> {
+        let group = self.reader.get_row_group(self.group)?;
+        self.group += 1;
+        self.rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
+        self.columns.clear();
+        let schema = group.metadata().schema_descr();
+        for name in names {
+            let all = schema.columns().iter();
+            let at = all.into_iter().position(|column| column.name() == name);
+            let at = at.ok_or_else(|| general(format!("it has no column {name}")))?;
+            match group.get_column_reader(at)? {
+                ColumnReader::Int64ColumnReader(column) => self.columns.push(column),
+                _ => return Err(general(format!("{name} has no numbers of 64 bits"))),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<const COLUMNS: usize> Iterator for LinkRows<'_, COLUMNS> {
+    type Item = Result<[i64; COLUMNS], LinkTablesError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.has_failed {
+            return None;
+        }
+        if self.at == self.columns[0].len() {
+            match self.fill() {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(error) => {
+                    self.has_failed = true;
+                    return Some(Err(error));
+                }
+            }
+        }
+        let row = std::array::from_fn(|column| self.columns[column][self.at]);
+        self.at += 1;
+        Some(Ok(row))
+    }
+}
+
+fn general(text: impl Into<String>) -> ParquetError {
+    ParquetError::General(text.into())
+}
+
+fn failed(path: &Path, error: ParquetError) -> LinkTablesError {
+    LinkTablesError::Read {
+        path: path.to_owned(),
+        source: io::Error::other(error),
+    }
+}
+
+#[cfg(test)]
+mod tests;
