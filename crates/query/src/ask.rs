@@ -9,6 +9,8 @@ use resemble_proto::message::{BadDigest, SoftError, SoftErrorKind, reason};
 use resemble_proto::path::PathText;
 use resemble_proto::pattern::BadPattern;
 
+use crate::given::GivenError;
+
 /// Why a question has no answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -61,6 +63,9 @@ pub enum AskError {
     /// A pattern of `--include` or `--exclude` is none.
     #[error(transparent)]
     Pattern(#[from] BadPattern),
+    /// The candidates that were given cannot be used.
+    #[error(transparent)]
+    Given(#[from] GivenError),
 }
 
 impl From<ReadError> for AskError {

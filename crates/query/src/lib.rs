@@ -12,6 +12,7 @@
 //! * `prove`: what the files themselves say, read by `resemble-scan` with all its care;
 //! * `judge`: estimates, the best match of two files, what is listed;
 //! * `unindexed`: how trees are walked for an answer that needs no index;
+//! * [`given`]: candidates that something else has found;
 //! * one module a question, each a function of a snapshot that builds the answer types of
 //!   `resemble-proto`; the daemon and the command line call the same ones. [`local`] is the index
 //!   of a command without a daemon.
@@ -24,6 +25,7 @@ pub mod covered;
 pub mod dirs;
 pub mod dump;
 pub mod find;
+pub mod given;
 pub mod groups;
 mod judge;
 pub mod local;

@@ -14,10 +14,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use resemble_core::cluster::UnionFind;
-use resemble_core::{ContentKind, Fingerprint, Relation};
+use resemble_core::{ContentId, ContentKind, Fingerprint, Relation};
 use resemble_index::{PostingKind, Snapshot};
 
 use super::Room;
+use super::accounts::Accounts;
 use super::sort::{Merge, Record, Sorter, put_words, take_words};
 use super::table::Table;
 use crate::ask::AskError;
@@ -90,43 +91,55 @@ pub(super) struct CommonPieces {
 const BATCH: usize = 256;
 
 /// Takes the pieces of all contents. More than `few` near-copies are a family. Every piece that
-/// more than `limit` otherwise different ones of them have is ignored.
+/// more than `limit` otherwise different ones of them have is ignored. `accounts` is told who has
+/// each piece, if pairs were given.
 pub(super) fn common_pieces(
     of: (&Table, &PairProver<'_>),
     limits: (u32, u32),
-    room: Room,
-    dir: &Path,
+    accounts: Option<&mut Accounts<'_>>,
+    place: (Room, &Path),
 ) -> Result<CommonPieces, AskError> {
-    named("reading the index", || take_pieces(of, limits, room, dir))
+    named("reading the index", || {
+        take_pieces(of, limits, accounts, place)
+    })
 }
 
 fn take_pieces(
     (table, prover): (&Table, &PairProver<'_>),
     (limit, few): (u32, u32),
-    room: Room,
-    dir: &Path,
+    mut accounts: Option<&mut Accounts<'_>>,
+    (room, dir): (Room, &Path),
 ) -> Result<CommonPieces, AskError> {
     let snapshot = prover.snapshot();
     let next = AtomicUsize::new(0);
     let threads = threads();
+    let compared = table.by_id.iter().map(|&place| (place, table.id(place)));
+    let others = accounts
+        .as_deref()
+        .map_or(&[][..], |accounts| &accounts.others);
+    let all: Vec<(u32, ContentId)> = compared
+        .chain((table.all()..).zip(others.iter().copied()))
+        .collect();
     let take = |done: &(dyn Fn(usize) + Sync)| {
         let mut sorter = Sorter::new(room.part(2 * threads as u64), dir)?;
         let mut names = Vec::new();
         loop {
             let from = next.fetch_add(BATCH, Ordering::Relaxed);
-            let Some(rest) = table.by_id.get(from..).filter(|rest| !rest.is_empty()) else {
+            let Some(rest) = all.get(from..).filter(|rest| !rest.is_empty()) else {
                 return Ok::<_, AskError>((sorter.finish()?, names));
             };
             let batch = &rest[..rest.len().min(BATCH)];
-            for &place in batch {
-                let Some(row) = snapshot.content(table.id(place))? else {
+            for &(place, id) in batch {
+                let Some(row) = snapshot.content(id)? else {
                     continue;
                 };
                 let kept = Kept::of(snapshot, &row)?;
                 let fingerprints = kept.signature.fingerprints.iter().map(|f| f.0);
                 let is_text = kept.kind == ContentKind::Text;
                 let level = (is_text, kept.signature.level);
-                names.push((place, FamilyNames::of(place, fingerprints), level));
+                if place < table.all() {
+                    names.push((place, FamilyNames::of(place, fingerprints), level));
+                }
                 for key in fingerprint_keys(&kept.sketch()) {
                     sorter.push(Posting::new(PostingKind::Fingerprint, key, place))?;
                 }
@@ -137,8 +150,7 @@ fn take_pieces(
             done(batch.len());
         }
     };
-    let contents = table.by_id.len();
-    let found = in_a_step(contents, |done| on_threads(threads, || take(done)))?;
+    let found = in_a_step(all.len(), |done| on_threads(threads, || take(done)))?;
     let mut runs = Vec::new();
     let mut names = vec![FamilyNames::default(); table.all() as usize];
     let mut kept_levels = vec![None; table.all() as usize];
@@ -179,6 +191,14 @@ fn take_pieces(
             places.push(posting.place);
             ahead = postings.next()?;
         }
+        let all = places.len();
+        if let Some(accounts) = &mut accounts {
+            accounts.note(piece.0, &places, limit);
+            places.truncate(places.partition_point(|&place| place < table.all()));
+            if places.is_empty() {
+                continue;
+            }
+        }
         let mut count = common.families.count(&places, &mut scratch);
         if let (PostingKind::Fingerprint, key) = piece {
             let is_text = kept_levels[places[0] as usize].is_some_and(|(is_text, _)| is_text);
@@ -188,6 +208,9 @@ fn take_pieces(
         if count > limit as usize {
             common.ignored += 1;
             continue;
+        }
+        if let Some(accounts) = accounts.as_mut().filter(|_| all > limit as usize) {
+            accounts.pair_up(piece, &places, &common.families)?;
         }
         for pair in places.windows(2) {
             sets.union(pair[0], pair[1]);

@@ -26,6 +26,9 @@
 //!
 //! Members and the worst pair of a group need not be linked: `meeting` measures them, too.
 //!
+//! The pairs of step 3 may be given instead (docs/scale.md): `accounts` checks them against what
+//! step 2 counts, and `linked` looks at them.
+//!
 //! Sets of identical files need none of this, and are made by `identical` alone if nothing else is
 //! asked for; or by `direct`, if no index has the files.
 //!
@@ -48,6 +51,7 @@ use resemble_scan::parts::PartReader;
 
 use crate::ask::AskError;
 use crate::compare::FindingsCache;
+use crate::given::{GivenError, GivenPairs, reaches};
 use crate::parallel::named;
 use crate::prove::contents::ContentReader;
 use crate::prove::cost::MOST_WORK;
@@ -55,6 +59,7 @@ use crate::prove::many::PairProver;
 use crate::renditions::owners::RenditionOwners;
 use crate::scope::ScopedFiles;
 
+mod accounts;
 mod answer;
 mod common;
 pub(crate) mod direct;
@@ -64,10 +69,12 @@ mod held;
 mod identical;
 mod kin;
 mod known;
+mod linked;
 mod links;
 mod meeting;
 pub(crate) mod near;
 mod order;
+mod pair_lists;
 mod partition;
 mod problems;
 pub(crate) mod scratch;
@@ -76,7 +83,9 @@ pub mod sort;
 mod table;
 mod terms;
 
+use accounts::Accounts;
 pub use answer::is_cluster_id;
+use common::common_pieces;
 use held::JoinedLinks;
 use known::KnownDrafts;
 use links::{HalfLink, LinkSimilarity, Links};
@@ -100,6 +109,24 @@ impl Room {
     /// One of so many equal parts of the memory; `None` if it is not bounded.
     fn part(self, of: u64) -> Option<u64> {
         self.0.map(|bytes| bytes / of)
+    }
+}
+
+/// What is known of the pairs before any are looked for.
+#[derive(Clone, Copy, Debug)]
+enum KnownPairs<'a> {
+    /// What was found to be links before, if that was kept.
+    Kept(Option<&'a dyn FindingsCache>),
+    /// Those that something else has found.
+    Given(&'a dyn GivenPairs),
+}
+
+impl<'a> KnownPairs<'a> {
+    const fn findings(self) -> Option<&'a dyn FindingsCache> {
+        match self {
+            Self::Kept(findings) => findings,
+            Self::Given(_) => None,
+        }
     }
 }
 
@@ -136,7 +163,7 @@ impl Collection {
     fn of(
         (snapshot, part_reader): (&Snapshot, Option<&dyn PartReader>),
         request: &GroupsRequest,
-        findings: Option<&dyn FindingsCache>,
+        known: KnownPairs<'_>,
         dir: &Path,
     ) -> Result<Self, AskError> {
         let scoped = ScopedFiles::of(snapshot, &request.scope)?;
@@ -165,18 +192,34 @@ impl Collection {
             part_reader,
         };
         let prover = PairProver::new(reader, room.part(3));
-        let common = common::common_pieces((&table, &prover), (limit, FREE), room, dir)?;
+        let mut accounts = match known {
+            KnownPairs::Given(given) if !reaches(request.min.score()) => {
+                tracing::debug!(?given, "not made for so low a score");
+                return Err(AskError::Given(GivenError::TooLittle));
+            }
+            KnownPairs::Given(given) => {
+                let files = (snapshot, &scoped, &table);
+                Some(Accounts::of(given, files, limit, (room, dir))?)
+            }
+            KnownPairs::Kept(_) => None,
+        };
+        let of = (&table, &prover);
+        let common = common_pieces(of, (limit, FREE), accounts.as_mut(), (room, dir))?;
+        let given = accounts.map(Accounts::close).transpose()?;
         let terms = LinkTerms::of(request);
         // What is asked of one file, and what is bounded, is not kept.
-        let findings = findings.filter(|_| about == About::Everything && room.0.is_none());
-        let known =
-            findings.and_then(|cache| KnownDrafts::of(cache, (snapshot, &table, &common), terms));
+        let is_kept = about == About::Everything && room.0.is_none();
+        let known = known
+            .findings()
+            .filter(|_| is_kept)
+            .and_then(|cache| KnownDrafts::of(cache, (snapshot, &table, &common), terms));
         let solver = Solver {
             snapshot,
             table: &table,
             counts: &common.counts,
             families: &common.families,
             known,
+            given: given.as_ref(),
             terms,
             prover: &prover,
             is_wanted: &|_, _| true,
@@ -317,10 +360,34 @@ pub fn groups_with_parts(
     findings: Option<&dyn FindingsCache>,
     scratch: &Path,
 ) -> Result<Whole<Groups>, AskError> {
+    let known = KnownPairs::Kept(findings);
+    groups_of(snapshot, request, part_reader, known, scratch)
+}
+
+/// [`groups_with_parts`], which looks at no other pairs than those that are given. It gives the
+/// same answer, or fails: docs/scale.md.
+pub fn groups_of_pairs(
+    snapshot: &Snapshot,
+    request: &GroupsRequest,
+    part_reader: Option<&dyn PartReader>,
+    given: &dyn GivenPairs,
+    scratch: &Path,
+) -> Result<Whole<Groups>, AskError> {
+    let known = KnownPairs::Given(given);
+    groups_of(snapshot, request, part_reader, known, scratch)
+}
+
+fn groups_of(
+    snapshot: &Snapshot,
+    request: &GroupsRequest,
+    part_reader: Option<&dyn PartReader>,
+    known: KnownPairs<'_>,
+    scratch: &Path,
+) -> Result<Whole<Groups>, AskError> {
     if request.only == OnlyGroups::Identical {
         return identical::answer(snapshot, request);
     }
-    let collection = Collection::of((snapshot, part_reader), request, findings, scratch)?;
+    let collection = Collection::of((snapshot, part_reader), request, known, scratch)?;
     let prover = collection.prover(snapshot, part_reader);
     let shown = Shown {
         snapshot,
@@ -378,7 +445,8 @@ pub fn order_with_parts(
         of: None,
         ..request.clone()
     };
-    let collection = Collection::of((snapshot, part_reader), &request, findings, scratch)?;
+    let known = KnownPairs::Kept(findings);
+    let collection = Collection::of((snapshot, part_reader), &request, known, scratch)?;
     let rows = order::rows(&collection)?;
     let header = collection.header(rows.len() as u64);
     Ok(Answer {

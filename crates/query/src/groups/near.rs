@@ -82,7 +82,7 @@ pub(crate) fn near_links(
     };
     let prover = PairProver::new(reader, None);
     // A near-copy is not wanted by the leader of its family, but by one in another directory.
-    let common = common_pieces((&table, &prover), (limit, limit), room, dir)?;
+    let common = common_pieces((&table, &prover), (limit, limit), None, (room, dir))?;
     let is_wanted = |a: u32, b: u32| (near.is_wanted)(table.id(a), table.id(b));
     let solver = Solver {
         snapshot,
@@ -90,6 +90,7 @@ pub(crate) fn near_links(
         counts: &common.counts,
         families: &common.families,
         known: None,
+        given: None,
         terms: LinkTerms::of(&GroupsRequest::default()),
         prover: &prover,
         is_wanted: &is_wanted,

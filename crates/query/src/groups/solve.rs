@@ -24,6 +24,7 @@ use super::drafts::LinkDraft;
 use super::kin::MetBy;
 use super::known::KnownDrafts;
 use super::links::{By, HalfLink};
+use super::pair_lists::PairLists;
 use super::problems::{ContentSource, Problems};
 use super::sort::{Record, SortedRun, Sorter};
 use super::table::Table;
@@ -62,6 +63,8 @@ pub(super) struct Solver<'a> {
     pub(super) families: &'a Families,
     /// Where drafts are kept, if they are.
     pub(super) known: Option<KnownDrafts<'a>>,
+    /// The pairs that are looked at; `None`: they are found here.
+    pub(super) given: Option<&'a PairLists>,
     pub(super) terms: LinkTerms,
     pub(super) prover: &'a PairProver<'a>,
     /// Whether two files are compared, by their places.
@@ -114,6 +117,12 @@ impl Solver<'_> {
         sets: &[u32],
         only: Option<u32>,
     ) -> Result<(Vec<SortedRun<LinkDraft>>, Vec<String>), AskError> {
+        if let Some(given) = self.given.filter(|_| self.room.part(1).is_some()) {
+            let sinks = Sinks::default();
+            self.given_pairs(given, (sets, only), &sinks)?;
+            self.families(sets, only, &sinks)?;
+            return Ok((sinks.finish()?, Vec::new()));
+        }
         let part = 3 * threads() as u64;
         let capacity = self.room.part(part).unwrap_or(USUAL_BLOCK);
         let problems = Problems::of(self.table, sets, only, capacity);
@@ -202,7 +211,7 @@ impl Solver<'_> {
     }
 
     /// A content of a problem: of a member of a family what its leader has nominates nobody.
-    fn content(&self, place: u32, kept: Kept) -> Kept {
+    pub(super) fn content(&self, place: u32, kept: Kept) -> Kept {
         Kept {
             of_leader: self.families.of_leader(place),
             ..kept
@@ -323,23 +332,26 @@ impl Solver<'_> {
         threads: usize,
         sinks: &Sinks<LinkDraft>,
     ) -> Result<(), AskError> {
-        let used = block.postings.nominees(
-            threads,
-            || None,
-            |sink, a, b, common| {
-                let places = (places[a], places[b]);
-                let pair = (block.at(a), block.at(b));
-                let known = block.kinships.as_ref();
-                let met = known.map_or(MetBy::Part, |known| MetBy::Whole(known, (a, b)));
-                self.pair((sinks, sink), places, pair, (common, met))
-            },
-        )?;
+        let found = |sink: &mut Option<Sorter<LinkDraft>>, a: usize, b: usize, common: Common| {
+            let places = (places[a], places[b]);
+            let pair = (block.at(a), block.at(b));
+            let known = block.kinships.as_ref();
+            let met = known.map_or(MetBy::Part, |known| MetBy::Whole(known, (a, b)));
+            self.pair((sinks, sink), places, pair, (common, met))
+        };
+        let used = match self.given {
+            None => block.postings.nominees(threads, || None, found)?,
+            Some(given) => {
+                let pairs = given.among(places)?;
+                block.postings.among(&pairs, threads, || None, found)?
+            }
+        };
         sinks.put_back(used);
         Ok(())
     }
 
     /// Drafts a pair, if it may be a link, in the thread's own `sink`.
-    fn pair(
+    pub(super) fn pair(
         &self,
         (sinks, sink): (&Sinks<LinkDraft>, &mut Option<Sorter<LinkDraft>>),
         places: (u32, u32),

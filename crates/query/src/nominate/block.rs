@@ -123,6 +123,21 @@ impl Common {
         }
     }
 
+    /// What two contents have in common that nominates them. How rare it is is not looked at.
+    pub(crate) fn of_both(a: &Kept, b: &Kept, counts: &Counts) -> Self {
+        let count = |kind| {
+            let of_b = nominating_pieces(kind, b, counts);
+            let mut common = nominating_pieces(kind, a, counts);
+            common.retain(|key| of_b.binary_search(key).is_ok());
+            common.len() as u32
+        };
+        Self {
+            fingerprints: count(PostingKind::Fingerprint),
+            chunks: count(PostingKind::Chunk),
+            ..Self::NONE
+        }
+    }
+
     /// Enough to estimate by.
     pub(crate) fn is_candidate(self) -> bool {
         self.fingerprints >= 2 || self.chunks >= 1
@@ -219,13 +234,44 @@ impl PostingBlock {
         start: impl Fn() -> S + Sync,
         found: impl Fn(&mut S, usize, usize, Common) -> Result<(), E> + Sync,
     ) -> Result<Vec<S>, E> {
+        let later = |_, rest: &ListRest, contents: &[u32], tally: &mut Tally, kind| {
+            for &b in contents {
+                tally.at(b).add(kind, rest.worth);
+            }
+        };
         in_a_step(self.kept.len(), |done| {
-            self.nominees_of_all(threads, start, found, done)
+            self.nominees_by(later, threads, start, found, done)
         })
     }
 
-    fn nominees_of_all<S: Send, E: Send + From<Stopped>>(
+    /// [`Self::nominees`], of these pairs alone: for each place the later ones, ascending.
+    pub(crate) fn among<S: Send, E: Send + From<Stopped>>(
         &self,
+        pairs: &[Vec<u32>],
+        threads: usize,
+        start: impl Fn() -> S + Sync,
+        found: impl Fn(&mut S, usize, usize, Common) -> Result<(), E> + Sync,
+    ) -> Result<Vec<S>, E> {
+        let later = |a: usize, rest: &ListRest, contents: &[u32], tally: &mut Tally, kind| {
+            let wanted = &pairs[a][..];
+            let (few, many) = if wanted.len() < contents.len() {
+                (wanted, contents)
+            } else {
+                (contents, wanted)
+            };
+            for &b in few.iter().filter(|b| many.binary_search(b).is_ok()) {
+                tally.at(b).add(kind, rest.worth);
+            }
+        };
+        in_a_step(self.kept.len(), |done| {
+            self.nominees_by(later, threads, start, found, done)
+        })
+    }
+
+    /// `later` tallies what a content has in common with the later ones of a list.
+    fn nominees_by<S: Send, E: Send + From<Stopped>>(
+        &self,
+        later: impl Fn(usize, &ListRest, &[u32], &mut Tally, PostingKind) + Sync,
         threads: usize,
         start: impl Fn() -> S + Sync,
         found: impl Fn(&mut S, usize, usize, Common) -> Result<(), E> + Sync,
@@ -243,14 +289,10 @@ impl PostingBlock {
                 done(1);
                 self.stop.go_on()?;
                 for (rest, contents) in self.fingerprints.later(a) {
-                    for &b in contents {
-                        tally.at(b).add(PostingKind::Fingerprint, rest.worth);
-                    }
+                    later(a, rest, contents, &mut tally, PostingKind::Fingerprint);
                 }
                 for (rest, contents) in self.chunks.later(a) {
-                    for &b in contents {
-                        tally.at(b).add(PostingKind::Chunk, rest.worth);
-                    }
+                    later(a, rest, contents, &mut tally, PostingKind::Chunk);
                 }
                 let drained = tally.drain(|b, common| {
                     self.stop.go_on()?;

@@ -23,6 +23,7 @@ use resemble_testutil::random::{Random, letters as text};
 
 mod bounded;
 mod chains;
+mod given;
 mod known;
 mod proven;
 

@@ -1,0 +1,214 @@
+//! Whether candidates that were given are all that there are, and which are missing by right.
+//!
+//! While [`super::common`] goes through all pieces, it tells how many contents have each. So it is
+//! known for each content how often it meets others by pieces that the engine has looked at, and
+//! the pairs must add up to that: docs/scale.md says why this finds whatever is amiss. The engine
+//! counts all contents with a piece, and the question only those that are otherwise different; of a
+//! piece that is common to the one and not to the other the pairs are added here.
+//!
+//! Contents that the engine knows and the question does not (parts that stand for nothing) have
+//! places behind those of the [`Table`], and are counted.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use resemble_core::ContentId;
+use resemble_index::{PostingKind, Snapshot};
+
+use super::Room;
+use super::pair_lists::{MetPair, PairLists};
+use super::sort::Sorter;
+use super::table::Table;
+use crate::ask::AskError;
+use crate::given::{GivenCommon, GivenError, GivenPairs};
+use crate::nominate::evidence::CHUNK;
+use crate::nominate::families::Families;
+use crate::scope::ScopedFiles;
+
+/// What is counted to check candidates.
+#[derive(Debug)]
+pub(super) struct Accounts<'a> {
+    given: &'a dyn GivenPairs,
+    snapshot: &'a Snapshot,
+    table: &'a Table,
+    /// Contents that are counted and not compared.
+    pub(super) others: Vec<ContentId>,
+    /// The places of all contents by their names.
+    names: Vec<(i64, u32)>,
+    /// By place how many samples and chunks in common are not found yet.
+    due: Vec<(i64, i64)>,
+    pairs: Sorter<MetPair>,
+    room: Room,
+    dir: &'a Path,
+}
+
+impl<'a> Accounts<'a> {
+    /// For the contents of a question; `limit` is how many contents may have a piece.
+    pub(super) fn of(
+        given: &'a dyn GivenPairs,
+        (snapshot, scoped, table): (&'a Snapshot, &ScopedFiles, &'a Table),
+        limit: u32,
+        (room, dir): (Room, &'a Path),
+    ) -> Result<Self, AskError> {
+        if given.degree() != u64::from(limit) {
+            return Err(AskError::Given(GivenError::Degree {
+                links: given.degree(),
+                asked: u64::from(limit),
+            }));
+        }
+        if !snapshot.templates().is_empty() {
+            return Err(AskError::Given(GivenError::Templates));
+        }
+        let others = others(snapshot, scoped, table)?;
+        let all = (0..table.all()).map(|place| table.id(place));
+        let all = all.chain(others.iter().copied());
+        let mut names = Vec::new();
+        for (place, id) in (0u32..).zip(all) {
+            snapshot.stop().go_on()?;
+            if let Some(row) = snapshot.content(id)? {
+                names.push((given.name(&row.digest), place));
+            }
+        }
+        names.sort_unstable();
+        let same = names.windows(2).find(|two| two[0].0 == two[1].0);
+        if let Some(&[(name, _), _]) = same {
+            return Err(AskError::Given(GivenError::SameName { name }));
+        }
+        Ok(Self {
+            given,
+            snapshot,
+            table,
+            due: vec![(0, 0); table.all() as usize + others.len()],
+            others,
+            names,
+            pairs: Sorter::new(room.part(6), dir)?,
+            room,
+            dir,
+        })
+    }
+
+    /// All contents with a piece, by their places, of which `limit` are not too many.
+    pub(super) fn note(&mut self, kind: PostingKind, places: &[u32], limit: u32) {
+        if places.len() > limit as usize {
+            return;
+        }
+        let meets = places.len() as i64 - 1;
+        for &place in places {
+            add(&mut self.due[place as usize], kind, meets);
+        }
+    }
+
+    /// The compared contents with a piece that is common to the engine and not to the question.
+    pub(super) fn pair_up(
+        &mut self,
+        (kind, key): (PostingKind, u64),
+        places: &[u32],
+        families: &Families,
+    ) -> Result<(), AskError> {
+        let piece = match kind {
+            PostingKind::Chunk => key | CHUNK,
+            PostingKind::Fingerprint => key,
+        };
+        let is_its_own = |&&place: &&u32| {
+            let of_leader = families.of_leader(place);
+            of_leader.is_none_or(|pieces| !pieces.contains(&piece))
+        };
+        let own: Vec<u32> = places.iter().filter(is_its_own).copied().collect();
+        for (at, &a) in own.iter().enumerate() {
+            self.snapshot.stop().go_on()?;
+            for &b in &own[at + 1..] {
+                self.pairs.push(MetPair { a, b })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the candidates in and closes the accounts.
+    pub(super) fn close(mut self) -> Result<PairLists, AskError> {
+        let given = self.given;
+        for pair in given.pairs() {
+            self.snapshot.stop().go_on()?;
+            let pair = pair?;
+            let (a, b) = (self.place(pair.a)?, self.place(pair.b)?);
+            self.take(a, pair.common);
+            self.take(b, pair.common);
+            if a.max(b) < self.table.all() {
+                let (a, b) = (a.min(b), a.max(b));
+                self.pairs.push(MetPair { a, b })?;
+            }
+        }
+        for row in given.rest() {
+            let (name, common) = row?;
+            let place = self.place(name)?;
+            self.take(place, common);
+        }
+        if let Some(place) = self.due.iter().position(|&due| due != (0, 0)) {
+            return Err(self.amiss(place));
+        }
+        let (contents, room, dir) = (self.table.all(), self.room, self.dir);
+        drop((self.names, self.due));
+        PairLists::of(self.pairs.finish()?, contents, room, dir)
+    }
+
+    fn place(&self, name: i64) -> Result<u32, AskError> {
+        let at = self.names.binary_search_by_key(&name, |named| named.0);
+        let at = at.map_err(|_| GivenError::Unknown { name })?;
+        Ok(self.names[at].1)
+    }
+
+    fn take(&mut self, place: u32, common: GivenCommon) {
+        let due = &mut self.due[place as usize];
+        let count = |count: u64| -i64::try_from(count).unwrap_or(i64::MAX);
+        add(due, PostingKind::Fingerprint, count(common.fingerprints));
+        add(due, PostingKind::Chunk, count(common.chunks));
+    }
+
+    fn amiss(&self, place: usize) -> AskError {
+        let compared = self.table.all() as usize;
+        let id = match place.checked_sub(compared) {
+            Some(other) => self.others[other],
+            None => self.table.id(place as u32),
+        };
+        let row = self.snapshot.content(id);
+        let (samples, chunks) = self.due[place];
+        match row {
+            Ok(Some(row)) => AskError::Given(GivenError::Amiss {
+                content: row.digest,
+                samples: samples.saturating_neg(),
+                chunks: chunks.saturating_neg(),
+            }),
+            Ok(None) => AskError::Given(GivenError::Unknown { name: 0 }),
+            Err(error) => error.into(),
+        }
+    }
+}
+
+fn add(due: &mut (i64, i64), kind: PostingKind, meets: i64) {
+    let due = match kind {
+        PostingKind::Fingerprint => &mut due.0,
+        PostingKind::Chunk => &mut due.1,
+    };
+    *due = due.saturating_add(meets);
+}
+
+/// The contents that are exported with the files of a question, and not compared by it.
+fn others(
+    snapshot: &Snapshot,
+    scoped: &ScopedFiles,
+    table: &Table,
+) -> Result<Vec<ContentId>, AskError> {
+    let mut others = BTreeSet::new();
+    for content in scoped.contents() {
+        snapshot.stop().go_on()?;
+        if !table.has(content) {
+            others.insert(content);
+        }
+        let row = snapshot.content(content)?;
+        if row.is_some_and(|row| row.parts > 0) {
+            let parts = snapshot.parts(content)?;
+            let contents = parts.into_iter().filter_map(|part| part.content);
+            others.extend(contents.filter(|&content| !table.has(content)));
+        }
+    }
+    Ok(others.into_iter().collect())
+}

@@ -1,0 +1,77 @@
+//! Drafts of pairs that were given: what [`super::solve`] does with those that it finds itself.
+//!
+//! Where memory is not bounded, problems are solved as ever, except that a block is not searched
+//! for pairs. So the numbers of a pair are added up in the same order. Where it is bounded the two
+//! contents of each pair are read from the index, which needs next to none.
+
+use super::drafts::LinkDraft;
+use super::kin::MetBy;
+use super::pair_lists::PairLists;
+use super::solve::{Sinks, Solver, stripped};
+use super::sort::Sorter;
+use crate::ask::AskError;
+use crate::nominate::block::Common;
+use crate::nominate::evidence::Kept;
+use crate::parallel::in_parallel;
+
+impl Solver<'_> {
+    /// Drafts pairs that may be links, one after the other. `sets` and `only` as in
+    /// [`Solver::solve`].
+    pub(super) fn given_pairs(
+        &self,
+        given: &PairLists,
+        (sets, only): (&[u32], Option<u32>),
+        sinks: &Sinks<LinkDraft>,
+    ) -> Result<(), AskError> {
+        let compare = |place: usize, sink: &mut Option<Sorter<LinkDraft>>| {
+            let set = sets[place];
+            if only.is_some_and(|only| only != set) {
+                return Ok(());
+            }
+            let place = place as u32;
+            let mut greater = Vec::new();
+            given.read(place, &mut greater)?;
+            // What is in another set has only pieces in common that are ignored.
+            greater.retain(|&other| sets[other as usize] == set);
+            if greater.is_empty() {
+                return Ok(());
+            }
+            let Some(kept) = self.given_content(place)? else {
+                return Ok(());
+            };
+            let (kept, ignored) = stripped(self.counts, kept);
+            for other in greater {
+                self.snapshot.stop().go_on()?;
+                let Some(content) = self.given_content(other)? else {
+                    continue;
+                };
+                let (content, of_it) = stripped(self.counts, content);
+                let common = Common::of_both(&kept, &content, self.counts);
+                if common == Common::NONE {
+                    continue;
+                }
+                let ends = [
+                    (place, (&kept, &ignored[..])),
+                    (other, (&content, &of_it[..])),
+                ];
+                // As a block has them: in the order of ids.
+                let [a, b] = if kept.id <= content.id {
+                    ends
+                } else {
+                    [ends[1], ends[0]]
+                };
+                self.pair((sinks, sink), (a.0, b.0), (a.1, b.1), (common, MetBy::Part))?;
+            }
+            Ok::<_, AskError>(())
+        };
+        let used = in_parallel(sets.len(), || None, compare)?;
+        sinks.put_back(used);
+        Ok(())
+    }
+
+    fn given_content(&self, place: u32) -> Result<Option<Kept>, AskError> {
+        let row = self.snapshot.content(self.table.id(place))?;
+        let kept = row.map(|row| Kept::of(self.snapshot, &row)).transpose()?;
+        Ok(kept.map(|kept| self.content(place, kept)))
+    }
+}

@@ -1,0 +1,184 @@
+//! Pairs of contents that are to be looked at, by the places of both.
+
+use std::path::Path;
+
+use super::Room;
+use super::scratch::Scratch;
+use super::sort::{Merge, Record, SortedRun, put_words, take_words};
+use crate::ask::AskError;
+
+/// A pair, the lesser place first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct MetPair {
+    pub(super) a: u32,
+    pub(super) b: u32,
+}
+
+impl Record for MetPair {
+    const BYTES: usize = 8;
+
+    fn put(&self, out: &mut [u8]) {
+        put_words(&[self.a, self.b], out);
+    }
+
+    fn take(bytes: &[u8]) -> Self {
+        let [a, b] = take_words(bytes);
+        Self { a, b }
+    }
+
+    fn absorb(&mut self, other: &Self) -> bool {
+        self == other
+    }
+}
+
+/// For each place the greater ones that it is paired with.
+#[derive(Debug)]
+pub(super) struct PairLists {
+    /// Those of a place are from `starts[place]` to `starts[place + 1]`.
+    starts: Vec<u64>,
+    greater: Greater,
+}
+
+#[derive(Debug)]
+enum Greater {
+    Memory(Vec<u32>),
+    Disk(Scratch),
+}
+
+/// Bytes written at once.
+const PIECE: usize = 16 << 10;
+
+impl PairLists {
+    /// Of pairs of so many contents.
+    pub(super) fn of(
+        runs: Vec<SortedRun<MetPair>>,
+        contents: u32,
+        room: Room,
+        dir: &Path,
+    ) -> Result<Self, AskError> {
+        let mut merge = Merge::new(runs, room.part(6), dir)?;
+        let mut starts = vec![0; contents as usize + 1];
+        let mut greater = match room.part(1) {
+            None => Greater::Memory(Vec::new()),
+            Some(_) => Greater::Disk(Scratch::new(dir)?),
+        };
+        let mut bytes = Vec::new();
+        while let Some(pair) = merge.next()? {
+            starts[pair.a as usize + 1] += 1;
+            match &mut greater {
+                Greater::Memory(all) => all.push(pair.b),
+                Greater::Disk(scratch) => {
+                    bytes.extend_from_slice(&pair.b.to_le_bytes());
+                    if bytes.len() == PIECE {
+                        scratch.append(&bytes)?;
+                        bytes.clear();
+                    }
+                }
+            }
+        }
+        if let Greater::Disk(scratch) = &greater {
+            scratch.append(&bytes)?;
+        }
+        for place in 0..contents as usize {
+            starts[place + 1] += starts[place];
+        }
+        Ok(Self { starts, greater })
+    }
+
+    /// Puts the places that one is paired with into `greater`, ascending.
+    pub(super) fn read(&self, place: u32, greater: &mut Vec<u32>) -> Result<(), AskError> {
+        greater.clear();
+        let (from, to) = (self.starts[place as usize], self.starts[place as usize + 1]);
+        match &self.greater {
+            Greater::Memory(all) => greater.extend_from_slice(&all[from as usize..to as usize]),
+            Greater::Disk(scratch) => {
+                let mut bytes = vec![0; (to - from) as usize * 4];
+                scratch.read(from * 4, &mut bytes)?;
+                let words = bytes.as_chunks().0;
+                greater.extend(words.iter().map(|&word| u32::from_le_bytes(word)));
+            }
+        }
+        Ok(())
+    }
+
+    /// The pairs among some contents: for each of `places`, by its number among these, the later
+    /// ones that it is paired with, ascending.
+    pub(super) fn among(&self, places: &[u32]) -> Result<Vec<Vec<u32>>, AskError> {
+        let mut numbers: Vec<(u32, u32)> = places.iter().copied().zip(0..).collect();
+        numbers.sort_unstable();
+        let mut among = vec![Vec::new(); places.len()];
+        let mut greater = Vec::new();
+        for (place, number) in (0u32..).zip(places).map(|(number, &place)| (place, number)) {
+            self.read(place, &mut greater)?;
+            for other in &greater {
+                let found = numbers.binary_search_by_key(other, |numbered| numbered.0);
+                if let Ok(at) = found {
+                    let other = numbers[at].1;
+                    among[number.min(other) as usize].push(number.max(other));
+                }
+            }
+        }
+        for later in &mut among {
+            later.sort_unstable();
+        }
+        Ok(among)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::sort::Sorter;
+    use super::*;
+
+    fn lists(pairs: &[(u32, u32)], room: Option<u64>) -> PairLists {
+        let dir = tempfile::tempdir().expect("a folder");
+        let mut sorter = Sorter::new(room, dir.path()).expect("a sorter");
+        for &(a, b) in pairs {
+            sorter.push(MetPair { a, b }).expect("pushed");
+        }
+        let runs = sorter.finish().expect("runs");
+        PairLists::of(runs, 60, Room(room), dir.path()).expect("lists")
+    }
+
+    proptest! {
+        /// Each pair is there once, in memory and on disk, and from whichever end it is seen.
+        #[test]
+        fn pairs_come_back(
+            pairs in prop::collection::vec((0u32..30, 30u32..60), 0..300),
+            places in prop::collection::vec(0u32..60, 0..40),
+        ) {
+            let mut expected = pairs.clone();
+            expected.sort_unstable();
+            expected.dedup();
+            let mut places = places;
+            places.sort_unstable_by_key(|place| place % 7);
+            places.dedup();
+            let mut seen = std::collections::HashSet::new();
+            places.retain(|&place| seen.insert(place));
+            for room in [None, Some(1 << 20)] {
+                let lists = lists(&pairs, room);
+                let mut found = Vec::new();
+                let mut greater = Vec::new();
+                for place in 0..60 {
+                    lists.read(place, &mut greater).expect("read");
+                    found.extend(greater.iter().map(|&other| (place, other)));
+                }
+                prop_assert_eq!(&found, &expected);
+                let mut among = Vec::new();
+                for (number, later) in lists.among(&places).expect("read").iter().enumerate() {
+                    for &other in later {
+                        prop_assert!(other as usize > number);
+                        let (a, b) = (places[number], places[other as usize]);
+                        among.push((a.min(b), a.max(b)));
+                    }
+                }
+                among.sort_unstable();
+                let is_among = |&&(a, b): &&(u32, u32)| places.contains(&a) && places.contains(&b);
+                let all: Vec<(u32, u32)> = expected.iter().filter(is_among).copied().collect();
+                prop_assert_eq!(among, all);
+            }
+        }
+    }
+}

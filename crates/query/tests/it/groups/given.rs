@@ -1,0 +1,441 @@
+//! Pairs that something else has found: the same answer as without them, or none.
+//!
+//! The engine here follows docs/scale.md word for word, with maps in the place of tables.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use proptest::prelude::*;
+use resemble_core::{ContentDigest, ContentId, Fingerprint};
+use resemble_index::{PartRole, Snapshot};
+use resemble_proto::message::{Degree, Groups, GroupsRequest, Scope};
+use resemble_proto::number::Fraction;
+use resemble_proto::path::PathText;
+use resemble_query::AskError;
+use resemble_query::given::{GivenCommon, GivenError, GivenPair, GivenPairs, GivenRows};
+use resemble_query::groups::{groups, groups_of_pairs};
+use resemble_testutil::prose::sentences;
+use resemble_testutil::random::{Random, noise};
+
+use crate::scene::Scene;
+use crate::scene::fake::{fake, member, text_of};
+
+/// Samples and chunks are told apart by this.
+type Piece = (bool, u64);
+
+/// All that the tables say of a content.
+struct Content {
+    name: i64,
+    size: u64,
+    level: u8,
+    pieces: BTreeSet<Piece>,
+    is_whole: bool,
+}
+
+/// What an engine makes of the contents of an index.
+#[derive(Clone, Debug, Default)]
+struct Engine {
+    degree: u64,
+    pairs: Vec<GivenPair>,
+    rest: BTreeMap<i64, GivenCommon>,
+}
+
+fn name_of(content: &ContentDigest) -> i64 {
+    let first = content.0.first_chunk().expect("32 bytes");
+    i64::from_be_bytes(*first)
+}
+
+fn contents(snapshot: &Snapshot) -> Vec<Content> {
+    let row = |id| snapshot.content(ContentId(id)).expect("readable");
+    let rows: Vec<_> = (0..5000).filter_map(row).collect();
+    let mut wholes = BTreeSet::new();
+    for row in &rows {
+        for part in snapshot.parts(row.id).expect("readable") {
+            if matches!(part.role, PartRole::WholeText | PartRole::WholeBytes) {
+                wholes.extend(part.content);
+            }
+        }
+    }
+    let content = |row: &resemble_index::ContentRow| {
+        let signature = snapshot.signature(row.id).expect("readable");
+        let chunks = snapshot.chunks(row.id).expect("readable").0;
+        let chunks = chunks.iter().filter(|run| run.is_evidence());
+        let chunks = chunks.map(|run| (false, run.hash.posting_key()));
+        let samples = signature.fingerprints.iter().map(|sample| (true, sample.0));
+        Content {
+            name: name_of(&row.digest),
+            size: row.size.0,
+            level: signature.level,
+            pieces: samples.chain(chunks).collect(),
+            is_whole: wholes.contains(&row.id),
+        }
+    };
+    rows.iter().map(content).collect()
+}
+
+impl Engine {
+    fn of(snapshot: &Snapshot, degree: u64) -> Self {
+        let contents = contents(snapshot);
+        let mut lists: HashMap<Piece, Vec<usize>> = HashMap::new();
+        for (at, content) in contents.iter().enumerate() {
+            for &piece in &content.pieces {
+                lists.entry(piece).or_default().push(at);
+            }
+        }
+        let having = |piece: &Piece| lists[piece].len() as u64;
+        let mut pair: BTreeMap<(usize, usize), GivenCommon> = BTreeMap::new();
+        for (piece, list) in lists.iter().filter(|list| list.1.len() as u64 <= degree) {
+            for (at, &a) in list.iter().enumerate() {
+                for &b in &list[at + 1..] {
+                    let common = pair.entry((a, b)).or_default();
+                    *if piece.0 {
+                        &mut common.fingerprints
+                    } else {
+                        &mut common.chunks
+                    } += 1;
+                }
+            }
+        }
+        let samples = |content: &Content| content.pieces.range((true, 0)..).count();
+        let rare = |content: &Content, level: u8| {
+            let of_level = content.pieces.range((true, 0)..);
+            let of_level = of_level.filter(|piece| Fingerprint(piece.1).level() >= level);
+            of_level
+                .filter(|piece| 16 * having(piece) <= degree)
+                .count()
+        };
+        let is_header = |content: &Content| {
+            let all = samples(content);
+            all > 0 && 2 * (all - rare(content, 0)) >= all
+        };
+        let mut engine = Self {
+            degree,
+            ..Self::default()
+        };
+        for ((a, b), common) in pair {
+            let (of_a, of_b) = (&contents[a], &contents[b]);
+            let level = of_a.level.max(of_b.level);
+            let fewer = rare(of_a, level).min(rare(of_b, level)) as u64;
+            let nominates = common.fingerprints >= 2
+                || common.chunks >= 1
+                || is_header(of_a) && is_header(of_b);
+            let could_be = of_a.is_whole && of_b.is_whole
+                || of_a.size >= 256
+                    && of_b.size >= 256
+                    && (common.chunks >= 1 || 32 * common.fingerprints >= fewer);
+            let (a, b) = (of_a.name, of_b.name);
+            if nominates && could_be {
+                engine.pairs.push(GivenPair { a, b, common });
+            } else {
+                for name in [a, b] {
+                    let rest = engine.rest.entry(name).or_default();
+                    rest.fingerprints += common.fingerprints;
+                    rest.chunks += common.chunks;
+                }
+            }
+        }
+        engine
+    }
+}
+
+impl GivenPairs for Engine {
+    fn name(&self, content: &ContentDigest) -> i64 {
+        name_of(content)
+    }
+
+    fn degree(&self) -> u64 {
+        self.degree
+    }
+
+    fn pairs(&self) -> GivenRows<'_, GivenPair> {
+        Box::new(self.pairs.iter().copied().map(Ok))
+    }
+
+    fn rest(&self) -> GivenRows<'_, (i64, GivenCommon)> {
+        let rest = self.rest.iter();
+        Box::new(rest.map(|(&name, &common)| Ok((name, common))))
+    }
+}
+
+fn degree_of(request: &GroupsRequest) -> u64 {
+    match request.degree {
+        Degree::Over(degree) => degree.into(),
+        _ => 1000,
+    }
+}
+
+fn of_pairs(scene: &Scene, request: &GroupsRequest, given: &Engine) -> Result<Groups, AskError> {
+    let dir = scene.temp.root();
+    let whole = groups_of_pairs(&scene.snapshot(), request, None, given, dir)?;
+    Ok(whole.body)
+}
+
+/// The answers with and without pairs, which are the same, in memory and not.
+fn assert_same(scene: &Scene, request: &GroupsRequest) -> Groups {
+    let snapshot = scene.snapshot();
+    let engine = Engine::of(&snapshot, degree_of(request));
+    let expected = groups(&snapshot, request, scene.temp.root()).expect("an answer");
+    for memory in [None, Some(1 << 20)] {
+        let request = GroupsRequest {
+            memory,
+            ..request.clone()
+        };
+        let found = of_pairs(scene, &request, &engine).expect("an answer");
+        let mut expected = expected.body.clone();
+        // How much did not fit is said of pieces that were compared, and no others.
+        expected.summary.notes.clone_from(&found.summary.notes);
+        assert_eq!(found, expected, "{memory:?} {request:?}");
+    }
+    expected.body
+}
+
+fn request(scene: &Scene, degree: Option<u32>) -> GroupsRequest {
+    GroupsRequest {
+        scope: scene.scope(),
+        text: true,
+        degree: degree.map_or(Degree::Usual, Degree::Over),
+        ..GroupsRequest::default()
+    }
+}
+
+/// A text with every sentence at one of these places replaced.
+fn version(text: &str, seed: u64, every: usize) -> String {
+    let lines = text.split_inclusive('\n').enumerate();
+    let edited = lines.map(|(at, line)| {
+        if (at + seed as usize).is_multiple_of(every) {
+            sentences(seed * 1000 + at as u64, 1)
+        } else {
+            line.to_owned()
+        }
+    });
+    edited.collect()
+}
+
+/// Versions, texts under headers, small and large ones, binaries, archives and documents.
+fn made(seed: u64) -> Scene {
+    let mut scene = Scene::with_parts();
+    let mut random = Random::new(seed);
+    let header = sentences(seed + 77, 3 + random.below(40));
+    for family in 0..3 + random.below(4) {
+        let of_family = seed * 100 + family as u64;
+        let base = sentences(of_family, 5 + random.below(200));
+        for member in 0..=random.below(5) {
+            let every = 2 + random.below(30);
+            let mut text = version(&base, of_family * 10 + member as u64, every);
+            if random.below(3) == 0 {
+                text.insert_str(0, &header);
+            }
+            scene.write(&format!("{family}/{member}.txt"), &text);
+            if random.below(3) == 0 {
+                let document = fake(of_family * 50 + member as u64, &[text_of(&text)]);
+                scene.write(&format!("{family}/{member}.docx"), document);
+            }
+        }
+    }
+    for at in 0..random.below(12) {
+        let own = sentences(seed * 31 + at as u64, 1 + random.below(20));
+        scene.write(&format!("headed/{at}"), format!("{header}{own}"));
+    }
+    let program = noise(seed + 5, 8000 + random.below(30_000));
+    for at in 0..random.below(5) {
+        let mut build = program.clone();
+        for _ in 0..random.below(40) {
+            let from = random.below(build.len() - 100);
+            build[from..from + 64].copy_from_slice(&noise(random.draw(), 64));
+        }
+        scene.write(&format!("bin/{at}"), build);
+    }
+    for at in 0..random.below(4) {
+        let held = (0..=random.below(4)).map(|n| {
+            let text = sentences(seed * 100 + (random.below(3) + n) as u64, 30);
+            member(&format!("{n}"), version(&text, at as u64, 9))
+        });
+        let held: Vec<_> = held.collect();
+        scene.write(&format!("{at}.zip"), fake(seed + at as u64, &held));
+    }
+    scene.scan();
+    scene
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn given_pairs_give_the_same_groups(seed in 0u64..1_000_000, degree in 2u32..20) {
+        let scene = made(seed);
+        for degree in [None, Some(degree)] {
+            let all = request(&scene, degree);
+            let found = assert_same(&scene, &all);
+            let plain = GroupsRequest { text: false, ..all.clone() };
+            assert_same(&scene, &plain);
+            let first = found.clusters.first().and_then(|cluster| cluster.members.first());
+            if let Some(member) = first {
+                for family in [false, true] {
+                    let of = Some(member.path.clone());
+                    assert_same(&scene, &GroupsRequest { of, family, ..all.clone() });
+                }
+            }
+        }
+    }
+}
+
+/// Ninety versions of a page count once, so what more than seventy of them have connects their
+/// leader with others; the engine takes it for boilerplate.
+#[test]
+fn what_only_near_copies_make_common_is_paired_at_home() {
+    let mut scene = Scene::new();
+    let page = sentences(1, 40);
+    for at in 0..90 {
+        let line = sentences(10_000 + at, 1);
+        scene.write(&format!("copies/{at:04}"), format!("{page}{line}"));
+    }
+    for at in 0..5 {
+        let other = sentences(500 + at, 20);
+        scene.write(&format!("quotes/{at}"), format!("{page}{other}"));
+    }
+    scene.scan();
+    let request = request(&scene, Some(70));
+    let engine = Engine::of(&scene.snapshot(), 70);
+    let found = assert_same(&scene, &request);
+    let largest = found.clusters.iter().map(|cluster| cluster.members.len());
+    assert!(largest.max() >= Some(90), "{:?}", found.summary);
+    let page = scene.path("quotes/0");
+    let snapshot = scene.snapshot();
+    let row = snapshot.file_at(&page).expect("readable").expect("known");
+    let content = row.state.content().expect("read");
+    let content = snapshot.content(content).expect("readable").expect("known");
+    let name = name_of(&content.digest);
+    let is_of_it = |pair: &&GivenPair| pair.a == name || pair.b == name;
+    assert_eq!(engine.pairs.iter().find(is_of_it), None, "found at home");
+    let has_page = |cluster: &resemble_proto::message::Cluster| {
+        let mut links = cluster.links.iter();
+        links.any(|link| [&link.a, &link.b].contains(&&PathText::from(&*page)))
+    };
+    assert!(found.clusters.iter().any(has_page));
+}
+
+/// A sample that small texts alone have kept is boilerplate at home before it is to the engine.
+#[test]
+fn levels_are_corrected_at_home() {
+    let mut scene = Scene::new();
+    let header = sentences(1, 12);
+    for at in 0..40 {
+        let own = sentences(100 + at, if at < 20 { 1 } else { 400 });
+        scene.write(&format!("{at}"), format!("{header}{own}"));
+    }
+    scene.scan();
+    for degree in [18, 20, 25, 39, 40] {
+        assert_same(&scene, &request(&scene, Some(degree)));
+    }
+}
+
+#[test]
+fn a_piece_of_just_so_many_contents_is_not_common() {
+    let mut scene = Scene::new();
+    let shared = sentences(1, 30);
+    for at in 0..12 {
+        let own = sentences(100 + at, 10);
+        scene.write(&format!("{at}"), format!("{shared}{own}"));
+    }
+    scene.scan();
+    let at_limit = assert_same(&scene, &request(&scene, Some(12)));
+    let beyond = assert_same(&scene, &request(&scene, Some(11)));
+    assert!(at_limit.summary.links > beyond.summary.links);
+    // Whoever left out one content too early is found out.
+    let mut early = Engine::of(&scene.snapshot(), 11);
+    early.degree = 12;
+    let refused = of_pairs(&scene, &request(&scene, Some(12)), &early);
+    assert!(is_amiss(&refused), "{refused:?}");
+}
+
+fn is_amiss(answer: &Result<Groups, AskError>) -> bool {
+    matches!(answer, Err(AskError::Given(GivenError::Amiss { .. })))
+}
+
+#[test]
+fn wrong_pairs_make_no_answer() {
+    let mut scene = made(7);
+    // A sentence in common makes no candidate.
+    for at in 0..12 {
+        let sentence = sentences(9000 + at, 1);
+        for side in 0..2 {
+            let own = sentences(9100 + 2 * at + side, 80);
+            scene.write(&format!("said/{at}-{side}"), format!("{own}{sentence}"));
+        }
+    }
+    scene.scan();
+    let request = request(&scene, None);
+    let engine = Engine::of(&scene.snapshot(), 1000);
+    assert!(engine.pairs.len() > 10 && !engine.rest.is_empty());
+    let with = |change: &dyn Fn(&mut Engine)| {
+        let mut wrong = engine.clone();
+        change(&mut wrong);
+        of_pairs(&scene, &request, &wrong)
+    };
+    with(&|_| ()).expect("an answer");
+    for at in [0, 5, engine.pairs.len() - 1] {
+        assert!(is_amiss(&with(&|wrong| {
+            wrong.pairs.remove(at);
+        })));
+        assert!(is_amiss(&with(&|wrong| wrong.pairs.push(wrong.pairs[at]))));
+        assert!(is_amiss(&with(&|wrong| {
+            wrong.pairs[at].common.fingerprints += 1;
+        })));
+        assert!(is_amiss(&with(&|wrong| wrong.pairs[at].common.chunks += 1)));
+        assert!(is_amiss(&with(
+            &|wrong| wrong.pairs[at].a = wrong.pairs[at].b
+        )));
+        let unknown = with(&|wrong| wrong.pairs[at].a = at as i64);
+        assert!(matches!(
+            unknown,
+            Err(AskError::Given(GivenError::Unknown { .. }))
+        ));
+    }
+    assert!(is_amiss(&with(&|wrong| {
+        wrong.rest.pop_first();
+    })));
+    let refused = with(&|wrong| wrong.degree = 999);
+    assert!(matches!(
+        refused,
+        Err(AskError::Given(GivenError::Degree {
+            links: 999,
+            asked: 1000
+        }))
+    ));
+}
+
+#[test]
+fn questions_that_pairs_do_not_fit_are_refused() {
+    let mut scene = made(7);
+    let all = request(&scene, None);
+    let engine = Engine::of(&scene.snapshot(), 1000);
+    let fewer = GroupsRequest {
+        scope: Scope {
+            exclude: vec!["0/".to_owned()],
+            ..scene.scope()
+        },
+        ..all.clone()
+    };
+    let refused = of_pairs(&scene, &fewer, &engine);
+    let is_unknown = matches!(refused, Err(AskError::Given(GivenError::Unknown { .. })));
+    assert!(is_unknown || is_amiss(&refused), "{refused:?}");
+    let low = GroupsRequest {
+        min: Fraction::from_millionths(200_000),
+        ..all.clone()
+    };
+    let refused = of_pairs(&scene, &low, &engine);
+    assert!(matches!(
+        refused,
+        Err(AskError::Given(GivenError::TooLittle))
+    ));
+    let high = GroupsRequest {
+        min: Fraction::from_millionths(800_000),
+        ..all.clone()
+    };
+    assert_same(&scene, &high);
+    scene.mark(&["0/0.txt"]);
+    let refused = of_pairs(&scene, &all, &engine);
+    assert!(matches!(
+        refused,
+        Err(AskError::Given(GivenError::Templates))
+    ));
+}
