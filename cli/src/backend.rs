@@ -34,6 +34,7 @@ use resemble_proto::question::Question;
 use resemble_proto::remote::is_remote;
 use resemble_query::AskError;
 use resemble_query::find::{self, Incoming, Stream, holders};
+use resemble_query::given::GivenPairs;
 use resemble_query::parallel::{CurrentStep, relay, watched};
 use resemble_query::renditions::{self, Rendition};
 use resemble_report::quote::quoted;
@@ -308,6 +309,21 @@ impl Backend {
             return Ok(answer);
         }
         self.ask(ui, "grouping", request)
+    }
+
+    /// The groups of the candidates that are given. Only this process answers that.
+    pub fn groups_of_pairs(
+        &self,
+        ui: &Ui,
+        request: &GroupsRequest,
+        given: &dyn GivenPairs,
+    ) -> CliResult<Whole<Groups>> {
+        let Self::Local(local) = self else {
+            let text = "a daemon takes no links: add --local".to_owned();
+            return Err(CliError::Usage(text));
+        };
+        let progress = ui.progress("grouping");
+        watched(&progress.steps(), || local.groups_of_pairs(request, given))
     }
 
     /// The files similar to `sought`, which the rows call `name`.

@@ -17,7 +17,7 @@ use resemble_query::AskError;
 use resemble_query::local::LocalError;
 use resemble_query::templates::TemplateError;
 use resemble_report::quote::quoted;
-use resemble_tables::TablesError;
+use resemble_tables::{LinkTablesError, TablesError};
 
 /// How a command that did its work ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +86,9 @@ pub enum CliError {
     /// Tables cannot be written.
     #[error(transparent)]
     Tables(#[from] TablesError),
+    /// Links of an engine cannot be read.
+    #[error(transparent)]
+    Links(#[from] LinkTablesError),
     /// The daemon digests files by rules that this version does not know.
     #[error(transparent)]
     Params(#[from] BadParams),

@@ -26,6 +26,7 @@ pub mod backend;
 pub mod commands;
 pub mod error;
 pub mod evidence;
+pub mod links;
 pub mod lists;
 pub mod names;
 pub mod plans;

@@ -67,6 +67,14 @@ pub struct GroupsArgs {
     #[arg(long, value_name = "SIZE", conflicts_with = "from", value_parser = values::size)]
     #[arg(hide_short_help = true)]
     pub memory: Option<u64>,
+    /// Compare the pairs that an SQL engine has found, in DIR, and no others
+    ///
+    /// DIR is what `resemble_scale.py` has made of the tables of just these files. The answer is
+    /// the same, and no daemon is asked.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(conflicts_with_all = ["files_from", "order", "plan", "from"])]
+    #[arg(hide_short_help = true)]
+    pub links: Option<PathBuf>,
     /// Print only the names of all files, similar files next to each other: for a smaller archive
     #[arg(long, conflicts_with_all = ["of", "plan", "from", "top"])]
     #[arg(hide_short_help = true)]

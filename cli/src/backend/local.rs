@@ -21,6 +21,8 @@ use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env, PlaceError};
 use resemble_proto::question::{AnyRow, Question};
 use resemble_query::answer::{self, Context, Reply};
+use resemble_query::given::GivenPairs;
+use resemble_query::groups::groups_of_pairs;
 use resemble_query::local::{LocalIndex, LocalOptions};
 use resemble_query::parallel::watched;
 use resemble_query::templates::Store;
@@ -138,6 +140,20 @@ impl Local {
         answer::answer(&context, question.into_request(), &mut collected)?;
         let mut whole = collected.0;
         self.add_own(&context.snapshot, &mut whole.header, &mut whole.errors);
+        Ok(whole)
+    }
+
+    /// The groups of what was looked at, of the candidates that are given.
+    pub(super) fn groups_of_pairs(
+        &self,
+        request: &GroupsRequest,
+        given: &dyn GivenPairs,
+    ) -> CliResult<Whole<Groups>> {
+        let context = self.context()?;
+        let (snapshot, part_reader) = (&context.snapshot, context.part_reader.as_deref());
+        let scratch = context.scratch;
+        let mut whole = groups_of_pairs(snapshot, request, part_reader, given, scratch)?;
+        self.add_own(snapshot, &mut whole.header, &mut whole.errors);
         Ok(whole)
     }
 

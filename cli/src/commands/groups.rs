@@ -18,6 +18,7 @@ use crate::backend::Backend;
 use crate::commands::{common_parameters, fold, order, picked, print_plan, read_saved};
 use crate::error::{CliError, CliResult};
 use crate::evidence::side_by_side;
+use crate::links::Links;
 use crate::names::{self, Named};
 use crate::plans;
 use crate::print;
@@ -25,7 +26,7 @@ use crate::question::{self, Asked, Verb, base};
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) -> CliResult {
-    check(args)?;
+    check(global, args)?;
     if let Some(list) = &args.files_from {
         return fold::run(ui, env, global, args, list);
     }
@@ -57,11 +58,20 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
         names::no_plan_for(&asked.named)?;
     }
     asked.also.extend(of.clone());
+    let global = &Global {
+        local: global.local || args.links.is_some(),
+        ..global.clone()
+    };
     question::run(ui, env, global, &asked, Grouping { args, of })
 }
 
-fn check(args: &GroupsArgs) -> CliResult<()> {
+fn check(global: &Global, args: &GroupsArgs) -> CliResult<()> {
     args.output.check("groups", true)?;
+    if args.links.is_some() && global.socket.is_some() {
+        return Err(CliError::Usage(
+            "--links is answered without a daemon: leave out --socket".to_owned(),
+        ));
+    }
     if args.family && only(args) == OnlyGroups::Identical {
         return Err(CliError::Usage(
             "--family follows links between similar files; sets of identical files have none"
@@ -73,6 +83,11 @@ fn check(args: &GroupsArgs) -> CliResult<()> {
         return Err(CliError::Usage(format!(
             "{what} is about sets of identical files; --only near has none"
         )));
+    }
+    if args.links.is_some() && only(args) == OnlyGroups::Identical {
+        return Err(CliError::Usage(
+            "sets of identical files need no links: leave out --links".to_owned(),
+        ));
     }
     let lines_of_several = args.plan.is_none() && !args.order && args.files_from.is_none();
     if lines_of_several {
@@ -108,7 +123,10 @@ impl Verb for Grouping<'_> {
         asked: &Asked,
     ) -> CliResult<Whole<Groups>> {
         let request = request(self.args, asked, self.of.as_ref());
-        if self.is_refreshed() {
+        if let Some(folder) = &self.args.links {
+            let links = Links::open(folder, backend.params())?;
+            backend.groups_of_pairs(ui, &request, &links)
+        } else if self.is_refreshed() {
             backend.ask(ui, "grouping", request)
         } else {
             backend.identical(ui, request)

@@ -8,6 +8,7 @@ mod daemon; // against a daemon that says what the test wants
 mod documents; // reports as they are saved
 mod fold; // lists of hits
 mod lab; // handing over to the laboratory
+mod linked; // pairs that an engine has found
 mod local; // without a daemon: real trees, every format
 mod reports; // compare, covered, dirs, groups: exit codes, formats, plans
 mod saved; // saved reports, filtered and printed again

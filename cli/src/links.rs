@@ -1,0 +1,62 @@
+//! Links that an engine has made, for `groups --links`.
+//!
+//! `resemble_tables` reads their files and `resemble_query` says whether they are right; neither
+//! knows the other.
+
+use std::path::Path;
+
+use resemble_core::{ContentDigest, Params};
+use resemble_query::given::{GivenCommon, GivenError, GivenPair, GivenPairs, GivenRows};
+use resemble_tables::{LinkTables, LinkTablesError};
+
+use crate::error::CliResult;
+
+/// A folder of links.
+#[derive(Debug)]
+pub struct Links(LinkTables);
+
+impl Links {
+    /// Opens a folder of links of contents that are digested with `params`.
+    pub fn open(folder: &Path, params: &Params) -> CliResult<Self> {
+        Ok(Self(LinkTables::open(folder, params)?))
+    }
+}
+
+impl GivenPairs for Links {
+    fn name(&self, content: &ContentDigest) -> i64 {
+        self.0.cid(content)
+    }
+
+    fn degree(&self) -> u64 {
+        self.0.degree()
+    }
+
+    fn pairs(&self) -> GivenRows<'_, GivenPair> {
+        let pairs = self.0.pairs().map(|row| {
+            let [a, b, fingerprints, chunks] = row.map_err(unreadable)?;
+            let common = common(fingerprints, chunks);
+            Ok(GivenPair { a, b, common })
+        });
+        Box::new(pairs)
+    }
+
+    fn rest(&self) -> GivenRows<'_, (i64, GivenCommon)> {
+        let rest = self.0.rest().map(|row| {
+            let [name, fingerprints, chunks] = row.map_err(unreadable)?;
+            Ok((name, common(fingerprints, chunks)))
+        });
+        Box::new(rest)
+    }
+}
+
+/// What is less than nothing is too much, and found to be amiss.
+const fn common(fingerprints: i64, chunks: i64) -> GivenCommon {
+    GivenCommon {
+        fingerprints: fingerprints.cast_unsigned(),
+        chunks: chunks.cast_unsigned(),
+    }
+}
+
+fn unreadable(error: LinkTablesError) -> GivenError {
+    GivenError::Read(Box::new(error))
+}
