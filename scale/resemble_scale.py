@@ -291,7 +291,14 @@ def make_stage(engine, args, out, name):
     for old in [making, place]:
         shutil.rmtree(old, ignore_errors=True)
     making.parent.mkdir(exist_ok=True)
-    engine.make(statement(args, name), str(making))
+    try:
+        engine.make(statement(args, name), str(making))
+    except Exception as error:
+        said = str(error).strip().splitlines()
+        raise Refused(
+            f"{args.engine} failed in the stage {name} ({said[-1] if said else error!r}); give it "
+            "more --memory, or fewer --partitions, and run again: what is complete stays"
+        ) from error
     os.replace(making, place)
     engine.table(name, place)
     rows = engine.ask(f"SELECT COUNT(*) FROM {name}")[0][0]

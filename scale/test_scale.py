@@ -1,0 +1,377 @@
+#!/usr/bin/env python3
+"""Every engine gives the answer of one machine, byte for byte, or none: docs/scale.md.
+
+    test_scale.py --resemble target/debug/resemble [--spark PYTHON] [--kill]
+
+DuckDB and DataFusion must be installed with this Python. Sail runs if it is; Spark runs if PYTHON
+has it, and must with RESEMBLE_REQUIRE_SPARK=1. Needs some 100 MB in $TMPDIR.
+"""
+
+import argparse
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import made
+
+HERE = Path(__file__).resolve().parent
+DEMO = HERE.parent / "docs"
+SETS = ["contents", "postings", "parts"]
+
+
+class Red(Exception):
+    """A test that failed."""
+
+
+class Test:
+    def __init__(self, args, folder):
+        self.resemble = str(Path(args.resemble).resolve())
+        self.spark = args.spark
+        self.folder = folder
+        home = folder / "home"
+        home.mkdir()
+        self.env = {name: value for name, value in os.environ.items() if "XDG" not in name}
+        self.env |= {"HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SAIL_MODE": "local-cluster"}
+        self.catalogues = []
+        self.oracles = {}
+        self.count = 0
+
+    def run(self, *command, status=0):
+        ran = subprocess.run(
+            [str(part) for part in command],
+            env=self.env,
+            cwd=self.folder,
+            capture_output=True,
+            timeout=900,
+        )
+        if ran.returncode != status:
+            said = (ran.stdout[-2000:] + ran.stderr[-4000:]).decode(errors="replace")
+            raise Red(f"{command}: exit {ran.returncode} instead of {status}\n{said}")
+        return ran
+
+    def ask(self, *more, status=0):
+        catalogues = [name.name for name in self.catalogues]
+        groups = [self.resemble, "--local", "-q", "groups", *catalogues, "--format", "json"]
+        return self.run(*groups, *more, status=status)
+
+    def oracle(self, *more):
+        if more not in self.oracles:
+            self.oracles[more] = self.ask(*more).stdout
+        return self.oracles[more]
+
+    def tables(self):
+        """Catalogues and tables of the made trees, and of the pages of this project."""
+        tables = self.folder / "tables"
+        trees = made.hard(self.folder / "trees")
+        shutil.copytree(DEMO, self.folder / "trees/docs")
+        for tree in [*trees, self.folder / "trees/docs"]:
+            label = tree.name
+            catalogue = self.folder / f"{label}.cat"
+            export = [self.resemble, "--local", "-q", "export", tree, "--label", label]
+            self.run(*export, "--within", "100%", "-o", catalogue)
+            self.run(*export, "--format", "parquet", "-o", tables)
+            self.catalogues.append(catalogue)
+        return tables
+
+    def links(self, tables, engine, *more, out=None, status=0, python=None):
+        self.count += 1
+        out = out or self.folder / f"links-{self.count}"
+        python = python or (self.spark if engine == "spark" else sys.executable)
+        script = [python, HERE / "resemble_scale.py", tables, "-o", out, "--engine", engine]
+        ran = self.run(*script, "--memory", "1G", *more, status=status)
+        if status:
+            said = ran.stderr.decode().strip().splitlines()[-1]
+            if not said.startswith("resemble_scale: ") or "Traceback" in ran.stderr.decode():
+                raise Red(f"{script}: no sentence: {said}")
+            return said
+        return out
+
+    def same(self, what, out, *more):
+        found, expected = self.ask(*more, "--links", out).stdout, self.oracle(*more)
+        if "--memory" in more:
+            found, expected = without_pieces(found), without_pieces(expected)
+        if found != expected:
+            (self.folder / "found.json").write_bytes(found)
+            (self.folder / "expected.json").write_bytes(expected)
+            raise Red(f"{what}: another answer: {self.folder}/found.json, expected.json")
+        print(f"the same bytes: {what}", flush=True)
+
+    def refused(self, what, out, *more):
+        said = self.ask(*more, "--links", out, status=2).stderr.decode().strip()
+        if len(said.splitlines()) != 1:
+            raise Red(f"{what}: no single sentence: {said}")
+        print(f"refused: {what}: {said[:160]}", flush=True)
+
+    def of_engine(self, tables, engine, settings):
+        """The answer of an engine, and that of all its settings."""
+        for more in settings:
+            out = self.links(tables, engine, *more)
+            self.same(" ".join([engine, *more]), out)
+            shutil.rmtree(out)
+
+
+def without_pieces(answer):
+    """Without the note of how much did not fit: one of the two compares nothing in pieces."""
+    document = json.loads(answer)
+    notes = document["summary"]["notes"]
+    document["summary"]["notes"] = [note for note in notes if "into the memory" not in note]
+    return json.dumps(document).encode()
+
+
+def rewrite(tables, change, parts=1):
+    """Other tables with changed rows, in so many files, of which the manifests know."""
+    import pyarrow
+    import pyarrow.parquet as parquet
+
+    for manifest in (tables / "_manifest").glob("*.json"):
+        known = json.loads(manifest.read_text())
+        listed = []
+        for table in known["tables"]:
+            file = tables / table["file"]
+            rows = change(table["name"], manifest.stem, parquet.ParquetFile(file).read())
+            file.unlink()
+            for part in range(parts):
+                name = Path(table["file"]).with_name(f"part-{part}.parquet")
+                of_part = rows.take(pyarrow.array(range(part, len(rows), parts), pyarrow.int64()))
+                parquet.write_table(of_part, tables / name)
+                size = (tables / name).stat().st_size
+                listed.append({**table, "file": str(name), "bytes": size})
+        manifest.write_text(json.dumps({**known, "tables": listed}))
+    return tables
+
+
+def shuffled(name, label, rows):
+    import random
+
+    import pyarrow
+
+    order = list(range(len(rows)))
+    random.Random(f"{name} {label}").shuffle(order)
+    return rows.take(pyarrow.array(order, pyarrow.int64()))
+
+
+def canaries(test, tables):
+    """What is wrong in the middle of an engine is found out."""
+    for what, stage, old, new in [
+        ("a cut-off of 999", "2-common", "> MAX(t.degree) THEN", ">= MAX(t.degree) THEN"),
+        ("a thinned sample", "1-posting", "FROM postings", "FROM postings WHERE key % 16 <> 3"),
+        ("a pair that is lost", "7-link", "= 1", "= 1 AND a % 101 <> 7"),
+    ]:
+        sql = test.folder / "sql"
+        shutil.rmtree(sql, ignore_errors=True)
+        shutil.copytree(HERE / "sql", sql)
+        change(sql / f"{stage}.sql", old, new)
+        test.refused(what, test.links(tables, "duckdb", "--sql", sql))
+    sql = test.folder / "sql-ids"
+    shutil.copytree(HERE / "sql", sql)
+    numbered = "SELECT DENSE_RANK() OVER (ORDER BY cid) AS cid, {} FROM {}"
+    (sql / "1-posting.sql").write_text(
+        f"SELECT DISTINCT * FROM ({numbered.format('kind, key', 'postings')}) numbered"
+    )
+    contents = numbered.format("level, size", "contents")
+    change(sql / "4-total.sql", "FROM contents", f"FROM ({contents}) numbered")
+    test.refused("ids made by the engine", test.links(tables, "duckdb", "--sql", sql))
+
+
+def change(file, old, new):
+    text = file.read_text()
+    if text.count(old) != 1:
+        raise Red(f"{file.name} has other words than {old!r}")
+    file.write_text(text.replace(old, new))
+
+
+def refusals(test, tables):
+    """What cannot be right ends in one sentence."""
+    import pyarrow
+
+    def head(name, label, rows):
+        if name != "head" or label != "server":
+            return rows
+        params = pyarrow.array([b"tttd-1-2-3-4"], pyarrow.binary())
+        return rows.set_column(rows.schema.get_field_index("params"), "params", params)
+
+    def collision(name, label, rows):
+        if name != "contents" or label != "server":
+            return rows
+        digests = rows.column("digest").to_pylist()
+        digests[0] = digests[0][:8] + bytes(24)
+        column = pyarrow.array(digests, pyarrow.binary())
+        forged = rows.set_column(rows.schema.get_field_index("digest"), "digest", column)
+        return pyarrow.concat_tables([rows, forged.slice(0, 1).cast(rows.schema)])
+
+    for what, change in [("parameters", head), ("--salt", collision)]:
+        other = rewrite(shutil.copytree(tables, test.folder / f"other{what}"), change)
+        for engine in ["duckdb", "datafusion"]:
+            said = test.links(other, engine, status=2)
+            if what not in said:
+                raise Red(f"{what} of {engine}: {said}")
+            print(f"refused: {said[:160]}", flush=True)
+    torn = shutil.copytree(tables, test.folder / "torn")
+    postings = torn / "postings/catalogue=server/rows.parquet"
+    os.truncate(postings, postings.stat().st_size - 1)
+    print(f"refused: {test.links(torn, 'duckdb', status=2)[:160]}", flush=True)
+
+
+def taken_up(test, tables):
+    """A run that stopped goes on, with another engine, and makes again what is torn."""
+    out = test.links(tables, "duckdb")
+    before = {stage: (out / stage).stat().st_mtime_ns for stage in ["posting", "common", "usable"]}
+    torn = next((out / "total").glob("*.parquet"))
+    os.truncate(torn, torn.stat().st_size // 2)
+    (out / "_stages/link.json").unlink()
+    test.refused("a stage that is not complete", out)
+    test.links(tables, "datafusion", out=out)
+    after = {stage: (out / stage).stat().st_mtime_ns for stage in before}
+    if before != after:
+        raise Red("a stage that was complete was made again")
+    test.same("a run that was taken up by another engine", out)
+    said = test.links(tables, "duckdb", "--degree", "500", out=out, status=2)
+    print(f"refused: {said[:160]}", flush=True)
+    test.refused("another degree", out, "--degree", "500")
+    test.refused("fewer files", out, "--exclude", "notes/00/")
+    for lost in ["link", "rest"]:
+        kept = shutil.copytree(out, test.folder / f"without-{lost}")
+        next((kept / lost).glob("*.parquet")).unlink()
+        test.refused(f"a file of {lost} that is lost", kept)
+    shutil.rmtree(out)
+
+
+def children(of):
+    """The processes that one has started, and theirs."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        if int(fields[1]) == of:
+            own = int(stat.parent.name)
+            found += [own, *children(own)]
+    return found
+
+
+def killed(test, tables):
+    """A worker and its executor die while pairs are found; the other one does what they did."""
+    where = "import os, pyspark; print(os.path.dirname(pyspark.__file__))"
+    home = test.run(test.spark, "-c", where).stdout.decode().strip()
+    port = 17077
+    env = {**test.env, "SPARK_HOME": home, "PYSPARK_PYTHON": test.spark}
+    log = (test.folder / "spark.log").open("wb")
+
+    def start(name, *args):
+        command = [f"{home}/bin/spark-class", f"org.apache.spark.deploy.{name}", *args]
+        return subprocess.Popen(command, env=env, cwd=test.folder, stdout=log, stderr=log)
+
+    ours = [start("master.Master", "--host", "127.0.0.1", "--port", str(port))]
+    try:
+        time.sleep(8)
+        master = f"spark://127.0.0.1:{port}"
+        for number in range(2):
+            place = test.folder / f"worker-{number}"
+            ours.append(start("worker.Worker", "-c", "1", "-m", "1500M", "-d", str(place), master))
+        time.sleep(8)
+        out = test.folder / "links-killed"
+        script = [test.spark, "-u", HERE / "resemble_scale.py", tables, "-o", out]
+        script += ["--engine", "spark", "--master", master, "--memory", "1G", "--partitions", "24"]
+        script += ["--conf", "spark.driver.host=127.0.0.1"]
+        command = [str(part) for part in script]
+        pipe = subprocess.PIPE
+        run = subprocess.Popen(command, env=env, cwd=test.folder, stdout=pipe, stderr=log)
+        lines = []
+        for line in run.stdout:
+            lines.append(line.decode())
+            if line.startswith(b"total"):
+                time.sleep(2)
+                workers = children(ours[1].pid)
+                if len(workers) < 1:
+                    raise Red("the worker has no executor")
+                for pid in [ours[1].pid, *workers]:
+                    os.kill(pid, signal.SIGKILL)
+                print(f"killed a worker and its {len(workers)} processes", flush=True)
+                if (out / "pair").exists():
+                    raise Red("the pairs were found before the worker was killed: use a larger set")
+        if run.wait() != 0:
+            raise Red(f"exit {run.returncode}: {''.join(lines)}{test.folder}/spark.log")
+        test.same("Spark standalone, a worker and its executor killed while pairs are found", out)
+    finally:
+        for process in ours:
+            for pid in [process.pid, *children(process.pid)]:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            process.wait()
+
+
+def has_spark(python):
+    if python is None:
+        return False
+    ran = subprocess.run([python, "-c", "import pyspark.sql; pyspark.SparkContext"], check=False)
+    return ran.returncode == 0 and shutil.which("java") is not None
+
+
+def tests(args, folder):
+    test = Test(args, folder)
+    tables = test.tables()
+    print(f"one machine: {len(test.oracle()):,} bytes", flush=True)
+    partitions = [("--partitions", str(count)) for count in (1, 7, 200)]
+    test.of_engine(tables, "duckdb", [(), ("--partitions", "1"), ("--memory", "300M")])
+    # Each partition of DataFusion takes its share of the memory, and needs some megabytes.
+    test.of_engine(tables, "datafusion", [(), *partitions[:2], (*partitions[2], "--memory", "8G")])
+    mixed = rewrite(shutil.copytree(tables, folder / "mixed"), shuffled, parts=5)
+    for engine in ["duckdb", "datafusion"]:
+        out = test.links(mixed, engine)
+        test.same(f"{engine}, shuffled rows in five files", out)
+        for more in [("--memory", "1M"), ("--only", "near"), ("--min", "60%")]:
+            test.same(f"{engine} {' '.join(more)}", out, *more)
+    taken_up(test, tables)
+    refusals(test, tables)
+    canaries(test, tables)
+    if importlib.util.find_spec("pysail"):
+        test.of_engine(tables, "sail", [(), *partitions])
+    else:
+        print("*** NOT TESTED: pysail is not installed ***", file=sys.stderr)
+    if has_spark(args.spark):
+        adaptive = "spark.sql.adaptive.enabled"
+        adaptive = [("--conf", f"{adaptive}={is_on}") for is_on in ("true", "false")]
+        test.of_engine(tables, "spark", [*adaptive, *partitions])
+        test.of_engine(mixed, "spark", [()])
+        if args.kill:
+            killed(test, tables)
+    elif os.environ.get("RESEMBLE_REQUIRE_SPARK") == "1":
+        raise Red("Spark is not there, and RESEMBLE_REQUIRE_SPARK=1")
+    else:
+        print("*** NOT TESTED: Apache Spark (--spark PYTHON and Java) ***", file=sys.stderr)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--resemble", required=True, help="the program")
+    parser.add_argument("--spark", help="a Python with pyspark")
+    parser.add_argument("--kill", action="store_true", help="kill a worker of Spark as well")
+    parser.add_argument("--keep", type=Path, help="work here, and leave it")
+    args = parser.parse_args()
+    begun = time.monotonic()
+    folder = args.keep or Path(tempfile.mkdtemp(prefix="resemble-scale-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        tests(args, folder.resolve())
+    except Red as red:
+        print(f"RED: {red}", file=sys.stderr)
+        return 1
+    finally:
+        if not args.keep:
+            shutil.rmtree(folder, ignore_errors=True)
+    print(f"all is well, {time.monotonic() - begun:.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
