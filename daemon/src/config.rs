@@ -34,8 +34,9 @@
 //! command = ["antiword", "{}"]
 //! ```
 //!
-//! A `[[catalogue]]` is a folder whose catalogues are kept up to date; its path is where they are,
-//! with a pattern for their names (docs/catalogues.md). A `[[notify]]` table is a place where alerts go: docs/alerts.md.
+//! A `[[catalogue]]` is a folder whose catalogues are kept up to date; its path is where they
+//! are, with a pattern for their names (docs/catalogues.md). A `[[notify]]` table is a place where
+//! alerts go: docs/alerts.md.
 //!
 //! `[limits]` bounds what one document or archive may cost: `depth` is that of archives in
 //! archives, `ratio` that of bytes out to bytes in, `bytes` (out) and `memory` are in MiB, `parts`
@@ -64,15 +65,15 @@ use resemble_scan::ingest::RootOptions;
 use resemble_scan::parts::{Converter, Limits};
 use serde::Deserialize;
 
+mod catalogues;
 mod file;
 mod notify;
 mod roots;
 mod starter;
 mod system;
 
-use crate::indexer::catalogue_folders::{CatalogueFolder, NoFolder};
-
 use crate::alerts::sinks::{Journal, SinkConfig, SinkKind, journal};
+pub use catalogues::{CatalogueFolder, NoFolder};
 use file::{FileConfig, FileConverter, left_out};
 pub use roots::{RootError, checked_root, not_nested};
 pub use starter::write as write_starter;

@@ -1,10 +1,10 @@
 //! SIGHUP: the configuration is read again, and what can be changed meanwhile is changed.
 //!
 //! These are the roots with their rules (`exclude`, `max-size` and so on), the folders of
-//! catalogues, what is worth an alert, and where alerts go. A root that is as it was is not looked at again. Everything else decides
-//! how the index is made or where things are, and stays as it was until a restart: which keys are
-//! concerned is told, in the journal and by `status`, until the daemon was restarted or the file
-//! is as it was.
+//! catalogues, what is worth an alert, and where alerts go. A root that is as it was is not looked
+//! at again. Everything else decides how the index is made or where things are, and stays as it was
+//! until a restart: which keys are concerned is told, in the journal and by `status`, until the
+//! daemon was restarted or the file is as it was.
 //! A configuration that is wrong changes nothing, and that is told in the same way.
 
 use std::path::Path;

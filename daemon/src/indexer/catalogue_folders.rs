@@ -1,15 +1,15 @@
 //! Folders whose catalogues are kept up to date: `[[catalogue]] path = "/srv/catalogues/*.cat"`.
 //!
-//! Each file there that the pattern names is imported under its own name without the ending, again
-//! when another one takes its place, and forgotten when it is gone. So the machines of a fleet need
-//! not be known to the one that answers for them: they put their files there. Choices:
+//! Each file there that the pattern names is imported under its own name without the ending,
+//! again when another one takes its place, and forgotten when it is gone. So the machines of a
+//! fleet need not be known to the one that answers for them: they put their files there. Choices:
 //!
-//! 1. **What is taken is copied**, as by `resemble import`. A folder that cannot be reached, such as
-//!    one of a disk that is not mounted just now, takes nothing away.
+//! 1. **What is taken is copied**, as by `resemble import`. A folder that cannot be reached, such
+//!    as one of a disk that is not mounted just now, takes nothing away.
 //! 2. **A file is read when its stat differs** from the one that was taken or refused.
 //! 3. **A file that may still be written is left alone** for [`SETTLED`], unless a barrier asks.
-//!    One that cannot be used is told after [`TOLD`]: what is copied there slowly is cut until it is
-//!    complete. The catalogue before it stays.
+//!    One that cannot be used is told after [`TOLD`]: what is copied there slowly is cut until it
+//!    is complete. The catalogue before it stays.
 //! 4. **By hand or by a folder**: a label that was imported by hand is not replaced, and one that
 //!    comes from a folder can be neither imported nor removed by hand.
 //!
@@ -26,10 +26,10 @@ use std::time::{Duration, Instant, SystemTime};
 use resemble_catalogue::{self as catalogue, CatalogueError};
 use resemble_proto::catalogued::is_label;
 use resemble_proto::path::PathText;
-use resemble_proto::pattern::{BadPattern, Patterns};
 use serde::{Deserialize, Serialize};
 
 use super::Indexer;
+use crate::config::CatalogueFolder;
 use crate::state::Topic;
 use crate::state_file;
 
@@ -39,56 +39,6 @@ const SETTLED: Duration = Duration::from_secs(1);
 const TOLD: Duration = Duration::from_secs(60);
 /// What was taken, beside the copies.
 const TAKEN: &str = "folders.json";
-
-/// Which files of a folder are catalogues that are to be kept.
-#[derive(Clone, Debug)]
-pub struct CatalogueFolder {
-    folder: PathBuf,
-    pattern: PathBuf,
-    names: Patterns,
-}
-
-/// Why a path names no catalogues.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoFolder {
-    /// Its last part is missing, or a folder above it has wildcards.
-    #[error("only its last part may have wildcards, as in /srv/catalogues/*.cat")]
-    Form,
-    /// The pattern is none.
-    #[error(transparent)]
-    Pattern(#[from] BadPattern),
-}
-
-impl CatalogueFolder {
-    /// By an absolute path whose last part is a pattern as in ignore files.
-    pub fn of(path: &Path) -> Result<Self, NoFolder> {
-        let has_wildcards = |part: &str| part.contains(['*', '?', '[']);
-        let (Some(folder), Some(names)) = (path.parent(), path.file_name()) else {
-            return Err(NoFolder::Form);
-        };
-        let (Some(above), Some(names)) = (folder.to_str(), names.to_str()) else {
-            return Err(NoFolder::Form);
-        };
-        if has_wildcards(above) {
-            return Err(NoFolder::Form);
-        }
-        Ok(Self {
-            folder: folder.to_owned(),
-            pattern: path.to_owned(),
-            names: Patterns::new(&[format!("/{names}")], &[])?,
-        })
-    }
-
-    /// What it was made of.
-    pub fn pattern(&self) -> &Path {
-        &self.pattern
-    }
-
-    fn names(&self, file: &Path) -> bool {
-        let name = file.file_name().map(Path::new);
-        file.parent() == Some(&self.folder) && name.is_some_and(|name| self.names.admit(name))
-    }
-}
 
 /// Enough of a stat to tell whether a file is another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -184,7 +134,7 @@ impl CatalogueFolders {
 
     /// The folders to be watched.
     pub(super) fn to_watch(&self) -> impl Iterator<Item = &Path> {
-        self.folders.iter().map(|it| it.folder.as_path())
+        self.folders.iter().map(CatalogueFolder::folder)
     }
 
     /// Whether a path is one of the files.
@@ -205,15 +155,17 @@ impl CatalogueFolders {
     fn offer(&self, now: SystemTime) -> Offer {
         let mut offer = Offer::default();
         for folder in &self.folders {
-            let entries = match self.list(&folder.folder) {
+            let entries = match self.list(folder.folder()) {
                 Ok(entries) => entries,
                 Err(reason) => {
                     let reason = format!("{reason}; its catalogues stay as they are");
-                    offer.troubles.insert(folder.folder.clone(), reason.into());
+                    offer
+                        .troubles
+                        .insert(folder.folder().to_owned(), reason.into());
                     continue;
                 }
             };
-            offer.listed.insert(folder.folder.clone());
+            offer.listed.insert(folder.folder().to_owned());
             for file in entries.into_iter().filter(|file| folder.names(file)) {
                 offer.add(file, now);
             }

@@ -52,12 +52,13 @@ use tokio::sync::oneshot;
 
 use crate::alerts;
 use crate::coalesce::{Coalescer, Kind, Timing};
+use crate::config::CatalogueFolder;
 use crate::state::{Reopened, Root, Shared};
 use crate::watch::dirty::MOST_HINTS;
 use crate::watch::{Batch, Cookie, Marks, Source};
 
 mod broken;
-pub(crate) mod catalogue_folders;
+mod catalogue_folders;
 mod catalogues;
 mod mounts;
 mod observer;
@@ -69,7 +70,7 @@ mod unseen;
 mod watches;
 mod work;
 
-use catalogue_folders::{CatalogueFolder, CatalogueFolders};
+use catalogue_folders::CatalogueFolders;
 use watches::{Watches, look};
 
 /// The pause between two looks at the roots and at what is mounted in them: a mount makes no event.

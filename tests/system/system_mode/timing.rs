@@ -1,5 +1,6 @@
 //! The time that a "no" takes does not tell whether there is something that may not be opened.
 
+use std::cmp::Ordering;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -19,10 +20,14 @@ const ROUNDS: usize = 4;
 
 /// How likely one of the first took longer than one of the second: a half if nothing can be told.
 fn area_under_curve(first: &[Duration], second: &[Duration]) -> f64 {
-    let wins = first
+    let pairs = first
         .iter()
-        .flat_map(|one| second.iter().map(move |other| one.cmp(other)));
-    let wins = wins.map(|order| (order as i8 as f64 + 1.0) / 2.0);
+        .flat_map(|one| second.iter().map(move |other| (one, other)));
+    let wins = pairs.map(|(one, other)| match one.cmp(other) {
+        Ordering::Less => 0.0,
+        Ordering::Equal => 0.5,
+        Ordering::Greater => 1.0,
+    });
     wins.sum::<f64>() / (first.len() * second.len()) as f64
 }
 
@@ -48,19 +53,18 @@ fn the_time_of_a_no_does_not_tell_what_there_is() {
     let Some(disks) = disks_of(NAME) else {
         return;
     };
-    shared_files();
+    let text = shared_files();
     let shares = Path::new(SHARES);
-    // What nobody else resembles, so that it is the same to search for it.
-    fs::write(shares.join("sole.txt"), prose(77, 9_000)).expect("a file");
-    fs::set_permissions(shares.join("sole.txt"), fs::Permissions::from_mode(0o600)).expect("chmod");
+    // Who may list a folder sees what is in it. This one he may not enter: one file there that
+    // nothing resembles, and one that others are equal to.
     fs::create_dir(shares.join("closed")).expect("a folder");
-    fs::write(shares.join("closed/file.txt"), prose(78, 9_000)).expect("a file");
+    fs::write(shares.join("closed/sole.txt"), prose(78, 9_000)).expect("a file");
+    fs::write(shares.join("closed/copy.txt"), text).expect("a file");
     fs::set_permissions(shares.join("closed"), fs::Permissions::from_mode(0o700)).expect("chmod");
     let _server = Server::start(disks, &["--no-mount"]);
     let pairs = [
-        ("two.txt", "not.txt"),
-        ("sole.txt", "none.txt"),
-        ("closed/file.txt", "closed/none.txt"),
+        ("closed/sole.txt", "closed/none.txt"),
+        ("closed/copy.txt", "closed/nope.txt"),
     ];
     as_user(USERS[0], || {
         for (there, not) in pairs {

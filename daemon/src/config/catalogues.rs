@@ -1,0 +1,54 @@
+//! The `[[catalogue]]` tables of the configuration file: folders of catalogues.
+
+use std::path::{Path, PathBuf};
+
+use resemble_proto::pattern::{BadPattern, Patterns};
+
+/// Which files of a folder are catalogues that are to be kept.
+#[derive(Clone, Debug)]
+pub struct CatalogueFolder {
+    folder: PathBuf,
+    names: Patterns,
+}
+
+/// Why a path names no catalogues.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoFolder {
+    /// Its last part is missing, or a folder above it has wildcards.
+    #[error("only its last part may have wildcards, as in /srv/catalogues/*.cat")]
+    Form,
+    /// The pattern is none.
+    #[error(transparent)]
+    Pattern(#[from] BadPattern),
+}
+
+impl CatalogueFolder {
+    /// By an absolute path whose last part is a pattern as in ignore files.
+    pub fn of(path: &Path) -> Result<Self, NoFolder> {
+        let has_wildcards = |part: &str| part.contains(['*', '?', '[']);
+        let (Some(folder), Some(names)) = (path.parent(), path.file_name()) else {
+            return Err(NoFolder::Form);
+        };
+        let (Some(above), Some(names)) = (folder.to_str(), names.to_str()) else {
+            return Err(NoFolder::Form);
+        };
+        if has_wildcards(above) {
+            return Err(NoFolder::Form);
+        }
+        Ok(Self {
+            folder: folder.to_owned(),
+            names: Patterns::new(&[format!("/{names}")], &[])?,
+        })
+    }
+
+    /// Where they are.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Whether a path is one of them.
+    pub(crate) fn names(&self, file: &Path) -> bool {
+        let name = file.file_name().map(Path::new);
+        file.parent() == Some(&self.folder) && name.is_some_and(|name| self.names.admit(name))
+    }
+}
