@@ -22,7 +22,6 @@ mod oracle;
 mod requests;
 mod samba;
 mod ssh;
-mod timing;
 mod trees;
 
 /// Ids of a user.
