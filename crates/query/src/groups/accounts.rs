@@ -21,7 +21,7 @@ use super::sort::Sorter;
 use super::table::Table;
 use crate::ask::AskError;
 use crate::given::{GivenCommon, GivenError, GivenPairs};
-use crate::nominate::evidence::CHUNK;
+use crate::nominate::evidence::piece_of;
 use crate::nominate::families::Families;
 use crate::scope::ScopedFiles;
 
@@ -105,10 +105,7 @@ impl<'a> Accounts<'a> {
         places: &[u32],
         families: &Families,
     ) -> Result<(), AskError> {
-        let piece = match kind {
-            PostingKind::Chunk => key | CHUNK,
-            PostingKind::Fingerprint => key,
-        };
+        let piece = piece_of(kind, key);
         let is_its_own = |&&place: &&u32| {
             let of_leader = families.of_leader(place);
             of_leader.is_none_or(|pieces| !pieces.contains(&piece))

@@ -22,7 +22,7 @@ use super::accounts::Accounts;
 use super::sort::{Merge, Record, Sorter, put_words, take_words};
 use super::table::Table;
 use crate::ask::AskError;
-use crate::nominate::evidence::{CHUNK, Counts, Kept, chunk_keys, fingerprint_keys};
+use crate::nominate::evidence::{CHUNK, Counts, Kept, chunk_keys, fingerprint_keys, piece_of};
 use crate::nominate::families::{Families, FamilyNames, NearCopies, are_near_copies};
 use crate::nominate::levels::SignatureLevels;
 use crate::parallel::{in_a_step, in_parallel, named, on_threads, threads};
@@ -39,10 +39,7 @@ struct Posting {
 
 impl Posting {
     fn new(kind: PostingKind, key: u64, place: u32) -> Self {
-        let key = match kind {
-            PostingKind::Chunk => key | CHUNK,
-            PostingKind::Fingerprint => key,
-        };
+        let key = piece_of(kind, key);
         Self {
             high: (key >> 32) as u32,
             low: key as u32,

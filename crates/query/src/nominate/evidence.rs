@@ -392,6 +392,14 @@ impl Frequency for Counts {
 /// have 40 bits at most.
 pub(crate) const CHUNK: u64 = 1 << 63;
 
+/// The key of a piece where keys of both kinds stand together.
+pub(crate) const fn piece_of(kind: PostingKind, key: u64) -> u64 {
+    match kind {
+        PostingKind::Chunk => key | CHUNK,
+        PostingKind::Fingerprint => key,
+    }
+}
+
 /// The chunk keys of a list that are evidence: ascending, distinct.
 pub(crate) fn chunk_keys(sketch: &Sketch<'_>) -> Vec<u64> {
     let evidence = sketch.chunks.0.iter().filter(|run| run.is_evidence());
