@@ -133,7 +133,7 @@ impl CatalogueFolders {
     }
 
     /// The folders to be watched.
-    pub(super) fn to_watch(&self) -> impl Iterator<Item = &Path> {
+    fn to_watch(&self) -> impl Iterator<Item = &Path> {
         self.folders.iter().map(CatalogueFolder::folder)
     }
 
@@ -143,7 +143,7 @@ impl CatalogueFolders {
     }
 
     /// The file that a label is kept up to date with.
-    pub(super) fn source_of(&self, label: &str) -> Option<&Path> {
+    fn source_of(&self, label: &str) -> Option<&Path> {
         self.taken.get(label).map(|from| from.file.as_path())
     }
 
@@ -246,9 +246,11 @@ impl Indexer {
         self.next_roots = Instant::now();
     }
 
-    /// To hear of what comes. A folder that cannot be watched is looked at with the roots.
+    /// To hear of what comes, and to look for what has come. A folder that cannot be watched is
+    /// looked at with the roots.
     pub(super) fn watch_catalogue_folders(&mut self) {
         for folder in self.followed.to_watch() {
+            self.next_roots = Instant::now();
             if let Err(error) = self.source.watch(folder) {
                 tracing::debug!(?folder, %error, "this folder of catalogues is not watched");
             }

@@ -84,7 +84,7 @@ impl Indexer {
 
     pub(super) fn import(&mut self, file: &Path, label: &str) -> Result<(), Failure> {
         let refused = |error: CatalogueError| Failure::new(FailureKind::Refused, error.to_string());
-        let index = self.shared.index().ok_or_else(closed)?;
+        self.shared.index().ok_or_else(closed)?;
         if !catalogued::is_label(label) {
             return Err(Failure::new(
                 FailureKind::BadRequest,
@@ -94,7 +94,6 @@ impl Indexer {
         if let Some(followed) = self.follows(label) {
             return Err(Failure::new(FailureKind::Refused, followed));
         }
-        drop(index);
         self.keep_catalogue(file, label).map_err(refused)
     }
 

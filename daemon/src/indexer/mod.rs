@@ -286,8 +286,7 @@ impl Indexer {
             verified: 0,
             deaf: None,
             again: None,
-            // The folders of catalogues are looked at with the roots.
-            next_roots: now,
+            next_roots: now + ROOTS,
             next_poll: now + POLL,
             next_measures: now + MEASURES,
             not_before: now,
