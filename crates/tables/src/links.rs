@@ -28,7 +28,6 @@ const BATCH: usize = 8192;
 /// A folder of links that is complete.
 #[derive(Debug)]
 pub struct LinkTables {
-    folder: PathBuf,
     run: Run,
     pairs: Vec<PathBuf>,
     rest: Vec<PathBuf>,
@@ -146,13 +145,7 @@ impl LinkTables {
             pairs: files(&folder, PAIRS)?,
             rest: files(&folder, REST)?,
             run,
-            folder,
         })
-    }
-
-    /// The folder.
-    pub fn folder(&self) -> &Path {
-        &self.folder
     }
 
     /// Pieces that more contents have were left out.
