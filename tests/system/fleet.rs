@@ -1,10 +1,11 @@
 //! A folder of catalogues: what machines of a fleet put there is asked like anything else.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
 
 use resemble_testutil::prose::{edited, prose};
-use resemble_testutil::{Daemon, Ran, Sandbox};
+use resemble_testutil::{Daemon, PATIENCE, Ran, Sandbox};
 
 /// A sandbox whose daemon follows `fleet/*.cat` and watches its tree.
 fn scene() -> Sandbox {
@@ -63,6 +64,27 @@ fn found(sandbox: &Sandbox) -> String {
     ran.text()
 }
 
+/// Asks until the answer is as wanted: nobody waits for a barrier.
+fn until(sandbox: &Sandbox, is_wanted: impl Fn(&str) -> bool) {
+    let began = Instant::now();
+    loop {
+        let rows = found(sandbox);
+        if is_wanted(&rows) {
+            return;
+        }
+        assert!(began.elapsed() < PATIENCE, "{rows}");
+    }
+}
+
+/// Makes it a file that was not written to for ten minutes.
+fn leave_alone(path: &Path) {
+    let file = fs::File::options().write(true).open(path);
+    let long_ago = SystemTime::now() - Duration::from_secs(600);
+    file.expect("it opens")
+        .set_modified(long_ago)
+        .expect("a time");
+}
+
 fn status(daemon: &Daemon<'_>) -> String {
     daemon.status()["degraded"].to_string()
 }
@@ -104,12 +126,7 @@ fn what_comes_changes_and_goes_is_followed() {
     );
     // Nobody asks for a barrier: it is heard.
     fs::remove_file(sandbox.path("fleet/ben.cat")).expect("it goes");
-    let mut rows = found(&sandbox);
-    let began = std::time::Instant::now();
-    while rows.contains("ben:") {
-        assert!(began.elapsed() < resemble_testutil::PATIENCE, "{rows}");
-        rows = found(&sandbox);
-    }
+    until(&sandbox, |rows| !rows.contains("ben:"));
     assert_eq!(status(&daemon), "[]");
 }
 
@@ -167,12 +184,7 @@ fn what_cannot_be_used_is_told_and_leaves_the_one_before() {
     assert_eq!(found(&sandbox), "100%  identical  anna:/a.txt\n");
     assert_eq!(status(&daemon), "[]");
     // As a copy that was ended leaves it for good.
-    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(600);
-    let half = fs::File::options()
-        .write(true)
-        .open(&place)
-        .expect("it opens");
-    half.set_modified(long_ago).expect("a time");
+    leave_alone(&place);
     fs::write(sandbox.path("fleet/no label!.cat"), b"x").expect("a file");
     fs::write(sandbox.path("fleet/.hidden.cat"), b"x").expect("a file");
     daemon.sync();
@@ -235,14 +247,7 @@ fn by_hand_or_by_a_folder() {
         .resemble(["import".as_ref(), by_hand.as_os_str()])
         .success();
     put(&sandbox, "ben", &[("theirs.txt", here)]);
-    let place = fs::File::options()
-        .write(true)
-        .open(sandbox.path("fleet/ben.cat"));
-    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(600);
-    place
-        .expect("it opens")
-        .set_modified(long_ago)
-        .expect("a time");
+    leave_alone(&sandbox.path("fleet/ben.cat"));
     daemon.sync();
     assert!(
         status(&daemon).contains("resemble watch remove ben:"),
@@ -256,12 +261,5 @@ fn by_hand_or_by_a_folder() {
     // No longer configured: what came from there goes, and what is imported by hand stays.
     fs::write(sandbox.path("fleet.toml"), "").expect("a configuration");
     daemon.signal(rustix::process::Signal::HUP);
-    let began = std::time::Instant::now();
-    while !found(&sandbox).is_empty() {
-        assert!(
-            began.elapsed() < resemble_testutil::PATIENCE,
-            "{}",
-            found(&sandbox)
-        );
-    }
+    until(&sandbox, str::is_empty);
 }

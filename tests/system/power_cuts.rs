@@ -94,7 +94,7 @@ fn a_power_cut_leaves_an_index_that_is_right_again() {
         for number in 0..cuts() {
             let daemon = sandbox.daemon([""; 0]);
             // Some cuts meet a first scan or what a restart finds, others a commit of changes.
-            if !random.below(4).eq(&0) {
+            if random.below(4) != 0 {
                 daemon.sync();
             }
             steps(random.below(400));
