@@ -108,6 +108,16 @@ impl StretchSample {
         all.map(|&fingerprint| Fingerprint(u64::from(fingerprint)))
     }
 
+    /// Drops those below this level.
+    fn raise(&mut self, level: u8) {
+        if level > self.level {
+            let is_above = |&fingerprint: &u32| Fingerprint(fingerprint.into()).level() >= level;
+            self.fingerprints.retain(is_above);
+            self.fingerprints.shrink_to_fit();
+            self.level = level;
+        }
+    }
+
     fn and(&self, next: &Self) -> Self {
         let level = self.level.max(next.level);
         let mut seen = std::collections::HashSet::new();
@@ -288,6 +298,20 @@ impl RunSpan {
             first: chunk,
             last: chunk,
         })
+    }
+}
+
+/// Drops the samples that are complete for some of these stretches only. Those of the beginning
+/// were taken when it was all there was: of a large text that is most of what a stretch has.
+pub(super) fn thin(stretches: &mut [Arc<Stretch>]) {
+    let levels = levels(stretches);
+    for stretch in stretches {
+        if (0..2).any(|k| stretch.samples[k].level < levels[k]) {
+            let stretch = Arc::make_mut(stretch);
+            for (sample, level) in stretch.samples.iter_mut().zip(levels) {
+                sample.raise(level);
+            }
+        }
     }
 }
 

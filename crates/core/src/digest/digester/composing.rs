@@ -3,7 +3,7 @@
 use super::recording::Recorder;
 use super::revising::Revised;
 use super::{Checkpoint, Digester};
-use crate::digest::stretches::{Piece, RunSpan, Stretches, levels};
+use crate::digest::stretches::{Piece, RunSpan, Stretches, levels, thin};
 use crate::digest::{ChunkList, ChunkRun, Digest, EditedDigest};
 use crate::ids::ContentDigest;
 use crate::words::WordSums;
@@ -76,12 +76,13 @@ impl Digester {
             recorder.join_in_pairs();
         }
         let Recorder {
-            stretches: all,
+            stretches: mut all,
             mut pieces,
             revised,
             beginning,
             ..
         } = recorder;
+        thin(&mut all);
         let (beginning, levels) = (beginning?, levels(&all));
         let is_there = revised.as_ref().is_none_or(|revised| revised.is_there);
         if !is_there {

@@ -193,16 +193,26 @@ fn shift() -> impl Strategy<Value = Shift> {
 
 /// Text, noise, or something of each.
 fn content() -> impl Strategy<Value = Vec<u8>> {
-    (0..6u8, any::<u64>(), MIB..7 * MIB).prop_map(|(kind, seed, len)| match kind {
+    (0..7u8, any::<u64>(), MIB..7 * MIB).prop_map(|(kind, seed, len)| match kind {
         0 | 1 => prose(seed, len),
         2 => [b"\0".to_vec(), noise(seed, len)].concat(),
         // A text with bytes that are none.
         3 => [prose(seed, len / 2), noise(seed, len / 2)].concat(),
         // All of it again and again: nothing new comes.
         4 => prose(seed, 70_000).into_iter().cycle().take(len).collect(),
+        5 => shifted_copies(seed, len),
         // No text.
         _ => noise(seed, len),
     })
+}
+
+/// Seven copies of one text without a line end, which begin at another word each.
+fn shifted_copies(seed: u64, len: usize) -> Vec<u8> {
+    let mut text = prose(seed, len / 7 + 7000);
+    let line_ends = text.iter_mut().filter(|byte| **byte == b'\n');
+    line_ends.for_each(|byte| *byte = b' ');
+    let copies = (0..7).map(|copy| &text[copy * 1000..][..len / 7]);
+    copies.flatten().copied().collect()
 }
 
 /// What differs between two digests, in a few words.
@@ -304,6 +314,43 @@ fn first_reading(now: &Content, params: &Params) -> (Digester, Stretches, Digest
     let large = digester.finish_large(None, true).unwrap();
     let was = *whole(large.made, &Digest::of(b"", params)).unwrap();
     (digester, large.stretches.unwrap(), was)
+}
+
+/// Samples that some stretches have and others have not are of no use, and of the first stretches
+/// that is most: with them, so much was kept of a gigabyte that says the same everywhere that
+/// nothing of it was, and every change of it was digested as a whole.
+#[test]
+fn stretches_have_samples_of_one_level() {
+    let mut params = Params::default();
+    params.posted.cap = 3000;
+    params.posted.few = 3000;
+    let mut now = Content {
+        bytes: shifted_copies(1, 12 * MIB),
+        hole: usize::MAX,
+    };
+    let (mut digester, known, was) = first_reading(&now, &params);
+    let level = known.levels()[0];
+    assert!(level > params.posted.least_level, "{level}");
+    assert!(
+        known
+            .all
+            .iter()
+            .all(|stretch| stretch.samples[0].level == level)
+    );
+    let samples = known
+        .all
+        .iter()
+        .map(|stretch| &stretch.samples[0].fingerprints);
+    let samples: usize = samples.map(Vec::len).sum();
+    let most = 8 * (2 * params.posted.cap + SPARE) as usize;
+    assert!(samples <= most, "{samples} samples");
+
+    let known = Arc::new(known);
+    now.bytes[6 * MIB + 77..][..16].copy_from_slice(b"0123456789abcdef");
+    let (large, digested) = revise(&mut digester, (&known, &was), (&now, 0));
+    assert_eq!(digested, BLOCK);
+    let made = whole(large.unwrap().made, &was).unwrap();
+    assert_eq!(differences(&made, &Digest::of(&now.bytes, &params)), "");
 }
 
 #[test]
