@@ -26,8 +26,10 @@ impl Snapshot {
     /// What is at an absolute path. "/" is always a directory.
     pub fn entry(&self, path: &Path) -> Result<Option<Entry>, ReadError> {
         self.note_outside();
-        let entry = self.ask(|inner| inner.entry(path))?;
-        self.seen_entry(path, entry)
+        match &self.eyes {
+            None => self.ask(|inner| inner.entry(path)),
+            Some(eyes) => self.seen_entry(eyes, path),
+        }
     }
 
     /// The entries of the directory at `path` in the order of their names' bytes; none if there
@@ -41,8 +43,11 @@ impl Snapshot {
 
     /// The file at `path`.
     pub fn file_at(&self, path: &Path) -> Result<Option<FileRow>, ReadError> {
-        let entry = self.ask(|inner| inner.entry(path))?;
-        let row = match self.seen_entry(path, entry)? {
+        let entry = match &self.eyes {
+            None => self.ask(|inner| inner.entry(path))?,
+            Some(eyes) => self.seen_entry(eyes, path)?,
+        };
+        let row = match entry {
             Some(Entry::File(file)) => self.ask(|inner| inner.file(file))?,
             _ => None,
         };

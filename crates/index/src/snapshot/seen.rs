@@ -154,24 +154,30 @@ impl Snapshot {
 
     // ---- names ----
 
-    /// What is at a path, if it is seen there.
-    pub(super) fn seen_entry(
-        &self,
-        path: &Path,
-        entry: Option<Entry>,
-    ) -> Result<Option<Entry>, ReadError> {
-        let (Some(eyes), Some(found)) = (&self.eyes, &entry) else {
-            return Ok(entry);
+    /// What is at a path, if it is seen there. The place is looked at first, whether the index
+    /// knows it or not: else the time of a "no" would tell what is in a folder that this caller
+    /// may not enter.
+    pub(super) fn seen_entry(&self, eyes: &Eyes, path: &Path) -> Result<Option<Entry>, ReadError> {
+        let seen = match &self.glance(eyes, &[path.to_owned()])?[..] {
+            [Seen::File(seen)] => Some(*seen),
+            [Seen::Folder(..)] => None,
+            _ => return Ok(None),
         };
-        let is_seen = match found {
-            Entry::File(file) => self.seen_paths(*file)?.iter().any(|name| name == path),
-            Entry::Dir(_) => {
-                let seen = self.glance(eyes, &[path.to_owned()])?;
-                matches!(seen[..], [Seen::Folder(..)])
+        let known = self.ask(|inner| {
+            let entry = inner.entry(path)?;
+            let row = match &entry {
+                Some(Entry::File(file)) => inner.stored_file(*file)?,
+                _ => None,
+            };
+            Ok((entry, row))
+        })?;
+        Ok(match (known, seen) {
+            ((Some(entry @ Entry::File(_)), Some(row)), Some(seen)) => {
+                is_same(&seen, &row).then_some(entry)
             }
-            Entry::Symlink(_) | Entry::Special(_) => false,
-        };
-        Ok(entry.filter(|_| is_seen))
+            ((Some(entry @ Entry::Dir(_)), _), None) => Some(entry),
+            _ => None,
+        })
     }
 
     /// Those of the entries of a directory that are seen.

@@ -1,0 +1,98 @@
+//! The time that a "no" takes does not tell whether there is something that may not be opened.
+
+use std::cmp::Ordering;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use resemble_testutil::prose::prose;
+use serde_json::json;
+
+use super::{SHARES, Server, USERS, as_user, ask_here, disks_of, shared_files};
+
+/// How often each of two questions is asked in a round.
+const ASKED: usize = 400;
+/// By chance a round is further from a half than this once in 500 (its standard error is .02).
+const BOUND: f64 = 0.062;
+/// What holds is asked again if a round says otherwise: the machine does other things, too.
+const ROUNDS: usize = 4;
+
+/// How likely one of the first took longer than one of the second: a half if nothing can be told.
+fn area_under_curve(first: &[Duration], second: &[Duration]) -> f64 {
+    let pairs = first
+        .iter()
+        .flat_map(|one| second.iter().map(move |other| (one, other)));
+    let wins = pairs.map(|(one, other)| match one.cmp(other) {
+        Ordering::Less => 0.0,
+        Ordering::Equal => 0.5,
+        Ordering::Greater => 1.0,
+    });
+    wins.sum::<f64>() / (first.len() * second.len()) as f64
+}
+
+/// The same of two files that are asked about in turn.
+fn told_by_time(one: &Path, other: &Path) -> f64 {
+    let mut times = [Vec::new(), Vec::new()];
+    for number in 0..2 * ASKED {
+        // Neither is always asked after the other one.
+        let which = (number + number / 2) % 2;
+        let file = [one, other][which];
+        let question = json!({"request": "find", "subject": {"file": file}});
+        let began = Instant::now();
+        let answer = ask_here(&question);
+        times[which].push(began.elapsed());
+        assert!(answer.rows.is_empty(), "{answer:?}");
+    }
+    area_under_curve(&times[0], &times[1])
+}
+
+#[test]
+fn the_time_of_a_no_does_not_tell_what_there_is() {
+    const NAME: &str = "system_mode::timing::the_time_of_a_no_does_not_tell_what_there_is";
+    let Some(disks) = disks_of(NAME) else {
+        return;
+    };
+    let text = shared_files();
+    let shares = Path::new(SHARES);
+    // Who may list a folder sees what is in it. This one he may not enter: one file there that
+    // nothing resembles, one that others are equal to, and one that is equal to a file of his.
+    fs::create_dir(shares.join("closed")).expect("a folder");
+    fs::write(shares.join("closed/sole.txt"), prose(78, 9_000)).expect("a file");
+    fs::write(shares.join("closed/copy.txt"), text).expect("a file");
+    fs::set_permissions(shares.join("closed"), fs::Permissions::from_mode(0o700)).expect("chmod");
+    for (name, seed) in [("closed/twin.txt", 80), ("twin.txt", 80), ("lone.txt", 81)] {
+        fs::write(shares.join(name), prose(seed, 9_000)).expect("a file");
+    }
+    let _server = Server::start(disks, &["--no-mount"]);
+    let pairs = [
+        ("closed/sole.txt", "closed/none.txt"),
+        ("closed/copy.txt", "closed/nope.txt"),
+        ("twin.txt", "lone.txt"),
+    ];
+    as_user(USERS[0], || {
+        for (there, not) in pairs {
+            let mut areas = Vec::new();
+            for _ in 0..ROUNDS {
+                let area = told_by_time(&shares.join(there), &shares.join(not));
+                areas.push(area);
+                if (area - 0.5).abs() < BOUND {
+                    break;
+                }
+            }
+            eprintln!("{there}, {not}: {areas:.3?}");
+            let last = areas.last().expect("a round");
+            assert!((last - 0.5).abs() < BOUND, "{there}, {not}: {areas:.3?}");
+        }
+        // The canary: what may be opened takes another time.
+        let mut times = [Vec::new(), Vec::new()];
+        for number in 0..2 * ASKED {
+            let file = shares.join(["all.txt", "not.txt"][number % 2]);
+            let began = Instant::now();
+            ask_here(&json!({"request": "find", "subject": {"file": file}}));
+            times[number % 2].push(began.elapsed());
+        }
+        let area = area_under_curve(&times[0], &times[1]);
+        assert!((area - 0.5).abs() > 2.0 * BOUND, "{area:.3}");
+    });
+}
