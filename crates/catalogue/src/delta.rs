@@ -43,6 +43,7 @@ use resemble_core::{ContentDigest, Digest, Params};
 use resemble_index::varint::Reader;
 
 use super::format::{self, Apart, CHECKSUM, CatalogueRecord, EntryKind};
+use super::read::RecordName;
 use super::records::{DELTA_MAGIC, RecordFile, RecordFormat, begins_with};
 use super::{Catalogue, CatalogueError, Head};
 
@@ -123,20 +124,18 @@ struct Base {
 impl Base {
     fn open(path: &Path) -> Result<Self, CatalogueError> {
         let mut catalogue = super::open(path)?;
-        let params = bounds();
         let (mut contents, mut looks, mut numbers) = (Vec::new(), HashMap::new(), HashMap::new());
-        while let Some(record) = catalogue.next(&params)? {
+        while let Some(name) = catalogue.next_name()? {
             let body = catalogue.last_body();
-            match record {
-                CatalogueRecord::Content(digest) => {
+            match name {
+                RecordName::Content(digest) => {
                     let number = u32::try_from(contents.len()).map_err(|_| catalogue.forged())?;
-                    numbers.insert(digest.content, number);
+                    numbers.insert(digest, number);
                     contents.push(body);
                 }
-                CatalogueRecord::Look { content, .. } => {
+                RecordName::LookOf(content) => {
                     looks.insert(content, body);
                 }
-                _ => {}
             }
         }
         Ok(Self {
@@ -145,7 +144,7 @@ impl Base {
             numbers,
             entries: super::open(path)?,
             catalogue,
-            params,
+            params: bounds(),
         })
     }
 

@@ -475,13 +475,14 @@ pub(super) fn content(reader: &mut Reader<'_>, params: &Params) -> Option<Digest
     if total != size && !chunks.0.is_empty() {
         return None;
     }
-    let mut seen = std::collections::HashSet::new();
     let is_sound = |fingerprint: &resemble_core::Fingerprint| {
         fingerprint.0 >> resemble_core::Fingerprint::BITS == 0
             && fingerprint.level() >= signature.level
     };
-    let sound = signature.fingerprints.iter().all(is_sound)
-        && signature.fingerprints.iter().all(|f| seen.insert(f.0));
+    let mut sorted: Vec<u64> = signature.fingerprints.iter().map(|it| it.0).collect();
+    sorted.sort_unstable();
+    let are_distinct = sorted.windows(2).all(|two| two[0] < two[1]);
+    let sound = are_distinct && signature.fingerprints.iter().all(is_sound);
     sound.then_some(Digest {
         content,
         size: resemble_core::ByteLen(size),

@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 use resemble_core::hash::content::digest;
 use resemble_core::{ByteLen, ContentDigest, Digest, Params};
 use resemble_index::{
-    Change, ContentRef, Entry, FileStat, FileState, FsId, Index, Look, NewLook, NewPart, NewState,
-    PartRole, Snapshot, Timestamp,
+    Change, ContentRef, ContentRow, Entry, FileStat, FileState, FsId, Index, Look, NewLook,
+    NewPart, NewState, PartRole, Snapshot, Timestamp,
 };
 use resemble_proto::catalogued;
 
@@ -68,7 +68,7 @@ fn load_by(
     heavy: usize,
 ) -> Result<Loaded, CatalogueError> {
     fits(&catalogue, index.params())?;
-    let before = Before::of(&index.snapshot()?, root)?;
+    let before = Before::of(&index.snapshot()?, root, &fs_of(root))?;
     if !before.is_there() {
         let loader = Loader::new(index, root, before, catalogue, heavy)?;
         return load_anew(loader);
@@ -325,17 +325,18 @@ impl<'a> Loader<'a> {
                     .map(|known| (known.size, known.digest))
                     .ok_or_else(|| self.catalogue.forged())?;
                 let stat = self.file(file, size, mtime, Some(content))?;
+                let mut has = None;
                 let same = |snapshot: &Snapshot, known: &FileState| {
                     let FileState::Settled(id) = known else {
                         return Ok(false);
                     };
-                    Ok(snapshot
-                        .content(*id)?
-                        .is_some_and(|row| row.digest == digest))
+                    has = snapshot.content(*id)?;
+                    has = has.take().filter(|row| row.digest == digest);
+                    Ok(has.is_some())
                 };
                 let stays = self.before.is_file(before, file, &stat, same)?;
                 let apart = self.batch.looks.remove(&content);
-                look = apart.map(|apart| (path.clone(), digest, apart));
+                look = apart.map(|apart| (path.clone(), (digest, has), apart));
                 if stays {
                     // The index has its content.
                     self.batch.brought.remove(&content);
@@ -427,19 +428,25 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// Records the outcome of taking the content of the file at `path` apart.
+    /// Records the outcome of taking the content of the file at `path` apart. `has`: what the index
+    /// has of it, if that was found already.
     fn look(
         &mut self,
         path: PathBuf,
-        content: ContentDigest,
+        (content, has): (ContentDigest, Option<ContentRow>),
         apart: Option<Apart>,
     ) -> Result<(), CatalogueError> {
-        let id = self.snapshot.content_by_digest(&content)?;
-        let row = id.map(|id| self.snapshot.content(id)).transpose()?;
+        let row = match has {
+            Some(row) => Some(row),
+            None => {
+                let id = self.snapshot.content_by_digest(&content)?;
+                id.map(|id| self.snapshot.content(id))
+                    .transpose()?
+                    .flatten()
+            }
+        };
         // What no file has, but only something that was taken apart, nobody else will look into.
-        let row = row
-            .flatten()
-            .filter(|row| row.files > 0 || row.look != Look::Unseen);
+        let row = row.filter(|row| row.files > 0 || row.look != Look::Unseen);
         let was = row.map(|row| row.look);
         let look = match (was, apart) {
             // The index has taken it apart itself.

@@ -54,6 +54,12 @@ pub fn open(path: &Path) -> Result<Catalogue, CatalogueError> {
     })
 }
 
+/// What a record is about.
+pub(super) enum RecordName {
+    Content(ContentDigest),
+    LookOf(u32),
+}
+
 impl Catalogue {
     /// What it says of itself.
     pub const fn head(&self) -> &Head {
@@ -120,6 +126,25 @@ impl Catalogue {
                 let record = self.decoder.record(kind, &body, params);
                 return record.map(Some).ok_or_else(|| self.forged());
             }
+        }
+    }
+
+    /// The digest of the next content, or the number of the content that a look is of; other records
+    /// are passed over. `None` at the end. What else they say is not looked at here.
+    pub(super) fn next_name(&mut self) -> Result<Option<RecordName>, CatalogueError> {
+        loop {
+            let Some((kind, body)) = self.records.next()? else {
+                return Ok(None);
+            };
+            let mut reader = Reader(&body);
+            let name = match kind {
+                2 => reader
+                    .array()
+                    .map(|of| RecordName::Content(ContentDigest(of))),
+                3 => reader.u32().map(RecordName::LookOf),
+                _ => continue,
+            };
+            return name.map(Some).ok_or_else(|| self.forged());
         }
     }
 

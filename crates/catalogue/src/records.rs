@@ -10,7 +10,7 @@
 //! verdict.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Take};
 use std::ops::{ControlFlow, Range};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
@@ -57,17 +57,31 @@ pub(super) fn opened(file: &Path) -> io::Result<File> {
     }
 }
 
+/// The beginning of a file, hashed as it is read.
+#[derive(Debug)]
+struct Hashed {
+    bytes: Take<File>,
+    hasher: ContentHasher,
+}
+
+impl Read for Hashed {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.bytes.read(into)?;
+        self.hasher.update(&into[..read]);
+        Ok(read)
+    }
+}
+
 /// A file whose digest was right.
 #[derive(Debug)]
 pub(super) struct RecordFile {
     path: PathBuf,
-    file: BufReader<File>,
+    file: BufReader<Hashed>,
     /// Bytes of the file before the digest at its end.
     size: u64,
     /// Bytes of records that were not read yet.
     left: u64,
     last: Range<u64>,
-    hasher: ContentHasher,
     checksum: ContentDigest,
 }
 
@@ -132,11 +146,16 @@ impl RecordFile {
         file.seek(SeekFrom::Start(0)).map_err(fail)?;
         let mut records = Self {
             path: path.to_owned(),
-            file: BufReader::with_capacity(1 << 18, file),
+            file: BufReader::with_capacity(
+                1 << 18,
+                Hashed {
+                    bytes: file.take(records),
+                    hasher: ContentHasher::new(),
+                },
+            ),
             size: records,
             left: records,
             last: 0..0,
-            hasher: ContentHasher::new(),
             checksum,
         };
         records.take(magic.len() as u64)?;
@@ -179,7 +198,12 @@ impl RecordFile {
     pub(super) fn body_at(&self, body: &Range<u64>) -> Result<Vec<u8>, CatalogueError> {
         let length = usize::try_from(body.end - body.start).map_err(|_| self.forged())?;
         let mut bytes = vec![0; length];
-        let read = self.file.get_ref().read_exact_at(&mut bytes, body.start);
+        let read = self
+            .file
+            .get_ref()
+            .bytes
+            .get_ref()
+            .read_exact_at(&mut bytes, body.start);
         read.map_err(|source| CatalogueError::Read {
             file: self.path.clone(),
             source,
@@ -191,13 +215,13 @@ impl RecordFile {
     /// more.
     pub(super) fn next(&mut self) -> Result<Option<(u8, Vec<u8>)>, CatalogueError> {
         if self.left == 0 {
-            return if std::mem::take(&mut self.hasher).finish() == self.checksum {
+            return if std::mem::take(&mut self.file.get_mut().hasher).finish() == self.checksum {
                 Ok(None)
             } else {
                 Err(self.changed())
             };
         }
-        let kind = self.take(1)?[0];
+        let kind = self.byte()?;
         let length = self.varint()?;
         let start = self.size - self.left;
         let body = self.take(length)?;
@@ -206,43 +230,50 @@ impl RecordFile {
     }
 
     fn varint(&mut self) -> Result<u64, CatalogueError> {
-        let mut bytes = Vec::with_capacity(10);
-        loop {
-            bytes.push(self.take(1)?[0]);
-            if let Some(number) = Reader(&bytes).u64() {
+        let (mut bytes, mut length) = ([0; 10], 0);
+        while length < bytes.len() {
+            bytes[length] = self.byte()?;
+            length += 1;
+            if let Some(number) = Reader(&bytes[..length]).u64() {
                 return Ok(number);
             }
-            if bytes.len() >= 10 {
-                return Err(self.forged());
-            }
         }
+        Err(self.forged())
+    }
+
+    fn byte(&mut self) -> Result<u8, CatalogueError> {
+        let mut byte = [0];
+        self.left = self.left.checked_sub(1).ok_or_else(|| self.forged())?;
+        let read = self.file.read_exact(&mut byte);
+        read.map_err(|error| self.ended(error))?;
+        Ok(byte[0])
     }
 
     /// The next `count` bytes. Memory is only allocated for bytes that are there.
     fn take(&mut self, count: u64) -> Result<Vec<u8>, CatalogueError> {
-        if count > self.left {
-            return Err(self.forged());
-        }
-        let mut bytes = Vec::new();
-        let read = (&mut self.file).take(count).read_to_end(&mut bytes);
-        match read {
-            Ok(read) if read as u64 == count => {}
-            Ok(_) => {
-                return Err(CatalogueError::Damaged {
-                    file: self.path.clone(),
-                    what: TRUNCATED,
-                });
-            }
-            Err(source) => {
-                return Err(CatalogueError::Read {
-                    file: self.path.clone(),
-                    source,
-                });
+        self.left = self.left.checked_sub(count).ok_or_else(|| self.forged())?;
+        let length = usize::try_from(count).map_err(|_| self.forged())?;
+        let mut bytes = vec![0; length.min(PIECE)];
+        let read = self.file.read_exact(&mut bytes);
+        read.map_err(|error| self.ended(error))?;
+        if length > PIECE {
+            let rest = (length - PIECE) as u64;
+            let read = (&mut self.file).take(rest).read_to_end(&mut bytes);
+            if read.map_err(|error| self.ended(error))? as u64 != rest {
+                return Err(self.ended(io::ErrorKind::UnexpectedEof.into()));
             }
         }
-        self.left -= count;
-        self.hasher.update(&bytes);
         Ok(bytes)
+    }
+
+    /// The error for a file that ends too soon, or cannot be read.
+    fn ended(&self, source: io::Error) -> CatalogueError {
+        let file = self.path.clone();
+        if source.kind() == io::ErrorKind::UnexpectedEof {
+            let what = TRUNCATED;
+            return CatalogueError::Damaged { file, what };
+        }
+        CatalogueError::Read { file, source }
     }
 }
 

@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use resemble_core::hash::content::digest;
-use resemble_core::{ContentDigest, FileId};
-use resemble_index::{Change, Entry, FileRow, FileStat, FileState, Snapshot};
+use resemble_core::{ContentDigest, DirId, FileId};
+use resemble_index::{Change, Entry, FileRow, FileStat, FileState, FsId, Snapshot};
 
 use super::super::CatalogueError;
 
@@ -16,6 +16,8 @@ pub(super) struct Before {
     /// `None`: there is none.
     snapshot: Option<Snapshot>,
     free: u64,
+    /// The folder of the last path, and what it is there: the next path is often in it, too.
+    folder: Option<(PathBuf, Option<DirId>)>,
     /// The files that have come of the new catalogue, by their numbers; `None` of a new one, so
     /// that another name of it is not taken for a file of the old tree.
     files: HashMap<u32, Option<FileRow>>,
@@ -26,28 +28,13 @@ pub(super) struct Before {
 }
 
 impl Before {
-    pub(super) fn of(snapshot: &Snapshot, root: &Path) -> Result<Self, CatalogueError> {
+    /// The tree at a place, whose files are on this file system.
+    pub(super) fn of(snapshot: &Snapshot, root: &Path, fs: &FsId) -> Result<Self, CatalogueError> {
         let is_there = snapshot.entry(root)?.is_some();
-        let mut before = Self {
+        Ok(Self {
             snapshot: is_there.then(|| snapshot.clone()),
-            ..Self::nothing(0)
-        };
-        let mut failed = Ok(());
-        snapshot.walk(root, &mut |_, entry| {
-            if let Entry::File(file) = entry {
-                match snapshot.file(*file) {
-                    Ok(row) => before.free = before.free.max(row.map_or(0, |it| it.stat.ino + 1)),
-                    Err(error) => failed = Err(error),
-                }
-            }
-            if failed.is_ok() {
-                ControlFlow::Continue(())
-            } else {
-                ControlFlow::Break(())
-            }
-        })?;
-        failed?;
-        Ok(before)
+            ..Self::nothing(snapshot.free_inode(fs)?)
+        })
     }
 
     /// No tree, in a file system whose inode numbers from `free` on are free.
@@ -55,6 +42,7 @@ impl Before {
         Self {
             snapshot: None,
             free,
+            folder: None,
             files: HashMap::new(),
             taken: HashSet::new(),
             named: HashSet::new(),
@@ -72,7 +60,24 @@ impl Before {
             return Ok(None);
         };
         self.named.insert(name_of(path));
-        Ok(snapshot.entry(path)?)
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Ok(snapshot.entry(path)?);
+        };
+        let dir = match &self.folder {
+            Some((at, dir)) if at == parent => *dir,
+            _ => {
+                let dir = match snapshot.entry(parent)? {
+                    Some(Entry::Dir(dir)) => Some(dir),
+                    _ => None,
+                };
+                self.folder = Some((parent.to_owned(), dir));
+                dir
+            }
+        };
+        match dir {
+            Some(dir) => Ok(snapshot.entry_in(dir, name)?),
+            None => Ok(None),
+        }
     }
 
     /// Whether an entry is a file with this number, stat (but for its inode) and state. If it is

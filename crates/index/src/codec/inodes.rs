@@ -21,6 +21,11 @@ pub(crate) const fn row_of(fs: FsNumber, ino: u64) -> (u16, u64) {
     (fs.0, ino / SPAN)
 }
 
+/// The first number behind those of a row.
+pub(crate) const fn behind((_, row): (u16, u64)) -> u64 {
+    (row + 1) * SPAN
+}
+
 /// Calls `found` with each number, less those of the rows before, and its file.
 fn each(row: &[u8], mut found: impl FnMut(u64, FileId)) -> Result<(), Malformed> {
     let mut reader = Reader(row);

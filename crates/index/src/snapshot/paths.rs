@@ -32,6 +32,15 @@ impl Snapshot {
         }
     }
 
+    /// What has a name in a directory. Only in a view of everything: eyes need the whole path.
+    pub fn entry_in(&self, dir: DirId, name: &OsStr) -> Result<Option<Entry>, ReadError> {
+        self.note_outside();
+        if self.is_partial() {
+            return Ok(None);
+        }
+        self.ask(|inner| inner.entry_in(dir, name.as_bytes()))
+    }
+
     /// The entries of the directory at `path` in the order of their names' bytes; none if there
     /// is no directory.
     pub fn list(&self, path: &Path) -> Result<Vec<(OsString, Entry)>, ReadError> {
@@ -219,12 +228,17 @@ impl Inner {
         let mut at = Entry::Dir(ROOT);
         for name in names {
             let Entry::Dir(dir) = at else { return Ok(None) };
-            let Some(row) = self.entries.get((dir.0, name))? else {
+            let Some(entry) = self.entry_in(dir, name)? else {
                 return Ok(None);
             };
-            at = decode_entry(row.value())?;
+            at = entry;
         }
         Ok(Some(at))
+    }
+
+    fn entry_in(&self, dir: DirId, name: &[u8]) -> Result<Option<Entry>, Fault> {
+        let row = self.entries.get((dir.0, name))?;
+        Ok(row.map(|row| decode_entry(row.value())).transpose()?)
     }
 
     pub(super) fn list(&self, dir: DirId) -> Result<Vec<(OsString, Entry)>, Fault> {

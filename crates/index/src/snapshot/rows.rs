@@ -42,6 +42,19 @@ impl Snapshot {
         }
     }
 
+    /// From this inode number on no file on this file system has one. Only in a view of everything.
+    pub fn free_inode(&self, fs: &FsId) -> Result<u64, ReadError> {
+        self.note_outside();
+        self.ask(|inner| {
+            let Some(number) = inner.sets.file_systems.number(fs) else {
+                return Ok(0);
+            };
+            let mut rows = inner.inodes.range((number.0, 0)..=(number.0, u64::MAX))?;
+            let last = rows.next_back().transpose()?;
+            Ok(last.map_or(0, |(row, _)| inodes::behind(row.value())))
+        })
+    }
+
     /// The content with this id; ids of contents that are gone answer `None`.
     pub fn content(&self, content: ContentId) -> Result<Option<ContentRow>, ReadError> {
         self.note_content(content);

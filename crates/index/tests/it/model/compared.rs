@@ -95,7 +95,18 @@ impl Pair {
             paths.sort_by(|a, b| a.as_os_str().as_bytes().cmp(b.as_os_str().as_bytes()));
             assert_eq!(snapshot.paths(file.id).unwrap(), paths);
             assert_eq!(snapshot.file_at(&paths[0]).unwrap().unwrap(), row);
+            let [parent, name] = [paths[0].parent().map(Path::as_os_str), paths[0].file_name()];
+            let parent = snapshot.entry(Path::new(parent.unwrap())).unwrap();
+            let Some(Entry::Dir(dir)) = parent else {
+                panic!("{parent:?} has a file");
+            };
+            let found = snapshot.entry_in(dir, name.unwrap()).unwrap();
+            assert!(matches!(found, Some(Entry::File(id)) if id == file.id));
         }
+        let free = snapshot.free_inode(&made::stat(0, 0).fs).unwrap();
+        let last = self.model.inodes.keys().next_back();
+        assert!(last.is_none_or(|&last| last < free), "{last:?} {free}");
+        assert!(free <= last.map_or(0, |last| last + 32), "{last:?} {free}");
         for ino in 0..15 {
             let id = snapshot.file_by_inode(&made::stat(0, 0).fs, ino).unwrap();
             assert_eq!(
