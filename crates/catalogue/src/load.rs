@@ -436,17 +436,15 @@ impl<'a> Loader<'a> {
         (content, has): (ContentDigest, Option<ContentRow>),
         apart: Option<Apart>,
     ) -> Result<(), CatalogueError> {
-        let row = match has {
-            Some(row) => Some(row),
-            None => {
-                let id = self.snapshot.content_by_digest(&content)?;
-                id.map(|id| self.snapshot.content(id))
-                    .transpose()?
-                    .flatten()
-            }
+        let found = if let Some(row) = has {
+            Some(row)
+        } else {
+            let id = self.snapshot.content_by_digest(&content)?;
+            let row = id.map(|id| self.snapshot.content(id)).transpose()?;
+            row.flatten()
         };
         // What no file has, but only something that was taken apart, nobody else will look into.
-        let row = row.filter(|row| row.files > 0 || row.look != Look::Unseen);
+        let row = found.filter(|row| row.files > 0 || row.look != Look::Unseen);
         let was = row.map(|row| row.look);
         let look = match (was, apart) {
             // The index has taken it apart itself.

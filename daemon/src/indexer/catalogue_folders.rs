@@ -33,8 +33,9 @@ use crate::config::CatalogueFolder;
 use crate::state::Topic;
 use crate::state_file;
 
-/// How long a file must have been left alone before it is taken.
-const SETTLED: Duration = Duration::from_secs(1);
+/// How long a file must have been left alone before it is taken. What is cut is refused, and read
+/// again when it has changed: so this only spares reading what arrives piece by piece.
+const SETTLED: Duration = Duration::from_millis(250);
 /// How long a file that cannot be used must have been left alone before that is told.
 const TOLD: Duration = Duration::from_secs(60);
 /// What was taken, beside the copies.
