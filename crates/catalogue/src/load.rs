@@ -381,10 +381,11 @@ impl<'a> Loader<'a> {
             nanos: 0,
         };
         // Another name of a file that stays is a name of that file.
-        let (fs, ino) = match self.before.file(file) {
-            Some(known) => (known.stat.fs.clone(), known.stat.ino),
-            None => (self.fs.clone(), self.before.free() + u64::from(file)),
-        };
+        let free = self.before.free().saturating_add(file.into());
+        let (fs, ino) = self.before.file(file).map_or_else(
+            || (self.fs.clone(), free),
+            |known| (known.stat.fs.clone(), known.stat.ino),
+        );
         Ok(FileStat {
             fs,
             ino,

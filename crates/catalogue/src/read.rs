@@ -129,8 +129,8 @@ impl Catalogue {
         }
     }
 
-    /// The digest of the next content, or the number of the content that a look is of; other records
-    /// are passed over. `None` at the end. What else they say is not looked at here.
+    /// The digest of the next content, or the number of the content that a look is of; other
+    /// records are passed over. `None` at the end. What else they say is not looked at here.
     pub(super) fn next_name(&mut self) -> Result<Option<RecordName>, CatalogueError> {
         loop {
             let Some((kind, body)) = self.records.next()? else {

@@ -23,7 +23,7 @@ pub(crate) const fn row_of(fs: FsNumber, ino: u64) -> (u16, u64) {
 
 /// The first number behind those of a row.
 pub(crate) const fn behind((_, row): (u16, u64)) -> u64 {
-    (row + 1) * SPAN
+    row.saturating_add(1).saturating_mul(SPAN)
 }
 
 /// Calls `found` with each number, less those of the rows before, and its file.

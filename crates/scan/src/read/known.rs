@@ -43,8 +43,8 @@ const EDGE: usize = 4 << 10;
 /// Bytes of memory for all that is known of files.
 const MOST: usize = 32 << 20;
 
-/// Bytes of memory for the stretches of a file; of one with more, as of a text of two gigabytes that
-/// says the same everywhere, none are kept. A gigabyte of such a text has 7 MB of them.
+/// Bytes of memory for the stretches of a file; of one with more, as of a text of two gigabytes
+/// that says the same everywhere, none are kept. A gigabyte of such a text has 7 MB of them.
 const MOST_OF_FILE: usize = MOST / 2;
 
 /// The large files that were read last, by device and inode. All readers share it.
