@@ -330,8 +330,7 @@ impl<'a> Loader<'a> {
                     let FileState::Settled(id) = known else {
                         return Ok(false);
                     };
-                    has = snapshot.content(*id)?;
-                    has = has.take().filter(|row| row.digest == digest);
+                    has = snapshot.content(*id)?.filter(|row| row.digest == digest);
                     Ok(has.is_some())
                 };
                 let stays = self.before.is_file(before, file, &stat, same)?;

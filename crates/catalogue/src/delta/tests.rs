@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use resemble_core::hash::content::digest;
 
 use super::super::made::{Made, catalogue, file_of, tree, usual};
+use super::super::read::CATALOGUE;
 use super::super::records::RecordStream;
 use super::super::{Samples, open};
 use super::*;
@@ -143,31 +144,59 @@ fn another_base_and_a_torn_delta_are_refused() {
     assert!(is_delta(&file) && !super::super::is_catalogue(&file));
 }
 
+/// The kinds and bodies of the records of a file.
+type Records = Vec<(u8, Vec<u8>)>;
+
+fn records_of(file: &Path, format: &RecordFormat) -> Records {
+    let mut records = Vec::new();
+    let mut reader = RecordFile::open(file, format).expect("it is whole");
+    while let Some(record) = reader.next().expect("it is read") {
+        records.push(record);
+    }
+    records
+}
+
+/// A file of these records with a right digest.
+fn file_of_records(format: &RecordFormat, records: &[(u8, Vec<u8>)]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut sink = |piece: &[u8]| {
+        out.extend_from_slice(piece);
+        ControlFlow::Continue(())
+    };
+    let mut stream = RecordStream::new(format, &mut sink);
+    for (kind, body) in records {
+        stream.other(*kind, body);
+    }
+    stream.finish();
+    out
+}
+
+/// A base with a right digest in which a content is none: nobody has looked at that before.
+#[test]
+fn a_forged_base_is_refused_as_that() {
+    let mut scene = Scene::new();
+    let base = catalogue(&usual(), Samples::All);
+    let delta = scene.delta(&base, &base);
+    let mut records = records_of(&scene.file(&base), &CATALOGUE);
+    let content = records.iter_mut().find(|(kind, _)| *kind == 2);
+    content.expect("a content").1.truncate(CHECKSUM);
+    let forged = file_of_records(&CATALOGUE, &records);
+    let mut records = records_of(&scene.file(&delta), &DELTA);
+    let (_, digest) = forged.split_last_chunk::<CHECKSUM>().expect("a digest");
+    records[0].1[..CHECKSUM].copy_from_slice(digest);
+    let joined = scene.joined(&forged, &file_of_records(&DELTA, &records));
+    let told = joined.expect_err("it is forged").to_string();
+    assert!(told.contains("what it says cannot be"), "{told}");
+}
+
 /// A delta with a right digest that says what cannot be.
 #[test]
 fn a_forged_delta_is_refused() {
     let mut scene = Scene::new();
     let base = catalogue(&usual(), Samples::All);
     let delta = scene.delta(&base, &base);
-    let forged = |records: &[(u8, Vec<u8>)]| {
-        let mut out = Vec::new();
-        let mut sink = |piece: &[u8]| {
-            out.extend_from_slice(piece);
-            ControlFlow::Continue(())
-        };
-        let mut stream = RecordStream::new(&DELTA, &mut sink);
-        for (kind, body) in records {
-            stream.other(*kind, body);
-        }
-        stream.finish();
-        out
-    };
-    let file = scene.file(&delta);
-    let mut records = Vec::new();
-    let mut reader = RecordFile::open(&file, &DELTA).expect("it is whole");
-    while let Some(record) = reader.next().expect("it is read") {
-        records.push(record);
-    }
+    let forged = |records: &[(u8, Vec<u8>)]| file_of_records(&DELTA, records);
+    let records = records_of(&scene.file(&delta), &DELTA);
     assert_eq!(
         scene.joined(&base, &forged(&records)).expect("the same"),
         base
