@@ -26,6 +26,10 @@ impl Snapshot {
     /// What is at an absolute path. "/" is always a directory.
     pub fn entry(&self, path: &Path) -> Result<Option<Entry>, ReadError> {
         self.note_outside();
+        self.there(path)
+    }
+
+    fn there(&self, path: &Path) -> Result<Option<Entry>, ReadError> {
         match &self.eyes {
             None => self.ask(|inner| inner.entry(path)),
             Some(eyes) => self.seen_entry(eyes, path),
@@ -52,11 +56,7 @@ impl Snapshot {
 
     /// The file at `path`.
     pub fn file_at(&self, path: &Path) -> Result<Option<FileRow>, ReadError> {
-        let entry = match &self.eyes {
-            None => self.ask(|inner| inner.entry(path))?,
-            Some(eyes) => self.seen_entry(eyes, path)?,
-        };
-        let row = match entry {
+        let row = match self.there(path)? {
             Some(Entry::File(file)) => self.ask(|inner| inner.file(file))?,
             _ => None,
         };
