@@ -90,7 +90,7 @@ fn keep(ui: &mut Ui, env: &Env, global: &Global, file: &Path, label: &str) -> Cl
             Err(error) => ui.detail(&error.to_string()),
         }
     }
-    let received = catalogue::receive(&folder(env, global)?, file, label)?;
+    let (received, _) = catalogue::receive(&folder(env, global)?, file, label)?;
     Ok(received.keep()?)
 }
 

@@ -35,14 +35,14 @@ mod make;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 
-use resemble_core::{ContentDigest, Digest, Params};
+use resemble_core::ContentDigest;
 use resemble_index::varint::Reader;
 
-use super::format::{self, Apart, CHECKSUM, CatalogueRecord, EntryKind};
+use super::format::{self, Apart, CHECKSUM, CatalogueRecord, EntryKind, PackedContent};
 use super::read::RecordName;
 use super::records::{DELTA_MAGIC, RecordFile, RecordFormat, begins_with};
 use super::{Catalogue, CatalogueError, Head};
@@ -103,12 +103,6 @@ impl Delta {
     }
 }
 
-/// What bounds the samples of a content as they are read: that is the same for chunks of any size.
-/// Whether two catalogues were made with the same parameters is told by their heads.
-fn bounds() -> Params {
-    Params::default()
-}
-
 /// A catalogue in which contents are looked up by number and digest, and entries are read in order.
 struct Base {
     /// For its contents and looks.
@@ -118,7 +112,6 @@ struct Base {
     numbers: HashMap<ContentDigest, u32>,
     /// For its entries.
     entries: Catalogue,
-    params: Params,
 }
 
 impl Base {
@@ -144,7 +137,6 @@ impl Base {
             numbers,
             entries: super::open(path)?,
             catalogue,
-            params: bounds(),
         })
     }
 
@@ -152,10 +144,10 @@ impl Base {
         self.numbers.get(content).copied()
     }
 
-    fn content(&self, number: u32) -> Result<Digest, CatalogueError> {
+    fn content(&self, number: u32) -> Result<PackedContent, CatalogueError> {
         let body = self.contents.get(number as usize);
         let body = body.ok_or_else(|| self.catalogue.forged())?;
-        self.catalogue.content_at(body, &self.params)
+        self.catalogue.packed_at(body)
     }
 
     /// The look of a content, if there is one; what it names has numbers of the base.
@@ -171,13 +163,19 @@ impl Base {
 #[derive(Debug, Default)]
 struct Numbering {
     contents: HashMap<u32, u32>,
-    /// The other way round.
-    of_base: HashMap<u32, u32>,
-    /// The contents, by their numbers in the new catalogue, whose looks have come.
-    looked: HashSet<u32>,
+    /// The contents of the new catalogue that have come.
+    came: Vec<Came>,
     files: HashMap<u32, u32>,
-    next_content: u32,
     next_file: u32,
+}
+
+/// A content of the new catalogue.
+#[derive(Debug, Default)]
+struct Came {
+    /// Its number in the base.
+    of_base: Option<u32>,
+    /// Its look has come as well.
+    is_looked: bool,
 }
 
 /// What becomes of records of the base in the new catalogue.
@@ -215,7 +213,7 @@ impl Replay {
             } => {
                 let file = file_of(file);
                 let number = replay.content(base, numbering, content)?;
-                if !numbering.looked.contains(&number) {
+                if !numbering.is_looked(number) {
                     replay.look(base, numbering, content)?;
                 }
                 EntryKind::File {
@@ -251,9 +249,9 @@ impl Replay {
         if let Some(number) = known.or_else(|| self.contents.get(&of_base)) {
             return Ok(*number);
         }
-        let digest = Box::new(base.content(of_base)?);
-        self.records.push(CatalogueRecord::Content(digest));
-        let number = numbering.next_content + self.contents.len() as u32;
+        let content = base.content(of_base)?;
+        self.records.push(CatalogueRecord::Content(content));
+        let number = (numbering.came.len() + self.contents.len()) as u32;
         self.contents.insert(of_base, number);
         Ok(number)
     }
@@ -284,11 +282,16 @@ impl Numbering {
     /// The records of a replay have come.
     fn came(&mut self, replay: &Replay) {
         self.contents.extend(&replay.contents);
-        let numbers = replay.contents.iter();
-        self.of_base
-            .extend(numbers.map(|(of_base, new)| (*new, *of_base)));
-        self.next_content += replay.contents.len() as u32;
-        self.looked.extend(replay.looked);
+        let all = self.came.len() + replay.contents.len();
+        self.came.resize_with(all, Came::default);
+        for (of_base, new) in &replay.contents {
+            if let Some(came) = self.came.get_mut(*new as usize) {
+                came.of_base = Some(*of_base);
+            }
+        }
+        if let Some(looked) = replay.looked {
+            self.new_look(looked);
+        }
         if let Some(file) = replay.file {
             self.files.insert(file, self.next_file);
             self.next_file += 1;
@@ -296,22 +299,32 @@ impl Numbering {
     }
 
     /// A content has come that the base has not, or not so.
-    fn new_content(&mut self, base: &Base, digest: &Digest) {
-        if let Some(of_base) = base.number(&digest.content) {
-            self.contents.insert(of_base, self.next_content);
-            self.of_base.insert(self.next_content, of_base);
+    fn new_content(&mut self, base: &Base, content: &PackedContent) {
+        let of_base = base.number(content.digest());
+        if let Some(of_base) = of_base {
+            self.contents.insert(of_base, self.came.len() as u32);
         }
-        self.next_content += 1;
+        self.came.push(Came {
+            of_base,
+            is_looked: false,
+        });
     }
 
     /// The number in the base of a content of the new catalogue, if that has it.
     fn of_base(&self, new: u32) -> Option<u32> {
-        self.of_base.get(&new).copied()
+        self.came.get(new as usize)?.of_base
+    }
+
+    fn is_looked(&self, new: u32) -> bool {
+        let came = self.came.get(new as usize);
+        came.is_some_and(|came| came.is_looked)
     }
 
     /// A look has come that the base has not, or not so.
     fn new_look(&mut self, content: u32) {
-        self.looked.insert(content);
+        if let Some(came) = self.came.get_mut(content as usize) {
+            came.is_looked = true;
+        }
     }
 
     /// An entry has come that the base has not, or not so.

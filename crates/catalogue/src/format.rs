@@ -30,7 +30,7 @@
 //! 0 as they come, and come before what names them; so do files: names of one number are hard
 //! links. `shared` bytes of a path are those of the entry before.
 
-use resemble_core::{ContentDigest, ContentKind, Digest, Params, WordsDigest};
+use resemble_core::{ByteLen, ContentDigest, ContentKind, Digest, Params, WordsDigest};
 use resemble_index::varint::{Reader, put, put_signed};
 use resemble_index::{PartRole, SkippedPart, SpecialKind, packed};
 
@@ -109,13 +109,79 @@ pub enum EntryKind {
     },
 }
 
+/// A content as its record has it. What it is made of is unpacked for whoever wants that: of two
+/// nights' catalogues hardly any content is another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PackedContent {
+    body: Vec<u8>,
+    content: ContentDigest,
+    size: ByteLen,
+    is_whole: bool,
+}
+
+impl PackedContent {
+    /// Packs a content.
+    pub fn pack(digest: &Digest) -> Self {
+        let mut body = digest.content.0.to_vec();
+        put(&mut body, digest.size.0);
+        body.push(digest.kind.number() << 1 | u8::from(digest.words.is_some()));
+        if let Some(words) = &digest.words {
+            body.extend_from_slice(&words.0);
+        }
+        packed::pack(&digest.chunks, &digest.signature, &mut body);
+        Self {
+            body,
+            content: digest.content,
+            size: digest.size,
+            is_whole: digest.chunks.total_len() == digest.size,
+        }
+    }
+
+    /// The body of a record; `None` if it cannot be one. What follows the head is not looked at.
+    pub(super) fn of_body(body: Vec<u8>) -> Option<Self> {
+        let head = ContentHead::read(&mut Reader(&body))?;
+        Some(Self {
+            content: head.content,
+            size: head.size,
+            is_whole: head.size.0 == 0 || packed::has_chunks(head.pieces)?,
+            body,
+        })
+    }
+
+    /// The body of its record.
+    pub(super) fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// Which content it is.
+    pub const fn digest(&self) -> &ContentDigest {
+        &self.content
+    }
+
+    /// How long it is.
+    pub const fn size(&self) -> ByteLen {
+        self.size
+    }
+
+    /// Whether it has all its chunks, as every content of a file does. A sample of many files
+    /// together has none.
+    pub const fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
+    /// What it is made of, digested with `params`; `None` if that cannot be.
+    pub fn unpack(&self, params: &Params) -> Option<Digest> {
+        unpacked(&ContentHead::read(&mut Reader(&self.body))?, params)
+    }
+}
+
 /// A record. Contents and files are numbered from 0 as they come, and come before what names them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CatalogueRecord {
     /// What the catalogue is.
     Head(Head),
     /// The next content.
-    Content(Box<Digest>),
+    Content(PackedContent),
     /// The outcome of taking a content apart.
     Look {
         /// Its number.
@@ -165,14 +231,8 @@ impl Encoder {
                 put_head(&mut body, head);
                 1
             }
-            CatalogueRecord::Content(digest) => {
-                body.extend_from_slice(&digest.content.0);
-                put(&mut body, digest.size.0);
-                body.push(digest.kind.number() << 1 | u8::from(digest.words.is_some()));
-                if let Some(words) = &digest.words {
-                    body.extend_from_slice(&words.0);
-                }
-                packed::pack(&digest.chunks, &digest.signature, &mut body);
+            CatalogueRecord::Content(content) => {
+                body.extend_from_slice(content.body());
                 2
             }
             CatalogueRecord::Look { content, apart } => {
@@ -292,16 +352,13 @@ pub(super) struct Decoder {
 
 impl Decoder {
     /// The record of this kind and body; `None` if they do not make one.
-    pub(super) fn record(
-        &mut self,
-        kind: u8,
-        body: &[u8],
-        params: &Params,
-    ) -> Option<CatalogueRecord> {
-        let mut reader = Reader(body);
+    pub(super) fn record(&mut self, kind: u8, body: Vec<u8>) -> Option<CatalogueRecord> {
+        if kind == 2 {
+            return PackedContent::of_body(body).map(CatalogueRecord::Content);
+        }
+        let mut reader = Reader(&body);
         let record = match kind {
             1 => CatalogueRecord::Head(head(&mut reader)?),
-            2 => CatalogueRecord::Content(Box::new(content(&mut reader, params)?)),
             3 => look(&mut reader)?,
             4 => {
                 let (path, what) = self.entry(&mut reader)?;
@@ -444,20 +501,41 @@ fn one_less(number: u64) -> Option<Option<u32>> {
 }
 
 /// The body of a content's record.
-pub(super) fn content(reader: &mut Reader<'_>, params: &Params) -> Option<Digest> {
-    let content = ContentDigest(reader.array()?);
-    let size = reader.u64()?;
-    let packed_kind = reader.byte()?;
-    let kind = ContentKind::of_number(packed_kind >> 1)?;
-    let words = match packed_kind & 1 {
-        0 => None,
-        _ if kind == ContentKind::Text => Some(WordsDigest(reader.array()?)),
-        _ => return None,
-    };
-    if size > MOST_BYTES || (kind == ContentKind::Empty) != (size == 0) {
-        return None;
+struct ContentHead<'a> {
+    content: ContentDigest,
+    size: ByteLen,
+    kind: ContentKind,
+    words: Option<WordsDigest>,
+    /// As [`packed`] packs them.
+    pieces: &'a [u8],
+}
+
+impl<'a> ContentHead<'a> {
+    fn read(reader: &mut Reader<'a>) -> Option<Self> {
+        let content = ContentDigest(reader.array()?);
+        let size = reader.u64()?;
+        let packed_kind = reader.byte()?;
+        let kind = ContentKind::of_number(packed_kind >> 1)?;
+        let words = match packed_kind & 1 {
+            0 => None,
+            _ if kind == ContentKind::Text => Some(WordsDigest(reader.array()?)),
+            _ => return None,
+        };
+        if size > MOST_BYTES || (kind == ContentKind::Empty) != (size == 0) {
+            return None;
+        }
+        Some(Self {
+            content,
+            size: ByteLen(size),
+            kind,
+            words,
+            pieces: reader.rest(),
+        })
     }
-    let pieces = reader.rest();
+}
+
+fn unpacked(head: &ContentHead<'_>, params: &Params) -> Option<Digest> {
+    let (pieces, size) = (head.pieces, head.size.0);
     let most = params.sampling.cap.max(params.shingles.cap);
     packed::claimed(pieces).filter(|&claimed| claimed <= most)?;
     let (chunks, signature) = packed::unpack(pieces)?;
@@ -484,12 +562,12 @@ pub(super) fn content(reader: &mut Reader<'_>, params: &Params) -> Option<Digest
     let are_distinct = sorted.windows(2).all(|two| two[0] < two[1]);
     let sound = are_distinct && signature.fingerprints.iter().all(is_sound);
     sound.then_some(Digest {
-        content,
-        size: resemble_core::ByteLen(size),
-        kind,
+        content: head.content,
+        size: head.size,
+        kind: head.kind,
         chunks,
         signature,
         besides: Vec::new(),
-        words,
+        words: head.words,
     })
 }

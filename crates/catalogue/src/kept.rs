@@ -12,7 +12,7 @@ use resemble_core::ContentDigest;
 use resemble_proto::catalogued::is_label;
 
 use super::format::CHECKSUM;
-use super::{CatalogueError, read, records};
+use super::{Catalogue, CatalogueError, read, records};
 
 /// The file of an imported catalogue in its folder.
 pub fn file_of_label(folder: &Path, label: &str) -> PathBuf {
@@ -27,8 +27,12 @@ pub struct Received {
     target: PathBuf,
 }
 
-/// Copies a catalogue into the folder, and checks the copy.
-pub fn receive(folder: &Path, file: &Path, label: &str) -> Result<Received, CatalogueError> {
+/// Copies a catalogue into the folder, and opens the copy. What is wrong with it is told of `file`.
+pub fn receive(
+    folder: &Path,
+    file: &Path,
+    label: &str,
+) -> Result<(Received, Catalogue), CatalogueError> {
     let mut builder = DirBuilder::new();
     builder.recursive(true).mode(0o700);
     builder.create(folder).map_err(fail(folder))?;
@@ -36,17 +40,13 @@ pub fn receive(folder: &Path, file: &Path, label: &str) -> Result<Received, Cata
         copy: folder.join(format!(".{label}.new")),
         target: file_of_label(folder, label),
     };
-    copy(file, &received.copy).map_err(fail(&received.copy))?;
-    read::open(&received.copy)?;
-    Ok(received)
+    let copied = copy(file, &received.copy).map_err(fail(&received.copy))?;
+    let catalogue = read::open(&received.copy).map_err(|error| error.of(file))?;
+    copied.sync_all().map_err(fail(&received.copy))?;
+    Ok((received, catalogue))
 }
 
 impl Received {
-    /// Where the copy is.
-    pub fn path(&self) -> &Path {
-        &self.copy
-    }
-
     /// Keeps the copy, in the place of any catalogue with its label.
     pub fn keep(self) -> Result<(), CatalogueError> {
         fs::rename(&self.copy, &self.target).map_err(fail(&self.target))
@@ -65,13 +65,13 @@ fn fail(path: &Path) -> impl FnOnce(io::Error) -> CatalogueError {
     move |source| CatalogueError::Keep { file, source }
 }
 
-fn copy(from: &Path, to: &Path) -> io::Result<()> {
+fn copy(from: &Path, to: &Path) -> io::Result<File> {
     let mut from = records::opened(from)?;
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(0o600);
     let mut to = options.open(to)?;
     io::copy(&mut from, &mut to)?;
-    to.sync_all()
+    Ok(to)
 }
 
 /// The labels of the catalogues in a folder, sorted.

@@ -48,7 +48,7 @@ use resemble_index::{ApplyError, ReadError};
 use resemble_proto::message::{CatalogueForm, reason};
 use resemble_proto::number::Fraction;
 
-pub use format::{Apart, CatalogueRecord, EntryKind, Part};
+pub use format::{Apart, CatalogueRecord, EntryKind, PackedContent, Part};
 pub use kept::{Received, claimed_checksum, file_of_label, forget, kept, receive};
 pub use load::{Loaded, fits, load, unload, unload_stray};
 pub use read::{Catalogue, is_catalogue, open};
@@ -212,6 +212,20 @@ pub enum CatalogueError {
     /// The index cannot be read.
     #[error(transparent)]
     Index(#[from] ReadError),
+}
+
+impl CatalogueError {
+    /// The same of a file that this one is a copy of.
+    #[must_use]
+    pub fn of(self, original: &Path) -> Self {
+        let file = original.to_owned();
+        match self {
+            Self::Damaged { what, .. } => Self::Damaged { file, what },
+            Self::Version { version, .. } => Self::Version { file, version },
+            Self::Params { theirs, ours, .. } => Self::Params { file, theirs, ours },
+            other => other,
+        }
+    }
 }
 
 /// The file of the catalogue that a path of a question names. Imported ones lie in `folder`.

@@ -18,7 +18,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use resemble_core::hash::content::digest;
-use resemble_core::{ByteLen, ContentDigest, Digest, Params};
+use resemble_core::{ByteLen, ContentDigest, Params};
 use resemble_index::{
     Change, ContentRef, ContentRow, Entry, FileStat, FileState, FsId, Index, Look, NewLook,
     NewPart, NewState, PartRole, Snapshot, Timestamp,
@@ -27,7 +27,7 @@ use resemble_proto::catalogued;
 
 use before::Before;
 
-use super::format::{Apart, CatalogueRecord, EntryKind, MOST_BYTES, Part};
+use super::format::{Apart, CatalogueRecord, EntryKind, MOST_BYTES, PackedContent, Part};
 use super::{Catalogue, CatalogueError};
 
 /// Bytes of changes that are applied together, roughly.
@@ -159,7 +159,7 @@ struct LoadedContent {
 struct Batch {
     changes: Vec<Change>,
     /// The contents that come with it, and whether a change of it refers to them.
-    brought: HashMap<u32, (Box<Digest>, bool)>,
+    brought: HashMap<u32, (PackedContent, bool)>,
     looks: HashMap<u32, Option<Apart>>,
     weight: usize,
     postings: u64,
@@ -178,7 +178,7 @@ struct Loader<'a> {
     batch: Batch,
     /// Contents of archives that the index has taken apart differently. Something else may have
     /// them, too.
-    spare: HashMap<u32, Box<Digest>>,
+    spare: HashMap<u32, PackedContent>,
     loaded: Loaded,
     postings: u64,
     /// Bytes of changes that are applied together, roughly.
@@ -215,9 +215,8 @@ impl<'a> Loader<'a> {
 
     /// `None`: it would take more than one transaction, and nothing was done.
     fn run(mut self) -> Result<Option<Loaded>, CatalogueError> {
-        let params = *self.index.params();
         let mut ended = false;
-        while let Some(record) = self.catalogue.next(&params)? {
+        while let Some(record) = self.catalogue.next_record()? {
             if ended {
                 return Err(self.catalogue.forged());
             }
@@ -226,7 +225,7 @@ impl<'a> Loader<'a> {
             }
             match record {
                 CatalogueRecord::Head(_) => return Err(self.catalogue.forged()),
-                CatalogueRecord::Content(digest) => self.content(digest)?,
+                CatalogueRecord::Content(content) => self.content(content)?,
                 CatalogueRecord::Look { content, apart } => {
                     if content as usize >= self.contents.len() {
                         return Err(self.catalogue.forged());
@@ -249,8 +248,7 @@ impl<'a> Loader<'a> {
         if !ended {
             return Err(self.catalogue.forged());
         }
-        let gone = self.before.gone(self.root)?;
-        self.batch.changes.extend(gone);
+        self.batch.changes.extend(self.before.gone());
         self.apply()?;
         drop(self.snapshot);
         if self.postings > BULK {
@@ -259,14 +257,14 @@ impl<'a> Loader<'a> {
         Ok(Some(self.loaded))
     }
 
-    fn content(&mut self, digest: Box<Digest>) -> Result<(), CatalogueError> {
+    fn content(&mut self, content: PackedContent) -> Result<(), CatalogueError> {
         let number = u32::try_from(self.contents.len()).map_err(|_| self.catalogue.forged())?;
         self.contents.push(LoadedContent {
-            digest: digest.content,
-            size: digest.size.0,
-            whole: digest.chunks.total_len() == digest.size,
+            digest: *content.digest(),
+            size: content.size().0,
+            whole: content.is_whole(),
         });
-        self.batch.brought.insert(number, (digest, false));
+        self.batch.brought.insert(number, (content, false));
         Ok(())
     }
 
@@ -277,7 +275,8 @@ impl<'a> Loader<'a> {
             self.root.join(OsStr::from_bytes(path))
         };
         let length = path.as_os_str().len();
-        let before = self.before.entry(&path)?;
+        let is_folder = matches!(what, EntryKind::Dir);
+        let before = self.before.entry(&path, is_folder)?;
         let before = before.as_ref();
         let mut look = None;
         // `None`: it stays.
@@ -410,22 +409,22 @@ impl<'a> Loader<'a> {
                 .then_some(ContentRef::Known(id))
                 .ok_or_else(|| self.catalogue.forged());
         }
-        match self.batch.brought.get_mut(&number) {
-            Some((digest, used)) => {
-                let pieces = digest.chunks.0.len() + digest.signature.fingerprints.len();
-                self.batch.weight += CHANGE + pieces * 32;
-                if !*used {
-                    self.batch.postings += pieces as u64;
-                }
-                *used = true;
-                Ok(ContentRef::New(digest.clone()))
+        // One that came with an earlier batch and that nothing referred to there, the index does
+        // not have.
+        let brought = self.batch.brought.get_mut(&number);
+        let content = brought.as_ref().map(|(content, _)| content);
+        let digest = content
+            .or_else(|| self.spare.get(&number))
+            .and_then(|content| content.unpack(self.index.params()));
+        let digest = Box::new(digest.ok_or_else(|| self.catalogue.forged())?);
+        if let Some((_, used)) = brought {
+            let pieces = digest.chunks.0.len() + digest.signature.fingerprints.len();
+            self.batch.weight += CHANGE + pieces * 32;
+            if !std::mem::replace(used, true) {
+                self.batch.postings += pieces as u64;
             }
-            // Nothing referred to it in its batch, so the index does not have it.
-            None => match self.spare.get(&number) {
-                Some(digest) => Ok(ContentRef::New(digest.clone())),
-                None => Err(self.catalogue.forged()),
-            },
         }
+        Ok(ContentRef::New(digest))
     }
 
     /// Records the outcome of taking the content of the file at `path` apart. `has`: what the index
@@ -508,14 +507,14 @@ impl<'a> Loader<'a> {
             if number as usize >= self.contents.len() {
                 return Err(self.catalogue.forged());
             }
-            let Some((digest, used)) = self.batch.brought.get_mut(&number) else {
+            let Some((content, used)) = self.batch.brought.get_mut(&number) else {
                 continue;
             };
-            if self.snapshot.content_by_digest(&digest.content)?.is_some() {
+            if self.snapshot.content_by_digest(content.digest())?.is_some() {
                 self.batch.brought.remove(&number);
             } else {
                 *used = true;
-                self.spare.insert(number, digest.clone());
+                self.spare.insert(number, content.clone());
             }
         }
         Ok(())

@@ -8,7 +8,7 @@ use resemble_core::params::SamplingParams;
 use resemble_core::{Digest, Params};
 use resemble_index::{PartRole, SkippedPart};
 
-use super::format::{CatalogueRecord, EntryKind, Part};
+use super::format::{CatalogueRecord, EntryKind, PackedContent, Part};
 use super::read::CATALOGUE;
 use super::records::RecordStream;
 use super::{Details, Head, Samples, Totals};
@@ -91,7 +91,8 @@ pub(super) fn catalogue(tree: &Tree, samples: Samples) -> Vec<u8> {
     let mut number = |stream: &mut RecordStream<'_>, of: u8| {
         let next = contents.len() as u32;
         *contents.entry(of).or_insert_with(|| {
-            stream.record(&CatalogueRecord::Content(Box::new(content(of, samples))));
+            let content = PackedContent::pack(&content(of, samples));
+            stream.record(&CatalogueRecord::Content(content));
             next
         })
     };

@@ -6,7 +6,7 @@ use std::path::Path;
 use resemble_core::{ContentDigest, Digest, Params};
 use resemble_index::varint::Reader;
 
-use super::format::{self, Apart, CatalogueRecord, Decoder, MAGIC, SIGNED};
+use super::format::{self, Apart, CatalogueRecord, Decoder, MAGIC, PackedContent, SIGNED};
 use super::records::{DELTA_MAGIC, RecordFile, RecordFormat, begins_with};
 use super::{CatalogueError, Head, Totals};
 
@@ -108,10 +108,14 @@ impl Catalogue {
 
     /// A content once more, whose record had its body there.
     pub fn content_at(&self, body: &Range<u64>, params: &Params) -> Result<Digest, CatalogueError> {
-        let bytes = self.records.body_at(body)?;
-        let mut reader = Reader(&bytes);
-        let digest = format::content(&mut reader, params);
-        (digest.and_then(|digest| reader.end(digest))).ok_or_else(|| self.unlike())
+        let digest = self.packed_at(body)?.unpack(params);
+        digest.ok_or_else(|| self.unlike())
+    }
+
+    /// The same, as it is packed.
+    pub(super) fn packed_at(&self, body: &Range<u64>) -> Result<PackedContent, CatalogueError> {
+        let content = PackedContent::of_body(self.records.body_at(body)?);
+        content.ok_or_else(|| self.unlike())
     }
 
     /// The outcome of taking a content apart once more, whose record had its body there.
@@ -126,13 +130,13 @@ impl Catalogue {
     }
 
     /// The next record after the head; `None` at the end, when the digest was right once more.
-    pub fn next(&mut self, params: &Params) -> Result<Option<CatalogueRecord>, CatalogueError> {
+    pub fn next_record(&mut self) -> Result<Option<CatalogueRecord>, CatalogueError> {
         loop {
             let Some((kind, body)) = self.records.next()? else {
                 return Ok(None);
             };
             if kind != SIGNED {
-                let record = self.decoder.record(kind, &body, params);
+                let record = self.decoder.record(kind, body);
                 return record.map(Some).ok_or_else(|| self.forged());
             }
         }

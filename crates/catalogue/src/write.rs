@@ -9,7 +9,7 @@ use resemble_core::{ContentId, Digest, FileId};
 use resemble_index::{Entry, FileState, Look, ReadError, Snapshot};
 use resemble_proto::catalogued;
 
-use super::format::{CatalogueRecord, EntryKind, Part};
+use super::format::{CatalogueRecord, EntryKind, PackedContent, Part};
 use super::read::CATALOGUE;
 use super::records::RecordStream;
 use super::thin::Thinning;
@@ -232,7 +232,7 @@ impl Writer<'_> {
         }
         let number = self.contents.len() as u32;
         self.stream
-            .record(&CatalogueRecord::Content(Box::new(digest)));
+            .record(&CatalogueRecord::Content(PackedContent::pack(&digest)));
         self.contents.insert(id, number);
         self.written.contents += 1;
         Ok(number)

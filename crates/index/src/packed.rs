@@ -46,6 +46,11 @@ pub fn unpack(bytes: &[u8]) -> Option<(ChunkList, Signature)> {
     Some((chunks, signature))
 }
 
+/// Whether there are chunks in the bytes. `None` if they cannot be [`pack`]'s.
+pub fn has_chunks(bytes: &[u8]) -> Option<bool> {
+    Some(Reader(bytes).u64()? > 0)
+}
+
 /// How many fingerprints the bytes claim to have: fields without width could claim any number of
 /// them in a few bytes. `None` if the bytes are none of [`pack`]'s.
 pub fn claimed(bytes: &[u8]) -> Option<u32> {
@@ -104,6 +109,7 @@ mod tests {
             prop_assert_eq!(keys, runs.map(|run| run.hash.posting_key()).collect::<Vec<_>>());
             let all = digest.signature.fingerprints.iter().map(|f| f.0);
             prop_assert_eq!(fingerprints, all.collect::<Vec<_>>());
+            prop_assert_eq!(has_chunks(&out), Some(!bytes.is_empty()));
             prop_assert_eq!(claimed(&out), u32::try_from(digest.signature.fingerprints.len()).ok());
             prop_assert_eq!(unpack(&out), Some((digest.chunks, digest.signature)));
         }
@@ -112,6 +118,7 @@ mod tests {
         fn any_bytes_unpack_or_are_refused(bytes: Vec<u8>) {
             let _unpacked = unpack(&bytes);
             let _claimed = claimed(&bytes);
+            let _told = has_chunks(&bytes);
             let _told = evidence(&bytes, drop, drop);
         }
     }

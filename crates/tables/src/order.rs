@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use resemble_core::{ByteLen, ContentDigest, Digest};
+use resemble_catalogue::PackedContent;
+use resemble_core::{ByteLen, ContentDigest};
 
 use crate::{TablesError, cid};
 
@@ -32,9 +33,9 @@ impl Order {
     }
 
     /// The next content, whose record has its body there; `false`: that is too long.
-    pub(crate) fn push(&mut self, digest: &Digest, body: &Range<u64>) -> bool {
-        let cid = cid(&digest.content, self.salt);
-        self.contents.push((cid, digest.size));
+    pub(crate) fn push(&mut self, content: &PackedContent, body: &Range<u64>) -> bool {
+        let cid = cid(content.digest(), self.salt);
+        self.contents.push((cid, content.size()));
         let Ok(length) = u32::try_from(body.end - body.start) else {
             return false;
         };

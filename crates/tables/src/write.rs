@@ -109,11 +109,11 @@ pub fn write(
     let (mut files, mut parts) = (new(&FILES)?, new(&PARTS)?);
     let mut order = Order::new(salt);
     let mut totals = Totals::default();
-    while let Some(record) = catalogue.next(params)? {
+    while let Some(record) = catalogue.next_record()? {
         match record {
             CatalogueRecord::Head(_) => return Err(catalogue.forged().into()),
-            CatalogueRecord::Content(digest) => {
-                if !order.push(&digest, &catalogue.last_body()) {
+            CatalogueRecord::Content(content) => {
+                if !order.push(&content, &catalogue.last_body()) {
                     return Err(catalogue.forged().into());
                 }
             }

@@ -7,8 +7,8 @@
 //! 1. **What is taken is copied**, as by `resemble import`. A folder that cannot be reached, such
 //!    as one of a disk that is not mounted just now, takes nothing away.
 //! 2. **A file is read when its stat differs** from the one that was taken or refused.
-//! 3. **A file that may still be written is left alone** for [`SETTLED`], unless a barrier asks.
-//!    One that cannot be used is told after [`TOLD`]: what is copied there slowly is cut until it
+//! 3. **A file that may still be written is left alone** for [`SETTLED`], unless a barrier asks or
+//!    it was heard that it was closed or moved to its place. One that cannot be used is told after [`TOLD`]: what is copied there slowly is cut until it
 //!    is complete. The catalogue before it stays.
 //! 4. **By hand or by a folder**: a label that was imported by hand is not replaced, and one that
 //!    comes from a folder can be neither imported nor removed by hand.
@@ -32,10 +32,13 @@ use super::Indexer;
 use crate::config::CatalogueFolder;
 use crate::state::Topic;
 use crate::state_file;
+use crate::watch::Marks;
 
 /// How long a file must have been left alone before it is taken. What is cut is refused, and read
 /// again when it has changed: so this only spares reading what arrives piece by piece.
 const SETTLED: Duration = Duration::from_millis(250);
+/// What is heard of a file that was moved to its place, and nothing else but attributes.
+const MOVED_HERE: Marks = Marks::APPEARED.and(Marks::ATTRIBUTES);
 /// How long a file that cannot be used must have been left alone before that is told.
 const TOLD: Duration = Duration::from_secs(60);
 /// What was taken, beside the copies.
@@ -118,6 +121,8 @@ pub(super) struct CatalogueFolders {
     taken: BTreeMap<String, TakenFrom>,
     /// What cannot be used, until it is another file.
     refused: BTreeMap<PathBuf, (Stamp, Unusable)>,
+    /// What was heard to be complete since the folders were looked at.
+    complete: BTreeSet<PathBuf>,
     told: Troubles,
 }
 
@@ -138,9 +143,16 @@ impl CatalogueFolders {
         self.folders.iter().map(CatalogueFolder::folder)
     }
 
-    /// Whether a path is one of the files.
-    pub(super) fn names(&self, path: &Path) -> bool {
-        self.folders.iter().any(|folder| folder.names(path))
+    /// Hears of a path. Whether it is one of the files.
+    pub(super) fn hear(&mut self, path: &Path, marks: Marks) -> bool {
+        let is_ours = self.folders.iter().any(|folder| folder.names(path));
+        // What is written in its place is heard to be written before it is closed.
+        let is_complete =
+            marks.has_any(Marks::CLOSED) || marks.and(Marks::ATTRIBUTES) == MOVED_HERE;
+        if is_ours && is_complete {
+            self.complete.insert(path.to_owned());
+        }
+        is_ours
     }
 
     /// The file that a label is kept up to date with.
@@ -274,6 +286,7 @@ impl Indexer {
             mut troubles,
         } = self.followed.offer(SystemTime::now());
         let before = self.followed.taken.clone();
+        let complete = std::mem::take(&mut self.followed.complete);
         self.forget_what_is_gone(&copies, &files, &listed);
         let offered: BTreeSet<&PathBuf> = files.values().map(|it| &it.file).collect();
         (self.followed.refused).retain(|file, _| offered.contains(file));
@@ -288,9 +301,13 @@ impl Indexer {
             }
             let known = self.followed.refused.get(&offered.file);
             let known = known.filter(|(stamp, _)| *stamp == offered.stamp);
+            let is_complete = complete.contains(&offered.file) || offered.is_settled(SETTLED);
             let unusable = if let Some((_, unusable)) = known {
                 unusable.clone()
-            } else if (has_taken || !offered.is_settled(SETTLED)) && !all {
+            } else if (has_taken || !is_complete) && !all {
+                if complete.contains(&offered.file) {
+                    self.followed.complete.insert(offered.file.clone());
+                }
                 self.next_roots = self.next_roots.min(Instant::now() + SETTLED);
                 continue;
             } else {
@@ -403,5 +420,35 @@ impl Indexer {
             "the catalogue {label} is kept as {} says: put another file there, or remove it",
             file.display()
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What was closed or moved here is taken at once; what is being written is not.
+    #[test]
+    fn what_is_heard_to_be_complete() {
+        let heard = |path: &str, marks: &[Marks]| {
+            let folder = CatalogueFolder::of(Path::new("/srv/*.cat")).expect("a folder");
+            let mut folders = CatalogueFolders::new(vec![folder], None);
+            let is_ours = folders.hear(
+                Path::new(path),
+                marks
+                    .iter()
+                    .fold(Marks::default(), |all, mark| all.and(*mark)),
+            );
+            (is_ours, folders.complete.contains(Path::new(path)))
+        };
+        let (new, written, closed) = (Marks::APPEARED, Marks::WRITTEN, Marks::CLOSED);
+        assert_eq!(heard("/srv/a.cat", &[new]), (true, true));
+        assert_eq!(heard("/srv/a.cat", &[new, Marks::ATTRIBUTES]), (true, true));
+        assert_eq!(heard("/srv/a.cat", &[new, written]), (true, false));
+        assert_eq!(heard("/srv/a.cat", &[written]), (true, false));
+        assert_eq!(heard("/srv/a.cat", &[new, written, closed]), (true, true));
+        assert_eq!(heard("/srv/a.cat", &[Marks::GONE]), (true, false));
+        assert_eq!(heard("/srv/a.txt", &[new, closed]), (false, false));
+        assert_eq!(heard("/else/a.cat", &[new]), (false, false));
     }
 }

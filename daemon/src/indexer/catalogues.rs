@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use resemble_catalogue::{self as catalogue, CatalogueError};
+use resemble_catalogue::{self as catalogue, Catalogue, CatalogueError};
 use resemble_index::Index;
 use resemble_proto::catalogued::{self, Source};
 use resemble_proto::message::{Failure, FailureKind};
@@ -61,7 +61,7 @@ impl Indexer {
         }
         for (label, root) in labels.iter().zip(roots) {
             let file = catalogue::file_of_label(&folder, label);
-            match attach(&index, label, &root, &file, &mut known) {
+            match attach_kept(&index, label, &root, &file, &mut known) {
                 Ok(()) => there.push(root),
                 Err(error) => {
                     known.remove(label);
@@ -112,23 +112,15 @@ impl Indexer {
             });
         };
         // Checked before it replaces anything.
-        let catalogue = catalogue::open(file)?;
-        catalogue::fits(&catalogue, index.params())?;
-        drop(catalogue);
-        let received = catalogue::receive(&folder, file, label)?;
+        let (received, catalogue) = catalogue::receive(&folder, file, label)?;
+        catalogue::fits(&catalogue, index.params()).map_err(|error| error.of(file))?;
         let mut known = known(&index);
         let root = catalogued::of_label(label);
-        let attached = attach(&index, label, &root, received.path(), &mut known);
+        let attached = attach(&index, label, &root, catalogue, &mut known);
         if let Err(error) = attached.and_then(|()| received.keep()) {
             // The one before it is in the index still, or comes back from its file.
             self.attach_catalogues();
-            return Err(match error {
-                CatalogueError::Damaged { what, .. } => CatalogueError::Damaged {
-                    file: file.to_owned(),
-                    what,
-                },
-                other => other,
-            });
+            return Err(error.of(file));
         }
         let mut roots = self.shared.catalogues();
         roots.retain(|other| *other != root);
@@ -161,8 +153,8 @@ impl Indexer {
     }
 }
 
-/// Puts a catalogue into the index, unless the index holds exactly this one already.
-fn attach(
+/// Puts a catalogue that is kept into the index, unless the index holds exactly this one already.
+fn attach_kept(
     index: &Index,
     label: &str,
     root: &Path,
@@ -174,7 +166,17 @@ fn attach(
     if is_there && claimed.is_some() && known.get(label) == claimed.as_ref() {
         return Ok(());
     }
-    let catalogue = catalogue::open(file)?;
+    attach(index, label, root, catalogue::open(file)?, known)
+}
+
+/// Puts a catalogue into the index.
+fn attach(
+    index: &Index,
+    label: &str,
+    root: &Path,
+    catalogue: Catalogue,
+    known: &mut Known,
+) -> Result<(), CatalogueError> {
     let checksum = catalogue.checksum().to_string();
     // Recorded before loading, so that half a catalogue is not taken for a whole one after a crash.
     known.remove(label);

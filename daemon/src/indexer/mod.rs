@@ -475,13 +475,16 @@ impl Indexer {
         };
         let moved: BTreeSet<PathBuf> = batch.renames.iter().map(|it| it.from.clone()).collect();
         for rename in batch.renames {
+            if self.followed.hear(&rename.to, Marks::APPEARED) {
+                self.next_roots = Instant::now();
+            }
             if is_ours(&rename.from) && is_ours(&rename.to) {
                 tracing::trace!(from = ?rename.from, to = ?rename.to, "heard");
                 self.coalescer.rename(rename);
             }
         }
         for (path, hint) in batch.hints {
-            if self.followed.names(&path) {
+            if self.followed.hear(&path, hint.marks) {
                 self.next_roots = Instant::now();
             }
             if roots.iter().any(|root| root.starts_with(&path)) {

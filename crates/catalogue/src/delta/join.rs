@@ -45,7 +45,7 @@ pub fn join(base: &Path, mut delta: Delta, sink: Sink<'_>) -> Result<Totals, Cat
             end = end_of(&body);
             end.map(|_| ())
         } else {
-            joiner.record(kind, &body)?
+            joiner.record(kind, body)?
         };
         done.ok_or_else(|| delta.records.forged())?;
     }
@@ -77,8 +77,8 @@ struct Joiner<'a> {
 
 impl Joiner<'_> {
     /// What one record of the delta becomes. `None`: it makes no sense.
-    fn record(&mut self, kind: u8, body: &[u8]) -> Result<Option<()>, CatalogueError> {
-        let mut reader = Reader(body);
+    fn record(&mut self, kind: u8, body: Vec<u8>) -> Result<Option<()>, CatalogueError> {
+        let mut reader = Reader(&body);
         match kind {
             KEEP => {
                 let both = reader.u64().zip(reader.u64());
@@ -114,11 +114,11 @@ impl Joiner<'_> {
                 }
                 self.replay(&replay);
             }
-            _ => match self.decoder.record(kind, body, &self.base.params) {
+            _ => match self.decoder.record(kind, body) {
                 Some(record) => {
                     match &record {
-                        CatalogueRecord::Content(digest) => {
-                            self.numbering.new_content(&self.base, digest);
+                        CatalogueRecord::Content(content) => {
+                            self.numbering.new_content(&self.base, content);
                         }
                         CatalogueRecord::Look { content, .. } => self.numbering.new_look(*content),
                         CatalogueRecord::Entry { what, .. } => self.numbering.new_entry(what),

@@ -3,14 +3,15 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use resemble_core::Params;
 use resemble_core::params::SamplingParams;
 use resemble_index::varint::put;
 
-use super::super::format::{CatalogueRecord, EntryKind, put_head, put_totals};
+use super::super::format::{CatalogueRecord, EntryKind, PackedContent, put_head, put_totals};
 use super::super::read::CATALOGUE;
 use super::super::records::{RecordStream, Sink};
 use super::super::{Catalogue, CatalogueError, Details, Head, Samples, Totals};
-use super::{Base, CONTENT_OF_BASE, DELTA, KEEP, LOOK_OF_BASE, Numbering, Replay, bounds};
+use super::{Base, CONTENT_OF_BASE, DELTA, KEEP, LOOK_OF_BASE, Numbering, Replay};
 
 /// Hands the bytes of the delta that makes `new` of the catalogue in `base` to `sink`, until it
 /// breaks; what is in the new catalogue.
@@ -31,7 +32,7 @@ pub fn make(base: &Path, mut new: Catalogue, sink: Sink<'_>) -> Result<Totals, C
             ours: new.head().params.clone(),
         });
     }
-    let (samples, params) = (of_base.details.samples, bounds());
+    let samples = of_base.details.samples;
     let head = Head {
         details: Details {
             samples,
@@ -59,10 +60,10 @@ pub fn make(base: &Path, mut new: Catalogue, sink: Sink<'_>) -> Result<Totals, C
     // What comes before an entry belongs to it.
     let mut group = Vec::new();
     let mut totals = None;
-    while let Some(mut record) = new.next(&params)? {
-        if let (CatalogueRecord::Content(digest), Samples::AtMost(most)) = (&mut record, samples) {
-            let thinned = SamplingParams::at(0, most);
-            digest.signature = digest.signature.thinned(&thinned);
+    while let Some(mut record) = new.next_record()? {
+        if let (CatalogueRecord::Content(content), Samples::AtMost(most)) = (&mut record, samples) {
+            let thinned = thinned(content, most);
+            *content = thinned.ok_or_else(|| new.forged())?;
         }
         whole.record(&record);
         match record {
@@ -82,6 +83,15 @@ pub fn make(base: &Path, mut new: Catalogue, sink: Sink<'_>) -> Result<Totals, C
     maker.stream.other(5, &body);
     maker.stream.finish();
     Ok(totals)
+}
+
+/// A content with at most so many samples; `None` if it is forged.
+fn thinned(content: &PackedContent, most: u32) -> Option<PackedContent> {
+    // What bounds the samples is the same for chunks of any size, and that both catalogues have the
+    // same parameters was told by their heads.
+    let mut digest = content.unpack(&Params::default())?;
+    digest.signature = digest.signature.thinned(&SamplingParams::at(0, most));
+    Some(PackedContent::pack(&digest))
 }
 
 struct Maker<'a> {
@@ -152,8 +162,8 @@ impl Maker<'_> {
     /// Writes down a record that comes with no entry that is kept.
     fn write(&mut self, record: &CatalogueRecord) -> Result<(), CatalogueError> {
         match record {
-            CatalogueRecord::Content(digest) => {
-                let of_base = self.base.number(&digest.content);
+            CatalogueRecord::Content(content) => {
+                let of_base = self.base.number(content.digest());
                 let of_base = of_base.filter(|it| !self.numbering.contents.contains_key(it));
                 if let Some(of_base) = of_base {
                     let mut replay = Replay::default();
@@ -162,7 +172,7 @@ impl Maker<'_> {
                         return Ok(());
                     }
                 }
-                self.numbering.new_content(&self.base, digest);
+                self.numbering.new_content(&self.base, content);
             }
             CatalogueRecord::Look { content, .. } => {
                 let of_base = self.numbering.of_base(*content);

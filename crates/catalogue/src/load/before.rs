@@ -1,51 +1,82 @@
 //! The tree of an older catalogue, and which of its entries stay.
 
 use std::collections::{HashMap, HashSet};
-use std::ops::ControlFlow;
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use resemble_core::hash::content::digest;
-use resemble_core::{ContentDigest, DirId, FileId};
+use resemble_core::FileId;
 use resemble_index::{Change, Entry, FileRow, FileStat, FileState, FsId, Snapshot};
 
 use super::super::CatalogueError;
+
+/// A folder of the old tree.
+struct Folder {
+    /// In the order of their bytes; without the entry if it has been named.
+    names: Vec<(OsString, Option<Entry>)>,
+    /// The name after the last one that was named: the next one as a rule.
+    next: usize,
+}
+
+impl Folder {
+    fn of(snapshot: &Snapshot, path: &Path) -> Result<Self, CatalogueError> {
+        let names = snapshot.list(path)?.into_iter();
+        Ok(Self {
+            names: names.map(|(name, entry)| (name, Some(entry))).collect(),
+            next: 0,
+        })
+    }
+
+    fn take(&mut self, name: &OsStr) -> Option<Entry> {
+        let is_next = self.names.get(self.next).is_some_and(|it| it.0 == name);
+        let at = if is_next {
+            self.next
+        } else {
+            let found = self.names.binary_search_by(|it| it.0.as_os_str().cmp(name));
+            found.ok()?
+        };
+        self.next = at + 1;
+        self.names[at].1.take()
+    }
+}
 
 /// The tree of an older catalogue.
 pub(super) struct Before {
     /// `None`: there is none.
     snapshot: Option<Snapshot>,
+    root: PathBuf,
     free: u64,
-    /// The folder of the last path, and what it is there: the next path is often in it, too.
-    folder: Option<(PathBuf, Option<DirId>)>,
+    /// The folders of the old tree that the new catalogue names as folders, too, and what it has
+    /// not named in them yet.
+    folders: HashMap<PathBuf, Folder>,
     /// The files that have come of the new catalogue, by their numbers; `None` of a new one, so
     /// that another name of it is not taken for a file of the old tree.
     files: HashMap<u32, Option<FileRow>>,
     /// The files of the old tree among them.
     taken: HashSet<FileId>,
-    /// The paths that the new catalogue names, each by the beginning of its digest.
-    named: HashSet<u128>,
 }
 
 impl Before {
     /// The tree at a place, whose files are on this file system.
     pub(super) fn of(snapshot: &Snapshot, root: &Path, fs: &FsId) -> Result<Self, CatalogueError> {
-        let is_there = snapshot.entry(root)?.is_some();
-        Ok(Self {
-            snapshot: is_there.then(|| snapshot.clone()),
-            ..Self::nothing(snapshot.free_inode(fs)?)
-        })
+        let mut before = Self::nothing(snapshot.free_inode(fs)?);
+        if snapshot.entry(root)?.is_some() {
+            // A catalogue of several trees does not name the folder of all of them.
+            (before.folders).insert(root.to_owned(), Folder::of(snapshot, root)?);
+            before.snapshot = Some(snapshot.clone());
+            root.clone_into(&mut before.root);
+        }
+        Ok(before)
     }
 
     /// No tree, in a file system whose inode numbers from `free` on are free.
     pub(super) fn nothing(free: u64) -> Self {
         Self {
             snapshot: None,
+            root: PathBuf::new(),
             free,
-            folder: None,
+            folders: HashMap::new(),
             files: HashMap::new(),
             taken: HashSet::new(),
-            named: HashSet::new(),
         }
     }
 
@@ -54,30 +85,27 @@ impl Before {
         self.snapshot.is_some()
     }
 
-    /// What is at a path that the new catalogue names.
-    pub(super) fn entry(&mut self, path: &Path) -> Result<Option<Entry>, CatalogueError> {
+    /// What is at a path that the new catalogue names, as a folder or as something else.
+    pub(super) fn entry(
+        &mut self,
+        path: &Path,
+        is_folder: bool,
+    ) -> Result<Option<Entry>, CatalogueError> {
         let Some(snapshot) = &self.snapshot else {
             return Ok(None);
         };
-        self.named.insert(name_of(path));
-        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        if path == self.root {
             return Ok(snapshot.entry(path)?);
-        };
-        let dir = match &self.folder {
-            Some((at, dir)) if at == parent => *dir,
-            _ => {
-                let dir = match snapshot.entry(parent)? {
-                    Some(Entry::Dir(dir)) => Some(dir),
-                    _ => None,
-                };
-                self.folder = Some((parent.to_owned(), dir));
-                dir
-            }
-        };
-        match dir {
-            Some(dir) => Ok(snapshot.entry_in(dir, name)?),
-            None => Ok(None),
         }
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Ok(None);
+        };
+        let folder = self.folders.get_mut(parent);
+        let entry = folder.and_then(|folder| folder.take(name));
+        if is_folder && matches!(entry, Some(Entry::Dir(_))) {
+            (self.folders).insert(path.to_owned(), Folder::of(snapshot, path)?);
+        }
+        Ok(entry)
     }
 
     /// Whether an entry is a file with this number, stat (but for its inode) and state. If it is
@@ -125,24 +153,13 @@ impl Before {
     }
 
     /// What the new catalogue does not name any more.
-    pub(super) fn gone(&self, root: &Path) -> Result<Vec<Change>, CatalogueError> {
-        let Some(snapshot) = &self.snapshot else {
-            return Ok(Vec::new());
-        };
-        let mut gone: Vec<PathBuf> = Vec::new();
-        snapshot.walk(root, &mut |path, _| {
-            let is_below = gone.last().is_some_and(|gone| path.starts_with(gone));
-            if !is_below && !self.named.contains(&name_of(path)) {
-                gone.push(path.to_owned());
-            }
-            ControlFlow::Continue(())
-        })?;
-        Ok(gone.into_iter().map(Change::Remove).collect())
+    pub(super) fn gone(&self) -> Vec<Change> {
+        let mut gone = Vec::new();
+        for (path, folder) in &self.folders {
+            let left = folder.names.iter().filter(|(_, entry)| entry.is_some());
+            gone.extend(left.map(|(name, _)| path.join(name)));
+        }
+        gone.sort_unstable();
+        gone.into_iter().map(Change::Remove).collect()
     }
-}
-
-fn name_of(path: &Path) -> u128 {
-    let ContentDigest(digest) = digest(path.as_os_str().as_bytes());
-    let (first, _) = digest.split_first_chunk().unwrap_or((&[0; 16], &[]));
-    u128::from_le_bytes(*first)
 }

@@ -80,6 +80,25 @@ fn only_what_differs_is_written() {
     assert!(scene.written(0) == bytes);
 }
 
+/// A catalogue of several trees does not name the folder of all of them.
+#[test]
+fn one_of_several_trees_takes_the_place_of_another() {
+    let scene = Scene::new();
+    let mut old = usual();
+    old.names.remove(&Vec::new());
+    scene.load(&catalogue(&old, Samples::All)).expect("loaded");
+    let there = scene.written(0);
+    let again = scene.load(&catalogue(&old, Samples::All)).expect("loaded");
+    assert_eq!(again.changes, 0);
+    assert!(scene.written(0) == there);
+    let is_of_gone = |names: &[Vec<u8>]| names.first().is_some_and(|name| name == b"d3");
+    old.names.retain(|names, _| !is_of_gone(names));
+    let loaded = scene.load(&catalogue(&old, Samples::All)).expect("loaded");
+    assert_eq!(loaded.changes, 1, "the folder that is gone");
+    old.names.insert(Vec::new(), Made::Dir);
+    assert!(scene.written(0) == catalogue(&old, Samples::All));
+}
+
 /// What cannot be loaded leaves the tree that was there, and nothing where none was.
 #[test]
 fn a_forged_one_leaves_what_was_there() {

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use resemble_catalogue::{
-    Catalogue, CatalogueError, Details, Loaded, Received, Samples, Totals, claimed_checksum,
-    file_of_label, forget, is_catalogue, kept, load, open, receive, unload_stray, write,
+    Catalogue, CatalogueError, Details, Loaded, Samples, Totals, claimed_checksum, file_of_label,
+    forget, is_catalogue, kept, load, open, receive, unload_stray, write,
 };
 use resemble_core::hash::content::digest;
 use resemble_core::{ByteLen, Digest, Params};
@@ -261,7 +261,7 @@ fn a_kept_one_is_replaced_whole_or_not_at_all() {
     let (bytes, _) = written(&index, &[&root], &details());
     fs::write(&file, &bytes).expect("a file");
     assert_eq!(kept(&folder), Vec::<String>::new());
-    let keep = |file: &Path| receive(&folder, file, "disk").and_then(Received::keep);
+    let keep = |file: &Path| receive(&folder, file, "disk").and_then(|(it, _)| it.keep());
     keep(&file).expect("kept");
     assert_eq!(kept(&folder), ["disk"]);
     let stored = file_of_label(&folder, "disk");
