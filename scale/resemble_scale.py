@@ -343,6 +343,18 @@ def run(args):
         shutil.rmtree(out / "_making", ignore_errors=True)
 
 
+def engine_arguments(parser):
+    """Which engine runs, and how."""
+    parser.add_argument("--engine", choices=ENGINES, default="duckdb")
+    parser.add_argument("--master", help="of Spark: local[2], spark://…, yarn, sc://…")
+    parser.add_argument("--memory", type=number_of, default=2 << 30, metavar="SIZE", help="2G")
+    parser.add_argument("--partitions", type=int, help="tasks of a shuffle; threads of DuckDB")
+    parser.add_argument("--degree", type=int, default=1000, help="as of `resemble groups`: 1000")
+    parser.add_argument(
+        "--conf", action="append", default=[], metavar="NAME=VALUE", help="a setting of Spark"
+    )
+
+
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("tables", type=Path, help="folder of `resemble export --format parquet`")
@@ -350,15 +362,8 @@ def arguments():
     parser.add_argument(
         "--onto", type=Path, metavar="DIR", help="an earlier run over fewer tables: go on from it"
     )
-    parser.add_argument("--engine", choices=ENGINES, default="duckdb")
-    parser.add_argument("--master", help="of Spark: local[2], spark://…, yarn, sc://…")
-    parser.add_argument("--memory", type=number_of, default=2 << 30, metavar="SIZE", help="2G")
-    parser.add_argument("--partitions", type=int, help="tasks of a shuffle; threads of DuckDB")
-    parser.add_argument("--degree", type=int, default=1000, help="as of `resemble groups`: 1000")
+    engine_arguments(parser)
     parser.add_argument("--sql", type=Path, default=SQL, help="other statements, for tests")
-    parser.add_argument(
-        "--conf", action="append", default=[], metavar="NAME=VALUE", help="a setting of Spark"
-    )
     return parser
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every engine gives the answer of one machine, byte for byte, or none: docs/scale.md.
 
-    test_scale.py --resemble target/debug/resemble [--spark PYTHON] [--kill]
+    test_scale.py --resemble target/debug/resemble [--spark PYTHON] [--kill] [--tree DIR ...]
 
 DuckDB and DataFusion must be installed with this Python. Sail runs if it is; Spark runs if PYTHON
 has it, and must with RESEMBLE_REQUIRE_SPARK=1. Needs some 100 MB in $TMPDIR.
@@ -34,6 +34,7 @@ class Test:
     def __init__(self, args, folder):
         self.resemble = str(Path(args.resemble).resolve())
         self.spark = args.spark
+        self.memory = args.memory
         self.folder = folder
         home = folder / "home"
         home.mkdir()
@@ -49,7 +50,7 @@ class Test:
             env=self.env,
             cwd=self.folder,
             capture_output=True,
-            timeout=900,
+            timeout=3600,
         )
         if ran.returncode != status:
             said = (ran.stdout[-2000:] + ran.stderr[-4000:]).decode(errors="replace")
@@ -66,12 +67,16 @@ class Test:
             self.oracles[more] = self.ask(*more).stdout
         return self.oracles[more]
 
-    def tables(self):
-        """Catalogues and tables of the made trees, and of the pages of this project."""
-        tables = self.folder / "tables"
+    def made(self):
+        """The made trees, and the pages of this project."""
         trees = made.hard(self.folder / "trees")
         shutil.copytree(DEMO, self.folder / "trees/docs")
-        for tree in [*trees, self.folder / "trees/docs"]:
+        return [*trees, self.folder / "trees/docs"]
+
+    def tables(self, trees):
+        """Catalogues and tables of trees."""
+        tables = self.folder / "tables"
+        for tree in trees:
             label = tree.name
             catalogue = self.folder / f"{label}.cat"
             export = [self.resemble, "--local", "-q", "export", tree, "--label", label]
@@ -85,7 +90,7 @@ class Test:
         out = out or self.folder / f"links-{self.count}"
         python = python or (self.spark if engine == "spark" else sys.executable)
         script = [python, HERE / "resemble_scale.py", tables, "-o", out, "--engine", engine]
-        ran = self.run(*script, "--memory", "1G", *more, status=status)
+        ran = self.run(*script, "--memory", self.memory, *more, status=status)
         if status:
             said = ran.stderr.decode().strip().splitlines()[-1]
             if not said.startswith("resemble_scale: ") or "Traceback" in ran.stderr.decode():
@@ -275,11 +280,12 @@ def killed(test, tables):
         master = f"spark://127.0.0.1:{port}"
         for number in range(2):
             place = test.folder / f"worker-{number}"
-            ours.append(start("worker.Worker", "-c", "1", "-m", "1500M", "-d", str(place), master))
+            ours.append(start("worker.Worker", "-c", "1", "-m", "3G", "-d", str(place), master))
         time.sleep(8)
         out = test.folder / "links-killed"
         script = [test.spark, "-u", HERE / "resemble_scale.py", tables, "-o", out]
-        script += ["--engine", "spark", "--master", master, "--memory", "1G", "--partitions", "24"]
+        script += ["--engine", "spark", "--master", master, "--memory", test.memory]
+        script += ["--partitions", "24"]
         script += ["--conf", "spark.driver.host=127.0.0.1"]
         command = [str(part) for part in script]
         pipe = subprocess.PIPE
@@ -317,38 +323,47 @@ def has_spark(python):
     return ran.returncode == 0 and shutil.which("java") is not None
 
 
-def tests(args, folder):
-    test = Test(args, folder)
-    tables = test.tables()
-    print(f"one machine: {len(test.oracle()):,} bytes", flush=True)
+def engines(test, tables, mixed):
+    """The same answer from every engine with every setting, of rows in any order in any files."""
     partitions = [("--partitions", str(count)) for count in (1, 7, 200)]
-    test.of_engine(tables, "duckdb", [(), ("--partitions", "1"), ("--memory", "300M")])
+    test.of_engine(tables, "duckdb", [(), ("--partitions", "1")])
     # Each partition of DataFusion takes its share of the memory, and needs some megabytes.
     test.of_engine(tables, "datafusion", [(), *partitions[:2], (*partitions[2], "--memory", "8G")])
-    mixed = rewrite(shutil.copytree(tables, folder / "mixed"), shuffled, parts=5)
     for engine in ["duckdb", "datafusion"]:
         out = test.links(mixed, engine)
         test.same(f"{engine}, shuffled rows in five files", out)
-        for more in [("--memory", "1M"), ("--only", "near"), ("--min", "60%")]:
-            test.same(f"{engine} {' '.join(more)}", out, *more)
-    taken_up(test, tables)
-    refusals(test, tables)
-    canaries(test, tables)
+        shutil.rmtree(out)
     if importlib.util.find_spec("pysail"):
         test.of_engine(tables, "sail", [(), *partitions])
     else:
         print("*** NOT TESTED: pysail is not installed ***", file=sys.stderr)
-    if has_spark(args.spark):
+    if has_spark(test.spark):
         adaptive = "spark.sql.adaptive.enabled"
         adaptive = [("--conf", f"{adaptive}={is_on}") for is_on in ("true", "false")]
         test.of_engine(tables, "spark", [*adaptive, *partitions])
         test.of_engine(mixed, "spark", [()])
-        if args.kill:
-            killed(test, tables)
     elif os.environ.get("RESEMBLE_REQUIRE_SPARK") == "1":
         raise Red("Spark is not there, and RESEMBLE_REQUIRE_SPARK=1")
     else:
         print("*** NOT TESTED: Apache Spark (--spark PYTHON and Java) ***", file=sys.stderr)
+
+
+def tests(args, folder):
+    test = Test(args, folder)
+    tables = test.tables([tree.resolve() for tree in args.tree] or test.made())
+    print(f"one machine: {len(test.oracle()):,} bytes", flush=True)
+    mixed = rewrite(shutil.copytree(tables, folder / "mixed"), shuffled, parts=5)
+    if not args.tree:
+        test.of_engine(tables, "duckdb", [("--memory", "300M")])
+        out = test.links(mixed, "duckdb")
+        for more in [("--memory", "1M"), ("--only", "near"), ("--min", "60%")]:
+            test.same(f"duckdb {' '.join(more)}", out, *more)
+        taken_up(test, tables)
+        refusals(test, tables)
+        canaries(test, tables)
+    engines(test, tables, mixed)
+    if args.kill and has_spark(args.spark):
+        killed(test, tables)
 
 
 def main():
@@ -356,6 +371,10 @@ def main():
     parser.add_argument("--resemble", required=True, help="the program")
     parser.add_argument("--spark", help="a Python with pyspark")
     parser.add_argument("--kill", action="store_true", help="kill a worker of Spark as well")
+    parser.add_argument("--memory", default="1G", help="of each engine: 1G")
+    parser.add_argument(
+        "--tree", action="append", type=Path, default=[], help="the engines on this, instead"
+    )
     parser.add_argument("--keep", type=Path, help="work here, and leave it")
     args = parser.parse_args()
     begun = time.monotonic()

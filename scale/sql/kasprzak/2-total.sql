@@ -1,0 +1,3 @@
+SELECT doc, CAST(SUM(times) AS BIGINT) AS pieces
+FROM chunk
+GROUP BY doc

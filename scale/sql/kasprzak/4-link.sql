@@ -1,0 +1,7 @@
+-- A share of the one of which it is the larger share.
+SELECT p.a, p.b, p.common, x.pieces AS of_a, y.pieces AS of_b
+FROM pair p
+JOIN total x ON x.doc = p.a
+JOIN total y ON y.doc = p.b
+CROSS JOIN terms t
+WHERE 1000000 * p.common >= t.least * LEAST(x.pieces, y.pieces)
