@@ -8,7 +8,8 @@
 //! Its paths have a form that no real path has (`resemble_proto::catalogued`), so the two cannot be
 //! confused later.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -149,33 +150,55 @@ pub fn real_paths(named: &[Named]) -> Vec<PathText> {
         .collect()
 }
 
-/// A real path as the user would write it: by the first argument that leads there. Without such an
-/// argument it stays as it is.
-pub fn shown_as(named: &[Named], real: &PathText) -> PathText {
-    let path = real.as_path();
-    named
-        .iter()
-        .find_map(|one| {
-            let Ok(rest) = path.strip_prefix(&one.real) else {
-                return member_shown(one, path);
-            };
-            let empty = rest.as_os_str().is_empty();
-            Some(if empty {
-                one.shown.clone()
-            } else {
-                one.shown.join(rest)
-            })
-        })
-        .or_else(|| catalogued::shown(path))
-        .map_or_else(|| real.clone(), PathText::from)
+/// Real paths as the user would write them: by the first argument that leads there.
+#[derive(Clone, Debug, Default)]
+pub struct ShownNames {
+    /// Which argument leads to a real path, and how it was given: a list of names may be long.
+    by_real: HashMap<PathBuf, (usize, PathBuf)>,
 }
 
-/// A member as the user would write it, if `archive` is the file that it is in.
-fn member_shown(archive: &Named, member: &Path) -> Option<PathBuf> {
-    let rest = member.as_os_str().as_bytes();
-    let rest = rest.strip_prefix(archive.real.as_os_str().as_bytes())?;
-    let rest = rest.strip_prefix(&[INTO])?;
-    Some(renditions::shown(&archive.shown, rest))
+impl ShownNames {
+    /// By these arguments.
+    pub fn of<'a>(named: impl IntoIterator<Item = &'a Named>) -> Self {
+        let mut by_real = HashMap::new();
+        for (at, one) in named.into_iter().enumerate() {
+            let known = by_real.entry(one.real.clone());
+            known.or_insert_with(|| (at, one.shown.clone()));
+        }
+        Self { by_real }
+    }
+
+    /// A real path as the user would write it. Without an argument that leads there it stays as it
+    /// is.
+    pub fn path(&self, real: &PathText) -> PathText {
+        let path = real.as_path();
+        let bytes = path.as_os_str().as_bytes();
+        let below = path.ancestors().filter_map(|above| {
+            let (at, shown) = self.by_real.get(above)?;
+            let rest = path.strip_prefix(above).ok()?;
+            let is_it = rest.as_os_str().is_empty();
+            Some((
+                at,
+                if is_it {
+                    shown.clone()
+                } else {
+                    shown.join(rest)
+                },
+            ))
+        });
+        // A member of an archive that was named itself.
+        let ends = (0..bytes.len()).filter(|at| bytes[*at] == INTO);
+        let members = ends.filter_map(|end| {
+            let archive = Path::new(OsStr::from_bytes(&bytes[..end]));
+            let (at, shown) = self.by_real.get(archive)?;
+            Some((at, renditions::shown(shown, &bytes[end + 1..])))
+        });
+        let first = below.chain(members).min_by_key(|(at, _)| *at);
+        first
+            .map(|(_, shown)| shown)
+            .or_else(|| catalogued::shown(path))
+            .map_or_else(|| real.clone(), PathText::from)
+    }
 }
 
 /// A member of an archive or a mail, as it was named.
@@ -210,9 +233,9 @@ pub fn member_of(path: &Path) -> Option<NamedMember> {
 
 /// The errors of an answer as people and documents get them: sorted by path, one for each path, and
 /// with paths as the arguments lead to them.
-pub fn tidy(mut errors: Vec<SoftError>, named: &[Named]) -> Vec<SoftError> {
+pub fn tidy(mut errors: Vec<SoftError>, shown: &ShownNames) -> Vec<SoftError> {
     for error in &mut errors {
-        error.path = shown_as(named, &error.path);
+        error.path = shown.path(&error.path);
         error.message = reason(&io::Error::other(std::mem::take(&mut error.message)));
     }
     errors.sort();
@@ -290,10 +313,45 @@ mod tests {
             ("/home/me/x", "./x"),
         ];
         for (real, shown) in cases {
-            assert_eq!(shown_as(&dirs, &real.into()), shown.into(), "{real}");
+            let found = ShownNames::of(&dirs).path(&real.into());
+            assert_eq!(found, shown.into(), "{real}");
         }
-        assert_eq!(shown_as(&dirs[..1], &"/etc/x".into()), "/etc/x".into());
-        assert_eq!(shown_as(&[], &"/etc/x".into()), "/etc/x".into());
+        let elsewhere = "/etc/x".into();
+        assert_eq!(ShownNames::of(&dirs[..1]).path(&elsewhere), elsewhere);
+        assert_eq!(ShownNames::default().path(&elsewhere), elsewhere);
+    }
+
+    /// Against a walk through the arguments in their order, as many as there are.
+    #[test]
+    fn the_first_argument_that_leads_there_counts() {
+        let names = ["/a", "/a/b", "/a/b.zip", "/a/b/c", "/"];
+        let paths = [
+            "/a",
+            "/a/b",
+            "/a/b/c/d",
+            "/a/b.zip!x/y!z",
+            "/a/b.zip!",
+            "/ab",
+            "/a/b!c",
+        ];
+        for first in 0..names.len() {
+            for second in 0..names.len() {
+                let both = [(first, "one"), (second, "two")];
+                let both = both.map(|(at, shown)| named(shown, names[at]));
+                for path in paths {
+                    let one_by_one = both.iter().find_map(|one| {
+                        let alone = ShownNames::of([one]).path(&path.into());
+                        (alone != path.into()).then_some(alone)
+                    });
+                    let expected = one_by_one.unwrap_or_else(|| path.into());
+                    let found = ShownNames::of(&both).path(&path.into());
+                    assert_eq!(found, expected, "{path} by {both:?}");
+                }
+            }
+        }
+        let archive = named("box", "/a/b.zip");
+        let member = ShownNames::of([&archive]).path(&"/a/b.zip!x/y!z".into());
+        assert_eq!(member, PathText::from("box!x/y!z"));
     }
 
     #[test]
@@ -326,7 +384,7 @@ mod tests {
             error("/srv/old/a", "Permission denied"),
             error("/srv/old/z", "Permission denied"),
         ];
-        let tidied = tidy(raw, &[named("old", "/srv/old")]);
+        let tidied = tidy(raw, &ShownNames::of(&[named("old", "/srv/old")]));
         assert_eq!(
             tidied,
             [

@@ -13,6 +13,7 @@
 //!
 //! A saved report is an earlier answer: it is printed by steps 4 and 5.
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 use resemble_core::Params;
@@ -28,7 +29,7 @@ use crate::args::{Answering, Global};
 use crate::backend::{self, Backend};
 use crate::error::{CliError, CliResult, Outcome};
 use crate::lists::{self, NOTHING};
-use crate::names::{self, Named};
+use crate::names::{self, Named, ShownNames};
 use crate::ui::Ui;
 
 /// What a question names.
@@ -48,6 +49,8 @@ pub struct Asked {
     pub missing: Vec<SoftError>,
     /// Whether there is something to look in: a named path, or all that the daemon watches.
     pub anything: bool,
+    /// Made of the named paths when the first row is shown.
+    pub(crate) shown: OnceCell<ShownNames>,
 }
 
 impl Asked {
@@ -150,13 +153,14 @@ impl Asked {
 
     /// A path of the answer as the arguments lead to it.
     pub fn shown(&self, real: &PathText) -> PathText {
-        names::shown_as(&self.named, real)
+        let shown = self.shown.get_or_init(|| ShownNames::of(&self.named));
+        shown.path(real)
     }
 
     /// All errors of an answer, sorted, with paths as the arguments lead to them.
     pub fn errors(&self, mut found: Vec<SoftError>) -> Vec<SoftError> {
         found.extend(self.missing.iter().cloned());
-        names::tidy(found, &self.all())
+        names::tidy(found, &ShownNames::of(self.named.iter().chain(&self.also)))
     }
 
     /// Chooses who answers.

@@ -16,7 +16,7 @@ use crate::args::{Answering, CoveredArgs, Global, ReportFormat};
 use crate::backend::Backend;
 use crate::commands::{print_plan, read_saved};
 use crate::error::{CliError, CliResult};
-use crate::names;
+use crate::names::{self, ShownNames};
 use crate::plans;
 use crate::print;
 use crate::question::{self, Asked, Verb};
@@ -100,17 +100,18 @@ impl Verb for Covered<'_> {
     /// Files of DIR are named as DIR leads to them, the others as the ROOTs do.
     fn show(&self, body: &mut Coverage, asked: &Asked) {
         let (dir, by) = asked.named.split_at(1);
+        let (dir, by) = (ShownNames::of(dir), ShownNames::of(by));
         for row in &mut body.missing {
-            row.path = names::shown_as(dir, &row.path);
+            row.path = dir.path(&row.path);
         }
         for row in &mut body.near {
-            row.path = names::shown_as(dir, &row.path);
-            row.by = names::shown_as(by, &row.by);
+            row.path = dir.path(&row.path);
+            row.by = by.path(&row.by);
         }
         let pairs = body.linked.iter_mut().chain(&mut body.copies);
         for row in pairs.chain(&mut body.recorded) {
-            row.path = names::shown_as(dir, &row.path);
-            row.by = names::shown_as(by, &row.by);
+            row.path = dir.path(&row.path);
+            row.by = by.path(&row.by);
         }
     }
 

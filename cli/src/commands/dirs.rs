@@ -15,7 +15,7 @@ use crate::args::{Answering, DirsArgs, Global, ReportFormat, Selection};
 use crate::backend::Backend;
 use crate::commands::{common_parameters, picked, read_saved};
 use crate::error::CliResult;
-use crate::names::{self, Named};
+use crate::names::{self, Named, ShownNames};
 use crate::print;
 use crate::question::{self, Asked, Verb};
 use crate::ui::Ui;
@@ -107,7 +107,7 @@ pub(super) fn of_roots(
     let mut answer = backend.ask(ui, "comparing", request(selection, asked, None))?;
     show(&mut answer.body, asked);
     let parameters = parameters(given, None, selection, backend.params());
-    let errors = names::tidy(answer.errors, &asked.named);
+    let errors = names::tidy(answer.errors, &ShownNames::of(&asked.named));
     Ok(DirsDocument::new(
         parameters,
         answer.header,

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::args::{Global, StatusArgs, StatusFormat};
 use crate::backend;
 use crate::error::{CliResult, Outcome};
-use crate::names;
+use crate::names::ShownNames;
 use crate::ui::{Cell, Tint, Ui};
 
 mod metrics;
@@ -97,7 +97,7 @@ const fn tint(state: RootState) -> Tint {
 fn print_roots(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
     let row = |ui: &Ui, root: &RootStatus| {
         vec![
-            ui.name(&names::shown_as(&[], &root.path), Tint::Heading),
+            ui.name(&ShownNames::default().path(&root.path), Tint::Heading),
             Cell::left(root.state.word(), tint(root.state)),
         ]
     };
@@ -109,7 +109,7 @@ fn print(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
     let mut lines = Vec::new();
     for root in &status.roots {
         let mut line = vec![
-            ui.name(&names::shown_as(&[], &root.path), Tint::Heading),
+            ui.name(&ShownNames::default().path(&root.path), Tint::Heading),
             Cell::left(root.state.word(), tint(root.state)),
             Cell::right(format!("{} files", human_count(root.files)), Tint::Plain),
             Cell::right(human_size(root.bytes), Tint::Plain),

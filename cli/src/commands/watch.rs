@@ -13,7 +13,7 @@ use crate::args::{Global, WatchAction, WatchArgs};
 use crate::backend;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::lists;
-use crate::names;
+use crate::names::ShownNames;
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WatchArgs) -> CliResult {
@@ -57,7 +57,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WatchArgs) -> 
                 },
             };
             for row in &mut rows {
-                row.path = names::shown_as(&[], &row.path);
+                row.path = ShownNames::default().path(&row.path);
             }
             let roots = Answer::fresh(rows, Vec::new());
             ui.redirect(output.output.as_deref());

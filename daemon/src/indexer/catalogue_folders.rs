@@ -8,8 +8,9 @@
 //!    as one of a disk that is not mounted just now, takes nothing away.
 //! 2. **A file is read when its stat differs** from the one that was taken or refused.
 //! 3. **A file that may still be written is left alone** for [`SETTLED`], unless a barrier asks or
-//!    it was heard that it was closed or moved to its place. One that cannot be used is told after [`TOLD`]: what is copied there slowly is cut until it
-//!    is complete. The catalogue before it stays.
+//!    it was heard that it was closed or moved to its place. One that cannot be used is told after
+//!    [`TOLD`]: what is copied there slowly is cut until it is complete. The catalogue before it
+//!    stays.
 //! 4. **By hand or by a folder**: a label that was imported by hand is not replaced, and one that
 //!    comes from a folder can be neither imported nor removed by hand.
 //!

@@ -15,13 +15,18 @@ struct Folder {
     names: Vec<(OsString, Option<Entry>)>,
     /// The name after the last one that was named: the next one as a rule.
     next: usize,
+    /// How many have not been named.
+    left: usize,
 }
 
 impl Folder {
     fn of(snapshot: &Snapshot, path: &Path) -> Result<Self, CatalogueError> {
-        let names = snapshot.list(path)?.into_iter();
+        let names = snapshot.list(path)?;
         Ok(Self {
-            names: names.map(|(name, entry)| (name, Some(entry))).collect(),
+            left: names.len(),
+            names: (names.into_iter())
+                .map(|(name, entry)| (name, Some(entry)))
+                .collect(),
             next: 0,
         })
     }
@@ -35,7 +40,12 @@ impl Folder {
             found.ok()?
         };
         self.next = at + 1;
-        self.names[at].1.take()
+        let entry = self.names[at].1.take()?;
+        self.left -= 1;
+        if self.left == 0 {
+            self.names = Vec::new();
+        }
+        Some(entry)
     }
 }
 

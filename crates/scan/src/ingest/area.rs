@@ -10,13 +10,14 @@ use rustix::io::Errno;
 
 use crate::fsid::{FsIds, is_under_any};
 use crate::ingest::rules::Excluded;
-use crate::ingest::target::{RootOptions, root_of};
+use crate::ingest::target::RootOptions;
 use crate::walk::{Anchor, Kind};
 
 /// The roots as they are open for one reconcile.
 #[derive(Debug)]
 pub(super) struct Area {
-    roots: Vec<RootOptions>,
+    /// By their paths: a list of names may be many thousands.
+    roots: HashMap<PathBuf, RootOptions>,
     exclude: Vec<PathBuf>,
     mounts: Arc<MountTable>,
     /// The anchor of each root; `None` if it is unavailable.
@@ -33,7 +34,7 @@ impl Area {
         mounts: Arc<MountTable>,
     ) -> Self {
         Self {
-            roots,
+            roots: roots.into_iter().map(|it| (it.path.clone(), it)).collect(),
             exclude,
             mounts,
             anchors: HashMap::new(),
@@ -42,9 +43,10 @@ impl Area {
         }
     }
 
-    /// The root that holds the path.
+    /// The root that holds the path: the longest.
     pub(super) fn root_of(&self, path: &Path) -> Option<RootOptions> {
-        root_of(&self.roots, path).cloned()
+        let mut above = path.ancestors();
+        above.find_map(|above| self.roots.get(above)).cloned()
     }
 
     /// The open root. A root that is a file is reached from its directory. `Err` once per root,

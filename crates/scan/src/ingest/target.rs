@@ -1,6 +1,6 @@
 //! What is to be brought up to date, and with which rules.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -173,12 +173,4 @@ impl Default for IngestOptions {
             turn: None,
         }
     }
-}
-
-/// The root among `roots` that holds `path`: the longest.
-pub(super) fn root_of<'a>(roots: &'a [RootOptions], path: &Path) -> Option<&'a RootOptions> {
-    roots
-        .iter()
-        .filter(|root| path.starts_with(&root.path))
-        .max_by_key(|root| root.path.as_os_str().len())
 }

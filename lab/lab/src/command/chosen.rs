@@ -15,7 +15,7 @@ use resemble_cli::args::{Global, Selection};
 use resemble_cli::commands::common_parameters;
 use resemble_cli::error::{CliError, CliResult, Outcome};
 use resemble_cli::lists;
-use resemble_cli::names::{self, Named};
+use resemble_cli::names::{self, Named, ShownNames};
 use resemble_cli::ui::Ui;
 use resemble_core::Params;
 use resemble_methods::anchors::Anchors;
@@ -278,12 +278,13 @@ pub(super) fn pairs(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -
             errors: answered.errors,
         };
     }
+    let shown = ShownNames::of(&named);
     for row in &mut answer.rows {
-        row.0.a = names::shown_as(&named, &row.0.a);
-        row.0.b = names::shown_as(&named, &row.0.b);
+        row.0.a = shown.path(&row.0.a);
+        row.0.b = shown.path(&row.0.b);
     }
     errors.append(&mut answer.errors);
-    let errors = names::tidy(errors, &named);
+    let errors = names::tidy(errors, &shown);
     let threshold = chosen.method.thresholds().pairs;
     let parameters = Parameters {
         score: Some(score),
@@ -331,7 +332,7 @@ pub(super) fn dump(ui: &mut Ui, env: &Env, global: &Global, args: &DumpArgs) -> 
     })?;
     ui.flush()?;
     errors.extend(answer.errors);
-    let errors = names::tidy(errors, &named);
+    let errors = names::tidy(errors, &ShownNames::of(&named));
     ui.soft_errors(&errors);
     backend.close();
     Ok(Outcome::Holds.with_errors(!errors.is_empty()))

@@ -12,7 +12,7 @@ use crate::question::{MethodFind, MethodQuestion, MethodRow};
 use resemble_cli::args::Global;
 use resemble_cli::error::{CliError, CliResult};
 use resemble_cli::lists;
-use resemble_cli::names;
+use resemble_cli::names::{self, ShownNames};
 use resemble_cli::ui::Ui;
 use resemble_core::Params;
 use resemble_methods::{Method, MethodParams};
@@ -74,10 +74,11 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
             }));
         }
     }
+    let shown = ShownNames::of(&within);
     for row in &mut found {
-        row.0.path = names::shown_as(&within, &row.0.path);
+        row.0.path = shown.path(&row.0.path);
     }
-    let mut errors = names::tidy(errors, &within);
+    let mut errors = names::tidy(errors, &shown);
     errors.dedup();
     let threshold = chosen.method.thresholds().find;
     let parameters = Parameters {

@@ -16,7 +16,7 @@ use crate::method::sets::GroupsAnswer;
 use crate::question::{MethodClusters, MethodFileRow, MethodLimits, MethodQuestion};
 use resemble_cli::args::Global;
 use resemble_cli::error::{CliError, CliResult};
-use resemble_cli::names;
+use resemble_cli::names::{self, ShownNames};
 use resemble_cli::ui::Ui;
 use resemble_core::Params;
 use resemble_methods::{Method, Threshold};
@@ -85,7 +85,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
         answer = asked.ask(ui, &request, None)?;
     }
     let mut grouping = GroupsAnswer::of_rows(answer.rows);
-    let show = |path: &mut PathText| *path = names::shown_as(&roots, path);
+    let shown = ShownNames::of(&roots);
+    let show = |path: &mut PathText| *path = shown.path(path);
     grouping
         .files
         .iter_mut()
@@ -95,7 +96,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
         show(&mut pair.b);
     }
     errors.extend(answer.errors);
-    let errors = names::tidy(errors, &roots);
+    let errors = names::tidy(errors, &shown);
     let threshold = chosen.method.thresholds().groups;
     let parameters = Parameters {
         contained: args.rules.contained.map(figure_of),
