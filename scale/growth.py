@@ -182,9 +182,10 @@ def run(args):
 
 
 def tell(args):
+    """A power of the number of contents, fitted to the logarithms of the CPU times."""
     rows = [json.loads(line) for line in args.results.read_text().splitlines()]
     rows = [row for row in rows if row["complete"]]
-    print("engine        contents   postings       pairs  seconds      CPU  memory  spilled  us CPU/content")
+    print("engine        contents   postings       pairs  seconds      CPU  memory  spilled  us each")
     engines = {}
     for row in sorted(rows, key=lambda row: (row["engine"], row["contents"])):
         stages = row["stages"]
@@ -200,7 +201,8 @@ def tell(args):
             continue
         x0 = sum(x for x, _ in points) / len(points)
         y0 = sum(y for _, y in points) / len(points)
-        slope = sum((x - x0) * (y - y0) for x, y in points) / sum((x - x0) ** 2 for x, _ in points)
+        squares = sum((x - x0) ** 2 for x, _ in points)
+        slope = sum((x - x0) * (y - y0) for x, y in points) / squares
         off = max(abs(y - y0 - slope * (x - x0)) for x, y in points)
         print(f"{engine}: CPU ~ contents^{slope:.2f}, no run more than {math.exp(off) - 1:.0%} off")
         for contents in [10**8, 10**9]:

@@ -120,7 +120,7 @@ def answer(args, lines):
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("features", type=Path, help="of `resemble-lab dump`; - is standard input")
-    parser.add_argument("-o", "--out", type=Path, required=True, help="a new folder, for the stages")
+    parser.add_argument("-o", "--out", type=Path, required=True, help="a new folder")
     parser.add_argument("--measure", choices=STAGES, required=True)
     parser.add_argument("--min", help="50%%, or 1%%: that of the paper")
     resemble_scale.engine_arguments(parser)

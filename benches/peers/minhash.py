@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""MinHash libraries and `resemble pairs` on the same texts: time, memory, bytes a document, recall.
+
+    minhash.py DIR --resemble PROGRAM --python PYTHON [--most 20000]
+
+PYTHON has `datasketch` and `rensa`. DIR has texts, such as those of `families` in scale/made.py.
+The truth are the exact sets of five-word shingles: two texts with a resemblance of 50 % or more are
+a pair, and two without any in common are strangers. Libraries are used as their pages say, with 128
+permutations and a threshold of 50 %; a pair counts as found if it comes out of their index, so
+nothing that they have found is lost to their estimate.
+"""
+
+import argparse
+import json
+import os
+import pickle
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from pathlib import Path
+
+PERMUTATIONS, THRESHOLD, WORDS = 128, 0.5, 5
+
+
+def shingles(text):
+    words = text.split()
+    return {" ".join(words[at : at + WORDS]) for at in range(max(len(words) - WORDS + 1, 1))}
+
+
+def texts(names):
+    for name in names:
+        yield name, Path(name).read_text()
+
+
+def datasketch(names):
+    from datasketch import MinHash, MinHashLSH
+
+    index = MinHashLSH(threshold=THRESHOLD, num_perm=PERMUTATIONS)
+    made = []
+    for name, text in texts(names):
+        sketch = MinHash(num_perm=PERMUTATIONS)
+        sketch.update_batch([shingle.encode() for shingle in shingles(text)])
+        index.insert(name, sketch)
+        made.append((name, sketch))
+    pairs = {tuple(sorted((name, other))) for name, it in made for other in index.query(it)}
+    return pairs, len(pickle.dumps((index, made)))
+
+
+def rensa(names):
+    from rensa import RMinHash, RMinHashLSH
+
+    index = RMinHashLSH(threshold=THRESHOLD, num_perm=PERMUTATIONS, num_bands=32)
+    made = []
+    for number, (_, text) in enumerate(texts(names)):
+        sketch = RMinHash(num_perm=PERMUTATIONS, seed=42)
+        sketch.update(list(shingles(text)))
+        index.insert(number, sketch)
+        made.append(sketch)
+    pairs = set()
+    for number, sketch in enumerate(made):
+        pairs |= {tuple(sorted((names[number], names[it]))) for it in index.query(sketch)}
+    # Of the sketches; what the index has beside them it does not tell.
+    return pairs, len(pickle.dumps(made))
+
+
+LIBRARIES = {"datasketch": datasketch, "rensa": rensa}
+
+
+def of_library(name, names):
+    """In a process of its own: what it found, and what that took."""
+    begun = time.monotonic()
+    pairs, size = LIBRARIES[name](names)
+    seconds, used = time.monotonic() - begun, resource.getrusage(resource.RUSAGE_SELF)
+    return {
+        "seconds": seconds, "cpu": used.ru_utime + used.ru_stime, "memory": used.ru_maxrss * 1024,
+        "bytes": size, "pairs": sorted(pair for pair in pairs if pair[0] != pair[1]),
+    }
+
+
+def of_resemble(program, names, folder):
+    state = folder / "state"
+    listed = folder / "names"
+    listed.write_text("".join(f"{name}\n" for name in names))
+    command = [program, "--local", "--state", state, "-q", "pairs", "--files-from", listed]
+    begun, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    out = subprocess.run(
+        [*map(str, command), "--all", "--format", "json"], stdout=subprocess.PIPE, check=False,
+        env={**os.environ, "XDG_CACHE_HOME": str(folder / "cache")},
+    )
+    seconds, used = time.monotonic() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
+    files = [file for file in folder.rglob("*") if file.is_file() and file != listed]
+    size = sum(file.stat().st_size for file in files)
+    rows = json.loads(out.stdout)["pairs"]
+    return {
+        "seconds": seconds, "memory": used.ru_maxrss * 1024, "bytes": size,
+        "cpu": used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime,
+        "pairs": [sorted((os.path.abspath(row["a"]), os.path.abspath(row["b"]))) for row in rows],
+    }
+
+
+def truth(names):
+    """Pairs by the number of common shingles, over that of either."""
+    sets = [shingles(text) for _, text in texts(names)]
+    having = defaultdict(list)
+    for number, of_text in enumerate(sets):
+        for shingle in of_text:
+            having[shingle].append(number)
+    common = Counter()
+    for numbers in having.values():
+        common.update((a, b) for at, b in enumerate(numbers) for a in numbers[:at])
+    resemblance = {}
+    for (a, b), count in common.items():
+        share = count / (len(sets[a]) + len(sets[b]) - count)
+        resemblance[tuple(sorted((names[a], names[b])))] = share
+    return resemblance
+
+
+def main():
+    if sys.argv[1:2] == ["--library"]:
+        json.dump(of_library(sys.argv[2], json.load(sys.stdin)), sys.stdout)
+        return
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("tree", type=Path)
+    parser.add_argument("--resemble", required=True)
+    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--most", type=int, default=20_000, help="texts")
+    args = parser.parse_args()
+    files = (file for file in args.tree.rglob("*") if file.is_file())
+    names = sorted(str(file.absolute()) for file in files)[: args.most]
+    # What a process used at most is at least what the one had that started it: so the truth, which
+    # takes memory, comes last.
+    answers = {}
+    for name in LIBRARIES:
+        ran = subprocess.run(
+            [args.python, __file__, "--library", name],
+            input=json.dumps(names),
+            text=True,
+            stdout=subprocess.PIPE,
+            check=True,
+        )
+        answers[name] = json.loads(ran.stdout)
+    with tempfile.TemporaryDirectory(prefix="minhash-") as folder:
+        answers["resemble"] = of_resemble(args.resemble, names, Path(folder))
+    resemblance = truth(names)
+    wanted = {pair for pair, share in resemblance.items() if share >= THRESHOLD}
+    print(f"{len(names):,} texts, {len(wanted):,} pairs of {THRESHOLD:.0%} or more")
+    for name, found in answers.items():
+        pairs = {tuple(pair) for pair in found["pairs"]}
+        strangers = sum(pair not in resemblance for pair in pairs)
+        print(
+            f"{name:10} {len(names) / found['seconds']:9,.0f} texts/s {found['cpu']:7.1f} s CPU"
+            f" {found['memory'] / 1e6:7,.0f} MB {found['bytes'] / len(names):8,.0f} bytes a text"
+            f" recall {len(pairs & wanted) / max(len(wanted), 1):.4f}"
+            f" {len(pairs):9,} pairs, {strangers} strangers"
+        )
+
+
+if __name__ == "__main__":
+    main()
