@@ -315,6 +315,42 @@ fn a_file_outside_the_directories_and_links_to_it() {
         .found_nothing();
 }
 
+/// More names than this process may have descriptors, each in a folder of its own and all in one: they
+/// were held open together, and the answer never came.
+#[test]
+fn a_list_of_many_names_needs_few_descriptors() {
+    let env = environment();
+    let mut names = String::new();
+    for number in 0..700 {
+        for name in [format!("one/{number}"), format!("many/{number}/file")] {
+            env.write(&name, format!("the text of {}\n", number / 2).repeat(30));
+            names += &format!("{name}\n");
+        }
+    }
+    env.write("names", names);
+    let asked = [
+        "pairs",
+        "--local",
+        "--all",
+        "--files-from",
+        "names",
+        "--min",
+        "100",
+    ];
+    let command = env.command(asked);
+    let mut limited = std::process::Command::new("timeout");
+    limited.args(["120", "sh", "-c", "ulimit -n 400; exec \"$@\"", "sh"]);
+    limited.arg(command.get_program()).args(command.get_args());
+    limited.env_clear().current_dir(env.path(""));
+    limited.env("HOME", env.home()).env("PATH", "/usr/bin:/bin");
+    let done = limited.output().expect("sh runs");
+    let told = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{:?} {told}", done.status);
+    let rows = String::from_utf8_lossy(&done.stdout).lines().count();
+    // Four files of each text: six pairs.
+    assert_eq!(rows, 350 * 6, "{told}");
+}
+
 #[test]
 fn paths_are_shown_as_the_arguments_lead_to_them() {
     let env = collection();

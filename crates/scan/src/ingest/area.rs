@@ -1,6 +1,6 @@
 //! What belongs to the roots and what is left out.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,6 +13,21 @@ use crate::ingest::rules::Excluded;
 use crate::ingest::target::RootOptions;
 use crate::walk::{Anchor, Kind};
 
+/// So many folders of roots that are files stay open. A list of names may have more of them than this
+/// process may have descriptors, and names of one folder mostly come one after another.
+const FOLDERS: usize = 64;
+/// So many of them may be open for files under way.
+const MOST_IN_USE: usize = 256;
+
+/// What a root is.
+#[derive(Debug)]
+enum Opened {
+    Folder(Arc<Anchor>),
+    /// It is reached from its folder.
+    File,
+    Unavailable,
+}
+
 /// The roots as they are open for one reconcile.
 #[derive(Debug)]
 pub(super) struct Area {
@@ -20,8 +35,12 @@ pub(super) struct Area {
     roots: HashMap<PathBuf, RootOptions>,
     exclude: Vec<PathBuf>,
     mounts: Arc<MountTable>,
-    /// The anchor of each root; `None` if it is unavailable.
-    anchors: HashMap<PathBuf, Option<Arc<Anchor>>>,
+    /// The roots that were asked for.
+    opened: HashMap<PathBuf, Opened>,
+    /// Folders of roots that are files, the last one that was asked for at the end.
+    folders: VecDeque<Arc<Anchor>>,
+    /// How many were opened since no file was under way.
+    in_use: usize,
     /// What the patterns of each root leave out.
     excluded: HashMap<PathBuf, Arc<Excluded>>,
     pub(super) fs: FsIds,
@@ -37,7 +56,9 @@ impl Area {
             roots: roots.into_iter().map(|it| (it.path.clone(), it)).collect(),
             exclude,
             mounts,
-            anchors: HashMap::new(),
+            opened: HashMap::new(),
+            folders: VecDeque::new(),
+            in_use: 0,
             excluded: HashMap::new(),
             fs: FsIds::default(),
         }
@@ -52,29 +73,75 @@ impl Area {
     /// The open root. A root that is a file is reached from its directory. `Err` once per root,
     /// with the reason; later `Ok(None)`.
     pub(super) fn anchor(&mut self, root: &Path) -> Result<Option<Arc<Anchor>>, Errno> {
-        if let Some(anchor) = self.anchors.get(root) {
-            return Ok(anchor.clone());
-        }
-        let opened = Anchor::open(root).or_else(|errno| {
-            let parent = root
-                .parent()
-                .filter(|_| errno == Errno::NOTDIR)
-                .ok_or(errno)?;
-            let anchor = Anchor::open(parent)?;
-            match anchor.stat_at(root)?.kind {
-                Kind::File => Ok(anchor),
-                Kind::Dir | Kind::Symlink | Kind::Special(_) => Err(errno),
-            }
-        });
-        let (anchor, result) = match opened {
-            Ok(anchor) => {
-                let anchor = Arc::new(anchor);
-                (Some(Arc::clone(&anchor)), Ok(Some(anchor)))
-            }
-            Err(errno) => (None, Err(errno)),
+        let found = match self.opened.get(root) {
+            Some(Opened::Folder(anchor)) => return Ok(Some(Arc::clone(anchor))),
+            Some(Opened::Unavailable) => return Ok(None),
+            Some(Opened::File) => self.folder_of(root),
+            None => match self.opened_anew(root) {
+                Err(errno) if errno == Errno::NOTDIR => self.file(root).map_err(|_| errno),
+                opened => {
+                    let opened = opened.map(Arc::new);
+                    if let Ok(anchor) = &opened {
+                        let folder = Opened::Folder(Arc::clone(anchor));
+                        self.opened.insert(root.to_owned(), folder);
+                    }
+                    opened
+                }
+            },
         };
-        self.anchors.insert(root.to_owned(), anchor);
-        result
+        if found.is_err() {
+            self.lose(root);
+        }
+        found.map(Some)
+    }
+
+    /// Opens a folder. Those that are kept open may be what is in the way.
+    fn opened_anew(&mut self, folder: &Path) -> Result<Anchor, Errno> {
+        Anchor::open(folder).or_else(|errno| {
+            if matches!(errno, Errno::MFILE | Errno::NFILE) && !self.folders.is_empty() {
+                self.folders.clear();
+                return Anchor::open(folder);
+            }
+            Err(errno)
+        })
+    }
+
+    /// The folder of a root that is a file.
+    fn file(&mut self, root: &Path) -> Result<Arc<Anchor>, Errno> {
+        let anchor = self.folder_of(root)?;
+        match anchor.stat_at(root)?.kind {
+            Kind::File => {
+                self.opened.insert(root.to_owned(), Opened::File);
+                Ok(anchor)
+            }
+            Kind::Dir | Kind::Symlink | Kind::Special(_) => Err(Errno::NOTDIR),
+        }
+    }
+
+    fn folder_of(&mut self, root: &Path) -> Result<Arc<Anchor>, Errno> {
+        let folder = root.parent().ok_or(Errno::NOTDIR)?;
+        let known = self.folders.iter().rposition(|it| it.path() == folder);
+        let anchor = if let Some(anchor) = known.and_then(|at| self.folders.remove(at)) {
+            anchor
+        } else {
+            self.in_use += 1;
+            Arc::new(self.opened_anew(folder)?)
+        };
+        if self.folders.len() == FOLDERS {
+            self.folders.pop_front();
+        }
+        self.folders.push_back(Arc::clone(&anchor));
+        Ok(anchor)
+    }
+
+    /// Whether files under way may have so many folders open that they must come to their end first.
+    pub(super) const fn is_crowded(&self) -> bool {
+        self.in_use >= MOST_IN_USE
+    }
+
+    /// No file is under way.
+    pub(super) const fn drained(&mut self) {
+        self.in_use = 0;
     }
 
     /// What the patterns of a root leave out.
@@ -90,19 +157,22 @@ impl Area {
 
     /// Whether the root was asked for before.
     pub(super) fn was_opened(&self, root: &Path) -> bool {
-        self.anchors.contains_key(root)
+        self.opened.contains_key(root)
     }
 
     /// From now on the root is unavailable.
     pub(super) fn lose(&mut self, root: &Path) {
-        self.anchors.insert(root.to_owned(), None);
+        self.opened.insert(root.to_owned(), Opened::Unavailable);
     }
 
-    /// The roots that are open, with what they were opened as.
+    /// The roots that stay open, with what they were opened as.
     pub(super) fn open_roots(&self) -> impl Iterator<Item = (&Path, &Anchor)> {
-        self.anchors
+        self.opened
             .iter()
-            .filter_map(|(root, a)| Some((root.as_path(), a.as_deref()?)))
+            .filter_map(|(root, opened)| match opened {
+                Opened::Folder(anchor) => Some((root.as_path(), anchor.as_ref())),
+                Opened::File | Opened::Unavailable => None,
+            })
     }
 
     /// Whether a path (without looking at it) is excluded, lies on what is never entered, or

@@ -364,6 +364,10 @@ impl<'a> Run<'a> {
         cause: Cause,
         read_now: bool,
     ) -> Result<(), IngestError> {
+        if self.area.is_crowded() {
+            self.drain()?;
+            self.area.drained();
+        }
         let Some(place) = self.place(path)? else {
             return Ok(());
         };
