@@ -197,7 +197,8 @@ def tell(args):
         engines.setdefault(row["engine"], []).append(row)
     for engine, rows in engines.items():
         points = [(math.log(row["contents"]), math.log(row["cpu"])) for row in rows]
-        if len({x for x, _ in points}) < 2:
+        if len({x for x, _ in points}) < 3:
+            print(f"{engine}: three sizes are needed for a forecast")
             continue
         x0 = sum(x for x, _ in points) / len(points)
         y0 = sum(y for _, y in points) / len(points)
@@ -207,7 +208,11 @@ def tell(args):
         print(f"{engine}: CPU ~ contents^{slope:.2f}, no run more than {math.exp(off) - 1:.0%} off")
         for contents in [10**8, 10**9]:
             cpu = math.exp(y0 + slope * (math.log(contents) - x0))
-            print(f"  {contents:,} contents: {cpu / 3600:,.1f} core-hours")
+            chance = (contents * SAMPLES) ** 2 / 2 ** (SAMPLE_BITS + 1)
+            print(
+                f"  {contents:,} contents: {cpu / 3600:,.1f} core-hours, besides what"
+                f" {chance:.1g} pairs by chance cost"
+            )
 
 
 def arguments():
