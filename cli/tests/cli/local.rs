@@ -315,8 +315,8 @@ fn a_file_outside_the_directories_and_links_to_it() {
         .found_nothing();
 }
 
-/// More names than this process may have descriptors, each in a folder of its own and all in one: they
-/// were held open together, and the answer never came.
+/// More names than this process may have descriptors, each in a folder of its own and all in one:
+/// they were held open together, and the answer never came.
 #[test]
 fn a_list_of_many_names_needs_few_descriptors() {
     let env = environment();

@@ -409,8 +409,7 @@ impl<'a> Loader<'a> {
                 .then_some(ContentRef::Known(id))
                 .ok_or_else(|| self.catalogue.forged());
         }
-        // One that came with an earlier batch and that nothing referred to there, the index does
-        // not have.
+        // The index does not have what came with an earlier batch and was not referred to in it.
         let brought = self.batch.brought.get_mut(&number);
         let content = brought.as_ref().map(|(content, _)| content);
         let digest = content

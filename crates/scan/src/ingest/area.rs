@@ -13,11 +13,11 @@ use crate::ingest::rules::Excluded;
 use crate::ingest::target::RootOptions;
 use crate::walk::{Anchor, Kind};
 
-/// So many folders of roots that are files stay open. A list of names may have more of them than this
-/// process may have descriptors, and names of one folder mostly come one after another.
-const FOLDERS: usize = 64;
+/// So many folders of roots that are files stay open. A list of names may have more of them than
+/// this process may have descriptors, and names of one folder mostly come one after another.
+const FOLDERS: usize = 32;
 /// So many of them may be open for files under way.
-const MOST_IN_USE: usize = 256;
+const MOST_IN_USE: usize = 64;
 
 /// What a root is.
 #[derive(Debug)]
@@ -134,7 +134,7 @@ impl Area {
         Ok(anchor)
     }
 
-    /// Whether files under way may have so many folders open that they must come to their end first.
+    /// Whether files under way may have so many folders open that they must end first.
     pub(super) const fn is_crowded(&self) -> bool {
         self.in_use >= MOST_IN_USE
     }
