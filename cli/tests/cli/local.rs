@@ -320,14 +320,14 @@ fn a_file_outside_the_directories_and_links_to_it() {
 #[test]
 fn a_list_of_many_names_needs_few_descriptors() {
     let env = environment();
-    let mut names = String::new();
+    let mut names = Vec::new();
     for number in 0..700 {
         for name in [format!("one/{number}"), format!("many/{number}/file")] {
             env.write(&name, format!("the text of {}\n", number / 2).repeat(30));
-            names += &format!("{name}\n");
+            names.push(name);
         }
     }
-    env.write("names", names);
+    env.write("names", names.join("\n"));
     let asked = [
         "pairs",
         "--local",
