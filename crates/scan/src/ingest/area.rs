@@ -120,7 +120,7 @@ impl Area {
 
     fn folder_of(&mut self, root: &Path) -> Result<Arc<Anchor>, Errno> {
         let folder = root.parent().ok_or(Errno::NOTDIR)?;
-        let known = self.folders.iter().rposition(|it| it.path() == folder);
+        let known = self.open_folder(folder);
         let anchor = if let Some(anchor) = known.and_then(|at| self.folders.remove(at)) {
             anchor
         } else {
@@ -165,14 +165,22 @@ impl Area {
         self.opened.insert(root.to_owned(), Opened::Unavailable);
     }
 
-    /// The roots that stay open, with what they were opened as.
+    /// The roots that are open, with what they were opened as. A file whose folder is not open any
+    /// more is none of them: the folder will be opened as what it is by then.
     pub(super) fn open_roots(&self) -> impl Iterator<Item = (&Path, &Anchor)> {
-        self.opened
-            .iter()
-            .filter_map(|(root, opened)| match opened {
-                Opened::Folder(anchor) => Some((root.as_path(), anchor.as_ref())),
-                Opened::File | Opened::Unavailable => None,
-            })
+        self.opened.iter().filter_map(|(root, opened)| {
+            let anchor = match opened {
+                Opened::Folder(anchor) => anchor,
+                Opened::File => &self.folders[self.open_folder(root.parent()?)?],
+                Opened::Unavailable => return None,
+            };
+            Some((root.as_path(), anchor.as_ref()))
+        })
+    }
+
+    /// Where a folder is among those that are kept open.
+    fn open_folder(&self, folder: &Path) -> Option<usize> {
+        self.folders.iter().rposition(|it| it.path() == folder)
     }
 
     /// Whether a path (without looking at it) is excluded, lies on what is never entered, or
@@ -203,5 +211,41 @@ impl Area {
             names.extend(mounted.iter().cloned());
         }
         names
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// What is kept open of a folder says nothing about another one in its place, whether the
+    /// folder is the root or a file in it is.
+    #[test]
+    fn a_folder_in_the_place_of_another_is_noticed() {
+        let temp = tempfile::tempdir().expect("a folder");
+        let folder = fs::canonicalize(temp.path()).expect("a path").join("a");
+        let file = folder.join("file");
+        for root in [&folder, &file] {
+            fs::create_dir(&folder).expect("a folder");
+            fs::write(&file, "text").expect("a file");
+            let roots = vec![RootOptions::new(root.clone())];
+            let mut area = Area::new(roots, Vec::new(), Arc::default());
+            assert!(area.anchor(root).expect("it opens").is_some());
+            let replaced = |area: &Area| {
+                let mut open = area
+                    .open_roots()
+                    .filter(|(_, anchor)| anchor.was_replaced());
+                open.next().map(|(root, _)| root.to_owned())
+            };
+            assert_eq!(replaced(&area), None);
+            let away = temp.path().join("away");
+            fs::rename(&folder, &away).expect("it moves");
+            fs::create_dir(&folder).expect("another folder");
+            assert_eq!(replaced(&area).as_ref(), Some(root));
+            fs::remove_dir(&folder).expect("it goes");
+            fs::remove_dir_all(&away).expect("it goes");
+        }
     }
 }
