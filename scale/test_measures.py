@@ -74,9 +74,10 @@ def by_laboratory(lab, measure, tree, features):
 
 def tests(args, folder):
     tree = (args.tree or made_tree(folder / "tree/versions")).resolve()
+    # Each two of the documents under one header would be a pair of Kasprzak et al.
+    trees = {"broder": tree if args.tree else tree.parent, "kasprzak": tree}
     for measure, method in METHODS.items():
-        if measure == "broder" and not args.tree:
-            tree, versions = tree.parent, tree
+        tree = trees[measure]
         features = folder / f"{measure}.features"
         features.write_bytes(run([args.lab, "dump", *method, tree]))
         expected = by_laboratory(args.lab, measure, tree, features)
@@ -94,7 +95,6 @@ def tests(args, folder):
             print(f"the same {len(found):,} rows: {measure} by {engine}", flush=True)
         if not args.tree:
             canary(measure, features, expected, folder)
-            tree = versions
 
 
 def canary(measure, features, expected, folder):
