@@ -25,7 +25,7 @@ pages:
 
 # The laboratory: no default member of the workspace.
 lab:
-    cargo test -p resemble-methods -p resemble-lab -p resemble-mapped
+    cargo test --workspace --config "target.'cfg(all())'.runner='{{justfile_directory()}}/.ci/only-lab'"
 
 # Long storms of changes: so many of so many steps. Hours.
 torture storms="50" steps="100000":

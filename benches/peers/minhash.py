@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""MinHash libraries and `resemble pairs` on the same texts: time, memory, bytes a document, recall.
+"""MinHash libraries and `resemble pairs` on the same texts: time, bytes a text, recall.
 
     minhash.py DIR --resemble PROGRAM --python PYTHON [--most 20000]
 
@@ -75,8 +75,8 @@ def of_library(name, names):
     pairs, size = LIBRARIES[name](names)
     seconds, used = time.monotonic() - begun, resource.getrusage(resource.RUSAGE_SELF)
     return {
-        "seconds": seconds, "cpu": used.ru_utime + used.ru_stime, "memory": used.ru_maxrss * 1024,
-        "bytes": size, "pairs": sorted(pair for pair in pairs if pair[0] != pair[1]),
+        "seconds": seconds, "cpu": used.ru_utime + used.ru_stime, "bytes": size,
+        "pairs": sorted(pair for pair in pairs if pair[0] != pair[1]),
     }
 
 
@@ -95,7 +95,7 @@ def of_resemble(program, names, folder):
     size = sum(file.stat().st_size for file in files)
     rows = json.loads(out.stdout)["pairs"]
     return {
-        "seconds": seconds, "memory": used.ru_maxrss * 1024, "bytes": size,
+        "seconds": seconds, "bytes": size,
         "cpu": used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime,
         "pairs": [sorted((os.path.abspath(row["a"]), os.path.abspath(row["b"]))) for row in rows],
     }
@@ -130,8 +130,6 @@ def main():
     args = parser.parse_args()
     files = (file for file in args.tree.rglob("*") if file.is_file())
     names = sorted(str(file.absolute()) for file in files)[: args.most]
-    # What a process used at most is at least what the one had that started it: so the truth, which
-    # takes memory, comes last.
     answers = {}
     for name in LIBRARIES:
         ran = subprocess.run(
@@ -152,7 +150,7 @@ def main():
         strangers = sum(pair not in resemblance for pair in pairs)
         print(
             f"{name:10} {len(names) / found['seconds']:9,.0f} texts/s {found['cpu']:7.1f} s CPU"
-            f" {found['memory'] / 1e6:7,.0f} MB {found['bytes'] / len(names):8,.0f} bytes a text"
+            f" {found['bytes'] / len(names):8,.0f} bytes a text"
             f" recall {len(pairs & wanted) / max(len(wanted), 1):.4f}"
             f" {len(pairs):9,} pairs, {strangers} strangers"
         )
