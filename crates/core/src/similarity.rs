@@ -28,7 +28,9 @@ mod text;
 
 pub use chunks::shared_chunk_bytes;
 pub use coverage::{most_words_in_runs, words_in_runs};
-pub use estimate::{Compared, estimate, estimate_prepared, estimate_texts, estimate_with_interval};
+pub use estimate::{
+    Compared, ShownEstimate, estimate, estimate_prepared, estimate_texts, estimate_with_interval,
+};
 pub use interval::{interval, wilson};
 pub use pair::PairKey;
 pub use prepared::Prepared;
@@ -117,27 +119,28 @@ impl Estimated {
     /// The same of contents that are not identical: no share is 1.
     #[must_use]
     pub fn below_identical(self) -> Self {
-        let below = |ends: Option<(Score, Score)>| {
-            let most = Score::ALL_BUT_IDENTICAL;
-            ends.map(|(low, high)| (low.min(most), high.min(most)))
-        };
-        let Interval {
-            a_in_b,
-            b_in_a,
-            resemblance,
-        } = self.interval;
         Self {
             measures: self.measures.below_identical(),
-            interval: Interval {
-                a_in_b: below(a_in_b),
-                b_in_a: below(b_in_a),
-                resemblance: below(resemblance),
-            },
+            interval: self.interval.below_identical(),
         }
     }
 }
 
 impl Interval {
+    /// The same of contents that are not identical: no share is 1.
+    #[must_use]
+    pub fn below_identical(self) -> Self {
+        let below = |ends: Option<(Score, Score)>| {
+            let most = Score::ALL_BUT_IDENTICAL;
+            ends.map(|(low, high)| (low.min(most), high.min(most)))
+        };
+        Self {
+            a_in_b: below(self.a_in_b),
+            b_in_a: below(self.b_in_a),
+            resemblance: below(self.resemblance),
+        }
+    }
+
     /// Of measures that are known.
     pub fn of(measures: &Measures) -> Self {
         let known = |share: Option<Score>| share.map(|share| (share, share));

@@ -106,18 +106,56 @@ pub fn estimate_prepared(
     PreparedPair::of(a, b, compared, boilerplate).measures()
 }
 
-/// [`estimate_prepared`] with the intervals of all three measures, for what is shown: ten times the
-/// work.
+/// [`estimate_prepared`] with the intervals of all three measures, for what is shown.
 pub fn estimate_with_interval(
     a: &Prepared,
     b: &Prepared,
     compared: Compared,
     boilerplate: &dyn Boilerplate,
 ) -> Estimated {
-    PreparedPair::of(a, b, compared, boilerplate).estimated()
+    let pair = ShownEstimate::of(a, b, compared, boilerplate);
+    Estimated {
+        measures: pair.measures(),
+        interval: pair.interval(),
+    }
+}
+
+/// What is shown of a pair that is not read: what is said more than once has its part in it.
+///
+/// The measures are known at once. Their interval is ten times the work, and of most pairs that are
+/// looked at nobody asks for it.
+#[derive(Debug)]
+pub struct ShownEstimate {
+    pair: PreparedPair,
+    measures: Measures,
+}
+
+impl ShownEstimate {
+    /// Of contents that were made ready with the same boilerplate.
+    pub fn of(
+        a: &Prepared,
+        b: &Prepared,
+        compared: Compared,
+        boilerplate: &dyn Boilerplate,
+    ) -> Self {
+        let pair = PreparedPair::of(a, b, compared, boilerplate);
+        let measures = pair.shown();
+        Self { pair, measures }
+    }
+
+    /// The estimates.
+    pub const fn measures(&self) -> Measures {
+        self.measures
+    }
+
+    /// From where to where they may be.
+    pub fn interval(&self) -> Interval {
+        self.pair.interval(&self.measures)
+    }
 }
 
 /// What two sketches have in common.
+#[derive(Debug)]
 struct PreparedPair {
     compared: Compared,
     /// Bytes of common chunks; `None`: there is none.
@@ -127,6 +165,7 @@ struct PreparedPair {
 }
 
 /// The evidence as it lies in one of the files.
+#[derive(Debug)]
 struct Side {
     size: ByteLen,
     /// Distinct windows, and their standard deviation as a share.
@@ -245,25 +284,30 @@ impl PreparedPair {
         self.a.samples.shared as f64 / self.union().max(1) as f64
     }
 
-    fn estimated(&self) -> Estimated {
-        let Self { proven, a, b, .. } = self;
-        let mut measures = self.measures();
-        let proven = proven.unwrap_or(ByteLen::ZERO);
-        let mut interval = Interval::default();
-        let sides = [
-            (a, &mut measures.a_in_b, &mut interval.a_in_b),
-            (b, &mut measures.b_in_a, &mut interval.b_in_a),
-        ];
-        for (side, share, interval) in sides {
-            if let Some(share) = share {
-                let repeated = side.repeated(self.compared);
-                *share = Score::new(repeated.mean(share.get()));
-                let of = |shares: Shares| shares.containment(self.compared);
-                let outcomes = side.outcomes(proven, self.compared, of);
-                *interval = Some(repeated.spread(outcomes).interval());
-            }
+    /// The measures, with what the files say more than once.
+    fn shown(&self) -> Measures {
+        let measures = self.measures();
+        let shown = |side: &Side, share: Option<Score>| {
+            let repeated = side.repeated(self.compared);
+            share.map(|share| Score::new(repeated.mean(share.get())))
+        };
+        Measures {
+            a_in_b: shown(&self.a, measures.a_in_b),
+            b_in_a: shown(&self.b, measures.b_in_a),
+            ..measures
         }
-        interval.resemblance = measures.resemblance.map(|share| {
+    }
+
+    /// Where these measures lie.
+    fn interval(&self, measures: &Measures) -> Interval {
+        let Self { proven, a, b, .. } = self;
+        let proven = proven.unwrap_or(ByteLen::ZERO);
+        let containment = |side: &Side| {
+            let of = |shares: Shares| shares.containment(self.compared);
+            let outcomes = side.outcomes(proven, self.compared, of);
+            side.repeated(self.compared).spread(outcomes).interval()
+        };
+        let resemblance = |share: Score| {
             if a.samples.total > 0 {
                 return self.of_ratio(share.get());
             }
@@ -274,8 +318,12 @@ impl PreparedPair {
             let (of_a, of_b) = (pieces(a), pieces(b));
             let end = |a: Score, b: Score| Score::new(resemblance(a.get(), b.get()));
             (end(of_a.0, of_b.0), end(of_a.1, of_b.1))
-        });
-        Estimated { measures, interval }
+        };
+        Interval {
+            a_in_b: measures.a_in_b.map(|_| containment(a)),
+            b_in_a: measures.b_in_a.map(|_| containment(b)),
+            resemblance: measures.resemblance.map(resemblance),
+        }
     }
 
     /// Where the resemblance lies by the samples of both, if this was estimated.

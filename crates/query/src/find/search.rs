@@ -6,8 +6,9 @@
 //! members is compared by these ([`super::held`]).
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
-use resemble_core::similarity::{Boilerplate, Prepared};
+use resemble_core::similarity::{Boilerplate, NoBoilerplate, Prepared};
 use resemble_core::{ByteLen, ContentId, ContentKind, Digest, Relation, Signature, words};
 use resemble_index::{ContentRow, Snapshot};
 use resemble_proto::message::{FindOptions, SoftError};
@@ -233,6 +234,7 @@ impl Search<'_> {
             kept: kept.into_owned(),
             kind: digest.kind,
             counts,
+            whole: OnceLock::new(),
         };
         self.compared.insert(rendition, compared);
         Ok(known.failure()?)
@@ -377,6 +379,16 @@ struct ComparedRendition {
     kind: ContentKind,
     /// How common its pieces are.
     counts: Counts,
+    /// [`Self::whole`].
+    whole: OnceLock<Prepared>,
+}
+
+impl ComparedRendition {
+    /// It, ready to be compared with what is not read: no boilerplate is left out.
+    fn whole(&self) -> &Prepared {
+        let prepared = || Prepared::of(&self.kept.sketch(), &NoBoilerplate);
+        self.whole.get_or_init(prepared)
+    }
 }
 
 /// How two places are compared.

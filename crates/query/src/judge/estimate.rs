@@ -1,7 +1,8 @@
 //! Measures of a pair from what is kept of both, by the estimate that fits their kinds.
 
 use resemble_core::similarity::{
-    self, Boilerplate, Compared, Estimated, Interval, NoBoilerplate, Prepared, Sketch, Unit,
+    self, Boilerplate, Compared, Estimated, Interval, NoBoilerplate, Prepared, ShownEstimate,
+    Sketch, Unit,
 };
 use resemble_core::{ByteLen, ContentKind, Measures, Score};
 
@@ -55,8 +56,26 @@ pub(crate) fn shown_in(
         Prepared::of(a, &NoBoilerplate),
         Prepared::of(b, &NoBoilerplate),
     );
+    shown_if(unit, (&a, a_kind), (&b, b_kind), |_| true)
+}
+
+/// [`shown_in`] of contents that were made ready so. Of measures that are not shown there is no
+/// interval, which is most of the work.
+pub(crate) fn shown_if(
+    unit: Unit,
+    (a, a_kind): (&Prepared, ContentKind),
+    (b, b_kind): (&Prepared, ContentKind),
+    are_shown: impl FnOnce(&Measures) -> bool,
+) -> Estimated {
     let compared = Compared::of(a_kind, b_kind, unit);
-    similarity::estimate_with_interval(&a, &b, compared, &NoBoilerplate).below_identical()
+    let pair = ShownEstimate::of(a, b, compared, &NoBoilerplate);
+    let measures = pair.measures().below_identical();
+    let interval = if are_shown(&measures) {
+        pair.interval().below_identical()
+    } else {
+        Interval::default()
+    };
+    Estimated { measures, interval }
 }
 
 /// [`shown_in`], of two wholes: of equal ones it is known.

@@ -6,16 +6,17 @@
 use std::cmp::Reverse;
 
 use resemble_core::similarity::discount::Rarity;
-use resemble_core::similarity::{self, Unit};
-use resemble_core::{ContentDigest, Relation};
+use resemble_core::similarity::{self, NoBoilerplate, Prepared, Unit};
+use resemble_core::{ContentDigest, Measures, Relation};
 use resemble_index::ContentRow;
 use resemble_proto::message::Discount;
 
 use super::Search;
+use super::rows::passes;
 use crate::ask::AskError;
 use crate::find::Wanted;
 use crate::find::prover::{SubjectSide, UnmeasuredPair};
-use crate::judge::estimate::{shown_in, shown_whole};
+use crate::judge::estimate::{shown_if, shown_whole};
 use crate::judge::listing;
 use crate::judge::matched::{Match, shown_wholes};
 use crate::nominate::evidence::{Counts, Kept};
@@ -212,15 +213,20 @@ impl Search<'_> {
             return Ok(estimate);
         };
         let other = Kept::of(self.snapshot, row)?;
-        let unit = self.options.unit.into();
-        let (a, b) = (own.kept.sketch(), other.sketch());
-        let found = shown_in(unit, (&a, own.kind), (&b, row.kind));
+        let other = (&Prepared::of(&other.sketch(), &NoBoilerplate), row.kind);
         let (a, b) = estimate.sizes;
+        let unproven = |measures: &Measures| Match {
+            relation: similarity::relation(false, a, b, measures, self.min_shared),
+            measures: *measures,
+            ..estimate.clone()
+        };
+        let terms = (self.options, self.min_shared);
+        let is_row = |measures: &Measures| passes(terms, &unproven(measures));
+        let unit = self.options.unit.into();
+        let found = shown_if(unit, (own.whole(), own.kind), other, is_row);
         Ok(Match {
-            relation: similarity::relation(false, a, b, &found.measures, self.min_shared),
-            measures: found.measures,
             interval: Some(Box::new(found.interval)),
-            ..estimate
+            ..unproven(&found.measures)
         })
     }
 

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use resemble_core::{ByteLen, Relation, rank};
+use resemble_proto::message::FindOptions;
 
 use super::{FoundRows, Search};
 use crate::ask::AskError;
@@ -61,20 +62,7 @@ impl Search<'_> {
         let min_shared = self.min_shared;
         let mut similar = Vec::new();
         for (place, found) in self.rows {
-            let equal = matches!(
-                found.relation,
-                Some(Relation::Identical | Relation::SameText)
-            );
-            let min = self.options.min;
-            let passes = if min.is_none() {
-                found.relation.is_some()
-                    || is_quotation(&found, self.options.min_shared.map(ByteLen))
-            } else {
-                let score = found.measures.containment();
-                score.is_some_and(|score| min.accepts(score))
-                    && (equal || has_enough(&found, min_shared))
-            };
-            if !passes {
+            if !passes((self.options, min_shared), &found) {
                 continue;
             }
             let leave_out = self.subject.file;
@@ -111,6 +99,20 @@ impl Search<'_> {
             errors: self.prover.errors,
         })
     }
+}
+
+/// Whether what was found is a row of the answer. `min_shared`: the least bytes in common.
+pub(super) fn passes((options, min_shared): (&FindOptions, ByteLen), found: &Match) -> bool {
+    let min = options.min;
+    if min.is_none() {
+        return found.relation.is_some() || is_quotation(found, options.min_shared.map(ByteLen));
+    }
+    let is_equal = matches!(
+        found.relation,
+        Some(Relation::Identical | Relation::SameText)
+    );
+    let score = found.measures.containment();
+    score.is_some_and(|score| min.accepts(score)) && (is_equal || has_enough(found, min_shared))
 }
 
 /// Whether a pair shares at least so many bytes: of an estimate it may be more than is proven.
