@@ -3,6 +3,7 @@
 `resemble export --format parquet`. docs/scale.md says what they are and why.
 
     resemble_scale.py TABLES -o OUT --engine duckdb|datafusion|sail|spark
+    resemble_scale.py TABLES -o OUT --measure resemble --root LABEL=FOLDER ...
 
 A stage that is complete in OUT is not made again. Exit 0: OUT is complete; 2: it is not, and why.
 """
@@ -24,7 +25,12 @@ STAGES = ["posting", "common", "usable", "total", "pair", "judged", "link", "res
 # Those of a run that goes on from another one, and what it takes from that.
 STAGES_ONTO = [*STAGES[:3], "change", *STAGES[3:]]
 TAKEN = ["usable", "pair"]
+# Those that measure links where the files are. The last is no statement: `measuring` makes it.
+STAGES_MEASURED = ["place", "listed", "measured"]
+COLUMNS_MEASURED = ["unit", "flags", "a_in_b", "b_in_a", "resemblance", "shared"]
 SCHEMA = 1
+# Pairs that are measured at a time.
+BATCH = 50_000
 
 
 class Refused(Exception):
@@ -68,6 +74,11 @@ class DuckDb:
         form = "FORMAT parquet, COMPRESSION snappy"
         self.run(f"COPY ({sql}) TO '{folder}/part-0.parquet' ({form})")
 
+    def measure(self, name, measured, folder):
+        os.makedirs(folder)
+        batches = self.connection.sql(f"SELECT * FROM {name}").to_arrow_reader(BATCH)
+        write_parquet(measured(batches), f"{folder}/part-0.parquet")
+
     def stop(self):
         self.connection.close()
 
@@ -99,13 +110,13 @@ class DataFusion:
         os.makedirs(folder)
         made = self.context.sql(sql)
         made.write_parquet(folder, compression="snappy")
-        if not glob.glob(f"{folder}/*.parquet"):
-            # Nothing is written of no rows, and the next stage wants the columns.
-            import pyarrow
-            import pyarrow.parquet
+        write_if_empty(folder, made.schema)
 
-            empty = pyarrow.Table.from_batches([], schema=made.schema())
-            pyarrow.parquet.write_table(empty, f"{folder}/part-0.parquet")
+    def measure(self, name, measured, folder):
+        os.makedirs(folder)
+        batches = self.context.table(name).execute_stream()
+        batches = (batch.to_pyarrow() for batch in batches)
+        write_parquet(measured(batches), f"{folder}/part-0.parquet")
 
     def stop(self):
         pass
@@ -121,6 +132,8 @@ class Spark:
             builder = builder.remote(master)
         else:
             builder = builder.master(master) if master else builder
+            if master.startswith("local"):
+                os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
             memory = f"{args.memory >> 20}m"
             for name, value in {
                 "spark.driver.memory": memory,
@@ -151,8 +164,14 @@ class Spark:
         self.session.sql(sql).createOrReplaceTempView(name)
 
     def make(self, sql, folder):
-        made = self.session.sql(sql).write.option("compression", "snappy")
-        made.mode("overwrite").parquet(str(folder))
+        self.write(self.session.sql(sql), folder)
+
+    def write(self, made, folder):
+        made.write.option("compression", "snappy").mode("overwrite").parquet(str(folder))
+
+    def measure(self, name, measured, folder):
+        names = ", ".join(f"{column} LONG" for column in ["a", "b", *COLUMNS_MEASURED])
+        self.write(self.session.table(name).mapInArrow(measured, names), folder)
 
     def stop(self):
         self.session.stop()
@@ -167,6 +186,66 @@ class Sail(Spark):
         self.server = SparkConnectServer("127.0.0.1", 0)
         self.server.start(background=True)
         return f"sc://127.0.0.1:{self.server.listening_address[1]}"
+
+    def write(self, made, folder):
+        super().write(made, folder)
+        write_if_empty(folder, lambda: made.limit(0).toArrow().schema)
+
+
+def write_if_empty(folder, schema):
+    """A file without rows, if an engine has written none: the next stage wants the columns."""
+    import pyarrow
+    import pyarrow.parquet
+
+    if not glob.glob(f"{folder}/*.parquet"):
+        os.makedirs(folder, exist_ok=True)
+        empty = pyarrow.Table.from_batches([], schema=schema())
+        pyarrow.parquet.write_table(empty, f"{folder}/part-0.parquet")
+
+
+def write_parquet(batches, file):
+    import pyarrow
+    import pyarrow.parquet
+
+    columns = [(column, pyarrow.int64()) for column in ["a", "b", *COLUMNS_MEASURED]]
+    with pyarrow.parquet.ParquetWriter(file, pyarrow.schema(columns)) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+
+
+def measuring(program, roots):
+    """What workers do with batches of `listed`: the measures of those pairs that can be read. It is
+    all in one function because it is sent to them.
+    """
+    roots = [os.fsencode(root) for root in roots]
+    names = ["a", "b", *COLUMNS_MEASURED]
+
+    def measured(batches):
+        import array
+        import subprocess
+
+        import pyarrow
+        import pyarrow.compute
+
+        def file(digest, root, path):
+            # A file that was exported by itself has no name.
+            place = roots[root] + b"/" + path if path else roots[root]
+            return b"%b%b\0" % (digest, place)
+
+        for batch in batches:
+            columns = {name: batch.column(at) for at, name in enumerate(batch.schema.names)}
+            rows = zip(*(column.to_pylist() for column in batch.columns[2:]))
+            pairs = (file(*row[:3]) + file(*row[3:]) for row in rows)
+            ran = subprocess.run([program, "measure"], input=b"".join(pairs), capture_output=True)
+            if ran.returncode != 0:
+                raise OSError(f"{program} measure: {ran.stderr.decode(errors='replace')}")
+            numbers = array.array("q", ran.stdout)
+            made = [columns["a"], columns["b"]]
+            made += [pyarrow.array(numbers[at::6], pyarrow.int64()) for at in range(6)]
+            made = pyarrow.RecordBatch.from_arrays(made, names=names)
+            yield made.filter(pyarrow.compute.greater_equal(made.column(2), 0))
+
+    return measured
 
 
 ENGINES = {"duckdb": DuckDb, "datafusion": DataFusion, "sail": Sail, "spark": Spark}
@@ -285,14 +364,40 @@ def go_on_from(engine, before, terms):
         engine.table(f"before_{name}", before / name)
 
 
-def make_stage(engine, args, out, name):
+def checked_roots(args, engine, tables):
+    """The folders in which workers find files, and a table of the files in them."""
+    roots, of_roots = [], []
+    for root in args.root:
+        label, given, folder = root.partition("=")
+        if not (label and given and folder):
+            raise Refused(f"--root {root}: give LABEL=FOLDER")
+        manifest = tables / "_manifest" / f"{label}.json"
+        if not manifest.is_file():
+            raise Refused(f"--root {root}: no catalogue of the tables is called {label}")
+        listed = json.loads(manifest.read_text())["tables"]
+        file = next(table["file"] for table in listed if table["name"] == "files")
+        number = len(roots)
+        engine.table(f"files_{number}", (tables / file).parent)
+        columns = f"CAST({number} AS BIGINT) AS root, path, kind, cid"
+        of_roots.append(f"SELECT {columns} FROM files_{number}")
+        roots.append(os.path.abspath(folder))
+    if not roots:
+        raise Refused("--measure wants to know where files are: add --root LABEL=FOLDER")
+    engine.view("files", " UNION ALL ".join(of_roots))
+    return roots
+
+
+def make_stage(engine, args, out, name, roots):
     begun = time.monotonic()
     making, place = out / "_making" / name, out / name
     for old in [making, place]:
         shutil.rmtree(old, ignore_errors=True)
     making.parent.mkdir(exist_ok=True)
     try:
-        engine.make(statement(args, name), str(making))
+        if name == "measured":
+            engine.measure("listed", measuring(args.measure, roots), str(making))
+        else:
+            engine.make(statement(args, name), str(making))
     except Exception as error:
         said = str(error).strip().splitlines()
         raise Refused(
@@ -325,6 +430,10 @@ def run(args):
         if args.onto:
             go_on_from(engine, args.onto.absolute(), terms)
             stages = STAGES_ONTO
+        roots = []
+        if args.measure:
+            roots = checked_roots(args, engine, tables)
+            stages = stages + STAGES_MEASURED
         is_new = False
         for name in stages:
             # What comes after a stage that was made again is made again.
@@ -336,7 +445,7 @@ def run(args):
                 for later in stages[stages.index(name) :]:
                     (out / "_stages" / f"{later}.json").unlink(missing_ok=True)
             is_new = True
-            make_stage(engine, args, out, name)
+            make_stage(engine, args, out, name, roots)
     finally:
         engine.stop()
         shutil.rmtree(scratch, ignore_errors=True)
@@ -361,6 +470,16 @@ def arguments():
     parser.add_argument("-o", "--out", type=Path, required=True, help="folder of the stages")
     parser.add_argument(
         "--onto", type=Path, metavar="DIR", help="an earlier run over fewer tables: go on from it"
+    )
+    parser.add_argument(
+        "--measure", metavar="PROGRAM", help="measure links on the workers with this `resemble`"
+    )
+    parser.add_argument(
+        "--root",
+        action="append",
+        default=[],
+        metavar="LABEL=FOLDER",
+        help="where workers find the files of a catalogue",
     )
     engine_arguments(parser)
     parser.add_argument("--sql", type=Path, default=SQL, help="other statements, for tests")

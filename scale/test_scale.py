@@ -43,6 +43,7 @@ class Test:
         self.env = {name: value for name, value in os.environ.items() if "XDG" not in name}
         self.env |= {"HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SAIL_MODE": "local-cluster"}
         self.catalogues = []
+        self.trees = []
         self.oracles = {}
         self.count = 0
 
@@ -59,9 +60,9 @@ class Test:
             raise Red(f"{command}: exit {ran.returncode} instead of {status}\n{said}")
         return ran
 
-    def ask(self, *more, status=0):
-        catalogues = [name.name for name in self.catalogues]
-        groups = [self.resemble, "--local", "-q", "groups", *catalogues, "--format", "json"]
+    def ask(self, *more, status=0, of=None):
+        of = of or [name.name for name in self.catalogues]
+        groups = [self.resemble, "--local", "-q", "groups", *of, "--format", "json"]
         return self.run(*groups, *more, status=status)
 
     def oracle(self, *more):
@@ -85,6 +86,7 @@ class Test:
             self.run(*export, "--within", "100%", "-o", catalogue)
             self.run(*export, "--format", "parquet", "-o", tables)
             self.catalogues.append(catalogue)
+        self.trees = trees
         return tables
 
     def links(self, tables, engine, *more, out=None, status=0, python=None):
@@ -250,6 +252,62 @@ def taken_up(test, tables):
     shutil.rmtree(out)
 
 
+def measured(test, tables):
+    """Links that were measured where the files are: by every engine the answer of who reads the
+    files, though they are not there any more; and wrong figures are noticed.
+    """
+    roots = [option for tree in test.trees for option in ("--root", f"{tree.name}={tree}")]
+    options = ["--measure", test.resemble, *roots]
+    expected = test.ask(of=test.trees).stdout
+    if expected == test.ask().stdout:
+        raise Red("what is read and what is estimated come to the same: use another set")
+    folders = {}
+    for engine in engines_here(test):
+        folders[engine] = test.links(tables, engine, *options)
+        rows = json.loads((folders[engine] / "_stages/measured.json").read_text())["rows"]
+        listed = json.loads((folders[engine] / "_stages/listed.json").read_text())["rows"]
+        if rows == 0 or rows != listed:
+            raise Red(f"{engine}: {rows} of {listed} pairs are measured")
+        found = test.ask("--links", folders[engine], of=test.trees).stdout
+        if found != expected:
+            (test.folder / "found.json").write_bytes(found)
+            (test.folder / "expected.json").write_bytes(expected)
+            raise Red(f"{engine}, measured: another answer: {test.folder}/found.json")
+        print(f"the same bytes: {engine}, {rows:,} pairs measured on workers", flush=True)
+    answers = {test.ask("--links", folder).stdout for folder in folders.values()}
+    if len(answers) != 1 or test.oracle() in answers:
+        raise Red("catalogues alone: engines differ, or the measures make no difference")
+    proven = json.loads(answers.pop())["summary"]
+    print(f"the same bytes: catalogues alone, measured by each engine: {proven}", flush=True)
+    out = folders["duckdb"]
+    import pyarrow
+    import pyarrow.parquet as parquet
+
+    file = next((out / "measured").glob("*.parquet"))
+    rows = parquet.read_table(file)
+    at = rows.schema.get_field_index("shared")
+    more = pyarrow.array([value + 1 for value in rows.column("shared").to_pylist()])
+    parquet.write_table(rows.set_column(at, "shared", more), file)
+    stage = out / "_stages/measured.json"
+    known = json.loads(stage.read_text())
+    known["files"][0]["bytes"] = file.stat().st_size
+    stage.write_text(json.dumps(known))
+    said = test.ask("--links", out, of=test.trees, status=2).stderr.decode().strip()
+    if len(said.splitlines()) != 1 or "other figures" not in said:
+        raise Red(f"wrong figures: {said}")
+    print(f"refused: {said[:160]}", flush=True)
+    for wrong in [["--root", "nobody=/"], ["--root", "docs"], []]:
+        said = test.links(tables, "duckdb", "--measure", test.resemble, *wrong, status=2)
+        print(f"refused: {said[:160]}", flush=True)
+
+
+def engines_here(test):
+    """Those that are installed."""
+    here = ["duckdb", "datafusion"]
+    here += ["sail"] if importlib.util.find_spec("pysail") else []
+    return here + (["spark"] if has_spark(test.spark) else [])
+
+
 def children(of):
     """The processes that one has started, and theirs."""
     found = []
@@ -367,6 +425,7 @@ def tests(args, folder):
         taken_up(test, tables)
         refusals(test, tables)
         canaries(test, tables)
+        measured(test, tables)
     if args.kill and has_spark(args.spark):
         killed(test, tables)
 

@@ -315,6 +315,12 @@ pub enum Command {
     /// For `--socket ssh://HOST` of another machine, which runs this here through ssh. A key in
     /// ~/.ssh/authorized_keys with command="resemble relay" may ask, and nothing else.
     Relay,
+    /// Measure pairs of files that an engine has found, for `groups --links`
+    ///
+    /// Reads a list from standard input and writes numbers to standard output, both in bytes:
+    /// docs/scale.md says how they lie. scale/resemble_scale.py --measure calls it where the files
+    /// are.
+    Measure,
     /// Print a completion script for a shell
     ///
     /// For bash: resemble completions bash > ~/.local/share/bash-completion/completions/resemble
@@ -332,6 +338,7 @@ impl Command {
             | Self::Status(_)
             | Self::Sync(_)
             | Self::Relay
+            | Self::Measure
             | Self::Catalogue(_)
             | Self::Lab(_)
             | Self::Completions(_)

@@ -17,6 +17,7 @@ mod holders;
 mod import;
 mod lab;
 mod man;
+mod measure;
 mod mount;
 mod new_file;
 mod notify;
@@ -92,6 +93,7 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
         Command::Ack(args) => ack::run(ui, env, global, &args),
         Command::Notify(args) => notify::run(ui, env, global, &args),
         Command::Relay => relay::run(env, global),
+        Command::Measure => measure::run(),
         Command::Completions(args) => completions::print(ui, Cli::for_manuals(), args.shell),
         Command::Man(args) => man::print(ui, Cli::for_manuals(), args.dir.as_deref()),
     }

@@ -5,8 +5,12 @@
 
 use std::path::Path;
 
+use resemble_core::similarity::Unit;
+use resemble_core::similarity::proof::Proven;
 use resemble_core::{ContentDigest, Params};
-use resemble_query::given::{GivenCommon, GivenError, GivenPair, GivenPairs, GivenRows};
+use resemble_query::given::{
+    GivenCommon, GivenError, GivenMeasures, GivenPair, GivenPairs, GivenRows,
+};
 use resemble_tables::{LinkTables, LinkTablesError};
 
 use crate::error::CliResult;
@@ -46,6 +50,23 @@ impl GivenPairs for Links {
             Ok((name, common(fingerprints, chunks)))
         });
         Box::new(rest)
+    }
+
+    fn measured(&self) -> GivenRows<'_, GivenMeasures> {
+        let measured = self.0.measured().map(|row| {
+            let [a, b, unit, of_both @ ..] = row.map_err(unreadable)?;
+            let unit = match unit {
+                0 => Unit::Words,
+                _ => Unit::Bytes,
+            };
+            let of_both = Proven::of_words(of_both.map(i64::cast_unsigned), unit);
+            let of_both = of_both.ok_or_else(|| {
+                let text = "a row of the stage measured is none that resemble has written";
+                GivenError::Read(text.into())
+            })?;
+            Ok(GivenMeasures { a, b, of_both })
+        });
+        Box::new(measured)
     }
 }
 

@@ -18,8 +18,7 @@ use std::collections::HashMap;
 
 use parking_lot::Mutex;
 use resemble_core::similarity::proof::Proven;
-use resemble_core::similarity::{Measures, PairKey, Unit};
-use resemble_core::{ByteLen, Score};
+use resemble_core::similarity::{PairKey, Unit};
 
 use crate::fault::{Fault, guarded};
 use crate::schema::{self, MeasuresValue};
@@ -27,16 +26,6 @@ use crate::store::{ReadOnlyTable, ReadableTableMetadata, WriteTransaction};
 
 /// Pairs in a generation at most: 2 · 131,072 pairs, at some 72 bytes each, are 19 MB.
 pub(crate) const GENERATION: u64 = 1 << 17;
-
-/// Bits of the first member of a [`MeasuresValue`]: which shares are known, and what the pair is.
-mod flag {
-    pub(super) const A_IN_B: u8 = 1;
-    pub(super) const B_IN_A: u8 = 1 << 1;
-    pub(super) const RESEMBLANCE: u8 = 1 << 2;
-    pub(super) const SAME_TEXT: u8 = 1 << 3;
-    pub(super) const PASSAGE: u8 = 1 << 4;
-    pub(super) const ALL: u8 = A_IN_B | B_IN_A | RESEMBLANCE | SAME_TEXT | PASSAGE;
-}
 
 /// Measures that are not written yet.
 #[derive(Debug, Default)]
@@ -109,46 +98,16 @@ pub(crate) fn write(
 }
 
 fn encode(found: &Proven) -> MeasuresValue {
-    let Measures {
-        a_in_b,
-        b_in_a,
-        resemblance,
-        shared_bytes,
-    } = found.measures;
-    let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
-    let flags = flag(a_in_b.is_some(), flag::A_IN_B)
-        | flag(b_in_a.is_some(), flag::B_IN_A)
-        | flag(resemblance.is_some(), flag::RESEMBLANCE)
-        | flag(found.is_same_text, flag::SAME_TEXT)
-        | flag(found.has_passage, flag::PASSAGE);
-    let bits = |share: Option<Score>| share.map_or(0, |share| share.get().to_bits());
-    let shares = (bits(a_in_b), bits(b_in_a), bits(resemblance));
-    (flags, shares.0, shares.1, shares.2, shared_bytes.0)
+    let [flags, a_in_b, b_in_a, resemblance, shared] = found.to_words();
+    (flags as u8, a_in_b, b_in_a, resemblance, shared)
 }
 
 /// `None`: no writer has written that.
-fn decode(row: MeasuresValue, unit: Unit) -> Option<Proven> {
-    let (flags, a_in_b, b_in_a, resemblance, shared_bytes) = row;
-    let share = |bits: u64, flag: u8| {
-        let value = f64::from_bits(bits);
-        match flags & flag != 0 {
-            true if (0.0..=1.0).contains(&value) => Some(Some(Score::new(value))),
-            false if bits == 0 => Some(None),
-            _ => None,
-        }
-    };
-    let measures = Measures {
-        a_in_b: share(a_in_b, flag::A_IN_B)?,
-        b_in_a: share(b_in_a, flag::B_IN_A)?,
-        resemblance: share(resemblance, flag::RESEMBLANCE)?,
-        shared_bytes: ByteLen(shared_bytes),
-    };
-    (flags & !flag::ALL == 0).then_some(Proven {
-        measures,
-        unit,
-        is_same_text: flags & flag::SAME_TEXT != 0,
-        has_passage: flags & flag::PASSAGE != 0,
-    })
+fn decode(
+    (flags, a_in_b, b_in_a, resemblance, shared): MeasuresValue,
+    unit: Unit,
+) -> Option<Proven> {
+    Proven::of_words([flags.into(), a_in_b, b_in_a, resemblance, shared], unit)
 }
 
 #[cfg(test)]

@@ -3,11 +3,17 @@
 //! An engine has looked for pairs of contents with something in common, and counted how much. It
 //! decides nothing: `groups` looks at each pair anew, and does not answer unless the numbers of all
 //! pairs of every content add up to what it counts itself. So whoever implements [`GivenPairs`]
-//! need not be trusted, and this module says all that there is to know of it.
+//! need not be trusted with these, and this module says all that there is to know of it.
+//!
+//! Where the files are within reach of the workers, pairs may have been measured there, by
+//! [`crate::listed`]. Measures follow from two contents alone, so it does not matter who has made
+//! them: they are taken for what would be measured here. One pair in [`CHECKED`] is measured here
+//! all the same if its files can be read, and must have the same figures.
 
 use std::error::Error;
 use std::fmt;
 
+use resemble_core::similarity::proof::Proven;
 use resemble_core::{ContentDigest, Relation, Score};
 
 /// Two contents and how much they have in common, not counting what is common to too many.
@@ -20,6 +26,20 @@ pub struct GivenPair {
     /// What both have.
     pub common: GivenCommon,
 }
+
+/// Two contents and what they have in common, measured on both.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GivenMeasures {
+    /// The name of one of them.
+    pub a: i64,
+    /// The name of the other one.
+    pub b: i64,
+    /// What was measured.
+    pub of_both: Proven,
+}
+
+/// Of so many pairs that were measured elsewhere one is measured again.
+pub const CHECKED: u64 = 64;
 
 /// How many pieces contents have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,6 +66,9 @@ pub trait GivenPairs: fmt::Debug {
 
     /// For a content what it has in common with all those together with which it is no candidate.
     fn rest(&self) -> GivenRows<'_, (i64, GivenCommon)>;
+
+    /// Pairs that were measured, in any order, each at most once; there need be none.
+    fn measured(&self) -> GivenRows<'_, GivenMeasures>;
 }
 
 /// Whether all pairs that may reach this score, or have a relation, are candidates.
@@ -96,6 +119,17 @@ pub enum GivenError {
     Unknown {
         /// Its name.
         name: i64,
+    },
+    /// Two contents have other figures than those that were measured elsewhere.
+    #[error(
+        "the links say that the contents {a} and {b} have other figures than they have: remove \
+         their folder \"measured\", and make it again with this version of resemble"
+    )]
+    Measures {
+        /// One of them.
+        a: ContentDigest,
+        /// The other one.
+        b: ContentDigest,
     },
     /// A content has more or less in common with others than the links say.
     #[error(

@@ -28,6 +28,7 @@ pub mod find;
 pub mod given;
 pub mod groups;
 mod judge;
+pub mod listed;
 pub mod local;
 mod nominate;
 pub mod pairs;

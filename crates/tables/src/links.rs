@@ -2,7 +2,8 @@
 //!
 //! A run is a folder with one folder of Parquet files for each stage. `_run.json` says of what it
 //! was made, and `_stages/NAME.json` is written when a stage is complete. Two stages are read here,
-//! row by row; whether their rows are right is for whoever asked to say, who knows the contents.
+//! row by row; whether their rows are right is for whoever asked to say, who knows the contents. A
+//! third one, of pairs that were measured where the files are, need not be there.
 
 use std::fs::{self, File};
 use std::io;
@@ -18,9 +19,10 @@ use serde::de::DeserializeOwned;
 
 use crate::{SCHEMA, cid};
 
-/// The two stages that are read.
+/// The stages that are read.
 const PAIRS: &str = "link";
 const REST: &str = "rest";
+const MEASURED: &str = "measured";
 
 /// Rows that are read at once.
 const BATCH: usize = 8192;
@@ -31,6 +33,7 @@ pub struct LinkTables {
     run: Run,
     pairs: Vec<PathBuf>,
     rest: Vec<PathBuf>,
+    measured: Vec<PathBuf>,
 }
 
 /// Of what links were made.
@@ -144,6 +147,11 @@ impl LinkTables {
         Ok(Self {
             pairs: files(&folder, PAIRS)?,
             rest: files(&folder, REST)?,
+            measured: if record_of(&folder, MEASURED).exists() {
+                files(&folder, MEASURED)?
+            } else {
+                Vec::new()
+            },
             run,
         })
     }
@@ -167,6 +175,23 @@ impl LinkTables {
     pub fn rest(&self) -> LinkRows<'_, 3> {
         LinkRows::of(&self.rest, ["cid", "fingerprints", "chunks"])
     }
+
+    /// The pairs that were measured: two names, the unit (0 words, 1 bytes), and what was measured
+    /// as five numbers (`Proven::to_words` of the core).
+    pub fn measured(&self) -> LinkRows<'_, 8> {
+        let [a_in_b, b_in_a] = ["a_in_b", "b_in_a"];
+        let columns = [
+            "a",
+            "b",
+            "unit",
+            "flags",
+            a_in_b,
+            b_in_a,
+            "resemblance",
+            "shared",
+        ];
+        LinkRows::of(&self.measured, columns)
+    }
 }
 
 /// What a file says; `None` if there is none.
@@ -184,13 +209,18 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, LinkTablesError> 
     }
 }
 
+/// What says that a stage is complete.
+fn record_of(folder: &Path, stage: &str) -> PathBuf {
+    folder.join(format!("_stages/{stage}.json"))
+}
+
 /// The files of a stage, all of which are there as they were written, and no others.
 fn files(folder: &Path, stage: &'static str) -> Result<Vec<PathBuf>, LinkTablesError> {
     let torn = || LinkTablesError::Torn {
         folder: folder.to_owned(),
         stage,
     };
-    let record: Stage = read(&folder.join(format!("_stages/{stage}.json")))?.ok_or_else(torn)?;
+    let record: Stage = read(&record_of(folder, stage))?.ok_or_else(torn)?;
     let place = folder.join(stage);
     let mut known: Vec<PathBuf> = Vec::with_capacity(record.files.len());
     for of_stage in record.files {

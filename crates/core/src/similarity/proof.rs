@@ -39,6 +39,7 @@ use crate::{ContentKind, WordsDigest};
 mod cover;
 mod laid_out;
 mod members;
+mod words;
 
 pub(super) use cover::{CoverWalk, Covered, WordLengths};
 pub use laid_out::{ComparedBytes, ComparedText};
@@ -453,14 +454,19 @@ impl Proven {
         }
     }
 
-    /// Two contents that are not identical, by their bytes.
-    pub fn in_bytes(a: &ComparedBytes, b: &ComparedBytes) -> Self {
+    /// Two contents of these kinds that are not identical, by their bytes.
+    pub fn in_bytes(
+        (a, a_kind): (&ComparedBytes, ContentKind),
+        (b, b_kind): (&ComparedBytes, ContentKind),
+    ) -> Self {
         let (a, b) = a.meeting(b);
+        let measures = runs::exact(a, b).below_identical();
+        let is_passage = measures.shared_bytes >= PASSAGE;
         Self {
-            measures: runs::exact(a, b).below_identical(),
+            measures,
             unit: Unit::Bytes,
             is_same_text: false,
-            has_passage: false,
+            has_passage: is_passage && are_text_and_data(a_kind, b_kind),
         }
     }
 }
@@ -515,14 +521,7 @@ impl Provable {
                 let sizes = (self.size(), other.size());
                 Proven::in_words(self.text(), other.text(), sizes)
             }
-            Unit::Bytes => {
-                let proven = Proven::in_bytes(&self.bytes, &other.bytes);
-                let is_passage = proven.measures.shared_bytes >= PASSAGE;
-                Proven {
-                    has_passage: is_passage && are_text_and_data(self.kind, other.kind),
-                    ..proven
-                }
-            }
+            Unit::Bytes => Proven::in_bytes((&self.bytes, self.kind), (&other.bytes, other.kind)),
         }
     }
 }

@@ -16,6 +16,7 @@ use resemble_core::ContentId;
 use resemble_index::{PostingKind, Snapshot};
 
 use super::Room;
+use super::measured::{MeasuredPairs, MeasuredSorter};
 use super::pair_lists::{MetPair, PairLists};
 use super::sort::Sorter;
 use super::table::Table;
@@ -85,6 +86,21 @@ impl<'a> Accounts<'a> {
             room,
             dir,
         })
+    }
+
+    /// What was measured elsewhere of the pairs that are asked about.
+    pub(super) fn measured(&self) -> Result<MeasuredPairs, AskError> {
+        let mut measured = MeasuredSorter::new(self.room, self.dir)?;
+        for row in self.given.measured() {
+            self.snapshot.stop().go_on()?;
+            let row = row?;
+            let (a, b) = (self.place(row.a)?, self.place(row.b)?);
+            if a.max(b) < self.table.all() {
+                let contents = (self.table.id(a), self.table.id(b));
+                measured.push(contents, row.of_both)?;
+            }
+        }
+        measured.finish()
     }
 
     /// All contents with a piece, by their places, of which `limit` are not too many.

@@ -55,7 +55,7 @@ use crate::given::{GivenError, GivenPairs, reaches};
 use crate::parallel::named;
 use crate::prove::contents::ContentReader;
 use crate::prove::cost::MOST_WORK;
-use crate::prove::many::PairProver;
+use crate::prove::many::{KnownMeasures, PairProver};
 use crate::renditions::owners::RenditionOwners;
 use crate::scope::ScopedFiles;
 
@@ -71,6 +71,7 @@ mod kin;
 mod known;
 mod linked;
 mod links;
+mod measured;
 mod meeting;
 pub(crate) mod near;
 mod order;
@@ -89,6 +90,7 @@ use common::common_pieces;
 use held::JoinedLinks;
 use known::KnownDrafts;
 use links::{HalfLink, LinkSimilarity, Links};
+use measured::MeasuredPairs;
 use meeting::Shown;
 use solve::{Solved, Solver};
 use table::Table;
@@ -155,6 +157,8 @@ struct Collection {
     /// Renditions of files take part.
     text: bool,
     renditions: RenditionOwners,
+    /// What was measured elsewhere.
+    measured: Option<MeasuredPairs>,
     room: Room,
     stop: StopFlag,
 }
@@ -191,7 +195,6 @@ impl Collection {
             renditions: &renditions,
             part_reader,
         };
-        let prover = PairProver::new(reader, room.part(3));
         let mut accounts = match known {
             KnownPairs::Given(given) if !reaches(request.min.score()) => {
                 tracing::debug!(?given, "not made for so low a score");
@@ -203,6 +206,9 @@ impl Collection {
             }
             KnownPairs::Kept(_) => None,
         };
+        let measured = accounts.as_ref().map(Accounts::measured).transpose()?;
+        let measures = measured.as_ref().map(|known| known as &dyn KnownMeasures);
+        let prover = PairProver::new(reader, room.part(3)).knowing(measures);
         let of = (&table, &prover);
         let common = common_pieces(of, (limit, FREE), accounts.as_mut(), (room, dir))?;
         let given = accounts.map(Accounts::close).transpose()?;
@@ -254,6 +260,7 @@ impl Collection {
             errors,
             text: request.text,
             renditions,
+            measured,
             room,
             stop: snapshot.stop().clone(),
         })
@@ -271,7 +278,11 @@ impl Collection {
             renditions: &self.renditions,
             part_reader,
         };
-        PairProver::new(reader, self.room.part(3))
+        let known = self
+            .measured
+            .as_ref()
+            .map(|known| known as &dyn KnownMeasures);
+        PairProver::new(reader, self.room.part(3)).knowing(known)
     }
 
     /// Whether a content is an archive, a mail or something else that holds files.

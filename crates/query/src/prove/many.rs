@@ -14,17 +14,19 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use resemble_core::recent::Recent;
 use resemble_core::similarity::Unit;
 use resemble_core::similarity::proof::{self, ComparedBytes, ComparedText, unit_of};
-use resemble_core::{ByteLen, ContentId, ContentKind, Fingerprint, Score};
+use resemble_core::{ByteLen, ContentDigest, ContentId, ContentKind, Fingerprint, Score};
 use resemble_index::{ContentRow, Snapshot};
 use resemble_proto::message::SoftError;
 
 use crate::ask::AskError;
+use crate::given::{CHECKED, GivenError};
 use crate::parallel::ordered;
 use crate::prove::archives::Archives;
 use crate::prove::contents::{ContentReader, WantedContent, WantedOfKind};
@@ -53,10 +55,22 @@ pub(crate) struct DraftPair {
 /// The measures of a pair, and the sizes that they are of; `None`: the pair keeps its estimate.
 pub(crate) type MeasuredPair = Option<(proof::Proven, (ByteLen, ByteLen))>;
 
+/// Pairs that were measured elsewhere.
+pub(crate) trait KnownMeasures: fmt::Debug + Sync {
+    /// What two contents have in common in this unit, if that was measured.
+    fn known(
+        &self,
+        a: ContentId,
+        b: ContentId,
+        unit: Unit,
+    ) -> Result<Option<proof::Proven>, AskError>;
+}
+
 /// Measures pairs of contents where they stand.
 #[derive(Debug)]
 pub(crate) struct PairProver<'a> {
     reader: ContentReader<'a>,
+    known: Option<&'a dyn KnownMeasures>,
     asked: Unit,
     ready: Mutex<Recent<Key, Arc<ReadyContent>>>,
     /// Held by who reads a content of more than [`LARGE`] bytes.
@@ -79,6 +93,7 @@ impl<'a> PairProver<'a> {
     pub(crate) fn new(reader: ContentReader<'a>, room: Option<u64>) -> Self {
         Self {
             reader,
+            known: None,
             asked: Unit::Words,
             ready: Mutex::new(Recent::new(room.unwrap_or(USUAL_ROOM) as usize)),
             large: Mutex::new(()),
@@ -88,6 +103,12 @@ impl<'a> PairProver<'a> {
     /// Measures in this unit.
     pub(crate) const fn asked(mut self, unit: Unit) -> Self {
         self.asked = unit;
+        self
+    }
+
+    /// Takes what was measured elsewhere for what it would measure.
+    pub(crate) fn knowing(mut self, known: Option<&'a dyn KnownMeasures>) -> Self {
+        self.known = known;
         self
     }
 
@@ -159,10 +180,37 @@ impl<'a> PairProver<'a> {
         let snapshot = self.reader.snapshot;
         snapshot.stop().go_on()?;
         let unit = unit_of(*a_kind, *b_kind, self.asked);
+        let known = self.known.map(|known| known.known(a.id, b.id, unit));
+        if let Some(known) = known.transpose()?.flatten() {
+            if is_checked(&a.digest, &b.digest)
+                && let Some((found, _)) = self.made(a, b, (*a_kind, *b_kind), &mut Vec::new())?
+                && found != known
+            {
+                let (a, b) = (a.digest, b.digest);
+                return Err(AskError::Given(GivenError::Measures { a, b }));
+            }
+            return Ok(Some((known, (a.size, b.size))));
+        }
         let is_kept = a.size + b.size >= KEPT;
         if is_kept && let Some(found) = snapshot.kept_measures(&a.digest, &b.digest, unit) {
             return Ok(Some((found, (a.size, b.size))));
         }
+        let found = self.made(a, b, (*a_kind, *b_kind), errors)?;
+        if is_kept && let Some((found, _)) = &found {
+            snapshot.keep_measures(&a.digest, &b.digest, found);
+        }
+        Ok(found)
+    }
+
+    /// The measures of two contents of these kinds, made of what is read of both.
+    fn made(
+        &self,
+        a: &WantedContent,
+        b: &WantedContent,
+        (a_kind, b_kind): (ContentKind, ContentKind),
+        errors: &mut Vec<SoftError>,
+    ) -> Result<MeasuredPair, AskError> {
+        let unit = unit_of(a_kind, b_kind, self.asked);
         let mut ready = |wanted: &WantedContent| {
             let ready = self.ready(wanted, unit)?;
             if let ReadyContent::Unreadable(error) = &*ready {
@@ -177,20 +225,17 @@ impl<'a> PairProver<'a> {
         let Some(other) = ready(b)? else {
             return Ok(None);
         };
-        let (found, sizes) = match (&*one, &*other) {
+        Ok(match (&*one, &*other) {
             (ReadyContent::Words(a, size), ReadyContent::Words(b, other)) => {
                 let sizes = (*size, *other);
-                (proof::Proven::in_words(a, b, sizes), sizes)
+                Some((proof::Proven::in_words(a, b, sizes), sizes))
             }
             (ReadyContent::Bytes(a), ReadyContent::Bytes(b)) => {
-                (proof::Proven::in_bytes(a, b), (a.size(), b.size()))
+                let found = proof::Proven::in_bytes((a, a_kind), (b, b_kind));
+                Some((found, (a.size(), b.size())))
             }
-            _ => return Ok(None),
-        };
-        if is_kept {
-            snapshot.keep_measures(&a.digest, &b.digest, &found);
-        }
-        Ok(Some((found, sizes)))
+            _ => None,
+        })
     }
 
     /// Measures two files, by their contents, of which one at least holds members; `None` as for
@@ -251,6 +296,17 @@ impl<'a> PairProver<'a> {
             .put(key, Arc::clone(&ready), ready.memory());
         Ok(ready)
     }
+}
+
+/// Whether a pair is measured again though it was measured elsewhere: it follows from its contents.
+fn is_checked(a: &ContentDigest, b: &ContentDigest) -> bool {
+    let first = |digest: &ContentDigest| {
+        digest
+            .0
+            .first_chunk()
+            .map_or(0, |&bytes| u64::from_le_bytes(bytes))
+    };
+    (first(a) ^ first(b)).is_multiple_of(CHECKED)
 }
 
 impl ReadyContent {

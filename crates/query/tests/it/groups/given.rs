@@ -3,16 +3,22 @@
 //! The engine here follows docs/scale.md word for word, with maps in the place of tables.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs;
+use std::path::Path;
 
 use proptest::prelude::*;
+use resemble_core::hash::content::digest;
 use resemble_core::{ContentDigest, ContentId, Fingerprint};
 use resemble_index::{PartRole, Snapshot};
 use resemble_proto::message::{Degree, Groups, GroupsRequest, Scope};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_query::AskError;
-use resemble_query::given::{GivenCommon, GivenError, GivenPair, GivenPairs, GivenRows};
+use resemble_query::given::{
+    CHECKED, GivenCommon, GivenError, GivenMeasures, GivenPair, GivenPairs, GivenRows,
+};
 use resemble_query::groups::{groups, groups_of_pairs};
+use resemble_query::listed::{ListedFile, ListedProver};
 use resemble_testutil::prose::sentences;
 use resemble_testutil::random::{Random, noise};
 
@@ -37,6 +43,7 @@ struct Engine {
     degree: u64,
     pairs: Vec<GivenPair>,
     rest: BTreeMap<i64, GivenCommon>,
+    measured: Vec<GivenMeasures>,
 }
 
 fn name_of(content: &ContentDigest) -> i64 {
@@ -154,6 +161,44 @@ impl GivenPairs for Engine {
         let rest = self.rest.iter();
         Box::new(rest.map(|(&name, &common)| Ok((name, common))))
     }
+
+    fn measured(&self) -> GivenRows<'_, GivenMeasures> {
+        Box::new(self.measured.iter().copied().map(Ok))
+    }
+}
+
+/// What the files of a scene are, by the names of their contents.
+fn files(folder: &Path, found: &mut HashMap<i64, ListedFile>) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            files(&path, found);
+        } else {
+            let digest = digest(&fs::read(&path).expect("readable"));
+            found.insert(name_of(&digest), ListedFile { digest, path });
+        }
+    }
+}
+
+/// What workers who see the files make of pairs.
+fn measured(scene: &Scene, pairs: &[GivenPair]) -> Vec<GivenMeasures> {
+    let mut found = HashMap::new();
+    files(&scene.path(""), &mut found);
+    let list = |pair: &GivenPair| Some([found.get(&pair.a)?.clone(), found.get(&pair.b)?.clone()]);
+    let listed: Vec<_> = pairs
+        .iter()
+        .filter_map(|pair| Some((pair, list(pair)?)))
+        .collect();
+    let files: Vec<_> = listed.iter().map(|(_, files)| files.clone()).collect();
+    let of_all = ListedProver::default().measure(&files);
+    let of_all = listed.iter().zip(of_all);
+    of_all
+        .map(|((pair, _), of_both)| GivenMeasures {
+            a: pair.a,
+            b: pair.b,
+            of_both: of_both.expect("measured"),
+        })
+        .collect()
 }
 
 fn degree_of(request: &GroupsRequest) -> u64 {
@@ -172,7 +217,9 @@ fn of_pairs(scene: &Scene, request: &GroupsRequest, given: &Engine) -> Result<Gr
 /// The answers with and without pairs, which are the same, in memory and not.
 fn assert_same(scene: &Scene, request: &GroupsRequest) -> Groups {
     let snapshot = scene.snapshot();
-    let engine = Engine::of(&snapshot, degree_of(request));
+    let mut engine = Engine::of(&snapshot, degree_of(request));
+    // Some pairs were measured elsewhere, and some were not.
+    engine.measured = measured(scene, &engine.pairs[..engine.pairs.len() / 2]);
     let expected = groups(&snapshot, request, scene.temp.root()).expect("an answer");
     for memory in [None, Some(1 << 20)] {
         let request = GroupsRequest {
@@ -345,6 +392,81 @@ fn a_piece_of_just_so_many_contents_is_not_common() {
     early.degree = 12;
     let refused = of_pairs(&scene, &request(&scene, Some(12)), &early);
     assert!(is_amiss(&refused), "{refused:?}");
+}
+
+/// Versions of some texts and of a program.
+fn versions() -> Scene {
+    let mut scene = Scene::new();
+    for family in 0..6 {
+        let base = sentences(family, 60);
+        for member in 0..8 {
+            let text = version(&base, family * 10 + member, 4 + member as usize);
+            scene.write(&format!("{family}/{member}"), text);
+        }
+    }
+    let program = noise(5, 20_000);
+    for member in 0..6 {
+        let mut build = program.clone();
+        build[3000 * member..][..500].copy_from_slice(&noise(member as u64, 500));
+        scene.write(&format!("bin/{member}"), build);
+    }
+    scene.scan();
+    scene
+}
+
+/// The same answer though nothing can be read, and not without the measures.
+#[test]
+fn what_was_measured_elsewhere_is_not_read() {
+    let scene = versions();
+    let request = request(&scene, None);
+    let mut engine = Engine::of(&scene.snapshot(), 1000);
+    let expected = of_pairs(&scene, &request, &engine).expect("an answer");
+    assert!(expected.clusters.len() >= 7, "{:?}", expected.summary);
+    let found = measured(&scene, &engine.pairs);
+    fs::rename(scene.path(""), scene.temp.path("away")).expect("moved");
+    let estimated = of_pairs(&scene, &request, &engine).expect("an answer");
+    assert_ne!(estimated, expected);
+    engine.measured = found;
+    for memory in [None, Some(1 << 20)] {
+        let request = GroupsRequest {
+            memory,
+            ..request.clone()
+        };
+        let found = of_pairs(&scene, &request, &engine).expect("an answer");
+        assert_eq!(found, expected, "{memory:?}");
+    }
+}
+
+#[test]
+fn other_figures_make_no_answer() {
+    let scene = versions();
+    let request = request(&scene, None);
+    let mut engine = Engine::of(&scene.snapshot(), 1000);
+    engine.measured = measured(&scene, &engine.pairs);
+    assert!(engine.measured.len() as u64 > 2 * CHECKED);
+    of_pairs(&scene, &request, &engine).expect("an answer");
+    for row in &mut engine.measured {
+        row.of_both.measures.shared_bytes.0 += 1;
+    }
+    let refused = of_pairs(&scene, &request, &engine);
+    let is_refused = matches!(refused, Err(AskError::Given(GivenError::Measures { .. })));
+    assert!(is_refused, "{refused:?}");
+}
+
+/// A file that is another one by now, or gone, is not measured.
+#[test]
+fn listed_files_are_what_they_were() {
+    let scene = versions();
+    let mut found = HashMap::new();
+    files(&scene.path("0"), &mut found);
+    let list: Vec<_> = found.into_values().take(3).collect();
+    let [a, b, c] = list.try_into().expect("three files");
+    fs::write(&b.path, "another text").expect("written");
+    fs::remove_file(&c.path).expect("removed");
+    let pairs = [[a.clone(), b], [c, a.clone()], [a.clone(), a]];
+    let measured = ListedProver::default().measure(&pairs);
+    let are_measured: Vec<bool> = measured.iter().map(Option::is_some).collect();
+    assert_eq!(are_measured, [false, false, true]);
 }
 
 fn is_amiss(answer: &Result<Groups, AskError>) -> bool {

@@ -1,0 +1,90 @@
+//! `resemble measure`: measures the pairs that it is told, for engines that have found them.
+//!
+//! Programs talk here, some million pairs at a time, so both sides are bytes: docs/scale.md has
+//! their layout.
+
+use std::ffi::OsStr;
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+
+use resemble_core::ContentDigest;
+use resemble_core::similarity::Unit;
+use resemble_core::similarity::proof::Proven;
+use resemble_query::listed::{ListedFile, ListedProver};
+
+use crate::error::{CliError, CliResult, Outcome};
+
+/// Pairs that are measured at a time.
+const AT_ONCE: usize = 4096;
+
+/// Bytes of a path at most, and the one that ends it.
+const LONGEST: u64 = 4096;
+
+pub(super) fn run() -> CliResult {
+    let mut from = BufReader::new(io::stdin().lock());
+    let mut to = BufWriter::new(io::stdout().lock());
+    let prover = ListedProver::default();
+    loop {
+        let mut pairs = Vec::new();
+        while pairs.len() < AT_ONCE
+            && let Some(a) = file(&mut from)?
+        {
+            let b = file(&mut from)?.ok_or_else(cut)?;
+            pairs.push([a, b]);
+        }
+        if pairs.is_empty() {
+            return Ok(Outcome::Holds);
+        }
+        for found in prover.measure(&pairs) {
+            for number in numbers(found) {
+                to.write_all(&number.to_le_bytes()).map_err(failed)?;
+            }
+        }
+        to.flush().map_err(failed)?;
+    }
+}
+
+/// The next file of the list: a digest of 32 bytes, and a path that ends with a zero.
+fn file(from: &mut impl BufRead) -> CliResult<Option<ListedFile>> {
+    if from.fill_buf().map_err(failed)?.is_empty() {
+        return Ok(None);
+    }
+    let mut digest = [0; 32];
+    from.read_exact(&mut digest).map_err(|_| cut())?;
+    let mut path = Vec::new();
+    let mut rest = from.take(LONGEST);
+    rest.read_until(0, &mut path).map_err(failed)?;
+    if path.pop() != Some(0) || !path.starts_with(b"/") {
+        return Err(cut());
+    }
+    Ok(Some(ListedFile {
+        digest: ContentDigest(digest),
+        path: OsStr::from_bytes(&path).into(),
+    }))
+}
+
+/// The unit (0 words, 1 bytes; -1: not measured) and [`Proven::to_words`].
+fn numbers(found: Option<Proven>) -> [i64; 6] {
+    let Some(found) = found else {
+        return [-1, 0, 0, 0, 0, 0];
+    };
+    let [flags, a_in_b, b_in_a, resemblance, shared] = found.to_words().map(u64::cast_signed);
+    let unit = (found.unit == Unit::Bytes).into();
+    [unit, flags, a_in_b, b_in_a, resemblance, shared]
+}
+
+fn cut() -> CliError {
+    CliError::Usage(
+        "what is read is no list of pairs: a digest of 32 bytes and an absolute path that ends \
+         with a zero byte, twice for each pair"
+            .to_owned(),
+    )
+}
+
+fn failed(source: io::Error) -> CliError {
+    CliError::File {
+        verb: "measure",
+        path: "-".into(),
+        source,
+    }
+}

@@ -1,0 +1,252 @@
+//! What was measured elsewhere, found by the two contents of a pair.
+//!
+//! Pairs are sorted by their contents, in memory or in a scratch file, of which the first pair of
+//! each block stays in memory: to find one takes one look into the file.
+
+use std::path::Path;
+
+use resemble_core::ContentId;
+use resemble_core::similarity::Unit;
+use resemble_core::similarity::proof::Proven;
+
+use super::Room;
+use super::scratch::Scratch;
+use super::sort::{Merge, Record, Sorter, put_words, take_words};
+use crate::ask::AskError;
+use crate::prove::many::KnownMeasures;
+
+/// Pairs in a block of the scratch file.
+const BLOCK: usize = 256;
+
+/// The contents of a pair, the lesser first.
+type Key = (u32, u32);
+
+/// What was measured of two contents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct MeasuredRow {
+    key: Key,
+    /// [`Proven::to_words`] in halves, and whether that is in words.
+    words: [u32; 10],
+    is_in_words: u32,
+}
+
+impl MeasuredRow {
+    fn of((a, b): (ContentId, ContentId), found: Proven) -> Self {
+        let found = if a > b { found.swapped() } else { found };
+        let mut words = [0; 10];
+        for (halves, word) in words.as_chunks_mut().0.iter_mut().zip(found.to_words()) {
+            *halves = [word as u32, (word >> 32) as u32];
+        }
+        Self {
+            key: (a.min(b).0, a.max(b).0),
+            words,
+            is_in_words: (found.unit == Unit::Words).into(),
+        }
+    }
+
+    /// What was measured, if it is measures in this unit.
+    fn in_unit(&self, unit: Unit) -> Option<Proven> {
+        let mut words = [0; 5];
+        for (word, &[low, high]) in words.iter_mut().zip(self.words.as_chunks().0) {
+            *word = u64::from(low) | u64::from(high) << 32;
+        }
+        let is_asked = (unit == Unit::Words) == (self.is_in_words == 1);
+        is_asked.then(|| Proven::of_words(words, unit))?
+    }
+}
+
+impl Record for MeasuredRow {
+    const BYTES: usize = 52;
+
+    fn put(&self, out: &mut [u8]) {
+        let (key, unit) = out.split_at_mut(8);
+        put_words(&[self.key.0, self.key.1], key);
+        let (words, unit) = unit.split_at_mut(40);
+        put_words(&self.words, words);
+        put_words(&[self.is_in_words], unit);
+    }
+
+    fn take(bytes: &[u8]) -> Self {
+        let [a, b] = take_words(&bytes[..8]);
+        let [is_in_words] = take_words(&bytes[48..]);
+        Self {
+            key: (a, b),
+            words: take_words(&bytes[8..48]),
+            is_in_words,
+        }
+    }
+}
+
+/// Pairs that are being put in order.
+#[derive(Debug)]
+pub(super) struct MeasuredSorter<'a> {
+    rows: Sorter<MeasuredRow>,
+    room: Room,
+    dir: &'a Path,
+}
+
+/// Measures of pairs.
+#[derive(Debug)]
+pub(super) struct MeasuredPairs {
+    /// The first pair of each block.
+    first: Vec<Key>,
+    count: usize,
+    rows: MeasuredRows,
+}
+
+#[derive(Debug)]
+enum MeasuredRows {
+    Memory(Vec<MeasuredRow>),
+    Disk(Scratch),
+}
+
+impl<'a> MeasuredSorter<'a> {
+    pub(super) fn new(room: Room, dir: &'a Path) -> Result<Self, AskError> {
+        let rows = Sorter::new(room.part(6), dir)?;
+        Ok(Self { rows, room, dir })
+    }
+
+    pub(super) fn push(
+        &mut self,
+        contents: (ContentId, ContentId),
+        found: Proven,
+    ) -> Result<(), AskError> {
+        self.rows.push(MeasuredRow::of(contents, found))
+    }
+
+    pub(super) fn finish(self) -> Result<MeasuredPairs, AskError> {
+        let Self { rows, room, dir } = self;
+        let mut merge = Merge::new(rows.finish()?, room.part(6), dir)?;
+        let mut pairs = MeasuredPairs {
+            first: Vec::new(),
+            count: 0,
+            rows: match room.part(1) {
+                None => MeasuredRows::Memory(Vec::new()),
+                Some(_) => MeasuredRows::Disk(Scratch::new(dir)?),
+            },
+        };
+        let mut bytes = Vec::new();
+        while let Some(row) = merge.next()? {
+            if pairs.count.is_multiple_of(BLOCK) {
+                pairs.first.push(row.key);
+            }
+            pairs.count += 1;
+            match &mut pairs.rows {
+                MeasuredRows::Memory(rows) => rows.push(row),
+                MeasuredRows::Disk(scratch) => {
+                    let from = bytes.len();
+                    bytes.resize(from + MeasuredRow::BYTES, 0);
+                    row.put(&mut bytes[from..]);
+                    if pairs.count.is_multiple_of(BLOCK) {
+                        scratch.append(&bytes)?;
+                        bytes.clear();
+                    }
+                }
+            }
+        }
+        if let MeasuredRows::Disk(scratch) = &pairs.rows {
+            scratch.append(&bytes)?;
+        }
+        Ok(pairs)
+    }
+}
+
+impl MeasuredPairs {
+    fn row(&self, key: Key) -> Result<Option<MeasuredRow>, AskError> {
+        let Some(block) = self
+            .first
+            .partition_point(|&first| first <= key)
+            .checked_sub(1)
+        else {
+            return Ok(None);
+        };
+        let (from, to) = (block * BLOCK, self.count.min((block + 1) * BLOCK));
+        match &self.rows {
+            MeasuredRows::Memory(rows) => {
+                let rows = &rows[from..to];
+                let at = rows.binary_search_by_key(&key, |row| row.key);
+                Ok(at.ok().map(|at| rows[at]))
+            }
+            MeasuredRows::Disk(scratch) => {
+                let mut bytes = vec![0; (to - from) * MeasuredRow::BYTES];
+                scratch.read((from * MeasuredRow::BYTES) as u64, &mut bytes)?;
+                let mut rows = bytes
+                    .chunks_exact(MeasuredRow::BYTES)
+                    .map(MeasuredRow::take);
+                Ok(rows.find(|row| row.key == key))
+            }
+        }
+    }
+}
+
+impl KnownMeasures for MeasuredPairs {
+    fn known(&self, a: ContentId, b: ContentId, unit: Unit) -> Result<Option<Proven>, AskError> {
+        let row = self.row((a.min(b).0, a.max(b).0))?;
+        let found = row.and_then(|row| row.in_unit(unit));
+        Ok(found.map(|found| if a > b { found.swapped() } else { found }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use resemble_core::similarity::Measures;
+    use resemble_core::{ByteLen, Score};
+
+    use super::*;
+
+    fn proven(number: u32) -> Proven {
+        Proven {
+            measures: Measures {
+                a_in_b: Some(Score::new(1.0 / f64::from(number + 1))),
+                b_in_a: None,
+                resemblance: Some(Score::new(0.25)),
+                shared_bytes: ByteLen(u64::from(number) << 33),
+            },
+            unit: if number.is_multiple_of(3) {
+                Unit::Bytes
+            } else {
+                Unit::Words
+            },
+            is_same_text: number.is_multiple_of(2),
+            has_passage: number.is_multiple_of(5),
+        }
+    }
+
+    proptest! {
+        /// Every pair is found from both ends and in its unit, and no other, in memory and on disk.
+        #[test]
+        fn pairs_are_found(
+            pairs in prop::collection::btree_map((0u32..60, 60u32..90), any::<bool>(), 0..900),
+        ) {
+            let dir = tempfile::tempdir().expect("a folder");
+            for room in [None, Some(1 << 20)] {
+                let mut sorter = MeasuredSorter::new(Room(room), dir.path()).expect("a sorter");
+                for (&(a, b), &is_swapped) in &pairs {
+                    let (of, found) = ((ContentId(a), ContentId(b)), proven(a * b));
+                    let pushed = if is_swapped {
+                        sorter.push((of.1, of.0), found.swapped())
+                    } else {
+                        sorter.push(of, found)
+                    };
+                    pushed.expect("pushed");
+                }
+                let measured = sorter.finish().expect("measures");
+                for a in 0..60 {
+                    for b in 60..90 {
+                        let found = proven(a * b);
+                        let (one, other) = (ContentId(a), ContentId(b));
+                        for unit in [Unit::Words, Unit::Bytes] {
+                            let expected = pairs.contains_key(&(a, b)) && unit == found.unit;
+                            let expected = expected.then_some(found);
+                            let known = measured.known(one, other, unit).expect("read");
+                            prop_assert_eq!(known, expected);
+                            let known = measured.known(other, one, unit).expect("read");
+                            prop_assert_eq!(known, expected.map(Proven::swapped));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
