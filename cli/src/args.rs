@@ -315,7 +315,8 @@ pub enum Command {
     /// For `--socket ssh://HOST` of another machine, which runs this here through ssh. A key in
     /// ~/.ssh/authorized_keys with command="resemble relay" may ask, and nothing else.
     Relay,
-    /// Measure pairs of files that an engine has found, for `groups --links`
+    #[allow(clippy::doc_markdown)] // help prints the name of a file as it is
+    /// Measure pairs of files that an engine has found, for groups --links
     ///
     /// Reads a list from standard input and writes numbers to standard output, both in bytes:
     /// docs/scale.md says how they lie. scale/resemble_scale.py --measure calls it where the files
