@@ -350,6 +350,16 @@ def begin(out, terms):
         )
 
 
+def begin_measuring(out, roots):
+    """What was measured is measured again if the files are to be found elsewhere."""
+    known = out / "_roots.json"
+    if known.is_file() and json.loads(known.read_text()) == roots:
+        return
+    for name in STAGES_MEASURED:
+        (out / "_stages" / f"{name}.json").unlink(missing_ok=True)
+    put(known, roots)
+
+
 def go_on_from(engine, before, terms):
     """What a run takes from another one over fewer tables, or others."""
     run = before / "_run.json"
@@ -411,6 +421,7 @@ def make_stage(engine, args, out, name, roots):
     put(out / "_stages" / f"{name}.json", {"rows": rows, "files": files})
     size, seconds = sum(file["bytes"] for file in files), time.monotonic() - begun
     print(f"{name:8} {rows:12,} rows {size / 1e6:10.1f} MB {seconds:8.1f} s", flush=True)
+    return rows
 
 
 def run(args):
@@ -433,8 +444,9 @@ def run(args):
         roots = []
         if args.measure:
             roots = checked_roots(args, engine, tables)
+            begin_measuring(out, args.root)
             stages = stages + STAGES_MEASURED
-        is_new = False
+        is_new, listed = False, 0
         for name in stages:
             # What comes after a stage that was made again is made again.
             if not is_new and is_complete(out, name):
@@ -445,7 +457,11 @@ def run(args):
                 for later in stages[stages.index(name) :]:
                     (out / "_stages" / f"{later}.json").unlink(missing_ok=True)
             is_new = True
-            make_stage(engine, args, out, name, roots)
+            rows = make_stage(engine, args, out, name, roots)
+            if name == "listed":
+                listed = rows
+            elif name == "measured" and rows < listed:
+                print(f"{listed - rows:,} pairs have a file that cannot be read or has changed")
     finally:
         engine.stop()
         shutil.rmtree(scratch, ignore_errors=True)

@@ -1,10 +1,13 @@
 //! `groups --links`: pairs that an engine has found. What engines make is tested in the folder
 //! `scale`, with engines; here are answers without pairs, and all that is refused.
 
+use std::path::Path;
+
 use crate::environment;
 use resemble_core::Params;
-use resemble_testutil::Environment;
+use resemble_core::hash::content::digest;
 use resemble_testutil::prose::paragraphs;
+use resemble_testutil::{Environment, finish};
 
 /// Links without a single pair, of contents that were digested with `params`.
 fn links(env: &Environment, params: &str) {
@@ -82,4 +85,76 @@ fn links_go_with_questions_about_similar_files() {
     refused(&["--degree", "7"], "give --degree 1000");
     refused(&["--min", "20%"], "25% and more");
     refused(&["--socket", "s"], "leave out --socket");
+}
+
+/// A file in the list of `resemble measure`.
+fn listed(path: &Path) -> Vec<u8> {
+    let digest = digest(&std::fs::read(path).unwrap()).0;
+    [&digest[..], path.as_os_str().as_encoded_bytes(), b"\0"].concat()
+}
+
+#[test]
+fn listed_pairs_are_measured_in_their_order() {
+    let env = texts();
+    let [one, edited, two] =
+        ["near/one.txt", "near/edited.txt", "apart/two.txt"].map(|name| env.path(name));
+    let pairs = [(&one, &edited), (&one, &two), (&two, &edited)];
+    let list: Vec<Vec<u8>> = pairs.map(|(a, b)| [listed(a), listed(b)].concat()).to_vec();
+    // It is another file than when it was listed.
+    env.write("apart/two.txt", paragraphs(3, 50));
+    let ran = finish(&mut env.command(["measure"]), &list.concat());
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    let numbers = ran.out.as_chunks::<8>().0.iter();
+    let numbers: Vec<i64> = numbers.map(|&bytes| i64::from_le_bytes(bytes)).collect();
+    let [of_edited, of_two, other] = numbers.as_chunks::<6>().0 else {
+        panic!("{numbers:?}");
+    };
+    let none = [-1, 0, 0, 0, 0, 0];
+    assert_eq!((of_two, other), (&none, &none));
+    let share = |bits: i64| f64::from_bits(bits.cast_unsigned());
+    let [unit, flags, there, back, both, shared] = *of_edited;
+    // In words, all three shares are known, and a passage is shared.
+    assert_eq!((unit, flags), (0, 1 | 2 | 4 | 16));
+    let found = env.run(["pairs", "near", "--format", "json"]).json();
+    let pair = &found["pairs"][0];
+    for (name, bits) in [("a_in_b", there), ("b_in_a", back), ("resemblance", both)] {
+        let measured = share(bits).min(1.0);
+        let values = [&pair[name], &pair["a_in_b"], &pair["b_in_a"]];
+        let is_said = |value: &&&serde_json::Value| {
+            let value = value.as_f64().unwrap();
+            (value - measured).abs() < 2e-6
+        };
+        assert!(
+            values.iter().any(|value| is_said(&value)),
+            "{name} {measured} {pair}"
+        );
+    }
+    assert_eq!(pair["shared_bytes"], shared);
+}
+
+#[test]
+fn what_is_no_list_is_refused_in_one_sentence() {
+    let env = texts();
+    let whole = [
+        listed(&env.path("near/one.txt")),
+        listed(&env.path("near/edited.txt")),
+    ]
+    .concat();
+    let half = listed(&env.path("near/one.txt"));
+    let relative = [&[7; 32][..], b"near/one.txt\0"].concat().repeat(2);
+    let endless = [&[7; 32][..], b"/", &[b'a'; 5000]].concat();
+    for list in [
+        &half[..],
+        &whole[..50],
+        &whole[..whole.len() - 1],
+        &relative,
+        &endless,
+    ] {
+        let ran = finish(&mut env.command(["measure"]), list);
+        assert_eq!((ran.code, ran.out.len()), (2, 0));
+        assert!(ran.err.contains("no list of pairs"), "{}", ran.err);
+        assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+    }
+    let nothing = finish(&mut env.command(["measure"]), b"");
+    assert_eq!((nothing.code, nothing.out.len()), (0, 0));
 }

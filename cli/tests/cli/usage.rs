@@ -382,6 +382,7 @@ fn completions_and_manual_pages() {
             "resemble-lab.1",
             "resemble-lost.1",
             "resemble-man.1",
+            "resemble-measure.1",
             "resemble-mount.1",
             "resemble-notify.1",
             "resemble-pairs.1",

@@ -19,12 +19,12 @@ use crate::prove::many::KnownMeasures;
 const BLOCK: usize = 256;
 
 /// The contents of a pair, the lesser first.
-type Key = (u32, u32);
+type MeasuredIds = (u32, u32);
 
 /// What was measured of two contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct MeasuredRow {
-    key: Key,
+    key: MeasuredIds,
     /// [`Proven::to_words`] in halves, and whether that is in words.
     words: [u32; 10],
     is_in_words: u32,
@@ -89,7 +89,7 @@ pub(super) struct MeasuredSorter<'a> {
 #[derive(Debug)]
 pub(super) struct MeasuredPairs {
     /// The first pair of each block.
-    first: Vec<Key>,
+    first: Vec<MeasuredIds>,
     count: usize,
     rows: MeasuredRows,
 }
@@ -152,7 +152,7 @@ impl<'a> MeasuredSorter<'a> {
 }
 
 impl MeasuredPairs {
-    fn row(&self, key: Key) -> Result<Option<MeasuredRow>, AskError> {
+    fn row(&self, key: MeasuredIds) -> Result<Option<MeasuredRow>, AskError> {
         let Some(block) = self
             .first
             .partition_point(|&first| first <= key)
