@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """MinHash libraries and `resemble pairs` on the same texts: time, bytes a text, recall.
 
-    minhash.py DIR --resemble PROGRAM --python PYTHON [--most 20000]
+    minhash.py DIR --resemble PROGRAM --python PYTHON [--incrededup PROGRAM] [--most 20000]
 
 PYTHON has `datasketch` and `rensa`. DIR has texts, such as those of `families` in scale/made.py.
 The truth are the exact sets of five-word shingles: two texts with a resemblance of 50 % or more are
 a pair, and two without any in common are strangers. Libraries are used as their pages say, with 128
 permutations and a threshold of 50 %; a pair counts as found if it comes out of their index, so
-nothing that they have found is lost to their estimate.
+nothing that they have found is lost to their estimate. The program incrededup (`cargo install
+incrededup`) takes texts from a table and gives each duplicate a parent: it has found all pairs below
+one parent.
 """
 
 import argparse
@@ -15,11 +17,14 @@ import json
 import os
 import pickle
 import resource
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
+import uuid
 from collections import Counter, defaultdict
+from itertools import combinations
 from pathlib import Path
 
 PERMUTATIONS, THRESHOLD, WORDS = 128, 0.5, 5
@@ -80,6 +85,44 @@ def of_library(name, names):
     }
 
 
+def of_incrededup(program, names, folder):
+    """By shingles of three words, at the threshold, whatever the sizes; 500 bytes is its least."""
+    base, data = folder / "texts.db", folder / "data"
+    connection = sqlite3.connect(base)
+    connection.execute(
+        "CREATE TABLE documents (id TEXT PRIMARY KEY, content TEXT NOT NULL,"
+        " content_len INTEGER NOT NULL, filename TEXT, is_parent INTEGER)"
+    )
+    connection.execute(
+        "CREATE TABLE dupes (child_id TEXT PRIMARY KEY, parent_id TEXT NOT NULL,"
+        " jaccard_similarity REAL NOT NULL, size_difference INTEGER NOT NULL,"
+        " size_difference_pct REAL NOT NULL)"
+    )
+    ids = {str(uuid.UUID(int=number)): name for number, name in enumerate(names, 1)}
+    rows = (
+        (number, text, len(text), name)
+        for number, (name, text) in zip(ids, texts(names), strict=True)
+    )
+    connection.executemany("INSERT INTO documents VALUES (?, ?, ?, ?, NULL)", rows)
+    connection.commit()
+    command = [program, "--sqlite", base, "--data-dir", data, "--threshold", THRESHOLD]
+    command += ["--size-diff", 1.0, "--min-content-len", 1]
+    begun, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([*map(str, command)], stdout=subprocess.DEVNULL, check=True)
+    seconds, used = time.monotonic() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
+    size = sum(file.stat().st_size for file in data.rglob("*") if file.is_file())
+    families = defaultdict(set)
+    for child, parent in connection.execute("SELECT child_id, parent_id FROM dupes"):
+        families[parent] |= {ids[child], ids[parent]}
+    pairs = set()
+    for family in families.values():
+        pairs |= set(combinations(sorted(family), 2))
+    return {
+        "seconds": seconds, "bytes": size, "pairs": sorted(pairs),
+        "cpu": used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime,
+    }
+
+
 def of_resemble(program, names, folder):
     state = folder / "state"
     listed = folder / "names"
@@ -126,6 +169,7 @@ def main():
     parser.add_argument("tree", type=Path)
     parser.add_argument("--resemble", required=True)
     parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--incrededup", help="the program")
     parser.add_argument("--most", type=int, default=20_000, help="texts")
     args = parser.parse_args()
     files = (file for file in args.tree.rglob("*") if file.is_file())
@@ -140,6 +184,9 @@ def main():
             check=True,
         )
         answers[name] = json.loads(ran.stdout)
+    if args.incrededup:
+        with tempfile.TemporaryDirectory(prefix="minhash-") as folder:
+            answers["incrededup"] = of_incrededup(args.incrededup, names, Path(folder))
     with tempfile.TemporaryDirectory(prefix="minhash-") as folder:
         answers["resemble"] = of_resemble(args.resemble, names, Path(folder))
     resemblance = truth(names)

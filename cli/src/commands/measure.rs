@@ -15,7 +15,7 @@ use resemble_query::listed::{ListedFile, ListedProver};
 use crate::error::{CliError, CliResult, Outcome};
 
 /// Pairs that are measured at a time.
-const AT_ONCE: usize = 4096;
+const AT_ONCE: usize = 1 << 16;
 
 /// Bytes of a path at most, and the one that ends it.
 const LONGEST: u64 = 4096;

@@ -4,6 +4,8 @@
 //! read of a file counts only if it has that digest, so the measures are those of the two contents,
 //! whoever made them and wherever, and [`crate::groups::groups_of_pairs`] takes them for its own.
 
+use std::collections::HashMap;
+use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -24,6 +26,9 @@ const FOR_A_BYTE: usize = 6;
 
 /// Of contents of more bytes one is read at a time.
 const LARGE: u64 = 4 << 20;
+
+/// So many first contents of pairs are measured against the second ones at a time.
+const BLOCK: u32 = 64;
 
 /// A content and a file that has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,15 +61,21 @@ impl ListedProver {
     /// texts, else in bytes. `None`: one of the files cannot be read, has another content by now,
     /// or more bytes than [`crate::LARGEST_READ`].
     pub fn measure(&self, pairs: &[[ListedFile; 2]]) -> Vec<Option<Proven>> {
+        let order = few_readings(pairs);
         let measure = |at: usize, (): &mut ()| {
-            let [a, b] = &pairs[at];
+            let [a, b] = &pairs[order[at]];
             let found = self.ready(a).zip(self.ready(b));
-            Ok::<_, std::convert::Infallible>(found.map(|(a, b)| a.measure(&b, Unit::Words)))
+            Ok::<_, Infallible>(found.map(|(a, b)| a.measure(&b, Unit::Words)))
         };
-        match ordered(pairs.len(), || (), measure) {
-            Ok(measured) => measured,
+        let found = match ordered(order.len(), || (), measure) {
+            Ok(found) => found,
             Err(never) => match never {},
+        };
+        let mut measured = vec![None; pairs.len()];
+        for (at, found) in order.into_iter().zip(found) {
+            measured[at] = found;
         }
+        measured
     }
 
     fn ready(&self, file: &ListedFile) -> Option<Arc<Provable>> {
@@ -87,4 +98,19 @@ impl ListedProver {
         self.ready.lock().put(file.digest, ready.clone(), room);
         ready
     }
+}
+
+/// The places of pairs in an order in which few contents are read twice: some first ones at a time,
+/// which stay in memory, and what is paired with any of them once.
+fn few_readings(pairs: &[[ListedFile; 2]]) -> Vec<usize> {
+    let mut numbers = [HashMap::new(), HashMap::new()];
+    let mut number = |side: usize, file: &ListedFile| {
+        let next = numbers[side].len() as u32;
+        *numbers[side].entry(file.digest).or_insert(next)
+    };
+    let numbered = pairs.iter().map(|[a, b]| (number(0, a), number(1, b)));
+    let keys: Vec<_> = numbered.map(|(a, b)| (a / BLOCK, b, a)).collect();
+    let mut order: Vec<usize> = (0..pairs.len()).collect();
+    order.sort_unstable_by_key(|&at| keys[at]);
+    order
 }
