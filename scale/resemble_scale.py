@@ -397,7 +397,7 @@ def checked_roots(args, engine, tables):
     return roots
 
 
-def make_stage(engine, args, out, name, roots):
+def make_stage(engine, args, out, name, roots=()):
     begun = time.monotonic()
     making, place = out / "_making" / name, out / name
     for old in [making, place]:
