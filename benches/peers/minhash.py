@@ -85,6 +85,15 @@ def of_library(name, names):
     }
 
 
+def timed(command, **how):
+    """What a program prints, and what it takes."""
+    begun, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    ran = subprocess.run([*map(str, command)], stdout=subprocess.PIPE, **how)
+    seconds, after = time.monotonic() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return ran.stdout, {"seconds": seconds, "cpu": cpu}
+
+
 def of_incrededup(program, names, folder):
     """By shingles of three words, at the threshold, whatever the sizes; 500 bytes is its least."""
     base, data = folder / "texts.db", folder / "data"
@@ -107,9 +116,7 @@ def of_incrededup(program, names, folder):
     connection.commit()
     command = [program, "--sqlite", base, "--data-dir", data, "--threshold", THRESHOLD]
     command += ["--size-diff", 1.0, "--min-content-len", 1]
-    begun, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([*map(str, command)], stdout=subprocess.DEVNULL, check=True)
-    seconds, used = time.monotonic() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
+    _, used = timed(command, check=True)
     size = sum(file.stat().st_size for file in data.rglob("*") if file.is_file())
     families = defaultdict(set)
     for child, parent in connection.execute("SELECT child_id, parent_id FROM dupes"):
@@ -117,10 +124,7 @@ def of_incrededup(program, names, folder):
     pairs = set()
     for family in families.values():
         pairs |= set(combinations(sorted(family), 2))
-    return {
-        "seconds": seconds, "bytes": size, "pairs": sorted(pairs),
-        "cpu": used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime,
-    }
+    return {**used, "bytes": size, "pairs": sorted(pairs)}
 
 
 def of_resemble(program, names, folder):
@@ -128,20 +132,13 @@ def of_resemble(program, names, folder):
     listed = folder / "names"
     listed.write_text("".join(f"{name}\n" for name in names))
     command = [program, "--local", "--state", state, "-q", "pairs", "--files-from", listed]
-    begun, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    out = subprocess.run(
-        [*map(str, command), "--all", "--format", "json"], stdout=subprocess.PIPE, check=False,
-        env={**os.environ, "XDG_CACHE_HOME": str(folder / "cache")},
-    )
-    seconds, used = time.monotonic() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
+    env = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache")}
+    out, used = timed([*command, "--all", "--format", "json"], check=False, env=env)
     files = [file for file in folder.rglob("*") if file.is_file() and file != listed]
     size = sum(file.stat().st_size for file in files)
-    rows = json.loads(out.stdout)["pairs"]
-    return {
-        "seconds": seconds, "bytes": size,
-        "cpu": used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime,
-        "pairs": [sorted((os.path.abspath(row["a"]), os.path.abspath(row["b"]))) for row in rows],
-    }
+    rows = json.loads(out)["pairs"]
+    pairs = [sorted((os.path.abspath(row["a"]), os.path.abspath(row["b"]))) for row in rows]
+    return {**used, "bytes": size, "pairs": pairs}
 
 
 def truth(names):
