@@ -27,7 +27,7 @@ STAGES_ONTO = [*STAGES[:3], "change", *STAGES[3:]]
 TAKEN = ["usable", "pair"]
 # Those that measure links where the files are. The last is no statement: `measuring` makes it.
 STAGES_MEASURED = ["place", "listed", "measured"]
-COLUMNS_MEASURED = ["unit", "flags", "a_in_b", "b_in_a", "resemblance", "shared"]
+COLUMNS_MEASURED = ["a", "b", "unit", "flags", "a_in_b", "b_in_a", "resemblance", "shared"]
 SCHEMA = 1
 # Pairs that are measured at a time.
 BATCH = 50_000
@@ -170,7 +170,7 @@ class Spark:
         made.write.option("compression", "snappy").mode("overwrite").parquet(str(folder))
 
     def measure(self, name, measured, folder):
-        names = ", ".join(f"{column} LONG" for column in ["a", "b", *COLUMNS_MEASURED])
+        names = ", ".join(f"{column} LONG" for column in COLUMNS_MEASURED)
         self.write(self.session.table(name).mapInArrow(measured, names), folder)
 
     def stop(self):
@@ -207,7 +207,7 @@ def write_parquet(batches, file):
     import pyarrow
     import pyarrow.parquet
 
-    columns = [(column, pyarrow.int64()) for column in ["a", "b", *COLUMNS_MEASURED]]
+    columns = [(column, pyarrow.int64()) for column in COLUMNS_MEASURED]
     with pyarrow.parquet.ParquetWriter(file, pyarrow.schema(columns)) as writer:
         for batch in batches:
             writer.write_batch(batch)
@@ -218,7 +218,7 @@ def measuring(program, roots):
     all in one function because it is sent to them.
     """
     roots = [os.fsencode(root) for root in roots]
-    names = ["a", "b", *COLUMNS_MEASURED]
+    names = COLUMNS_MEASURED
 
     def measured(batches):
         import array
@@ -233,14 +233,13 @@ def measuring(program, roots):
             return b"%b%b\0" % (digest, place)
 
         for batch in batches:
-            columns = {name: batch.column(at) for at, name in enumerate(batch.schema.names)}
             rows = zip(*(column.to_pylist() for column in batch.columns[2:]))
             pairs = (file(*row[:3]) + file(*row[3:]) for row in rows)
             ran = subprocess.run([program, "measure"], input=b"".join(pairs), capture_output=True)
             if ran.returncode != 0:
                 raise OSError(f"{program} measure: {ran.stderr.decode(errors='replace')}")
             numbers = array.array("q", ran.stdout)
-            made = [columns["a"], columns["b"]]
+            made = batch.columns[:2]
             made += [pyarrow.array(numbers[at::6], pyarrow.int64()) for at in range(6)]
             made = pyarrow.RecordBatch.from_arrays(made, names=names)
             yield made.filter(pyarrow.compute.greater_equal(made.column(2), 0))
@@ -421,7 +420,15 @@ def make_stage(engine, args, out, name, roots=()):
     put(out / "_stages" / f"{name}.json", {"rows": rows, "files": files})
     size, seconds = sum(file["bytes"] for file in files), time.monotonic() - begun
     print(f"{name:8} {rows:12,} rows {size / 1e6:10.1f} MB {seconds:8.1f} s", flush=True)
-    return rows
+
+
+def tell_unmeasured(out):
+    listed, measured = (
+        json.loads((out / "_stages" / f"{name}.json").read_text())["rows"]
+        for name in ["listed", "measured"]
+    )
+    if measured < listed:
+        print(f"{listed - measured:,} pairs have a file that cannot be read or has changed")
 
 
 def run(args):
@@ -446,7 +453,7 @@ def run(args):
             roots = checked_roots(args, engine, tables)
             begin_measuring(out, args.root)
             stages = stages + STAGES_MEASURED
-        is_new, listed = False, 0
+        is_new = False
         for name in stages:
             # What comes after a stage that was made again is made again.
             if not is_new and is_complete(out, name):
@@ -457,11 +464,9 @@ def run(args):
                 for later in stages[stages.index(name) :]:
                     (out / "_stages" / f"{later}.json").unlink(missing_ok=True)
             is_new = True
-            rows = make_stage(engine, args, out, name, roots)
-            if name == "listed":
-                listed = rows
-            elif name == "measured" and rows < listed:
-                print(f"{listed - rows:,} pairs have a file that cannot be read or has changed")
+            make_stage(engine, args, out, name, roots)
+        if args.measure:
+            tell_unmeasured(out)
     finally:
         engine.stop()
         shutil.rmtree(scratch, ignore_errors=True)

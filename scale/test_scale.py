@@ -65,10 +65,11 @@ class Test:
         groups = [self.resemble, "--local", "-q", "groups", *of, "--format", "json"]
         return self.run(*groups, *more, status=status)
 
-    def oracle(self, *more):
-        if more not in self.oracles:
-            self.oracles[more] = self.ask(*more).stdout
-        return self.oracles[more]
+    def oracle(self, *more, of=None):
+        key = (more, tuple(of or ()))
+        if key not in self.oracles:
+            self.oracles[key] = self.ask(*more, of=of).stdout
+        return self.oracles[key]
 
     def made(self):
         """The made trees, and the pages of this project."""
@@ -102,8 +103,9 @@ class Test:
             return said
         return out
 
-    def same(self, what, out, *more):
-        found, expected = self.ask(*more, "--links", out).stdout, self.oracle(*more)
+    def same(self, what, out, *more, of=None):
+        found = self.ask(*more, "--links", out, of=of).stdout
+        expected = self.oracle(*more, of=of)
         if "--memory" in more:
             found, expected = without_pieces(found), without_pieces(expected)
         if found != expected:
@@ -253,13 +255,15 @@ def taken_up(test, tables):
 
 
 def measured(test, tables):
-    """Links that were measured where the files are: by every engine the answer of who reads the
-    files, though they are not there any more; and wrong figures are noticed.
+    """Links that were measured where the files are: by every engine the answer of who reads them;
+    of catalogues alone the same measured figures; and wrong ones are noticed.
     """
+    import pyarrow
+    import pyarrow.parquet as parquet
+
     roots = [option for tree in test.trees for option in ("--root", f"{tree.name}={tree}")]
     options = ["--measure", test.resemble, *roots]
-    expected = test.ask(of=test.trees).stdout
-    if expected == test.ask().stdout:
+    if test.oracle(of=test.trees) == test.oracle():
         raise Red("what is read and what is estimated come to the same: use another set")
     folders = {}
     for engine in engines_here(test):
@@ -268,21 +272,14 @@ def measured(test, tables):
         listed = json.loads((folders[engine] / "_stages/listed.json").read_text())["rows"]
         if rows == 0 or rows != listed:
             raise Red(f"{engine}: {rows} of {listed} pairs are measured")
-        found = test.ask("--links", folders[engine], of=test.trees).stdout
-        if found != expected:
-            (test.folder / "found.json").write_bytes(found)
-            (test.folder / "expected.json").write_bytes(expected)
-            raise Red(f"{engine}, measured: another answer: {test.folder}/found.json")
-        print(f"the same bytes: {engine}, {rows:,} pairs measured on workers", flush=True)
+        what = f"{engine}, {rows:,} pairs measured on workers"
+        test.same(what, folders[engine], of=test.trees)
     answers = {test.ask("--links", folder).stdout for folder in folders.values()}
     if len(answers) != 1 or test.oracle() in answers:
         raise Red("catalogues alone: engines differ, or the measures make no difference")
     proven = json.loads(answers.pop())["summary"]
     print(f"the same bytes: catalogues alone, measured by each engine: {proven}", flush=True)
     out = folders["duckdb"]
-    import pyarrow
-    import pyarrow.parquet as parquet
-
     file = next((out / "measured").glob("*.parquet"))
     rows = parquet.read_table(file)
     at = rows.schema.get_field_index("shared")
