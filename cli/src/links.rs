@@ -54,13 +54,8 @@ impl GivenPairs for Links {
 
     fn measured(&self) -> GivenRows<'_, GivenMeasures> {
         let measured = self.0.measured().map(|row| {
-            let [a, b, unit, of_both @ ..] = row.map_err(unreadable)?;
-            let unit = match unit {
-                0 => Unit::Words,
-                _ => Unit::Bytes,
-            };
-            let of_both = Proven::of_words(of_both.map(i64::cast_unsigned), unit);
-            let of_both = of_both.ok_or_else(|| {
+            let [a, b, numbers @ ..] = row.map_err(unreadable)?;
+            let of_both = measures(numbers).ok_or_else(|| {
                 let text = "a row of the stage measured is none that resemble has written";
                 GivenError::Read(text.into())
             })?;
@@ -68,6 +63,27 @@ impl GivenPairs for Links {
         });
         Box::new(measured)
     }
+}
+
+/// Measures as `resemble measure` writes them: the unit (0 words, 1 bytes; -1: the pair was not
+/// measured), and [`Proven::to_words`].
+pub fn numbers(found: Option<Proven>) -> [i64; 6] {
+    let Some(found) = found else {
+        return [-1, 0, 0, 0, 0, 0];
+    };
+    let [flags, a_in_b, b_in_a, resemblance, shared] = found.to_words().map(u64::cast_signed);
+    let unit = (found.unit == Unit::Bytes).into();
+    [unit, flags, a_in_b, b_in_a, resemblance, shared]
+}
+
+/// The measures that [`numbers`] made these of; `None`: of none.
+fn measures([unit, words @ ..]: [i64; 6]) -> Option<Proven> {
+    let unit = match unit {
+        0 => Unit::Words,
+        1 => Unit::Bytes,
+        _ => return None,
+    };
+    Proven::of_words(words.map(i64::cast_unsigned), unit)
 }
 
 /// What is less than nothing is too much, and found to be amiss.

@@ -8,11 +8,10 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 
 use resemble_core::ContentDigest;
-use resemble_core::similarity::Unit;
-use resemble_core::similarity::proof::Proven;
 use resemble_query::listed::{ListedFile, ListedProver};
 
 use crate::error::{CliError, CliResult, Outcome};
+use crate::links::numbers;
 
 /// Pairs that are measured at a time.
 const AT_ONCE: usize = 1 << 16;
@@ -61,16 +60,6 @@ fn file(from: &mut impl BufRead) -> CliResult<Option<ListedFile>> {
         digest: ContentDigest(digest),
         path: OsStr::from_bytes(&path).into(),
     }))
-}
-
-/// The unit (0 words, 1 bytes; -1: not measured) and [`Proven::to_words`].
-fn numbers(found: Option<Proven>) -> [i64; 6] {
-    let Some(found) = found else {
-        return [-1, 0, 0, 0, 0, 0];
-    };
-    let [flags, a_in_b, b_in_a, resemblance, shared] = found.to_words().map(u64::cast_signed);
-    let unit = (found.unit == Unit::Bytes).into();
-    [unit, flags, a_in_b, b_in_a, resemblance, shared]
 }
 
 fn cut() -> CliError {

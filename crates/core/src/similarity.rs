@@ -115,17 +115,6 @@ pub struct Interval {
     pub resemblance: Option<(Score, Score)>,
 }
 
-impl Estimated {
-    /// The same of contents that are not identical: no share is 1.
-    #[must_use]
-    pub fn below_identical(self) -> Self {
-        Self {
-            measures: self.measures.below_identical(),
-            interval: self.interval.below_identical(),
-        }
-    }
-}
-
 impl Interval {
     /// The same of contents that are not identical: no share is 1.
     #[must_use]

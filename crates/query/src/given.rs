@@ -39,7 +39,7 @@ pub struct GivenMeasures {
 }
 
 /// Of so many pairs that were measured elsewhere one is measured again.
-pub const CHECKED: u64 = 64;
+pub const CHECKED: u128 = 64;
 
 /// How many pieces contents have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -13,9 +13,10 @@ use parking_lot::Mutex;
 use resemble_core::recent::Recent;
 use resemble_core::similarity::Unit;
 use resemble_core::similarity::proof::{Provable, Proven};
-use resemble_core::{ContentDigest, ContentKind};
+use resemble_core::{ByteLen, ContentDigest, ContentKind};
 
 use crate::parallel::ordered;
+use crate::prove::many::LARGE;
 use crate::prove::read::{LARGEST_READ, bytes_if};
 
 /// Bytes of memory that contents which are ready to be measured take.
@@ -23,9 +24,6 @@ const ROOM: usize = 64 << 20;
 
 /// Bytes of memory for each byte of a content: a text is cut into words.
 const FOR_A_BYTE: usize = 6;
-
-/// Of contents of more bytes one is read at a time.
-const LARGE: u64 = 4 << 20;
 
 /// So many first contents of pairs are measured against the second ones at a time.
 const BLOCK: u32 = 64;
@@ -82,9 +80,9 @@ impl ListedProver {
         if let Some(known) = self.ready.lock().get(&file.digest) {
             return known;
         }
-        let size = std::fs::symlink_metadata(&file.path).map_or(0, |stat| stat.len());
+        let size = ByteLen(std::fs::symlink_metadata(&file.path).map_or(0, |stat| stat.len()));
         let _one_at_a_time = (size > LARGE).then(|| self.large.lock());
-        let read = if size > LARGEST_READ.0 {
+        let read = if size > LARGEST_READ {
             None
         } else {
             bytes_if(&file.path, &file.digest).ok().flatten()

@@ -234,7 +234,7 @@ impl Search<'_> {
             kept: kept.into_owned(),
             kind: digest.kind,
             counts,
-            whole: OnceLock::new(),
+            with_boilerplate: OnceLock::new(),
         };
         self.compared.insert(rendition, compared);
         Ok(known.failure()?)
@@ -379,15 +379,15 @@ struct ComparedRendition {
     kind: ContentKind,
     /// How common its pieces are.
     counts: Counts,
-    /// [`Self::whole`].
-    whole: OnceLock<Prepared>,
+    /// [`Self::with_boilerplate`].
+    with_boilerplate: OnceLock<Prepared>,
 }
 
 impl ComparedRendition {
     /// It, ready to be compared with what is not read: no boilerplate is left out.
-    fn whole(&self) -> &Prepared {
+    fn with_boilerplate(&self) -> &Prepared {
         let prepared = || Prepared::of(&self.kept.sketch(), &NoBoilerplate);
-        self.whole.get_or_init(prepared)
+        self.with_boilerplate.get_or_init(prepared)
     }
 }
 

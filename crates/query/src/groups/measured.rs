@@ -25,33 +25,25 @@ type MeasuredIds = (u32, u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct MeasuredRow {
     key: MeasuredIds,
-    /// [`Proven::to_words`] in halves, and whether that is in words.
-    words: [u32; 10],
+    /// [`Proven::to_words`], and whether that is in words.
+    words: [u64; 5],
     is_in_words: u32,
 }
 
 impl MeasuredRow {
     fn of((a, b): (ContentId, ContentId), found: Proven) -> Self {
         let found = if a > b { found.swapped() } else { found };
-        let mut words = [0; 10];
-        for (halves, word) in words.as_chunks_mut().0.iter_mut().zip(found.to_words()) {
-            *halves = [word as u32, (word >> 32) as u32];
-        }
         Self {
             key: (a.min(b).0, a.max(b).0),
-            words,
+            words: found.to_words(),
             is_in_words: (found.unit == Unit::Words).into(),
         }
     }
 
     /// What was measured, if it is measures in this unit.
     fn in_unit(&self, unit: Unit) -> Option<Proven> {
-        let mut words = [0; 5];
-        for (word, &[low, high]) in words.iter_mut().zip(self.words.as_chunks().0) {
-            *word = u64::from(low) | u64::from(high) << 32;
-        }
         let is_asked = (unit == Unit::Words) == (self.is_in_words == 1);
-        is_asked.then(|| Proven::of_words(words, unit))?
+        is_asked.then(|| Proven::of_words(self.words, unit))?
     }
 }
 
@@ -59,19 +51,19 @@ impl Record for MeasuredRow {
     const BYTES: usize = 52;
 
     fn put(&self, out: &mut [u8]) {
-        let (key, unit) = out.split_at_mut(8);
-        put_words(&[self.key.0, self.key.1], key);
-        let (words, unit) = unit.split_at_mut(40);
-        put_words(&self.words, words);
-        put_words(&[self.is_in_words], unit);
+        let (pair, words) = out.split_at_mut(12);
+        put_words(&[self.key.0, self.key.1, self.is_in_words], pair);
+        for (word, out) in self.words.iter().zip(words.as_chunks_mut().0) {
+            *out = word.to_le_bytes();
+        }
     }
 
     fn take(bytes: &[u8]) -> Self {
-        let [a, b] = take_words(&bytes[..8]);
-        let [is_in_words] = take_words(&bytes[48..]);
+        let [a, b, is_in_words] = take_words(bytes);
+        let words = bytes[12..].as_chunks().0;
         Self {
             key: (a, b),
-            words: take_words(&bytes[8..48]),
+            words: std::array::from_fn(|at| words.get(at).copied().map_or(0, u64::from_le_bytes)),
             is_in_words,
         }
     }

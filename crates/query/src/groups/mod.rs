@@ -55,7 +55,7 @@ use crate::given::{GivenError, GivenPairs, reaches};
 use crate::parallel::named;
 use crate::prove::contents::ContentReader;
 use crate::prove::cost::MOST_WORK;
-use crate::prove::many::{KnownMeasures, PairProver};
+use crate::prove::many::PairProver;
 use crate::renditions::owners::RenditionOwners;
 use crate::scope::ScopedFiles;
 
@@ -207,8 +207,7 @@ impl Collection {
             KnownPairs::Kept(_) => None,
         };
         let measured = accounts.as_ref().map(Accounts::measured).transpose()?;
-        let measures = measured.as_ref().map(|known| known as &dyn KnownMeasures);
-        let prover = PairProver::new(reader, room.part(3)).knowing(measures);
+        let prover = PairProver::new(reader, room.part(3)).knowing(measured.as_ref());
         let of = (&table, &prover);
         let common = common_pieces(of, (limit, FREE), accounts.as_mut(), (room, dir))?;
         let given = accounts.map(Accounts::close).transpose()?;
@@ -278,11 +277,7 @@ impl Collection {
             renditions: &self.renditions,
             part_reader,
         };
-        let known = self
-            .measured
-            .as_ref()
-            .map(|known| known as &dyn KnownMeasures);
-        PairProver::new(reader, self.room.part(3)).knowing(known)
+        PairProver::new(reader, self.room.part(3)).knowing(self.measured.as_ref())
     }
 
     /// Whether a content is an archive, a mail or something else that holds files.

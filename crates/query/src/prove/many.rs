@@ -19,9 +19,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use resemble_core::recent::Recent;
-use resemble_core::similarity::Unit;
 use resemble_core::similarity::proof::{self, ComparedBytes, ComparedText, unit_of};
-use resemble_core::{ByteLen, ContentDigest, ContentId, ContentKind, Fingerprint, Score};
+use resemble_core::similarity::{PairKey, Unit};
+use resemble_core::{ByteLen, ContentId, ContentKind, Fingerprint, Score};
 use resemble_index::{ContentRow, Snapshot};
 use resemble_proto::message::SoftError;
 
@@ -38,7 +38,7 @@ const USUAL_ROOM: u64 = 40 << 20;
 
 /// Of contents of more bytes one is read at a time: while it is cut into words it takes memory
 /// twice.
-const LARGE: ByteLen = ByteLen(4 << 20);
+pub(crate) const LARGE: ByteLen = ByteLen(4 << 20);
 
 /// Measures of pairs of so many bytes are kept in the index: smaller ones are read and measured
 /// sooner than looked up.
@@ -107,8 +107,8 @@ impl<'a> PairProver<'a> {
     }
 
     /// Takes what was measured elsewhere for what it would measure.
-    pub(crate) fn knowing(mut self, known: Option<&'a dyn KnownMeasures>) -> Self {
-        self.known = known;
+    pub(crate) fn knowing(mut self, known: Option<&'a impl KnownMeasures>) -> Self {
+        self.known = known.map(|known| known as &dyn KnownMeasures);
         self
     }
 
@@ -182,7 +182,8 @@ impl<'a> PairProver<'a> {
         let unit = unit_of(*a_kind, *b_kind, self.asked);
         let known = self.known.map(|known| known.known(a.id, b.id, unit));
         if let Some(known) = known.transpose()?.flatten() {
-            if is_checked(&a.digest, &b.digest)
+            let (key, _) = PairKey::of(&a.digest, &b.digest, unit);
+            if key.0.is_multiple_of(CHECKED)
                 && let Some((found, _)) = self.made(a, b, (*a_kind, *b_kind), &mut Vec::new())?
                 && found != known
             {
@@ -296,17 +297,6 @@ impl<'a> PairProver<'a> {
             .put(key, Arc::clone(&ready), ready.memory());
         Ok(ready)
     }
-}
-
-/// Whether a pair is measured again though it was measured elsewhere: it follows from its contents.
-fn is_checked(a: &ContentDigest, b: &ContentDigest) -> bool {
-    let first = |digest: &ContentDigest| {
-        digest
-            .0
-            .first_chunk()
-            .map_or(0, |&bytes| u64::from_le_bytes(bytes))
-    };
-    (first(a) ^ first(b)).is_multiple_of(CHECKED)
 }
 
 impl ReadyContent {

@@ -215,18 +215,18 @@ impl Search<'_> {
         let other = Kept::of(self.snapshot, row)?;
         let other = (&Prepared::of(&other.sketch(), &NoBoilerplate), row.kind);
         let (a, b) = estimate.sizes;
-        let unproven = |measures: &Measures| Match {
+        let shown = |measures: &Measures| Match {
             relation: similarity::relation(false, a, b, measures, self.min_shared),
             measures: *measures,
             ..estimate.clone()
         };
         let terms = (self.options, self.min_shared);
-        let is_row = |measures: &Measures| passes(terms, &unproven(measures));
+        let is_row = |measures: &Measures| passes(terms, &shown(measures));
         let unit = self.options.unit.into();
-        let found = shown_if(unit, (own.whole(), own.kind), other, is_row);
+        let found = shown_if(unit, (own.with_boilerplate(), own.kind), other, is_row);
         Ok(Match {
             interval: Some(Box::new(found.interval)),
-            ..unproven(&found.measures)
+            ..shown(&found.measures)
         })
     }
 

@@ -443,7 +443,7 @@ fn other_figures_make_no_answer() {
     let request = request(&scene, None);
     let mut engine = Engine::of(&scene.snapshot(), 1000);
     engine.measured = measured(&scene, &engine.pairs);
-    assert!(engine.measured.len() as u64 > 2 * CHECKED);
+    assert!(engine.measured.len() as u128 > 2 * CHECKED);
     of_pairs(&scene, &request, &engine).expect("an answer");
     for row in &mut engine.measured {
         row.of_both.measures.shared_bytes.0 += 1;
