@@ -26,6 +26,9 @@ mod changes;
 /// Storms of changes, overflow of the event queue, deep trees made at once.
 mod storms;
 
+/// Names that change places lead nobody out of a tree.
+mod swaps;
+
 /// The second generator of churn, short here and long in `just torture`.
 mod torture;
 

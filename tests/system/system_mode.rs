@@ -22,6 +22,7 @@ mod oracle;
 mod requests;
 mod samba;
 mod ssh;
+mod swaps;
 mod timing;
 mod trees;
 

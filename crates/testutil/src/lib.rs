@@ -28,6 +28,7 @@ mod ready;
 mod sandbox;
 mod skipped;
 pub mod storm;
+mod swaps;
 mod tree;
 
 pub use differences::Differences;
@@ -41,4 +42,5 @@ pub use ran::{Ran, finish};
 pub use ready::{PATIENCE, start_ready};
 pub use sandbox::{Daemon, Sandbox};
 pub use skipped::{is_installed, skipped};
+pub use swaps::Swaps;
 pub use tree::{TempTree, names};

@@ -1,0 +1,192 @@
+//! Names that change places while somebody looks: files, folders, pipes and devices with links that
+//! lead out of the tree. What lies outside, the pipes and the devices are watched by the kernel: no
+//! program has any business to open one of them.
+
+use std::fs;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Instant;
+
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+use rustix::fs::{CWD, FileType, Mode, OFlags, RenameFlags};
+
+use crate::PATIENCE;
+use crate::prose::prose;
+use crate::random::Random;
+
+/// Folders in which names change places.
+const PLACES: usize = 6;
+
+/// What is in each of them, and what it is at first.
+const NAMES: [&str; 7] = ["file", "folder", "link", "way-up", "way", "pipe", "device"];
+
+/// Times between two looks at how far the others are.
+const ROUND: usize = 2_000;
+
+/// How often everybody has to look at least.
+const LOOKS: usize = 10;
+
+/// A tree whose names change places with links that lead out of it.
+#[derive(Debug)]
+pub struct Swaps {
+    /// The folders, wherever their names lead meanwhile, and the tree.
+    places: Vec<OwnedFd>,
+    top: OwnedFd,
+    /// Told of everybody who opens what nobody may open.
+    watch: OwnedFd,
+}
+
+impl Swaps {
+    /// What stands in every file outside, and in none of the tree.
+    pub const SECRET: &'static str = "nobody may read what is outside of the tree";
+
+    /// Fills an empty folder, and makes another one beside it that is no part of the tree. Device
+    /// nodes are there only if this process may make them.
+    pub fn new(tree: &Path, outside: &Path) -> Self {
+        let watch = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).expect("inotify");
+        let watched = |path: &Path| {
+            inotify::add_watch(&watch, path, WatchFlags::OPEN).expect("a watch");
+        };
+        let secret = format!("{} ", Self::SECRET).repeat(60);
+        let open = |path: &Path| {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            rustix::fs::open(path, flags, Mode::empty()).expect("a folder")
+        };
+        // As the places are, so that a path which is inside leads to a file outside as well.
+        for folder in ["", "place", "place/folder"] {
+            fs::create_dir_all(outside.join(folder)).expect("a folder");
+        }
+        for file in ["place/file", "place/folder/inner"] {
+            fs::write(outside.join(file), &secret).expect("a file");
+        }
+        let beside = outside.file_name().expect("a name");
+        let mut places = Vec::new();
+        for number in 0..PLACES {
+            let place = tree.join(format!("place-{number}"));
+            fs::create_dir_all(place.join("folder")).expect("a folder");
+            let seed = number as u64;
+            fs::write(place.join("file"), prose(seed, 3_000)).expect("a file");
+            fs::write(place.join("folder/inner"), prose(seed / 2, 3_000)).expect("a file");
+            let up = Path::new("../..").join(beside).join("place/file");
+            for (to, name) in [
+                (outside.join("place/file"), "link"),
+                (up, "way-up"),
+                (outside.join("place/folder"), "way"),
+            ] {
+                symlink(to, place.join(name)).expect("a link");
+            }
+            let node = |name: &str, kind| {
+                let zero = rustix::fs::makedev(1, 5);
+                let path = place.join(name);
+                rustix::fs::mknodat(CWD, &path, kind, Mode::from_raw_mode(0o666), zero)
+                    .map(|()| watched(&path))
+            };
+            node("pipe", FileType::Fifo).expect("a pipe");
+            // Without the right to make one there is one name less.
+            let _device = node("device", FileType::CharacterDevice);
+            places.push(open(&place));
+        }
+        symlink(outside.join("place"), tree.join("elsewhere")).expect("a link");
+        // Only now: what was opened to be written is no fault.
+        for folder in ["", "place", "place/folder"] {
+            watched(&outside.join(folder));
+        }
+        Self {
+            places,
+            top: open(tree),
+            watch,
+        }
+    }
+
+    /// So many times.
+    fn blow(&self, seed: u64, times: usize) {
+        let mut random = Random::new(seed);
+        let mut done = 0;
+        while done < times {
+            let swapped = if random.below(8) == 0 {
+                let place = format!("place-{}", random.below(PLACES));
+                let other = random.below(PLACES + 1);
+                let other = match other {
+                    PLACES => "elsewhere".to_owned(),
+                    other => format!("place-{other}"),
+                };
+                exchange(&self.top, &place, &other)
+            } else {
+                let [one, other] = [(); 2].map(|()| NAMES[random.below(NAMES.len())]);
+                exchange(&self.places[random.below(PLACES)], one, other)
+            };
+            done += usize::from(swapped);
+        }
+    }
+
+    /// Lets names change places at least so many times, and meanwhile does each of these again and
+    /// again: there is no race without somebody who looks. Returns how often names changed places,
+    /// and how often each was done.
+    pub fn blow_while(&self, times: usize, looks: &[&(dyn Fn() + Sync)]) -> (usize, Vec<usize>) {
+        let done: Vec<_> = looks.iter().map(|_| AtomicUsize::new(0)).collect();
+        let over = AtomicBool::new(false);
+        let began = Instant::now();
+        let mut swapped = 0;
+        std::thread::scope(|scope| {
+            for (look, done) in looks.iter().zip(&done) {
+                let over = &over;
+                scope.spawn(move || {
+                    while !over.load(Ordering::Relaxed) {
+                        look();
+                        done.fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+            }
+            let few = |done: &AtomicUsize| done.load(Ordering::Relaxed) < LOOKS;
+            // Who has failed looks no more.
+            while swapped < times || (done.iter().any(few) && began.elapsed() < PATIENCE) {
+                self.blow(swapped as u64, ROUND);
+                swapped += ROUND;
+            }
+            over.store(true, Ordering::Relaxed);
+        });
+        (
+            swapped,
+            done.into_iter().map(AtomicUsize::into_inner).collect(),
+        )
+    }
+
+    /// All paths below the tree that lead to a file at times, whatever is there now.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        let places = (0..PLACES).map(|number| format!("place-{number}"));
+        let places = places.chain(["elsewhere".to_owned()]);
+        let below = |place: String| {
+            NAMES.iter().flat_map(move |name| {
+                let path = Path::new(&place).join(name);
+                [path.join("inner"), path]
+            })
+        };
+        places.flat_map(below).collect()
+    }
+
+    /// What was opened since this was asked last, although nobody may: names, or nothing where a
+    /// watched thing itself was opened.
+    pub fn opened(&self) -> Vec<String> {
+        let mut buffer = [MaybeUninit::uninit(); 1 << 14];
+        let mut events = inotify::Reader::new(&self.watch, &mut buffer);
+        let mut opened = Vec::new();
+        loop {
+            match events.next() {
+                Ok(event) if event.events().contains(ReadFlags::IGNORED) => {}
+                Ok(event) => opened.push(format!("{:?} {:?}", event.events(), event.file_name())),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return opened,
+                Err(error) => panic!("the watch is lost: {error}"),
+            }
+        }
+    }
+}
+
+/// Whether two names changed places. A name with itself, or one that is not there, does not count.
+fn exchange(folder: &OwnedFd, one: &str, other: &str) -> bool {
+    one != other
+        && rustix::fs::renameat_with(folder, one, folder, other, RenameFlags::EXCHANGE).is_ok()
+}

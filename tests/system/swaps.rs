@@ -1,0 +1,52 @@
+//! Names change places between one look and the next, and what is outside of a tree stays there.
+//!
+//! Long: `RESEMBLE_SWAPS=1000000` (`just torture`).
+
+use std::fs;
+
+use resemble_testutil::prose::prose;
+use resemble_testutil::{Sandbox, Swaps, fuse_works};
+
+/// How many times names change places.
+pub(crate) fn wanted() -> usize {
+    let wanted = std::env::var("RESEMBLE_SWAPS").ok();
+    wanted.map_or(20_000, |swaps| swaps.parse().expect("a number"))
+}
+
+#[test]
+fn nothing_outside_is_opened_while_names_change_places() {
+    if !fuse_works() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let swaps = Swaps::new(&sandbox.path("tree"), &sandbox.path("outside"));
+    sandbox.write("still.txt", prose(0, 3_000));
+    let daemon = sandbox.mounted([""; 0]);
+    let overlay = || {
+        for path in swaps.paths() {
+            let bytes = fs::read(sandbox.mount(&path)).unwrap_or_default();
+            let text = String::from_utf8_lossy(&bytes);
+            assert!(!text.contains(Swaps::SECRET), "{}", path.display());
+            let similar = sandbox.mount(&path).join(".similar");
+            drop(fs::read_dir(similar).map(Iterator::count));
+        }
+    };
+    let ask = |question: &[&str]| {
+        let ran = sandbox.resemble(question);
+        assert!((0..=2).contains(&ran.code), "{question:?}: {ran:?}");
+        assert!(!ran.text().contains(Swaps::SECRET), "{question:?}: {ran:?}");
+    };
+    let command = || {
+        ask(&["pairs", "--local", "--no-cache", "tree"]);
+        ask(&["dump", "--local", "--no-cache", "--files", "tree"]);
+        ask(&["compare", "--local", "tree", "tree"]);
+        ask(&["find", "tree/still.txt", "--in", "tree"]);
+    };
+    let (swapped, looks) = swaps.blow_while(wanted(), &[&overlay, &command]);
+    daemon.assert_true();
+    eprintln!("names changed places {swapped} times; overlay and commands looked {looks:?} times");
+    assert_eq!(swaps.opened(), [""; 0], "nobody has any business there");
+    // The canary: who opens a file there is seen.
+    fs::read(sandbox.path("outside/place/file")).expect("a file");
+    assert_eq!(swaps.opened().len(), 1);
+}
