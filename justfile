@@ -31,6 +31,7 @@ lab:
 torture storms="50" steps="100000":
     RESEMBLE_TORTURE={{storms}} RESEMBLE_TORTURE_STEPS={{steps}} cargo test -p resemble-tests --test system torture -- --nocapture
     RESEMBLE_TORTURE_MINUTES=30 cargo test -p resemble-tests --test system levels_off -- --nocapture
+    RESEMBLE_NAMES=100000 cargo test -p resemble-tests --test system any_names -- --nocapture
     RESEMBLE_SWAPS=1000000 cargo test -p resemble-tests --test system swaps -- --nocapture
     RESEMBLE_ORACLE_CHECKS=1000000 RESEMBLE_LEAK_RUNS=200 cargo test -p resemble-tests --test system system_mode -- --nocapture
 

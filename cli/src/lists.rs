@@ -90,12 +90,12 @@ fn print_rows<R: Row>(
             }
             ui.print(|out| rows::write_text(out, rows, end, grouped))
         }
-        RowFormat::Json | RowFormat::Jsonl => ui.write(json),
-        RowFormat::Csv => ui.write(|out| {
+        RowFormat::Json | RowFormat::Jsonl => ui.write_data(json),
+        RowFormat::Csv => ui.write_data(|out| {
             rows::write_csv_header::<R>(out)?;
             rows::write_csv(out, rows)
         }),
-        RowFormat::Tsv => ui.write(|out| rows::write_tsv(out, rows, end)),
+        RowFormat::Tsv => ui.write_data(|out| rows::write_tsv(out, rows, end)),
     }
 }
 
@@ -105,9 +105,9 @@ pub fn print_one<R: Row>(ui: &mut Ui, output: &RowOutput, row: &R) -> CliResult<
     let one = std::slice::from_ref(row);
     match output.format {
         RowFormat::Text => ui.print(|out| rows::write_text(out, one, end, false))?,
-        RowFormat::Json | RowFormat::Jsonl => ui.write(|out| json_line(out, row))?,
-        RowFormat::Csv => ui.write(|out| rows::write_csv(out, one))?,
-        RowFormat::Tsv => ui.write(|out| rows::write_tsv(out, one, end))?,
+        RowFormat::Json | RowFormat::Jsonl => ui.write_data(|out| json_line(out, row))?,
+        RowFormat::Csv => ui.write_data(|out| rows::write_csv(out, one))?,
+        RowFormat::Tsv => ui.write_data(|out| rows::write_tsv(out, one, end))?,
     }
     ui.flush()
 }
@@ -119,8 +119,8 @@ pub fn print_head<P: Serialize, R: Row>(
     head: &Head<'_, P>,
 ) -> CliResult<()> {
     match output.format {
-        RowFormat::Json | RowFormat::Jsonl => ui.write(|out| json_line(out, head))?,
-        RowFormat::Csv => ui.write(rows::write_csv_header::<R>)?,
+        RowFormat::Json | RowFormat::Jsonl => ui.write_data(|out| json_line(out, head))?,
+        RowFormat::Csv => ui.write_data(rows::write_csv_header::<R>)?,
         RowFormat::Text | RowFormat::Tsv => {}
     }
     ui.flush()

@@ -25,16 +25,16 @@ pub fn print(
     extras: &Extras<'_>,
 ) -> CliResult<()> {
     match format {
-        ReportFormat::Json => ui.write(|out| report.write_json(out)),
-        ReportFormat::Jsonl => ui.write(|out| report.write_jsonl(out)),
-        ReportFormat::Csv => ui.write(|out| tables::write(out, Style::Csv, report, b'\n')),
-        ReportFormat::Tsv => ui.write(|out| tables::write(out, Style::Tsv, report, end)),
+        ReportFormat::Json => ui.write_data(|out| report.write_json(out)),
+        ReportFormat::Jsonl => ui.write_data(|out| report.write_jsonl(out)),
+        ReportFormat::Csv => ui.write_data(|out| tables::write(out, Style::Csv, report, b'\n')),
+        ReportFormat::Tsv => ui.write_data(|out| tables::write(out, Style::Tsv, report, end)),
         ReportFormat::Fdupes => match report {
-            Report::Groups(document) => ui.write(|out| tables::fdupes(out, document, end)),
+            Report::Groups(document) => ui.write_data(|out| tables::fdupes(out, document, end)),
             // The arguments were refused before anything was looked at.
             _ => Ok(()),
         },
-        ReportFormat::Html => ui.write(|out| html::write(out, report, extras, now())),
+        ReportFormat::Html => ui.write_data(|out| html::write(out, report, extras, now())),
         ReportFormat::Xlsx => ui.write(|out| xlsx::write(out, report, extras, now())),
         // Each verb prints its own view.
         ReportFormat::Text => Ok(()),

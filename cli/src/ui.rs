@@ -8,12 +8,13 @@
 //!    must not be found by its own search.
 //! 2. Output is buffered and flushed by [`Ui::finish`], so that a full disk is an error and not
 //!    a lost last page.
-//! 3. Text from outside never reaches a terminal raw: names are quoted, and whatever is printed on
-//!    standard error goes through [`harmless`].
+//! 3. Text from outside never reaches a terminal raw: names are quoted, tables and documents are
+//!    [`Spelled`], and whatever is printed on standard error goes through [`harmless`].
 
 mod interrupt;
 mod pager;
 mod progress;
+mod spelled;
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -32,6 +33,7 @@ pub use progress::Progress;
 pub use resemble_report::lines::{Cell, Tint};
 
 use pager::Pager;
+use spelled::Spelled;
 
 use crate::args::{ColorWhen, Global};
 use crate::error::{CliError, CliResult, Outcome};
@@ -164,6 +166,22 @@ impl Ui {
                 body(file).map_err(failed)
             }
         }
+    }
+
+    /// Writes results that programs read, with every byte of a name; on a terminal, where no
+    /// program reads them, with what it would obey spelled out.
+    pub fn write_data(
+        &mut self,
+        body: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> CliResult<()> {
+        if !self.terminal {
+            return self.write(body);
+        }
+        self.write(|out| {
+            let mut spelled = Spelled::new(out);
+            body(&mut spelled)?;
+            spelled.finish()
+        })
     }
 
     /// Flushes what was written so far, for output that a person follows.

@@ -26,6 +26,9 @@ mod changes;
 /// Storms of changes, overflow of the event queue, deep trees made at once.
 mod storms;
 
+/// Names of any bytes come out whole, and none reaches a terminal raw.
+mod any_names;
+
 /// Names that change places lead nobody out of a tree.
 mod swaps;
 

@@ -81,11 +81,11 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WhyArgs) -> Cl
         RowFormat::Text => print_text(ui, args, &comparison)?,
         RowFormat::Json => {
             let document = document(args, &comparison);
-            ui.write(|out| document.write_json(out))?;
+            ui.write_data(|out| document.write_json(out))?;
         }
         RowFormat::Jsonl => {
             let document = document(args, &comparison);
-            ui.write(|out| document.write_jsonl(out))?;
+            ui.write_data(|out| document.write_jsonl(out))?;
         }
         RowFormat::Csv => print_table(ui, args, &comparison, Style::Csv)?,
         RowFormat::Tsv => print_table(ui, args, &comparison, Style::Tsv)?,
@@ -358,7 +358,7 @@ fn print_table(
             Some((&range.b, range.lines_b)),
         )
     };
-    ui.write(|out| {
+    ui.write_data(|out| {
         if style == Style::Csv {
             writeln!(out, "{}", COLUMNS.join(","))?;
         }

@@ -97,6 +97,30 @@ fn a_pipe_gets_bytes() {
 }
 
 #[test]
+fn a_table_on_a_terminal_cannot_paint_the_screen() {
+    let name = b"a\x1b[2J\t\xc2\x9b31m\xe2\x80\xae\xff\
+        \xed\xa0\x80 \xe6\x97\xa5\r\xf0\x9f\n\xc3";
+    let shown = "a\\u001b[2J\t\\u009b31m\\u202e\\xff\
+        \\xed\\xa0\\x80 日\\u000d\\xf0\\x9f\n\\xc3";
+    for (terminal, expected) in [(true, shown.as_bytes()), (false, name.as_slice())] {
+        // In pieces of any length, which cut characters.
+        for piece in 1..=name.len() {
+            let (mut ui, out, _) = ui(terminal);
+            ui.write_data(|out| name.chunks(piece).try_for_each(|it| out.write_all(it)))
+                .unwrap();
+            assert_eq!(*out.0.borrow(), expected, "{piece}");
+        }
+    }
+    // In JSON that is the same value.
+    let (mut ui, out, _) = ui(true);
+    let value = "\u{7f}\u{9b}\u{202e}\u{e0041}é";
+    ui.write_data(|out| Ok(serde_json::to_writer(out, value)?))
+        .unwrap();
+    assert_eq!(out.text(), r#""\u007f\u009b\u202e\udb40\udc41é""#);
+    assert_eq!(serde_json::from_str::<String>(&out.text()).unwrap(), value);
+}
+
+#[test]
 fn colours_only_where_asked_for() {
     let (mut ui, out, _) = ui(true);
     ui.color = true;

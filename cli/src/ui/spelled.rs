@@ -1,0 +1,86 @@
+//! Tables and documents that land on a terminal, with what it would obey spelled out.
+//!
+//! Programs want names as they are, so a pipe or a file gets every byte. If somebody looks at a
+//! table on a terminal there is no program behind it, and a name must not repaint the screen:
+//! a hidden character becomes `\u001b`, which in JSON is the same value, and a byte that is no
+//! UTF-8 becomes `\xff`.
+
+use std::io::{self, Write};
+
+use resemble_core::printable::is_printable;
+
+/// On its way to a terminal.
+pub(super) struct Spelled<'a> {
+    out: &'a mut dyn Write,
+    /// The first bytes of a character whose others have not come yet: at most three.
+    begun: Vec<u8>,
+}
+
+impl<'a> Spelled<'a> {
+    pub(super) fn new(out: &'a mut dyn Write) -> Self {
+        Self {
+            out,
+            begun: Vec::new(),
+        }
+    }
+
+    /// Writes what is left: a character that never ended.
+    pub(super) fn finish(self) -> io::Result<()> {
+        invalid(self.out, &self.begun)
+    }
+}
+
+impl Write for Spelled<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut all = std::mem::take(&mut self.begun);
+        all.extend_from_slice(bytes);
+        let mut left = all.as_slice();
+        while !left.is_empty() {
+            let (valid, error) = match std::str::from_utf8(left) {
+                Ok(text) => (text.len(), None),
+                Err(error) => (error.valid_up_to(), Some(error.error_len())),
+            };
+            let (text, rest) = left.split_at(valid);
+            characters(self.out, &String::from_utf8_lossy(text))?;
+            left = match error {
+                None => &[],
+                Some(None) => {
+                    self.begun = rest.to_vec();
+                    &[]
+                }
+                Some(Some(wrong)) => {
+                    let (wrong, rest) = rest.split_at(wrong);
+                    invalid(self.out, wrong)?;
+                    rest
+                }
+            };
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+fn characters(out: &mut dyn Write, text: &str) -> io::Result<()> {
+    let mut plain = 0;
+    for (at, c) in text.char_indices() {
+        // Ends of rows, columns and names: the table's own.
+        if is_printable(c) || matches!(c, '\n' | '\t' | '\0') {
+            continue;
+        }
+        out.write_all(&text.as_bytes()[plain..at])?;
+        plain = at + c.len_utf8();
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            write!(out, "\\u{unit:04x}")?;
+        }
+    }
+    out.write_all(&text.as_bytes()[plain..])
+}
+
+fn invalid(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
+    bytes
+        .iter()
+        .try_for_each(|byte| write!(out, "\\x{byte:02x}"))
+}

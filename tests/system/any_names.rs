@@ -1,0 +1,261 @@
+//! Names of any bytes come out of every verb as they are, and none of them reaches a terminal raw.
+//!
+//! Long: `RESEMBLE_NAMES=100000` (`just torture`).
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::Command;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use resemble_testutil::random::Random;
+use resemble_testutil::{Ran, Sandbox, fuse_works, is_installed};
+use serde_json::Value;
+
+type Names = BTreeSet<Vec<u8>>;
+
+/// What names are made of.
+const PIECES: [&[u8]; 44] = [
+    b"\x1b[31m",
+    b"\x1b[2J",
+    b"\x1b]0;title\x07",
+    b"\x1bc",
+    b"\xc2\x9b31m",
+    b"\xc2\x85",
+    b"\n",
+    b"\n\n",
+    b"\r",
+    b"\t",
+    b"\x08\x08",
+    b"\x7f",
+    b"\x01",
+    b"\xff",
+    b"\xc3",
+    b"\xed\xa0\x80",
+    b"\xf0\x9f\x98",
+    b"\xe2\x80\xae",
+    b"\xe2\x80\xa8",
+    b"\xef\xbb\xbf",
+    b"e\xcc\x81",
+    b"\xc3\xa9",
+    b"-rf",
+    b"--",
+    b"%s%n",
+    b"%b",
+    b"\\0101",
+    b"$(id)",
+    b"`id`",
+    b"$HOME",
+    b"'",
+    b"\"",
+    b"\\",
+    b" ",
+    b"*",
+    b"#",
+    b"~",
+    b",",
+    b";",
+    b"<b>",
+    b"&amp;",
+    b"=1+1",
+    b"a",
+    b"\xe6\x97\xa5",
+];
+
+/// A name: pieces, or any bytes at all, or one as long as a name can be.
+fn name(random: &mut Random) -> Vec<u8> {
+    let mut name = Vec::new();
+    match random.below(8) {
+        0 => {
+            for _ in 0..=random.below(20) {
+                name.push(random.below(256) as u8);
+            }
+        }
+        1 => {
+            while name.len() < 255 {
+                name.extend(PIECES[random.below(PIECES.len())]);
+            }
+        }
+        _ => {
+            for _ in 0..=random.below(5) {
+                name.extend(PIECES[random.below(PIECES.len())]);
+            }
+        }
+    }
+    name.retain(|byte| !matches!(byte, b'/' | 0));
+    name.truncate(255);
+    if matches!(name.as_slice(), b"" | b"." | b"..") {
+        name = b"plain".to_vec();
+    }
+    name
+}
+
+/// A tree of so many files in folders, four with the same bytes, and their names below it.
+fn tree(sandbox: &Sandbox, files: usize) -> Names {
+    let mut random = Random::new(7);
+    let mut names = Names::new();
+    let mut folder = Vec::new();
+    while names.len() < files {
+        if names.len().is_multiple_of(50) {
+            // What makes folders differ stands at the end.
+            folder = name(&mut random);
+            folder.truncate(240);
+            folder.extend(format!(".{}", names.len()).as_bytes());
+        }
+        let path = [&folder, b"/".as_slice(), &name(&mut random)].concat();
+        let text = format!("text {} ", names.len() / 4).repeat(60);
+        if names.insert(path.clone()) {
+            sandbox.write(OsStr::from_bytes(&path), text);
+        }
+    }
+    names
+}
+
+/// What of an answer a terminal would obey.
+fn obeyed(bytes: &[u8]) -> BTreeSet<String> {
+    let chars = bytes.utf8_chunks().flat_map(|chunk| chunk.valid().chars());
+    let controls = chars.filter(|c| c.is_control() && *c != '\n');
+    controls.map(|c| format!("{c:?}")).collect()
+}
+
+fn below_tree(path: &[u8]) -> Option<Vec<u8>> {
+    path.strip_prefix(b"tree/").map(<[u8]>::to_vec)
+}
+
+/// The path that a value of JSON is.
+fn path(value: &Value) -> Vec<u8> {
+    match value {
+        Value::String(text) => text.clone().into_bytes(),
+        value => BASE64
+            .decode(value["b64"].as_str().expect("base64"))
+            .expect("base64"),
+    }
+}
+
+/// The names below the tree that these rows of an answer say.
+fn said<'a>(paths: impl IntoIterator<Item = &'a Value>) -> Names {
+    let paths = paths.into_iter().map(path);
+    paths.filter_map(|path| below_tree(&path)).collect()
+}
+
+fn rows(answer: &Ran, rows: &str, paths: &str) -> Names {
+    let answer = answer.json();
+    let rows = answer[rows].as_array().expect("rows").iter();
+    said(rows.flat_map(|row| row[paths].as_array().expect("paths")))
+}
+
+/// Undoes the escapes of the canonical dump.
+fn of_dump(line: &str) -> Vec<u8> {
+    let mut pieces = line.split("\\x");
+    let mut name = pieces.next().unwrap_or_default().as_bytes().to_vec();
+    for piece in pieces {
+        name.push(u8::from_str_radix(&piece[..2], 16).expect("two digits"));
+        name.extend(piece[2..].bytes());
+    }
+    name
+}
+
+/// What a shell makes of the words that a terminal shows.
+fn read_by_shell(words: &str) -> Names {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = folder.path().join("script");
+    fs::write(&script, format!("printf '%s\\0' {words}")).expect("a script");
+    let output = Command::new("bash").arg(&script).output().expect("bash");
+    let names = output.stdout.split(|byte| *byte == 0);
+    names.filter_map(below_tree).collect()
+}
+
+#[test]
+fn names_of_any_bytes_come_out_as_they_are_and_never_raw() {
+    if !fuse_works() || !is_installed("script") || !is_installed("bash") {
+        return;
+    }
+    let files = std::env::var("RESEMBLE_NAMES").ok();
+    let files = files.map_or(1_000, |files| files.parse().expect("a number"));
+    let sandbox = Sandbox::new();
+    let names = tree(&sandbox, files);
+    let daemon = sandbox.mounted([""; 0]);
+    daemon.assert_true();
+
+    // The index.
+    let dump = sandbox.resemble(["dump", "--canonical", "tree"]).success();
+    let controls = obeyed(&dump.out).into_iter().filter(|c| c != "'\\t'");
+    assert_eq!(controls.count(), 0, "the dump");
+    let top = format!("{}/", sandbox.path("tree").display()).into_bytes();
+    let dumped: Names = dump
+        .text()
+        .lines()
+        .map(|line| of_dump(line.split('\t').next().unwrap_or_default()))
+        .filter_map(|path| path.strip_prefix(top.as_slice()).map(<[u8]>::to_vec))
+        .filter(|path| names.contains(path))
+        .collect();
+    assert!(dumped == names, "the dump has {} of {files}", dumped.len());
+
+    // For programs.
+    let groups = ["groups", "tree", "--only", "identical"];
+    let asked = |more: &[&str]| sandbox.resemble(groups.iter().chain(more)).success();
+    let json = asked(&["--format", "json"]);
+    assert!(rows(&json, "identical", "paths") == names, "JSON");
+    assert!(
+        json.out.iter().all(|byte| *byte == b'\n' || *byte >= b' '),
+        "JSON"
+    );
+    let null = asked(&["--format", "fdupes", "-0"]);
+    let listed: Names = null
+        .out
+        .split(|byte| *byte == 0)
+        .filter_map(below_tree)
+        .collect();
+    assert!(listed == names, "-0");
+
+    // For people. How far it is would be drawn on the same terminal: `-q`.
+    let command = sandbox.program("resemble").get_program().to_owned();
+    let command = command.to_str().expect("a plain name");
+    for format in ["text", "json", "tsv", "csv", "fdupes", "html"] {
+        let line = format!(
+            "{command} -q groups tree --only identical --all --no-pager --color never \
+             --format {format}"
+        );
+        let mut script = sandbox.foreign("script");
+        script
+            .args(["-qec", &line, "/dev/null"])
+            .env("TERM", "xterm");
+        let shown = script.output().expect("script");
+        assert!(shown.status.success(), "{shown:?}");
+        let mut controls = obeyed(&shown.stdout);
+        // The end of a line, as the terminal makes it, and of a column.
+        controls.remove("'\\r'");
+        controls.remove("'\\t'");
+        assert_eq!(controls, BTreeSet::new(), "{format}");
+        if format == "text" {
+            let text = String::from_utf8(shown.stdout).expect("text");
+            let words = text.lines().filter_map(|line| line.strip_prefix(" 100%  "));
+            let words: Vec<&str> = words
+                .map(|line| &line[line.find("  ").expect("a date")..])
+                .collect();
+            assert!(read_by_shell(&words.join(" ")) == names, "a terminal");
+        }
+    }
+
+    // In the overlay.
+    let mut mirrored = Names::new();
+    for folder in fs::read_dir(sandbox.mount(""))
+        .expect("the overlay")
+        .flatten()
+    {
+        for file in fs::read_dir(folder.path()).into_iter().flatten().flatten() {
+            let name = Path::new(&folder.file_name()).join(file.file_name());
+            mirrored.insert(name.as_os_str().as_bytes().to_vec());
+        }
+    }
+    assert!(
+        names.is_subset(&mirrored),
+        "the overlay has {}",
+        mirrored.len()
+    );
+    let log = sandbox.log();
+    assert_eq!(obeyed(log.as_bytes()), BTreeSet::new(), "the log");
+}
