@@ -9,7 +9,7 @@
 //! 2. Output is buffered and flushed by [`Ui::finish`], so that a full disk is an error and not
 //!    a lost last page.
 //! 3. Text from outside never reaches a terminal raw: names are quoted, tables and documents are
-//!    [`Spelled`], and whatever is printed on standard error goes through [`harmless`].
+//!    spelled out, and whatever is printed on standard error goes through [`harmless`].
 
 mod interrupt;
 mod pager;

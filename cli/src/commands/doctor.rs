@@ -11,6 +11,7 @@ use std::path::Path;
 use resemble_proto::VERSION;
 use resemble_proto::message::{RootState, StatusAnswer};
 use resemble_proto::places::Env;
+use resemble_proto::report::json_line;
 use resemble_report::human::{counted, human_count, human_size};
 use resemble_report::quote::{harmless, quoted};
 use serde::Serialize;
@@ -104,10 +105,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &DoctorArgs) ->
     }
     ui.redirect(args.output.output.as_deref());
     match args.output.format {
-        DocumentFormat::Json => ui.write(|out| {
-            serde_json::to_writer(&mut *out, &Findings::of(&checks))?;
-            out.write_all(b"\n")
-        })?,
+        DocumentFormat::Json => ui.write_data(|out| json_line(out, &Findings::of(&checks)))?,
         DocumentFormat::Text => print(ui, &checks)?,
     }
     let is_wrong = checks.iter().any(|check| check.state == Verdict::Wrong);

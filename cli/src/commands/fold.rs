@@ -99,7 +99,7 @@ impl Verb for Folding<'_> {
         if !self.output.null || self.output.format != RowFormat::Text {
             return lists::print_document(ui, &self.output, document, false);
         }
-        ui.write(|out| {
+        ui.write_data(|out| {
             document.body.folded.iter().try_for_each(|row| {
                 out.write_all(row.path.as_bytes())?;
                 out.write_all(b"\0")

@@ -2,6 +2,7 @@
 
 use resemble_proto::message::{RootState, RootStatus, SinkStatus, StatusAnswer};
 use resemble_proto::places::Env;
+use resemble_proto::report::json_line;
 use resemble_report::human::{counted, human_count, human_size};
 use resemble_report::quote::harmless;
 use resemble_report::rows::{alerts_in_words, rules_in_words};
@@ -29,10 +30,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &StatusArgs) ->
         }
     };
     match args.format {
-        StatusFormat::Json => ui.write(|out| {
-            serde_json::to_writer(&mut *out, &Document::of(&status))?;
-            out.write_all(b"\n")
-        })?,
+        StatusFormat::Json => ui.write_data(|out| json_line(out, &Document::of(&status)))?,
         StatusFormat::Openmetrics => {
             ui.write(|out| out.write_all(metrics::of(&status).as_bytes()))?;
         }

@@ -6,6 +6,7 @@
 //! UTF-8 becomes `\xff`.
 
 use std::io::{self, Write};
+use std::str::Utf8Error;
 
 use resemble_core::printable::is_printable;
 
@@ -34,26 +35,16 @@ impl Write for Spelled<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut all = std::mem::take(&mut self.begun);
         all.extend_from_slice(bytes);
-        let mut left = all.as_slice();
-        while !left.is_empty() {
-            let (valid, error) = match std::str::from_utf8(left) {
-                Ok(text) => (text.len(), None),
-                Err(error) => (error.valid_up_to(), Some(error.error_len())),
-            };
-            let (text, rest) = left.split_at(valid);
-            characters(self.out, &String::from_utf8_lossy(text))?;
-            left = match error {
-                None => &[],
-                Some(None) => {
-                    self.begun = rest.to_vec();
-                    &[]
-                }
-                Some(Some(wrong)) => {
-                    let (wrong, rest) = rest.split_at(wrong);
-                    invalid(self.out, wrong)?;
-                    rest
-                }
-            };
+        let mut chunks = all.utf8_chunks().peekable();
+        while let Some(chunk) = chunks.next() {
+            characters(self.out, chunk.valid())?;
+            let wrong = chunk.invalid();
+            let goes_on = |error: Utf8Error| error.error_len().is_none();
+            if chunks.peek().is_none() && std::str::from_utf8(wrong).is_err_and(goes_on) {
+                self.begun = wrong.to_vec();
+            } else {
+                invalid(self.out, wrong)?;
+            }
         }
         Ok(bytes.len())
     }
