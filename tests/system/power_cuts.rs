@@ -11,7 +11,7 @@ use std::process::Command;
 
 use resemble_testutil::churn::{Churn, Profile};
 use resemble_testutil::random::Random;
-use resemble_testutil::{Mounted, Sandbox, in_mounts_of_its_own, is_installed, skipped};
+use resemble_testutil::{Mounted, Sandbox, asked_for, in_mounts_of_its_own, is_installed, skipped};
 
 /// Kinds of disks, each with what `mount` is told besides.
 const DISKS: [(&str, &str); 3] = [
@@ -65,8 +65,7 @@ fn run(command: &mut Command) -> Result<(), String> {
 
 /// How often the power is cut on each kind of disk.
 fn cuts() -> u64 {
-    let told = std::env::var("RESEMBLE_POWER_CUTS").ok();
-    told.and_then(|cuts| cuts.parse().ok()).unwrap_or(2)
+    asked_for("RESEMBLE_POWER_CUTS").unwrap_or(2)
 }
 
 #[test]

@@ -1,17 +1,14 @@
 use std::fs;
 
-use resemble_testutil::Sandbox;
 use resemble_testutil::prose::prose;
 use resemble_testutil::storm::Storm;
+use resemble_testutil::{Sandbox, asked_for};
 use rustix::process::Signal;
 
 #[test]
 fn twenty_thousand_changes_leave_the_index_of_a_fresh_scan() {
     // More storms than one: RESEMBLE_STORMS=20.
-    let storms = std::env::var("RESEMBLE_STORMS")
-        .ok()
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(1);
+    let storms = asked_for("RESEMBLE_STORMS").unwrap_or(1);
     for seed in 1..=storms {
         let sandbox = Sandbox::new();
         let daemon = sandbox.daemon([""; 0]);

@@ -5,12 +5,11 @@
 use std::fs;
 
 use resemble_testutil::prose::prose;
-use resemble_testutil::{Sandbox, Swaps, fuse_works};
+use resemble_testutil::{Sandbox, Swaps, asked_for, fuse_works};
 
 /// How many times names change places.
 pub(crate) fn wanted() -> usize {
-    let wanted = std::env::var("RESEMBLE_SWAPS").ok();
-    wanted.map_or(20_000, |swaps| swaps.parse().expect("a number"))
+    asked_for("RESEMBLE_SWAPS").unwrap_or(20_000)
 }
 
 #[test]
@@ -22,15 +21,7 @@ fn nothing_outside_is_opened_while_names_change_places() {
     let swaps = Swaps::new(&sandbox.path("tree"), &sandbox.path("outside"));
     sandbox.write("still.txt", prose(0, 3_000));
     let daemon = sandbox.mounted([""; 0]);
-    let overlay = || {
-        for path in swaps.paths() {
-            let bytes = fs::read(sandbox.mount(&path)).unwrap_or_default();
-            let text = String::from_utf8_lossy(&bytes);
-            assert!(!text.contains(Swaps::SECRET), "{}", path.display());
-            let similar = sandbox.mount(&path).join(".similar");
-            drop(fs::read_dir(similar).map(Iterator::count));
-        }
-    };
+    let overlay = || swaps.look_through(&sandbox.mount(""));
     let ask = |question: &[&str]| {
         let ran = sandbox.resemble(question);
         assert!((0..=2).contains(&ran.code), "{question:?}: {ran:?}");

@@ -12,12 +12,8 @@ use std::time::{Duration, Instant};
 
 use resemble_testutil::churn::{Churn, Profile, smaller};
 use resemble_testutil::random::Random;
-use resemble_testutil::{Daemon, Differences, Sandbox, is_installed, skipped};
+use resemble_testutil::{Daemon, Differences, Sandbox, asked_for, is_installed, skipped};
 use rustix::process::Signal;
-
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
-}
 
 /// Steps between two comparisons.
 const ROUND: usize = 2_500;
@@ -241,7 +237,7 @@ fn faults_in_a_storm_leave_the_index_of_a_fresh_scan() {
 /// 200,000 of them in a long test.
 #[test]
 fn many_files_in_one_folder_are_followed() {
-    let many = if number("RESEMBLE_TORTURE").is_some() {
+    let many = if asked_for::<u64>("RESEMBLE_TORTURE").is_some() {
         200_000
     } else {
         5_000
@@ -267,10 +263,10 @@ fn many_files_in_one_folder_are_followed() {
 
 #[test]
 fn long_storms_end_as_a_fresh_scan() {
-    let storms = number("RESEMBLE_TORTURE").unwrap_or(0);
-    let steps: Vec<u64> = (0..number("RESEMBLE_TORTURE_STEPS").unwrap_or(100_000)).collect();
+    let storms = asked_for("RESEMBLE_TORTURE").unwrap_or(0);
+    let steps: Vec<u64> = (0..asked_for("RESEMBLE_TORTURE_STEPS").unwrap_or(100_000)).collect();
     let (mut failed, mut all) = (Vec::new(), Outcome::default());
-    let first = number("RESEMBLE_TORTURE_FIRST").unwrap_or(1);
+    let first = asked_for("RESEMBLE_TORTURE_FIRST").unwrap_or(1);
     for seed in first..first + storms {
         let began = Instant::now();
         let outcome = Storm::of(seed).blow(&steps);
@@ -337,7 +333,7 @@ fn what_a_daemon_uses_levels_off() {
     /// Steps a second.
     const PACE: u64 = 500;
     const TICK: Duration = Duration::from_millis(100);
-    let minutes = number("RESEMBLE_TORTURE_MINUTES");
+    let minutes = asked_for::<u64>("RESEMBLE_TORTURE_MINUTES");
     let (rounds, ticks) = minutes.map_or((12, 10), |minutes| (minutes.max(2), 600));
     let sandbox = Sandbox::new();
     let churn = Churn::new(&sandbox.path("tree"), 3, &Profile::ALL);
@@ -378,10 +374,10 @@ fn a_storm_that_fails_is_made_small() {
         steps.contains(&7) && steps.contains(&23)
     });
     assert_eq!(both, [7, 23]);
-    let Some(seed) = number("RESEMBLE_TORTURE_SMALLER") else {
+    let Some(seed) = asked_for("RESEMBLE_TORTURE_SMALLER") else {
         return;
     };
-    let steps = number("RESEMBLE_TORTURE_STEPS").unwrap_or(2_500);
+    let steps = asked_for("RESEMBLE_TORTURE_STEPS").unwrap_or(2_500);
     let storm = Storm {
         threads: 1,
         ..Storm::of(seed)

@@ -370,9 +370,8 @@ fn cut_everywhere(variants: u64, syncs: bool) -> CrashStates {
 /// `RESEMBLE_CRASH_VARIANTS` tries that many for each cut.
 #[test]
 fn a_power_cut_at_any_point_leaves_a_whole_commit() {
-    let variants = std::env::var("RESEMBLE_CRASH_VARIANTS");
     let states = cut_everywhere(
-        variants.map_or(5, |variants| variants.parse().unwrap()),
+        resemble_testutil::asked_for("RESEMBLE_CRASH_VARIANTS").unwrap_or(5),
         true,
     );
     assert!(states.unopenable.is_empty(), "{states:?}");

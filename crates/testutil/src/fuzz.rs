@@ -14,6 +14,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::asked_for;
 use crate::random::Random;
 
 /// Samples are not added beyond this number.
@@ -82,9 +83,8 @@ pub fn fuzz(
     read: &mut dyn FnMut(&[u8]) -> bool,
 ) -> Fuzzed {
     assert!(!samples.is_empty(), "{what}: no samples");
-    let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse().ok());
-    let rounds = number("RESEMBLE_FUZZ").unwrap_or(usual);
-    let mut random = Random::new(number("RESEMBLE_FUZZ_SEED").unwrap_or(1));
+    let rounds = asked_for("RESEMBLE_FUZZ").unwrap_or(usual);
+    let mut random = Random::new(asked_for("RESEMBLE_FUZZ_SEED").unwrap_or(1));
     let mut done = Fuzzed::default();
     let given = samples.len();
     for round in 0..rounds.max(given as u64) {

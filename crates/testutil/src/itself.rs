@@ -1,11 +1,20 @@
-//! Tests about tests and pages.
+//! Tests about tests and pages, and how long they run.
 
+use std::fmt::Debug;
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
+use std::str::FromStr;
 
 use crate::skipped;
+
+/// What a variable asks of a test that is short unless somebody wants it long.
+#[track_caller]
+pub fn asked_for<T: FromStr<Err: Debug>>(variable: &str) -> Option<T> {
+    let asked = std::env::var(variable).ok()?;
+    Some(asked.parse().expect(variable))
+}
 
 /// Every file and folder beside `main.rs` is named in it: a test file that is not would never run.
 #[track_caller]

@@ -35,7 +35,8 @@ pub use differences::Differences;
 pub use environment::Environment;
 pub use fuzz::{Fuzzed, fuzz};
 pub use itself::{
-    every_file_is_a_module, in_a_process_of_its_own, in_mounts_of_its_own, page_is_up_to_date,
+    asked_for, every_file_is_a_module, in_a_process_of_its_own, in_mounts_of_its_own,
+    page_is_up_to_date,
 };
 pub use mounts::{Hung, Mounted, fill, fuse_works, hung, mount, tmpfs};
 pub use ran::{Ran, finish};

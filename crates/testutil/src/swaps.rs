@@ -168,6 +168,18 @@ impl Swaps {
         places.flat_map(below).collect()
     }
 
+    /// Reads all of it through an overlay, and lists what is similar.
+    #[track_caller]
+    pub fn look_through(&self, overlay: &Path) {
+        for path in self.paths() {
+            let path = overlay.join(path);
+            let bytes = fs::read(&path).unwrap_or_default();
+            let text = String::from_utf8_lossy(&bytes);
+            assert!(!text.contains(Self::SECRET), "{}", path.display());
+            drop(fs::read_dir(path.join(".similar")).map(Iterator::count));
+        }
+    }
+
     /// What was opened since this was asked last, although nobody may: names, or nothing where a
     /// watched thing itself was opened.
     pub fn opened(&self) -> Vec<String> {

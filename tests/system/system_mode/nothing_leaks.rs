@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 
+use resemble_testutil::asked_for;
 use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::random::Random;
 use serde_json::{Value, json};
@@ -130,8 +131,7 @@ fn answers_are_the_same_with_and_without_what_is_hidden() {
     if in_mounts_of_its_own(NAME) {
         return;
     }
-    let runs: u64 =
-        std::env::var("RESEMBLE_LEAK_RUNS").map_or(1, |runs| runs.parse().expect("runs"));
+    let runs: u64 = asked_for("RESEMBLE_LEAK_RUNS").unwrap_or(1);
     let (mut compared, mut bytes) = (0, 0);
     for seed in 1..=runs {
         let ([without, all_without], [with, all_with]) = (told(seed, false), told(seed, true));

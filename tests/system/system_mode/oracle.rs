@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
+use resemble_testutil::asked_for;
 use serde_json::json;
 
 use super::trees::Tree;
@@ -12,8 +13,7 @@ use super::{Answer, ROOT, SHARES, Server, USERS, User, VIEW, as_user, ask, ask_h
 
 /// So many checks of a user and a pair of files are made at least.
 fn checks_wanted() -> usize {
-    let wanted = std::env::var("RESEMBLE_ORACLE_CHECKS").ok();
-    wanted.map_or(8_000, |wanted| wanted.parse().expect("a number"))
+    asked_for("RESEMBLE_ORACLE_CHECKS").unwrap_or(8_000)
 }
 
 /// What was wrong.

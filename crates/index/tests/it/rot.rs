@@ -280,8 +280,7 @@ impl Sample {
 /// `RESEMBLE_ROT_ROUNDS` tries that many.
 #[test]
 fn a_damaged_file_answers_rightly_or_not_at_all() {
-    let rounds = std::env::var("RESEMBLE_ROT_ROUNDS");
-    let rounds = rounds.map_or(60, |rounds| rounds.parse().unwrap());
+    let rounds = resemble_testutil::asked_for("RESEMBLE_ROT_ROUNDS").unwrap_or(60);
     let figures = Sample::new().run(rounds, 21);
     println!("bit rot: {figures:?}");
     assert_eq!((figures.wrong, figures.unusable), (0, 0), "{figures:?}");
