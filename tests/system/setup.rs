@@ -194,6 +194,8 @@ fn a_daemon_that_ends_at_once_says_why() {
     let config = sandbox.path("home/.config/resemble");
     fs::create_dir_all(&config).expect("a folder");
     fs::write(config.join("resembled.toml"), "colour = 3\n").expect("a file");
+    // Whoever asks for a program first builds it, which is no part of the time.
+    drop(sandbox.program("resemble"));
     let begun = Instant::now();
     let ran = setup(&sandbox, &["--yes", "docs"]);
     assert!(begun.elapsed() < Duration::from_secs(15), "it did not wait");
