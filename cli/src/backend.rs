@@ -108,7 +108,12 @@ pub fn daemon(env: &Env, global: &Global) -> CliResult<Client> {
     Ok(whose_daemon(env, global)?.0)
 }
 
-/// The same, and whether it is that of the system.
+/// The daemon of the user, or the reason why there is none.
+pub fn own_daemon(env: &Env, global: &Global) -> CliResult<Client> {
+    own_socket(env, global).and_then(|socket| connect(&socket))
+}
+
+/// The daemon of the user, else that of the system, and whether it is that of the system.
 pub fn whose_daemon(env: &Env, global: &Global) -> CliResult<(Client, bool)> {
     whose(env, global, connect)
 }
@@ -186,7 +191,7 @@ impl Backend {
         }
         if !global.local && own.is_none() {
             let client = if answering.not_for_all {
-                own_socket(env, global).and_then(|socket| connect(&socket))
+                own_daemon(env, global)
             } else {
                 daemon(env, global)
             };

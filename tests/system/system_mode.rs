@@ -347,6 +347,11 @@ fn files(tree: &Path) -> Vec<PathBuf> {
 
 /// Runs `resemble` as a user.
 fn resemble(user: User, arguments: &[&str]) -> Ran {
+    resemble_at_home(user, Path::new("/srv/nobody's home"), arguments)
+}
+
+/// Runs `resemble` as a user who has this home.
+fn resemble_at_home(user: User, home: &Path, arguments: &[&str]) -> Ran {
     let mut command = Command::new("setpriv");
     let groups = user
         .groups
@@ -369,7 +374,7 @@ fn resemble(user: User, arguments: &[&str]) -> Ran {
     command.arg(program).args(arguments);
     let output = command
         .env_clear()
-        .env("HOME", "/srv/nobody's home")
+        .env("HOME", home)
         .current_dir("/")
         .stdin(Stdio::null())
         .output();

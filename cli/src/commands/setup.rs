@@ -8,7 +8,9 @@
 //!    if it still is as it was written.
 //! 4. With a systemd of the user the daemon is a user unit. Without one (a container, another init)
 //!    it is started in the background, and a line says that this ends with the machine.
-//! 5. Where no view can be mounted the daemon runs without one, and a line says what is missing.
+//! 5. **The system's daemon is none of the user's**: it watches shared folders, and takes no orders
+//!    from him.
+//! 6. Where no view can be mounted the daemon runs without one, and a line says what is missing.
 
 mod ask;
 mod record;
@@ -128,7 +130,7 @@ struct Steps<'a> {
 impl Steps<'_> {
     fn take(&mut self, home: &Path, dirs: &[PathBuf], wanted: &Wanted) -> CliResult<()> {
         let has_written = self.configure(home, dirs)?;
-        let client = match backend::daemon(self.env, self.global) {
+        let client = match backend::own_daemon(self.env, self.global) {
             Ok(client) => {
                 self.say("a daemon runs already")?;
                 client
@@ -251,7 +253,7 @@ impl Steps<'_> {
         }
         let begun = Instant::now();
         loop {
-            match backend::daemon(self.env, self.global) {
+            match backend::own_daemon(self.env, self.global) {
                 Ok(client) => return Ok(client),
                 Err(error) if begun.elapsed() > PATIENCE => return Err(error),
                 Err(_) => std::thread::sleep(PACE),
@@ -323,7 +325,7 @@ fn undo(ui: &mut Ui, env: &Env, global: &Global) -> CliResult {
         return Ok(Outcome::DoesNot);
     }
     let mut say = |line: String| ui.lines(&[vec![Cell::prose(line, Tint::Plain)]], b'\n');
-    let daemon = backend::daemon(env, global).ok();
+    let daemon = backend::own_daemon(env, global).ok();
     if let Some(client) = &daemon {
         for dir in &record.watched {
             if client.watch_remove(dir.as_path().into()).is_ok() {
@@ -342,10 +344,16 @@ fn undo(ui: &mut Ui, env: &Env, global: &Global) -> CliResult {
     {
         service::end(client.status()?.pid)?;
         let begun = Instant::now();
-        while backend::daemon(env, global).is_ok() && begun.elapsed() < PATIENCE {
+        let answers = || backend::own_daemon(env, global).is_ok();
+        while answers() && begun.elapsed() < PATIENCE {
             std::thread::sleep(PACE);
         }
-        say("resembled is ended".to_owned())?;
+        let ended = if answers() {
+            "resembled was told to end, and has not yet"
+        } else {
+            "resembled is ended"
+        };
+        say(ended.to_owned())?;
     }
     for file in &record.files {
         let line = match file.remove() {

@@ -126,7 +126,8 @@ impl Asker {
             }
             _ if !self.is_in_control => Err(Failure::new(
                 FailureKind::Denied,
-                "only root and the group `resemble` give orders to the system's daemon",
+                "only root and the group `resemble` give orders to the system's daemon; `resemble \
+                 setup` starts one of your own",
             )),
             Request::WatchAdd { .. } | Request::WatchRemove { .. } | Request::Import { .. } => {
                 not_yet(

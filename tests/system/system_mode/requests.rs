@@ -1,13 +1,16 @@
 //! Who may ask what.
 
-use std::fs;
-use std::path::Path;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
 
 use resemble_callers::Seen;
+use resemble_testutil::Sandbox;
 use serde_json::json;
 
 use super::{
-    CONTROL_GROUP, ROOT, SHARES, Server, USERS, User, VIEW, as_user, ask, disks_of, resemble,
+    CONTROL_GROUP, ROOT, SHARES, Server, USERS, User, VIEW, accounts, as_user, ask, disks_of,
+    resemble, resemble_at_home,
 };
 
 /// One of the group that gives orders.
@@ -121,5 +124,51 @@ fn what_a_process_serves_is_nobodys() {
         assert_eq!(seen, Seen::Nothing, "{user:?}");
         assert!(matches!(real, Seen::File(_)), "{real:?}");
     }
+    drop(server);
+}
+
+/// Who may not order the system's daemon about gets one of his own.
+#[test]
+fn setup_starts_a_daemon_of_the_users_own() {
+    const NAME: &str = "system_mode::requests::setup_starts_a_daemon_of_the_users_own";
+    let Some(disks) = disks_of(NAME) else {
+        return;
+    };
+    let server = Server::start(disks, &["--no-mount"]);
+    let (user, home) = (USERS[0], Path::new("/srv/home"));
+    let documents = home.join("documents");
+    let runtime = PathBuf::from(format!("/run/user/{}", user.uid));
+    for folder in [&documents, &runtime] {
+        fs::create_dir_all(folder).expect("folders");
+    }
+    fs::write(documents.join("a.txt"), "a file").expect("a file");
+    for path in [home, &documents, &documents.join("a.txt"), &runtime] {
+        chown(path, Some(user.uid), Some(user.gid)).expect("chown");
+        fs::set_permissions(path, Permissions::from_mode(0o700)).expect("chmod");
+    }
+    let lists = Sandbox::new();
+    accounts(&lists.path(""));
+    // Beside the command, as everywhere.
+    let daemon = lists.program("resembled");
+    fs::copy(daemon.get_program(), "/srv/resembled").expect("a copy");
+
+    let root = documents.to_str().expect("a name");
+    let denied = resemble_at_home(user, home, &["watch", "add", root]);
+    assert_eq!(denied.code, 2, "{denied:?}");
+    assert!(denied.err.contains("`resemble setup`"), "{denied:?}");
+
+    let done = resemble_at_home(user, home, &["setup", "--yes", root]).success();
+    // Before the first scan has ended its code is another.
+    let status = resemble_at_home(user, home, &["status"]).text();
+    let undone = resemble_at_home(user, home, &["setup", "--undo"]);
+    let said = done.text();
+    assert!(said.contains(&format!("watching {root}")), "{said}");
+    assert!(status.contains(root), "{status}");
+    for said in [said, status] {
+        assert!(!said.contains(SHARES), "{said}");
+    }
+    undone.success();
+    let status = resemble_at_home(user, home, &["status"]).success().text();
+    assert!(status.contains(SHARES), "{status}");
     drop(server);
 }
