@@ -476,7 +476,11 @@ impl Config {
             system: None,
         };
         for (root, rules) in roots {
-            let root = checked_root(root, &config.state)?;
+            let root = checked_root(root, &config.state);
+            let root = match &system {
+                Some(_) => root.map_err(system::perhaps_hidden)?,
+                None => root?,
+            };
             not_nested(
                 &root.path,
                 config.roots.iter().map(|other| other.path.as_path()),

@@ -312,13 +312,19 @@ impl MountedOverlay {
             return Ok(());
         };
         state.running.stop()?;
+        let is_gone = state.running.mount.is_some();
         if !state.lanes.close(PATIENCE) {
             let path = self.path.display();
             tracing::warn!(%path, "an answer is still being computed; not waiting");
         }
         state.point.remove_created();
         *guard = None;
-        tracing::info!(path = %self.path.display(), "unmounted");
+        let path = self.path.display();
+        if is_gone {
+            tracing::info!(%path, "unmounted");
+        } else {
+            tracing::info!(%path, "not served any more; whoever mounted it takes it away");
+        }
         Ok(())
     }
 }

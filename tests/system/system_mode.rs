@@ -25,6 +25,7 @@ mod ssh;
 mod swaps;
 mod timing;
 mod trees;
+mod units;
 
 /// Ids of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -36,14 +36,18 @@ pub fn keep_only(kept: CapabilitySet) -> io::Result<()> {
     {
         fix_root()?;
     }
-    set_capabilities(
-        None,
-        CapabilitySets {
-            effective: kept,
-            permitted: kept,
-            inheritable: CapabilitySet::empty(),
-        },
-    )?;
+    let now = capabilities(None)?;
+    // A service manager hands over just these, and its filter may forbid to ask for them again.
+    if now.effective != kept || now.permitted != kept {
+        set_capabilities(
+            None,
+            CapabilitySets {
+                effective: kept,
+                permitted: kept,
+                inheritable: CapabilitySet::empty(),
+            },
+        )?;
+    }
     only(kept)
 }
 
@@ -73,7 +77,9 @@ pub fn only(kept: CapabilitySet) -> io::Result<()> {
         let text = format!("the capabilities are {now:?}, and {what}");
         Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
     };
-    if now.permitted != kept || !kept.contains(now.effective) || !now.inheritable.is_empty() {
+    // A program that is executed may inherit what this process has, and no more.
+    let at_most = now.effective | now.inheritable;
+    if now.permitted != kept || !kept.contains(at_most) {
         return wrong("they should be no others and no fewer");
     }
     if !rustix::thread::no_new_privs()? {

@@ -86,6 +86,17 @@ pub enum RootError {
         /// What is wrong with that.
         what: &'static str,
     },
+    /// It is, or has in it, a place of homes that the unit of system mode hides.
+    #[error(
+        "cannot watch {}: it is not there, or hidden by the unit; `systemctl edit \
+         resembled-system`, with `[Service]` and `ProtectHome=read-only`, shows what is below \
+         /home",
+        .path.display()
+    )]
+    Hidden {
+        /// The root, or what is hidden in it.
+        path: PathBuf,
+    },
     /// It lies in our own state folder.
     #[error("cannot watch {}: it is the state folder of this daemon", .path.display())]
     State {

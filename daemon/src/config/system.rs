@@ -17,6 +17,9 @@ const VIEW: &str = "/run/resemble-view";
 const USER: &str = "resembled";
 const CONTROL_GROUP: &str = "resemble";
 
+/// What `ProtectHome=` of a unit hides.
+const HOMES: [&str; 3] = ["/home", "/root", "/run/user"];
+
 /// For system mode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SystemConfig {
@@ -90,6 +93,7 @@ impl Config {
         }
         for root in &mut self.roots {
             held_fast(&root.path, system.user.0)?;
+            all_shown(&root.path)?;
             // To take a document apart, a program would have to be started.
             root.text = false;
         }
@@ -125,6 +129,30 @@ pub(crate) fn held_fast(root: &Path, daemon: u32) -> Result<(), RootError> {
         });
     }
     Ok(())
+}
+
+/// Says of a root that is not there that it may be hidden.
+pub(super) fn perhaps_hidden(error: RootError) -> RootError {
+    match error {
+        RootError::Missing { path, .. } if HOMES.iter().any(|home| path.starts_with(home)) => {
+            RootError::Hidden { path }
+        }
+        other => other,
+    }
+}
+
+/// Refuses a root in which homes are hidden: what lies there would be missing in silence. A folder
+/// that is hidden is an empty one of root's that nobody may enter.
+fn all_shown(root: &Path) -> Result<(), RootError> {
+    let is_hidden = |home: &&Path| {
+        let rights = |meta: fs::Metadata| meta.mode() & 0o777;
+        fs::symlink_metadata(home).is_ok_and(|meta| meta.is_dir() && rights(meta) == 0)
+    };
+    let mut within = HOMES.iter().map(Path::new);
+    match within.find(|home| home.starts_with(root) && is_hidden(home)) {
+        Some(home) => Err(RootError::Hidden { path: home.into() }),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]
