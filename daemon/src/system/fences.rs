@@ -20,6 +20,9 @@ use seccompiler::{
 
 /// The oldest Landlock that holds: it knows of truncation.
 const LEAST: ABI = ABI::V3;
+/// Where that is.
+const LANDLOCK_TAKES: &str =
+    "it takes Linux 6.2 or later, and `landlock` in /sys/kernel/security/lsm";
 /// What is asked for besides, where the kernel has it.
 const NEWEST: ABI = ABI::V6;
 
@@ -34,7 +37,7 @@ const MACHINE: [&str; 3] = ["/proc", "/sys", "/dev/disk"];
 ///
 /// Which one cannot be put up, and why.
 pub(super) fn put_up(read: &[PathBuf], write: &[&Path]) -> Result<(), String> {
-    landlocked(read, write).map_err(|error| format!("Landlock: {error}"))?;
+    landlocked(read, write).map_err(|error| format!("Landlock ({LANDLOCK_TAKES}): {error}"))?;
     filtered().map_err(|error| format!("the filter of system calls: {error}"))
 }
 

@@ -192,13 +192,11 @@ fn the_units_serve_all_users_of_a_machine() {
         chown(&path, Some(owner), None).expect("chown");
         fs::set_permissions(&path, Permissions::from_mode(mode)).expect("chmod");
     }
-    fs::create_dir(machine.path("/etc/resemble")).expect("a folder");
-    let config = "[[root]]\npath = \"/srv/team\"\n";
-    fs::write(machine.path("/etc/resemble/system.toml"), config).expect("a file");
-
     machine.run(&["systemd-sysusers"]).success();
     let folders = ["systemd-tmpfiles", "--create", "resemble.conf"];
     machine.run(&folders).success();
+    let config = "[[root]]\npath = \"/srv/team\"\n";
+    fs::write(machine.path("/etc/resemble/system.toml"), config).expect("a file");
     let units = [
         "resemble-checker.socket",
         "resemble-mount.socket",
