@@ -7,13 +7,12 @@
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::path::PathBuf;
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::time::Instant;
 
 use crate::process::{Outcome, Process};
 use crate::worker::{Order, Task, cannot_because};
-use crate::{Bound, Converter, Limits, Skipped};
+use crate::{Bound, Converter, Limits, Skipped, Workers};
 
 /// The converter for files with this name.
 pub(crate) fn for_name(converters: &[Converter], name: &[u8]) -> Option<u8> {
@@ -33,7 +32,7 @@ pub(crate) fn for_name(converters: &[Converter], name: &[u8]) -> Option<u8> {
 /// Runs converters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Converting<'a> {
-    pub(crate) program: &'a [PathBuf],
+    pub(crate) workers: &'a Workers,
     pub(crate) limits: Limits,
     pub(crate) converters: &'a [Converter],
 }
@@ -69,12 +68,12 @@ impl Converting<'_> {
             leave_out: Vec::new(),
             not_these: Vec::new(),
         };
-        let mut arguments = vec![order.to_arg()];
-        arguments.extend(command.iter().map(|argument| match &argument[..] {
+        let command = command.iter().map(|argument| match &argument[..] {
             "{}" => "/proc/self/fd/0".to_owned(),
             _ => argument.clone(),
-        }));
-        let mut process = Process::start(self.program, &arguments, Stdio::from(file))?;
+        });
+        let command: Vec<String> = command.collect();
+        let mut process = Process::start(self.workers, &order, &command, Some(file.into()))?;
         let mut decoder = encoding_rs::UTF_8.new_decoder_with_bom_removal();
         let (mut given, mut piece) = (0u64, String::new());
         let mut decode = |bytes: &[u8], last: bool| {

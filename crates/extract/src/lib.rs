@@ -7,11 +7,11 @@
 //! # Who runs what
 //!
 //! The libraries that read these formats run in a process of their own, one for each file
-//! ([`worker`]): without the right to open anything (a filter of system calls
-//! without which nothing is read, and Landlock), with bounds on time, memory and output. A
-//! crash, a hang or a bomb ends that process; the file is then [`Skipped`] with the reason, and the
-//! rest goes on. Only bytes come back. A plain text in another encoding alone is read here, unless
-//! it is large: nothing hostile can make decoding fail.
+//! ([`worker`]): without the right to open anything (a filter of system calls without which nothing
+//! is read, and Landlock), with bounds on time, memory and output. A crash, a hang or a bomb ends
+//! that process; the file is then [`Skipped`] with the reason, and the rest goes on. Only bytes
+//! come back. Who may start no process has a [`starter`] do it. A plain text in another encoding
+//! alone is read here, unless it is large: nothing hostile can make decoding fail.
 
 #![forbid(unsafe_code)]
 
@@ -23,6 +23,7 @@ mod parent;
 mod process;
 mod protocol;
 mod read;
+pub mod starter;
 mod worker;
 
 use std::fmt;
@@ -206,21 +207,30 @@ pub struct Converter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format(u8);
 
+/// Who starts workers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Workers {
+    /// This process, which runs this command: one that calls [`worker`], program and arguments.
+    OfOurs(Vec<PathBuf>),
+    /// The [`starter`] that answers at this socket. It runs no converters.
+    Of(PathBuf),
+}
+
 /// Takes files apart, in processes of their own. Can be used by several threads.
 #[derive(Clone, Debug)]
 pub struct Extractor {
-    program: Vec<PathBuf>,
+    workers: Workers,
     limits: Limits,
     converters: Vec<Converter>,
 }
 
 impl Extractor {
-    /// `program`: the command that runs [`worker`], program and arguments.
+    /// With these workers.
     ///
     /// Of `converters` the first 128 are used; where several claim an ending, the first.
-    pub fn new(program: Vec<PathBuf>, limits: Limits, converters: Vec<Converter>) -> Self {
+    pub fn new(workers: Workers, limits: Limits, converters: Vec<Converter>) -> Self {
         Self {
-            program,
+            workers,
             limits,
             converters,
         }
@@ -232,7 +242,7 @@ impl Extractor {
     ///
     /// Why no file can be taken apart.
     pub fn fences(&self) -> Result<Fences, Skipped> {
-        parent::probe(&self.program, self.limits)
+        parent::probe(&self.workers, self.limits)
     }
 
     /// Whether a file with this name and these first bytes (up to [`HEAD`]) can be taken apart, and
@@ -267,7 +277,7 @@ impl Extractor {
         sink: &mut dyn Sink,
     ) -> Result<Vec<(Vec<u8>, Skipped)>, Skipped> {
         parent::extract(
-            &self.program,
+            &self.workers,
             self.limits,
             &self.converters,
             file,

@@ -14,8 +14,7 @@
 //! for all that is done with a file, converters too.
 
 use std::os::fd::BorrowedFd;
-use std::path::PathBuf;
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::time::Instant;
 
 use crate::budget::Budget;
@@ -25,7 +24,7 @@ use crate::process::{Outcome, Process};
 use crate::protocol::{self, Found, Frame};
 use crate::read::{LeftOut, Out, Source, Walk};
 use crate::worker::{Order, Task, cannot_because};
-use crate::{Bound, Converter, Fences, Format, Limits, Part, Role, Sink, Skipped};
+use crate::{Bound, Converter, Fences, Format, Limits, Part, Role, Sink, Skipped, Workers};
 
 /// So often a file is read again without what crashed.
 const MOST_CRASHES: usize = 16;
@@ -38,7 +37,7 @@ const SKIPPED_PATHS: usize = 1 << 20;
 
 /// See [`crate::Extractor::extract`].
 pub(crate) fn extract(
-    program: &[PathBuf],
+    workers: &Workers,
     limits: Limits,
     converters: &[Converter],
     file: BorrowedFd<'_>,
@@ -46,7 +45,7 @@ pub(crate) fn extract(
     sink: &mut dyn Sink,
 ) -> Result<Vec<(Vec<u8>, Skipped)>, Skipped> {
     let converting = Converting {
-        program,
+        workers,
         limits,
         converters,
     };
@@ -81,7 +80,7 @@ pub(crate) fn extract(
         let stdin = file
             .try_clone_to_owned()
             .map_err(|error| Skipped::not_started(&"the file", &error))?;
-        let mut process = Process::start(program, &[order.to_arg()], Stdio::from(stdin))?;
+        let mut process = Process::start(workers, &order, &[], Some(stdin))?;
         let mut run = Run::new(limits, size);
         let outcome = process.pump(deadline, &mut |bytes| {
             run.take(bytes, &mut delivery)?;
@@ -110,7 +109,7 @@ pub(crate) fn extract(
 }
 
 /// See [`crate::Extractor::fences`].
-pub(crate) fn probe(program: &[PathBuf], limits: Limits) -> Result<Fences, Skipped> {
+pub(crate) fn probe(workers: &Workers, limits: Limits) -> Result<Fences, Skipped> {
     let order = Order {
         task: Task::Probe,
         limits,
@@ -118,7 +117,7 @@ pub(crate) fn probe(program: &[PathBuf], limits: Limits) -> Result<Fences, Skipp
         leave_out: Vec::new(),
         not_these: Vec::new(),
     };
-    let mut process = Process::start(program, &[order.to_arg()], Stdio::null())?;
+    let mut process = Process::start(workers, &order, &[], None)?;
     let mut line = Vec::new();
     let outcome = process.pump(Instant::now() + limits.time, &mut |bytes| {
         line.extend_from_slice(bytes);

@@ -1,16 +1,21 @@
-//! A child process whose output is taken as it comes, and which ends in time.
+//! A worker under way: its output is taken as it comes, and it ends in time.
+//!
+//! It is a child of this process, or one of a [starter](crate::starter). Either way its output
+//! comes through pipes of ours, and something becomes readable when it has ended.
 
-use std::io::Read;
-use std::os::fd::OwnedFd;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::io::{self, PipeReader, Read};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
-use crate::{Bound, Skipped};
+use crate::starter::{self, Ended};
+use crate::worker::Order;
+use crate::{Bound, Skipped, Workers};
 
 /// So much of the standard error is kept, bytes.
 const MESSAGE: usize = 4 << 10;
@@ -26,50 +31,73 @@ pub(crate) enum Outcome {
 /// Takes what a process writes; gives how long it may be silent from then on.
 type Listener<'l> = dyn FnMut(&[u8]) -> Result<Option<Duration>, Skipped> + 'l;
 
-/// A child process, with its output. Killed, with all it started, when this is dropped.
+/// Who started a worker.
+#[derive(Debug)]
+enum Under {
+    /// This process. The descriptor is readable when it has ended.
+    Us(Child, OwnedFd),
+    /// A starter, which says over this connection how it ended, and ends it if we hang up.
+    Starter(UnixStream),
+}
+
+/// A worker, with its output. Killed, with all it started, when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Process {
-    child: Child,
-    /// Readable when it has ended.
-    pidfd: OwnedFd,
+    under: Under,
+    stdout: Option<PipeReader>,
+    stderr: Option<PipeReader>,
     is_over: bool,
     message: Vec<u8>,
     text: String,
 }
 
 impl Process {
+    /// Starts one for an order, with the command that it is to become, if it is; `file` is its
+    /// standard input.
     pub(crate) fn start(
-        program: &[PathBuf],
-        arguments: &[String],
-        stdin: Stdio,
+        workers: &Workers,
+        order: &Order,
+        command: &[String],
+        file: Option<OwnedFd>,
     ) -> Result<Self, Skipped> {
-        let (program, first) = program
-            .split_first()
-            .ok_or_else(|| Skipped::NotRun("no program to run".to_owned()))?;
-        let not_run = |error| Skipped::not_started(&program.display(), &error);
-        let mut child = Command::new(program)
-            .args(first)
-            .args(arguments)
-            .stdin(stdin)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .spawn()
-            .map_err(not_run)?;
-        match rustix::process::pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
-            Ok(pidfd) => Ok(Self {
-                child,
-                pidfd,
-                is_over: false,
-                message: Vec::new(),
-                text: String::new(),
-            }),
-            Err(error) => {
-                drop(child.kill());
-                drop(child.wait());
-                Err(not_run(error.into()))
+        let pipes = || Ok((io::pipe()?, io::pipe()?));
+        let ((stdout, out), (stderr, err)) =
+            pipes().map_err(|error: io::Error| Skipped::not_started(&"a pipe", &error))?;
+        let under = match workers {
+            Workers::OfOurs(program) => {
+                let name = program.first().map(|name| name.display().to_string());
+                let not_run = |error| Skipped::not_started(&name.as_deref().unwrap_or(""), &error);
+                let mut child = starter::command(program, order, command)
+                    .map_err(not_run)?
+                    .stdin(file.map_or_else(std::process::Stdio::null, Into::into))
+                    .stdout(out)
+                    .stderr(err)
+                    .spawn()
+                    .map_err(not_run)?;
+                match rustix::process::pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
+                    Ok(pidfd) => Under::Us(child, pidfd),
+                    Err(error) => {
+                        drop(child.kill());
+                        drop(child.wait());
+                        return Err(not_run(error.into()));
+                    }
+                }
             }
-        }
+            Workers::Of(socket) => {
+                let asked = starter::ask(socket, order, file, [out.into(), err.into()]);
+                Under::Starter(
+                    asked.map_err(|error| Skipped::not_started(&socket.display(), &error))?,
+                )
+            }
+        };
+        Ok(Self {
+            under,
+            stdout: Some(stdout),
+            stderr: Some(stderr),
+            is_over: false,
+            message: Vec::new(),
+            text: String::new(),
+        })
     }
 
     /// Hands on its standard output until it ends, the deadline passes or `to` has enough.
@@ -77,18 +105,26 @@ impl Process {
         let result = self.pump_all(deadline, to);
         self.kill();
         self.text = String::from_utf8_lossy(&self.message).trim().to_owned();
-        let status = self.child.wait();
+        let status = match &mut self.under {
+            Under::Us(child, _) => child.wait().map(Ended::With),
+            // Of one that was killed nothing more is asked.
+            Under::Starter(_) if result.is_err() => Ok(Ended::With(ExitStatus::default())),
+            Under::Starter(connection) => starter::ended(connection),
+        };
         self.is_over = true;
         match (result, status) {
             (Err(why), _) => Outcome::Stopped(why),
-            (Ok(()), Ok(status)) => Outcome::Ended(status),
+            (Ok(()), Ok(Ended::With(status))) => Outcome::Ended(status),
+            (Ok(()), Ok(Ended::NotBegun(error))) => {
+                Outcome::Stopped(Skipped::not_started(&"the starter", &error))
+            }
             (Ok(()), Err(error)) => Outcome::Stopped(Skipped::NotRun(error.to_string())),
         }
     }
 
     fn pump_all(&mut self, deadline: Instant, to: &mut Listener<'_>) -> Result<(), Skipped> {
         let late = Skipped::TooMuch(Bound::Time);
-        let (mut stdout, mut stderr) = (self.child.stdout.take(), self.child.stderr.take());
+        let (mut stdout, mut stderr) = (self.stdout.take(), self.stderr.take());
         let mut buffer = vec![0; 64 << 10];
         let (mut has_ended, mut until) = (false, deadline);
         while !has_ended || stdout.is_some() || stderr.is_some() {
@@ -102,7 +138,7 @@ impl Process {
             };
             let mut polled = Vec::with_capacity(3);
             if !has_ended {
-                polled.push(PollFd::new(&self.pidfd, PollFlags::IN));
+                polled.push(PollFd::from_borrowed_fd(self.has_ended(), PollFlags::IN));
             }
             let out_at = polled.len();
             polled.extend(stdout.as_ref().map(|out| PollFd::new(out, PollFlags::IN)));
@@ -150,10 +186,21 @@ impl Process {
         Ok(())
     }
 
-    /// Kills it and all it started. Before it is waited for: until then its number is its own.
+    /// What is readable when it has ended.
+    fn has_ended(&self) -> BorrowedFd<'_> {
+        match &self.under {
+            Under::Us(_, pidfd) => pidfd.as_fd(),
+            Under::Starter(connection) => connection.as_fd(),
+        }
+    }
+
+    /// Kills it and all it started. Before it is waited for: until then its number is its own. (A
+    /// starter does so when the worker has ended, or we have hung up.)
     fn kill(&mut self) {
-        if !self.is_over {
-            let _ = rustix::process::kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+        if let Under::Us(child, _) = &self.under
+            && !self.is_over
+        {
+            let _ = rustix::process::kill_process_group(Pid::from_child(child), Signal::KILL);
         }
     }
 
@@ -171,7 +218,9 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
-        // Only what is killed or over is waited for.
-        drop(self.child.wait());
+        if let Under::Us(child, _) = &mut self.under {
+            // Only what is killed or over is waited for.
+            drop(child.wait());
+        }
     }
 }

@@ -13,7 +13,8 @@
 //! digests. A whole has no chunks: they would be those of its leaves once more.
 
 use std::fmt;
-use std::os::fd::BorrowedFd;
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -22,7 +23,7 @@ use resemble_core::params::SamplingParams;
 use resemble_core::sample::Sampler;
 use resemble_core::{ByteLen, ChunkList, ContentId, ContentKind, Digest, Digester, Params};
 pub use resemble_extract::{Converter, Fences, Limits, Skipped};
-use resemble_extract::{Extractor, Part, Role, Sink};
+use resemble_extract::{Extractor, Part, Role, Sink, Workers, starter};
 use resemble_index::{ContentRef, NewLook, NewPart, PartRole, SkippedPart};
 
 mod recent;
@@ -74,14 +75,36 @@ pub struct Formats {
 impl Formats {
     /// Within these limits, and with these commands for what no library reads.
     pub fn new(limits: Limits, converters: Vec<Converter>) -> Self {
+        Self::with(Workers::OfOurs(running_program()), limits, converters)
+    }
+
+    /// Within these limits, by the workers of another process: see [`start_workers`].
+    pub fn by_starter(socket: PathBuf, limits: Limits) -> Self {
+        Self::with(Workers::Of(socket), limits, Vec::new())
+    }
+
+    fn with(workers: Workers, limits: Limits, converters: Vec<Converter>) -> Self {
         let id = format!("{FORMATS} {limits:?} {converters:?}");
-        // The running program and not its name: an installation may replace the file meanwhile.
-        let program = vec![PathBuf::from("/proc/self/exe"), PathBuf::from(WORKER)];
         Self {
-            extractor: Extractor::new(program, limits, converters),
+            extractor: Extractor::new(workers, limits, converters),
             id,
         }
     }
+}
+
+/// The running program as a worker. Not by its name: an installation may replace the file.
+fn running_program() -> Vec<PathBuf> {
+    ["/proc/self/exe", WORKER].map(PathBuf::from).into()
+}
+
+/// Starts workers for who connects, until there is an error or `holder` is closed at its other end.
+/// The running program must ask for [`worker`] first thing.
+///
+/// # Errors
+///
+/// Why it cannot go on.
+pub fn start_workers(listener: OwnedFd, holder: Option<OwnedFd>) -> io::Result<()> {
+    starter::serve(listener, holder, &running_program())
 }
 
 impl Formats {

@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
-use resemble_extract::{Extractor, HEAD, Limits, Part, Role, Sink};
+use resemble_extract::{Extractor, HEAD, Limits, Part, Role, Sink, Workers};
 
 /// The hidden argument that makes this the worker.
 const WORKER: &str = "--worker";
@@ -93,7 +93,7 @@ fn main() -> ExitCode {
 
 fn print(path: &std::ffi::OsStr, texts: bool) -> Result<(), Box<dyn std::error::Error>> {
     let program = vec![std::env::current_exe()?, WORKER.into()];
-    let extractor = Extractor::new(program, Limits::default(), Vec::new());
+    let extractor = Extractor::new(Workers::OfOurs(program), Limits::default(), Vec::new());
     let file = std::fs::File::open(path)?;
     let mut head = Vec::new();
     (&file).take(HEAD as u64).read_to_end(&mut head)?;

@@ -63,9 +63,14 @@ impl Order {
         let mut args = args.skip_while(|arg| !arg.to_string_lossy().starts_with(MARK));
         let order = args
             .next()
-            .and_then(|arg| Self::parse(arg.to_str()?.strip_prefix(MARK)?))
+            .and_then(|arg| Self::from_arg(arg.to_str()?))
             .ok_or("this is run by resemble itself, to read documents")?;
         Ok((order, args.collect()))
+    }
+
+    /// What [`Self::to_arg`] made of an order.
+    pub(crate) fn from_arg(arg: &str) -> Option<Self> {
+        Self::parse(arg.strip_prefix(MARK)?)
     }
 
     fn parse(order: &str) -> Option<Self> {

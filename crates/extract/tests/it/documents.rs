@@ -272,8 +272,11 @@ fn the_offset_of_the_file_does_not_matter_and_stays() {
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(&sample("minutes.docx")).unwrap();
     file.seek(SeekFrom::Start(77)).unwrap();
-    let extractor =
-        resemble_extract::Extractor::new(crate::pieces::program(), crate::pieces::limits(), vec![]);
+    let extractor = resemble_extract::Extractor::new(
+        resemble_extract::Workers::OfOurs(crate::pieces::program()),
+        crate::pieces::limits(),
+        vec![],
+    );
     let all: Vec<Pieces> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..4)
             .map(|_| scope.spawn(|| crate::pieces::take_file(&extractor, "x", &file).unwrap()))

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use resemble_extract::{Extractor, HEAD};
+use resemble_extract::{Extractor, HEAD, Workers};
 use resemble_testutil::fuzz;
 
 use crate::pieces::{limits, program, take_with};
@@ -24,7 +24,7 @@ fn changed_samples_are_taken_apart_or_refused() {
         .collect();
     names.sort();
     assert!(names.len() > 20, "{names:?}");
-    let extractor = Extractor::new(program(), limits(), Vec::new());
+    let extractor = Extractor::new(Workers::OfOurs(program()), limits(), Vec::new());
     for name in names {
         let sample = fs::read(format!("{folder}/{name}")).unwrap();
         let mut takes = |bytes: &[u8]| {

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
-use resemble_extract::{Converter, Extractor, HEAD, Limits, Part, Role, Sink, Skipped};
+use resemble_extract::{Converter, Extractor, HEAD, Limits, Part, Role, Sink, Skipped, Workers};
 
 /// A part that came out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,7 +129,11 @@ pub(crate) fn take_file(extractor: &Extractor, name: &str, file: &File) -> Resul
 }
 
 pub(crate) fn take_within(limits: Limits, name: &str, bytes: &[u8]) -> Result<Pieces, Skipped> {
-    take_with(&Extractor::new(program(), limits, Vec::new()), name, bytes)
+    take_with(
+        &Extractor::new(Workers::OfOurs(program()), limits, Vec::new()),
+        name,
+        bytes,
+    )
 }
 
 pub(crate) fn take(name: &str, bytes: &[u8]) -> Result<Pieces, Skipped> {
@@ -142,7 +146,7 @@ pub(crate) fn converting(extensions: &[&str], command: &[&str], limits: Limits) 
         extensions: owned(extensions),
         command: owned(command),
     };
-    Extractor::new(program(), limits, vec![converter])
+    Extractor::new(Workers::OfOurs(program()), limits, vec![converter])
 }
 
 /// A sample; see the README beside them.

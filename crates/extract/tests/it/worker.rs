@@ -4,16 +4,24 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::pieces::{Pieces, converting, gzip, limits, program, stored, take_with, zip};
-use resemble_extract::{Bound, Extractor, Limits, Skipped};
+use crate::starter::starter;
+use resemble_extract::{Bound, Extractor, Limits, Skipped, Workers};
 
-/// What comes of a worker that is a shell script.
+/// What comes of a worker that is a shell script, whoever starts it.
 fn with_script(script: &str, limits: Limits) -> Result<Pieces, Skipped> {
     let program: Vec<PathBuf> = ["/bin/sh", "-c", script].iter().map(Into::into).collect();
-    take_with(
-        &Extractor::new(program, limits, Vec::new()),
-        "x",
-        &gzip(b"x"),
-    )
+    let take = |workers| {
+        let extractor = Extractor::new(workers, limits, Vec::new());
+        take_with(&extractor, "x", &gzip(b"x"))
+    };
+    let (_folder, socket) = starter(program.clone());
+    let (of_ours, of_a_starter) = (take(Workers::OfOurs(program)), take(Workers::Of(socket)));
+    let told = |taken: &Result<Pieces, Skipped>| match taken {
+        Ok(pieces) => Ok(pieces.paths()),
+        Err(why) => Err(why.clone()),
+    };
+    assert_eq!(told(&of_ours), told(&of_a_starter), "{script}");
+    of_ours
 }
 
 fn short() -> Limits {
@@ -107,7 +115,7 @@ fn the_parent_counts_for_itself() {
 #[test]
 fn a_worker_that_cannot_be_run_is_told_with_the_reason() {
     for program in [vec![], vec!["/nonexistent/worker".into()]] {
-        let extractor = Extractor::new(program, limits(), Vec::new());
+        let extractor = Extractor::new(Workers::OfOurs(program), limits(), Vec::new());
         let why = take_with(&extractor, "x", &gzip(b"x")).unwrap_err();
         assert!(
             matches!(&why, Skipped::NotRun(reason) if !reason.is_empty()),
@@ -124,7 +132,7 @@ fn crashing_after(bytes: usize) -> Extractor {
     // An order that leaves nothing out, and has no converters, ends so.
     let script = format!("case \"$1\" in *::) {cut};; *) {whole};; esac");
     let program = ["/bin/bash", "-c", &script, "bash"].map(PathBuf::from);
-    Extractor::new(program.to_vec(), limits(), Vec::new())
+    Extractor::new(Workers::OfOurs(program.to_vec()), limits(), Vec::new())
 }
 
 #[test]
@@ -138,7 +146,7 @@ fn a_crash_costs_what_crashed_and_at_worst_the_file() {
     ];
     let outer = zip(&members);
     let whole = take_with(
-        &Extractor::new(program(), limits(), Vec::new()),
+        &Extractor::new(Workers::OfOurs(program()), limits(), Vec::new()),
         "x",
         &outer,
     )
@@ -191,7 +199,7 @@ fn a_document_that_hangs_costs_itself_alone() {
     let outer = zip(&[stored("1.docx", &docx), stored("2.txt", b"two")]);
     let started = Instant::now();
     let pieces = take_with(
-        &Extractor::new(program.to_vec(), limits, Vec::new()),
+        &Extractor::new(Workers::OfOurs(program.to_vec()), limits, Vec::new()),
         "x",
         &outer,
     );
@@ -297,11 +305,16 @@ fn a_converter_gets_no_shell_and_no_other_rights() {
 
 #[test]
 fn the_worker_says_which_fences_are_up() {
-    let fences = Extractor::new(program(), limits(), Vec::new()).fences();
+    let fences = Extractor::new(Workers::OfOurs(program()), limits(), Vec::new()).fences();
     let lsm = std::fs::read_to_string("/sys/kernel/security/lsm").unwrap_or_default();
     let landlock = fences.unwrap().landlock;
     assert!(landlock.is_some() || !lsm.contains("landlock"), "{lsm}");
-    let none = Extractor::new(vec!["/bin/false".into()], limits(), Vec::new()).fences();
+    let none = Extractor::new(
+        Workers::OfOurs(vec!["/bin/false".into()]),
+        limits(),
+        Vec::new(),
+    )
+    .fences();
     assert_eq!(none, Err(Skipped::Crashed));
 }
 
@@ -311,7 +324,7 @@ fn without_a_filter_of_system_calls_no_document_is_read() {
     const CHILD: &str = "RESEMBLE_WITHOUT_FILTERS";
     let name = "worker::without_a_filter_of_system_calls_no_document_is_read";
     let docx = crate::pieces::sample("minutes.docx");
-    let extractor = Extractor::new(program(), limits(), Vec::new());
+    let extractor = Extractor::new(Workers::OfOurs(program()), limits(), Vec::new());
     if std::env::var_os(CHILD).is_none() {
         // The canary: with filters it is read.
         let pieces = take_with(&extractor, "minutes.docx", &docx).unwrap();

@@ -1,0 +1,250 @@
+//! Starting workers, for this process or for another one that may start none.
+//!
+//! Whoever has the right to read every file must not be able to execute anything. Such a process
+//! has its workers started by a *starter*: a process that has no rights, opens no path, and reads
+//! nothing but orders. A connection to it is one worker:
+//!
+//! ```text
+//! the asker                                    the starter
+//!   ── order; with it: the file, two pipes ──►   starts a worker with these three
+//!   ◄────────── how it ended, 5 bytes ────────   when that has ended, and all that it started
+//! ```
+//!
+//! 1. **Nothing that comes over a connection is executed.** An order is parsed and written anew for
+//!    the starter's own program; converters, which are commands of the user, are refused.
+//! 2. **A worker does not outlive its asker**: it ends when the connection does.
+//! 3. What the worker writes goes to the asker at once, not through the starter, which so never
+//!    holds a byte that came out of a hostile file.
+//! 4. Who may connect is decided by the mode of the socket.
+
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags,
+};
+use rustix::process::{Pid, PidfdFlags, Signal};
+
+use crate::worker::{Order, Task};
+
+/// Workers at once. The daemon has no more threads that read.
+const MOST_WORKERS: usize = 64;
+
+/// An order has no more bytes than this.
+const MOST_BYTES: u32 = 64 << 10;
+
+/// An asker says what it wants within this time.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The file, and the ends of the pipes that the worker writes to.
+const DESCRIPTORS: usize = 3;
+
+/// How a worker came to its end, as a starter tells.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    With(ExitStatus),
+    /// It was not started.
+    NotBegun(io::Error),
+}
+
+/// The command that is the worker for an order.
+pub(crate) fn command(program: &[PathBuf], order: &Order, more: &[String]) -> io::Result<Command> {
+    let (program, first) = program
+        .split_first()
+        .ok_or_else(|| io::Error::other("no program to run"))?;
+    let mut command = Command::new(program);
+    command
+        .args(first)
+        .arg(order.to_arg())
+        .args(more)
+        .process_group(0);
+    Ok(command)
+}
+
+// ---- the asker ---------------------------------------------------------------------------------
+
+/// Asks the starter at a socket for a worker.
+pub(crate) fn ask(
+    socket: &Path,
+    order: &Order,
+    file: Option<OwnedFd>,
+    output: [OwnedFd; 2],
+) -> io::Result<UnixStream> {
+    let mut connection = UnixStream::connect(socket)?;
+    let order = order.to_arg();
+    let length = u32::try_from(order.len()).map_err(io::Error::other)?;
+    let file = match file {
+        Some(file) => file,
+        None => std::fs::File::open("/dev/null")?.into(),
+    };
+    // The worker alone holds them from here on: when it has ended, so has its output.
+    let [out, err] = output;
+    let given = [file.as_fd(), out.as_fd(), err.as_fd()];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !control.push(SendAncillaryMessage::ScmRights(&given)) {
+        return Err(io::Error::other("no room for descriptors"));
+    }
+    let length = length.to_le_bytes();
+    let flags = SendFlags::NOSIGNAL;
+    rustix::net::sendmsg(&connection, &[IoSlice::new(&length)], &mut control, flags)?;
+    connection.write_all(order.as_bytes())?;
+    Ok(connection)
+}
+
+/// What the starter said at the end.
+pub(crate) fn ended(connection: &mut UnixStream) -> io::Result<Ended> {
+    let mut said = [0; 5];
+    connection
+        .read_exact(&mut said)
+        .map_err(|_| io::Error::other("the starter is gone"))?;
+    let [kind, number @ ..] = said;
+    let number = i32::from_le_bytes(number);
+    Ok(match kind {
+        0 => Ended::With(ExitStatus::from_raw(number)),
+        _ => Ended::NotBegun(io::Error::from_raw_os_error(number)),
+    })
+}
+
+// ---- the starter -------------------------------------------------------------------------------
+
+/// Starts workers for whoever connects, until there is an error or `holder` is closed at its other
+/// end. `program`: the command that runs [`crate::worker`], program and arguments.
+///
+/// # Errors
+///
+/// Why it cannot go on.
+pub fn serve(listener: OwnedFd, holder: Option<OwnedFd>, program: &[PathBuf]) -> io::Result<()> {
+    let listener = UnixListener::from(listener);
+    listener.set_nonblocking(false)?;
+    if let Some(holder) = holder {
+        std::thread::Builder::new().spawn(move || {
+            let mut holder = UnixStream::from(holder);
+            // Nobody sends anything; whatever comes is the end.
+            let _ended = holder.read(&mut [0]);
+            std::process::exit(0);
+        })?;
+    }
+    let program: Arc<[PathBuf]> = program.into();
+    let workers = Arc::new(AtomicUsize::new(0));
+    loop {
+        let connection = match listener.accept() {
+            Ok((connection, _)) => connection,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        if workers.fetch_add(1, Ordering::Relaxed) >= MOST_WORKERS {
+            workers.fetch_sub(1, Ordering::Relaxed);
+            drop(said(connection, 1, libc::EAGAIN));
+            continue;
+        }
+        let (here, program) = (Arc::clone(&workers), Arc::clone(&program));
+        std::thread::Builder::new().spawn(move || {
+            // An asker that says what is wrong, or hangs up, is told nothing.
+            let _over = attend(connection, &program);
+            here.fetch_sub(1, Ordering::Relaxed);
+        })?;
+    }
+}
+
+/// Starts a worker, and sees it to its end.
+fn attend(mut connection: UnixStream, program: &[PathBuf]) -> io::Result<()> {
+    connection.set_read_timeout(Some(PATIENCE))?;
+    let (order, [file, out, err]) = asked(&mut connection)?;
+    let order = Order {
+        parent: std::process::id(),
+        ..order
+    };
+    let started = command(program, &order, &[])?
+        .env_clear()
+        .stdin(Stdio::from(file))
+        .stdout(Stdio::from(out))
+        .stderr(Stdio::from(err))
+        .spawn();
+    let mut child = match started {
+        Ok(child) => child,
+        Err(error) => return said(connection, 1, error.raw_os_error().unwrap_or(libc::EIO)),
+    };
+    let group = Pid::from_child(&child);
+    let is_over = wait_for(group, connection.as_fd());
+    // All that it started, too; and before it is waited for, as its number is its own until then.
+    let _gone = rustix::process::kill_process_group(group, Signal::KILL);
+    let status = child.wait()?;
+    if is_over? {
+        return said(connection, 0, status.into_raw());
+    }
+    Ok(())
+}
+
+/// Waits until a worker has ended; false: its asker was first.
+fn wait_for(worker: Pid, asker: BorrowedFd<'_>) -> io::Result<bool> {
+    let pidfd = rustix::process::pidfd_open(worker, PidfdFlags::empty())?;
+    loop {
+        let mut polled = [
+            PollFd::new(&pidfd, PollFlags::IN),
+            PollFd::from_borrowed_fd(asker, PollFlags::IN),
+        ];
+        match rustix::event::poll(&mut polled, None) {
+            Ok(_) => {}
+            Err(Errno::INTR) => continue,
+            Err(error) => return Err(error.into()),
+        }
+        let [of_worker, of_asker] = polled.map(|one| !one.revents().is_empty());
+        if of_worker || of_asker {
+            return Ok(of_worker);
+        }
+    }
+}
+
+fn said(mut connection: UnixStream, kind: u8, number: i32) -> io::Result<()> {
+    let [a, b, c, d] = number.to_le_bytes();
+    connection.write_all(&[kind, a, b, c, d])
+}
+
+/// An order, and what came with it.
+fn asked(connection: &mut UnixStream) -> io::Result<(Order, [OwnedFd; DESCRIPTORS])> {
+    let wrong = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what);
+    let mut length = [0; 4];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let received = loop {
+        let mut data = [IoSliceMut::new(&mut length)];
+        let flags = RecvFlags::CMSG_CLOEXEC;
+        match rustix::net::recvmsg(&*connection, &mut data, &mut control, flags) {
+            Err(Errno::INTR) => {}
+            other => break other?,
+        }
+    };
+    let mut given: Vec<OwnedFd> = Vec::new();
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(descriptors) = message {
+            given.extend(descriptors);
+        }
+    }
+    let given =
+        <[OwnedFd; DESCRIPTORS]>::try_from(given).map_err(|_| wrong("three descriptors"))?;
+    connection.read_exact(&mut length[received.bytes..])?;
+    let length = u32::from_le_bytes(length);
+    if length > MOST_BYTES {
+        return Err(wrong("an order"));
+    }
+    let mut order = vec![0; length as usize];
+    connection.read_exact(&mut order)?;
+    let order = String::from_utf8(order).map_err(|_| wrong("text"))?;
+    let order = Order::from_arg(&order).ok_or_else(|| wrong("an order"))?;
+    if order.task == Task::Convert {
+        return Err(wrong("no command of anybody else"));
+    }
+    Ok((order, given))
+}
