@@ -78,7 +78,7 @@ use file::{FileConfig, FileConverter, left_out};
 pub use roots::{RootError, checked_root, not_nested};
 pub use starter::write as write_starter;
 pub use system::SystemConfig;
-pub(crate) use system::held_fast;
+pub(crate) use system::{held_fast, numbers};
 
 /// How often the whole tree is compared with the index, changes or not.
 const RECONCILE: Duration = Duration::from_secs(3600);

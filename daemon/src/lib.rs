@@ -245,8 +245,11 @@ impl Daemon {
             .map_err(StartError::Thread)?;
 
         let store = Store::new(&config.state, &config.params);
-        let part_reader: Arc<dyn PartReader> =
-            Arc::new(Formats::new(config.limits, config.converters.clone()));
+        let formats = match &entered {
+            Some(entered) => Formats::by_starter(entered.starter.clone(), config.limits),
+            None => Formats::new(config.limits, config.converters.clone()),
+        };
+        let part_reader: Arc<dyn PartReader> = Arc::new(formats);
         let shared = Shared::new(index)
             .with_templates(store)
             .with_acks(AckStore::open(&config.state.join(ACKS_FILE)))
@@ -349,7 +352,7 @@ impl Daemon {
             config.state.clone(),
         );
         let (context, device) = match entered {
-            Some(Entered { system, device }) => (context.for_all(Arc::new(system)), device),
+            Some(Entered { system, device, .. }) => (context.for_all(Arc::new(system)), device),
             None => (context, None),
         };
         match handle.open_doors(config, context, device) {

@@ -18,11 +18,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use resemble_callers::{Caller, Sight};
+use resemble_callers::{Caller, Seen, Sight};
 use resemble_core::similarity::Templates;
 use resemble_core::{Relation, Score};
 use resemble_fs::{Audience, Listing, Neighbour, Neighbours, Party};
-use resemble_index::{Entry, Footprint, Snapshot};
+use resemble_index::{Entry, Footprint, Snapshot, Timestamp};
 use resemble_proto::catalogued;
 use resemble_proto::message::{Answer, DirRow, FindOptions};
 use resemble_proto::path::PathText;
@@ -33,6 +33,7 @@ use resemble_query::find::{self, LISTED, Similar, Subject};
 use resemble_query::why;
 use resemble_report::quote::quoted;
 use resemble_scan::parts::PartReader;
+use resemble_scan::walk::Stat;
 
 use crate::questions;
 use crate::state::Shared;
@@ -168,7 +169,8 @@ impl IndexNeighbours {
         })
     }
 
-    /// Takes documents apart, where nobody but their owner asks.
+    /// Takes documents apart for a question, where nobody but their owner asks: else figures of
+    /// them are estimates, from what is known of them.
     fn part_reader(&self) -> Option<&Arc<dyn PartReader>> {
         self.shared.part_reader().filter(|_| self.sight.is_none())
     }
@@ -217,6 +219,17 @@ impl IndexNeighbours {
 fn said<T, E: Display>(path: &Path, answer: Result<T, E>) -> Option<T> {
     let logged = |error: &E| tracing::warn!(path = ?path, %error, "the overlay has no answer");
     answer.inspect_err(logged).ok()
+}
+
+/// Whether somebody could open, at this path, the file that was opened there.
+fn opens(sight: &dyn Sight, path: &Path, opened: &Stat) -> bool {
+    let looked = sight.look(&[path.to_owned()]);
+    let Ok([Seen::File(seen)]) = looked.as_deref() else {
+        return false;
+    };
+    let time = |time: Timestamp| (time.secs, time.nanos);
+    (seen.dev, seen.ino, seen.size) == (opened.dev, opened.ino, opened.size)
+        && (seen.mtime, seen.ctime) == (time(opened.mtime), time(opened.ctime))
 }
 
 /// What a file's listing is now.
@@ -298,8 +311,16 @@ impl Neighbours for IndexNeighbours {
     }
 
     fn member(&self, path: &Path) -> Option<Vec<u8>> {
-        let part_reader = self.part_reader()?;
-        said(path, resemble_query::member_bytes(path, &**part_reader)).flatten()
+        let part_reader = self.shared.part_reader()?;
+        let may = |file: &Path, opened: &Stat| match &self.sight {
+            None => true,
+            Some(sight) => opens(&**sight, file, opened),
+        };
+        said(
+            path,
+            resemble_query::member_bytes(path, &**part_reader, &may),
+        )
+        .flatten()
     }
 
     fn more(&self, of: &Path, left: usize) -> Vec<u8> {

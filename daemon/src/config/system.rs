@@ -56,7 +56,7 @@ impl SystemConfig {
 }
 
 /// `UID:GID`.
-fn numbers(text: &str) -> Option<(u32, u32)> {
+pub(crate) fn numbers(text: &str) -> Option<(u32, u32)> {
     let (uid, gid) = text.split_once(':')?;
     Some((uid.parse().ok()?, gid.parse().ok()?))
 }
@@ -91,11 +91,9 @@ impl Config {
         if let Some((what, _)) = asked.into_iter().find(|(_, asked)| *asked) {
             return Err(ConfigError::NotForAll(what));
         }
-        for root in &mut self.roots {
+        for root in &self.roots {
             held_fast(&root.path, system.user.0)?;
             all_shown(&root.path)?;
-            // To take a document apart, a program would have to be started.
-            root.text = false;
         }
         for (_, rules) in &mut self.alert_rules {
             rules.kinds = Some(Vec::new());

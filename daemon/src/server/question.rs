@@ -53,7 +53,8 @@ fn question_context<'a>(
     Ok(answer::Context {
         snapshot: asker.view(snapshot.with_stop(stop.clone())),
         roots: paths_of(all_roots(context)).collect(),
-        // Documents are taken apart where nobody but their owner asks.
+        // Documents are taken apart for a question where nobody but their owner asks: what is at a
+        // path now need not be what this asker was found to see there.
         part_reader: shared
             .part_reader()
             .filter(|_| asker.sight().is_none())

@@ -1,10 +1,10 @@
 //! How the indexer of system mode begins: it gets what it needs, then gives up what it has.
 //!
 //! Two ways lead to the same end. **Started as root**, it makes its folders, starts the checker and
-//! makes the mount by itself, and becomes its user. **Started by the service manager** as its user
-//! with one capability, it finds checker and mount helper at their sockets, which are units of
-//! their own. After that both are the same process: one capability, no way to another, both fences
-//! up. All of it is done by the only thread there is.
+//! the starter of readers and makes the mount by itself, and becomes its user. **Started by the
+//! service manager** as its user with one capability, it finds checker, starter and mount helper at
+//! their sockets, which are units of their own. After that both are the same process: one
+//! capability, no way to another, both fences up. All of it is done by the only thread there is.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
@@ -16,13 +16,17 @@ use std::process::{Command, Stdio};
 
 use resemble_callers::{rights, serve};
 use resemble_fs::MountError;
+use resemble_scan::parts::start_workers;
 use rustix::thread::CapabilitySet;
 
 use super::{System, fences};
-use crate::config::{Config, SystemConfig, held_fast};
+use crate::config::{Config, SystemConfig, held_fast, numbers};
 
 /// The first word of the command line of a checker.
 const CHECKER: &str = "--checker";
+/// The first word of the command line of a starter of readers. Started as root, it is followed by
+/// the user whom it becomes.
+const STARTER: &str = "--starter";
 /// The second one, if it is to end when the other end of its standard output is closed. (The kernel
 /// would not let the daemon end it, who is another user by then.)
 const WHILE_HELD: &str = "--while-held";
@@ -30,6 +34,8 @@ const WHILE_HELD: &str = "--while-held";
 const MOUNT_HELPER: &str = "--mount-helper";
 /// Where the units' checker and mount helper answer.
 const CHECKER_SOCKET: &str = "/run/resemble-checker.socket";
+/// Where the unit's starter does.
+const STARTER_SOCKET: &str = "/run/resemble-starter.socket";
 const MOUNT_SOCKET: &str = "/run/resemble-mount.socket";
 
 /// Why system mode cannot begin.
@@ -42,8 +48,11 @@ pub enum SystemError {
     InUse { path: PathBuf },
     #[error("{} is no place for system mode: others than root may write above it", path.display())]
     Loose { path: PathBuf },
-    #[error("cannot start the checker: {0}")]
-    Checker(io::Error),
+    #[error("cannot start its helper `resembled {what}`: {source}")]
+    Helper {
+        what: &'static str,
+        source: io::Error,
+    },
     #[error(
         "the checker does not answer at {}: {source}; `systemctl start resemble-checker.socket`",
         path.display()
@@ -69,6 +78,8 @@ pub struct Entered {
     pub system: System,
     /// The connection of the mounted view.
     pub device: Option<OwnedFd>,
+    /// Where workers that read documents are started.
+    pub starter: PathBuf,
 }
 
 /// Becomes the indexer.
@@ -79,8 +90,8 @@ pub struct Entered {
 pub fn enter(config: &Config, system: &SystemConfig) -> Result<Entered, SystemError> {
     let runtime = config.socket.parent().unwrap_or(Path::new("/run/resemble"));
     let is_root = rustix::process::geteuid().is_root();
-    let (checker, device);
-    let mut held = None;
+    let (checker, starter, device);
+    let mut held = Vec::new();
     if is_root {
         // Before anything of it is taken away.
         if UnixStream::connect(&config.socket).is_ok() {
@@ -91,7 +102,9 @@ pub fn enter(config: &Config, system: &SystemConfig) -> Result<Entered, SystemEr
         // Nothing in it can be exchanged while root works there.
         folder(runtime, 0o755, system, (0, 0))?;
         checker = runtime.join("checker");
-        held = Some(start_checker(&checker, system)?);
+        held.push(start_helper(CHECKER, &checker, system)?);
+        starter = runtime.join("starter");
+        held.push(start_helper(STARTER, &starter, system)?);
         folder(runtime, 0o755, system, system.user)?;
         device = match &config.mount {
             Some(point) => Some(mount(point, system.user)?),
@@ -101,6 +114,7 @@ pub fn enter(config: &Config, system: &SystemConfig) -> Result<Entered, SystemEr
         rights::become_user(uid, gid).map_err(SystemError::Rights)?;
     } else {
         checker = PathBuf::from(CHECKER_SOCKET);
+        starter = PathBuf::from(STARTER_SOCKET);
         let helped = || {
             let helper = UnixStream::connect(MOUNT_SOCKET)?;
             let device = resemble_fs::receive_device(&helper)?;
@@ -118,6 +132,7 @@ pub fn enter(config: &Config, system: &SystemConfig) -> Result<Entered, SystemEr
     Ok(Entered {
         system: system.holding(held),
         device,
+        starter,
     })
 }
 
@@ -159,9 +174,13 @@ fn only_root_above(path: &Path) -> Result<(), SystemError> {
     })
 }
 
-/// Starts a checker that ends with this process (what is returned is closed then), behind a socket
+/// Starts a helper that ends with this process (what is returned is closed then), behind a socket
 /// for nobody but the daemon.
-fn start_checker(socket: &Path, system: &SystemConfig) -> Result<UnixStream, SystemError> {
+fn start_helper(
+    what: &'static str,
+    socket: &Path,
+    system: &SystemConfig,
+) -> Result<UnixStream, SystemError> {
     let start = || {
         if fs::symlink_metadata(socket).is_ok() {
             fs::remove_file(socket)?;
@@ -172,7 +191,7 @@ fn start_checker(socket: &Path, system: &SystemConfig) -> Result<UnixStream, Sys
         fs::set_permissions(socket, Permissions::from_mode(0o600))?;
         let (ours, theirs) = UnixStream::pair()?;
         Command::new("/proc/self/exe")
-            .args([CHECKER, WHILE_HELD])
+            .args([what, WHILE_HELD, &format!("{uid}:{gid}")])
             .env_clear()
             .current_dir("/")
             .stdin(Stdio::from(OwnedFd::from(listener)))
@@ -180,7 +199,7 @@ fn start_checker(socket: &Path, system: &SystemConfig) -> Result<UnixStream, Sys
             .spawn()?;
         Ok(ours)
     };
-    start().map_err(SystemError::Checker)
+    start().map_err(|source| SystemError::Helper { what, source })
 }
 
 /// Mounts the view for everybody, in the place of one that a former daemon left behind.
@@ -205,16 +224,25 @@ pub fn helper(
 ) -> Option<Result<(), String>> {
     let first = arguments.nth(1)?;
     let stdin = || io::stdin().as_fd().try_clone_to_owned();
-    if first == CHECKER {
+    if first == CHECKER || first == STARTER {
         let is_held = arguments.next().is_some_and(|word| word == WHILE_HELD);
-        return Some(
-            stdin()
-                .and_then(|listener| {
-                    let holder = is_held.then(|| io::stdout().as_fd().try_clone_to_owned());
-                    serve::serve(listener, holder.transpose()?)
-                })
-                .map_err(|error| format!("the checker ends: {error}")),
-        );
+        let user = arguments.next().and_then(|user| numbers(user.to_str()?));
+        let help = || {
+            let listener = stdin()?;
+            let holder = is_held.then(|| io::stdout().as_fd().try_clone_to_owned());
+            let holder = holder.transpose()?;
+            if first == CHECKER {
+                return serve::serve(listener, holder);
+            }
+            if let Some((uid, gid)) = user {
+                rights::become_user(uid, gid)?;
+            }
+            rights::keep_only(CapabilitySet::empty())?;
+            start_workers(listener, holder)
+        };
+        let name = first.to_string_lossy();
+        let name = name.trim_start_matches('-').to_owned();
+        return Some(help().map_err(|error| format!("the {name} ends: {error}")));
     }
     if first == MOUNT_HELPER {
         let point = PathBuf::from(arguments.next().unwrap_or_default());

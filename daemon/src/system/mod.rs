@@ -5,6 +5,8 @@
 //!                                             │ who asks, what he sees
 //!                                             └── System ─► the checker, another process
 //! ```
+//!
+//! Documents are read by processes that the starter starts, a third one: the daemon may start none.
 
 mod fences;
 mod launch;
@@ -25,8 +27,8 @@ pub struct System {
     checker: Arc<Checker>,
     /// Whoever is in it gives orders as root does.
     control_group: Option<u32>,
-    /// The checker that was started for it ends when this is closed.
-    _held: Option<UnixStream>,
+    /// The helpers that were started for it end when these are closed.
+    _held: Vec<UnixStream>,
 }
 
 impl System {
@@ -39,12 +41,12 @@ impl System {
         Ok(Self {
             checker: Checker::at(checker)?,
             control_group,
-            _held: None,
+            _held: Vec::new(),
         })
     }
 
-    /// With what keeps its checker alive.
-    fn holding(self, held: Option<UnixStream>) -> Self {
+    /// With what keeps its helpers alive.
+    fn holding(self, held: Vec<UnixStream>) -> Self {
         Self {
             _held: held,
             ..self

@@ -72,11 +72,27 @@ fn each_process_has_the_rights_it_needs_and_no_way_to_others() {
         assert_eq!(field(status, "NoNewPrivs:"), "1");
         assert_eq!(field(status, "Seccomp:"), "2");
     }
-    let checkers = children(server.child.id());
-    let [checker] = &checkers[..] else {
-        panic!("one checker: {checkers:?}");
+    let helpers = children(server.child.id());
+    let helper = |what: &str| {
+        let is_it = |process: &&PathBuf| {
+            let command = fs::read(process.join("cmdline")).unwrap_or_default();
+            command.split(|byte| *byte == 0).nth(1) == Some(what.as_bytes())
+        };
+        let found: Vec<_> = helpers.iter().filter(is_it).cloned().collect();
+        <[PathBuf; 1]>::try_from(found).unwrap_or_else(|found| panic!("one {what}: {found:?}"))
     };
-    for status in threads(checker) {
+    let ([checker], [starter]) = (helper("--checker"), helper("--starter"));
+    assert_eq!(helpers.len(), 2, "{helpers:?}");
+    for status in threads(&starter) {
+        for set in ["CapPrm:", "CapEff:", "CapBnd:", "CapInh:", "CapAmb:"] {
+            let set = u64::from_str_radix(&field(&status, set), 16);
+            assert_eq!(set, Ok(0), "{status}");
+        }
+        assert_eq!(field(&status, "Uid:"), vec![uid.to_string(); 4].join("\t"));
+        assert_eq!(field(&status, "Groups:"), "");
+        assert_eq!(field(&status, "NoNewPrivs:"), "1");
+    }
+    for status in threads(&checker) {
         // CAP_SETGID and CAP_SETUID; those that stand for somebody have none in force.
         for set in ["CapPrm:", "CapBnd:"] {
             assert_eq!(
@@ -92,6 +108,7 @@ fn each_process_has_the_rights_it_needs_and_no_way_to_others() {
         "/run/resemble",
         "/run/resemble/socket",
         "/run/resemble/checker",
+        "/run/resemble/starter",
         "/srv/state",
     ];
     let modes = modes.map(|path| {
@@ -100,20 +117,25 @@ fn each_process_has_the_rights_it_needs_and_no_way_to_others() {
     });
     assert_eq!(
         modes,
-        [(0o755, uid), (0o666, uid), (0o600, uid), (0o700, uid)]
+        [
+            (0o755, uid),
+            (0o666, uid),
+            (0o600, uid),
+            (0o600, uid),
+            (0o700, uid)
+        ]
     );
-    let checker = checker.clone();
     drop(server);
     // It may not be waited for by anybody yet.
-    let is_over = || {
-        let status = fs::read_to_string(checker.join("status")).unwrap_or_default();
+    let is_over = |process: &Path| {
+        let status = fs::read_to_string(process.join("status")).unwrap_or_default();
         status.is_empty() || status.contains("State:\tZ")
     };
     let began = Instant::now();
-    while !is_over() {
+    while ![&checker, &starter].iter().all(|process| is_over(process)) {
         assert!(
             began.elapsed() < PATIENCE,
-            "the checker ends with the daemon"
+            "its helpers end with the daemon"
         );
         std::thread::yield_now();
     }

@@ -9,6 +9,7 @@ use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::random::Random;
 use serde_json::{Value, json};
 
+use super::trees::written;
 use super::{Answer, ROOT, SHARES, Server, USERS, as_user, ask_here, disks, in_mounts_of_its_own};
 
 /// The user who asks.
@@ -24,9 +25,14 @@ fn seen(seed: u64) {
         let text = prose((seed << 8) | (number / 4), 5_000);
         let text = edited(&text, number, 3);
         let folder = if number % 2 == 0 { "open/a" } else { "open/b" };
-        fs::write(shares.join(folder).join(format!("{number}.txt")), text).expect("a file");
+        let name = format!("{number}.{}", SEEN_AS[number as usize % 3]);
+        let text = written(&text, SEEN_AS[number as usize % 3]);
+        fs::write(shares.join(folder).join(name), text).expect("a file");
     }
 }
+
+/// Endings of what is seen, one after another.
+const SEEN_AS: [&str; 3] = ["txt", "docx", "eml"];
 
 /// What he may not see: copies, further versions, and so many files with one passage that it is
 /// boilerplate.
@@ -46,8 +52,11 @@ fn hidden(seed: u64) {
             // Its own text, and the first passages of the seen ones.
             _ => [&common[..2_000], &prose(number << 40, 3_000)].concat(),
         };
-        let path = shares.join(folder).join(format!("hidden-{number}.txt"));
-        fs::write(&path, text).expect("a file");
+        let ending = ["txt", "txt", "docx", "eml"][random.below(4)];
+        let path = shares
+            .join(folder)
+            .join(format!("hidden-{number}.{ending}"));
+        fs::write(&path, written(&text, ending)).expect("a file");
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("chmod");
         chown(&path, Some(0), Some(6001)).expect("chown");
     }
@@ -68,9 +77,10 @@ fn questions() -> Vec<Value> {
         json!({"request": "dirs", "of": shares.join("open/a"), "min": 0.0}),
         json!({"request": "covers", "paths": [SHARES, shares.join("closed"), "/etc"]}),
     ];
-    for number in 0..12 {
+    for number in 0..12_usize {
         let folder = if number % 2 == 0 { "open/a" } else { "open/b" };
-        let file = shares.join(folder).join(format!("{number}.txt"));
+        let name = format!("{number}.{}", SEEN_AS[number % 3]);
+        let file = shares.join(folder).join(name);
         questions.extend([
             json!({"request": "find", "subject": {"file": file}}),
             json!({
@@ -82,12 +92,21 @@ fn questions() -> Vec<Value> {
     }
     for name in [
         "open/a/hidden-0.txt",
+        "open/a/1.txt!no",
         "closed/hidden-1.txt",
         "closed",
         "nothing",
     ] {
         let file = shares.join(name);
         questions.push(json!({"request": "find", "subject": {"file": file}}));
+    }
+    // Some of these are there.
+    for number in 0..10 {
+        for folder in ["open/a", "closed"] {
+            let member = format!("{folder}/hidden-{number}.eml!minutes.docx");
+            let member = shares.join(member);
+            questions.push(json!({"request": "find", "subject": {"file": member}}));
+        }
     }
     questions
 }

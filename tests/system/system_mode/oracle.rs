@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
-use resemble_testutil::asked_for;
+use resemble_testutil::{asked_for, pack};
 use serde_json::json;
 
 use super::trees::Tree;
@@ -364,5 +364,46 @@ fn in_the_view_nobody_walks_where_another_did() {
     assert_eq!((count(one), count(another)), (None, None));
     let own = Path::new(VIEW).join("own.txt");
     assert!(as_user(one, || fs::metadata(&own).is_err()));
+    drop(server);
+}
+
+/// What is attached to a mail is read by who may read the mail.
+#[test]
+fn in_the_view_a_member_is_for_those_who_may_read_what_it_lies_in() {
+    const NAME: &str =
+        "system_mode::oracle::in_the_view_a_member_is_for_those_who_may_read_what_it_lies_in";
+    let Some(disks) = disks_of(NAME) else {
+        return;
+    };
+    if !resemble_testutil::fuse_works() {
+        return;
+    }
+    let shares = Path::new(SHARES);
+    let text = resemble_testutil::prose::prose(3, 8_000);
+    fs::write(shares.join("all.txt"), &text).expect("a file");
+    let mail = shares.join("mail.eml");
+    fs::write(&mail, pack::mail("This is it.", &[("all.txt", &text)])).expect("a file");
+    chown(&mail, Some(USERS[0].uid), None).expect("chown");
+    fs::set_permissions(&mail, fs::Permissions::from_mode(0o600)).expect("chmod");
+    let server = Server::start(disks, &[]);
+    let listing = Path::new(VIEW).join("all.txt/.similar");
+    let members = |user: User| {
+        as_user(user, || {
+            let entries = fs::read_dir(&listing).expect("a listing");
+            let entries = entries.map(|entry| entry.expect("an entry").path());
+            entries.collect::<Vec<PathBuf>>()
+        })
+    };
+    let mine = members(USERS[0]);
+    let [member] = &mine[..] else {
+        panic!("the member: {mine:?}");
+    };
+    assert_eq!(members(USERS[1]), Vec::<PathBuf>::new());
+    let read = |user: User| as_user(user, || fs::read(member));
+    assert_eq!(read(USERS[0]).expect("his own"), text);
+    assert!(read(USERS[1]).is_err(), "read by another");
+    // He may not read the mail any more.
+    fs::set_permissions(&mail, fs::Permissions::from_mode(0o000)).expect("chmod");
+    assert!(read(USERS[0]).is_err(), "read without a right to it");
     drop(server);
 }

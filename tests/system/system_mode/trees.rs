@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::random::Random;
+use resemble_testutil::{office, pack};
 use rustix::fs::XattrFlags;
 
 use super::{USERS, as_user, opens};
@@ -41,6 +42,19 @@ fn belongs(path: &Path, random: &mut Random, modes: &[u32]) {
     fs::set_permissions(path, mode).expect("chmod");
     if random.below(5) == 0 {
         set_acl(path, random);
+    }
+}
+
+/// A text in the format of this ending.
+pub(super) fn written(text: &[u8], ending: &str) -> Vec<u8> {
+    let document = || office::docx(&String::from_utf8_lossy(text));
+    match ending {
+        "docx" => document(),
+        "eml" => pack::mail(
+            "Dear all, this is attached.",
+            &[("minutes.docx", &document())],
+        ),
+        _ => text.to_vec(),
     }
 }
 
@@ -88,7 +102,9 @@ impl Tree {
         let mut families = BTreeMap::new();
         for number in 0..files {
             let folder = &folders[random.below(folders.len())];
-            let path = folder.join(format!("f{number}.txt"));
+            // A fourth are documents.
+            let ending = ["txt", "txt", "txt", "docx"][random.below(4)];
+            let path = folder.join(format!("f{number}.{ending}"));
             let family = random.below(files / 8 + 1);
             let text = prose(seed << 16 | family as u64, 6_000);
             // Some are copies.
@@ -96,11 +112,11 @@ impl Tree {
                 0 => text,
                 _ => edited(&text, number as u64, 2),
             };
-            fs::write(&path, text).expect("a file");
+            fs::write(&path, written(&text, ending)).expect("a file");
             belongs(&path, &mut random, &FILE_MODES);
             if random.below(8) == 0 {
                 let other = &folders[random.below(folders.len())];
-                let link = other.join(format!("l{number}.txt"));
+                let link = other.join(format!("l{number}.{ending}"));
                 fs::hard_link(&path, &link).expect("a link");
                 families.insert(link, family);
             }

@@ -15,6 +15,7 @@ use resemble_testutil::{
 };
 use rustix::process::{Pid, Signal};
 
+use super::trees::written;
 use super::{USERS, User, VIEW};
 
 /// What keeps this machine's services asleep in there.
@@ -144,9 +145,13 @@ fn install(files: &Sandbox) {
     }
     for unit in names(workspace.join("systemd")) {
         let name = unit.to_string_lossy();
-        let is_for_all = ["resembled-system", "resemble-checker", "resemble-mount"]
-            .iter()
-            .any(|begin| name.starts_with(begin));
+        let of_system = [
+            "resembled-system",
+            "resemble-checker",
+            "resemble-mount",
+            "resemble-starter",
+        ];
+        let is_for_all = of_system.iter().any(|begin| name.starts_with(begin));
         if is_for_all {
             put(&workspace.join("systemd").join(&unit), "lib/systemd/system");
         }
@@ -185,10 +190,12 @@ fn the_units_serve_all_users_of_a_machine() {
     for (name, owner, mode) in [
         ("all.txt", 0, 0o644),
         ("copy.txt", 0, 0o644),
+        ("minutes.docx", 0, 0o644),
         ("own.txt", one.uid, 0o600),
     ] {
         let path = team.join(name);
-        fs::write(&path, prose(7, 9_000)).expect("a file");
+        let ending = name.rsplit('.').next().expect("an ending");
+        fs::write(&path, written(&prose(7, 9_000), ending)).expect("a file");
         chown(&path, Some(owner), None).expect("chown");
         fs::set_permissions(&path, Permissions::from_mode(mode)).expect("chmod");
     }
@@ -200,6 +207,7 @@ fn the_units_serve_all_users_of_a_machine() {
     let units = [
         "resemble-checker.socket",
         "resemble-mount.socket",
+        "resemble-starter.socket",
         "resembled-system",
     ];
     machine.systemctl(&[&["enable", "--now"], &units[..]].concat());
@@ -211,7 +219,13 @@ fn the_units_serve_all_users_of_a_machine() {
             let found = machine.run_as(user, &["resemble", "find", "/srv/team/all.txt"]);
             let listed = machine.run_as(user, &["ls", &view]);
             for said in [found.success().text(), listed.success().text()] {
-                assert!(said.contains("copy.txt"), "{user:?}: {said}");
+                for name in ["copy.txt", "minutes.docx"] {
+                    assert!(
+                        said.contains(name),
+                        "{user:?}: {said}\n{}",
+                        machine.journal()
+                    );
+                }
                 assert_eq!(said.contains("own.txt"), own, "{user:?}: {said}");
             }
         }

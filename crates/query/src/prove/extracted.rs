@@ -13,6 +13,7 @@ use resemble_core::{ContentKind, similarity};
 use resemble_extract::{Part, Role, Sink};
 use resemble_scan::parts::{HEAD, PartReader};
 use resemble_scan::read::{open_regular, read_prefix};
+use resemble_scan::walk::Stat;
 
 use crate::ask::AskError;
 use crate::prove::read::{LARGEST_READ, anchor_of, bytes_of, unreadable};
@@ -89,7 +90,8 @@ pub(crate) fn extract(
 }
 
 /// The bytes of the member that a path such as `mail.eml!report.zip!a.txt` leads to, taken out of
-/// the file anew. `None`: there is no such member, or it has more than [`LARGEST_READ`].
+/// the file anew. `None`: there is no such member, it has more than [`LARGEST_READ`], or `may` says
+/// that the file which was opened at a path must not be read.
 ///
 /// # Errors
 ///
@@ -97,11 +99,17 @@ pub(crate) fn extract(
 pub fn member_bytes(
     path: &Path,
     part_reader: &dyn PartReader,
+    may: &dyn Fn(&Path, &Stat) -> bool,
 ) -> Result<Option<Vec<u8>>, AskError> {
-    let (_, Some(_)) = way(path) else {
+    let (file, Some(names)) = way(path) else {
         return Ok(None);
     };
-    Ok(extract(path, part_reader)?.map(|extracted| extracted.own))
+    let opened = OpenedFile::of(file)?;
+    if !may(file, &opened.stat) {
+        return Ok(None);
+    }
+    let mut all = opened.extract_all(&[Some(names)], part_reader)?;
+    Ok(all.pop().flatten().map(|extracted| extracted.own))
 }
 
 /// What several members of one file say, or the file itself (`None`), as [`extract`] would tell of
@@ -111,39 +119,14 @@ pub(crate) fn extract_all(
     wanted: &[Option<&[u8]>],
     part_reader: &dyn PartReader,
 ) -> Result<Vec<Option<Extracted>>, AskError> {
-    let opened = OpenedFile::of(file)?;
-    if opened.is_too_large() && wanted.iter().all(Option::is_none) {
-        return Ok(vec![None; wanted.len()]);
-    }
-    let mut listeners = Listeners::new(wanted);
-    let understood = opened.take_apart(part_reader, &mut listeners)?;
-    let mut all = Vec::with_capacity(wanted.len());
-    for (listener, &names) in listeners.all.into_iter().zip(wanted) {
-        all.push(match names {
-            Some(_) if listener.passed_over && wanted.len() > 1 => {
-                extract_all(file, &[names], part_reader)?.pop().flatten()
-            }
-            Some(_) => {
-                let own = listener.own.filter(|_| understood);
-                let (text, packed) = (listener.text, listener.packed);
-                own.map(|own| Extracted { own, text, packed })
-            }
-            None if opened.is_too_large() => None,
-            None => Some(Extracted {
-                own: bytes_of(file)?,
-                text: listener.text.filter(|_| understood),
-                packed: listener.packed.filter(|_| understood),
-            }),
-        });
-    }
-    Ok(all)
+    OpenedFile::of(file)?.extract_all(wanted, part_reader)
 }
 
 /// A file that is opened to be taken apart.
 pub(super) struct OpenedFile<'p> {
     path: &'p Path,
     fd: OwnedFd,
-    size: u64,
+    stat: Stat,
 }
 
 impl<'p> OpenedFile<'p> {
@@ -151,13 +134,45 @@ impl<'p> OpenedFile<'p> {
         let anchor = anchor_of(path)?;
         let (fd, stat) =
             open_regular(&anchor, path).map_err(|failure| unreadable(path, failure))?;
-        let size = stat.size;
-        Ok(Self { path, fd, size })
+        Ok(Self { path, fd, stat })
     }
 
     /// Whether it is not read whole.
     pub(super) const fn is_too_large(&self) -> bool {
-        self.size > LARGEST_READ.0
+        self.stat.size > LARGEST_READ.0
+    }
+
+    /// What several members of it say, or the file itself: see [`extract_all`].
+    fn extract_all(
+        &self,
+        wanted: &[Option<&[u8]>],
+        part_reader: &dyn PartReader,
+    ) -> Result<Vec<Option<Extracted>>, AskError> {
+        if self.is_too_large() && wanted.iter().all(Option::is_none) {
+            return Ok(vec![None; wanted.len()]);
+        }
+        let mut listeners = Listeners::new(wanted);
+        let understood = self.take_apart(part_reader, &mut listeners)?;
+        let mut all = Vec::with_capacity(wanted.len());
+        for (listener, &names) in listeners.all.into_iter().zip(wanted) {
+            all.push(match names {
+                Some(_) if listener.passed_over && wanted.len() > 1 => {
+                    self.extract_all(&[names], part_reader)?.pop().flatten()
+                }
+                Some(_) => {
+                    let own = listener.own.filter(|_| understood);
+                    let (text, packed) = (listener.text, listener.packed);
+                    own.map(|own| Extracted { own, text, packed })
+                }
+                None if self.is_too_large() => None,
+                None => Some(Extracted {
+                    own: bytes_of(self.path)?,
+                    text: listener.text.filter(|_| understood),
+                    packed: listener.packed.filter(|_| understood),
+                }),
+            });
+        }
+        Ok(all)
     }
 
     /// Passes its parts on; `false`: it has none, or what was passed on is of no use.
