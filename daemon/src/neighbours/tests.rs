@@ -1,5 +1,6 @@
 use std::fs;
 
+use resemble_callers::SeenPlace;
 use resemble_core::Params;
 use resemble_index::Index;
 use resemble_proto::message::MarkRequest;
@@ -201,4 +202,56 @@ fn a_listing_goes_with_the_templates() {
     assert_eq!(watched.ask("subject"), (true, 0));
     watched.write("another", &prose(3, 9_000));
     assert_eq!(watched.ask("subject"), (false, 0));
+}
+
+/// Sees the same at every path.
+#[derive(Debug)]
+struct Fixed(Seen);
+
+impl Sight for Fixed {
+    fn look(&self, paths: &[PathBuf]) -> std::io::Result<Vec<Seen>> {
+        Ok(vec![self.0; paths.len()])
+    }
+}
+
+/// Between the look and the opening another file may have come to the path.
+#[test]
+fn what_was_opened_is_read_only_if_it_is_what_is_seen() {
+    let file = tempfile::tempfile().unwrap();
+    let opened = Stat::of(std::os::fd::AsFd::as_fd(&file)).unwrap();
+    let place = SeenPlace {
+        dev: opened.dev,
+        ino: opened.ino,
+        size: opened.size,
+        mtime: (opened.mtime.secs, opened.mtime.nanos),
+        ctime: (opened.ctime.secs, opened.ctime.nanos),
+    };
+    let may = |seen| opens(&Fixed(seen), Path::new("/a"), &opened);
+    assert!(may(Seen::File(place)));
+    let others = [
+        SeenPlace {
+            dev: place.dev + 1,
+            ..place
+        },
+        SeenPlace {
+            ino: place.ino + 1,
+            ..place
+        },
+        SeenPlace {
+            size: place.size + 1,
+            ..place
+        },
+        SeenPlace {
+            mtime: (place.mtime.0, place.mtime.1 ^ 1),
+            ..place
+        },
+        SeenPlace {
+            ctime: (place.ctime.0 - 1, place.ctime.1),
+            ..place
+        },
+    ];
+    for other in others {
+        assert!(!may(Seen::File(other)), "{other:?}");
+    }
+    assert!(!may(Seen::Nothing));
 }
