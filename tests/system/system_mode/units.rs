@@ -290,6 +290,7 @@ fn the_units_serve_all_users_of_a_machine() {
     machine.systemctl(&["daemon-reload"]);
     machine.systemctl(&["reset-failed", "resembled-system"]);
     machine.systemctl(&["start", "resembled-system"]);
+    machine.run(&["resemble", "sync"]).success();
     let status = machine
         .run_as(one, &["resemble", "status"])
         .success()
