@@ -36,6 +36,7 @@ use rustix::net::{
 };
 use rustix::process::{Pid, PidfdFlags, Signal};
 
+use crate::scarce;
 use crate::worker::{Order, Task};
 
 /// Workers at once. The daemon has no more threads that read.
@@ -46,6 +47,9 @@ const MOST_BYTES: u32 = 64 << 10;
 
 /// An asker says what it wants within this time.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Between two attempts to take a connection, where the system has no room for it.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// The file, and the ends of the pipes that the worker writes to.
 const DESCRIPTORS: usize = 3;
@@ -142,6 +146,11 @@ pub fn serve(listener: OwnedFd, holder: Option<OwnedFd>, program: &[PathBuf]) ->
         let connection = match listener.accept() {
             Ok((connection, _)) => connection,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) if scarce(&error).is_some() => {
+                // There is more when a worker has ended.
+                std::thread::sleep(PAUSE);
+                continue;
+            }
             Err(error) => return Err(error),
         };
         if workers.fetch_add(1, Ordering::Relaxed) >= MOST_WORKERS {

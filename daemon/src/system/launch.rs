@@ -24,17 +24,16 @@ use crate::config::{Config, SystemConfig, held_fast, numbers};
 
 /// The first word of the command line of a checker.
 const CHECKER: &str = "--checker";
-/// The first word of the command line of a starter of readers. Started as root, it is followed by
-/// the user whom it becomes.
+/// The first word of the command line of a starter of readers. Started as root, it becomes the user
+/// who is named after [`WHILE_HELD`].
 const STARTER: &str = "--starter";
-/// The second one, if it is to end when the other end of its standard output is closed. (The kernel
-/// would not let the daemon end it, who is another user by then.)
+/// The second one of both, if it is to end when the other end of its standard output is closed.
+/// (The kernel would not let the daemon end it, who is another user by then.)
 const WHILE_HELD: &str = "--while-held";
 /// The first word of the command line of a mount helper; the mount point follows.
 const MOUNT_HELPER: &str = "--mount-helper";
-/// Where the units' checker and mount helper answer.
+/// Where the units' checker, starter and mount helper answer.
 const CHECKER_SOCKET: &str = "/run/resemble-checker.socket";
-/// Where the unit's starter does.
 const STARTER_SOCKET: &str = "/run/resemble-starter.socket";
 const MOUNT_SOCKET: &str = "/run/resemble-mount.socket";
 
