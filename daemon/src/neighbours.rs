@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use resemble_callers::{Caller, Seen, Sight};
+use resemble_callers::{Caller, Seen, SeenPlace, Sight};
 use resemble_core::similarity::Templates;
 use resemble_core::{Relation, Score};
 use resemble_fs::{Audience, Listing, Neighbour, Neighbours, Party};
@@ -223,13 +223,16 @@ fn said<T, E: Display>(path: &Path, answer: Result<T, E>) -> Option<T> {
 
 /// Whether somebody could open, at this path, the file that was opened there.
 fn opens(sight: &dyn Sight, path: &Path, opened: &Stat) -> bool {
-    let looked = sight.look(&[path.to_owned()]);
-    let Ok([Seen::File(seen)]) = looked.as_deref() else {
-        return false;
-    };
     let time = |time: Timestamp| (time.secs, time.nanos);
-    (seen.dev, seen.ino, seen.size) == (opened.dev, opened.ino, opened.size)
-        && (seen.mtime, seen.ctime) == (time(opened.mtime), time(opened.ctime))
+    let opened = SeenPlace {
+        dev: opened.dev,
+        ino: opened.ino,
+        size: opened.size,
+        mtime: time(opened.mtime),
+        ctime: time(opened.ctime),
+    };
+    let looked = sight.look(&[path.to_owned()]);
+    looked.is_ok_and(|seen| seen == [Seen::File(opened)])
 }
 
 /// What a file's listing is now.

@@ -1,6 +1,5 @@
 use std::fs;
 
-use resemble_callers::SeenPlace;
 use resemble_core::Params;
 use resemble_index::Index;
 use resemble_proto::message::MarkRequest;
