@@ -13,6 +13,7 @@
 //! be the one that holds the index. So there is a process for it that holds nothing ([`serve`]),
 //! and this crate has both ends of what they say to each other (`wire`).
 //!
+//! [`helper`] is what this process has in common with others that help the daemon.
 //! [`identity`] tells who is at the other end of a socket or behind a process id, and [`rights`]
 //! how a process gives up what it does not need.
 
@@ -23,6 +24,7 @@ use std::sync::Arc;
 
 pub mod checker;
 mod filter;
+pub mod helper;
 pub mod identity;
 pub mod look;
 pub mod rights;

@@ -9,11 +9,9 @@
 //!    about a path was true for that user when he was asked about.
 //! 4. It asks no question of its own: who may connect is decided by the mode of the socket.
 
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use rustix::process::{Gid, Resource, Rlimit, Uid};
@@ -22,6 +20,7 @@ use rustix::thread::{
     set_thread_res_uid,
 };
 
+use crate::helper::serve_each;
 use crate::look::look;
 use crate::wire::{self, broken};
 use crate::{Caller, Seen, filter, rights};
@@ -51,35 +50,11 @@ pub fn serve(listener: OwnedFd, holder: Option<OwnedFd>) -> io::Result<()> {
     limit(Resource::Fsize, 0)?;
     limit(Resource::Core, 0)?;
     filter::of_checker()?;
-    let listener = UnixListener::from(listener);
-    listener.set_nonblocking(false)?;
-    if let Some(holder) = holder {
-        std::thread::Builder::new().spawn(move || {
-            let mut holder = UnixStream::from(holder);
-            // Nobody sends anything; whatever comes is the end.
-            let _ended = holder.read(&mut [0]);
-            std::process::exit(0);
-        })?;
-    }
-    let connections = Arc::new(AtomicUsize::new(0));
-    loop {
-        let stream = match listener.accept() {
-            Ok((stream, _)) => stream,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
-        if connections.fetch_add(1, Ordering::Relaxed) >= CONNECTIONS {
-            connections.fetch_sub(1, Ordering::Relaxed);
-            std::thread::sleep(Duration::from_millis(10));
-            continue;
-        }
-        let here = Arc::clone(&connections);
-        std::thread::Builder::new().spawn(move || {
-            // A connection that says what is wrong is over.
-            let _over = converse(stream);
-            here.fetch_sub(1, Ordering::Relaxed);
-        })?;
-    }
+    let too_many = |_| std::thread::sleep(Duration::from_millis(10));
+    serve_each(listener, holder, CONNECTIONS, too_many, |stream| {
+        // A connection that says what is wrong is over.
+        let _over = converse(stream);
+    })
 }
 
 fn converse(mut stream: UnixStream) -> io::Result<()> {

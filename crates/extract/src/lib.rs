@@ -98,7 +98,8 @@ pub enum Skipped {
 impl Skipped {
     /// Why a process could not be started.
     pub(crate) fn not_started(what: &dyn fmt::Display, error: &std::io::Error) -> Self {
-        match scarce(error) {
+        const SCARCE: [i32; 4] = [libc::EMFILE, libc::ENFILE, libc::ENOMEM, libc::EAGAIN];
+        match error.raw_os_error().filter(|errno| SCARCE.contains(errno)) {
             Some(errno) => Self::NotNow(errno),
             None => Self::NotRun(format!("{what}: {error}")),
         }
@@ -108,12 +109,6 @@ impl Skipped {
     pub const fn is_of_the_moment(&self) -> bool {
         matches!(self, Self::NotRun(_) | Self::NotNow(_))
     }
-}
-
-/// The number of an error that says that the system has nothing left just now.
-pub(crate) fn scarce(error: &std::io::Error) -> Option<i32> {
-    const SCARCE: [i32; 4] = [libc::EMFILE, libc::ENFILE, libc::ENOMEM, libc::EAGAIN];
-    error.raw_os_error().filter(|errno| SCARCE.contains(errno))
 }
 
 /// The bounds of [`Limits`].

@@ -7,6 +7,7 @@ use std::io::{self, PipeReader, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -65,8 +66,8 @@ impl Process {
             pipes().map_err(|error: io::Error| Skipped::not_started(&"a pipe", &error))?;
         let under = match workers {
             Workers::OfOurs(program) => {
-                let name = program.first().map(|name| name.display().to_string());
-                let not_run = |error| Skipped::not_started(&name.as_deref().unwrap_or(""), &error);
+                let name = program.first().map_or(Path::new(""), |name| name).display();
+                let not_run = |error| Skipped::not_started(&name, &error);
                 let mut child = starter::command(program, order, command)
                     .map_err(not_run)?
                     .stdin(file.map_or_else(std::process::Stdio::null, Into::into))

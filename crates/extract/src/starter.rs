@@ -20,12 +20,10 @@
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
@@ -36,20 +34,13 @@ use rustix::net::{
 };
 use rustix::process::{Pid, PidfdFlags, Signal};
 
-use crate::scarce;
 use crate::worker::{Order, Task};
-
-/// Workers at once. The daemon has no more threads that read.
-const MOST_WORKERS: usize = 64;
 
 /// An order has no more bytes than this.
 const MOST_BYTES: u32 = 64 << 10;
 
 /// An asker says what it wants within this time.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Between two attempts to take a connection, where the system has no room for it.
-const PAUSE: Duration = Duration::from_millis(50);
 
 /// The file, and the ends of the pipes that the worker writes to.
 const DESCRIPTORS: usize = 3;
@@ -123,52 +114,22 @@ pub(crate) fn ended(connection: &mut UnixStream) -> io::Result<Ended> {
 
 // ---- the starter -------------------------------------------------------------------------------
 
-/// Starts workers for whoever connects, until there is an error or `holder` is closed at its other
-/// end. `program`: the command that runs [`crate::worker`], program and arguments.
+/// Workers that a starter should have at once, at most. The daemon has no more threads that read.
+pub const MOST_WORKERS: usize = 64;
+
+/// Says that there is no worker just now, to one too many.
+pub fn refuse(connection: UnixStream) {
+    // It may have hung up.
+    drop(said(connection, 1, libc::EAGAIN));
+}
+
+/// Starts the worker that is asked for over a connection, and sees it to its end. `program`: the
+/// command that runs [`crate::worker`], program and arguments. The thread must not end before.
 ///
 /// # Errors
 ///
-/// Why it cannot go on.
-pub fn serve(listener: OwnedFd, holder: Option<OwnedFd>, program: &[PathBuf]) -> io::Result<()> {
-    let listener = UnixListener::from(listener);
-    listener.set_nonblocking(false)?;
-    if let Some(holder) = holder {
-        std::thread::Builder::new().spawn(move || {
-            let mut holder = UnixStream::from(holder);
-            // Nobody sends anything; whatever comes is the end.
-            let _ended = holder.read(&mut [0]);
-            std::process::exit(0);
-        })?;
-    }
-    let program: Arc<[PathBuf]> = program.into();
-    let workers = Arc::new(AtomicUsize::new(0));
-    loop {
-        let connection = match listener.accept() {
-            Ok((connection, _)) => connection,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) if scarce(&error).is_some() => {
-                // There is more when a worker has ended.
-                std::thread::sleep(PAUSE);
-                continue;
-            }
-            Err(error) => return Err(error),
-        };
-        if workers.fetch_add(1, Ordering::Relaxed) >= MOST_WORKERS {
-            workers.fetch_sub(1, Ordering::Relaxed);
-            drop(said(connection, 1, libc::EAGAIN));
-            continue;
-        }
-        let (here, program) = (Arc::clone(&workers), Arc::clone(&program));
-        std::thread::Builder::new().spawn(move || {
-            // An asker that says what is wrong, or hangs up, is told nothing.
-            let _over = attend(connection, &program);
-            here.fetch_sub(1, Ordering::Relaxed);
-        })?;
-    }
-}
-
-/// Starts a worker, and sees it to its end.
-fn attend(mut connection: UnixStream, program: &[PathBuf]) -> io::Result<()> {
+/// What is wrong with what was asked, or with the connection: the asker is told nothing then.
+pub fn attend(mut connection: UnixStream, program: &[PathBuf]) -> io::Result<()> {
     connection.set_read_timeout(Some(PATIENCE))?;
     let (order, [file, out, err]) = asked(&mut connection)?;
     let order = Order {

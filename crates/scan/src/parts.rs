@@ -14,7 +14,8 @@
 
 use std::fmt;
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -22,6 +23,7 @@ use resemble_core::hash::content::of_set;
 use resemble_core::params::SamplingParams;
 use resemble_core::sample::Sampler;
 use resemble_core::{ByteLen, ChunkList, ContentId, ContentKind, Digest, Digester, Params};
+pub use resemble_extract::starter::{MOST_WORKERS, refuse as refuse_worker};
 pub use resemble_extract::{Converter, Fences, Limits, Skipped};
 use resemble_extract::{Extractor, Part, Role, Sink, Workers, starter};
 use resemble_index::{ContentRef, NewLook, NewPart, PartRole, SkippedPart};
@@ -78,7 +80,7 @@ impl Formats {
         Self::with(Workers::OfOurs(running_program()), limits, converters)
     }
 
-    /// Within these limits, by the workers of another process: see [`start_workers`].
+    /// Within these limits, by the workers of another process: see [`start_worker`].
     pub fn by_starter(socket: PathBuf, limits: Limits) -> Self {
         Self::with(Workers::Of(socket), limits, Vec::new())
     }
@@ -97,14 +99,14 @@ fn running_program() -> Vec<PathBuf> {
     ["/proc/self/exe", WORKER].map(PathBuf::from).into()
 }
 
-/// Starts workers for who connects, until there is an error or `holder` is closed at its other end.
-/// The running program must ask for [`worker`] first thing.
+/// Starts a worker for who asks over this connection: see [`starter::attend`]. The running program
+/// must ask for [`worker`] first thing.
 ///
 /// # Errors
 ///
-/// Why it cannot go on.
-pub fn start_workers(listener: OwnedFd, holder: Option<OwnedFd>) -> io::Result<()> {
-    starter::serve(listener, holder, &running_program())
+/// What is wrong with what was asked, or with the connection.
+pub fn start_worker(connection: UnixStream) -> io::Result<()> {
+    starter::attend(connection, &running_program())
 }
 
 impl Formats {

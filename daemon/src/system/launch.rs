@@ -14,9 +14,10 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use resemble_callers::helper::serve_each;
 use resemble_callers::{rights, serve};
 use resemble_fs::MountError;
-use resemble_scan::parts::start_workers;
+use resemble_scan::parts::{MOST_WORKERS, refuse_worker, start_worker};
 use rustix::thread::CapabilitySet;
 
 use super::{System, fences};
@@ -237,7 +238,16 @@ pub fn helper(
                 rights::become_user(uid, gid)?;
             }
             rights::keep_only(CapabilitySet::empty())?;
-            start_workers(listener, holder)
+            serve_each(
+                listener,
+                holder,
+                MOST_WORKERS,
+                refuse_worker,
+                |connection| {
+                    // An asker that says what is wrong, or hangs up, is told nothing.
+                    let _over = start_worker(connection);
+                },
+            )
         };
         let name = first.to_string_lossy();
         let name = name.trim_start_matches('-').to_owned();

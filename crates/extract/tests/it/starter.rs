@@ -3,12 +3,12 @@
 use std::fs::File;
 use std::io::{IoSlice, Read, Write};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use resemble_extract::{Bound, Extractor, Limits, Skipped, Workers, starter::serve};
+use resemble_extract::{Bound, Extractor, Limits, Skipped, Workers, starter::attend};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use tempfile::TempDir;
 
@@ -18,8 +18,13 @@ use crate::pieces::{gzip, limits, program, sample, take, take_with};
 pub(crate) fn starter(program: Vec<PathBuf>) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("starter");
-    let listener = OwnedFd::from(UnixListener::bind(&socket).unwrap());
-    std::thread::spawn(move || serve(listener, None, &program));
+    let listener = UnixListener::bind(&socket).unwrap();
+    std::thread::spawn(move || {
+        for connection in listener.incoming().flatten() {
+            let program = program.clone();
+            std::thread::spawn(move || attend(connection, &program));
+        }
+    });
     (folder, socket)
 }
 
