@@ -173,7 +173,14 @@ impl Touched {
     }
 
     pub(crate) fn key(&mut self, kind: PostingKind, key: u64) {
-        if !self.is_everything {
+        self.keys(kind, std::iter::once(key));
+    }
+
+    pub(crate) fn keys(&mut self, kind: PostingKind, keys: impl IntoIterator<Item = u64>) {
+        for key in keys {
+            if self.is_everything {
+                return;
+            }
             self.keys.push(hashed(kind, key));
             self.bound();
         }

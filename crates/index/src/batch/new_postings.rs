@@ -7,8 +7,9 @@ use super::contents::Inherited;
 use super::inherit::InheritedPostings;
 use crate::fault::Fault;
 use crate::schema::PostingKind;
-use crate::segments::block::{Posting, pack, unpack};
+use crate::segments::block::Posting;
 use crate::segments::read::Scan;
+use crate::segments::sort::sort_by_key;
 use crate::segments::write::Source;
 use crate::segments::{Segment, posted};
 
@@ -28,18 +29,18 @@ impl New {
         let mut fingerprints = Vec::new();
         for (id, digest) in fresh {
             let keys = posted(&digest.chunks);
-            let posting = |print: Fingerprint| pack((print.0, id.0));
+            let posting = |print: Fingerprint| (print.0, id.0);
             let inherited = inherited.iter().find(|of| of.heir == *id);
             if inherited.is_some() {
                 let heirs = &writing.sets.heirs;
                 let inherited = InheritedPostings::of(writing, heirs, *id, PostingKind::Chunk);
                 for key in keys {
                     if !inherited.has(key)? {
-                        chunks.push(pack((key, id.0)));
+                        chunks.push((key, id.0));
                     }
                 }
             } else {
-                chunks.extend(keys.map(|key| pack((key, id.0))));
+                chunks.extend(keys.map(|key| (key, id.0)));
             }
             match inherited.and_then(|of| of.fingerprints.as_ref()) {
                 Some(edit) => fingerprints.extend(edit.new.iter().copied().map(posting)),
@@ -64,11 +65,11 @@ impl New {
     }
 }
 
-/// The postings in order, each once.
-fn sorted(mut postings: Vec<u128>) -> Vec<Posting> {
-    postings.sort_unstable();
+/// The postings in order, each once. Their contents ascend.
+fn sorted(mut postings: Vec<Posting>) -> Vec<Posting> {
+    sort_by_key(&mut postings, &mut Vec::new());
     postings.dedup();
-    postings.into_iter().map(unpack).collect()
+    postings
 }
 
 /// The segments as the commit before left them.

@@ -33,9 +33,8 @@ pub(super) fn add(writing: &mut Writing<'_>, settled: Settled) -> Result<(), Ref
     let born = fresh.len();
     drop(fresh);
     for kind in PostingKind::ALL {
-        for same in new.kind(kind).chunk_by(|a, b| a.0 == b.0) {
-            writing.touched.key(kind, same[0].0);
-        }
+        let lists = new.kind(kind).chunk_by(|a, b| a.0 == b.0);
+        writing.touched.keys(kind, lists.map(|list| list[0].0));
     }
     count(writing, &new, born, &killed, &inherited)?;
     let mut segments = segments_before(writing);

@@ -14,8 +14,8 @@ pub(crate) const fn bytes(bits: usize) -> usize {
 #[derive(Debug)]
 pub(crate) struct Writer<'a> {
     out: &'a mut Vec<u8>,
-    /// Bits not yet written, fewer than 8 between calls.
-    pending: u128,
+    /// Bits not yet written, fewer than 64 between calls.
+    pending: u64,
     held: u32,
 }
 
@@ -31,19 +31,20 @@ impl<'a> Writer<'a> {
     /// Appends the low `width` bits of `value`; its other bits must be zero.
     pub(crate) fn put(&mut self, value: u64, width: u32) {
         debug_assert!(width == 64 || value >> width == 0);
-        self.pending |= u128::from(value) << self.held;
-        self.held += width;
-        let whole = (self.held / 8) as usize;
-        self.out
-            .extend_from_slice(&self.pending.to_le_bytes()[..whole]);
-        self.pending >>= whole * 8;
-        self.held %= 8;
+        self.pending |= value << self.held;
+        let held = self.held + width;
+        self.held = held % u64::BITS;
+        if held >= u64::BITS {
+            self.out.extend_from_slice(&self.pending.to_le_bytes());
+            // What had no room; a field that filled the word leaves nothing.
+            self.pending = value.checked_shr(width - self.held).unwrap_or(0);
+        }
     }
 
     pub(crate) fn finish(self) {
-        if self.held > 0 {
-            self.out.push(self.pending as u8);
-        }
+        let left = bytes(self.held as usize);
+        self.out
+            .extend_from_slice(&self.pending.to_le_bytes()[..left]);
     }
 }
 

@@ -32,16 +32,6 @@ use crate::codec::bits;
 /// One posting.
 pub(crate) type Posting = (u64, u32);
 
-/// A posting as a number, by which postings are ordered without a branch.
-pub(crate) fn pack((key, content): Posting) -> u128 {
-    u128::from(key) << 32 | u128::from(content)
-}
-
-/// The posting of such a number.
-pub(crate) const fn unpack(packed: u128) -> Posting {
-    ((packed >> 32) as u64, packed as u32)
-}
-
 /// The greatest number of bytes of a block: a 4096-byte leaf less its header (4), one key (12)
 /// and one offset (4), less a little.
 pub(crate) const BLOCK: usize = 4072;
@@ -215,10 +205,9 @@ impl Builder {
             for &gap in &self.gaps[from..end] {
                 let coded = (u64::from(gap) >> shift) + 1;
                 let extra = coded.ilog2();
-                writer.put(1, 1);
-                writer.put(1 << extra, extra + 1);
-                writer.put(coded - (1 << extra), extra);
-                writer.put(u64::from(gap) & ((1 << shift) - 1), shift);
+                let (high, low) = (coded - (1 << extra), u64::from(gap) & ((1 << shift) - 1));
+                writer.put(1 | 2 << extra, extra + 2);
+                writer.put(high | low << extra, extra + shift);
                 at += gap_bits(gap, shift);
             }
             writer.put(0, 1);

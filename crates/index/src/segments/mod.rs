@@ -21,6 +21,7 @@ pub(crate) mod block;
 pub(crate) mod order;
 pub(crate) mod plan;
 pub(crate) mod read;
+pub(crate) mod sort;
 pub(crate) mod write;
 
 use std::sync::Arc;

@@ -5,16 +5,18 @@ use std::ops::Bound;
 use std::sync::mpsc;
 use std::thread;
 
-use super::block::{Builder, Posting, pack, unpack};
+use super::block::{Builder, Posting};
 use super::order::Order;
 use super::read::Scan;
+use super::sort::sort_by_key;
 use crate::fault::Fault;
 use crate::heirs::Live;
 use crate::schema::{self, PostingKind};
 use crate::store::WriteTransaction;
 
-/// Postings of one source that are merged at a time, roughly.
-const STEP: usize = 4096;
+/// Postings of one source that are merged at a time, roughly. Those of all sources of a first scan,
+/// some sixty, then are in a cache of a megabyte.
+const STEP: usize = 512;
 
 /// Where ascending postings come from.
 pub(crate) enum Source<'a> {
@@ -80,16 +82,17 @@ impl Source<'_> {
 /// All postings of several sources in order, without those of dead contents; what a dead content
 /// left to an heir is the heir's.
 ///
-/// Stretches of all sources that end at the same posting are put one after another and sorted: the
-/// sort finds the ascending runs and merges them without a branch for each posting.
+/// Stretches of all sources that end at the same posting are put one after another and sorted
+/// ([`super::sort`]). Sources come in the order of their contents.
 pub(crate) struct Merge<'a> {
     sources: Vec<Source<'a>>,
     /// A stretch of postings in order.
-    merged: Vec<u128>,
+    merged: Vec<Posting>,
+    spare: Vec<Posting>,
     at: usize,
     live: Live<'a>,
     /// Only if heirs change the order: postings of one key, descending.
-    same: Vec<u128>,
+    same: Vec<Posting>,
 }
 
 impl<'a> Merge<'a> {
@@ -97,6 +100,7 @@ impl<'a> Merge<'a> {
         Self {
             sources,
             merged: Vec::new(),
+            spare: Vec::new(),
             at: 0,
             live,
             same: Vec::new(),
@@ -108,28 +112,66 @@ impl<'a> Merge<'a> {
         if !self.live.reorders() {
             let next = self.head()?;
             self.at += 1;
-            return Ok(next.map(unpack));
+            return Ok(next);
         }
         if self.same.is_empty() {
-            while let Some(head) = self.head()?
-                && (self.same.first()).is_none_or(|first| unpack(*first).0 == unpack(head).0)
-            {
-                self.same.push(head);
-                self.at += 1;
-            }
-            self.same.sort_unstable_by(|a, b| b.cmp(a));
+            self.take_list()?;
         }
-        Ok(self.same.pop().map(unpack))
+        Ok(self.same.pop())
+    }
+
+    /// Appends the next live postings, about `most` of them and whole lists; nothing only at the
+    /// end.
+    fn append_to(&mut self, postings: &mut Vec<Posting>, most: usize) -> Result<(), Fault> {
+        if self.live.reorders() {
+            while postings.len() < most && self.take_list()? {
+                postings.extend(self.same.drain(..).rev());
+            }
+            return Ok(());
+        }
+        loop {
+            let stretch = self.at_hand()?;
+            let mut count = most.saturating_sub(postings.len()).min(stretch.len());
+            let last = match count.checked_sub(1) {
+                Some(at) => Some(stretch[at].0),
+                None => postings.last().map(|last| last.0),
+            };
+            let rest = stretch[count..].iter();
+            count += rest.take_while(|next| Some(next.0) == last).count();
+            postings.extend_from_slice(&stretch[..count]);
+            let goes_on = count > 0 && count == stretch.len();
+            self.at += count;
+            if !goes_on {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes the postings of the next key; `false` if there is none.
+    fn take_list(&mut self) -> Result<bool, Fault> {
+        while let Some(head) = self.head()?
+            && self.same.first().is_none_or(|first| first.0 == head.0)
+        {
+            self.same.push(head);
+            self.at += 1;
+        }
+        self.same.sort_unstable_by(|a, b| b.cmp(a));
+        Ok(!self.same.is_empty())
     }
 
     /// The next posting by its key, which is not taken yet.
-    fn head(&mut self) -> Result<Option<u128>, Fault> {
+    fn head(&mut self) -> Result<Option<Posting>, Fault> {
+        Ok(self.at_hand()?.first().copied())
+    }
+
+    /// The next postings by their keys, which are not taken yet; none only at the end.
+    fn at_hand(&mut self) -> Result<&[Posting], Fault> {
         while self.at >= self.merged.len() {
             if !self.refill()? {
-                return Ok(None);
+                return Ok(&[]);
             }
         }
-        Ok(Some(self.merged[self.at]))
+        Ok(&self.merged[self.at..])
     }
 
     /// Takes the next stretch; `false` if all sources are at their end.
@@ -150,19 +192,14 @@ impl<'a> Merge<'a> {
                 postings.partition_point(|&posting| posting <= end)
             });
             let live = self.live;
-            let live = postings[..count].iter().filter_map(|&(key, content)| {
-                let content = live.of(key, content)?;
-                Some(pack((key, content)))
-            });
+            let live = postings[..count]
+                .iter()
+                .filter_map(|&(key, content)| Some((key, live.of(key, content)?)));
             self.merged.extend(live);
             source.take(count);
         }
-        if self.sources.len() > 1 || self.live.reorders() {
-            #[expect(
-                clippy::stable_sort_primitive,
-                reason = "it is the one that finds runs"
-            )]
-            self.merged.sort();
+        if self.sources.len() > 1 {
+            sort_by_key(&mut self.merged, &mut self.spare);
         }
         Ok(any)
     }
@@ -173,9 +210,8 @@ impl<'a> Merge<'a> {
 pub(crate) struct Numbered<'a> {
     merge: Merge<'a>,
     order: Option<&'a Order>,
-    /// The first posting that was not given out.
-    next: Option<Posting>,
-    has_begun: bool,
+    /// The key of the last posting that was given out.
+    last: Option<u64>,
 }
 
 impl<'a> Numbered<'a> {
@@ -184,8 +220,7 @@ impl<'a> Numbered<'a> {
         Self {
             merge,
             order,
-            next: None,
-            has_begun: false,
+            last: None,
         }
     }
 
@@ -195,18 +230,15 @@ impl<'a> Numbered<'a> {
         /// Postings at a time: one after the other, each rank would wait for memory.
         const STRETCH: usize = 4096;
         postings.clear();
-        if !std::mem::replace(&mut self.has_begun, true) {
-            self.next = self.merge.next()?;
+        self.merge.append_to(postings, STRETCH)?;
+        let (Some(first), Some(last)) = (postings.first(), postings.last()) else {
+            return Ok(());
+        };
+        let follows = self.last.is_none_or(|last| last < first.0);
+        if !follows || !postings.is_sorted_by(|a, b| a < b) {
+            return Err(Fault::damaged("postings are out of order"));
         }
-        while let Some(posting) = self.next
-            && (postings.len() < STRETCH || postings.last().is_some_and(|of| of.0 == posting.0))
-        {
-            postings.push(posting);
-            self.next = self.merge.next()?;
-            if self.next.is_some_and(|next| next <= posting) {
-                return Err(Fault::damaged("postings are out of order"));
-            }
-        }
+        self.last = Some(last.0);
         let Some(order) = self.order else {
             return Ok(());
         };
