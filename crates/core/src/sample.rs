@@ -83,12 +83,16 @@ impl Signature {
             fingerprints: Vec::new(),
             repeats: self.repeats,
         };
-        let at = |level: u8| self.at_level(level);
+        let mut of_level = [0; u8::MAX as usize + 1];
+        for fingerprint in &self.fingerprints {
+            of_level[usize::from(fingerprint.level())] += 1;
+        }
+        let above = |level: u8| of_level[usize::from(level)..].iter().sum::<usize>();
         // Ends: no fingerprint has a level above 35.
-        while at(thinned.level).nth(params.most(thinned.level)).is_some() {
+        while above(thinned.level) > params.most(thinned.level) {
             thinned.level += 1;
         }
-        thinned.fingerprints = at(thinned.level).collect();
+        thinned.fingerprints = self.at_level(thinned.level).collect();
         thinned
     }
 }

@@ -611,7 +611,7 @@ impl Reader {
         let content = match contents.look_up(&digest) {
             Lookup::Known(id) => Content::Known(id),
             Lookup::InFlight => Content::InFlight(digest),
-            Lookup::New => Content::New(Box::new(self.digester.digest(bytes))),
+            Lookup::New => Content::New(Box::new(self.digester.digest_named(bytes, digest))),
         };
         Ok(Pass::of(content, filled as u64, other_size))
     }

@@ -264,7 +264,8 @@ impl Digester {
 
     /// The digest of what was taken. The digester is then at the start of another content.
     pub fn finish(&mut self) -> Digest {
-        self.finish_with(&[])
+        let content = mem::take(&mut self.content).finish();
+        self.finish_with(&[], content)
     }
 
     /// The digest of a whole content in memory; drops what was taken before.
@@ -277,7 +278,20 @@ impl Digester {
         self.update(&bytes[..last]);
         self.scan(&bytes[last..]);
         self.content.update(&bytes[last..]);
-        self.finish_with(&bytes[last..])
+        let content = mem::take(&mut self.content).finish();
+        self.finish_with(&bytes[last..], content)
+    }
+
+    /// The same of bytes whose content digest is known, which is `content`: of few bytes it is not
+    /// made again.
+    pub fn digest_named(&mut self, bytes: &[u8], content: ContentDigest) -> Digest {
+        if bytes.len() > BLOCK {
+            return self.digest(bytes);
+        }
+        self.reset();
+        self.whole = true;
+        self.scan(bytes);
+        self.finish_with(bytes, content)
     }
 
     /// Where the digester stands, to go on from there when more bytes have come; it goes on itself.
@@ -581,7 +595,7 @@ impl Digester {
     }
 
     /// The digest; `block` are the last bytes, scanned already, that are not in `kept`.
-    fn finish_with(&mut self, block: &[u8]) -> Digest {
+    fn finish_with(&mut self, block: &[u8], content: ContentDigest) -> Digest {
         debug_assert!(self.recorder.is_none(), "stretches are put together first");
         let size = ByteLen(self.position());
         let Self {
@@ -591,7 +605,7 @@ impl Digester {
         self.flush(block);
         let sampled = self.sampled();
         let digest = Digest {
-            content: mem::take(&mut self.content).finish(),
+            content,
             size,
             kind: sampled.kind,
             chunks: ChunkList(self.chunks.0.as_slice().into()),

@@ -239,6 +239,19 @@ fn single_bytes_make_the_same_digest() {
 }
 
 #[test]
+fn a_content_that_has_a_name_has_the_same_digest() {
+    let params = Params::default();
+    let mut digester = Digester::new(&params);
+    for len in [0, 1, 20_000, 256 << 10, (256 << 10) + 1, 600_000] {
+        let bytes = noise(5, len);
+        // Nothing of what was taken before is left.
+        digester.update(&bytes);
+        let named = digester.digest_named(&bytes, content::digest(&bytes));
+        assert_eq!(named, Digest::of(&bytes, &params), "{len}");
+    }
+}
+
+#[test]
 fn an_enormous_hole_is_a_few_entries() {
     let params = Params::default();
     let mut digester = Digester::new(&params);
