@@ -59,7 +59,7 @@ pub(super) struct Taken {
 const HEAVY: usize = 64 << 20;
 
 /// … or brings so many chunks and fingerprints.
-const MANY_POSTINGS: u64 = 400_000;
+const MANY_POSTINGS: u64 = 250_000;
 
 /// Bytes of a change with its path, roughly.
 const CHANGE: usize = 300;

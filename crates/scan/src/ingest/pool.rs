@@ -131,7 +131,7 @@ impl Contents for Known {
 }
 
 /// Most files under way at once.
-const MOST_JOBS: usize = 4096;
+const MOST_JOBS: usize = 8192;
 
 /// Most bytes under way at once, unless it is one file.
 const MOST_BYTES: u64 = 256 << 20;
