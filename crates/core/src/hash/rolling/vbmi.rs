@@ -5,8 +5,8 @@
 //!    enough if all are ASCII. Unpacking the planes makes the 64-bit values.
 //! 2. *The sums*: with P\[i\] the sum of T\[byte j\]·B^-j of all bytes up to i, the hash of the
 //!    window that ends with i is (P\[i\] - P\[i-64\])·B^i. B is odd, so it has an inverse. Powers
-//!    are counted anew with each block: one small table has all of them, and a sum that goes on to
-//!    the next block is multiplied by B^64.
+//!    are counted anew with every few blocks ([`BLOCKS`]): a small table has all of them, and only
+//!    the sums that go on to the next few are multiplied, by the power of so many bytes.
 //! 3. *The lanes* are eight runs of eight bytes. A vector has the first bytes of all of them, the
 //!    next the second ones, and so on: most of a sum is made without moving anything between lanes.
 //!    Hashes are in this order too, and few are looked at ([`place`]).
@@ -98,12 +98,15 @@ const fn in_order(bits: u64) -> u64 {
     bits ^ swapped ^ swapped << 28
 }
 
-/// Powers for each byte of a block, in the order of the lanes.
-const fn powers(base: u64) -> [[u64; 8]; 8] {
-    let mut powers = [[0; 8]; 8];
+/// So many blocks go by the same powers.
+const BLOCKS: usize = 8;
+
+/// Powers for each byte of a few blocks, in the order of the lanes.
+const fn powers(base: u64) -> [[[u64; 8]; 8]; BLOCKS] {
+    let mut powers = [[[0; 8]; 8]; BLOCKS];
     let (mut power, mut at) = (1u64, 0);
-    while at < BLOCK {
-        powers[at % 8][at / 8] = power;
+    while at < BLOCKS * BLOCK {
+        powers[at / BLOCK][at % 8][at % BLOCK / 8] = power;
         power = power.wrapping_mul(base);
         at += 1;
     }
@@ -121,11 +124,13 @@ const INVERSE: u64 = {
     inverse
 };
 
-static DIVIDING: Aligned<[[u64; 8]; 8]> = Aligned(powers(INVERSE));
-static MULTIPLYING: Aligned<[[u64; 8]; 8]> = Aligned(powers(MULTIPLIER));
+static DIVIDING: Aligned<[[[u64; 8]; 8]; BLOCKS]> = Aligned(powers(INVERSE));
+static MULTIPLYING: Aligned<[[[u64; 8]; 8]; BLOCKS]> = Aligned(powers(MULTIPLIER));
 
-/// What one block leaves to the next, by the powers of that.
+/// What one block leaves to the next.
 struct BlockState {
+    /// Which of the few blocks is next.
+    number: usize,
     /// P at the bytes of the block.
     sums: [__m512i; 8],
     /// P at its last byte, in all lanes.
@@ -139,6 +144,7 @@ impl BlockState {
     fn after(before: &[u8], out: &mut [u64; BLOCK]) -> Self {
         let zero = _mm512_setzero_si512();
         let mut state = Self {
+            number: 0,
             sums: [zero; 8],
             last: zero,
         };
@@ -189,11 +195,20 @@ fn find_vbmi(
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
 fn step(state: &mut BlockState, block: &[u8; BLOCK], out: &mut [u64; BLOCK]) {
-    let to_next = _mm512_set1_epi64(const { power(BLOCK as u32).cast_signed() });
+    if state.number == BLOCKS {
+        state.number = 0;
+        let to_next = _mm512_set1_epi64(const { power((BLOCKS * BLOCK) as u32).cast_signed() });
+        state.last = _mm512_mullo_epi64(state.last, to_next);
+        for sum in &mut state.sums {
+            *sum = _mm512_mullo_epi64(*sum, to_next);
+        }
+    }
+    let (dividing, multiplying) = (&DIVIDING.0[state.number], &MULTIPLYING.0[state.number]);
+    state.number += 1;
     // The sums within each run.
     let mut sums = look_up(block);
     let mut sum = _mm512_setzero_si512();
-    for (value, powers) in sums.iter_mut().zip(&DIVIDING.0) {
+    for (value, powers) in sums.iter_mut().zip(dividing) {
         sum = _mm512_add_epi64(sum, _mm512_mullo_epi64(*value, load(powers)));
         *value = sum;
     }
@@ -204,14 +219,14 @@ fn step(state: &mut BlockState, block: &[u8; BLOCK], out: &mut [u64; BLOCK]) {
     let all = _mm512_add_epi64(four, _mm512_alignr_epi64::<4>(four, zero));
     let before = _mm512_add_epi64(state.last, _mm512_alignr_epi64::<7>(all, zero));
     let of_block = _mm512_permutexvar_epi64(_mm512_set1_epi64(7), all);
-    state.last = _mm512_mullo_epi64(_mm512_add_epi64(state.last, of_block), to_next);
+    state.last = _mm512_add_epi64(state.last, of_block);
 
     let (out, _) = out.as_chunks_mut::<8>();
     for k in 0..8 {
         let sum = _mm512_add_epi64(sums[k], before);
         let of_window = _mm512_sub_epi64(sum, state.sums[k]);
-        state.sums[k] = _mm512_mullo_epi64(sum, to_next);
-        let hash = _mm512_mullo_epi64(of_window, load(&MULTIPLYING.0[k]));
+        state.sums[k] = sum;
+        let hash = _mm512_mullo_epi64(of_window, load(&multiplying[k]));
         // SAFETY: the array has the size of a vector; the store needs no alignment.
         unsafe { _mm512_storeu_si512(out[k].as_mut_ptr().cast(), hash) };
     }
