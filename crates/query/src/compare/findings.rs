@@ -214,8 +214,9 @@ impl MemoryCache {
     /// At most so many comparisons are remembered.
     const MOST: usize = 8;
 
-    /// Together they take at most so many bytes.
-    const MOST_BYTES: usize = 32 << 20;
+    /// Together they take at most so many bytes: the drafts of `groups` of a million texts in
+    /// families of eight take some 40 MB.
+    const MOST_BYTES: usize = 64 << 20;
 }
 
 impl FindingsCache for MemoryCache {

@@ -14,6 +14,7 @@ use resemble_core::bits::BitSet;
 use resemble_core::similarity::discount::Rarity;
 use resemble_core::{ByteLen, Measures, Relation, Score};
 use resemble_index::ContentRow;
+use resemble_index::varint::{Reader, put, put_signed};
 use resemble_proto::number::Fraction;
 
 use super::links::{By, HalfLink};
@@ -65,7 +66,6 @@ impl LinkDraft {
         may_link: bool,
     ) -> Self {
         let millionths = |score| Fraction::from(score).millionths().unwrap_or(Self::UNKNOWN);
-        let halves = |bits: u64| [bits as u32, (bits >> 32) as u32];
         let contents = rarity.map_or(0, |rarity| rarity.contents.clamp(1, Self::COUNT));
         let (there, back) = (millionths(measures.a_in_b), millionths(measures.b_in_a));
         let draft = Self {
@@ -132,6 +132,40 @@ impl LinkDraft {
         })
     }
 
+    /// Appends what it is made of, in about 24 bytes. `before` is the `a` of the draft before it,
+    /// not above its own.
+    pub(super) fn put_after(&self, before: u32, out: &mut Vec<u8>) {
+        put(out, u64::from(self.a - before));
+        put_signed(out, i64::from(self.b) - i64::from(self.a));
+        for share in [self.there, self.back] {
+            put(out, u64::from(share.wrapping_sub(Self::UNKNOWN)));
+        }
+        put(out, bits(self.shared));
+        put(out, u64::from(self.contents.rotate_left(2)));
+        out.extend_from_slice(&bits(self.weight).to_le_bytes());
+        out.extend_from_slice(&self.kinship.to_le_bytes());
+    }
+
+    /// What [`Self::put_after`] wrote.
+    pub(super) fn take_after(before: u32, reader: &mut Reader<'_>) -> Option<Self> {
+        let a = before.checked_add(reader.u32()?)?;
+        let b = reader.i64()?.checked_add(i64::from(a))?;
+        let mut share = || Some(reader.u32()?.wrapping_add(Self::UNKNOWN));
+        let (there, back) = (share()?, share()?);
+        let draft = Self {
+            order: [0; 2],
+            a,
+            b: b.try_into().ok()?,
+            there,
+            back,
+            shared: halves(reader.u64()?),
+            contents: reader.u32()?.rotate_right(2),
+            weight: halves(u64::from_le_bytes(reader.bytes(8)?.try_into().ok()?)),
+            kinship: u32::from_le_bytes(reader.bytes(4)?.try_into().ok()?),
+        };
+        Some(draft.best_first())
+    }
+
     /// As the second pass wants it.
     fn in_order_of_paths(self, table: &Table) -> Self {
         let rank = |place: u32| {
@@ -148,6 +182,10 @@ impl LinkDraft {
 
 const fn bits([low, high]: [u32; 2]) -> u64 {
     low as u64 | (high as u64) << 32
+}
+
+const fn halves(bits: u64) -> [u32; 2] {
+    [bits as u32, (bits >> 32) as u32]
 }
 
 impl Record for LinkDraft {
@@ -506,6 +544,45 @@ mod tests {
             let draft = LinkDraft::take(&bytes);
             assert_eq!(draft.measures(), measures);
             assert_eq!((draft.rarity(), draft.may_link()), (rarity, may_link));
+        }
+    }
+
+    #[test]
+    fn a_draft_comes_back_from_a_cache() {
+        let scores = [None, Some(0.0), Some(0.123_456), Some(1.0)].map(|of| of.map(Score::new));
+        let (mut drafts, mut bytes) = (Vec::new(), Vec::new());
+        for (number, a_in_b) in (0..).zip(scores) {
+            for b_in_a in scores {
+                let measures = Measures {
+                    a_in_b,
+                    b_in_a,
+                    resemblance: None,
+                    shared_bytes: ByteLen(u64::MAX >> (9 * number)),
+                };
+                let rarity = a_in_b.map(|score| Rarity {
+                    weight: score.get() / 3.0,
+                    contents: 1 << number,
+                });
+                let pair = (7 * number, [0, 3, u32::MAX][number as usize % 3]);
+                let draft = LinkDraft::new(pair, &measures, rarity, b_in_a.is_some());
+                drafts.push(draft.with_kinship(0.7 * number as f32));
+            }
+        }
+        let mut before = 0;
+        for draft in &drafts {
+            draft.put_after(before, &mut bytes);
+            before = draft.a;
+        }
+        let (mut reader, mut before) = (Reader(&bytes), 0);
+        for draft in &drafts {
+            assert_eq!(LinkDraft::take_after(before, &mut reader), Some(*draft));
+            before = draft.a;
+        }
+        assert!(reader.0.is_empty());
+        for cut in 0..bytes.len() {
+            let mut reader = Reader(&bytes[..cut]);
+            let taken = std::iter::from_fn(|| LinkDraft::take_after(0, &mut reader));
+            assert!(taken.count() < drafts.len());
         }
     }
 }

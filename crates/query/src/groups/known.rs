@@ -13,17 +13,16 @@
 
 use resemble_core::hash::content::digest;
 use resemble_index::Snapshot;
-use resemble_index::varint::put;
+use resemble_index::varint::{Reader, put};
 
 use super::common::CommonPieces;
 use super::drafts::LinkDraft;
-use super::sort::Record;
 use super::table::Table;
 use super::terms::LinkTerms;
 use crate::compare::FindingsCache;
 
 /// Part of every name. It is raised whenever drafts are laid out or estimated otherwise.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// Fewer drafts are made sooner than kept.
 const LEAST: usize = 256;
@@ -71,15 +70,15 @@ impl<'a> KnownDrafts<'a> {
     /// What was kept, in order; `None`: nothing, or not what [`Self::put`] wrote.
     pub(super) fn get(&self) -> Option<Vec<LinkDraft>> {
         let bytes = self.cache.get(&self.name)?;
-        let records = bytes.chunks_exact(LinkDraft::BYTES);
-        if !records.remainder().is_empty() {
-            return None;
-        }
-        let drafts = records.map(|bytes| LinkDraft::take(bytes).best_first());
-        let mut drafts: Vec<LinkDraft> = drafts.collect();
-        let is_one = |draft: &LinkDraft| draft.a.max(draft.b) < self.contents;
-        if !drafts.iter().all(is_one) {
-            return None;
+        let (mut reader, mut before) = (Reader(&bytes), 0);
+        let mut drafts = Vec::new();
+        while !reader.0.is_empty() {
+            let draft = LinkDraft::take_after(before, &mut reader)?;
+            if draft.a.max(draft.b) >= self.contents {
+                return None;
+            }
+            before = draft.a;
+            drafts.push(draft);
         }
         drafts.sort_unstable();
         Some(drafts)
@@ -90,10 +89,14 @@ impl<'a> KnownDrafts<'a> {
         if drafts.len() < LEAST {
             return;
         }
-        let mut bytes = vec![0; drafts.len() * LinkDraft::BYTES];
-        for (draft, out) in drafts.iter().zip(bytes.chunks_exact_mut(LinkDraft::BYTES)) {
-            draft.put(out);
+        let mut drafts: Vec<&LinkDraft> = drafts.iter().collect();
+        drafts.sort_unstable_by_key(|draft| (draft.a, draft.b));
+        let (mut bytes, mut before) = (Vec::new(), 0);
+        for draft in drafts {
+            draft.put_after(before, &mut bytes);
+            before = draft.a;
         }
+        tracing::debug!(bytes = bytes.len(), "drafts for the next time");
         self.cache.put(&self.name, &bytes);
     }
 }
