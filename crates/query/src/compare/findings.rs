@@ -215,7 +215,7 @@ impl MemoryCache {
     const MOST: usize = 8;
 
     /// Together they take at most so many bytes: the drafts of `groups` of a million texts in
-    /// families of eight take some 40 MB.
+    /// families of eight fit, of which there are 1.7 for each text.
     const MOST_BYTES: usize = 64 << 20;
 }
 
