@@ -41,8 +41,6 @@ mod picker;
 
 pub use picker::Picker;
 
-use std::ops::ControlFlow;
-
 use crate::hash::rolling::{Divisor, Matcher, RollingPlatform, Scanner};
 use crate::ids::Fingerprint;
 use crate::params::{ChunkParams, Params};
@@ -81,29 +79,15 @@ impl Cut {
 pub fn cut(data: &[u8], params: &ChunkParams) -> usize {
     // No later byte has a say in where the first chunk ends.
     let data = &data[..data.len().min(params.max as usize)];
-    let mut picker = Picker::new(params);
-    let mut first = None;
     // The windows that end at Tmin and behind it.
     let skipped = params.min as usize - Params::WINDOW;
     let windows = data.get(skipped..).unwrap_or_default();
     let matcher = Matcher::new(params.backup_divisor, RollingPlatform::detect());
-    matcher.find(windows, &mut |window, divisor| {
-        let at = u64::from(params.min) + window as u64;
-        picker.hit(at, divisor == Divisor::Main, &mut |end| first = Some(end));
-        until_main(divisor)
+    let end = matcher.first_main(windows).or_else(|| {
+        let is_longest = data.len() == params.max as usize;
+        is_longest.then(|| matcher.last_backup(windows)).flatten()
     });
-    picker.advance(data.len() as u64, &mut |end| {
-        first.get_or_insert(end);
-    });
-    first.map_or(data.len(), |end| end as usize)
-}
-
-/// A chunk ends at a match of D, and behind it less is looked at.
-const fn until_main(divisor: Divisor) -> ControlFlow<()> {
-    match divisor {
-        Divisor::Main => ControlFlow::Break(()),
-        Divisor::Backup => ControlFlow::Continue(()),
-    }
+    end.map_or(data.len(), |window| params.min as usize + window)
 }
 
 /// Cuts a file, handed over in pieces of any size, into chunks.
@@ -191,7 +175,7 @@ impl Chunker {
     /// bytes of each chunk. It reports no samples.
     pub fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(Cut)) {
         let matcher = self.scanner.matcher();
-        if !matcher.stops_at_once() {
+        if !matcher.stops_soon() {
             return self.scan(bytes, sink, &mut |_| {});
         }
         let Self {
@@ -221,12 +205,17 @@ impl Chunker {
             // At Tmax the chunk ends in any case.
             let last = end.min(picker.start() + max);
             let windows = (next - start) as usize - Params::WINDOW..(last - start) as usize;
-            let seen = matcher.find(&bytes[windows], &mut |window, divisor| {
-                let at = next + window as u64;
-                picker.hit(at, divisor == Divisor::Main, &mut |end| ends.cut(end));
-                until_main(divisor)
-            });
-            next += seen as u64;
+            let windows = &bytes[windows];
+            if let Some(window) = matcher.first_main(windows) {
+                next += window as u64;
+                picker.hit(next, true, &mut |end| ends.cut(end));
+                next += 1;
+            } else {
+                if let Some(window) = matcher.last_backup(windows) {
+                    picker.hit(next + window as u64, false, &mut |end| ends.cut(end));
+                }
+                next = last + 1;
+            }
         }
     }
 

@@ -460,10 +460,7 @@ impl Scanner {
         #[cfg(target_arch = "x86_64")]
         if matches!(self.platform, RollingPlatform::Vbmi) {
             if bytes.len() >= WINDOW {
-                vbmi::find(bytes, &criteria, &mut |window, hash| {
-                    hit(window, hash);
-                    std::ops::ControlFlow::Continue(())
-                });
+                vbmi::find(bytes, &criteria, &mut hit);
             }
             return;
         }

@@ -4,15 +4,19 @@ use std::ops::ControlFlow;
 
 use super::{BLOCK, CARRY, Criteria, Divisor, RollingPlatform};
 
-/// Finds the windows that match a divisor, for as long as somebody wants them.
+/// Finds where a chunk ends among windows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Matcher {
     criteria: Criteria,
     platform: RollingPlatform,
 }
 
-/// Windows at a time of a [`Matcher`] that cannot stop after any block.
+/// Windows at a time where all are looked at before the first match is told.
 pub(super) const STEP: usize = 512;
+
+/// Windows at a time where the last match is looked for: with what comes before the first, 256
+/// bytes.
+const BACK: usize = 4 * BLOCK - CARRY;
 
 impl Matcher {
     /// For matches of D' (and D = 2·D').
@@ -25,8 +29,8 @@ impl Matcher {
         Self { criteria, platform }
     }
 
-    /// Whether little more is looked at than the windows up to the last that was wanted.
-    pub(crate) const fn stops_at_once(&self) -> bool {
+    /// Whether it pays to leave out the windows that cannot end a chunk.
+    pub(crate) const fn stops_soon(&self) -> bool {
         #[cfg(target_arch = "x86_64")]
         if matches!(self.platform, RollingPlatform::Vbmi) {
             return true;
@@ -34,21 +38,52 @@ impl Matcher {
         false
     }
 
-    /// Hands the windows of `bytes` that match a divisor to `found`, by number, until that has
-    /// enough of them; how many windows were looked at.
-    pub(crate) fn find(
-        &self,
-        bytes: &[u8],
-        found: &mut impl FnMut(usize, Divisor) -> ControlFlow<()>,
-    ) -> usize {
-        let count = bytes.len().saturating_sub(CARRY);
+    /// The number of the first window of `bytes` that matches D.
+    pub(crate) fn first_main(&self, bytes: &[u8]) -> Option<usize> {
         #[cfg(target_arch = "x86_64")]
-        if matches!(self.platform, RollingPlatform::Vbmi) && count > 0 {
+        if matches!(self.platform, RollingPlatform::Vbmi) {
+            return super::vbmi::first_main(bytes, &self.criteria);
+        }
+        let mut first = None;
+        self.each(bytes, &mut |window, divisor| match divisor {
+            Divisor::Main => {
+                first = Some(window);
+                ControlFlow::Break(())
+            }
+            Divisor::Backup => ControlFlow::Continue(()),
+        });
+        first
+    }
+
+    /// The number of the last window of `bytes` that matches D'. It is seldom far from the end.
+    pub(crate) fn last_backup(&self, bytes: &[u8]) -> Option<usize> {
+        let (mut last, mut behind) = (None, bytes.len().saturating_sub(CARRY));
+        while last.is_none() && behind > 0 {
+            let from = behind.saturating_sub(BACK);
+            self.each(&bytes[from..behind + CARRY], &mut |window, _| {
+                last = Some(from + window);
+                ControlFlow::Continue(())
+            });
+            behind = from;
+        }
+        last
+    }
+
+    /// Hands the windows of `bytes` that match D' to `found`, by number, until that has enough of
+    /// them.
+    fn each(&self, bytes: &[u8], found: &mut impl FnMut(usize, Divisor) -> ControlFlow<()>) {
+        #[cfg(target_arch = "x86_64")]
+        if matches!(self.platform, RollingPlatform::Vbmi) {
+            let mut enough = ControlFlow::Continue(());
             return super::vbmi::find(bytes, &self.criteria, &mut |window, hash| {
-                let divisor = self.criteria.divisor(hash);
-                divisor.map_or(ControlFlow::Continue(()), |divisor| found(window, divisor))
+                if let (Some(divisor), ControlFlow::Continue(())) =
+                    (self.criteria.divisor(hash), enough)
+                {
+                    enough = found(window, divisor);
+                }
             });
         }
+        let count = bytes.len().saturating_sub(CARRY);
         let mut hashes = [0; STEP + BLOCK];
         let mut bits = [0; STEP / BLOCK];
         for first in (0..count).step_by(STEP) {
@@ -61,11 +96,10 @@ impl Matcher {
                 if let Some(divisor) = self.criteria.divisor(hashes[index])
                     && found(first + index, divisor).is_break()
                 {
-                    return first + index + 1;
+                    return;
                 }
             }
         }
-        count
     }
 }
 

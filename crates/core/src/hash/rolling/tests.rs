@@ -2,8 +2,6 @@
 
 use resemble_testutil::random::{Random, noise};
 
-use std::ops::ControlFlow;
-
 use super::matcher::STEP;
 use super::{
     BLOCK, Criteria, Divisor, Hit, Matcher, RollingPlatform, SEGMENT, Scanner, WINDOW, hash_window,
@@ -245,7 +243,7 @@ fn every_length_around_the_edges_of_windows_blocks_strips_and_segments() {
 }
 
 #[test]
-fn a_matcher_finds_what_a_scan_finds_and_stops() {
+fn a_matcher_finds_the_first_and_the_last_of_what_a_scan_finds() {
     let all = bytes(2 * STEP + 300, 5);
     let lengths = [
         0,
@@ -257,34 +255,32 @@ fn a_matcher_finds_what_a_scan_finds_and_stops() {
         127,
         128,
         191,
+        192,
+        255,
+        256,
+        257,
+        320,
+        321,
         STEP + 62,
         STEP + 63,
         all.len(),
     ];
     for platform in RollingPlatform::available() {
-        for (divisor, enough) in [(1, 1000), (2, 1), (7, 3), (40, 2), (270, usize::MAX)] {
+        for divisor in [1, 2, 7, 40, 270, 2000, 1 << 31, u32::MAX] {
+            let matcher = Matcher::new(divisor, platform);
             for length in lengths {
                 // At the end of an allocation of its own: nothing beyond may be touched.
                 let bytes = all[..length].to_vec();
                 let hits = expected(&bytes, divisor, 63);
-                let hits = hits
+                let cuts = hits
                     .iter()
-                    .filter_map(|hit| Some((hit.end as usize, hit.cut?)));
-                let hits: Vec<(usize, Divisor)> = hits.take(enough).collect();
-                let mut found = Vec::new();
-                let seen = Matcher::new(divisor, platform).find(&bytes, &mut |window, divisor| {
-                    found.push((window + WINDOW, divisor));
-                    if found.len() < enough {
-                        ControlFlow::Continue(())
-                    } else {
-                        ControlFlow::Break(())
-                    }
-                });
+                    .filter_map(|hit| Some((hit.end as usize - WINDOW, hit.cut?)));
+                let main = cuts.clone().find(|&(_, cut)| cut == Divisor::Main);
+                let last = cuts.last();
                 let what = format!("{platform:?}, D' {divisor}, {length} bytes");
-                assert_eq!(found, hits, "{what}");
-                let stopped = hits.last().filter(|_| hits.len() == enough);
-                let expected = stopped.map_or(length.saturating_sub(63), |hit| hit.0 - 63);
-                assert_eq!(seen, expected, "{what}");
+                let number = |hit: Option<(usize, Divisor)>| Some(hit?.0);
+                assert_eq!(matcher.first_main(&bytes), number(main), "{what}");
+                assert_eq!(matcher.last_backup(&bytes), number(last), "{what}");
             }
         }
     }

@@ -11,7 +11,10 @@
 //!    next the second ones, and so on: most of a sum is made without moving anything between lanes.
 //!    Hashes are in this order too, and few are looked at ([`place`]).
 //! 4. *The start* needs no case of its own: all of this is linear, so if everything before the
-//!    first byte counts as nothing, every window that lies within the bytes comes out right.
+//!    first byte counts as nothing, every window that lies within the bytes comes out right. The
+//!    others are masked.
+//! 5. *Groups*: each of these steps waits for the one before, longer than a processor can look
+//!    ahead. So a step is done for all blocks of a group ([`GROUP`]) before the next step.
 #![allow(unsafe_code)]
 
 use core::arch::x86_64::{
@@ -19,15 +22,15 @@ use core::arch::x86_64::{
     _mm512_loadu_si512, _mm512_mask_blend_epi8, _mm512_movepi8_mask, _mm512_mullo_epi32,
     _mm512_mullo_epi64, _mm512_permutex2var_epi8, _mm512_permutex2var_epi32,
     _mm512_permutexvar_epi8, _mm512_permutexvar_epi64, _mm512_rorv_epi32, _mm512_set1_epi32,
-    _mm512_set1_epi64, _mm512_setzero_si512, _mm512_storeu_si512, _mm512_sub_epi64,
-    _mm512_unpackhi_epi8, _mm512_unpackhi_epi16, _mm512_unpackhi_epi32, _mm512_unpacklo_epi8,
-    _mm512_unpacklo_epi16, _mm512_unpacklo_epi32,
+    _mm512_set1_epi64, _mm512_setzero_si512, _mm512_sub_epi64, _mm512_unpackhi_epi8,
+    _mm512_unpackhi_epi16, _mm512_unpackhi_epi32, _mm512_unpacklo_epi8, _mm512_unpacklo_epi16,
+    _mm512_unpacklo_epi32,
 };
 
-use std::ops::ControlFlow;
+use std::array::from_fn;
 
 use super::table::{ENTERING, MULTIPLIER, power};
-use super::{BLOCK, CARRY, Criteria};
+use super::{BLOCK, CARRY, Criteria, Divisor};
 
 /// Whether this processor has all that the kernels use.
 pub(super) fn is_available() -> bool {
@@ -37,16 +40,19 @@ pub(super) fn is_available() -> bool {
         && is_x86_feature_detected!("avx512vbmi")
 }
 
-/// Hands the windows of `bytes` (one or more) to `found` that meet the criteria, and perhaps a few
-/// that do not, by number and hash, until that has enough of them; how many were looked at.
-pub(super) fn find(
-    bytes: &[u8],
-    criteria: &Criteria,
-    found: &mut impl FnMut(usize, u64) -> ControlFlow<()>,
-) -> usize {
+/// Hands the windows of `bytes` to `found` that meet the criteria, and perhaps a few that do not, by
+/// number and hash.
+pub(super) fn find(bytes: &[u8], criteria: &Criteria, found: &mut impl FnMut(usize, u64)) {
     assert!(is_available(), "the kernel's instructions");
     // SAFETY: the processor has the features that the function enables.
     unsafe { find_vbmi(bytes, criteria, found) }
+}
+
+/// The number of the first window of `bytes` that matches D.
+pub(super) fn first_main(bytes: &[u8], criteria: &Criteria) -> Option<usize> {
+    assert!(is_available(), "the kernel's instructions");
+    // SAFETY: the processor has the features that the function enables.
+    unsafe { first_main_vbmi(bytes, criteria) }
 }
 
 /// Numbers that vectors are loaded from: such as straddle two cache lines take twice as long.
@@ -98,8 +104,11 @@ const fn in_order(bits: u64) -> u64 {
     bits ^ swapped ^ swapped << 28
 }
 
-/// So many blocks go by the same powers.
-const BLOCKS: usize = 8;
+/// Blocks whose hashes are made step by step, side by side.
+const GROUP: usize = 2;
+
+/// So many blocks go by the same powers: some groups.
+const BLOCKS: usize = 4 * GROUP;
 
 /// Powers for each byte of a few blocks, in the order of the lanes.
 const fn powers(base: u64) -> [[[u64; 8]; 8]; BLOCKS] {
@@ -127,109 +136,234 @@ const INVERSE: u64 = {
 static DIVIDING: Aligned<[[[u64; 8]; 8]; BLOCKS]> = Aligned(powers(INVERSE));
 static MULTIPLYING: Aligned<[[[u64; 8]; 8]; BLOCKS]> = Aligned(powers(MULTIPLIER));
 
-/// What one block leaves to the next.
-struct BlockState {
+/// What a group of blocks leaves to the next.
+struct GroupState {
     /// Which of the few blocks is next.
     number: usize,
-    /// P at the bytes of the block.
+    /// P at the bytes of the last block.
     sums: [__m512i; 8],
     /// P at its last byte, in all lanes.
     last: __m512i,
 }
 
-impl BlockState {
-    /// Of nothing but the bytes before the first window.
+impl GroupState {
+    /// Of nothing.
     #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
-    fn after(before: &[u8], out: &mut [u64; BLOCK]) -> Self {
+    #[target_feature(enable = "avx512f")]
+    fn new() -> Self {
         let zero = _mm512_setzero_si512();
-        let mut state = Self {
+        Self {
             number: 0,
             sums: [zero; 8],
             last: zero,
-        };
-        // One byte more than needed stands before them. It is in no window that is kept.
-        let mut block = [0; BLOCK];
-        block[BLOCK - CARRY..].copy_from_slice(before);
-        step(&mut state, &block, out);
-        state
-    }
-}
-
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
-fn find_vbmi(
-    bytes: &[u8],
-    criteria: &Criteria,
-    found: &mut impl FnMut(usize, u64) -> ControlFlow<()>,
-) -> usize {
-    let (before, bytes) = bytes.split_at(CARRY);
-    let test = HitTest::new(criteria);
-    let mut hashes = Aligned([0; BLOCK]);
-    let Aligned(hashes) = &mut hashes;
-    let mut state = BlockState::after(before, hashes);
-    let mut padded = [0; BLOCK];
-    for first in (0..bytes.len()).step_by(BLOCK) {
-        let rest = &bytes[first..];
-        let block = rest.first_chunk().unwrap_or_else(|| {
-            padded[..rest.len()].copy_from_slice(rest);
-            &padded
-        });
-        step(&mut state, block, hashes);
-        let mut bits = test.hits(hashes);
-        if bits == 0 {
-            continue;
-        }
-        bits = in_order(bits) & u64::MAX >> BLOCK.saturating_sub(rest.len());
-        while bits != 0 {
-            let index = bits.trailing_zeros() as usize;
-            bits &= bits - 1;
-            if found(first + index, hashes[place(index)]).is_break() {
-                return first + index + 1;
-            }
         }
     }
-    bytes.len()
-}
 
-/// The hashes of the 64 windows that end in `block`, each at its [`place`].
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
-fn step(state: &mut BlockState, block: &[u8; BLOCK], out: &mut [u64; BLOCK]) {
-    if state.number == BLOCKS {
-        state.number = 0;
+    /// Powers are counted from here.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512dq")]
+    fn count_anew(&mut self) {
+        self.number = 0;
         let to_next = _mm512_set1_epi64(const { power((BLOCKS * BLOCK) as u32).cast_signed() });
-        state.last = _mm512_mullo_epi64(state.last, to_next);
-        for sum in &mut state.sums {
+        self.last = _mm512_mullo_epi64(self.last, to_next);
+        for sum in &mut self.sums {
             *sum = _mm512_mullo_epi64(*sum, to_next);
         }
     }
-    let (dividing, multiplying) = (&DIVIDING.0[state.number], &MULTIPLYING.0[state.number]);
-    state.number += 1;
-    // The sums within each run.
-    let mut sums = look_up(block);
-    let mut sum = _mm512_setzero_si512();
-    for (value, powers) in sums.iter_mut().zip(dividing) {
-        sum = _mm512_add_epi64(sum, _mm512_mullo_epi64(*value, load(powers)));
-        *value = sum;
-    }
-    // Of whole runs with one, two, four runs before each.
-    let zero = _mm512_setzero_si512();
-    let two = _mm512_add_epi64(sum, _mm512_alignr_epi64::<7>(sum, zero));
-    let four = _mm512_add_epi64(two, _mm512_alignr_epi64::<6>(two, zero));
-    let all = _mm512_add_epi64(four, _mm512_alignr_epi64::<4>(four, zero));
-    let before = _mm512_add_epi64(state.last, _mm512_alignr_epi64::<7>(all, zero));
-    let of_block = _mm512_permutexvar_epi64(_mm512_set1_epi64(7), all);
-    state.last = _mm512_add_epi64(state.last, of_block);
 
-    let (out, _) = out.as_chunks_mut::<8>();
-    for k in 0..8 {
-        let sum = _mm512_add_epi64(sums[k], before);
-        let of_window = _mm512_sub_epi64(sum, state.sums[k]);
-        state.sums[k] = sum;
-        let hash = _mm512_mullo_epi64(of_window, load(&multiplying[k]));
-        // SAFETY: the array has the size of a vector; the store needs no alignment.
-        unsafe { _mm512_storeu_si512(out[k].as_mut_ptr().cast(), hash) };
+    /// The hashes of the windows that end in the bytes of a group, each at its [`place`].
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
+    fn hash(&mut self, group: &[u8; GROUP * BLOCK]) -> [BlockHashes; GROUP] {
+        if self.number == BLOCKS {
+            self.count_anew();
+        }
+        let first = self.number;
+        self.number += GROUP;
+        let (blocks, _) = group.as_chunks();
+        let mut made: [BlockHashes; GROUP] = from_fn(|n| {
+            let (values, powers) = (look_up(&blocks[n]), &DIVIDING.0[first + n]);
+            BlockHashes(from_fn(|k| _mm512_mullo_epi64(values[k], load(&powers[k]))))
+        });
+        for n in 0..GROUP {
+            self.sum_up(&mut made[n].0, &MULTIPLYING.0[first + n]);
+        }
+        made
     }
+
+    /// Makes the hashes of the windows that end in a block, of the products of its bytes.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512dq")]
+    fn sum_up(&mut self, made: &mut [__m512i; 8], powers: &[[u64; 8]; 8]) {
+        // The sums within each run.
+        for k in 1..8 {
+            made[k] = _mm512_add_epi64(made[k - 1], made[k]);
+        }
+        // Of whole runs with one, two, four runs before each.
+        let zero = _mm512_setzero_si512();
+        let one = made[7];
+        let two = _mm512_add_epi64(one, _mm512_alignr_epi64::<7>(one, zero));
+        let four = _mm512_add_epi64(two, _mm512_alignr_epi64::<6>(two, zero));
+        let all = _mm512_add_epi64(four, _mm512_alignr_epi64::<4>(four, zero));
+        let before = _mm512_add_epi64(self.last, _mm512_alignr_epi64::<7>(all, zero));
+        let of_block = _mm512_permutexvar_epi64(_mm512_set1_epi64(7), all);
+        self.last = _mm512_add_epi64(self.last, of_block);
+        for k in 0..8 {
+            let sum = _mm512_add_epi64(made[k], before);
+            let of_window = _mm512_sub_epi64(sum, self.sums[k]);
+            self.sums[k] = sum;
+            made[k] = _mm512_mullo_epi64(of_window, load(&powers[k]));
+        }
+    }
+}
+
+/// The hashes of the windows that end in a block, each at its [`place`].
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct BlockHashes([__m512i; 8]);
+
+impl BlockHashes {
+    /// The hash of a window, by its number in the block.
+    #[inline]
+    fn of(&self, window: usize) -> u64 {
+        let Self(vectors) = self;
+        // SAFETY: a vector is eight numbers in order, and all bits make a number.
+        let hashes: &[u64; BLOCK] = unsafe { &*vectors.as_ptr().cast() };
+        hashes[place(window)]
+    }
+
+    /// The bits of a test of all high halves, sixteen at a time.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn each_sixteen(&self, test: impl Fn(__m512i) -> u16) -> u64 {
+        let Self(vectors) = self;
+        let mut bits = 0;
+        for (k, [low, high]) in vectors.as_chunks().0.iter().enumerate() {
+            let halves = _mm512_permutex2var_epi32(*low, load(&HIGH_HALVES.0), *high);
+            bits |= u64::from(test(halves)) << (16 * k);
+        }
+        bits
+    }
+}
+
+/// The groups of some bytes, one after the other.
+struct Groups<'a> {
+    rest: &'a [u8],
+    padded: [u8; GROUP * BLOCK],
+    state: GroupState,
+    /// The number of the window that ends with the next byte. The first 63 windows begin before
+    /// the bytes, and have numbers below zero.
+    next: isize,
+}
+
+/// A group of blocks whose hashes are known.
+struct Group {
+    /// The number of the window that ends with its first byte.
+    first: isize,
+    hashes: [BlockHashes; GROUP],
+    /// A bit for each window within the bytes, where its hash stands.
+    within: [u64; GROUP],
+}
+
+impl Group {
+    /// The numbers and hashes of windows, in order: a bit for each where its hash stands.
+    #[inline]
+    fn windows(&self, bits: [u64; GROUP]) -> impl Iterator<Item = (usize, u64)> {
+        bits.into_iter().enumerate().flat_map(move |(block, bits)| {
+            let first = self.first + (BLOCK * block) as isize;
+            let mut bits = if bits == 0 { 0 } else { in_order(bits) };
+            std::iter::from_fn(move || {
+                let window = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
+                bits &= bits - 1;
+                Some((
+                    (first + window as isize) as usize,
+                    self.hashes[block].of(window),
+                ))
+            })
+        })
+    }
+}
+
+impl<'a> Groups<'a> {
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn of(bytes: &'a [u8]) -> Self {
+        Self {
+            rest: bytes,
+            padded: [0; GROUP * BLOCK],
+            state: GroupState::new(),
+            next: -(CARRY as isize),
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
+    fn next(&mut self) -> Option<Group> {
+        let mut within = [u64::MAX; GROUP];
+        let group = if let Some((group, behind)) = self.rest.split_first_chunk() {
+            self.rest = behind;
+            group
+        } else if self.rest.is_empty() {
+            return None;
+        } else {
+            let rest = std::mem::take(&mut self.rest);
+            self.padded[..rest.len()].copy_from_slice(rest);
+            for (n, within) in within.iter_mut().enumerate() {
+                let bytes = rest.len().saturating_sub(BLOCK * n).min(BLOCK) as u32;
+                *within = in_order(u64::MAX.checked_shr(BLOCK as u32 - bytes).unwrap_or(0));
+            }
+            &self.padded
+        };
+        let first = self.next;
+        self.next += (GROUP * BLOCK) as isize;
+        if first < 0 {
+            // One of the windows that end in the first block.
+            within[0] &= const { 1 << place(CARRY) };
+        }
+        let hashes = self.state.hash(group);
+        Some(Group {
+            first,
+            hashes,
+            within,
+        })
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
+fn find_vbmi(bytes: &[u8], criteria: &Criteria, found: &mut impl FnMut(usize, u64)) {
+    let test = HitTest::new(criteria);
+    let mut groups = Groups::of(bytes);
+    while let Some(group) = groups.next() {
+        // All tests before the first branch.
+        let mut hits = [0; GROUP];
+        for n in 0..GROUP {
+            hits[n] = test.hits(&group.hashes[n]) & group.within[n];
+        }
+        for (window, hash) in group.windows(hits) {
+            found(window, hash);
+        }
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
+fn first_main_vbmi(bytes: &[u8], criteria: &Criteria) -> Option<usize> {
+    let test = DivisorTest::of_main(criteria);
+    let mut groups = Groups::of(bytes);
+    while let Some(group) = groups.next() {
+        let mut matches = [0; GROUP];
+        for n in 0..GROUP {
+            matches[n] = test.matches(&group.hashes[n]) & group.within[n];
+        }
+        if matches.iter().fold(0, |all, bits| all | bits) == 0 {
+            continue;
+        }
+        for (window, hash) in group.windows(matches) {
+            if criteria.divisor(hash) == Some(Divisor::Main) {
+                return Some(window);
+            }
+        }
+    }
+    None
 }
 
 /// The table values of the bytes of a block, those of each run in a lane.
@@ -290,46 +424,84 @@ static HIGH_HALVES: Aligned<[u32; 16]> =
 
 /// [`Criteria`] in all lanes.
 struct HitTest {
-    inverse: __m512i,
-    shift: __m512i,
-    quotient_limit: __m512i,
+    cuts: DivisorTest,
     sample_limit: __m512i,
-    high_halves: __m512i,
 }
 
 impl HitTest {
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn new(criteria: &Criteria) -> Self {
-        let broadcast = |n: u32| _mm512_set1_epi32(n.cast_signed());
         Self {
-            inverse: broadcast(criteria.inverse_32()),
-            shift: broadcast(criteria.shift),
-            quotient_limit: broadcast(criteria.quotient_limit_32()),
+            cuts: DivisorTest::of_backup(criteria),
             sample_limit: broadcast(criteria.sample_limit_32()),
-            high_halves: load(&HIGH_HALVES.0),
         }
     }
 
-    /// A bit for each of sixteen hashes that matches D', has H = 2^32-1, or may be a sample.
+    /// A bit for each hash of a block that matches D', has H = 2^32-1, or may be a sample.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn sixteen(&self, hashes: &[u64; 16]) -> u64 {
-        let (halves, _) = hashes.as_chunks::<8>();
-        let high = _mm512_permutex2var_epi32(load(&halves[0]), self.high_halves, load(&halves[1]));
+    fn hits(&self, block: &BlockHashes) -> u64 {
+        block.each_sixteen(|high| {
+            let sample = _mm512_cmple_epu32_mask(high, self.sample_limit);
+            self.cuts.sixteen(high) | sample
+        })
+    }
+}
+
+/// A divisor in all lanes.
+struct DivisorTest {
+    inverse: __m512i,
+    shift: __m512i,
+    quotient_limit: __m512i,
+}
+
+impl DivisorTest {
+    /// D'.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn of_backup(criteria: &Criteria) -> Self {
+        Self::new(criteria, criteria.shift, criteria.quotient_limit_32())
+    }
+
+    /// D, of which the odd part is that of D'.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn of_main(criteria: &Criteria) -> Self {
+        let limit = criteria.quotient_limit_32() / 2;
+        Self::new(criteria, criteria.shift + 1, limit)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn new(criteria: &Criteria, shift: u32, quotient_limit: u32) -> Self {
+        Self {
+            inverse: broadcast(criteria.inverse_32()),
+            shift: broadcast(shift),
+            quotient_limit: broadcast(quotient_limit),
+        }
+    }
+
+    /// A bit for each of sixteen high halves of hashes that matches the divisor, or is 2^32-1.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn sixteen(&self, high: __m512i) -> u16 {
         // (H+1)·x as H·x + x.
         let product = _mm512_mullo_epi32(high, self.inverse);
         let quotient = _mm512_rorv_epi32(_mm512_add_epi32(product, self.inverse), self.shift);
-        let cut = _mm512_cmple_epu32_mask(quotient, self.quotient_limit);
-        let sample = _mm512_cmple_epu32_mask(high, self.sample_limit);
-        u64::from(cut | sample)
+        _mm512_cmple_epu32_mask(quotient, self.quotient_limit)
     }
 
     /// The same for all hashes of a block.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn hits(&self, block: &[u64; BLOCK]) -> u64 {
-        let (sixteens, _) = block.as_chunks::<16>();
-        (0..4).fold(0, |bits, k| bits | self.sixteen(&sixteens[k]) << (16 * k))
+    fn matches(&self, block: &BlockHashes) -> u64 {
+        block.each_sixteen(|high| self.sixteen(high))
     }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn broadcast(n: u32) -> __m512i {
+    _mm512_set1_epi32(n.cast_signed())
 }
