@@ -11,8 +11,9 @@ use super::ReadFailure;
 use super::at::{data_at, read_at, read_past_cache};
 use crate::walk::Stat;
 
-/// Large files are read in pieces of this many bytes.
-pub(super) const PIECE: usize = 1 << 20;
+/// Large files are read in pieces of this many bytes: what is read should lie in the near cache
+/// until it is digested.
+pub(super) const PIECE: usize = 256 << 10;
 
 /// Hands out a file's bytes through one buffer.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use crate::hash::shingles::{
 };
 
 /// Words that are joined at once.
-const ROOM: usize = 256;
+pub(super) const ROOM: usize = 256;
 
 /// Vectors for all words of a block may be written where one word is wanted.
 const BEYOND: usize = MOST_WORDS;
@@ -21,8 +21,22 @@ pub(crate) struct WordBatch {
     pub(super) high: [u64; ROOM + BEYOND],
     pub(super) count: usize,
     chosen: Chosen,
+    /// What `vbmi` remembers of blocks.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) long: [LongWords; ROOM],
     #[cfg(target_arch = "x86_64")]
     vbmi: Option<Vbmi>,
+}
+
+/// A block with a word of more than [`MOST_LETTERS`](super::MOST_LETTERS) letters.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+pub(super) struct LongWords {
+    /// Where it begins.
+    pub(super) at: usize,
+    /// The number of its first word in the batch.
+    pub(super) first: usize,
+    pub(super) words: u64,
 }
 
 /// The hashes of shingles that are low enough to be sampled, in order.
@@ -62,6 +76,12 @@ impl WordBatch {
                 count: 0,
             },
             #[cfg(target_arch = "x86_64")]
+            long: [LongWords {
+                at: 0,
+                first: 0,
+                words: 0,
+            }; ROOM],
+            #[cfg(target_arch = "x86_64")]
             vbmi: None,
         }
     }
@@ -88,6 +108,12 @@ impl WordBatch {
         let at = self.count % ROOM;
         (self.low[at], self.high[at]) = (word.low, word.high);
         self.count = at + 1;
+    }
+
+    /// Another word instead of one that waits.
+    #[inline]
+    pub(super) const fn set(&mut self, number: usize, word: WordEnd) {
+        (self.low[number], self.high[number]) = (word.low, word.high);
     }
 
     /// The words of a block: the runs of ones in `words`, each of 1 to 16 letters of ASCII.

@@ -17,7 +17,7 @@ use core::arch::x86_64::{
     _mm512_storeu_si512, _mm512_sub_epi8, _mm512_xor_si512,
 };
 
-use super::batch::{Chosen, WordBatch};
+use super::batch::{Chosen, LongWords, ROOM, WordBatch};
 use super::{
     MIXED, MOST_LETTERS, OF_ALL, OF_LETTERS, OF_SHINGLE, OF_WORD, SAMPLED, SHINGLE, SMALL,
     ShingleChain, WordEnd, first_long_run, power,
@@ -106,6 +106,9 @@ static LANE: AlignedTable<[[u8; BLOCK]; BLOCK / 2 / LANES]> = AlignedTable({
 fn push_blocks_vbmi(batch: &mut WordBatch, bytes: &[u8]) -> (usize, u64) {
     let broadcast = |byte: u8| _mm512_set1_epi8(byte.cast_signed());
     let (mut at, mut all_letters) = (0, 0);
+    // Which blocks have long words is anyone's guess, so they are dealt with at the end. Each of
+    // them brings a word at least.
+    let mut count = 0;
     while !batch.is_full()
         && let Some(block) = bytes[at..].first_chunk::<BLOCK>()
     {
@@ -125,34 +128,43 @@ fn push_blocks_vbmi(batch: &mut WordBatch, bytes: &[u8]) -> (usize, u64) {
         if _mm512_movepi8_mask(letters) != 0 || open == BLOCK {
             break;
         }
-        let mut whole = words & u64::MAX >> open;
-        all_letters += u64::from(whole.count_ones());
-        let Some(mut from) = first_long_run(whole) else {
-            push_runs(batch, small, whole);
-            at += BLOCK - open;
-            continue;
+        let words = words & u64::MAX >> open;
+        all_letters += u64::from(words.count_ones());
+        batch.long[count % ROOM] = LongWords {
+            at,
+            first: batch.count,
+            words,
         };
-        loop {
-            let before = whole & ((1 << from) - 1);
-            push_runs(batch, small, before);
-            whole &= !before;
-            let to = from + (whole >> from).trailing_ones() as usize;
-            batch.push(WordEnd::of(&block[from..to]));
-            all_letters -= (to - from - MOST_LETTERS) as u64;
-            whole &= u64::MAX << to;
-            match first_long_run(whole) {
-                Some(next) => from = next,
-                None => break,
-            }
-        }
-        push_runs(batch, small, whole);
+        count += usize::from(first_long_run(words).is_some());
+        push_runs(batch, small, words);
         at += BLOCK - open;
+    }
+    for number in 0..count {
+        let long = batch.long[number];
+        all_letters -= long.push_again(batch, &bytes[long.at..]);
     }
     (at, all_letters)
 }
 
-/// The words of a block: the runs of ones in `words`, each of 1 to 16 letters. The letters are in
-/// one case.
+impl LongWords {
+    /// Puts the long words where their first letters stand for them; how many letters they have
+    /// beyond those.
+    fn push_again(self, batch: &mut WordBatch, block: &[u8]) -> u64 {
+        let (mut words, mut beyond) = (self.words, 0);
+        while let Some(from) = first_long_run(words) {
+            let before = self.words & ((1 << from) - 1);
+            let number = self.first + (before & !(before << 1)).count_ones() as usize;
+            let to = from + (words >> from).trailing_ones() as usize;
+            batch.set(number, WordEnd::of(&block[from..to]));
+            beyond += (to - from - MOST_LETTERS) as u64;
+            words &= u64::MAX << to;
+        }
+        beyond
+    }
+}
+
+/// The words of a block: the runs of ones in `words`, of which the first 16 letters count. The
+/// letters are in one case.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,popcnt")]
 fn push_runs(batch: &mut WordBatch, letters: __m512i, words: u64) {
