@@ -272,11 +272,11 @@ fn a_matcher_finds_the_first_and_the_last_of_what_a_scan_finds() {
                 // At the end of an allocation of its own: nothing beyond may be touched.
                 let bytes = all[..length].to_vec();
                 let hits = expected(&bytes, divisor, 63);
-                let cuts = hits
+                let mut cuts = hits
                     .iter()
                     .filter_map(|hit| Some((hit.end as usize - WINDOW, hit.cut?)));
                 let main = cuts.clone().find(|&(_, cut)| cut == Divisor::Main);
-                let last = cuts.last();
+                let last = cuts.next_back();
                 let what = format!("{platform:?}, D' {divisor}, {length} bytes");
                 let number = |hit: Option<(usize, Divisor)>| Some(hit?.0);
                 assert_eq!(matcher.first_main(&bytes), number(main), "{what}");

@@ -27,8 +27,6 @@ use core::arch::x86_64::{
     _mm512_unpacklo_epi32,
 };
 
-use std::array::from_fn;
-
 use super::table::{ENTERING, MULTIPLIER, power};
 use super::{BLOCK, CARRY, Criteria, Divisor};
 
@@ -171,24 +169,26 @@ impl GroupState {
         }
     }
 
-    /// The hashes of the windows that end in the bytes of a group, each at its [`place`].
+    /// Makes the hashes of the windows that end in the bytes of a group.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
-    fn hash(&mut self, group: &[u8; GROUP * BLOCK]) -> [BlockHashes; GROUP] {
+    fn hash(&mut self, group: &[u8; GROUP * BLOCK], made: &mut [BlockHashes; GROUP]) {
         if self.number == BLOCKS {
             self.count_anew();
         }
         let first = self.number;
         self.number += GROUP;
         let (blocks, _) = group.as_chunks();
-        let mut made: [BlockHashes; GROUP] = from_fn(|n| {
-            let (values, powers) = (look_up(&blocks[n]), &DIVIDING.0[first + n]);
-            BlockHashes(from_fn(|k| _mm512_mullo_epi64(values[k], load(&powers[k]))))
-        });
-        for n in 0..GROUP {
-            self.sum_up(&mut made[n].0, &MULTIPLYING.0[first + n]);
+        let dividing = blocks.iter().zip(&DIVIDING.0[first..]);
+        for (BlockHashes(made), (block, powers)) in made.iter_mut().zip(dividing) {
+            let values = look_up(block);
+            for k in 0..8 {
+                made[k] = _mm512_mullo_epi64(values[k], load(&powers[k]));
+            }
         }
-        made
+        for (BlockHashes(made), powers) in made.iter_mut().zip(&MULTIPLYING.0[first..]) {
+            self.sum_up(made, powers);
+        }
     }
 
     /// Makes the hashes of the windows that end in a block, of the products of its bytes.
@@ -251,14 +251,14 @@ struct Groups<'a> {
     rest: &'a [u8],
     padded: [u8; GROUP * BLOCK],
     state: GroupState,
-    /// The number of the window that ends with the next byte. The first 63 windows begin before
-    /// the bytes, and have numbers below zero.
-    next: isize,
+    /// The one under way. It is here, for it is too long to be handed over.
+    group: Group,
 }
 
 /// A group of blocks whose hashes are known.
 struct Group {
-    /// The number of the window that ends with its first byte.
+    /// The number of the window that ends with its first byte. The first 63 windows begin before
+    /// the bytes, and have numbers below zero.
     first: isize,
     hashes: [BlockHashes; GROUP],
     /// A bit for each window within the bytes, where its hash stands.
@@ -292,14 +292,23 @@ impl<'a> Groups<'a> {
             rest: bytes,
             padded: [0; GROUP * BLOCK],
             state: GroupState::new(),
-            next: -(CARRY as isize),
+            group: Group {
+                first: -((GROUP * BLOCK + CARRY) as isize),
+                hashes: [BlockHashes([_mm512_setzero_si512(); 8]); GROUP],
+                within: [0; GROUP],
+            },
         }
     }
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
-    fn next(&mut self) -> Option<Group> {
-        let mut within = [u64::MAX; GROUP];
+    fn next(&mut self) -> Option<&Group> {
+        let Group {
+            first,
+            hashes,
+            within,
+        } = &mut self.group;
+        *within = [u64::MAX; GROUP];
         let group = if let Some((group, behind)) = self.rest.split_first_chunk() {
             self.rest = behind;
             group
@@ -314,18 +323,13 @@ impl<'a> Groups<'a> {
             }
             &self.padded
         };
-        let first = self.next;
-        self.next += (GROUP * BLOCK) as isize;
-        if first < 0 {
+        *first += (GROUP * BLOCK) as isize;
+        if *first < 0 {
             // One of the windows that end in the first block.
             within[0] &= const { 1 << place(CARRY) };
         }
-        let hashes = self.state.hash(group);
-        Some(Group {
-            first,
-            hashes,
-            within,
-        })
+        self.state.hash(group, hashes);
+        Some(&self.group)
     }
 }
 
@@ -335,9 +339,9 @@ fn find_vbmi(bytes: &[u8], criteria: &Criteria, found: &mut impl FnMut(usize, u6
     let mut groups = Groups::of(bytes);
     while let Some(group) = groups.next() {
         // All tests before the first branch.
-        let mut hits = [0; GROUP];
-        for n in 0..GROUP {
-            hits[n] = test.hits(&group.hashes[n]) & group.within[n];
+        let mut hits = group.within;
+        for (bits, hashes) in hits.iter_mut().zip(&group.hashes) {
+            *bits &= test.hits(hashes);
         }
         for (window, hash) in group.windows(hits) {
             found(window, hash);
@@ -350,9 +354,9 @@ fn first_main_vbmi(bytes: &[u8], criteria: &Criteria) -> Option<usize> {
     let test = DivisorTest::of_main(criteria);
     let mut groups = Groups::of(bytes);
     while let Some(group) = groups.next() {
-        let mut matches = [0; GROUP];
-        for n in 0..GROUP {
-            matches[n] = test.matches(&group.hashes[n]) & group.within[n];
+        let mut matches = group.within;
+        for (bits, hashes) in matches.iter_mut().zip(&group.hashes) {
+            *bits &= test.matches(hashes);
         }
         if matches.iter().fold(0, |all, bits| all | bits) == 0 {
             continue;

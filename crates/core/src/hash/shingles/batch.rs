@@ -161,9 +161,19 @@ impl WordBatch {
     }
 }
 
-/// Hashes words, and joins them: in two passes, as the second waits for itself.
+/// Hashes words, and joins them.
 fn join_words(low: &[u64], high: &[u64], chain: &mut ShingleChain, chosen: &mut Chosen) {
-    let mut hashes = [0; SHINGLE + ROOM];
+    for (low, high) in low.chunks(TOGETHER).zip(high.chunks(TOGETHER)) {
+        join_some(low, high, chain, chosen);
+    }
+}
+
+/// So many words are hashed before they are joined.
+const TOGETHER: usize = 32;
+
+/// Up to [`TOGETHER`] of them: in two passes, as the second waits for itself.
+fn join_some(low: &[u64], high: &[u64], chain: &mut ShingleChain, chosen: &mut Chosen) {
+    let mut hashes = [0; SHINGLE + TOGETHER];
     hashes[..SHINGLE].copy_from_slice(&chain.last);
     let count = low.len();
     let words = low.iter().zip(high);
