@@ -216,14 +216,20 @@ impl Iterator for Runs {
 /// Where the first run of more than [`MOST_LETTERS`] ones begins.
 #[inline]
 pub(crate) const fn first_long_run(mask: u64) -> Option<usize> {
+    match long_runs(mask) {
+        0 => None,
+        begin => Some(begin.trailing_zeros() as usize),
+    }
+}
+
+/// The ones that as many as [`MOST_LETTERS`] follow at least.
+#[inline]
+const fn long_runs(mask: u64) -> u64 {
     let two = mask & mask >> 1;
     let four = two & two >> 2;
     let eight = four & four >> 4;
     let sixteen = eight & eight >> 8;
-    match sixteen & mask >> 16 {
-        0 => None,
-        begin => Some(begin.trailing_zeros() as usize),
-    }
+    sixteen & mask >> 16
 }
 
 /// The letters of the word at a place in a window, the first lowest; behind them it is zero. As in

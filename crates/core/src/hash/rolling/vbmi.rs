@@ -266,21 +266,28 @@ struct Group {
 }
 
 impl Group {
-    /// The numbers and hashes of windows, in order: a bit for each where its hash stands.
+    /// Hands over the numbers and hashes of windows, in order, until `found` has enough: a bit for
+    /// each where its hash stands.
     #[inline]
-    fn windows(&self, bits: [u64; GROUP]) -> impl Iterator<Item = (usize, u64)> {
-        bits.into_iter().enumerate().flat_map(move |(block, bits)| {
+    fn each<T>(
+        &self,
+        bits: [u64; GROUP],
+        mut found: impl FnMut(usize, u64) -> Option<T>,
+    ) -> Option<T> {
+        for (block, &bits) in bits.iter().enumerate() {
             let first = self.first + (BLOCK * block) as isize;
             let mut bits = if bits == 0 { 0 } else { in_order(bits) };
-            std::iter::from_fn(move || {
-                let window = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
+            while bits != 0 {
+                let window = bits.trailing_zeros() as usize;
                 bits &= bits - 1;
-                Some((
-                    (first + window as isize) as usize,
-                    self.hashes[block].of(window),
-                ))
-            })
-        })
+                let hash = self.hashes[block].of(window);
+                let enough = found((first + window as isize) as usize, hash);
+                if enough.is_some() {
+                    return enough;
+                }
+            }
+        }
+        None
     }
 }
 
@@ -343,9 +350,10 @@ fn find_vbmi(bytes: &[u8], criteria: &Criteria, found: &mut impl FnMut(usize, u6
         for (bits, hashes) in hits.iter_mut().zip(&group.hashes) {
             *bits &= test.hits(hashes);
         }
-        for (window, hash) in group.windows(hits) {
+        let _: Option<()> = group.each(hits, |window, hash| {
             found(window, hash);
-        }
+            None
+        });
     }
 }
 
@@ -361,10 +369,11 @@ fn first_main_vbmi(bytes: &[u8], criteria: &Criteria) -> Option<usize> {
         if matches.iter().fold(0, |all, bits| all | bits) == 0 {
             continue;
         }
-        for (window, hash) in group.windows(matches) {
-            if criteria.divisor(hash) == Some(Divisor::Main) {
-                return Some(window);
-            }
+        let first = group.each(matches, |window, hash| {
+            (criteria.divisor(hash) == Some(Divisor::Main)).then_some(window)
+        });
+        if first.is_some() {
+            return first;
         }
     }
     None

@@ -20,7 +20,7 @@ use core::arch::x86_64::{
 use super::batch::{Chosen, LongWords, ROOM, WordBatch};
 use super::{
     MIXED, MOST_LETTERS, OF_ALL, OF_LETTERS, OF_SHINGLE, OF_WORD, SAMPLED, SHINGLE, SMALL,
-    ShingleChain, WordEnd, first_long_run, power,
+    ShingleChain, WordEnd, long_runs, power,
 };
 use crate::hash::letters::BLOCK;
 
@@ -135,13 +135,15 @@ fn push_blocks_vbmi(batch: &mut WordBatch, bytes: &[u8]) -> (usize, u64) {
             first: batch.count,
             words,
         };
-        count += usize::from(first_long_run(words).is_some());
+        count += usize::from(long_runs(words) != 0);
         push_runs(batch, small, words);
         at += BLOCK - open;
     }
     for number in 0..count {
         let long = batch.long[number];
-        all_letters -= long.push_again(batch, &bytes[long.at..]);
+        if let Some(block) = bytes[long.at..].first_chunk() {
+            all_letters -= long.push_again(batch, block);
+        }
     }
     (at, all_letters)
 }
@@ -149,15 +151,16 @@ fn push_blocks_vbmi(batch: &mut WordBatch, bytes: &[u8]) -> (usize, u64) {
 impl LongWords {
     /// Puts the long words where their first letters stand for them; how many letters they have
     /// beyond those.
-    fn push_again(self, batch: &mut WordBatch, block: &[u8]) -> u64 {
-        let (mut words, mut beyond) = (self.words, 0);
-        while let Some(from) = first_long_run(words) {
-            let before = self.words & ((1 << from) - 1);
-            let number = self.first + (before & !(before << 1)).count_ones() as usize;
-            let to = from + (words >> from).trailing_ones() as usize;
-            batch.set(number, WordEnd::of(&block[from..to]));
-            beyond += (to - from - MOST_LETTERS) as u64;
-            words &= u64::MAX << to;
+    fn push_again(self, batch: &mut WordBatch, block: &[u8; BLOCK]) -> u64 {
+        let begins = self.words & !(self.words << 1);
+        let (mut long, mut beyond) = (begins & long_runs(self.words), 0);
+        while long != 0 {
+            let from = long.trailing_zeros() as usize;
+            let number = self.first + (begins & ((1 << from) - 1)).count_ones() as usize;
+            let length = (self.words >> from).trailing_ones() as usize;
+            batch.set(number, WordEnd::of(&block[from..from + length]));
+            beyond += (length - MOST_LETTERS) as u64;
+            long &= long - 1;
         }
         beyond
     }
