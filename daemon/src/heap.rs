@@ -2,13 +2,14 @@
 //!
 //! By itself it opens an arena for each thread, and serves blocks of up to 32 MiB from it after the
 //! first such block was freed. What reading threads make and the writer frees is then spread over
-//! all arenas, with holes between what stays. Three arenas, and blocks of four mebibytes and up in
-//! mappings of their own, take a fifth off the peak of a first scan and of `groups`, for some 4 %
-//! of CPU (docs/benchmarks.md). One arena costs `groups` a third of its speed.
+//! all arenas, with holes between what stays. Four arenas, and blocks of four mebibytes and up in
+//! mappings of their own, take a fifth off the peak of a first scan and of `groups` for little CPU
+//! (docs/benchmarks.md). With three, reading threads wait for the arena that the writer frees in;
+//! one arena costs `groups` a third of its speed.
 
-/// Threads that allocate at the same time without waiting for each other, mostly: those that read
-/// are two to four.
-const ARENAS: i32 = 3;
+/// Threads that allocate at the same time without waiting for each other, mostly: the first one,
+/// the writer, and those that read, which are two to four.
+const ARENAS: i32 = 4;
 
 /// Larger blocks go back to the system as soon as they are freed.
 const MAPPED_FROM: i32 = 4 << 20;

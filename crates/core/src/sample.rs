@@ -78,22 +78,36 @@ impl Signature {
     /// The sample of the same content by sparser rules: what a [`Sampler`] with these keeps of it.
     #[must_use]
     pub fn thinned(&self, params: &SamplingParams) -> Self {
-        let mut thinned = Self {
-            level: self.level.max(params.least_level),
-            fingerprints: Vec::new(),
-            repeats: self.repeats,
-        };
+        Self::of_denser(self.level, &self.fingerprints, self.repeats, params)
+    }
+
+    /// A sample by these rules, of a denser one.
+    fn of_denser(
+        level: u8,
+        fingerprints: &[Fingerprint],
+        repeats: Option<Repeats>,
+        params: &SamplingParams,
+    ) -> Self {
         let mut of_level = [0; u8::MAX as usize + 1];
-        for fingerprint in &self.fingerprints {
+        for fingerprint in fingerprints {
             of_level[usize::from(fingerprint.level())] += 1;
         }
+        let mut level = level.max(params.least_level);
         let above = |level: u8| of_level[usize::from(level)..].iter().sum::<usize>();
         // Ends: no fingerprint has a level above 35.
-        while above(thinned.level) > params.most(thinned.level) {
-            thinned.level += 1;
+        while above(level) > params.most(level) {
+            level += 1;
         }
-        thinned.fingerprints = self.at_level(thinned.level).collect();
-        thinned
+        // Exactly as long as it is, for it is kept: and no more is asked of the allocator, which
+        // threads wait for.
+        let mut kept = Vec::with_capacity(above(level));
+        let is_kept = |fingerprint: &&Fingerprint| fingerprint.level() >= level;
+        kept.extend(fingerprints.iter().filter(is_kept));
+        Self {
+            level,
+            fingerprints: kept,
+            repeats,
+        }
     }
 }
 
@@ -255,27 +269,36 @@ impl Sampler {
         signature
     }
 
-    /// [`Self::take`], of a text of which all fingerprints of the least level were pushed, as
-    /// often as it has them.
-    pub fn take_text(&mut self) -> Signature {
+    /// [`Self::take`], by sparser rules.
+    pub fn take_thinned(&mut self, params: &SamplingParams) -> Signature {
+        self.keep_waiting();
+        let signature = Signature::of_denser(self.level, &self.order, None, params);
+        self.reset();
+        signature
+    }
+
+    /// [`Self::take_thinned`], of a text of which all fingerprints of the least level were pushed,
+    /// as often as it has them.
+    pub fn take_text(&mut self, params: &SamplingParams) -> Signature {
         self.keep_waiting();
         let sparser = self.level - self.params.least_level;
         let distinct = (self.order.len() as u64) << sparser;
         let repeats = Repeats::new(self.pushed, distinct);
         Signature {
             repeats: self.samples().then_some(repeats),
-            ..self.take()
+            ..self.take_thinned(params)
         }
     }
 
     /// Forgets everything pushed; keeps the memory.
     pub fn reset(&mut self) {
         if !self.order.is_empty() {
-            // After a large file the set is small again: clearing it costs every file after.
-            if self.seen.slots.len() > 4 * Seen::FIRST {
-                self.seen = Seen::with_room_for(Seen::FIRST);
-            } else {
+            // After a large file the set is small again: clearing it costs every file after, and
+            // a new one asks for memory, which threads wait for.
+            if self.seen.is_small() {
                 self.seen.clear();
+            } else {
+                self.seen = Seen::with_room_for(Seen::FIRST);
             }
             self.order.clear();
         }

@@ -115,6 +115,9 @@ const FIRST_PIECE: u64 = 4 << 10;
 /// block, so that a whole block never waits for the next one.
 const BATCH: usize = BLOCK / 2;
 
+/// Few chunks: most files have no more.
+const FEW_CHUNKS: usize = 64;
+
 /// What the first bytes have shown so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct KindFinder {
@@ -484,13 +487,13 @@ impl Digester {
             None => self.finish_words(),
         };
         let posted = self.posted.of_text(shingled.continued);
-        let shingles = self.texts.take_text().thinned(&posted);
+        let shingles = self.texts.take_text(&posted);
         let with_tags = shingled.is_mostly_markup.then(|| {
             let Self { plain, tags, .. } = self;
             plain.finish(&mut |sample| tags.push(sample));
-            tags.take().thinned(&posted)
+            tags.take_thinned(&posted)
         });
-        let more = self.more.take().thinned(&posted);
+        let more = self.more.take_thinned(&posted);
         let mut besides = shingled.besides(&shingles, more, with_tags);
         let is_text = shingled.is_text || !self.texts.samples();
         let signature = if is_text {
@@ -564,9 +567,19 @@ impl Digester {
             };
             &bytes[(cut.start - from) as usize..(cut.end() - from) as usize]
         };
-        let messages: Vec<&[u8]> = self.pending.iter().map(bytes_of).collect();
+        // Memory is asked for only if there are many: threads wait for each other there.
+        let (mut few, mut many) = ([&[][..]; FEW_CHUNKS], Vec::new());
+        let messages = if let Some(messages) = few.get_mut(..self.pending.len()) {
+            for (message, cut) in messages.iter_mut().zip(&self.pending) {
+                *message = bytes_of(cut);
+            }
+            messages
+        } else {
+            many.extend(self.pending.iter().map(bytes_of));
+            &mut many[..]
+        };
         self.hashes.clear();
-        md5_many(&messages, &mut self.hashes);
+        md5_many(messages, &mut self.hashes);
         for (bytes, &hash) in messages.iter().zip(&self.hashes) {
             let run = ChunkRun {
                 hash,

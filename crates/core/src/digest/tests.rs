@@ -75,7 +75,7 @@ fn plainly(bytes: &[u8], params: &Params) -> Digest {
         if shingled.is_text {
             besides.splice(0..0, more.take().fingerprints);
             (sampler, words) = (texts, shingled.words);
-            repeats = all.take_text().repeats;
+            repeats = all.take_text(&params.posted).repeats;
         } else {
             kind = ContentKind::Data;
         }

@@ -494,15 +494,15 @@ pub fn sample(bytes: &[u8], params: &SamplingParams) -> (Option<Signature>, Vec<
         shingler.update(bytes, &mut |fingerprint| all.push(fingerprint));
         let shingled = shingler.finish(&mut |fingerprint| all.push(fingerprint));
         shingler.besides().for_each(|sample| more.push(sample));
-        (all.take_text(), more.take(), shingled)
+        (all, more, shingled)
     };
-    let (all, more, shingled) = sample(Shingler::new());
+    let (mut all, mut more, shingled) = sample(Shingler::new());
     let params = params.of_text(shingled.continued);
-    let shingles = all.thinned(&params);
+    let shingles = all.take_text(&params);
     let with_tags = shingled
         .is_mostly_markup
-        .then(|| sample(Shingler::plain()).0.thinned(&params));
-    let besides = shingled.besides(&shingles, more.thinned(&params), with_tags);
+        .then(|| sample(Shingler::plain()).0.take_thinned(&params));
+    let besides = shingled.besides(&shingles, more.take_thinned(&params), with_tags);
     (shingled.is_text.then_some(shingles), besides)
 }
 

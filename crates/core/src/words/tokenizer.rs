@@ -568,13 +568,17 @@ const STRAY: usize = 64;
 /// Whether a text that begins like this is HTML or XML.
 fn is_markup(head: &[u8]) -> bool {
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
-    let lower = head.trim_ascii_start().to_ascii_lowercase();
-    let Some(begin) = lower.iter().take(STRAY).position(|&byte| byte == b'<') else {
+    let head = head.trim_ascii_start();
+    let Some(begin) = head.iter().take(STRAY).position(|&byte| byte == b'<') else {
         return false;
     };
-    let from = &lower[begin..];
-    let starts = |with: &[&[u8]]| with.iter().any(|with| from.starts_with(with));
-    let has = |what: &[u8]| lower.windows(what.len()).any(|part| part == what);
+    let from = &head[begin..];
+    let begins = |with: &&[u8]| {
+        let as_long = from.get(..with.len());
+        as_long.is_some_and(|from| from.eq_ignore_ascii_case(with))
+    };
+    let starts = |with: &[&[u8]]| with.iter().any(begins);
+    let has = |what: &[u8]| head.windows(what.len()).any(|part| part == what);
     let is_declared = starts(&[b"<?xml", b"<!doctype", b"<html", b"<svg"]);
     is_declared || begin == 0 && (starts(&[b"<head", b"<body", b"<!--"]) || has(b"</"))
 }
