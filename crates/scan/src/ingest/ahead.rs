@@ -240,7 +240,7 @@ mod tests {
     use resemble_index::{FileState, Index};
 
     use super::*;
-    use crate::ingest::{Ingest, IngestOptions, RootOptions, Target, Unobserved};
+    use crate::ingest::{Cause, Ingest, IngestOptions, RootOptions, Target, Unobserved};
 
     /// Takes a file out of the page cache.
     fn forget(path: &Path) -> fs::File {
@@ -321,6 +321,30 @@ mod tests {
             fetched.drop_from_cache(&anchor, &path);
             was_cold && is_cached() == Some(false)
         });
+    }
+
+    #[test]
+    fn a_file_that_need_not_wait_is_not_fetched() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(dir.path()).unwrap();
+        fs::write(root.join("file"), "a file").unwrap();
+        let index = Arc::new(Index::in_memory(&Params::default()).unwrap());
+        let options = IngestOptions {
+            roots: vec![RootOptions::new(&root)],
+            threads: 1,
+            ..IngestOptions::default()
+        };
+        let mut ingest = Ingest::new(Arc::clone(&index), options);
+        let file = [Target::entry(root.join("file"), Cause::Modified)];
+        ingest.pool.ahead().cache.note(false);
+        ingest.reconcile(&file, &mut Unobserved).unwrap();
+        assert!(ingest.pool.ahead().fetchers.is_none(), "nobody was asked");
+        assert!(
+            ingest.pool.ahead().cache.is_cold(),
+            "nor was it seen to be warm"
+        );
+        let row = index.snapshot().unwrap().file_at(&root.join("file"));
+        assert_eq!(row.unwrap().unwrap().stat.size.0, 6);
     }
 
     #[test]

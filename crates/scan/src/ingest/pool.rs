@@ -242,7 +242,11 @@ impl Pool {
         self.bytes += job.seen.size;
         let spares_cache = job.seen.size > self.cacheable;
         self.cacheable = self.cacheable.saturating_sub(job.seen.size);
-        let fetched = self.ahead.file(number, (&job.anchor, &job.path));
+        // With no more files than threads none waits to be read.
+        let waits = self.jobs > self.threads;
+        let fetched = waits
+            .then(|| self.ahead.file(number, (&job.anchor, &job.path)))
+            .flatten();
         let given = Given {
             job,
             number,
