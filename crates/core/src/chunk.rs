@@ -31,7 +31,9 @@
 //! In two stages, after SS-CDC (Ni et al., SYSTOR 2019): a scan of all windows, with no regard to
 //! chunks, reports the rare matches of D' and D; then the [`Picker`] walks those with Tmin and
 //! Tmax. Where windows are wanted for fingerprints too, none may be left out. Where they are not
-//! ([`cut`], [`Chunker::update`]), the first Tmin bytes of a chunk are passed over, as usual.
+//! ([`cut`], [`Chunker::update`]), the first Tmin bytes of a chunk are passed over, as usual, and
+//! matches of D alone are looked for: one chunk of a hundred reaches Tmax without any, and in that
+//! the last match of D' is looked for from behind.
 //!
 //! A cut at the backup does not go back: between the backup and where Tmax was reached there is no
 //! match of either divisor, so a second look would find nothing there.
@@ -171,7 +173,7 @@ impl Chunker {
 
     /// Takes the next bytes; `sink` gets the chunks that are complete now.
     ///
-    /// Where the scan can stop at once, it goes from match to match and leaves out the first Tmin
+    /// Where the scan can stop soon, it goes from match to match of D and leaves out the first Tmin
     /// bytes of each chunk. It reports no samples.
     pub fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(Cut)) {
         let matcher = self.scanner.matcher();

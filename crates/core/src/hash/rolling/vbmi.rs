@@ -38,8 +38,8 @@ pub(super) fn is_available() -> bool {
         && is_x86_feature_detected!("avx512vbmi")
 }
 
-/// Hands the windows of `bytes` to `found` that meet the criteria, and perhaps a few that do not, by
-/// number and hash.
+/// Hands the windows of `bytes` to `found` that meet the criteria, and perhaps a few that do not,
+/// by number and hash.
 pub(super) fn find(bytes: &[u8], criteria: &Criteria, found: &mut impl FnMut(usize, u64)) {
     assert!(is_available(), "the kernel's instructions");
     // SAFETY: the processor has the features that the function enables.
