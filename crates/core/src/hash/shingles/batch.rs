@@ -169,7 +169,7 @@ fn join_words(low: &[u64], high: &[u64], chain: &mut ShingleChain, chosen: &mut 
 }
 
 /// So many words are hashed before they are joined.
-const TOGETHER: usize = 32;
+const TOGETHER: usize = 128;
 
 /// Up to [`TOGETHER`] of them: in two passes, as the second waits for itself.
 fn join_some(low: &[u64], high: &[u64], chain: &mut ShingleChain, chosen: &mut Chosen) {
