@@ -264,6 +264,41 @@ impl RollingPlatform {
             bits[count / BLOCK] &= (1 << (count % BLOCK)) - 1;
         }
     }
+
+    /// Hands the windows of `bytes` that meet the criteria to `found`, in order, by number and hash,
+    /// and perhaps a few that do not. The memory is for the bits and hashes of so many windows at a
+    /// time, and of one block more.
+    #[inline]
+    fn find(
+        self,
+        bytes: &[u8],
+        criteria: &Criteria,
+        (hashes, bits): (&mut [u64], &mut [u64]),
+        found: &mut impl FnMut(usize, u64),
+    ) {
+        let count = bytes.len().saturating_sub(CARRY);
+        #[cfg(target_arch = "x86_64")]
+        if matches!(self, Self::Vbmi) {
+            if count > 0 {
+                vbmi::find(bytes, criteria, found);
+            }
+            return;
+        }
+        let step = BLOCK * bits.len();
+        for first in (0..count).step_by(step) {
+            let now = step.min(count - first);
+            self.hashes(&bytes[first..first + now + CARRY], hashes);
+            self.matches(hashes, now, criteria, bits);
+            for (number, &bits) in bits[..now.div_ceil(BLOCK)].iter().enumerate() {
+                let mut bits = bits;
+                while bits != 0 {
+                    let window = BLOCK * number + bits.trailing_zeros() as usize;
+                    bits &= bits - 1;
+                    found(first + window, hashes[window]);
+                }
+            }
+        }
+    }
 }
 
 /// Windows whose matches are one word of bits.
@@ -450,37 +485,16 @@ impl Scanner {
     /// The hits of all windows in `bytes`, the first of which is at position `start`.
     fn windows(&mut self, bytes: &[u8], start: u64, sink: &mut impl FnMut(Hit)) {
         let criteria = self.criteria;
-        let mut hit = |window: usize, hash: u64| {
-            let (cut, sample) = (criteria.divisor(hash), criteria.sample(hash));
-            if cut.is_some() || sample.is_some() {
-                let end = start + (window + WINDOW) as u64;
-                sink(Hit { end, cut, sample });
-            }
-        };
-        #[cfg(target_arch = "x86_64")]
-        if matches!(self.platform, RollingPlatform::Vbmi) {
-            if bytes.len() >= WINDOW {
-                vbmi::find(bytes, &criteria, &mut hit);
-            }
-            return;
-        }
-        let mut first = 0;
-        while bytes.len() - first > CARRY {
-            let count = (bytes.len() - first - CARRY).min(SEGMENT);
-            let Scratch { hashes, bits } = &mut *self.scratch;
-            self.platform
-                .hashes(&bytes[first..first + count + CARRY], hashes);
-            self.platform.matches(hashes, count, &self.criteria, bits);
-            for (number, &bits) in bits[..count.div_ceil(BLOCK)].iter().enumerate() {
-                let mut bits = bits;
-                while bits != 0 {
-                    let window = BLOCK * number + bits.trailing_zeros() as usize;
-                    bits &= bits - 1;
-                    hit(first + window, hashes[window]);
+        let Scratch { hashes, bits } = &mut *self.scratch;
+        let memory = (&mut hashes[..], &mut bits[..]);
+        self.platform
+            .find(bytes, &criteria, memory, &mut |window, hash| {
+                let (cut, sample) = (criteria.divisor(hash), criteria.sample(hash));
+                if cut.is_some() || sample.is_some() {
+                    let end = start + (window + WINDOW) as u64;
+                    sink(Hit { end, cut, sample });
                 }
-            }
-            first += count;
-        }
+            });
     }
 
     /// Scans `count` zero bytes: the hits of [`Self::scan`] over that many, and O(1) unless

@@ -1,7 +1,5 @@
 //! The search for cut points alone.
 
-use std::ops::ControlFlow;
-
 use super::{BLOCK, CARRY, Criteria, Divisor, RollingPlatform};
 
 /// Finds where a chunk ends among windows.
@@ -44,15 +42,17 @@ impl Matcher {
         if matches!(self.platform, RollingPlatform::Vbmi) {
             return super::vbmi::first_main(bytes, &self.criteria);
         }
-        let mut first = None;
-        self.each(bytes, &mut |window, divisor| match divisor {
-            Divisor::Main => {
-                first = Some(window);
-                ControlFlow::Break(())
-            }
-            Divisor::Backup => ControlFlow::Continue(()),
-        });
-        first
+        let count = bytes.len().saturating_sub(CARRY);
+        (0..count).step_by(STEP).find_map(|from| {
+            let mut main = None;
+            let behind = count.min(from + STEP);
+            self.each(&bytes[from..behind + CARRY], &mut |window, divisor| {
+                if main.is_none() && divisor == Divisor::Main {
+                    main = Some(from + window);
+                }
+            });
+            main
+        })
     }
 
     /// The number of the last window of `bytes` that matches D'. It is seldom far from the end.
@@ -62,55 +62,21 @@ impl Matcher {
             let from = behind.saturating_sub(BACK);
             self.each(&bytes[from..behind + CARRY], &mut |window, _| {
                 last = Some(from + window);
-                ControlFlow::Continue(())
             });
             behind = from;
         }
         last
     }
 
-    /// Hands the windows of `bytes` that match D' to `found`, by number, until that has enough of
-    /// them.
-    fn each(&self, bytes: &[u8], found: &mut impl FnMut(usize, Divisor) -> ControlFlow<()>) {
-        #[cfg(target_arch = "x86_64")]
-        if matches!(self.platform, RollingPlatform::Vbmi) {
-            let mut enough = ControlFlow::Continue(());
-            return super::vbmi::find(bytes, &self.criteria, &mut |window, hash| {
-                if let (Some(divisor), ControlFlow::Continue(())) =
-                    (self.criteria.divisor(hash), enough)
-                {
-                    enough = found(window, divisor);
+    /// Hands the windows of `bytes` that match D' to `found`, by number.
+    fn each(&self, bytes: &[u8], found: &mut impl FnMut(usize, Divisor)) {
+        let (mut hashes, mut bits) = ([0; STEP + BLOCK], [0; STEP / BLOCK]);
+        let memory = (&mut hashes[..], &mut bits[..]);
+        self.platform
+            .find(bytes, &self.criteria, memory, &mut |window, hash| {
+                if let Some(divisor) = self.criteria.divisor(hash) {
+                    found(window, divisor);
                 }
             });
-        }
-        let count = bytes.len().saturating_sub(CARRY);
-        let mut hashes = [0; STEP + BLOCK];
-        let mut bits = [0; STEP / BLOCK];
-        for first in (0..count).step_by(STEP) {
-            let now = STEP.min(count - first);
-            let windows = &bytes[first..first + now + CARRY];
-            self.platform.hashes(windows, &mut hashes);
-            self.platform
-                .matches(&hashes, now, &self.criteria, &mut bits);
-            for index in ones(&bits[..now.div_ceil(BLOCK)]) {
-                if let Some(divisor) = self.criteria.divisor(hashes[index])
-                    && found(first + index, divisor).is_break()
-                {
-                    return;
-                }
-            }
-        }
     }
-}
-
-/// Which bits are set, in order.
-fn ones(words: &[u64]) -> impl Iterator<Item = usize> + '_ {
-    words.iter().enumerate().flat_map(|(number, &word)| {
-        let mut word = word;
-        std::iter::from_fn(move || {
-            let bit = (word != 0).then(|| word.trailing_zeros() as usize)?;
-            word &= word - 1;
-            Some(BLOCK * number + bit)
-        })
-    })
 }
