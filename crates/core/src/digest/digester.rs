@@ -9,6 +9,8 @@ use std::mem;
 pub use self::composing::{LargeDigest, Made};
 pub use self::revising::{ComparedStretch, NextStretch};
 
+use smallvec::SmallVec;
+
 use self::recording::Recorder;
 use crate::chunk::{Chunker, Cut};
 use crate::code::CodeSampler;
@@ -115,7 +117,8 @@ const FIRST_PIECE: u64 = 4 << 10;
 /// block, so that a whole block never waits for the next one.
 const BATCH: usize = BLOCK / 2;
 
-/// Few chunks: most files have no more.
+/// So many chunks are put together without asking for memory, which threads wait for: most files
+/// have no more.
 const FEW_CHUNKS: usize = 64;
 
 /// What the first bytes have shown so far.
@@ -567,19 +570,9 @@ impl Digester {
             };
             &bytes[(cut.start - from) as usize..(cut.end() - from) as usize]
         };
-        // Memory is asked for only if there are many: threads wait for each other there.
-        let (mut few, mut many) = ([&[][..]; FEW_CHUNKS], Vec::new());
-        let messages = if let Some(messages) = few.get_mut(..self.pending.len()) {
-            for (message, cut) in messages.iter_mut().zip(&self.pending) {
-                *message = bytes_of(cut);
-            }
-            messages
-        } else {
-            many.extend(self.pending.iter().map(bytes_of));
-            &mut many[..]
-        };
+        let messages: SmallVec<[&[u8]; FEW_CHUNKS]> = self.pending.iter().map(bytes_of).collect();
         self.hashes.clear();
-        md5_many(messages, &mut self.hashes);
+        md5_many(&messages, &mut self.hashes);
         for (bytes, &hash) in messages.iter().zip(&self.hashes) {
             let run = ChunkRun {
                 hash,

@@ -10,6 +10,8 @@
 //! 2. *Tails* have two lengths, and so need no taking of turns at all. They are the only bytes
 //!    copied.
 
+use smallvec::{SmallVec, smallvec};
+
 use crate::ids::ChunkHash;
 
 use super::constants::{BLOCK, INITIAL};
@@ -42,15 +44,8 @@ fn bodies<const LANES: usize>(
     hashes: &mut [ChunkHash],
     compress: &impl Fn(&mut LaneState<LANES>, &[&[u8]; LANES], usize),
 ) {
-    // Memory is asked for only if there are many: threads wait for each other there.
-    let (mut few, mut many) = ([0; FEW], Vec::new());
-    let order = if messages.len() <= FEW {
-        &mut few[..messages.len()]
-    } else {
-        many.resize(messages.len(), 0);
-        &mut many[..]
-    };
-    let mut queue = longest_first(messages, order);
+    let order = longest_first(messages);
+    let mut queue = order.iter().map(|&message| message as usize);
     let mut state: LaneState<LANES> = [[0; LANES]; 4];
     // What a lane works for, and what is left of it: whole blocks, at least one.
     let mut works_for = [None; LANES];
@@ -156,11 +151,11 @@ impl Tail {
     }
 }
 
-/// Few messages.
+/// So many messages are put in order without asking for memory, which threads wait for.
 const FEW: usize = 256;
 
-/// The messages that have a body, those with the longest bodies first; `order` has room for all.
-fn longest_first<'o>(messages: &[&[u8]], order: &'o mut [u32]) -> impl Iterator<Item = usize> + 'o {
+/// The messages that have a body, those with the longest bodies first.
+fn longest_first(messages: &[&[u8]]) -> SmallVec<[u32; FEW]> {
     let class = |message: &&[u8]| (message.len() / BLOCK).min(LONG);
     // Where each class begins: after all longer ones.
     let mut starts = [0; LONG + 1];
@@ -171,6 +166,7 @@ fn longest_first<'o>(messages: &[&[u8]], order: &'o mut [u32]) -> impl Iterator<
     for start in starts[1..].iter_mut().rev() {
         total += std::mem::replace(start, total);
     }
+    let mut order = smallvec![0; total];
     for (index, message) in (0..).zip(messages) {
         let class = class(message);
         if class > 0 {
@@ -178,7 +174,7 @@ fn longest_first<'o>(messages: &[&[u8]], order: &'o mut [u32]) -> impl Iterator<
             starts[class] += 1;
         }
     }
-    order[..total].iter().map(|&message| message as usize)
+    order
 }
 
 fn body(message: &[u8]) -> &[u8] {
