@@ -243,10 +243,11 @@ impl Pool {
         let spares_cache = job.seen.size > self.cacheable;
         self.cacheable = self.cacheable.saturating_sub(job.seen.size);
         // With no more files than threads none waits to be read.
-        let waits = self.jobs > self.threads;
-        let fetched = waits
-            .then(|| self.ahead.file(number, (&job.anchor, &job.path)))
-            .flatten();
+        let fetched = if self.jobs > self.threads {
+            self.ahead.file(number, (&job.anchor, &job.path))
+        } else {
+            None
+        };
         let given = Given {
             job,
             number,
