@@ -265,9 +265,9 @@ impl RollingPlatform {
         }
     }
 
-    /// Hands the windows of `bytes` that meet the criteria to `found`, in order, by number and hash,
-    /// and perhaps a few that do not. The memory is for the bits and hashes of so many windows at a
-    /// time, and of one block more.
+    /// Hands the windows of `bytes` that meet the criteria to `found`, and perhaps a few that do
+    /// not, in order, by number and hash. There is memory for the bits of so many windows at a
+    /// time, and for their hashes and those of one block more.
     #[inline]
     fn find(
         self,

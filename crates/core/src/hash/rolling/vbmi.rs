@@ -366,6 +366,10 @@ fn first_main_vbmi(bytes: &[u8], criteria: &Criteria) -> Option<usize> {
         for (bits, hashes) in matches.iter_mut().zip(&group.hashes) {
             *bits &= test.matches(hashes);
         }
+        // One branch for all blocks: each that is taken wrongly costs a block's time.
+        if matches.iter().fold(0, |all, bits| all | bits) == 0 {
+            continue;
+        }
         let first = group.each(matches, |window, hash| {
             (criteria.divisor(hash) == Some(Divisor::Main)).then_some(window)
         });
