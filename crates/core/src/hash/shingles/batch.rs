@@ -7,14 +7,17 @@ use crate::hash::shingles::{
 };
 
 /// Words that are joined at once.
-pub(super) const ROOM: usize = 256;
+pub(super) const ROOM: usize = 512;
+
+/// Blocks of which it is known where letters are, before their words are taken.
+pub(super) const AHEAD: usize = 8;
 
 /// Vectors for all words of a block may be written where one word is wanted.
 const BEYOND: usize = MOST_WORDS;
 
 /// Words of a text that wait, in order, and the shingles of those that were joined last.
 ///
-/// Invariant between calls: there is room for the words of a block.
+/// Invariant between calls: there is room for the words of [`AHEAD`] blocks.
 #[derive(Clone)]
 pub(crate) struct WordBatch {
     pub(super) low: [u64; ROOM + BEYOND],
@@ -99,7 +102,7 @@ impl WordBatch {
     /// Whether the words must be joined before the next ones come.
     #[inline]
     pub(crate) const fn is_full(&self) -> bool {
-        self.count + MOST_WORDS > ROOM
+        self.count + AHEAD * MOST_WORDS > ROOM
     }
 
     /// The next word.
@@ -108,6 +111,15 @@ impl WordBatch {
         let at = self.count % ROOM;
         (self.low[at], self.high[at]) = (word.low, word.high);
         self.count = at + 1;
+    }
+
+    /// A word that waits.
+    #[inline]
+    pub(super) const fn get(&self, number: usize) -> WordEnd {
+        WordEnd {
+            low: self.low[number],
+            high: self.high[number],
+        }
     }
 
     /// Another word instead of one that waits.

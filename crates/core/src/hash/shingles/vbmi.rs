@@ -17,10 +17,10 @@ use core::arch::x86_64::{
     _mm512_storeu_si512, _mm512_sub_epi8, _mm512_xor_si512,
 };
 
-use super::batch::{Chosen, LongWords, ROOM, WordBatch};
+use super::batch::{AHEAD, Chosen, LongWords, ROOM, WordBatch};
 use super::{
-    MIXED, MOST_LETTERS, OF_ALL, OF_LETTERS, OF_SHINGLE, OF_WORD, SAMPLED, SHINGLE, SMALL,
-    ShingleChain, WordEnd, long_runs, power,
+    MIXED, MOST_LETTERS, MOST_WORDS, OF_ALL, OF_LETTERS, OF_SHINGLE, OF_WORD, SAMPLED, SHINGLE,
+    SMALL, ShingleChain, WordEnd, fold, long_runs, power, small,
 };
 use crate::hash::letters::BLOCK;
 
@@ -92,8 +92,8 @@ static NUMBERS: AlignedTable<[u8; BLOCK]> = AlignedTable({
 });
 
 /// Eight times each of eight numbers: those of the first words, of those behind them, and so on.
-static LANE: AlignedTable<[[u8; BLOCK]; BLOCK / 2 / LANES]> = AlignedTable({
-    let mut lanes = [[0; BLOCK]; BLOCK / 2 / LANES];
+static LANE: AlignedTable<[[u8; BLOCK]; MOST_WORDS / LANES]> = AlignedTable({
+    let mut lanes = [[0; BLOCK]; MOST_WORDS / LANES];
     let mut at = 0;
     while at < BLOCK * lanes.len() {
         lanes[at / BLOCK][at % BLOCK] = (at / 8) as u8;
@@ -102,42 +102,108 @@ static LANE: AlignedTable<[[u8; BLOCK]; BLOCK / 2 / LANES]> = AlignedTable({
     lanes
 });
 
+/// Where letters are in the next blocks of a text: a bit for each byte.
+struct LettersAhead {
+    /// Of each block, and zeros behind them.
+    masks: [u64; AHEAD + 1],
+    /// How many blocks there are.
+    count: usize,
+}
+
+impl LettersAhead {
+    /// Of as many blocks as are ASCII, of those that are known and of what `bytes` begin with.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    fn fill(&mut self, bytes: &[u8]) {
+        let mut count = self.count;
+        for (mask, block) in self.masks[count..AHEAD].iter_mut().zip(bytes.as_chunks().0) {
+            let letters = load::<BLOCK, u8>(block);
+            if _mm512_movepi8_mask(letters) != 0 {
+                break;
+            }
+            *mask = among_letters(letters);
+            count += 1;
+        }
+        self.masks[count] = 0;
+        self.count = count;
+    }
+
+    /// How many letters a word has that begins at a byte of them and is longer than a block, if
+    /// its end is known.
+    fn run_from(&self, at: usize) -> Option<usize> {
+        let mut end = at + BLOCK;
+        while end + BLOCK <= BLOCK * self.count {
+            let letters = self.from(end);
+            end += letters.trailing_ones() as usize;
+            if letters != u64::MAX {
+                return Some(end - at);
+            }
+        }
+        None
+    }
+
+    /// Where letters are in a block that begins at a byte of them.
+    #[inline]
+    fn from(&self, at: usize) -> u64 {
+        let (number, behind) = (at / BLOCK, at % BLOCK);
+        self.masks[number] >> behind | self.masks[number + 1] << 1 << (BLOCK - 1 - behind)
+    }
+}
+
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi,avx512vbmi2,bmi1,lzcnt,popcnt")]
 fn push_blocks_vbmi(batch: &mut WordBatch, bytes: &[u8]) -> (usize, u64) {
-    let broadcast = |byte: u8| _mm512_set1_epi8(byte.cast_signed());
-    let (mut at, mut all_letters) = (0, 0);
+    let mut ahead = LettersAhead {
+        masks: [0; AHEAD + 1],
+        count: 0,
+    };
+    // Where the blocks ahead begin, and how far they were taken.
+    let (mut from, mut taken) = (0, 0);
+    let mut all_letters = 0;
     // Which blocks have long words is anyone's guess, so they are dealt with at the end. Each of
     // them brings a word at least.
     let mut count = 0;
-    while !batch.is_full()
-        && let Some(block) = bytes[at..].first_chunk::<BLOCK>()
-    {
-        let letters = load(block);
-        // Capitals become small letters, as in `small`.
-        let halved = _mm512_srli_epi64::<1>(letters);
-        let small = _mm512_and_si512(halved, _mm512_set1_epi64(SMALL.cast_signed()));
-        let small = _mm512_or_si512(letters, small);
-        let among = |bytes: __m512i, first: u8, last: u8| {
-            let from_first = _mm512_sub_epi8(bytes, broadcast(first));
-            _mm512_cmple_epu8_mask(from_first, broadcast(last - first))
-        };
-        let words = among(small, b'a', b'z')
-            | among(letters, b'0', b'9')
-            | _mm512_cmpeq_epi8_mask(letters, broadcast(b'_'));
-        let open = words.leading_ones() as usize;
-        if _mm512_movepi8_mask(letters) != 0 || open == BLOCK {
-            break;
+    while !batch.is_full() {
+        ahead.fill(&bytes[from + BLOCK * ahead.count..]);
+        let before = taken;
+        while taken + BLOCK <= BLOCK * ahead.count {
+            let at = from + taken;
+            let words = ahead.from(taken);
+            if words == u64::MAX {
+                let Some(length) = ahead.run_from(taken) else {
+                    break;
+                };
+                batch.push(WordEnd::of(&bytes[at..at + length]));
+                all_letters += MOST_LETTERS as u64;
+                taken += length;
+                continue;
+            }
+            let open = words.leading_ones() as usize;
+            let words = words & u64::MAX >> open;
+            all_letters += u64::from(words.count_ones());
+            batch.long[count % ROOM] = LongWords {
+                at,
+                first: batch.count,
+                words,
+            };
+            count += usize::from(long_runs(words) != 0);
+            if let Some(block) = bytes[at..].first_chunk() {
+                push_runs(batch, block, words);
+            }
+            taken += BLOCK - open;
         }
-        let words = words & u64::MAX >> open;
-        all_letters += u64::from(words.count_ones());
-        batch.long[count % ROOM] = LongWords {
-            at,
-            first: batch.count,
-            words,
-        };
-        count += usize::from(long_runs(words) != 0);
-        push_runs(batch, small, words);
-        at += BLOCK - open;
+        // A long word may end ahead, or a block be whole, where it is not known yet.
+        if taken == before || taken + BLOCK <= BLOCK * ahead.count {
+            if taken == 0 {
+                break;
+            }
+            (from, taken, ahead.count) = (from + taken, 0, 0);
+            continue;
+        }
+        // What is not taken yet lies in the last block, or behind it.
+        let done = (taken / BLOCK).min(ahead.count);
+        ahead.count -= done;
+        ahead.masks[0] = ahead.masks[done];
+        (from, taken) = (from + BLOCK * done, taken - BLOCK * done);
     }
     for number in 0..count {
         let long = batch.long[number];
@@ -145,12 +211,36 @@ fn push_blocks_vbmi(batch: &mut WordBatch, bytes: &[u8]) -> (usize, u64) {
             all_letters -= long.push_again(batch, block);
         }
     }
-    (at, all_letters)
+    (from + taken, all_letters)
+}
+
+/// A bit for each byte that is a letter of ASCII, or may be none of ASCII.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn among_letters(letters: __m512i) -> u64 {
+    let broadcast = |byte: u8| _mm512_set1_epi8(byte.cast_signed());
+    let among = |bytes: __m512i, first: u8, last: u8| {
+        let from_first = _mm512_sub_epi8(bytes, broadcast(first));
+        _mm512_cmple_epu8_mask(from_first, broadcast(last - first))
+    };
+    among(in_one_case(letters), b'a', b'z')
+        | among(letters, b'0', b'9')
+        | _mm512_cmpeq_epi8_mask(letters, broadcast(b'_'))
+}
+
+/// Capitals become small letters, as in [`small`].
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn in_one_case(letters: __m512i) -> __m512i {
+    let halved = _mm512_srli_epi64::<1>(letters);
+    let small = _mm512_and_si512(halved, _mm512_set1_epi64(SMALL.cast_signed()));
+    _mm512_or_si512(letters, small)
 }
 
 impl LongWords {
     /// Puts the long words where their first letters stand for them; how many letters they have
     /// beyond those.
+    #[inline]
     fn push_again(self, batch: &mut WordBatch, block: &[u8; BLOCK]) -> u64 {
         let begins = self.words & !(self.words << 1);
         let (mut long, mut beyond) = (begins & long_runs(self.words), 0);
@@ -158,7 +248,20 @@ impl LongWords {
             let from = long.trailing_zeros() as usize;
             let number = self.first + (begins & ((1 << from) - 1)).count_ones() as usize;
             let length = (self.words >> from).trailing_ones() as usize;
-            batch.set(number, WordEnd::of(&block[from..from + length]));
+            // The first letters wait already, and the last ones lie with some before them, which
+            // are shifted out.
+            let (mut before, mut at, end) =
+                (batch.get(number).hash(), from + MOST_LETTERS, from + length);
+            while at + MOST_LETTERS < end
+                && let Some(part) = block[at..end].first_chunk()
+            {
+                before = fold(before, small(u128::from_le_bytes(*part)));
+                at += MOST_LETTERS;
+            }
+            let last = block[..end].last_chunk().unwrap_or(&[0; MOST_LETTERS]);
+            let rest = u128::from_le_bytes(*last) >> (8 * (at + MOST_LETTERS - end));
+            let word = WordEnd::new(before, small(rest));
+            batch.set(number, word);
             beyond += (length - MOST_LETTERS) as u64;
             long &= long - 1;
         }
@@ -166,35 +269,49 @@ impl LongWords {
     }
 }
 
-/// The words of a block: the runs of ones in `words`, of which the first 16 letters count. The
-/// letters are in one case.
+/// The words of a block: the runs of ones in `words`, of which the first 16 letters count.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,popcnt")]
-fn push_runs(batch: &mut WordBatch, letters: __m512i, words: u64) {
-    let (numbers, eight) = (load(&NUMBERS.0), _mm512_set1_epi8(8));
-    let low = _mm512_and_si512(numbers, _mm512_set1_epi8(7));
-    let high = _mm512_add_epi8(low, eight);
+fn push_runs(batch: &mut WordBatch, block: &[u8; BLOCK], words: u64) {
+    let letters = in_one_case(load(block));
+    let numbers = load(&NUMBERS.0);
+    let first_half = _mm512_and_si512(numbers, _mm512_set1_epi8(7));
+    let second_half = _mm512_add_epi8(first_half, _mm512_set1_epi8(8));
     let begins = words & !(words << 1);
     let count = begins.count_ones() as usize;
     let begin = _mm512_maskz_compress_epi8(begins, numbers);
     let end = _mm512_maskz_compress_epi8(words << 1 & !words, numbers);
     let length = _mm512_sub_epi8(end, begin);
-    // Nearly all blocks have up to sixteen: two vectors, whether or not they have more than eight,
-    // which nobody can tell before.
-    let vectors = if count <= 2 * LANES { 2 } else { LANE.0.len() };
-    for (number, lane) in LANE.0[..vectors].iter().enumerate() {
-        let first = LANES * number;
-        let lane = load(lane);
+    let WordBatch {
+        low,
+        high,
+        count: before,
+        ..
+    } = batch;
+    let room = |words| <[u64]>::first_chunk_mut::<MOST_WORDS>(words);
+    let (Some(low), Some(high)) = (room(&mut low[*before..]), room(&mut high[*before..])) else {
+        return;
+    };
+    let mut put = |number: usize| {
+        let lane = load(&LANE.0[number]);
         let from = _mm512_permutexvar_epi8(lane, begin);
         let length = _mm512_permutexvar_epi8(lane, length);
         let half = |at: __m512i| {
             let is_letter = _mm512_cmplt_epu8_mask(at, length);
             _mm512_maskz_permutexvar_epi8(is_letter, _mm512_add_epi8(from, at), letters)
         };
-        store(&mut batch.low[batch.count + first..], half(low));
-        store(&mut batch.high[batch.count + first..], half(high));
+        store(&mut low[LANES * number..], half(first_half));
+        store(&mut high[LANES * number..], half(second_half));
+    };
+    // Nearly all blocks have up to sixteen: two vectors, whether or not they have more than eight,
+    // which nobody can tell before.
+    put(0);
+    put(1);
+    if count > 2 * LANES {
+        put(2);
+        put(3);
     }
-    batch.count += count;
+    *before += count;
 }
 
 #[target_feature(enable = "avx512f,avx512dq")]
