@@ -87,15 +87,15 @@ impl ChunkList {
         ]
     }
 
-    /// Appends a list, and joins where they meet if that is one run.
-    pub fn append(&mut self, next: Self) {
+    /// Appends a list, which is empty then, and joins where they meet if that is one run.
+    pub fn append(&mut self, next: &mut Self) {
         if self.0.is_empty() {
-            *self = next;
+            std::mem::swap(self, next);
             return;
         }
-        let mut next = next.0.into_iter();
-        next.next().into_iter().for_each(|run| self.push(run));
-        self.0.extend(next);
+        let mut runs = next.0.drain(..);
+        runs.next().into_iter().for_each(|run| self.push(run));
+        self.0.extend(runs);
     }
 
     /// How many chunks there are, each repetition counted.
@@ -230,10 +230,10 @@ impl Digest {
         let all = base.0.len();
         let in_list = |run: u64| usize::try_from(run).unwrap_or(all).min(all);
         let (mut chunks, mut kept_to) = (ChunkList::default(), 0);
-        for edit in edits {
+        for mut edit in edits {
             let from = in_list(edit.runs.start).max(kept_to);
             chunks.0.extend_from_slice(&base.0[kept_to..from]);
-            chunks.append(edit.by);
+            chunks.append(&mut edit.by);
             kept_to = in_list(edit.runs.end).max(from);
         }
         chunks.0.extend_from_slice(&base.0[kept_to..]);

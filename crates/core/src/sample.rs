@@ -173,6 +173,11 @@ impl Sampler {
         self.level
     }
 
+    /// Counts so many fingerprints as pushed, all below the level.
+    pub(crate) const fn leave_out(&mut self, count: u64) {
+        self.pushed += count;
+    }
+
     /// Takes the fingerprint of the next sampled window. Fingerprints below the level, and those
     /// seen before, change nothing.
     #[inline]
@@ -222,7 +227,7 @@ impl Sampler {
             if self.order.len() > self.params.most(self.level) {
                 self.thin();
             } else if self.seen.is_full(self.order.len()) {
-                self.seen = self.seen.at_level(self.level, 2 * self.order.len());
+                self.seen = self.seen.grown();
             }
         }
     }
@@ -248,7 +253,7 @@ impl Sampler {
                 self.seen.insert(fingerprint);
             }
         } else {
-            self.seen = self.seen.at_level(self.level, self.seen.slots.len() / 2);
+            self.seen.retain_level(self.level);
         }
     }
 
@@ -349,18 +354,33 @@ impl Seen {
         })
     }
 
-    /// Those of a level or more, in a set with room for so many. In the order of the slots, so that
-    /// they are written in that order too.
-    fn at_level(&self, level: u8, count: usize) -> Self {
-        let mut all = Self::with_room_for(count);
-        all.has_free = self.has_free && Fingerprint(u64::from(Self::FREE)).level() >= level;
-        for &slot in &self.slots {
-            let fingerprint = Fingerprint(u64::from(slot));
-            if slot != Self::FREE && fingerprint.level() >= level {
-                all.insert(fingerprint);
-            }
+    /// The same in a set with twice the room. In the order of the slots, so that they are written
+    /// in that order too.
+    fn grown(&self) -> Self {
+        let mut all = Self::with_room_for(self.slots.len());
+        all.has_free = self.has_free;
+        for &slot in self.slots.iter().filter(|&&slot| slot != Self::FREE) {
+            all.insert(Fingerprint(u64::from(slot)));
         }
         all
+    }
+
+    /// Leaves those of a level or more, in the memory that is there: a set of another's would be
+    /// mapped page by page.
+    fn retain_level(&mut self, level: u8) {
+        let is_kept = |slot: u32| Fingerprint(u64::from(slot)).level() >= level;
+        self.has_free &= is_kept(Self::FREE);
+        // Half of the slots are free, and nothing lies across one. So behind it each may be taken
+        // out and put in again: it comes to where it was, or before, and what is behind it is not
+        // looked at before its turn.
+        let free = self.slots.iter().position(|&slot| slot == Self::FREE);
+        let first = free.map_or(0, |free| free + 1);
+        for at in (first..self.slots.len()).chain(0..first) {
+            let slot = std::mem::replace(&mut self.slots[at], Self::FREE);
+            if slot != Self::FREE && is_kept(slot) {
+                self.insert(Fingerprint(u64::from(slot)));
+            }
+        }
     }
 
     /// Whether so many are half of what there is room for.

@@ -439,7 +439,9 @@ impl Digester {
             more,
             ..
         } = self;
+        shingler.want(texts.level());
         shingler.update(bytes, &mut |sample| texts.push(sample));
+        texts.leave_out(shingler.take_left_out());
         shingler.besides().for_each(|sample| more.push(sample));
         if !self.whole && self.shingler.may_be_mostly_markup() {
             self.all_words(bytes);
@@ -462,6 +464,7 @@ impl Digester {
             ..
         } = self;
         let shingled = shingler.finish(&mut |sample| texts.push(sample));
+        texts.leave_out(shingler.take_left_out());
         shingler.besides().for_each(|sample| more.push(sample));
         shingled
     }

@@ -232,8 +232,8 @@ impl Stretches {
         let (mut edits, mut by, mut kept_to) = (Vec::new(), ChunkList::default(), 0);
         for (at, piece) in pieces.into_iter().enumerate() {
             let kept = match piece {
-                Piece::New(chunks) => {
-                    by.append(chunks);
+                Piece::New(mut chunks) => {
+                    by.append(&mut chunks);
                     continue;
                 }
                 Piece::Kept(kept) => kept,

@@ -78,6 +78,10 @@ pub struct Shingler {
     besides: Vec<Fingerprint>,
     /// Words before the stretch under way that it has counted: see [`stretch`].
     counted_before: u64,
+    /// The least level of fingerprints that are wanted.
+    wanted: u8,
+    /// How many were left out below it.
+    left_out: u64,
 }
 
 /// What a [`Shingler`] knows of a whole text.
@@ -148,6 +152,9 @@ struct Hashing<'a, F> {
     folding: &'a mut Folding,
     batch: &'a mut WordBatch,
     besides: &'a mut Vec<Fingerprint>,
+    /// The greatest hash that has the level that is wanted.
+    greatest: u64,
+    left_out: &'a mut u64,
     sink: &'a mut F,
 }
 
@@ -168,9 +175,21 @@ impl Shingler {
     /// So many bytes decide whether a file is text.
     pub const DECIDED: usize = layout::DECIDED;
 
+    /// From now on fingerprints below a level may be left out: of a large text they are most of
+    /// all.
+    pub(crate) const fn want(&mut self, level: u8) {
+        self.wanted = level;
+    }
+
+    /// Takes out how many were left out.
+    pub(crate) const fn take_left_out(&mut self) -> u64 {
+        std::mem::replace(&mut self.left_out, 0)
+    }
+
     /// Forgets what was taken.
     pub fn reset(&mut self) {
         self.besides.clear();
+        self.left_out = 0;
         self.start_anew();
     }
 
@@ -330,12 +349,16 @@ impl Shingler {
             folding,
             batch,
             besides,
+            wanted,
+            left_out,
             ..
         } = self;
         let hashing = Hashing {
             folding,
             batch,
             besides,
+            greatest: u64::MAX >> *wanted,
+            left_out,
             sink,
         };
         (tokens, hashing)
@@ -405,9 +428,15 @@ impl<F: FnMut(Fingerprint)> Hashing<'_, F> {
 
     /// Joins the words that wait: all that were taken.
     fn join(&mut self) {
-        for &shingle in self.batch.join(&mut self.folding.chain) {
-            give(Some(shingle), self.sink);
+        let shingles = self.batch.join(&mut self.folding.chain);
+        let mut wanted = 0;
+        for &shingle in shingles {
+            if shingle <= self.greatest {
+                wanted += 1;
+                give(Some(shingle), self.sink);
+            }
         }
+        *self.left_out += shingles.len() as u64 - wanted;
     }
 }
 

@@ -225,8 +225,8 @@ impl Contents<'_> {
         let mut heirs = writing.heirs();
         heirs.forget_list(ancestor)?;
         heirs.set_list(heir, list)?;
-        for edit in edits {
-            fresh.digest.chunks.append(edit.by);
+        for mut edit in edits {
+            fresh.digest.chunks.append(&mut edit.by);
         }
         // What one edit takes away another may bring.
         for key in posted(&fresh.digest.chunks) {

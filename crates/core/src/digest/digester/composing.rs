@@ -136,9 +136,9 @@ impl Digester {
             _ => false,
         };
         if !ends_as_before {
-            let last_chunk = ChunkList(last_chunk.into_iter().collect());
+            let mut last_chunk = ChunkList(last_chunk.into_iter().collect());
             match pieces.last_mut() {
-                Some(Piece::New(chunks)) => chunks.append(last_chunk),
+                Some(Piece::New(chunks)) => chunks.append(&mut last_chunk),
                 _ => pieces.push(Piece::New(last_chunk)),
             }
         }
@@ -158,7 +158,7 @@ impl Digester {
                 digest,
             }))
         } else {
-            for piece in pieces {
+            for piece in &mut pieces {
                 if let Piece::New(chunks) = piece {
                     digest.chunks.append(chunks);
                 }

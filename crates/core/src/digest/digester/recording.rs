@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use super::Digester;
 use super::revising::Revised;
+use crate::digest::ChunkList;
 use crate::digest::stretches::{
     Piece, RunSpan, SPARE, Standing, Stretch, StretchSample, join_in_pairs,
 };
@@ -79,17 +80,28 @@ impl Recorder {
         }
     }
 
-    pub(super) fn push(&mut self, stretch: Arc<Stretch>, piece: Piece) {
+    /// The next stretch is one that is known, by its number.
+    pub(super) fn push_known(&mut self, stretch: Arc<Stretch>, number: usize) {
+        match self.pieces.last_mut() {
+            Some(Piece::Kept(kept)) => kept.end = number + 1,
+            _ => self.pieces.push(Piece::Kept(number..number + 1)),
+        }
+        self.push(stretch);
+    }
+
+    /// The next stretch is new. Its chunks are taken out, and their memory may stay.
+    fn push_new(&mut self, stretch: Arc<Stretch>, chunks: &mut ChunkList) {
+        match self.pieces.last_mut() {
+            Some(Piece::New(all)) => all.append(chunks),
+            _ => self.pieces.push(Piece::New(mem::take(chunks))),
+        }
+        self.push(stretch);
+    }
+
+    fn push(&mut self, stretch: Arc<Stretch>) {
         self.from += stretch.len;
         self.until = self.from + self.length;
         self.stretches.push(stretch);
-        match (self.pieces.last_mut(), piece) {
-            (Some(Piece::Kept(kept)), Piece::Kept(next)) => kept.end = next.end,
-            (Some(Piece::New(chunks)), Piece::New(next)) => {
-                chunks.append(next);
-            }
-            (_, piece) => self.pieces.push(piece),
-        }
         if self.revised.is_none() && self.stretches.len() >= self.most {
             self.join_in_pairs();
         }
@@ -230,7 +242,7 @@ impl Digester {
         };
         let samples = self.take_samples(is_text);
         let content = mem::replace(&mut self.content, ContentHasher::keeping_blocks());
-        let chunks = mem::take(&mut self.chunks);
+        let mut chunks = mem::take(&mut self.chunks);
         let stretch = Stretch {
             len: self.position() - recorder.from,
             blocks: content.blocks(),
@@ -247,7 +259,8 @@ impl Digester {
         if is_first {
             recorder.beginning = Some(Arc::new(self.clone()));
         }
-        recorder.push(Arc::new(stretch), Piece::New(chunks));
+        recorder.push_new(Arc::new(stretch), &mut chunks);
+        self.chunks = chunks;
         self.recorder = Some(recorder);
     }
 

@@ -205,7 +205,7 @@ impl Digester {
                         Some(content) => recorder.content = content,
                         None => recorder.content.extend(stretch.blocks),
                     }
-                    recorder.push(known, Piece::Kept(at..at + 1));
+                    recorder.push_known(known, at);
                 }
                 _ => match revised.shift_ahead.take() {
                     Some(shift) => {
