@@ -153,6 +153,12 @@ impl Sampler {
         sampler
     }
 
+    /// Forgets everything pushed and samples by these rules from now on; keeps the memory.
+    pub(crate) fn begin(&mut self, params: &SamplingParams) {
+        self.params = *params;
+        self.reset();
+    }
+
     /// The level that it begins a file with.
     pub(crate) const fn least_level(&self) -> u8 {
         self.params.least_level
@@ -298,9 +304,10 @@ impl Sampler {
     /// Forgets everything pushed; keeps the memory.
     pub fn reset(&mut self) {
         if !self.order.is_empty() {
-            // After a large file the set is small again: clearing it costs every file after, and
-            // a new one asks for memory, which threads wait for.
-            if self.seen.is_small() {
+            // After a large file the set is small again, for clearing it costs every file after.
+            // One that was filled may be again: parts of a large file follow each other, and a new
+            // set is made by doubling it, in memory that comes page by page.
+            if self.seen.is_small() || self.seen.is_filled(self.order.len()) {
                 self.seen.clear();
             } else {
                 self.seen = Seen::with_room_for(Seen::FIRST);
@@ -386,6 +393,11 @@ impl Seen {
     /// Whether so many are half of what there is room for.
     const fn is_full(&self, count: usize) -> bool {
         2 * count >= self.slots.len()
+    }
+
+    /// Whether so many are a part of what there is room for that pays for clearing it.
+    const fn is_filled(&self, count: usize) -> bool {
+        16 * count >= self.slots.len()
     }
 
     /// Whether the fingerprint is new.

@@ -288,15 +288,16 @@ impl Digester {
 
     /// Samples the next stretch of a text, of a binary, or of what is not known to be either.
     fn sample_widely(&mut self, is_text: Option<bool>, levels: [u8; 2]) {
-        let of = |params: &SamplingParams, level: u8| {
-            Sampler::new(&wide(params, level.max(params.least_level)))
+        let begin = |sampler: &mut Sampler, params: &SamplingParams, level: u8| {
+            sampler.begin(&wide(params, level.max(params.least_level)));
         };
         if is_text != Some(false) {
             let params = self.posted.of_any_text();
-            (self.texts, self.more) = (of(&params, levels[0]), of(&params, levels[1]));
+            begin(&mut self.texts, &params, levels[0]);
+            begin(&mut self.more, &params, levels[1]);
         }
         if is_text != Some(true) {
-            self.sampler = of(&self.windows, levels[0]);
+            begin(&mut self.sampler, &self.windows, levels[0]);
         }
     }
 
