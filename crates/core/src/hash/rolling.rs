@@ -62,6 +62,8 @@ mod vbmi;
 mod tests;
 
 pub(crate) use matcher::Matcher;
+#[cfg(target_arch = "x86_64")]
+pub use vbmi::TableLookUp;
 
 use std::fmt;
 
@@ -198,7 +200,7 @@ pub enum RollingPlatform {
     Avx2,
     /// AVX-512 with the byte permutations of VBMI: Ice Lake, Zen 4 and later.
     #[cfg(target_arch = "x86_64")]
-    Vbmi,
+    Vbmi(TableLookUp),
 }
 
 impl RollingPlatform {
@@ -220,14 +222,18 @@ impl RollingPlatform {
     /// AVX-512 VBMI, if this processor has it.
     #[cfg(target_arch = "x86_64")]
     pub fn vbmi() -> Option<Self> {
-        vbmi::is_available().then_some(Self::Vbmi)
+        vbmi::is_available().then(|| Self::Vbmi(TableLookUp::fastest()))
     }
 
     /// Every platform this processor has.
     pub fn available() -> Vec<Self> {
         let mut all = vec![Self::Portable];
         #[cfg(target_arch = "x86_64")]
-        all.extend([Self::avx2(), Self::vbmi()].into_iter().flatten());
+        all.extend(Self::avx2());
+        #[cfg(target_arch = "x86_64")]
+        if vbmi::is_available() {
+            all.extend(TableLookUp::ALL.map(Self::Vbmi));
+        }
         all
     }
 
@@ -244,7 +250,7 @@ impl RollingPlatform {
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => strips::hashes(bytes, hashes),
             #[cfg(target_arch = "x86_64")]
-            Self::Vbmi => strips::hashes(bytes, hashes),
+            Self::Vbmi(_) => strips::hashes(bytes, hashes),
         }
     }
 
@@ -258,7 +264,7 @@ impl RollingPlatform {
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => avx2::matches(hashes, count, criteria, bits),
             #[cfg(target_arch = "x86_64")]
-            Self::Vbmi => strips::matches(hashes, count, criteria, bits),
+            Self::Vbmi(_) => strips::matches(hashes, count, criteria, bits),
         }
         if !count.is_multiple_of(BLOCK) {
             bits[count / BLOCK] &= (1 << (count % BLOCK)) - 1;
@@ -278,9 +284,9 @@ impl RollingPlatform {
     ) {
         let count = bytes.len().saturating_sub(CARRY);
         #[cfg(target_arch = "x86_64")]
-        if matches!(self, Self::Vbmi) {
+        if let Self::Vbmi(look_up) = self {
             if count > 0 {
-                vbmi::find(bytes, criteria, found);
+                vbmi::find(bytes, criteria, look_up, found);
             }
             return;
         }

@@ -30,7 +30,7 @@ impl Matcher {
     /// Whether it pays to leave out the windows that cannot end a chunk.
     pub(crate) const fn stops_soon(&self) -> bool {
         #[cfg(target_arch = "x86_64")]
-        if matches!(self.platform, RollingPlatform::Vbmi) {
+        if matches!(self.platform, RollingPlatform::Vbmi(_)) {
             return true;
         }
         false
@@ -39,8 +39,8 @@ impl Matcher {
     /// The number of the first window of `bytes` that matches D.
     pub(crate) fn first_main(&self, bytes: &[u8]) -> Option<usize> {
         #[cfg(target_arch = "x86_64")]
-        if matches!(self.platform, RollingPlatform::Vbmi) {
-            return super::vbmi::first_main(bytes, &self.criteria);
+        if let RollingPlatform::Vbmi(look_up) = self.platform {
+            return super::vbmi::first_main(bytes, &self.criteria, look_up);
         }
         let count = bytes.len().saturating_sub(CARRY);
         (0..count).step_by(STEP).find_map(|from| {

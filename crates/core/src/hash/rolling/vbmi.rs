@@ -1,8 +1,10 @@
 //! The scan with AVX-512: 64 windows at a time, in order and without strips.
 //!
-//! 1. *The table* is looked up in eight planes, one for each byte of its values: a plane's 256
-//!    bytes are four registers, and two permutations and a blend look up 64 bytes in it; one is
-//!    enough if all are ASCII. Unpacking the planes makes the 64-bit values.
+//! 1. *The table* is looked up in one of two ways ([`TableLookUp`]). By permutations, in eight
+//!    planes, one for each byte of its values: a plane's 256 bytes are four registers, and two
+//!    permutations and a blend look up 64 bytes in it; one is enough if all are ASCII. Unpacking
+//!    the planes makes the 64-bit values. Or by gathers, where they are fast: they load the values,
+//!    while all else waits for the units that permute and multiply.
 //! 2. *The sums*: with P\[i\] the sum of T\[byte j\]·B^-j of all bytes up to i, the hash of the
 //!    window that ends with i is (P\[i\] - P\[i-64\])·B^i. B is odd, so it has an inverse. Powers
 //!    are counted anew with every few blocks ([`BLOCKS`]): a small table has all of them, and only
@@ -18,13 +20,13 @@
 #![allow(unsafe_code)]
 
 use core::arch::x86_64::{
-    __m512i, _mm512_add_epi32, _mm512_add_epi64, _mm512_alignr_epi64, _mm512_cmple_epu32_mask,
-    _mm512_loadu_si512, _mm512_mask_blend_epi8, _mm512_movepi8_mask, _mm512_mullo_epi32,
-    _mm512_mullo_epi64, _mm512_permutex2var_epi8, _mm512_permutex2var_epi32,
-    _mm512_permutexvar_epi8, _mm512_permutexvar_epi64, _mm512_rorv_epi32, _mm512_set1_epi32,
-    _mm512_set1_epi64, _mm512_setzero_si512, _mm512_sub_epi64, _mm512_unpackhi_epi8,
-    _mm512_unpackhi_epi16, _mm512_unpackhi_epi32, _mm512_unpacklo_epi8, _mm512_unpacklo_epi16,
-    _mm512_unpacklo_epi32,
+    __cpuid, __m512i, _mm512_add_epi32, _mm512_add_epi64, _mm512_alignr_epi64, _mm512_and_si512,
+    _mm512_cmple_epu32_mask, _mm512_i64gather_epi64, _mm512_loadu_si512, _mm512_mask_blend_epi8,
+    _mm512_movepi8_mask, _mm512_mullo_epi32, _mm512_mullo_epi64, _mm512_permutex2var_epi8,
+    _mm512_permutex2var_epi32, _mm512_permutexvar_epi8, _mm512_permutexvar_epi64,
+    _mm512_rorv_epi32, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setzero_si512,
+    _mm512_srlv_epi64, _mm512_sub_epi64, _mm512_unpackhi_epi8, _mm512_unpackhi_epi16,
+    _mm512_unpackhi_epi32, _mm512_unpacklo_epi8, _mm512_unpacklo_epi16, _mm512_unpacklo_epi32,
 };
 
 use super::table::{ENTERING, MULTIPLIER, power};
@@ -38,19 +40,68 @@ pub(super) fn is_available() -> bool {
         && is_x86_feature_detected!("avx512vbmi")
 }
 
+/// How the values of bytes are found. Which way is no part of any result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableLookUp {
+    /// Byte by byte of the values.
+    Permutations,
+    /// Value by value.
+    Gathers,
+}
+
+impl TableLookUp {
+    /// Both.
+    pub(super) const ALL: [Self; 2] = [Self::Permutations, Self::Gathers];
+
+    /// The faster one on this processor.
+    ///
+    /// Intel's from Sapphire Rapids on load two or three values a cycle. Those before are slowed
+    /// down on purpose (CVE-2022-40982), and AMD's make some forty instructions of a gather.
+    pub(super) fn fastest() -> Self {
+        if is_x86_feature_detected!("avx512fp16") && is_intel() {
+            Self::Gathers
+        } else {
+            Self::Permutations
+        }
+    }
+}
+
+fn is_intel() -> bool {
+    let maker = __cpuid(0);
+    [maker.ebx, maker.edx, maker.ecx]
+        .map(u32::to_le_bytes)
+        .concat()
+        == b"GenuineIntel"
+}
+
 /// Hands the windows of `bytes` to `found` that meet the criteria, and perhaps a few that do not,
 /// by number and hash.
-pub(super) fn find(bytes: &[u8], criteria: &Criteria, found: &mut impl FnMut(usize, u64)) {
+pub(super) fn find(
+    bytes: &[u8],
+    criteria: &Criteria,
+    look_up: TableLookUp,
+    found: &mut impl FnMut(usize, u64),
+) {
     assert!(is_available(), "the kernel's instructions");
-    // SAFETY: the processor has the features that the function enables.
-    unsafe { find_vbmi(bytes, criteria, found) }
+    // SAFETY: the processor has the features that the functions enable.
+    unsafe {
+        match look_up {
+            TableLookUp::Permutations => find_vbmi::<false>(bytes, criteria, found),
+            TableLookUp::Gathers => find_vbmi::<true>(bytes, criteria, found),
+        }
+    }
 }
 
 /// The number of the first window of `bytes` that matches D.
-pub(super) fn first_main(bytes: &[u8], criteria: &Criteria) -> Option<usize> {
+pub(super) fn first_main(bytes: &[u8], criteria: &Criteria, look_up: TableLookUp) -> Option<usize> {
     assert!(is_available(), "the kernel's instructions");
-    // SAFETY: the processor has the features that the function enables.
-    unsafe { first_main_vbmi(bytes, criteria) }
+    // SAFETY: the processor has the features that the functions enable.
+    unsafe {
+        match look_up {
+            TableLookUp::Permutations => first_main_vbmi::<false>(bytes, criteria),
+            TableLookUp::Gathers => first_main_vbmi::<true>(bytes, criteria),
+        }
+    }
 }
 
 /// Numbers that vectors are loaded from: such as straddle two cache lines take twice as long.
@@ -172,7 +223,11 @@ impl GroupState {
     /// Makes the hashes of the windows that end in the bytes of a group.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
-    fn hash(&mut self, group: &[u8; GROUP * BLOCK], made: &mut [BlockHashes; GROUP]) {
+    fn hash<const GATHERS: bool>(
+        &mut self,
+        group: &[u8; GROUP * BLOCK],
+        made: &mut [BlockHashes; GROUP],
+    ) {
         if self.number == BLOCKS {
             self.count_anew();
         }
@@ -181,7 +236,11 @@ impl GroupState {
         let (blocks, _) = group.as_chunks();
         let dividing = blocks.iter().zip(&DIVIDING.0[first..]);
         for (BlockHashes(made), (block, powers)) in made.iter_mut().zip(dividing) {
-            let values = look_up(block);
+            let values = if GATHERS {
+                gather(block)
+            } else {
+                permute(block)
+            };
             for k in 0..8 {
                 made[k] = _mm512_mullo_epi64(values[k], load(&powers[k]));
             }
@@ -247,7 +306,7 @@ impl BlockHashes {
 }
 
 /// The groups of some bytes, one after the other.
-struct Groups<'a> {
+struct Groups<'a, const GATHERS: bool> {
     rest: &'a [u8],
     padded: [u8; GROUP * BLOCK],
     state: GroupState,
@@ -291,7 +350,7 @@ impl Group {
     }
 }
 
-impl<'a> Groups<'a> {
+impl<'a, const GATHERS: bool> Groups<'a, GATHERS> {
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn of(bytes: &'a [u8]) -> Self {
@@ -335,15 +394,19 @@ impl<'a> Groups<'a> {
             // One of the windows that end in the first block.
             within[0] &= const { 1 << place(CARRY) };
         }
-        self.state.hash(group, hashes);
+        self.state.hash::<GATHERS>(group, hashes);
         Some(&self.group)
     }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
-fn find_vbmi(bytes: &[u8], criteria: &Criteria, found: &mut impl FnMut(usize, u64)) {
+fn find_vbmi<const GATHERS: bool>(
+    bytes: &[u8],
+    criteria: &Criteria,
+    found: &mut impl FnMut(usize, u64),
+) {
     let test = HitTest::new(criteria);
-    let mut groups = Groups::of(bytes);
+    let mut groups = Groups::<GATHERS>::of(bytes);
     while let Some(group) = groups.next() {
         // All tests before the first branch.
         let mut hits = group.within;
@@ -358,9 +421,9 @@ fn find_vbmi(bytes: &[u8], criteria: &Criteria, found: &mut impl FnMut(usize, u6
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
-fn first_main_vbmi(bytes: &[u8], criteria: &Criteria) -> Option<usize> {
+fn first_main_vbmi<const GATHERS: bool>(bytes: &[u8], criteria: &Criteria) -> Option<usize> {
     let test = DivisorTest::of_main(criteria);
-    let mut groups = Groups::of(bytes);
+    let mut groups = Groups::<GATHERS>::of(bytes);
     while let Some(group) = groups.next() {
         let mut matches = group.within;
         for (bits, hashes) in matches.iter_mut().zip(&group.hashes) {
@@ -382,8 +445,22 @@ fn first_main_vbmi(bytes: &[u8], criteria: &Criteria) -> Option<usize> {
 
 /// The table values of the bytes of a block, those of each run in a lane.
 #[inline]
+#[target_feature(enable = "avx512f")]
+fn gather(block: &[u8; BLOCK]) -> [__m512i; 8] {
+    let mut values = [load(block); 8];
+    for (k, value) in (0..).zip(&mut values) {
+        let shifted = _mm512_srlv_epi64(*value, _mm512_set1_epi64(8 * k));
+        let bytes = _mm512_and_si512(shifted, _mm512_set1_epi64(0xff));
+        // SAFETY: the table has a value for each byte.
+        *value = unsafe { _mm512_i64gather_epi64::<8>(bytes, ENTERING.as_ptr().cast()) };
+    }
+    values
+}
+
+/// The same.
+#[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-fn look_up(block: &[u8; BLOCK]) -> [__m512i; 8] {
+fn permute(block: &[u8; BLOCK]) -> [__m512i; 8] {
     let bytes = _mm512_permutexvar_epi8(load(&ORDER.0), load(block));
     // The permutation looks at the low seven bits; the eighth chooses between its results.
     let upper = _mm512_movepi8_mask(bytes);
