@@ -28,6 +28,7 @@ use core::arch::x86_64::{
     _mm512_srlv_epi64, _mm512_sub_epi64, _mm512_unpackhi_epi8, _mm512_unpackhi_epi16,
     _mm512_unpackhi_epi32, _mm512_unpacklo_epi8, _mm512_unpacklo_epi16, _mm512_unpacklo_epi32,
 };
+use std::sync::LazyLock;
 
 use super::table::{ENTERING, MULTIPLIER, power};
 use super::{BLOCK, CARRY, Criteria, Divisor};
@@ -56,13 +57,17 @@ impl TableLookUp {
     /// The faster one on this processor.
     ///
     /// Intel's from Sapphire Rapids on load two or three values a cycle. Those before are slowed
-    /// down on purpose (CVE-2022-40982), and AMD's make some forty instructions of a gather.
+    /// down on purpose (CVE-2022-40982), and AMD's make many operations of a gather.
     pub(super) fn fastest() -> Self {
-        if is_x86_feature_detected!("avx512fp16") && is_intel() {
-            Self::Gathers
-        } else {
-            Self::Permutations
-        }
+        // In a virtual machine the question for the maker takes some 7 µs.
+        static FASTEST: LazyLock<TableLookUp> = LazyLock::new(|| {
+            if is_x86_feature_detected!("avx512fp16") && is_intel() {
+                TableLookUp::Gathers
+            } else {
+                TableLookUp::Permutations
+            }
+        });
+        *FASTEST
     }
 }
 
