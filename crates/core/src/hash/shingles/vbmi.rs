@@ -20,7 +20,7 @@ use core::arch::x86_64::{
 use super::batch::{AHEAD, Chosen, LongWords, ROOM, WordBatch};
 use super::{
     MIXED, MOST_LETTERS, MOST_WORDS, OF_ALL, OF_LETTERS, OF_SHINGLE, OF_WORD, SAMPLED, SHINGLE,
-    SMALL, ShingleChain, WordEnd, fold, long_runs, power, small,
+    SMALL, ShingleChain, WordEnd, long_runs, power,
 };
 use crate::hash::letters::BLOCK;
 
@@ -248,19 +248,9 @@ impl LongWords {
             let from = long.trailing_zeros() as usize;
             let number = self.first + (begins & ((1 << from) - 1)).count_ones() as usize;
             let length = (self.words >> from).trailing_ones() as usize;
-            // The first letters wait already, and the last ones lie with some before them, which
-            // are shifted out.
-            let (mut before, mut at, end) =
-                (batch.get(number).hash(), from + MOST_LETTERS, from + length);
-            while at + MOST_LETTERS < end
-                && let Some(part) = block[at..end].first_chunk()
-            {
-                before = fold(before, small(u128::from_le_bytes(*part)));
-                at += MOST_LETTERS;
-            }
-            let last = block[..end].last_chunk().unwrap_or(&[0; MOST_LETTERS]);
-            let rest = u128::from_le_bytes(*last) >> (8 * (at + MOST_LETTERS - end));
-            let word = WordEnd::new(before, small(rest));
+            // The first letters wait already.
+            let before = batch.get(number).hash();
+            let word = WordEnd::of_long(before, &block[from..from + length]);
             batch.set(number, word);
             beyond += (length - MOST_LETTERS) as u64;
             long &= long - 1;
