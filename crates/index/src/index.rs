@@ -77,8 +77,6 @@ pub struct Index {
     /// The sets of the last commit and, while one is under way, of the coming one, each with its
     /// generation.
     pub(crate) published: Mutex<Vec<(u64, Sets)>>,
-    /// The generation of the last commit; after one that failed nobody knows.
-    pub(crate) committed: AtomicU64,
     /// When the first commit was made that is not in the file yet.
     pub(crate) unlasting: Mutex<Option<Instant>>,
     /// What was measured since measures were last written.
@@ -95,9 +93,6 @@ pub struct Index {
 /// cached.
 pub const VERIFY_BLOCKS: u64 = 1024;
 
-/// No commit has it for its generation.
-const UNKNOWN: u64 = u64::MAX;
-
 /// An index of more bytes is not compacted when it is closed, for whoever ends a daemon waits: for
 /// 256 MB that takes about a second. [`Index::compact`] does it while it is open and idle.
 const LARGE: u64 = 256 << 20;
@@ -108,25 +103,17 @@ impl Index {
         &self.params
     }
 
-    /// A view of the last commit. Cheap (some 20 µs, and next to nothing if it is not the first
-    /// one of that commit): take a fresh one for each question.
+    /// A view of the last commit. Cheap (some 20 µs, and less if it is not the first one of that
+    /// commit): take a fresh one for each question.
     pub fn snapshot(&self) -> Result<Snapshot, ReadError> {
         guarded(|| self.view()).map_err(|fault| self.place.read_error(fault))
     }
 
     fn view(&self) -> Result<Snapshot, Fault> {
-        let latest_of = |generation| {
-            let latest = self.latest.lock().clone();
-            latest.filter(|latest| latest.generation() == generation)
-        };
-        // Fails if the store can be used no more.
         let txn = self.store.read()?;
-        // As a rule nothing was committed since the last view was taken.
-        if let Some(latest) = latest_of(self.committed.load(Ordering::Acquire)) {
-            return Ok(Snapshot::sharing(latest.inner));
-        }
         let counters = state::counters(&txn)?;
-        if let Some(latest) = latest_of(counters.generation) {
+        let latest = self.latest.lock().clone();
+        if let Some(latest) = latest.filter(|of| of.generation() == counters.generation) {
             return Ok(Snapshot::sharing(latest.inner));
         }
         let published = self
@@ -475,8 +462,6 @@ impl Index {
             published.push((new, sets));
         }
         let committed = txn.commit();
-        let generation = if committed.is_ok() { new } else { UNKNOWN };
-        self.committed.store(generation, Ordering::Release);
         let keep = if committed.is_ok() { new } else { old };
         self.published
             .lock()

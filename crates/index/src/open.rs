@@ -177,7 +177,6 @@ impl Index {
             place: Arc::new(place),
             turn: Mutex::new(()),
             published: Mutex::new(published),
-            committed: AtomicU64::new(generation),
             latest: Mutex::default(),
             unlasting: Mutex::default(),
             new_measures: Arc::new(NewMeasures::default()),
