@@ -174,7 +174,7 @@ impl Ingest {
     /// zero if that is nothing to speak of, or only what is behind its end will be read.
     pub fn cost_of(&mut self, file: (u64, u64), size: impl FnOnce() -> u64) -> Duration {
         let cost = self.costs.of(file);
-        if cost.is_zero() || self.pool.known_files.is_behind(file, size()) {
+        if cost.is_zero() || self.pool.known_files().is_behind(file, size()) {
             return Duration::ZERO;
         }
         cost

@@ -22,9 +22,8 @@ pub(super) struct Watching<'a> {
     pub(super) stop: &'a StopFlag,
     /// Every directory is listed with all below it.
     pub(super) deep: bool,
-    /// Where changed files are sent, and the snapshot before the next batch, which shows what they
-    /// were; `None`: no change is news.
-    pub(super) alerts: Option<(&'a Sender<alerts::Message>, Snapshot)>,
+    /// Where changed files are sent; `None`: no change is news.
+    pub(super) alerts: Option<&'a Sender<alerts::Message>>,
     pub(super) mounts: &'a mut MountPoints,
     pub(super) meanwhile: Meanwhile,
     /// Directories that were not there to be watched, just before they were listed.
@@ -87,9 +86,9 @@ impl Observer for Watching<'_> {
         self.watches.disarm(self.source, dir);
     }
 
-    fn committed(&mut self, files: &[Committed]) {
+    fn committed(&mut self, files: &[Committed], before: &Snapshot) {
         self.shared.tick();
-        let Some((alerts, before)) = &mut self.alerts else {
+        let Some(alerts) = self.alerts else {
             return;
         };
         let changed: Vec<_> = files
@@ -106,11 +105,6 @@ impl Observer for Watching<'_> {
                 .is_err()
         {
             tracing::debug!("nobody raises alerts any more");
-        }
-        // The next batch gets a new one: the snapshot from the beginning of the scan would be kept
-        // as long as the scan takes.
-        if let Ok(now) = self.shared.snapshot() {
-            *before = now;
         }
     }
 

@@ -129,11 +129,6 @@ impl Indexer {
         let is_deep =
             |target: &Target| target.is_subtree() || matches!(target, Target::Renamed { .. });
         let deep = targets.iter().all(is_deep);
-        let before = if news {
-            self.shared.snapshot().ok()
-        } else {
-            None
-        };
         let Some(ingest) = &mut self.ingest else {
             return (None, Meanwhile::default());
         };
@@ -143,7 +138,7 @@ impl Indexer {
             shared: &self.shared,
             stop: &self.options.stop,
             deep,
-            alerts: before.map(|before| (&self.alerts, before)),
+            alerts: news.then_some(&self.alerts),
             mounts: &mut self.mounts,
             meanwhile: Meanwhile::default(),
             unarmed: Vec::new(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use crate::scene::Scene;
-use resemble_index::FileState;
+use resemble_index::{FileState, Snapshot};
 use resemble_scan::ingest::{
     Cause, Committed, Listing, Observer, Report, Scope, Target, Unobserved,
 };
@@ -34,7 +34,7 @@ impl Observer for Notes {
         self.gone.push(dir.to_owned());
     }
 
-    fn committed(&mut self, files: &[Committed]) {
+    fn committed(&mut self, files: &[Committed], _before: &Snapshot) {
         self.committed.extend_from_slice(files);
     }
 

@@ -4,6 +4,9 @@
 //! taken, because the number (and the bytes) of files under way are bounded by itself. So
 //! there is no way for the two sides to wait for each other: results always find room.
 //!
+//! A small file that is alone, as after most changes, is read by the thread that waits for it: to
+//! wake another one up, and to be woken up by it, takes longer than to digest the file.
+//!
 //! A thread that panics on a file (a fault of ours; the bytes are somebody else's) must not take
 //! the reconcile with it: the panic is caught, the file is recorded as unreadable, the next one
 //! gets a fresh reader.
@@ -136,21 +139,37 @@ const MOST_JOBS: usize = 8192;
 /// Most bytes under way at once, unless it is one file.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// The threads, started with the first job.
-#[derive(Debug)]
-pub(super) struct Pool {
+/// A larger file is read by a thread of the pool even if it is alone: meanwhile the one that waits
+/// tells how far it is, and hears that it is to stop.
+const SMALL: u64 = 64 << 10;
+
+/// What each thread that reads has, and what reads there.
+#[derive(Clone, Debug)]
+struct Readers {
     params: Params,
-    threads: usize,
-    pub(super) stop: StopFlag,
-    pub(super) known: Arc<Known>,
+    stop: StopFlag,
+    known: Arc<Known>,
     part_reader: Option<Arc<dyn PartReader>>,
     /// What large files were: known as long as the threads are.
-    pub(super) known_files: Arc<KnownFiles>,
+    known_files: Arc<KnownFiles>,
     /// Readings of large files that were put aside.
     paused: Arc<PausedReadings>,
+}
+
+/// The threads, started with the first job that is for them.
+#[derive(Debug)]
+pub(super) struct Pool {
+    readers: Readers,
+    threads: usize,
     ahead: Ahead,
     pub(super) lister: Lister,
     running: Option<Running>,
+    /// The only file under way, if it is small: read when its result is waited for.
+    alone: Option<Given>,
+    /// Something else was done since it was given.
+    is_overdue: bool,
+    /// Reads that one.
+    reader: Option<Reader>,
     given: u64,
     jobs: usize,
     bytes: u64,
@@ -177,16 +196,21 @@ impl Pool {
             n => n,
         };
         Self {
-            params,
+            readers: Readers {
+                params,
+                stop,
+                known: Arc::default(),
+                part_reader,
+                known_files: Arc::default(),
+                paused: Arc::default(),
+            },
             threads,
-            stop,
-            known: Arc::default(),
-            part_reader,
-            known_files: Arc::default(),
-            paused: Arc::default(),
             ahead: Ahead::default(),
             lister: Lister::default(),
             running: None,
+            alone: None,
+            is_overdue: false,
+            reader: None,
             given: 0,
             jobs: 0,
             bytes: 0,
@@ -196,11 +220,26 @@ impl Pool {
 
     /// Before the files of another run.
     pub(super) fn begin_run(&mut self, snapshot: Snapshot) {
-        self.known.clear();
-        self.known.set_snapshot(Some(snapshot));
-        self.stop.clear();
+        self.known().clear();
+        self.known().set_snapshot(Some(snapshot));
+        self.readers.stop.clear();
         self.ahead.forget();
         self.cacheable = cache_share();
+    }
+
+    /// What all readers know of contents.
+    pub(super) fn known(&self) -> &Known {
+        &self.readers.known
+    }
+
+    /// What large files were.
+    pub(super) fn known_files(&self) -> &KnownFiles {
+        &self.readers.known_files
+    }
+
+    /// Ends all reading.
+    pub(super) fn stop(&self) {
+        self.readers.stop.set();
     }
 
     /// The number of the next job: what has a lesser one was met earlier.
@@ -224,18 +263,10 @@ impl Pool {
     }
 
     pub(super) fn give(&mut self, job: Job) -> std::io::Result<()> {
-        let running = match &self.running {
-            Some(running) => running,
-            None => self.running.insert(Running::start(
-                self.params,
-                self.threads,
-                &self.stop,
-                &self.known,
-                self.part_reader.as_ref(),
-                (&self.known_files, &self.paused),
-                &self.ahead.cache,
-            )?),
-        };
+        let is_alone = self.jobs == 0 && job.seen.size <= SMALL;
+        if !is_alone {
+            self.start()?;
+        }
         let number = self.given;
         self.given += 1;
         self.jobs += 1;
@@ -254,11 +285,31 @@ impl Pool {
             spares_cache,
             fetched,
         };
+        if is_alone {
+            self.alone = Some(given);
+            self.is_overdue = false;
+            return Ok(());
+        }
+        let first = self.alone.take();
+        (first.into_iter().chain([given])).try_for_each(|given| self.send(given))
+    }
+
+    fn start(&mut self) -> std::io::Result<()> {
+        if self.running.is_none() {
+            let (readers, cache) = (&self.readers, &self.ahead.cache);
+            self.running = Some(Running::start(readers, self.threads, cache)?);
+        }
+        Ok(())
+    }
+
+    fn send(&self, given: Given) -> std::io::Result<()> {
         // The threads hold the other end as long as we hold this one.
-        running
-            .jobs
-            .send(given)
-            .map_err(|_| std::io::ErrorKind::BrokenPipe.into())
+        let running = self.running.as_ref();
+        if running.is_some_and(|running| running.jobs.send(given).is_ok()) {
+            Ok(())
+        } else {
+            Err(std::io::ErrorKind::BrokenPipe.into())
+        }
     }
 
     /// Directories that will be entered; see [`Ahead`].
@@ -266,16 +317,30 @@ impl Pool {
         &mut self.ahead
     }
 
-    /// A result that is there already.
+    /// A result that is there already. Who asks again and again does something else meanwhile: then
+    /// a file that is alone goes to the threads.
     pub(super) fn take_ready(&mut self) -> Option<Done> {
+        let is_overdue = std::mem::replace(&mut self.is_overdue, self.alone.is_some());
+        if is_overdue && self.start().is_ok() {
+            // Should no thread be there, it is read when it is waited for.
+            let sent = self.alone.take().map(|given| self.send(given));
+            debug_assert!(!matches!(sent, Some(Err(_))), "the threads live");
+        }
         let done = self.running.as_ref()?.done.try_recv().ok()?;
         Some(self.taken(done))
     }
 
-    /// Waits for a result, not longer than this; `None` also if nothing is under way.
+    /// Waits for a result, not longer than this; `None` also if nothing is under way. A small file
+    /// that is alone is read here.
     pub(super) fn take(&mut self, wait: Duration) -> Option<Done> {
         if self.jobs == 0 {
             return None;
+        }
+        if let Some(given) = self.alone.take() {
+            let readers = &self.readers;
+            let reader = self.reader.get_or_insert_with(|| readers.reader());
+            let done = readers.read(reader, given, &self.ahead.cache);
+            return Some(self.taken(done));
         }
         let done = self.running.as_ref()?.done.recv_timeout(wait).ok()?;
         Some(self.taken(done))
@@ -316,41 +381,23 @@ impl Drop for Pool {
 }
 
 impl Running {
-    fn start(
-        params: Params,
-        count: usize,
-        stop: &StopFlag,
-        known: &Arc<Known>,
-        part_reader: Option<&Arc<dyn PartReader>>,
-        (known_files, paused): (&Arc<KnownFiles>, &Arc<PausedReadings>),
-        cache: &Arc<Cache>,
-    ) -> std::io::Result<Self> {
+    fn start(readers: &Readers, count: usize, cache: &Arc<Cache>) -> std::io::Result<Self> {
         let (jobs, jobs_of_threads) = unbounded::<Given>();
         let (results, done) = unbounded();
         let mut threads = Vec::with_capacity(count);
         for number in 0..count {
             let (jobs, results) = (jobs_of_threads.clone(), results.clone());
-            let (stop, known) = (stop.clone(), Arc::clone(known));
-            let part_reader = part_reader.map(Arc::clone);
-            let known_files = Arc::clone(known_files);
-            let paused = Arc::clone(paused);
-            let cache = Arc::clone(cache);
+            let (readers, cache) = (readers.clone(), Arc::clone(cache));
             let started = std::thread::Builder::new()
                 .name(format!("read-{number}"))
                 .spawn(move || {
-                    let reader = || {
-                        let reader = Reader::new(&params, stop.clone());
-                        let reader = reader.with_known(Arc::clone(&known_files));
-                        reader.with_paused(Arc::clone(&paused))
-                    };
-                    work(
-                        &reader,
-                        &stop,
-                        (&known, part_reader.as_deref()),
-                        &cache,
-                        &jobs,
-                        &results,
-                    );
+                    let mut reader = readers.reader();
+                    for given in jobs {
+                        let done = readers.read(&mut reader, given, &cache);
+                        if results.send(done).is_err() {
+                            return;
+                        }
+                    }
                 });
             match started {
                 Ok(thread) => threads.push(thread),
@@ -367,16 +414,15 @@ impl Running {
     }
 }
 
-fn work(
-    new_reader: &dyn Fn() -> Reader,
-    stop: &StopFlag,
-    (known, part_reader): (&Known, Option<&dyn PartReader>),
-    cache: &Cache,
-    jobs: &Receiver<Given>,
-    results: &Sender<Done>,
-) {
-    let mut reader = new_reader();
-    for given in jobs {
+impl Readers {
+    fn reader(&self) -> Reader {
+        let reader = Reader::new(&self.params, self.stop.clone());
+        let reader = reader.with_known(Arc::clone(&self.known_files));
+        reader.with_paused(Arc::clone(&self.paused))
+    }
+
+    /// Does a job.
+    fn read(&self, reader: &mut Reader, given: Given, cache: &Cache) -> Done {
         let Given {
             job,
             number,
@@ -386,15 +432,16 @@ fn work(
         reader.spare_cache(spares_cache);
         reader.look_at_cache(cache.begin(number));
         let began = Instant::now();
-        let result = if stop.is_set() {
+        let result = if self.stop.is_set() {
             Err(ReadFailure::Stopped)
         } else {
-            let attempt =
-                AssertUnwindSafe(|| read_patiently(&mut reader, &job, known, part_reader));
+            let attempt = AssertUnwindSafe(|| {
+                read_patiently(reader, &job, &self.known, self.part_reader.as_deref())
+            });
             catch_unwind(attempt).unwrap_or_else(|_| {
                 let path = &job.path;
                 tracing::error!(?path, "reading this file failed inside; please report it");
-                reader = new_reader();
+                *reader = self.reader();
                 Err(ReadFailure::Errno(Errno::IO.raw_os_error()))
             })
         };
@@ -405,9 +452,7 @@ fn work(
         if spares_cache && let Some(fetched) = fetched {
             fetched.drop_from_cache(&job.anchor, &job.path);
         }
-        if results.send(Done { job, result, took }).is_err() {
-            return;
-        }
+        Done { job, result, took }
     }
 }
 
@@ -439,5 +484,60 @@ fn read_patiently(
             }
             result => return result,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use resemble_index::Index;
+
+    use super::*;
+    use crate::ingest::{Ingest, IngestOptions, RootOptions, Target, Unobserved};
+
+    /// Files and folders (whose names end with a slash) are made, and scanned; whether threads were
+    /// needed for that.
+    fn needs_threads(there: &[(&str, u64)]) -> bool {
+        let dir = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(dir.path()).unwrap();
+        for (name, size) in there {
+            if name.ends_with('/') {
+                fs::create_dir(root.join(name)).unwrap();
+            } else {
+                let text: String = name.chars().cycle().take(*size as usize).collect();
+                fs::write(root.join(name), text).unwrap();
+            }
+        }
+        let index = Arc::new(Index::in_memory(&Params::default()).unwrap());
+        let options = IngestOptions {
+            roots: vec![RootOptions::new(&root)],
+            ..IngestOptions::default()
+        };
+        let mut ingest = Ingest::new(index, options);
+        let everything = [Target::subtree(&root)];
+        ingest.reconcile(&everything, &mut Unobserved).unwrap();
+        let snapshot = ingest.index().snapshot().unwrap();
+        for (name, size) in there.iter().filter(|(name, _)| !name.ends_with('/')) {
+            let file = snapshot.file_at(&root.join(name)).unwrap().unwrap();
+            let content = file.state.content().unwrap();
+            assert_eq!(snapshot.content(content).unwrap().unwrap().size.0, *size);
+        }
+        assert_eq!(ingest.pool.under_way(), 0);
+        ingest.pool.running.is_some()
+    }
+
+    #[test]
+    fn a_small_file_that_is_alone_needs_no_thread() {
+        assert!(!needs_threads(&[]));
+        assert!(!needs_threads(&[("a", SMALL)]));
+        assert!(needs_threads(&[("a", SMALL + 1)]));
+        assert!(needs_threads(&[("a", 1), ("b", 1)]));
+    }
+
+    /// While a tree is walked nobody waits for the file.
+    #[test]
+    fn a_file_that_was_alone_for_long_goes_to_the_threads() {
+        assert!(needs_threads(&[("a", 1), ("d/", 0), ("e/", 0)]));
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use resemble_core::{ContentId, FileId};
-use resemble_index::{ApplyError, ReadError};
+use resemble_index::{ApplyError, ReadError, Snapshot};
 use rustix::io::Errno;
 
 use crate::walk::{Stat, means_passing};
@@ -61,9 +61,10 @@ pub trait Observer {
         let _ = dir;
     }
 
-    /// A batch is in the index.
-    fn committed(&mut self, files: &[Committed]) {
-        let _ = files;
+    /// A batch is in the index; `before` is what the index was when this was told last, or when the
+    /// reconcile began.
+    fn committed(&mut self, files: &[Committed], before: &Snapshot) {
+        let _ = (files, before);
     }
 
     /// Now and then, at most a few times a second.

@@ -66,6 +66,8 @@ pub(super) struct Run<'a> {
     pub(super) assumed: &'a mut Assumed,
     pub(super) costs: &'a mut Costs,
     pub(super) snapshot: Snapshot,
+    /// What the index was before the changes that the observer was not told of yet.
+    before: Snapshot,
     pub(super) area: Area,
     pub(super) batch: Batch,
     pub(super) report: Report,
@@ -121,6 +123,7 @@ impl<'a> Run<'a> {
             pool,
             assumed,
             costs,
+            before: snapshot.clone(),
             snapshot,
             area: Area::new(options.roots.clone(), options.exclude.clone(), mounts),
             batch: Batch::default(),
@@ -148,22 +151,23 @@ impl<'a> Run<'a> {
         let result = self.rounds(targets);
         // Whatever happened: no snapshot outlives the reconcile, no read goes on after it.
         if result.is_err() || self.report.stopped {
-            self.pool.stop.set();
+            self.pool.stop();
         }
         while self.pool.under_way() > 0 {
             self.pool.take(PROGRESS_INTERVAL);
         }
-        self.pool.known.set_snapshot(None);
+        self.pool.known().set_snapshot(None);
         result?;
         let Self {
             index,
             snapshot,
+            before,
             postings,
             mut report,
             observer,
             ..
         } = self;
-        drop(snapshot);
+        drop((snapshot, before));
         if postings > BULK && !report.stopped {
             index.finish_bulk()?;
         }
@@ -510,7 +514,7 @@ impl<'a> Run<'a> {
     pub(super) fn should_stop(&mut self) -> bool {
         if !self.report.stopped && (self.options.stop.is_set() || self.observer.should_stop()) {
             self.report.stopped = true;
-            self.pool.stop.set();
+            self.pool.stop();
         }
         self.report.stopped
     }
@@ -529,7 +533,7 @@ impl<'a> Run<'a> {
         for (job, _, _) in std::mem::take(&mut self.waiting) {
             self.again.insert(job.path);
         }
-        self.pool.known.clear();
+        self.pool.known().clear();
         self.named.clear();
         self.being_read.clear();
         if self.report.stopped {
@@ -546,6 +550,9 @@ impl<'a> Run<'a> {
     }
 
     fn apply_removals(&mut self) -> Result<(), IngestError> {
+        if self.removals.is_empty() {
+            return Ok(());
+        }
         let replaced: HashSet<PathBuf> = {
             let gone = self
                 .area
@@ -580,7 +587,7 @@ impl<'a> Run<'a> {
     fn renew_snapshot(&mut self) -> Result<(), IngestError> {
         self.snapshot = self.index.snapshot()?;
         self.entered.clear();
-        self.pool.known.set_snapshot(Some(self.snapshot.clone()));
+        self.pool.known().set_snapshot(Some(self.snapshot.clone()));
         Ok(())
     }
 
@@ -600,7 +607,7 @@ impl<'a> Run<'a> {
             self.index.apply(taken.changes)?
         };
         self.renew_snapshot()?;
-        self.pool.known.landed(taken.contents.iter());
+        self.pool.known().landed(taken.contents.iter());
         let gone: HashSet<PathBuf> = applied.gone.into_iter().collect();
         let links = taken
             .linked
@@ -615,7 +622,8 @@ impl<'a> Run<'a> {
         let committed: Vec<Committed> = links.chain(files).collect();
         self.again.extend(gone);
         if !committed.is_empty() {
-            self.observer.committed(&committed);
+            self.observer.committed(&committed, &self.before);
+            self.before = self.snapshot.clone();
         }
         for (job, read, digest) in std::mem::take(&mut self.waiting) {
             match self.snapshot.content_by_digest(&digest)? {
