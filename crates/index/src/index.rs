@@ -89,9 +89,8 @@ pub struct Index {
     pub(crate) loaded_bytes: AtomicU64,
 }
 
-/// Blocks of 4096 bytes that [`Index::verify_blocks`] compares: some milliseconds if they are
-/// cached.
-pub const VERIFY_BLOCKS: u64 = 1024;
+/// Blocks of 4096 bytes that [`Index::verify_blocks`] compares: a millisecond if they are cached.
+pub const VERIFY_BLOCKS: u64 = 256;
 
 /// An index of more bytes is not compacted when it is closed, for whoever ends a daemon waits: for
 /// 256 MB that takes about a second. [`Index::compact`] does it while it is open and idle.
