@@ -143,7 +143,7 @@ const MOST_BYTES: u64 = 256 << 20;
 /// tells how far it is, and hears that it is to stop.
 const SMALL: u64 = 64 << 10;
 
-/// What each thread that reads has, and what reads there.
+/// What all threads that read share, and how each of them does a job.
 #[derive(Clone, Debug)]
 struct Readers {
     params: Params,
