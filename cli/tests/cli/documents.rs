@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use resemble_testutil::Environment;
 
 fn common() -> Value {
-    let params = "tttd-460-2800-540-270.w64-l5-128-128.s5-l3-64-96.p3-1408-131072.v8";
+    let params = "tttd-460-2800-540-270.w64-l5-128-128.s5-l3-64-96.p3-1408-131072.v9";
     json!({"min": null, "min_shared": 256, "min_size": 0, "include": [], "exclude": [], "top": null,
         "exact": false, "params": params})
 }

@@ -179,7 +179,7 @@ fn a_page_sorts_filters_and_folds() {
         "clusters of similar files: 8 files, 9.8 KiB",
         "sets of identical files: 7 files, 4.9 KiB overhead",
         "0.0.7",
-        "tttd-460-2800-540-270.w64-l5-128-128.s5-l3-64-96.p3-1408-131072.v8",
+        "tttd-460-2800-540-270.w64-l5-128-128.s5-l3-64-96.p3-1408-131072.v9",
         "Permission denied",
         "1,234",
         "groups.json",

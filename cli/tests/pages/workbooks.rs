@@ -121,7 +121,7 @@ fn a_spreadsheet_opens_the_workbook() {
     let about = sheet(&book, "About");
     for part in [
         "0.0.7",
-        "tttd-460-2800-540-270.w64-l5-128-128.s5-l3-64-96.p3-1408-131072.v8",
+        "tttd-460-2800-540-270.w64-l5-128-128.s5-l3-64-96.p3-1408-131072.v9",
         "sets of identical files: 7 files, 4.9 KiB overhead",
         "1 file or directory could not be looked at",
     ] {

@@ -16,6 +16,16 @@ fn main() {
         "text" => vec![text(1, LARGE)],
         "markup" => vec![markup(2, LARGE)],
         "noise" => vec![noise(3, LARGE)],
+        "accents" => vec![in_letters(
+            5,
+            LARGE,
+            &["e", "n", "i", "r", "t", "a", "ü", "é"],
+        )],
+        "cyrillic" => vec![in_letters(
+            6,
+            LARGE,
+            &["о", "е", "а", "и", "н", "т", "с", "р"],
+        )],
         "small" => small(),
         // What the kernels here are for.
         _ => return println!("{:?}", RollingPlatform::detect()),
@@ -58,6 +68,19 @@ fn text(seed: u64, len: usize) -> Vec<u8> {
     }
     text.truncate(len);
     text
+}
+
+/// Words of two to nine of these letters.
+fn in_letters(seed: u64, len: usize, letters: &[&str]) -> Vec<u8> {
+    let mut random = Random::new(seed);
+    let mut text = String::with_capacity(len + 32);
+    while text.len() < len {
+        for _ in 0..2 + random.below(8) {
+            text += letters[random.below(letters.len())];
+        }
+        text.push(' ');
+    }
+    text.into_bytes()
 }
 
 /// A page in HTML with a tag for every dozen of words.

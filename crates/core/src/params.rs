@@ -182,8 +182,8 @@ impl Params {
     pub const SHINGLE: usize = 5;
 }
 
-/// Prints the params id, e.g. `tttd-460-2800-540-270.w64-l5-128-128.s5-l3-64-96.p3-1408-131072.v8`:
-/// stable, and different whenever any byte of a digest could differ. `v8` names the words, the hash
+/// Prints the params id, e.g. `tttd-460-2800-540-270.w64-l5-128-128.s5-l3-64-96.p3-1408-131072.v9`:
+/// stable, and different whenever any byte of a digest could differ. `v9` names the words, the hash
 /// tables and the file formats of the pieces.
 impl fmt::Display for Params {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -196,7 +196,7 @@ impl fmt::Display for Params {
         let sampling = |of: SamplingParams| format!("{}-{}-{}", of.least_level, of.few, of.cap);
         write!(
             f,
-            "tttd-{min}-{max}-{main_divisor}-{backup_divisor}.w{}-l{}.s{}-l{}.p{}.v8",
+            "tttd-{min}-{max}-{main_divisor}-{backup_divisor}.w{}-l{}.s{}-l{}.p{}.v9",
             Self::WINDOW,
             sampling(self.sampling),
             Self::SHINGLE,

@@ -285,7 +285,7 @@ mod tests {
             r#""unit":"words","min":null,"min_shared":256,"min_size":0,"include":[],"#,
             r#""exclude":[],"top":null,"#,
             r#""exact":false,"params":"#,
-            r#""tttd-460-2800-540-270.w64-l5-128-128.s5-l3-64-96.p3-1408-131072.v8"},"#,
+            r#""tttd-460-2800-540-270.w64-l5-128-128.s5-l3-64-96.p3-1408-131072.v9"},"#,
             r#""fresh":true,"pending":0,"total":2,"shown":2,"results":["#,
             "\n",
             r#"{"file":"/a","path":"/b","relation":"near","unit":"words","layer":"bytes","#,

@@ -381,7 +381,9 @@ fn markup_in_pieces_is_found_by_the_same_as_a_whole() {
             ContentKind::Text,
             false,
         ),
-        (drawing(9, "")[6..].to_vec(), ContentKind::Text, false),
+        // A part of one is one.
+        (drawing(9, "")[6..].to_vec(), ContentKind::Data, true),
+        (drawing(200, "")[30..].to_vec(), ContentKind::Data, true),
     ] {
         let whole = Digest::of(&bytes, &params);
         assert_eq!(whole, plainly(&bytes, &params));

@@ -5,6 +5,8 @@
 
 use std::sync::OnceLock;
 
+use unicode_normalization::char::canonical_combining_class;
+use unicode_normalization::{IsNormalized, is_nfc_quick};
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
 /// What a character does to the word under way.
@@ -19,6 +21,8 @@ pub(crate) enum Role {
     /// It is a word by itself, with the marks that follow it: a letter or digit of a script that is
     /// written without blanks.
     Alone,
+    /// It is not seen, and changes nothing: a soft hyphen, a mark of direction.
+    Invisible,
 }
 
 /// Where the letters and digits of scripts are that are written without blanks: Thai, Lao, Tibetan,
@@ -48,7 +52,60 @@ const WITHOUT_BLANKS: [(u32, u32); 19] = [
 /// Characters of a page.
 const PAGE: usize = 256;
 
-/// For each character its role in the highest byte and its lower case in the others.
+/// Unicode's Default_Ignorable_Code_Point: what no reader sees, wherever it is.
+const INVISIBLE: [(u32, u32); 17] = [
+    (0xad, 0xad),
+    (0x34f, 0x34f),
+    (0x61c, 0x61c),
+    (0x115f, 0x1160),
+    (0x17b4, 0x17b5),
+    (0x180b, 0x180f),
+    (0x200b, 0x200f),
+    (0x202a, 0x202e),
+    (0x2060, 0x206f),
+    (0x3164, 0x3164),
+    (0xfe00, 0xfe0f),
+    (0xfeff, 0xfeff),
+    (0xffa0, 0xffa0),
+    (0xfff0, 0xfff8),
+    (0x1_bca0, 0x1_bca3),
+    (0x1_d173, 0x1_d17a),
+    (0xe_0000, 0xe_0fff),
+];
+
+/// What is known of a character: its role in the highest byte, [`JOINS`], and its lower case.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Class(u32);
+
+/// In normal form C it may be a part of the character before it, or another one.
+const JOINS: u32 = 1 << 31;
+
+impl Class {
+    #[inline]
+    pub(crate) const fn role(self) -> Role {
+        match self.0 >> 24 & 7 {
+            1 => Role::Letter,
+            2 => Role::Mark,
+            3 => Role::Alone,
+            4 => Role::Invisible,
+            _ => Role::Separator,
+        }
+    }
+
+    /// Its lower case, of [`TWO_IN_LOWER_CASE`] the first of two.
+    #[inline]
+    pub(crate) const fn lower(self) -> u32 {
+        self.0 & 0x00ff_ffff
+    }
+
+    /// Whether in normal form C it may be a part of the character before it, or another one.
+    #[inline]
+    pub(crate) const fn joins(self) -> bool {
+        self.0 & JOINS != 0
+    }
+}
+
+/// The classes of the characters of a page.
 type Page = [u32; PAGE];
 
 static PAGES: [OnceLock<Box<Page>>; (char::MAX as usize + 1) / PAGE] =
@@ -57,19 +114,11 @@ static PAGES: [OnceLock<Box<Page>>; (char::MAX as usize + 1) / PAGE] =
 /// The only character whose lower case is two: `İ`, an `i` and a dot above.
 pub(crate) const TWO_IN_LOWER_CASE: (char, [char; 2]) = ('\u{130}', ['i', '\u{307}']);
 
-/// The role of a character, and its lower case (of [`TWO_IN_LOWER_CASE`] the first of two).
 #[inline]
-pub(crate) fn class_of(character: char) -> (Role, u32) {
+pub(crate) fn class_of(character: char) -> Class {
     let code = character as usize;
     let page = PAGES[code / PAGE].get_or_init(|| make_page((code / PAGE * PAGE) as u32));
-    let packed = page[code % PAGE];
-    let role = match packed >> 24 {
-        1 => Role::Letter,
-        2 => Role::Mark,
-        3 => Role::Alone,
-        _ => Role::Separator,
-    };
-    (role, packed & 0x00ff_ffff)
+    Class(page[code % PAGE])
 }
 
 #[cold]
@@ -80,7 +129,10 @@ fn make_page(first: u32) -> Box<Page> {
             return code;
         };
         let lower = character.to_lowercase().next().unwrap_or(character);
-        u32::from(role_of(character)) << 24 | lower as u32
+        let is_as_it_is = is_nfc_quick([character].into_iter()) == IsNormalized::Yes;
+        let joins = !is_as_it_is || canonical_combining_class(character) > 0;
+        let joins = if joins { JOINS } else { 0 };
+        joins | u32::from(role_of(character)) << 24 | lower as u32
     }))
 }
 
@@ -88,9 +140,14 @@ fn make_page(first: u32) -> Box<Page> {
 fn role_of(character: char) -> u8 {
     use GeneralCategory as C;
     let code = character as u32;
-    let is_alone = WITHOUT_BLANKS
-        .iter()
-        .any(|&(first, last)| (first..=last).contains(&code));
+    let is_among = |ranges: &[(u32, u32)]| {
+        let mut ranges = ranges.iter();
+        ranges.any(|&(first, last)| (first..=last).contains(&code))
+    };
+    if is_among(&INVISIBLE) {
+        return 4;
+    }
+    let is_alone = is_among(&WITHOUT_BLANKS);
     match character.general_category() {
         C::NonspacingMark | C::SpacingMark | C::EnclosingMark => 2,
         C::UppercaseLetter
@@ -111,7 +168,7 @@ mod tests {
     use super::*;
 
     fn role(character: char) -> Role {
-        class_of(character).0
+        class_of(character).role()
     }
 
     #[test]
@@ -137,17 +194,18 @@ mod tests {
         ] {
             assert_eq!(role(alone), Role::Alone, "{alone}");
         }
-        for none in [
-            '\u{a0}',
-            '«',
-            '。',
+        for none in ['\u{a0}', '«', '。', '\u{85}', '€', '\u{10ffff}'] {
+            assert_eq!(role(none), Role::Separator, "{none:?}");
+        }
+        for unseen in [
             '\u{ad}',
             '\u{200b}',
-            '\u{85}',
-            '€',
-            '\u{10ffff}',
+            '\u{200d}',
+            '\u{feff}',
+            '\u{fe0f}',
+            '\u{e0100}',
         ] {
-            assert_eq!(role(none), Role::Separator, "{none:?}");
+            assert_eq!(role(unseen), Role::Invisible, "{unseen:?}");
         }
     }
 
@@ -155,7 +213,7 @@ mod tests {
     fn lower_case_is_that_of_the_character_alone() {
         for (upper, lower) in [('É', 'é'), ('Σ', 'σ'), ('ẞ', 'ß'), ('Ⅷ', 'ⅷ'), ('漢', '漢')]
         {
-            assert_eq!(class_of(upper).1, lower as u32, "{upper}");
+            assert_eq!(class_of(upper).lower(), lower as u32, "{upper}");
         }
         // One character alone has two in lower case, and these are what it says.
         for code in 0..=u32::from(char::MAX) {

@@ -33,8 +33,11 @@ use crate::sample::{Sampler, Signature};
 
 mod classes;
 mod collect;
+mod entities;
 mod folding;
 mod layout;
+mod markup;
+mod normal;
 mod places;
 mod spelled;
 mod stream;

@@ -9,25 +9,40 @@ use crate::words::whole;
 /// same order.
 ///
 /// The bytes are handed over in pieces: letters of ASCII that follow each other, what separates
-/// words, or one character beyond ASCII. Pieces of any size make the same words, so a word lies in
-/// the pieces from its first letter to its last.
+/// words, or one character beyond ASCII. Pieces of any size make the same words. A letter lies in
+/// the piece that it was taken with, also if it waited for a mark, and in all pieces of its entity.
 pub(crate) fn places_of(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut tokens = whole(bytes);
     tokens.begin_with(bytes);
     let mut sink = PlaceSink::default();
-    while let rest = &bytes[sink.piece.end..]
+    let mut at = 0;
+    while let rest = &bytes[at..]
         && let Some(&first) = rest.first()
     {
+        let is_in_entity = tokens.is_in_entity();
         let is_same = |&byte: &u8| {
             if first < 128 {
-                byte < 128 && is_letter(byte) == is_letter(first)
+                byte < 128 && byte != b'&' && is_letter(byte) == is_letter(first)
             } else {
                 byte & 0xc0 == 0x80
             }
         };
         let more = rest[1..].iter().take_while(|byte| is_same(byte)).count();
-        sink.piece = sink.piece.end..sink.piece.end + 1 + more;
-        tokens.update(&bytes[sink.piece.clone()], &mut sink);
+        let more = if is_in_entity && first == b';' {
+            0
+        } else {
+            more
+        };
+        let end = at + 1 + more;
+        sink.character = if is_in_entity {
+            // What ends a name without being its end is no part of it.
+            let is_part = is_letter(first) || first >= 128 || matches!(first, b';' | b'#');
+            sink.character.start..if is_part { end } else { at }
+        } else {
+            at..end
+        };
+        tokens.update(&bytes[at..end], &mut sink);
+        at = end;
     }
     tokens.finish(&mut sink);
     sink.words
@@ -35,7 +50,10 @@ pub(crate) fn places_of(bytes: &[u8]) -> Vec<Range<usize>> {
 
 #[derive(Default)]
 struct PlaceSink {
-    piece: Range<usize>,
+    /// The piece under way, from the beginning of its entity.
+    character: Range<usize>,
+    /// Where the character is that waits.
+    waiting: Option<Range<usize>>,
     /// The word under way.
     word: Option<Range<usize>>,
     words: Vec<Range<usize>>,
@@ -43,12 +61,22 @@ struct PlaceSink {
 
 impl Sink for PlaceSink {
     fn letter(&mut self, _: u32) {
-        let piece = &self.piece;
-        self.word.get_or_insert_with(|| piece.clone()).end = piece.end;
+        let place = self.waiting.as_ref().unwrap_or(&self.character);
+        self.word.get_or_insert_with(|| place.clone()).end = place.end;
     }
 
     fn end_word(&mut self) {
         self.words.extend(self.word.take());
+    }
+
+    fn hold(&mut self, joins: bool) {
+        let from = self.waiting.take().filter(|_| joins);
+        let from = from.map_or(self.character.start, |waiting| waiting.start);
+        self.waiting = Some(from..self.character.end);
+    }
+
+    fn release(&mut self) {
+        self.waiting = None;
     }
 }
 
@@ -73,12 +101,39 @@ mod tests {
         assert_eq!(shown("漢字 ab"), ["漢", "字", "ab"]);
         let page = "<html><p class=a>One &amp; <b>two</b> three";
         assert_eq!(shown(page), ["One", "two", "three"]);
+        let marks = "<p>u\u{308}ber a\u{308}. e\u{ad}\u{301} x\u{308}, 漢\u{fe00}豈</p>";
+        assert_eq!(
+            shown(marks),
+            [
+                "u\u{308}ber",
+                "a\u{308}",
+                "e\u{ad}\u{301}",
+                "x\u{308}",
+                "漢",
+                "豈"
+            ]
+        );
+        let entities = "<p>f&uuml;r &Uuml;ber, u&#776;; AT&T Stra&szlige M&#x1F600;x</p>";
+        assert_eq!(
+            shown(entities),
+            [
+                "f&uuml;r",
+                "&Uuml;ber",
+                "u&#776;",
+                "AT",
+                "&T",
+                "Stra&szlige",
+                "M",
+                "x"
+            ]
+        );
     }
 
     proptest! {
         #[test]
         fn as_many_as_are_collected(
-            bytes in "(<html>|<p>|</p>|&amp;|[a-zA-Z_]{1,20}|[ ,.\n]|é|漢|я){0,60}",
+            bytes in "(<html>|<p>|</p>|&amp;|&uuml|;|&#776;|[a-zA-Z_]{1,20}|[ ,.=\n]|é|漢|я|豈|\
+                \u{301}|\u{338}|\u{200b}|&){0,60}",
             stray in prop::collection::vec(any::<u8>(), 0..4),
         ) {
             let mut bytes = bytes.into_bytes();

@@ -1,5 +1,7 @@
 use proptest::prelude::*;
 use resemble_testutil::prose::words;
+use unicode_normalization::UnicodeNormalization;
+use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
 use super::*;
 use crate::hash::shingles::{OF_WORD, SHINGLE, fold, hash};
@@ -187,7 +189,12 @@ fn words_are_unicodes() {
         ("ខ្មែរ", "ខ\u{17d2} ម\u{17c2} រ "),
         ("한국어 텍스트", "한국어 텍스트 "),
         ("İstanbul IŞIK", "i\u{307}stanbul işik "),
-        ("a\u{ad}b x\u{200b}y", "a b x y "),
+        ("a\u{ad}b x\u{200b}y", "ab xy "),
+        ("u\u{308}ber U\u{308}BER", "über über "),
+        ("\u{1112}\u{1161}\u{11ab} 한", "한 한 "),
+        ("a =\u{338} b", "a b "),
+        ("e\u{200b}\u{301} 5\u{212a}", "e\u{301} 5k "),
+        ("M\u{fc}ller", "müller "),
         ("\u{301}a ก\u{301}b", "\u{301}a ก\u{301} b "),
     ] {
         assert_eq!(of(text).trim_end(), words.trim_end(), "{text}");
@@ -229,11 +236,184 @@ fn scripts_without_blanks_have_a_word_for_each_character() {
     );
 }
 
+/// The words of `words` in the accuracy scripts: in normal form C without invisible characters,
+/// each followed by a blank.
+fn naively(text: &str) -> String {
+    let is_invisible = |c: &char| {
+        matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{e0100}'..='\u{e01ef}')
+    };
+    let is_alone =
+        |c: char| matches!(c, '\u{e00}'..='\u{e7f}' | '\u{3040}'..='\u{30ff}' | '一'..='鿿');
+    let (mut words, mut alone) = (String::new(), false);
+    let end = |words: &mut String| {
+        if !words.is_empty() && !words.ends_with(' ') {
+            words.push(' ');
+        }
+    };
+    for c in text.nfc().filter(|c| !is_invisible(c)) {
+        use GeneralCategoryGroup as Group;
+        match c.general_category_group() {
+            Group::Mark => {}
+            Group::Letter | Group::Number if is_alone(c) => {
+                end(&mut words);
+                alone = true;
+            }
+            Group::Letter | Group::Number => {
+                if std::mem::take(&mut alone) {
+                    end(&mut words);
+                }
+            }
+            _ if c == '_' => {
+                if std::mem::take(&mut alone) {
+                    end(&mut words);
+                }
+            }
+            _ => {
+                alone = false;
+                end(&mut words);
+                continue;
+            }
+        }
+        words.extend(c.to_lowercase());
+    }
+    end(&mut words);
+    words
+}
+
+/// Text in many scripts, however it is written.
+const ANY_TEXT: &str = "([a-zA-Z_0-9]{1,7}|[a-z ]{40,90}|[ ,.=<>\n]|[à-öÀ-Ö]|[\u{300}-\u{338}]|\
+    [ạ-ỹ]|[ά-ώ]|[\u{5b0}-\u{5b9}א-ת]|[\u{1100}-\u{1112}][\u{1161}-\u{1175}]|\
+    [\u{11a8}-\u{11c2}가-각]|[\u{915}-\u{939}\u{93c}\u{94d}\u{958}-\u{95f}]|[漢字かなガ]|\
+    ก\u{e31}|[\u{ad}\u{200b}-\u{200f}\u{202a}\u{2060}\u{fe0f}\u{feff}]|\u{212b}|\u{212a}){0,60}";
+
+/// The fingerprints of runs of five words, each followed by a blank.
+fn fingerprints_of(canonical: &str) -> Vec<Fingerprint> {
+    let (mut found, mut folding) = (Vec::new(), Folding::default());
+    let mut push = |shingle: Option<u64>| found.extend(shingle.and_then(Fingerprint::of_hash));
+    for word in canonical.split_terminator(' ') {
+        word.chars()
+            .for_each(|letter| folding.letter(letter.into()));
+        push(folding.word());
+    }
+    push(folding.short());
+    found
+}
+
+/// The same in any order, those of [`Shingler::besides`] aside.
+fn found_in(text: &[u8], size: usize) -> Vec<Fingerprint> {
+    let (mut found, mut shingler) = (Vec::new(), Shingler::new());
+    for piece in text.chunks(size) {
+        shingler.update(piece, &mut |f| found.push(f));
+    }
+    shingler.finish(&mut |f| found.push(f));
+    found
+}
+
+/// One page, its letters written as themselves, in both normal forms, and as entities.
+#[test]
+fn one_text_is_one_text_however_its_letters_are_written() {
+    let texts = [
+        "Für jede Zeile seines Buches gibt es größtenteils schöne Münzen",
+        "Người trông coi bến cảng ghi lại mọi con tàu vào trước cơn bão",
+        "항만장은 폭풍 전에 들어온 모든 배와 폭풍 뒤에 떠난 모든 배를",
+        "Ο λιμενάρχης σημείωνε κάθε πλοίο που έμπαινε πριν από τη θύελλα",
+        "שָׁלוֹם עוֹלָם נָמֵל",
+        "बंदरगाह के मालिक ने हर जहाज़ को लिखा",
+        "ガギグゲゴ がぎ 漢字",
+    ];
+    for text in texts {
+        let of = |text: &str| String::from_utf8(canonical(text.as_bytes())).expect("UTF-8");
+        let expected = of(text);
+        assert_eq!(expected, naively(text));
+        let apart: String = text.nfd().collect();
+        assert_eq!(of(&apart), expected);
+        let hidden: String = text.nfc().flat_map(|c| [c, '\u{ad}', '\u{200d}']).collect();
+        assert_eq!(of(&hidden), expected, "{hidden:?}");
+        let page = |text: &str| format!("<p>{text}</p><p>{text}</p>");
+        let twice = expected.repeat(2);
+        assert_eq!(of(&page(&apart)), twice);
+        for way in [
+            |c: char| format!("&#{};", c as u32),
+            |c| format!("&#x{:X};", c as u32),
+        ] {
+            let wide = |c: char| if c.is_ascii() { c.into() } else { way(c) };
+            for text in [text, &apart] {
+                let entities: String = text.chars().map(wide).collect();
+                assert_eq!(of(&page(&entities)), twice, "{entities}");
+            }
+        }
+    }
+    let named =
+        canonical(b"<p>M&uuml;ller &amp; S&ouml;hne&nbsp;OHG u&shy;nd AT&T &Scaron;koda</p>");
+    assert_eq!(named, "müller söhne ohg und at t škoda ".as_bytes());
+    // What is no markup has no entities.
+    assert_eq!(canonical(b"M&uuml;ller"), b"m uuml ller ");
+    assert_eq!(
+        canonical(b"<p>&own; &lt a&lt 1 x&y</p>"),
+        b"a 1 x y ".as_slice()
+    );
+    assert_eq!(canonical(b"<p>a<1 b</p>"), b"a 1 b ");
+}
+
+#[test]
+fn letters_and_marks_without_end_are_one_word() {
+    let marks = "a".to_owned() + &"\u{301}\u{ad}e".repeat(50_000);
+    assert_eq!(
+        canonical(marks.as_bytes())
+            .iter()
+            .filter(|&&b| b == b' ')
+            .count(),
+        1
+    );
+    let entities = format!("<p>{}</p>", "&uuml;".repeat(50_000));
+    let found = canonical(entities.as_bytes());
+    assert_eq!(found, ("ü".repeat(50_000) + " ").into_bytes());
+}
+
 proptest! {
+    #[test]
+    fn any_text_has_the_words_of_its_definition(text in ANY_TEXT, size in 1usize..200) {
+        let expected = naively(&text);
+        prop_assert_eq!(String::from_utf8(canonical(text.as_bytes())).unwrap(), &*expected);
+        let apart: String = text.nfd().collect();
+        prop_assert_eq!(String::from_utf8(canonical(apart.as_bytes())).unwrap(), &*expected);
+        prop_assume!(matches!(LineLayout::of(text.as_bytes()), LineLayout::Plain));
+        let expected = fingerprints_of(&expected);
+        prop_assert_eq!(found_in(text.as_bytes(), 1 << 20), &expected[..]);
+        prop_assert_eq!(found_in(text.as_bytes(), size), expected);
+    }
+
+    /// Entities stand for what they name, wherever a page is cut into pieces.
+    #[test]
+    fn entities_are_the_characters_that_they_stand_for(
+        text in ANY_TEXT,
+        named in prop::collection::vec(any::<bool>(), 60),
+        size in 1usize..200,
+    ) {
+        let text = text.replace(['<', '>'], " ");
+        let way = |(c, named): (char, &bool)| match c {
+            _ if !named && !matches!(c, '&' | ';') => c.to_string(),
+            'ä' => "&auml;".to_owned(),
+            _ => format!("&#{};", c as u32),
+        };
+        let page = |text: &str| format!("<html><p>x {text} x</p>");
+        let entities: String = text.chars().zip(named.iter().cycle()).map(way).collect();
+        let expected = naively(&format!("x {text} x"));
+        let (entities, plain) = (page(&entities), page(&text));
+        prop_assert_eq!(String::from_utf8(canonical(entities.as_bytes())).unwrap(), &*expected);
+        prop_assert_eq!(canonical(plain.as_bytes()), expected.clone().into_bytes());
+        let expected = fingerprints_of(&expected);
+        prop_assert_eq!(found_in(entities.as_bytes(), 1 << 20), &expected[..]);
+        prop_assert_eq!(found_in(entities.as_bytes(), size), expected);
+    }
+
     #[test]
     fn pieces_make_no_difference(
         bytes in prop::collection::vec(
-            prop::sample::select(b"ab <>/!-&;sc\xc3\xa9\xe4\xbd\xa0\xff".to_vec()),
+            prop::sample::select(
+                b"ab <>/!-&#;sc6\xc3\xa9\xcc\x81\xcc\xb8=\xc2\xad\xe4\xbd\xa0\xff".to_vec(),
+            ),
             0..3000,
         ),
         cuts in prop::collection::vec(0usize..3000, 0..6),

@@ -391,7 +391,7 @@ mod tests {
         };
         let mut wire = WireParams::from(&params);
         assert_eq!(Params::try_from(&wire), Ok(params));
-        wire.id = wire.id.replace(".v8", ".v9");
+        wire.id = wire.id.replace(".v9", ".v10");
         assert_eq!(Params::try_from(&wire), Err(BadParams(wire.id.clone())));
     }
 

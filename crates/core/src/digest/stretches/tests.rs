@@ -193,7 +193,7 @@ fn shift() -> impl Strategy<Value = Shift> {
 
 /// Text, noise, or something of each.
 fn content() -> impl Strategy<Value = Vec<u8>> {
-    (0..7u8, any::<u64>(), MIB..7 * MIB).prop_map(|(kind, seed, len)| match kind {
+    (0..8u8, any::<u64>(), MIB..7 * MIB).prop_map(|(kind, seed, len)| match kind {
         0 | 1 => prose(seed, len),
         2 => [b"\0".to_vec(), noise(seed, len)].concat(),
         // A text with bytes that are none.
@@ -201,9 +201,28 @@ fn content() -> impl Strategy<Value = Vec<u8>> {
         // All of it again and again: nothing new comes.
         4 => prose(seed, 70_000).into_iter().cycle().take(len).collect(),
         5 => shifted_copies(seed, len),
+        6 => page(seed, len),
         // No text.
         _ => noise(seed, len),
     })
+}
+
+/// A part of a page: paragraphs, and letters that are written in several ways.
+fn page(seed: u64, len: usize) -> Vec<u8> {
+    let text = prose(seed, len);
+    let ways = [
+        "</p>\n<p class=\"x\">",
+        "e\u{301}",
+        "&uuml;",
+        "\u{ad}",
+        "=\u{338}",
+        "é",
+    ];
+    let pieces = text.chunks(97).zip(ways.iter().cycle());
+    let pieces = pieces.flat_map(|(piece, way)| [piece, way.as_bytes()]);
+    let mut page = pieces.collect::<Vec<&[u8]>>().concat();
+    page.truncate(len);
+    page
 }
 
 /// Seven copies of one text without a line end, which begin at another word each.

@@ -1,0 +1,187 @@
+//! Entities of HTML and XML: the characters that `&uuml;`, `&#252;` and `&#xFC;` stand for.
+//!
+//! Of the names of HTML only those matter that stand for a part of a word, or for nothing that is
+//! seen: `letters.txt` has each with its characters in hexadecimal digits, in order, made from the
+//! table of the HTML standard. All others separate words.
+
+use std::sync::OnceLock;
+
+/// The longest name of HTML, and any number that is a character.
+pub(super) const MAX_NAME: usize = 32;
+
+/// The most characters that a name stands for.
+pub(super) type Characters = [char; 2];
+
+static LETTERS: &str = include_str!("entities/letters.txt");
+
+/// Common names that stand for what separates words.
+const SIGNS: [&str; 32] = [
+    "amp", "apos", "bull", "cent", "copy", "dagger", "deg", "emsp", "ensp", "euro", "gt", "hellip",
+    "iexcl", "laquo", "ldquo", "lsquo", "lt", "mdash", "middot", "minus", "nbsp", "ndash", "para",
+    "pound", "quot", "raquo", "rdquo", "reg", "rsquo", "sect", "times", "trade",
+];
+
+/// What browsers read a number for that is none of Unicode's printed characters: Windows' own.
+const WINDOWS: [u16; 32] = [
+    0x20ac, 0x81, 0x201a, 0x192, 0x201e, 0x2026, 0x2020, 0x2021, 0x2c6, 0x2030, 0x160, 0x2039,
+    0x152, 0x8d, 0x17d, 0x8f, 0x90, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x2dc,
+    0x2122, 0x161, 0x203a, 0x153, 0x9d, 0x17e, 0x178,
+];
+
+type Table = Vec<(&'static str, Characters)>;
+
+/// Names in order, each with one or two characters; behind one is a NUL.
+fn table() -> &'static Table {
+    static TABLE: OnceLock<Table> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        let rows = LETTERS.lines().filter_map(|line| {
+            let mut fields = line.split(' ');
+            let name = fields.next()?;
+            let mut characters = fields.filter_map(|field| {
+                let code = u32::from_str_radix(field, 16).ok()?;
+                char::from_u32(code)
+            });
+            Some((
+                name,
+                [characters.next()?, characters.next().unwrap_or('\0')],
+            ))
+        });
+        rows.collect()
+    })
+}
+
+/// The characters of an entity, without `&` and `;`; behind one is a NUL. `None`: it separates
+/// words, or is none.
+pub(super) fn characters_of(name: &[u8]) -> Option<Characters> {
+    if let [b'#', number @ ..] = name {
+        return character_of(number).map(|character| [character, '\0']);
+    }
+    let table = table();
+    let at = table.binary_search_by(|(known, _)| known.as_bytes().cmp(name));
+    at.ok().map(|at| table[at].1)
+}
+
+/// The character of a number in decimal or, behind an `x`, hexadecimal digits.
+fn character_of(number: &[u8]) -> Option<char> {
+    let number = std::str::from_utf8(number).ok()?;
+    let code = match number.strip_prefix(['x', 'X']) {
+        Some(digits) => u32::from_str_radix(digits, 16),
+        None => number.parse(),
+    };
+    match code.ok()? {
+        0 => None,
+        code @ 0x80..=0x9f => char::from_u32(u32::from(WINDOWS[code as usize - 0x80])),
+        code => char::from_u32(code),
+    }
+}
+
+/// How many bytes of a name are one that stands for a letter without the `;` that it lacks, as
+/// browsers read it: a number, or a letter of ISO 8859-1.
+pub(super) fn without_semicolon(name: &[u8]) -> Option<usize> {
+    if let [b'#', number @ ..] = name {
+        let is_hexadecimal = matches!(number, [b'x' | b'X', ..]);
+        let digits = &number[usize::from(is_hexadecimal)..];
+        let is_digit = |byte: &&u8| {
+            if is_hexadecimal {
+                byte.is_ascii_hexdigit()
+            } else {
+                byte.is_ascii_digit()
+            }
+        };
+        let digits = digits.iter().take_while(is_digit).count();
+        return (digits > 0).then_some(1 + usize::from(is_hexadecimal) + digits);
+    }
+    let is_old = |&length: &usize| {
+        let name = &name[..length];
+        let of = characters_of(name).map(|[character, _]| character);
+        matches!(of, Some('\u{a0}'..='\u{ff}')) && !NEW.contains(&name)
+    };
+    (2..=name.len().min(6)).rev().find(is_old)
+}
+
+/// Names of letters of ISO 8859-1 that are not as old as the others.
+const NEW: [&[u8]; 2] = [b"angst", b"half"];
+
+/// Whether an entity, without `&` and `;`, is one that pages have.
+pub(super) fn is_known(name: &[u8]) -> bool {
+    let is_sign = || SIGNS.iter().any(|sign| sign.as_bytes() == name);
+    characters_of(name).is_some() || is_sign()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::words::classes::{Role, class_of};
+
+    fn of(name: &str) -> Option<Characters> {
+        characters_of(name.as_bytes())
+    }
+
+    #[test]
+    fn the_table_is_in_order_and_has_what_is_no_separator() {
+        assert!(table().is_sorted_by(|(a, _), (b, _)| a < b));
+        assert_eq!(table().len(), LETTERS.lines().count());
+        for (name, characters) in table() {
+            let is_part = |&character: &char| class_of(character).role() != Role::Separator;
+            assert!(characters.iter().any(is_part), "{name}");
+            assert!(name.len() <= MAX_NAME && name.bytes().all(|b| b.is_ascii_alphanumeric()));
+        }
+        for sign in SIGNS {
+            assert_eq!(of(sign), None, "{sign}");
+        }
+    }
+
+    #[test]
+    fn names_and_numbers_stand_for_characters() {
+        let one = |character| Some([character, '\0']);
+        for (name, character) in [
+            ("uuml", 'ü'),
+            ("#252", 'ü'),
+            ("#xFC", 'ü'),
+            ("#Xfc", 'ü'),
+            ("Scaron", 'Š'),
+            ("alpha", 'α'),
+            ("shy", '\u{ad}'),
+            ("zwj", '\u{200d}'),
+            ("#x1F600", '😀'),
+            // Of Windows.
+            ("#138", 'Š'),
+        ] {
+            assert_eq!(of(name), one(character), "{name}");
+        }
+        assert_eq!(of("fjlig"), Some(['f', 'j']));
+        let none = [
+            "nbsp",
+            "amp",
+            "Uuuml",
+            "#",
+            "#x",
+            "#0",
+            "#xD800",
+            "#1114112",
+            "#99999999999",
+        ];
+        for name in none {
+            assert_eq!(of(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn old_names_need_no_semicolon() {
+        for (name, length) in [
+            ("uuml", Some(4)),
+            ("uumller", Some(4)),
+            ("szlige", Some(5)),
+            ("#252x", Some(4)),
+            ("#xFCg", Some(4)),
+            ("sup2x", Some(4)),
+            ("T", None),
+            ("alpha", None),
+            ("half", None),
+            ("#", None),
+            ("#x", None),
+        ] {
+            assert_eq!(without_semicolon(name.as_bytes()), length, "{name}");
+        }
+    }
+}

@@ -1,0 +1,550 @@
+//! HTML and XML: which texts are markup, and what of their bytes is text.
+//!
+//! # Which texts
+//!
+//! A text is markup if it is declared so, or if its first [`HEAD`] bytes have many *marks* for the
+//! text between them: tags that can be nothing else, and entities. So a part of a page is markup
+//! as the page is, wherever it begins. A tag can be nothing else if it ends an element, has an
+//! attribute with a value, or is empty (`<br/>`); or if it has a [common name](BARE) and no letter
+//! stands before it: `vector<int>`, `a<b` and `<me@example.org>` are none.
+//!
+//! # A part
+//!
+//! A part may begin within a tag, a script or a style. What stands before the first `>` without any
+//! `<` is then the rest of a tag, if it looks like one, and what stands before the end of a script
+//! that did not begin is script.
+
+use super::entities;
+
+/// The first bytes, which decide.
+pub(super) const HEAD: usize = 64 << 10;
+
+/// A text is markup from this number of marks on ...
+const LEAST_MARKS: usize = 2;
+
+/// ... in each 1,024 bytes of text between them. Half of the pages of HTML have more than 30 in all
+/// 1,024 bytes and 99 % more than nine, of sources 99 % have less than two.
+const MARKS: usize = 3;
+
+/// Bytes that may stand before a declaration: a stray word, a shebang.
+const STRAY: usize = 64;
+
+/// The longest rest of a tag that a part may begin with.
+const MAX_REST: usize = 4 << 10;
+
+/// The longest declaration.
+const MAX_DECLARATION: usize = 1 << 10;
+
+/// Names of tags without attributes that are no types or placeholders of anything else.
+const BARE: [&str; 31] = [
+    "blockquote",
+    "body",
+    "br",
+    "center",
+    "dd",
+    "div",
+    "dl",
+    "dt",
+    "em",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "head",
+    "hr",
+    "html",
+    "li",
+    "ol",
+    "p",
+    "pre",
+    "span",
+    "strong",
+    "tbody",
+    "td",
+    "th",
+    "thead",
+    "tr",
+    "tt",
+    "ul",
+];
+
+/// Where in a marked-up text a byte stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Markup {
+    /// The file is none.
+    None,
+    Text,
+    /// After `<`.
+    Open,
+    /// In the name of a tag, of which so many letters agree with `script` and `style`.
+    Name {
+        script: u8,
+        style: u8,
+        at: u8,
+    },
+    /// In a tag whose content is no text.
+    HiddenTag,
+    /// In a tag, a declaration or an end tag.
+    Tag,
+    /// After `<!`, `<!-`.
+    Bang(u8),
+    /// In a comment, after so many `-`.
+    Comment(u8),
+    /// In a script or style, after so many bytes of its end tag.
+    Hidden(u8),
+    /// In an entity.
+    Entity,
+}
+
+/// What a byte of a marked-up text shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shown {
+    Nothing,
+    /// Words end here.
+    Blank,
+    /// Itself.
+    Byte,
+    /// The `<` before it is a sign, and the byte is text that was not taken yet.
+    Sign,
+}
+
+impl Markup {
+    /// Where the next byte stands, and what this one shows.
+    #[inline]
+    pub(super) fn after(self, byte: u8) -> (Self, Shown) {
+        let lower = byte.to_ascii_lowercase();
+        match self {
+            Self::None => (Self::None, Shown::Byte),
+            Self::Text => match byte {
+                b'<' => (Self::Open, Shown::Nothing),
+                b'&' => (Self::Entity, Shown::Nothing),
+                _ => (Self::Text, Shown::Byte),
+            },
+            Self::Open => match lower {
+                b'!' => (Self::Bang(0), Shown::Blank),
+                b'a'..=b'z' => {
+                    let of_both = u8::from(lower == b's');
+                    let (script, style) = (of_both, of_both);
+                    let at = 1;
+                    (Self::Name { script, style, at }, Shown::Blank)
+                }
+                b'/' | b'?' => (Self::Tag, Shown::Blank),
+                b'<' => (Self::Open, Shown::Blank),
+                _ => (Self::Text, Shown::Sign),
+            },
+            Self::Name { script, style, at } => {
+                (Self::after_name([script, style], at, lower), Shown::Nothing)
+            }
+            Self::HiddenTag => match byte {
+                b'>' => (Self::Hidden(0), Shown::Nothing),
+                _ => (Self::HiddenTag, Shown::Nothing),
+            },
+            Self::Tag => match byte {
+                b'>' => (Self::Text, Shown::Nothing),
+                _ => (Self::Tag, Shown::Nothing),
+            },
+            Self::Bang(dashes) => match byte {
+                b'-' if dashes == 1 => (Self::Comment(0), Shown::Nothing),
+                b'-' => (Self::Bang(1), Shown::Nothing),
+                b'>' => (Self::Text, Shown::Nothing),
+                _ => (Self::Tag, Shown::Nothing),
+            },
+            Self::Comment(dashes) => match byte {
+                b'-' => (Self::Comment((dashes + 1).min(2)), Shown::Nothing),
+                b'>' if dashes == 2 => (Self::Text, Shown::Nothing),
+                _ => (Self::Comment(0), Shown::Nothing),
+            },
+            // `</sc` and `</sty` begin the end of a script and of a style, and of nothing else.
+            Self::Hidden(taken) => match (taken, lower) {
+                (_, b'<') => (Self::Hidden(1), Shown::Nothing),
+                (1, b'/') => (Self::Hidden(2), Shown::Nothing),
+                (2, b's') => (Self::Hidden(3), Shown::Nothing),
+                (3, b't') => (Self::Hidden(4), Shown::Nothing),
+                (3, b'c') | (4, b'y') => (Self::Tag, Shown::Nothing),
+                _ => (Self::Hidden(0), Shown::Nothing),
+            },
+            // The tokenizer has the bytes of its name.
+            Self::Entity => (Self::Entity, Shown::Nothing),
+        }
+    }
+
+    /// Behind a letter of a name, of which `at` were before it.
+    fn after_name([script, style]: [u8; 2], at: u8, lower: u8) -> Self {
+        match lower {
+            b'>' | b' ' | b'\t' | b'\n' | b'\r' | b'/' => {
+                let hidden = (script == at && at == 6) || (style == at && at == 5);
+                match (lower, hidden) {
+                    (b'>', true) => Self::Hidden(0),
+                    (b'>', false) => Self::Text,
+                    (_, true) => Self::HiddenTag,
+                    (_, false) => Self::Tag,
+                }
+            }
+            _ => {
+                let agrees = |of: &[u8], so_far: u8| {
+                    so_far + u8::from(so_far == at && of.get(usize::from(at)) == Some(&lower))
+                };
+                Self::Name {
+                    script: agrees(b"script", script),
+                    style: agrees(b"style", style),
+                    at: at.saturating_add(1),
+                }
+            }
+        }
+    }
+
+    /// Where the first byte of a text stands that begins like this: with its first [`HEAD`] bytes,
+    /// or with all of it.
+    pub(super) fn at_beginning(head: &[u8]) -> Self {
+        let head = &head[..head.len().min(HEAD)];
+        if is_declared(head) {
+            return Self::Text;
+        }
+        let (begins, rest) = rest_before(head);
+        if is_dense(head, rest) {
+            begins
+        } else {
+            Self::None
+        }
+    }
+}
+
+/// Whether a text that begins like this says that it is HTML or XML.
+fn is_declared(head: &[u8]) -> bool {
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    let head = head.trim_ascii_start();
+    let Some(begin) = head.iter().take(STRAY).position(|&byte| byte == b'<') else {
+        return false;
+    };
+    let declarations: [&[u8]; 4] = [b"<?xml", b"<!doctype", b"<html", b"<svg"];
+    declarations
+        .iter()
+        .any(|of| begins_with(&head[begin..], of))
+}
+
+fn begins_with(bytes: &[u8], with: &[u8]) -> bool {
+    let first = bytes.get(..with.len());
+    first.is_some_and(|first| first.eq_ignore_ascii_case(with))
+}
+
+/// Where the next `<` is, from `from` on.
+fn next_open(bytes: &[u8], from: usize) -> Option<usize> {
+    let next = bytes[from..].iter().position(|&byte| byte == b'<')?;
+    Some(from + next)
+}
+
+/// What a part of a page begins with, if it is one, and how long that is.
+fn rest_before(head: &[u8]) -> (Markup, usize) {
+    let mut from = 0;
+    while let Some(at) = next_open(head, from) {
+        let bytes = &head[at + 1..];
+        if begins_with(bytes, b"script") || begins_with(bytes, b"style") {
+            break;
+        }
+        if begins_with(bytes, b"/script") || begins_with(bytes, b"/style") {
+            return (Markup::Hidden(0), at);
+        }
+        from = at + 1;
+    }
+    let first = &head[..head.len().min(MAX_REST)];
+    match first.iter().position(|byte| matches!(byte, b'<' | b'>')) {
+        Some(end) if first[end] == b'>' && is_rest_of_tag(&first[..end]) => (Markup::Tag, end + 1),
+        _ => (Markup::Text, 0),
+    }
+}
+
+/// Whether these may be the last bytes of a tag, before its `>`.
+fn is_rest_of_tag(rest: &[u8]) -> bool {
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b":._-/\"'=#?&%+;,~".contains(byte);
+    let has_value = || {
+        let mut pairs = rest.windows(2);
+        pairs.any(|pair| matches!(pair, b"=\"" | b"='"))
+    };
+    let is_quoted = matches!(rest, [.., b'"' | b'\'']);
+    rest.iter().all(is_part) || has_value() || is_quoted
+}
+
+/// Whether what follows the first `rest` bytes, which are no text, has as many marks as markup.
+fn is_dense(head: &[u8], rest: usize) -> bool {
+    let mut marks = usize::from(rest > 0);
+    let mut aside = rest;
+    let mut at = rest;
+    // Comments are looked for as long as there is an end of one.
+    let mut has_comments = true;
+    while let Some(next) = head[at..]
+        .iter()
+        .position(|byte| matches!(byte, b'<' | b'&'))
+    {
+        at += next;
+        let bytes = &head[at..];
+        let mark = if bytes[0] == b'&' {
+            entity_length(bytes)
+        } else if bytes.starts_with(b"<!--") {
+            let end = bytes.windows(3).position(|three| three == b"-->");
+            let end = end.filter(|_| has_comments);
+            has_comments = end.is_some();
+            end.map(|end| end + 3)
+        } else {
+            sure_tag_length(bytes, at.checked_sub(1).map(|before| head[before]))
+        };
+        let length = mark.unwrap_or(1);
+        if mark.is_some() {
+            marks += 1;
+            aside += length;
+        }
+        at += length;
+        let begins = |with: &[u8]| begins_with(&bytes[1..], with);
+        if mark.is_some() && (begins(b"script") || begins(b"style")) {
+            let end = end_of_hidden(head, at);
+            aside += end - at;
+            at = end;
+        }
+    }
+    marks >= LEAST_MARKS && marks * 1024 >= MARKS * (head.len() - aside)
+}
+
+/// Where the end tag of a script or style begins, from `from` on.
+fn end_of_hidden(head: &[u8], from: usize) -> usize {
+    let mut at = from;
+    while let Some(next) = next_open(head, at) {
+        let bytes = &head[next + 1..];
+        if begins_with(bytes, b"/script") || begins_with(bytes, b"/style") {
+            return next;
+        }
+        at = next + 1;
+    }
+    head.len()
+}
+
+/// How long an entity is that these bytes begin with, if pages have it.
+fn entity_length(bytes: &[u8]) -> Option<usize> {
+    let name = bytes[1..].iter().take(entities::MAX_NAME + 1);
+    let length = name
+        .take_while(|&&byte| byte.is_ascii_alphanumeric() || byte == b'#')
+        .count();
+    let is_ended = bytes.get(1 + length) == Some(&b';');
+    (is_ended && entities::is_known(&bytes[1..=length])).then_some(length + 2)
+}
+
+/// How long a tag is that these bytes begin with, if they can be nothing else; `before` is the byte
+/// before them.
+fn sure_tag_length(bytes: &[u8], before: Option<u8>) -> Option<usize> {
+    let is_end = bytes.get(1) == Some(&b'/');
+    let first = 1 + usize::from(is_end);
+    if begins_with(bytes, b"<!doctype") || begins_with(bytes, b"<?xml") {
+        let declaration = &bytes[..bytes.len().min(MAX_DECLARATION)];
+        let end = declaration.iter().position(|&byte| byte == b'>')?;
+        return Some(end + 1);
+    }
+    let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || b":._-".contains(byte);
+    let name = bytes.get(first..)?;
+    let name = &name[..name.iter().position(|byte| !is_of_name(byte))?];
+    if !name.first()?.is_ascii_alphabetic() {
+        return None;
+    }
+    let mut at = first + name.len();
+    let mut has_value = false;
+    loop {
+        let blanks = bytes[at..]
+            .iter()
+            .take_while(|byte| byte.is_ascii_whitespace());
+        let blanks = blanks.count();
+        at += blanks;
+        match *bytes.get(at)? {
+            b'>' => break,
+            b'/' if bytes.get(at + 1) == Some(&b'>') => {
+                at += 1;
+                has_value = true;
+                break;
+            }
+            _ if blanks == 0 || is_end => return None,
+            _ => {
+                let (length, with_value) = attribute_length(&bytes[at..])?;
+                has_value |= with_value;
+                at += length;
+            }
+        }
+    }
+    let is_bare = || {
+        let is_letter = before.is_some_and(|byte| byte.is_ascii_alphanumeric());
+        let is_type = name.len() == 1 && name[0].is_ascii_uppercase();
+        let is_name = |of: &&str| of.as_bytes().eq_ignore_ascii_case(name);
+        !is_letter && !is_type && BARE.iter().any(is_name)
+    };
+    (is_end || has_value || is_bare()).then_some(at + 1)
+}
+
+/// How long an attribute is that these bytes begin with, and whether it has a value.
+fn attribute_length(bytes: &[u8]) -> Option<(usize, bool)> {
+    let is_of_name = |byte: &u8| {
+        !byte.is_ascii_whitespace() && !matches!(byte, b'=' | b'>' | b'/' | b'<' | b'"')
+    };
+    let length = bytes.iter().position(|byte| !is_of_name(byte))?;
+    if length == 0 || !(bytes[0].is_ascii_alphabetic() || b":_@#*[(".contains(&bytes[0])) {
+        return None;
+    }
+    if bytes[length] != b'=' {
+        return Some((length, false));
+    }
+    let value = &bytes[length + 1..];
+    let of_value = match *value.first()? {
+        quote @ (b'"' | b'\'') => {
+            let end = value[1..].iter().position(|&byte| byte == quote)?;
+            end + 2
+        }
+        _ => value
+            .iter()
+            .position(|byte| byte.is_ascii_whitespace() || matches!(byte, b'>' | b'<' | b'"'))?,
+    };
+    (of_value > 0).then_some((length + 1 + of_value, true))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_markup(text: &str) -> bool {
+        Markup::at_beginning(text.as_bytes()) != Markup::None
+    }
+
+    #[test]
+    fn tags_that_can_be_nothing_else_are_marks() {
+        let sure = |text: &str, before| sure_tag_length(text.as_bytes(), before);
+        for (text, length) in [
+            ("</p>", 4),
+            ("</xs:element >", 14),
+            ("<p>", 3),
+            ("<BR>", 4),
+            ("<a href=x>", 10),
+            ("<a href=\"a>b\" id='c'>x", 21),
+            ("<br/>", 5),
+            ("<img alt src=x />", 17),
+            ("<x:y\n a = 'b'>", 0),
+            ("<td @click=\"f(1 < 2)\">", 22),
+            ("<!DOCTYPE html>", 15),
+        ] {
+            let expected = (length > 0).then_some(length);
+            assert_eq!(sure(text, Some(b' ')), expected, "{text}");
+        }
+        for text in [
+            "<int>",
+            "<String>",
+            "<class T>",
+            "<T>",
+            "<b>",
+            "<P>",
+            "<K, V>",
+            "<b && c>",
+            "<n; i++) {}",
+            "<me@example.org>",
+            "<https://example.org/>",
+            "<stdio.h>",
+            "<file>",
+            "<< EOF",
+            "< b >",
+            "<3",
+            "<",
+            "</",
+            "<a href=\"x",
+            "<-a>",
+        ] {
+            assert_eq!(sure(text, Some(b' ')), None, "{text}");
+        }
+        // The parameter of a type.
+        assert_eq!(sure("<tt>", Some(b'r')), None);
+    }
+
+    #[test]
+    fn sources_and_texts_are_no_markup() {
+        for text in [
+            "std::vector<int> a; std::map<std::string, std::vector<long>> b; if (a<b && c>d) f<g>();",
+            "List<String> names = new ArrayList<>(); Map<K, V> map; class Box<T extends List<T>> {}",
+            "cat <<EOF\n$a\nEOF\ncat <<'END'\nb\nEND\nwhile read line; do :; done <file >out 2>&1",
+            "From: Me <me@example.org>\nTo: You <you@example.org>\nCc: Them <them@example.org>\n",
+            "usage: git add [<options>] [--] <pathspec>... and <file> <b> or see <https://example.org/>",
+            "#include <map>\n#include <string>\nchar *p = &a; int q = &b; f(&c);",
+            "a < b and c > d",
+            "",
+        ] {
+            assert!(!is_markup(text), "{text}");
+            assert!(!is_markup(&text.repeat(300)), "{text}");
+        }
+        // Some tags in much of something else.
+        let comment = "/** Returns the <b>first</b> of them. */\n";
+        let code = format!(
+            "{comment}{}",
+            "int first(int a, int b) { return a; }\n".repeat(60)
+        );
+        assert!(!is_markup(&code));
+    }
+
+    #[test]
+    fn a_part_of_markup_is_markup_wherever_it_begins() {
+        let row = |n: usize| {
+            format!(
+                "<tr class=\"row {n}\"><td>Row {n} has some words of its own</td>\n<td><a \
+                 href=\"page-{n}.html?a=b&amp;c=d\">another page</a> &ndash; B&uuml;cher</td></tr>\n"
+            )
+        };
+        let rows: String = (0..40).map(row).collect();
+        let script = "var a = 1; for (var i = 0; i < 9; i++) { a -= i; }\n".repeat(20);
+        let page = format!(
+            "<!DOCTYPE html><html><head><script src=\"x.js\"></script><script>{script}</script>\
+             <style>{script}</style></head><body><table>{rows}</table></body></html>"
+        );
+        let words = |part: &str| {
+            let words = crate::words::canonical(part.as_bytes());
+            let words = String::from_utf8(words).expect("UTF-8");
+            words
+                .split_terminator(' ')
+                .map(str::to_owned)
+                .collect::<Vec<String>>()
+        };
+        let all = words(&page);
+        assert_eq!(all.len(), 40 * 11);
+        for at in 0..page.len() - 600 {
+            let part = words(&page[at..]);
+            assert!(is_markup(&page[at..]), "{}", &page[at..at + 60]);
+            // A letter or two of what it begins within, and at most the rest of one tag without
+            // anything that shows it.
+            let common = part.iter().rev().zip(all.iter().rev());
+            let common = common.take_while(|(a, b)| a == b).count();
+            assert!(
+                part.len() - common <= 2,
+                "{:?} of {}",
+                &part[..9],
+                &page[at..at + 60]
+            );
+            assert!(part.len() <= all.len() + 1);
+        }
+        // A part of a text in entities without any tag.
+        let entities = "M&uuml;ller f&uuml;hrt zw&ouml;lf S&auml;cke in die M&uuml;hle ".repeat(5);
+        assert!(is_markup(&entities));
+    }
+
+    /// Bytes without any end take no time to speak of.
+    #[test]
+    fn hostile_beginnings_are_looked_at_once() {
+        for unit in [
+            "<a b=\"",
+            "<a b='",
+            "<!--",
+            "<?xml ",
+            "<a ",
+            "&aaaa",
+            "<script>",
+            "</script",
+            "<a b=c",
+            "<!--<a b=\"'",
+            "<a \"",
+            "<aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+        ] {
+            let text = format!("x{}", unit.repeat(HEAD / unit.len()));
+            let started = std::time::Instant::now();
+            let _ = is_markup(&text);
+            assert!(started.elapsed().as_secs() < 5, "{unit}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Normal form C, character by character.
+//!
+//! A character waits until the next one shows that nothing more belongs to it: a mark may change
+//! it, and a mark behind that may come between. What a text becomes is the same however it was
+//! written, and however its bytes come. It is what Unicode's annex 15 defines, but that more than
+//! [`MAX_MARKS`] marks in a row are taken apart, as its stream-safe form does: a text of marks alone
+//! needs no memory.
+
+use smallvec::SmallVec;
+use unicode_normalization::char::{canonical_combining_class, compose, decompose_canonical};
+
+/// The most marks that wait behind one character.
+const MAX_MARKS: usize = 30;
+
+/// The character that waits, and the marks behind it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Composer {
+    starter: Option<char>,
+    /// In canonical order, each with its combining class.
+    marks: SmallVec<[(u8, char); 2]>,
+}
+
+impl Composer {
+    pub(super) fn is_empty(&self) -> bool {
+        self.starter.is_none() && self.marks.is_empty()
+    }
+
+    /// The character that waits, if it is a single one without marks.
+    pub(super) fn single(&self) -> Option<char> {
+        self.starter.filter(|_| self.marks.is_empty())
+    }
+
+    /// Takes the next character: `out` gets what nothing belongs to any more. `joins` is that of
+    /// its [`Class`](super::classes::Class).
+    #[inline]
+    pub(super) fn push(&mut self, character: char, joins: bool, out: &mut impl FnMut(char)) {
+        if joins {
+            self.join(character, out);
+        } else {
+            if !self.marks.is_empty() {
+                self.flush(out);
+            }
+            if let Some(before) = self.starter.replace(character) {
+                out(before);
+            }
+        }
+    }
+
+    /// Takes a character that is a part of the one before, or is written otherwise in normal form.
+    #[inline(never)]
+    fn join(&mut self, character: char, out: &mut impl FnMut(char)) {
+        // Without a composition: its own marks and the next ones are put in order.
+        if let Some(starter) = self.single() {
+            self.starter = None;
+            decompose_canonical(starter, |part| self.put(part, out));
+        }
+        decompose_canonical(character, |part| self.put(part, out));
+    }
+
+    /// Takes a part of a character.
+    fn put(&mut self, part: char, out: &mut impl FnMut(char)) {
+        let class = canonical_combining_class(part);
+        if class > 0 {
+            if self.marks.len() == MAX_MARKS {
+                self.flush(out);
+            }
+            let at = self.marks.partition_point(|&(before, _)| before <= class);
+            self.marks.insert(at, (class, part));
+            return;
+        }
+        // Two that are no marks may be one: the letters of a syllable of Korean.
+        self.compose_marks();
+        let both = self.single().and_then(|starter| compose(starter, part));
+        if both.is_none() {
+            self.flush(out);
+        }
+        self.starter = both.or(Some(part));
+    }
+
+    /// Joins the character with those of its marks that make another one with it.
+    fn compose_marks(&mut self) {
+        let Some(starter) = &mut self.starter else {
+            return;
+        };
+        let mut last = 0;
+        self.marks.retain(|&mut (class, mark)| {
+            // A mark of its own class that stayed stands between.
+            let both = compose(*starter, mark).filter(|_| last < class);
+            match both {
+                Some(both) => *starter = both,
+                None => last = class,
+            }
+            both.is_none()
+        });
+    }
+
+    /// Gives all that waits.
+    #[inline]
+    pub(super) fn flush(&mut self, out: &mut impl FnMut(char)) {
+        if !self.marks.is_empty() {
+            self.compose_marks();
+        }
+        if let Some(starter) = self.starter.take() {
+            out(starter);
+        }
+        for (_, mark) in self.marks.drain(..) {
+            out(mark);
+        }
+    }
+
+    /// Drops all that waits.
+    pub(super) fn clear(&mut self) {
+        self.starter = None;
+        self.marks.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use unicode_normalization::UnicodeNormalization;
+
+    use super::*;
+    use crate::words::classes::class_of;
+
+    fn composed(text: impl Iterator<Item = char>) -> String {
+        let (mut composer, mut all) = (Composer::default(), String::new());
+        for character in text {
+            let mut out = |character| all.push(character);
+            composer.push(character, class_of(character).joins(), &mut out);
+        }
+        composer.flush(&mut |character| all.push(character));
+        assert!(composer.is_empty());
+        all
+    }
+
+    #[test]
+    fn every_character_is_written_in_normal_form() {
+        for character in '\0'..=char::MAX {
+            let expected: String = [character].into_iter().nfc().collect();
+            assert_eq!(composed([character].into_iter()), expected);
+            let apart = composed([character].into_iter().nfd());
+            assert_eq!(apart, expected, "{character:?}");
+        }
+    }
+
+    #[test]
+    fn marks_without_end_need_no_memory() {
+        let marks = "a".chars().chain(std::iter::repeat_n('\u{301}', 10_000));
+        assert_eq!(composed(marks).chars().count(), 10_000);
+    }
+
+    proptest! {
+        #[test]
+        fn texts_are_written_in_normal_form(
+            text in "([a-zA-Z=<>]|[à-öÀ-Öα-ωά-ώ]|[\u{300}-\u{345}]|[\u{5b0}-\u{5c2}א-ת]|\
+                [\u{1100}-\u{1112}\u{1161}-\u{1175}\u{11a7}-\u{11c2}가-각]|[Å\u{212b}\u{212a}豈]|\
+                [\u{915}-\u{939}\u{93c}\u{94d}\u{958}-\u{95f}]|[\u{9c7}\u{9be}\u{9d7}]|[ạệǖ]|\
+                [\u{200b}\u{ad}\u{fe0f}]|\u{1d157}\u{1d165}){0,24}",
+        ) {
+            let expected: String = text.nfc().collect();
+            prop_assert_eq!(&composed(text.chars()), &expected);
+            prop_assert_eq!(&composed(text.nfd()), &expected);
+        }
+    }
+}
