@@ -19,9 +19,11 @@
 //!    is not in UTF-8 is in ISO 8859-1; one that was cut within a letter, or has some stray bytes,
 //!    still is UTF-8. However long a run of letters is, it is one word:
 //!    a hash or a line of base64 is evidence of no more than a short one.
-//! 3. **Markup is not text.** In HTML and XML, recognised by how the file begins, tags with their
-//!    attributes, comments, scripts, styles and entities separate words and are none.
-//! 4. **Streaming.** Pieces of any size give the same shingles; a word longer than memory costs
+//! 3. **One text is one text.** Words are those of normal form C ([`normal`]), without characters
+//!    that are not seen, and with entities resolved ([`entities`]).
+//! 4. **Markup is not text.** In HTML and XML, which have many tags ([`markup`]), tags with their
+//!    attributes, comments, scripts and styles separate words and are none.
+//! 5. **Streaming.** Pieces of any size give the same shingles; a word longer than memory costs
 //!    nothing, because only its hash is kept.
 
 use std::collections::HashSet;
@@ -39,6 +41,7 @@ mod layout;
 mod markup;
 mod normal;
 mod places;
+mod sink;
 mod spelled;
 mod stream;
 mod stretch;
@@ -49,10 +52,11 @@ pub(crate) use folding::Folding;
 pub(crate) use layout::{LineLayout, is_encoded_data, joined, short_rows, without_line_ends};
 pub use layout::{rows_of, telling_rows};
 pub(crate) use places::places_of;
+pub(crate) use sink::{Short, Sink};
 pub use spelled::WordTexts;
 pub use stream::WordHashes;
 pub(crate) use stretch::{ShinglerStanding, WordSums};
-pub(crate) use tokenizer::{Short, Sink, Tokenizer, WrittenIn};
+pub(crate) use tokenizer::{Tokenizer, WrittenIn};
 
 /// A file is text if its words, each with a separator, are at least one in so many of its
 /// characters. Else it is data or a template, and words are a small part of it: 95 % of 530
@@ -61,7 +65,7 @@ pub(crate) use tokenizer::{Short, Sink, Tokenizer, WrittenIn};
 const TEXT_IN: u64 = 10;
 
 /// Of HTML and XML of which words are less than one in so many characters a part, an edited copy or
-/// the same with more prose may be text, data, or without the beginning that shows what it is.
+/// the same with more prose may be text or data.
 const MARKUP_IN: u64 = 4;
 
 /// Makes shingles of the bytes of a text handed over in pieces of any size.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::words::tokenizer::{Sink, is_letter};
+use crate::words::sink::{Sink, is_letter};
 use crate::words::whole;
 
 /// Where each word of a text begins and ends in its bytes: as many words as are collected, in the

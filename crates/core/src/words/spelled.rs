@@ -1,7 +1,8 @@
 //! The words of a text one by one, spelled out: for whoever sorts them, looks them up or takes
 //! their stems.
 
-use crate::words::tokenizer::{Sink, Tokenizer};
+use crate::words::sink::Sink;
+use crate::words::tokenizer::Tokenizer;
 
 /// A word of more bytes is several: no word of any text needs more memory.
 const LONGEST: usize = 256;

@@ -2,7 +2,8 @@
 //! [`Params::SHINGLE`](crate::Params::SHINGLE).
 
 use crate::words::Folding;
-use crate::words::tokenizer::{Sink, Tokenizer};
+use crate::words::sink::Sink;
+use crate::words::tokenizer::Tokenizer;
 
 /// Hashes the words of a text that is handed over in pieces of any size. What a word is:
 /// [`crate::words`].

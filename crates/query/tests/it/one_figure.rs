@@ -486,6 +486,22 @@ fn every_verb_says_the_same_of_every_pair() {
         assert_eq!(relation(stranger, "strangers.zip"), None, "{stranger}");
     }
     assert_eq!(relation("letter.docx", "report.docx"), None);
+    for way in ["accents apart.txt", "accents hidden.txt", "accents.html"] {
+        let same_text = Some(Relation::SameText);
+        assert_eq!(
+            relation(way.min("accents.txt"), way.max("accents.txt")),
+            same_text
+        );
+    }
+    for whole in ["accents.txt", "accents apart.txt", "accents.html"] {
+        let [near, _] = found(whole, "half of accents.html")[0].1.shares;
+        assert_eq!(
+            relation(whole, "half of accents.html"),
+            Some(Relation::Contains)
+        );
+        assert!(f64::from(near) > 0.45, "{near:?}");
+        assert!(verbs(whole, "half of accents.html").contains(&"find"));
+    }
     // Every revision is found from both sides.
     for (name, _) in files.iter().filter(|(name, _)| name.contains(" revised")) {
         let base = name.replace(" revised", "");

@@ -124,6 +124,25 @@ pub(super) fn mixed() -> BTreeMap<String, Vec<u8>> {
         "letter edited.html",
         page(&letter.replacen("end. ", "fin. ", 4)).as_bytes(),
     );
+    // One text, however it is written, and a part of a page that begins within a tag.
+    let accents = sentences(51, 60);
+    let written = |e: &str, o: &str| accents.replace('e', e).replace('o', o);
+    add("accents.txt", written("é", "ộ").as_bytes());
+    add(
+        "accents apart.txt",
+        written("e\u{301}", "o\u{302}\u{323}").as_bytes(),
+    );
+    add(
+        "accents hidden.txt",
+        written("\u{ad}é", "ộ\u{200b}").as_bytes(),
+    );
+    let entities = page(&accents.replace('e', "&eacute;").replace('o', "&#7897;"));
+    add("accents.html", entities.as_bytes());
+    let middle = entities[entities.len() / 2..].find("ass=").expect("a tag");
+    add(
+        "half of accents.html",
+        &entities.as_bytes()[entities.len() / 2 + middle..],
+    );
     let drawing = |seed: u64| -> String {
         let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let points = (0..300).map(|_| format!("L {} {} ", random.below(999), random.below(999)));
