@@ -14,7 +14,9 @@
 //!    reason stands beside it.
 //! 4. **Nothing is cached beyond its time to live**: no `FOPEN_KEEP_CACHE`, no `FOPEN_CACHE_DIR`,
 //!    no `CACHE_SYMLINKS`, no readdirplus (which would fetch attributes that are seldom asked for).
-//!    `AUTO_INVAL_DATA` makes a long-open reader notice that the file behind it changed.
+//!    `AUTO_INVAL_DATA` and attributes of files that are asked for before each read make a
+//!    long-open reader notice that the file behind it changed. An open of what the kernel knows
+//!    otherwise is ESTALE: it looks the name up again, and opens what that leads to.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -128,7 +130,8 @@ impl Filesystem for Adapter {
         let name = name.to_owned();
         self.run(request, effort, move |space| {
             answer!(reply, space.lookup(parent.0, &name), |entry| {
-                reply.entry(&entry.ttl, &file_attr(&entry.attr), GENERATION);
+                let attr = file_attr(&entry.attr);
+                reply.entry_with_ttls(&entry.attr_ttl, &entry.ttl, &attr, GENERATION);
             });
         });
     }
@@ -139,10 +142,14 @@ impl Filesystem for Adapter {
         });
     }
 
-    fn getattr(&self, request: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+    fn getattr(&self, request: &Request, ino: INodeNo, fh: Option<FileHandle>, reply: ReplyAttr) {
         self.run(request, Effort::Small, move |space| {
-            answer!(reply, space.getattr(ino.0), |entry| {
-                reply.attr(&entry.ttl, &file_attr(&entry.attr));
+            let entry = match fh {
+                Some(fh) => space.getattr_open(ino.0, fh.0),
+                None => space.getattr(ino.0),
+            };
+            answer!(reply, entry, |entry| {
+                reply.attr(&entry.attr_ttl, &file_attr(&entry.attr));
             });
         });
     }
@@ -158,8 +165,9 @@ impl Filesystem for Adapter {
             return read_only!(reply);
         }
         let effort = self.spaces.all.open_effort(ino.0);
+        let thread = request.pid();
         self.run(request, effort, move |space| {
-            answer!(reply, space.open(ino.0), |opened| {
+            answer!(reply, space.open(ino.0, thread), |opened| {
                 let direct = if opened.direct {
                     FopenFlags::FOPEN_DIRECT_IO
                 } else {

@@ -23,8 +23,8 @@
 //!    wins as well. Both are one node: the kernel knows one directory that was renamed.
 //! 3. **A listing is a snapshot** made when the directory is opened and again on rewind: entries
 //!    that come and go meanwhile are neither skipped nor shown twice.
-//! 4. **Times to live.** Entries that mirror the tree live for one second, answers for none. There
-//!    is nothing to invalidate, so nobody ever notifies the kernel.
+//! 4. **Times to live.** Names that mirror the tree live for one second, answers and the attributes
+//!    of files for none. There is nothing to invalidate, so nobody ever notifies the kernel.
 //! 5. **Sizes.** `.why/NAME` and `.report.json` say 0 bytes, as files of `/proc` do: a true size
 //!    would mean computing the text for each `ls -l`. They are opened for direct reading, so every
 //!    reader that reads to the end (`cat`, `cp`, `grep`, `less`, `wc`) sees all of it, and one
@@ -33,7 +33,8 @@
 //!    and a link count that promises another name with the same number would be wrong.
 //! 7. **A node is a path**, looked up anew in each request. What vanished is ENOENT at the next
 //!    request; what changed its type is another node (ESTALE makes the kernel look again). An open
-//!    file goes on being readable, as everywhere.
+//!    file goes on being readable, as everywhere, and the file that took its place has another
+//!    number: the kernel keeps pages by number.
 //! 8. **Roots come and go while mounted**, and this never changes the meaning of a path in use:
 //!    what a mount of one root shows stays at its top when a second root comes.
 

@@ -143,8 +143,12 @@ impl Attr {
 pub struct Entry {
     /// Number, type and the rest.
     pub attr: Attr,
-    /// How long the kernel may trust name and attributes without asking again.
+    /// How long the kernel may trust the name without asking again, and the attributes of what is
+    /// no file of the tree.
     pub ttl: Duration,
+    /// How long it may trust the attributes. Those of a file of the tree it asks for each time, and
+    /// before each read: what is changed in place is seen as on the real path.
+    pub attr_ttl: Duration,
 }
 
 /// An opened file or directory.

@@ -9,17 +9,18 @@ use rustix::io::Errno;
 
 use super::attr::{Opened, Refusal};
 use super::handles::Handle;
+use super::inodes::{Opening, Shown};
 use super::namespace::{Namespace, Result};
-use super::node::Node;
+use super::node::{At, Node};
+
+/// Threads of the kernel that are about to look up once more what they open.
+const MAX_OUTDATED: usize = 1024;
 
 impl Namespace {
-    /// Opens a file for reading.
-    pub fn open(&self, ino: u64) -> Result<Opened> {
+    /// Opens a file for reading, in the name of a thread (0: not known).
+    pub fn open(&self, ino: u64, thread: u32) -> Result<Opened> {
         let (handle, direct) = match self.node(ino)?.as_ref() {
-            Node::File(at) => {
-                let file = self.tree.open_file(at)?.ok_or(Refusal::Stale)?;
-                (Handle::File { ino, file }, false)
-            }
+            Node::File(at) => self.open_real(ino, at, thread)?,
             Node::Why { of, target } => {
                 self.tree.stat(of)?;
                 (
@@ -51,6 +52,29 @@ impl Namespace {
             handle: self.handles.add(handle),
             direct,
         })
+    }
+
+    /// Opens the file that a path names now. The kernel may know another under this number, or
+    /// another size, for as long as it trusts the name: then it has to look the name up again, which
+    /// it does once if it hears that what it knows is stale.
+    fn open_real(&self, ino: u64, at: &At, thread: u32) -> Result<(Handle, bool)> {
+        let (file, stat) = self.tree.open_file(at)?.ok_or(Refusal::Stale)?;
+        let mut outdated = self.outdated.lock();
+        let has_looked = outdated.remove(&thread).is_some_and(|place| place == *at);
+        match self.inodes.open(ino, Shown::of(&stat), has_looked) {
+            Opening::Outdated => {
+                // Who was killed in between does not come back.
+                if outdated.len() >= MAX_OUTDATED {
+                    outdated.clear();
+                }
+                outdated.insert(thread, at.clone());
+                Err(Refusal::Stale)
+            }
+            Opening::Shown => Ok((Handle::File { ino, file }, false)),
+            // Replaced once more since the second look-up: its bytes must not go into the pages that
+            // the kernel keeps of the other.
+            Opening::Beside => Ok((Handle::File { ino, file }, true)),
+        }
     }
 
     /// Reads up to `size` bytes; fewer only at the end.
@@ -102,7 +126,9 @@ impl Namespace {
 
     /// Closes a file or directory.
     pub fn release(&self, handle: u64) {
-        self.handles.remove(handle);
+        if let Some(Handle::File { ino, .. }) = self.handles.remove(handle).as_deref() {
+            self.inodes.close(*ino);
+        }
     }
 }
 

@@ -122,7 +122,7 @@ impl Namespace {
                 }
             }
             Node::Folder(at) => {
-                self.attr_of(0, node, None)?;
+                self.stat_of(node, None)?;
                 if let Some(name) = at.name() {
                     push(&Node::File(at.clone()), Kind::File, name.to_owned());
                 }
@@ -148,7 +148,7 @@ impl Namespace {
                 }
             }
             Node::Similar(of) => {
-                self.attr_of(0, node, None)?;
+                self.stat_of(node, None)?;
                 let answer = self.answer(of);
                 for named in &answer.named {
                     let node = entry(of, &named.neighbour);
@@ -159,7 +159,7 @@ impl Namespace {
                 }
             }
             Node::WhyDir(at) => {
-                self.attr_of(0, node, None)?;
+                self.stat_of(node, None)?;
                 for entry in &self.answer(&Subject::File(at.clone())).named {
                     let target = entry.neighbour.path();
                     push(

@@ -1,6 +1,6 @@
 //! What is open: directory snapshots, files of the tree, our own texts.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::fs::File;
 use std::sync::Arc;
@@ -49,8 +49,15 @@ pub(crate) enum Handle {
 /// All open things by number.
 #[derive(Debug)]
 pub(crate) struct Handles {
-    open: Mutex<HashMap<u64, Arc<Handle>>>,
+    open: Mutex<Open>,
     next: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    all: HashMap<u64, Arc<Handle>>,
+    /// The files of the tree among them: inode number and handle.
+    files: BTreeSet<(u64, u64)>,
 }
 
 impl Handles {
@@ -63,35 +70,37 @@ impl Handles {
 
     pub(crate) fn add(&self, handle: Handle) -> u64 {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        self.open.lock().insert(number, Arc::new(handle));
+        let mut open = self.open.lock();
+        if let Handle::File { ino, .. } = handle {
+            open.files.insert((ino, number));
+        }
+        open.all.insert(number, Arc::new(handle));
         number
     }
 
     pub(crate) fn get(&self, number: u64) -> Result<Arc<Handle>, Refusal> {
-        self.open
-            .lock()
-            .get(&number)
-            .cloned()
-            .ok_or(Refusal::BadHandle)
+        let open = self.open.lock();
+        open.all.get(&number).cloned().ok_or(Refusal::BadHandle)
     }
 
-    pub(crate) fn remove(&self, number: u64) {
-        let removed = self.open.lock().remove(&number);
-        drop(removed); // closes the file after the lock is gone
+    pub(crate) fn remove(&self, number: u64) -> Option<Arc<Handle>> {
+        let mut open = self.open.lock();
+        let removed = open.all.remove(&number)?;
+        if let Handle::File { ino, .. } = removed.as_ref() {
+            open.files.remove(&(*ino, number));
+        }
+        Some(removed) // the file is closed when the lock is gone
     }
 
     /// Some open file of this inode number: it answers `fstat` when its path is gone.
-    pub(crate) fn open_file(&self, number: u64) -> Option<Arc<Handle>> {
+    pub(crate) fn open_file(&self, ino: u64) -> Option<u64> {
         let open = self.open.lock();
-        let of_it = |handle: &&Arc<Handle>| match handle.as_ref() {
-            Handle::File { ino, .. } => *ino == number,
-            _ => false,
-        };
-        open.values().find(of_it).cloned()
+        let mut of_it = open.files.range((ino, 0)..=(ino, u64::MAX));
+        of_it.next().map(|(_, handle)| *handle)
     }
 
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.open.lock().len()
+        self.open.lock().all.len()
     }
 }

@@ -6,6 +6,10 @@
 //! nodes with one hash are told apart by probing; as long as the kernel knows a node its number
 //! stays, whatever comes and goes beside it.
 //!
+//! The kernel keeps pages and a size by number. So a file that replaces another at its path has a
+//! number of its own as long as the other is open: whoever reads the old file goes on reading that,
+//! and an open of the path reads the new one, each with its own size.
+//!
 //! Numbers below 2^32 are never given out. Among them are those with a meaning of their own: 0 (no
 //! entry), 1 (the root) and `0xffff_ffff` (the kernel's "unknown").
 
@@ -13,6 +17,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use rustix::fs::Stat;
 
 use super::node::Node;
 use crate::ident::mix;
@@ -36,6 +41,51 @@ struct Tables {
 struct Known {
     node: Arc<Node>,
     lookups: u64,
+    /// Of a file of the tree.
+    shown: Option<Shown>,
+    /// How many times it is open.
+    opens: u64,
+}
+
+/// What the kernel was shown under a number: which real file, and its size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shown {
+    dev: u64,
+    ino: u64,
+    size: u64,
+}
+
+impl Shown {
+    pub(crate) fn of(stat: &Stat) -> Self {
+        Self {
+            dev: stat.st_dev,
+            ino: stat.st_ino,
+            size: stat.st_size as u64,
+        }
+    }
+
+    /// Whether both are one file, whatever its size.
+    fn is_file(self, other: Self) -> bool {
+        (self.dev, self.ino) == (other.dev, other.ino)
+    }
+}
+
+/// Whether a file may be opened under a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opening {
+    /// It is what the kernel was shown.
+    Shown,
+    /// The kernel knows another file, or another size.
+    Outdated,
+    /// Another file is open under this number.
+    Beside,
+}
+
+impl Known {
+    /// Whether it can stand for this file from now on: it does already, or nobody would notice.
+    fn can_be(&self, now: Shown) -> bool {
+        self.opens == 0 || self.shown.is_none_or(|shown| shown.is_file(now))
+    }
 }
 
 impl Inodes {
@@ -58,21 +108,69 @@ impl Inodes {
             .map(|known| Arc::clone(&known.node))
     }
 
-    /// The number of a node that a look-up found; the kernel now knows it once more.
-    pub(crate) fn acquire(&self, node: Node, hash: u64) -> u64 {
+    /// The number of a node that a look-up found; the kernel now knows it once more. `shown`: of a
+    /// file of the tree, which one it is.
+    pub(crate) fn acquire(&self, node: Node, hash: u64, shown: Option<Shown>) -> u64 {
         if node == *self.root {
             return ROOT;
         }
         let mut tables = self.table.lock();
-        let number = tables.number(&node, hash);
+        let number = tables.number(&node, hash, shown);
         if let Some(known) = tables.by_number.get_mut(&number) {
             known.lookups += 1;
+            known.shown = shown;
         } else {
             let node = Arc::new(node);
             tables.by_node.insert(Arc::clone(&node), number);
-            tables.by_number.insert(number, Known { node, lookups: 1 });
+            let known = Known {
+                node,
+                lookups: 1,
+                shown,
+                opens: 0,
+            };
+            tables.by_number.insert(number, known);
         }
         number
+    }
+
+    /// Notes that the kernel is shown this file under a number; `false`: another is open under it.
+    pub(crate) fn show(&self, number: u64, now: Shown) -> bool {
+        let mut tables = self.table.lock();
+        let Some(known) = tables.by_number.get_mut(&number) else {
+            return true;
+        };
+        let can_be = known.can_be(now);
+        if can_be {
+            known.shown = Some(now);
+        }
+        can_be
+    }
+
+    /// Counts an open of this file under a number, unless it is outdated and the kernel has not
+    /// just been told so.
+    pub(crate) fn open(&self, number: u64, now: Shown, has_looked: bool) -> Opening {
+        let mut tables = self.table.lock();
+        let Some(known) = tables.by_number.get_mut(&number) else {
+            return Opening::Outdated;
+        };
+        if known.shown != Some(now) && !has_looked {
+            return Opening::Outdated;
+        }
+        let can_be = known.can_be(now);
+        known.opens += 1;
+        if can_be {
+            known.shown = Some(now);
+            Opening::Shown
+        } else {
+            Opening::Beside
+        }
+    }
+
+    /// An open is over.
+    pub(crate) fn close(&self, number: u64) {
+        if let Some(known) = self.table.lock().by_number.get_mut(&number) {
+            known.opens = known.opens.saturating_sub(1);
+        }
     }
 
     /// The number that a look-up of this node would give now, for a directory listing.
@@ -80,7 +178,7 @@ impl Inodes {
         if *node == *self.root {
             ROOT
         } else {
-            self.table.lock().number(node, hash)
+            self.table.lock().number(node, hash, None)
         }
     }
 
@@ -94,7 +192,10 @@ impl Inodes {
         if known.lookups == 0 {
             let node = Arc::clone(&known.node);
             tables.by_number.remove(&number);
-            tables.by_node.remove(&node);
+            // A file that took its place has a number of its own, which stays.
+            if tables.by_node.get(&node) == Some(&number) {
+                tables.by_node.remove(&node);
+            }
         }
     }
 
@@ -106,8 +207,11 @@ impl Inodes {
 }
 
 impl Tables {
-    fn number(&self, node: &Node, hash: u64) -> u64 {
-        if let Some(&number) = self.by_node.get(node) {
+    fn number(&self, node: &Node, hash: u64, shown: Option<Shown>) -> u64 {
+        let is_it = |known: &Known| shown.is_none_or(|now| known.can_be(now));
+        if let Some(&number) = self.by_node.get(node)
+            && self.by_number.get(&number).is_some_and(is_it)
+        {
             return number;
         }
         let mut number = hash;
@@ -134,14 +238,14 @@ mod tests {
     fn a_collision_gets_another_number_and_keeps_it() {
         let inodes = Inodes::new(Node::Top);
         let hash = 1 << 40;
-        let a = inodes.acquire(file("a"), hash);
-        let b = inodes.acquire(file("b"), hash);
+        let a = inodes.acquire(file("a"), hash, None);
+        let b = inodes.acquire(file("b"), hash, None);
         assert_eq!(a, hash);
         assert_ne!(a, b);
         assert_eq!(inodes.peek(&file("b"), hash), b);
         inodes.forget(a, 1);
         assert_eq!(
-            inodes.acquire(file("b"), hash),
+            inodes.acquire(file("b"), hash, None),
             b,
             "b keeps its number when a is gone"
         );
@@ -151,8 +255,8 @@ mod tests {
     #[test]
     fn forget_counts() {
         let inodes = Inodes::new(Node::Top);
-        let a = inodes.acquire(file("a"), 1 << 40);
-        assert_eq!(inodes.acquire(file("a"), 1 << 40), a);
+        let a = inodes.acquire(file("a"), 1 << 40, None);
+        assert_eq!(inodes.acquire(file("a"), 1 << 40, None), a);
         inodes.forget(a, 1);
         assert!(inodes.node(a).is_some());
         inodes.forget(a, 1);
@@ -164,10 +268,42 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_replaces_an_open_one_has_a_number_of_its_own() {
+        let inodes = Inodes::new(Node::Top);
+        let shown = |ino, size| Shown { dev: 1, ino, size };
+        let hash = 1 << 40;
+        let old = inodes.acquire(file("a"), hash, Some(shown(6, 100)));
+        let open = |number, now, has_looked| inodes.open(number, now, has_looked);
+        assert_eq!(open(old, shown(7, 100), false), Opening::Outdated);
+        assert_eq!(inodes.acquire(file("a"), hash, Some(shown(7, 100))), old);
+        assert_eq!(open(old, shown(7, 100), false), Opening::Shown);
+        assert_eq!(
+            open(old, shown(7, 200), false),
+            Opening::Outdated,
+            "it has grown"
+        );
+        assert!(inodes.show(old, shown(7, 200)));
+        assert_eq!(open(old, shown(7, 200), false), Opening::Shown);
+        assert!(!inodes.show(old, shown(8, 10)));
+        assert_eq!(open(old, shown(8, 10), true), Opening::Beside);
+        let new = inodes.acquire(file("a"), hash, Some(shown(8, 10)));
+        assert_ne!(new, old);
+        assert_eq!(inodes.peek(&file("a"), hash), new, "that is what is there");
+        (0..3).for_each(|_| inodes.close(old));
+        assert!(inodes.show(old, shown(8, 10)), "nobody reads the old one");
+        inodes.forget(old, 2);
+        assert!(inodes.node(old).is_none());
+        assert_eq!(inodes.peek(&file("a"), hash), new, "it keeps its number");
+        inodes.forget(new, 1);
+        assert_eq!(inodes.len(), 0);
+        assert_eq!(inodes.acquire(file("a"), hash, Some(shown(8, 10))), hash);
+    }
+
+    #[test]
     fn reserved_numbers_are_never_given_out() {
         let inodes = Inodes::new(Node::Top);
         for (i, hash) in [0, 1, 0xffff_ffff].into_iter().enumerate() {
-            assert!(inodes.acquire(file(&i.to_string()), hash) > u64::from(u32::MAX));
+            assert!(inodes.acquire(file(&i.to_string()), hash, None) > u64::from(u32::MAX));
         }
     }
 }

@@ -15,7 +15,7 @@ use rustix::fs::Stat;
 use super::answers::{ATTRIBUTES, Answer};
 use super::attr::{Attr, Entry, Kind, Refusal, Space};
 use super::handles::{Handle, Handles};
-use super::inodes::Inodes;
+use super::inodes::{Inodes, Shown};
 use super::node::{At, Node, Subject};
 use super::seen::SeenTree;
 use super::tree::{RealKind, Tree};
@@ -51,6 +51,8 @@ pub struct Namespace {
     pub(super) neighbours: Arc<dyn Neighbours>,
     pub(super) inodes: Arc<Inodes>,
     pub(super) handles: Arc<Handles>,
+    /// Who is to look up again what he opens: the kernel's thread, and the place.
+    pub(super) outdated: Arc<Mutex<HashMap<u32, At>>>,
     pub(super) hidden: Arc<Mutex<HashSet<At>>>,
     pub(super) answers: Mutex<HashMap<Subject, (u64, Arc<Answer>)>>,
 }
@@ -95,6 +97,7 @@ impl Namespace {
             top,
             neighbours,
             handles: Arc::new(Handles::new()),
+            outdated: Arc::default(),
             hidden: Arc::default(),
             answers: Mutex::default(),
         };
@@ -116,6 +119,7 @@ impl Namespace {
             neighbours: party.neighbours,
             inodes: Arc::clone(&self.inodes),
             handles: Arc::clone(&self.handles),
+            outdated: Arc::clone(&self.outdated),
             hidden: Arc::clone(&self.hidden),
             answers: Mutex::default(),
         }
@@ -211,11 +215,13 @@ impl Namespace {
         let parent = self.node(parent)?;
         let (node, stat) = self.resolve(&parent, name)?;
         // The attributes come first: a number is only given out with an answer.
-        let mut attr = self.attr_of(0, &node, stat)?;
-        let ttl = self.ttl(&node);
+        let stat = self.stat_of(&node, stat)?;
+        let mut entry = self.entry(&node, attr(0, &node, stat.as_ref()));
         let hash = self.hash(&node);
-        attr.ino = self.inodes.acquire(node, hash);
-        Ok(Entry { attr, ttl })
+        let is_file = matches!(node, Node::File(_));
+        let shown = stat.as_ref().filter(|_| is_file).map(Shown::of);
+        entry.attr.ino = self.inodes.acquire(node, hash, shown);
+        Ok(entry)
     }
 
     /// The kernel forgets `times` look-ups.
@@ -226,25 +232,48 @@ impl Namespace {
     /// The attributes that `stat` shows, and for how long they may be trusted.
     pub fn getattr(&self, ino: u64) -> Result<Entry> {
         let node = self.node(ino)?;
-        let attr = self.attr_of(ino, &node, None).or_else(|refusal| {
-            // The path is gone, but somebody still reads the file. In a mount for all that may be
-            // somebody else.
-            let open = self
-                .handles
-                .open_file(ino)
-                .filter(|_| !self.tree.is_partial());
-            let Some(handle) = open else {
-                return Err(refusal);
-            };
-            let Handle::File { file, .. } = handle.as_ref() else {
-                return Err(refusal);
-            };
-            Ok(Attr::mirror(ino, Kind::File, &rustix::fs::fstat(file)?))
-        })?;
-        Ok(Entry {
+        let stat = self.stat_of(&node, None);
+        let stat = match (&*node, stat) {
+            (Node::File(_), Ok(Some(stat))) if !self.inodes.show(ino, Shown::of(&stat)) => {
+                Err(Refusal::Stale)
+            }
+            (_, stat) => stat,
+        };
+        match stat {
+            Ok(stat) => Ok(self.entry(&node, attr(ino, &node, stat.as_ref()))),
+            // The path is gone or leads to another file, but somebody still reads this one. In a
+            // mount for all that may be somebody else.
+            Err(refusal) if self.tree.is_partial() => Err(refusal),
+            Err(refusal) => match self.handles.open_file(ino) {
+                Some(open) => self.getattr_open(ino, open),
+                None => Err(refusal),
+            },
+        }
+    }
+
+    /// The same of a file that is open, whatever its path leads to now.
+    pub fn getattr_open(&self, ino: u64, handle: u64) -> Result<Entry> {
+        match self.handles.get(handle)?.as_ref() {
+            Handle::File { file, .. } => {
+                let (node, stat) = (self.node(ino)?, rustix::fs::fstat(file)?);
+                self.inodes.show(ino, Shown::of(&stat));
+                Ok(self.entry(&node, attr(ino, &node, Some(&stat))))
+            }
+            _ => self.getattr(ino),
+        }
+    }
+
+    fn entry(&self, node: &Node, attr: Attr) -> Entry {
+        let ttl = self.ttl(node);
+        let attr_ttl = match node {
+            Node::File(_) => Duration::ZERO,
+            _ => ttl,
+        };
+        Entry {
             attr,
-            ttl: self.ttl(&node),
-        })
+            ttl,
+            attr_ttl,
+        }
     }
 
     /// The target of a link, as bytes.
@@ -379,9 +408,11 @@ impl Namespace {
 
     // ---- attributes ----
 
-    pub(super) fn attr_of(&self, ino: u64, node: &Node, known: Option<Stat>) -> Result<Attr> {
+    /// The `stat` of the real file or directory that a node is about; `None`: there is none, and it
+    /// is an empty directory.
+    pub(super) fn stat_of(&self, node: &Node, known: Option<Stat>) -> Result<Option<Stat>> {
         let Some(at) = node.at() else {
-            return Ok(Attr::nowhere(ino));
+            return Ok(None);
         };
         let wanted = match node {
             Node::Dir(_)
@@ -395,31 +426,20 @@ impl Namespace {
             Node::Symlink(_) => RealKind::Symlink,
             _ => RealKind::Regular,
         };
-        let stat = match known.map_or_else(|| self.tree.stat(at).map(|(_, stat)| stat), Ok) {
-            Ok(stat) if RealKind::of_stat(&stat) == wanted => stat,
-            _ if *node != self.top && !self.tree.has_root(at) => return Err(Refusal::Stale),
+        match known.map_or_else(|| self.tree.stat(at).map(|(_, stat)| stat), Ok) {
+            Ok(stat) if RealKind::of_stat(&stat) == wanted => Ok(Some(stat)),
+            _ if *node != self.top && !self.tree.has_root(at) => Err(Refusal::Stale),
             // A root that is not there now (or is no directory) is an empty directory.
             // So is the top for somebody who may not see it.
             _ if at.is_root()
                 && wanted == RealKind::Directory
                 && (*node == self.top || !self.tree.is_partial()) =>
             {
-                return Ok(Attr::nowhere(ino));
+                Ok(None)
             }
-            Ok(_) => return Err(Refusal::Stale),
-            Err(errno) => return Err(errno.into()),
-        };
-        Ok(match node {
-            Node::Top | Node::Dir(_) => Attr::mirror(ino, Kind::Directory, &stat),
-            Node::File(_) => Attr::mirror(ino, Kind::File, &stat),
-            Node::Symlink(_) => Attr::mirror(ino, Kind::Link, &stat),
-            Node::Folder(_) | Node::Index(_) | Node::Similar(_) | Node::WhyDir(_) => {
-                Attr::folder(ino, &stat)
-            }
-            Node::Link { target, .. } => Attr::link(ino, &stat, target.as_os_str().len()),
-            Node::Member { size, .. } => Attr::member(ino, &stat, *size),
-            Node::Why { .. } | Node::Report(_) | Node::More(_) => Attr::text(ino, &stat),
-        })
+            Ok(_) => Err(Refusal::Stale),
+            Err(errno) => Err(errno.into()),
+        }
     }
 
     /// The figures of the file system behind a node.
@@ -457,5 +477,23 @@ impl Namespace {
     #[cfg(test)]
     pub(crate) fn in_use(&self) -> (usize, usize) {
         (self.inodes.len(), self.handles.len())
+    }
+}
+
+/// The attributes of a node, from the `stat` of what it is about.
+fn attr(ino: u64, node: &Node, stat: Option<&Stat>) -> Attr {
+    let Some(stat) = stat else {
+        return Attr::nowhere(ino);
+    };
+    match node {
+        Node::Top | Node::Dir(_) => Attr::mirror(ino, Kind::Directory, stat),
+        Node::File(_) => Attr::mirror(ino, Kind::File, stat),
+        Node::Symlink(_) => Attr::mirror(ino, Kind::Link, stat),
+        Node::Folder(_) | Node::Index(_) | Node::Similar(_) | Node::WhyDir(_) => {
+            Attr::folder(ino, stat)
+        }
+        Node::Link { target, .. } => Attr::link(ino, stat, target.as_os_str().len()),
+        Node::Member { size, .. } => Attr::member(ino, stat, *size),
+        Node::Why { .. } | Node::Report(_) | Node::More(_) => Attr::text(ino, stat),
     }
 }

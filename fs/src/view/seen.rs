@@ -113,9 +113,10 @@ impl SeenTree {
         self.tree.read_link(at)
     }
 
-    /// See [`Tree::open_found`].
-    pub(crate) fn open_file(&self, at: &At) -> Result<Option<File>, Errno> {
-        Tree::open_found(&self.stat(at)?)
+    /// See [`Tree::open_found`]; and its `stat`.
+    pub(crate) fn open_file(&self, at: &At) -> Result<Option<(File, Stat)>, Errno> {
+        let found = self.stat(at)?;
+        Ok(Tree::open_found(&found)?.map(|file| (file, found.1)))
     }
 
     /// The figures of the file system that this place is on.

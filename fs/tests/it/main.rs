@@ -5,7 +5,8 @@
 mod commands; // what users do
 mod model; // the files view against the tree itself
 mod mounting; // mounting and unmounting
-mod processes; // mounts of other processes and users
+mod processes;
+mod replaced; // files that change // mounts of other processes and users
 mod semantics; // the page of promises
 mod site; // a tree with an overlay on it
 mod slow; // slow answers, panics

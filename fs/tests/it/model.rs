@@ -160,7 +160,7 @@ fn overlay(space: &Namespace) -> BTreeMap<PathBuf, Seen> {
                 }
                 Kind::Link => space.readlink(attr.ino).unwrap(),
                 Kind::File => {
-                    let opened = space.open(attr.ino).unwrap();
+                    let opened = space.open(attr.ino, 0).unwrap();
                     let bytes = space.read(opened.handle, 0, 4096).unwrap();
                     space.release(opened.handle);
                     assert_eq!(bytes.len() as u64, attr.size);

@@ -44,7 +44,7 @@ fn an_open_file_outlives_its_name() {
     let fixture = Fixture::new();
     let space = fixture.space(View::Files, Show::Default);
     let file = Walk::to(&space, "/report.txt").unwrap();
-    let handle = space.open(file.ino()).unwrap().handle;
+    let handle = space.open(file.ino(), 0).unwrap().handle;
     fs::remove_file(fixture.path("docs/report.txt")).unwrap();
     assert_eq!(space.read(handle, 4, 100).unwrap(), b"report");
     assert_eq!(space.getattr(file.ino()).unwrap().attr.size, 10);
@@ -84,7 +84,7 @@ fn symbolic_links_lead_nowhere() {
         Refusal::NotFound
     );
     assert!(space.open_dir(sub.ino()).is_err());
-    assert_eq!(space.open(file.ino()).unwrap_err(), Refusal::NotFound);
+    assert_eq!(space.open(file.ino(), 0).unwrap_err(), Refusal::NotFound);
     assert_eq!(
         space.lookup(sub.ino(), OsStr::new("..")).unwrap_err(),
         Refusal::NotFound
@@ -119,7 +119,7 @@ fn what_cannot_be_done_is_said() {
     let space = fixture.space(View::Folders, Show::Default);
     assert_eq!(space.getattr(4711).unwrap_err(), Refusal::Stale);
     assert_eq!(space.read(4711, 0, 1).unwrap_err(), Refusal::BadHandle);
-    assert_eq!(space.open(ROOT).unwrap_err(), Refusal::IsADirectory);
+    assert_eq!(space.open(ROOT, 0).unwrap_err(), Refusal::IsADirectory);
     assert_eq!(space.readlink(ROOT).unwrap_err(), Refusal::Invalid);
     let file = Walk::to(&space, "/report.txt/report.txt").unwrap();
     assert_eq!(
@@ -140,7 +140,7 @@ fn holes_are_found() {
     file.set_len(1 << 30).unwrap();
     let space = fixture.space(View::Files, Show::Default);
     let handle = space
-        .open(Walk::to(&space, "/holes").unwrap().ino())
+        .open(Walk::to(&space, "/holes").unwrap().ino(), 0)
         .unwrap()
         .handle;
     assert_eq!(space.seek(handle, 0, true), Ok(0));

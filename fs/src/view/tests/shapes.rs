@@ -236,7 +236,7 @@ fn special_files_are_left_out() {
         0,
     )
     .unwrap();
-    assert_eq!(space.open(file.ino()).unwrap_err(), Refusal::Stale);
+    assert_eq!(space.open(file.ino(), 0).unwrap_err(), Refusal::Stale);
 }
 
 /// With several roots each is a folder named by its last component, `docs`, `docs~2` in the order
@@ -287,7 +287,7 @@ fn roots_come_and_go_while_mounted() {
     assert_eq!(ls(&space, "/"), before);
     assert_eq!(refusal(&space, "/sub~2"), Refusal::NotFound);
     assert!(space.getattr(inside.ino()).is_err());
-    assert!(space.open(file.ino()).is_err());
+    assert!(space.open(file.ino(), 0).is_err());
     // The mirrored root goes, and comes back to its place.
     set(&["b/sub"]);
     assert_eq!(ls(&space, "/"), ["sub~2"]);

@@ -58,7 +58,7 @@ fn texts_are_reachable_and_computed_when_opened() {
     );
     assert_eq!(counting.0.load(Ordering::Relaxed), 2);
     assert!(
-        space.open(report.ino()).unwrap().direct,
+        space.open(report.ino(), 0).unwrap().direct,
         "its length is not known beforehand"
     );
     assert_eq!(
@@ -216,9 +216,13 @@ fn times_to_live() {
     let fixture = Fixture::new();
     let space = fixture.space(View::Folders, Show::Default);
     let ttl = |path: &str| Walk::to(&space, path).unwrap().entry.ttl;
+    let attr_ttl = |path: &str| Walk::to(&space, path).unwrap().entry.attr_ttl;
     for mirrored in ["/", "/sub", "/report.txt", "/report.txt/report.txt"] {
         assert_eq!(ttl(mirrored), Duration::from_secs(1), "{mirrored}");
     }
+    assert_eq!(attr_ttl("/report.txt"), Duration::from_secs(1));
+    // Before each read: what is changed in place is seen at once.
+    assert_eq!(attr_ttl("/report.txt/report.txt"), Duration::ZERO);
     for answer in [
         "",
         "/097%_old.txt",
@@ -232,6 +236,7 @@ fn times_to_live() {
             "{answer}"
         );
     }
+    assert_eq!(attr_ttl("/report.txt/.similar"), Duration::ZERO);
 }
 
 /// `.similar` answers from the index at every open.
