@@ -259,6 +259,13 @@ impl Extractor {
         format::of(name, head).map(Format::read)
     }
 
+    /// Whether a file of so many bytes is taken apart by this process: a plain text in another
+    /// encoding. Nothing hostile makes that slow.
+    pub fn is_decoded_here(&self, name: &[u8], head: &[u8], size: u64) -> bool {
+        let kind = self.format(name, head).and_then(Format::kind);
+        kind.is_some_and(|kind| parent::is_decoded_here(kind, size))
+    }
+
     /// Takes an open file apart. The descriptor is handed to the worker, which reads it from its
     /// start and never moves the offset, so several may share one description.
     ///

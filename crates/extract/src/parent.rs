@@ -35,6 +35,11 @@ const DECODED_HERE: u64 = 4 << 20;
 /// More paths of what was skipped are no news, bytes.
 const SKIPPED_PATHS: usize = 1 << 20;
 
+/// See [`crate::Extractor::is_decoded_here`].
+pub(crate) fn is_decoded_here(kind: Kind, size: u64) -> bool {
+    kind == Kind::Text && size <= DECODED_HERE
+}
+
 /// See [`crate::Extractor::extract`].
 pub(crate) fn extract(
     workers: &Workers,
@@ -59,7 +64,7 @@ pub(crate) fn extract(
         .kind()
         .ok_or_else(|| Skipped::NotRun("an unknown format".to_owned()))?;
     let size = rustix::fs::fstat(file).map_or(0, |stat| u64::try_from(stat.st_size).unwrap_or(0));
-    if kind == Kind::Text && size <= DECODED_HERE {
+    if is_decoded_here(kind, size) {
         let mut run = Run::new(limits, size);
         run.take(&decoded(file, size, limits)?, &mut delivery)?;
         return all_skipped(run.skipped, delivery, Vec::new());

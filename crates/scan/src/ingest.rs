@@ -35,12 +35,16 @@
 //! 8. **A cold disk is kept busy**: files in the queue and directories to be entered are fetched
 //!    into the page cache by threads that do nothing else (`ahead`).
 //! 9. **Order of a batch**: links, stats, the rest, and removals when the round ends; see `batch`.
+//! 10. **Documents are taken apart beside all that**, by threads of their own and in the order of
+//!     their turns; see `documents`.
 
 mod ahead;
+mod apart;
 mod area;
 mod assumed;
 mod batch;
 mod costs;
+mod documents;
 mod lister;
 mod pool;
 mod report;
@@ -53,21 +57,24 @@ mod visit;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use crossbeam_channel::Receiver;
 use resemble_index::{Change, Index};
 use resemble_mounts::{LiveTable, MountTable};
 
 use self::assumed::Assumed;
 use self::costs::Costs;
+use self::documents::Documents;
 use self::pool::Pool;
 use self::run::Run;
 
+pub use documents::WaitingDocuments;
 pub use report::{
     Amount, Committed, IngestError, Listing, Observer, Progress, Report, SoftError, Unobserved,
 };
 pub use rules::gitignore_of;
-pub use target::{Cause, IngestOptions, RootOptions, Scope, Target};
+pub use target::{Cause, DocumentTurns, IngestOptions, RootOptions, Scope, Target};
 
 /// The writer of an index. One thread uses it; its reading threads start with the first file.
 #[derive(Debug)]
@@ -75,6 +82,7 @@ pub struct Ingest {
     index: Arc<Index>,
     options: IngestOptions,
     pool: Pool,
+    documents: Documents,
     assumed: Assumed,
     costs: Costs,
     /// What is mounted; `None`: that cannot be followed, and is read for each reconcile.
@@ -90,10 +98,12 @@ impl Ingest {
             options.stop.child(),
             options.part_reader.clone(),
         );
+        let documents = Documents::new(&index, pool.threads(), options.part_reader.clone());
         Self {
             index,
             options,
             pool,
+            documents,
             costs: Costs::default(),
             assumed: Assumed::default(),
             mounts: LiveTable::new().ok(),
@@ -150,13 +160,45 @@ impl Ingest {
             index,
             options,
             pool,
+            documents,
             assumed,
             costs,
             mounts,
         } = self;
         let mounts =
             (mounts.as_ref()).map_or_else(|| Arc::new(MountTable::load()), LiveTable::current);
-        Run::new(index, options, (pool, assumed, costs), mounts, observer)?.run(targets)
+        let state = (pool, documents, assumed, costs);
+        Run::new(index, options, state, mounts, observer)?.run(targets)
+    }
+
+    /// Documents whose parts are not in the index yet.
+    pub fn documents(&self) -> usize {
+        self.documents.len()
+    }
+
+    /// Knows which contents these are.
+    pub fn waiting_documents(&self) -> WaitingDocuments {
+        self.documents.waiting()
+    }
+
+    /// A mark for [`Self::is_past`].
+    pub fn documents_mark(&self) -> u64 {
+        self.documents.mark()
+    }
+
+    /// Whether the parts of all documents that came before the mark are in the index.
+    pub fn is_past(&self, mark: u64) -> bool {
+        self.documents.is_past(mark)
+    }
+
+    /// When [`Self::reconcile`] has parts of documents to write, whatever its targets are.
+    pub fn documents_due(&self) -> Option<Instant> {
+        self.documents.due()
+    }
+
+    /// Rings when [`Self::documents_due`] may have changed.
+    pub fn documents_bell(&self) -> Receiver<()> {
+        self.documents.bell()
     }
 
     /// From now on no event explains why an inode changed: [`IngestOptions::distrust`].

@@ -18,6 +18,7 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use resemble_core::hash::content::of_set;
 use resemble_core::params::SamplingParams;
@@ -28,8 +29,10 @@ pub use resemble_extract::{Converter, Fences, Limits, Skipped};
 use resemble_extract::{Extractor, Part, Role, Sink, Workers, starter};
 use resemble_index::{ContentRef, NewLook, NewPart, PartRole, SkippedPart};
 
+mod memory;
 mod recent;
 
+use memory::Places;
 pub use recent::RecentParts;
 
 /// So many first bytes of a file tell what it is.
@@ -59,6 +62,18 @@ pub trait PartReader: fmt::Debug + Send + Sync {
 
     /// Names everything that what comes out depends on: with another id files are taken apart anew.
     fn id(&self) -> String;
+
+    /// Whether a file of so many bytes that [`Self::applies`] to is taken apart in no time, by no
+    /// process: it needs no turn.
+    fn is_at_once(&self, name: &[u8], head: &[u8], size: u64) -> bool {
+        let _ = (name, head, size);
+        false
+    }
+
+    /// How many files may be taken apart at once.
+    fn most_at_once(&self) -> usize {
+        usize::MAX
+    }
 }
 
 /// The formats that are read, as a number: with another one files are taken apart anew.
@@ -72,6 +87,9 @@ const WORKER: &str = "extract-worker";
 pub struct Formats {
     extractor: Extractor,
     id: String,
+    /// Workers that may run at once.
+    most: usize,
+    places: Arc<Places>,
 }
 
 impl Formats {
@@ -86,10 +104,14 @@ impl Formats {
     }
 
     fn with(workers: Workers, limits: Limits, converters: Vec<Converter>) -> Self {
+        let (memory, most) = memory::shared(memory::for_workers(), limits.memory);
+        let limits = Limits { memory, ..limits };
         let id = format!("{FORMATS} {limits:?} {converters:?}");
         Self {
             extractor: Extractor::new(workers, limits, converters),
             id,
+            most,
+            places: Arc::new(Places::new(most)),
         }
     }
 }
@@ -142,13 +164,27 @@ impl PartReader for Formats {
         sink: &mut dyn Sink,
     ) -> Result<Vec<(Vec<u8>, Skipped)>, Skipped> {
         match self.extractor.format(name, head) {
-            Some(format) => self.extractor.extract(file, format, sink),
+            Some(format) => {
+                let size = rustix::fs::fstat(file).map_or(0, |stat| stat.st_size);
+                let size = u64::try_from(size).unwrap_or(0);
+                let takes_place = !self.extractor.is_decoded_here(name, head, size);
+                let _held = takes_place.then(|| self.places.take());
+                self.extractor.extract(file, format, sink)
+            }
             None => Ok(Vec::new()),
         }
     }
 
     fn id(&self) -> String {
         self.id.clone()
+    }
+
+    fn is_at_once(&self, name: &[u8], head: &[u8], size: u64) -> bool {
+        self.extractor.is_decoded_here(name, head, size)
+    }
+
+    fn most_at_once(&self) -> usize {
+        self.most
     }
 }
 

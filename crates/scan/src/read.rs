@@ -35,20 +35,18 @@
 //!     better.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use resemble_core::{ByteLen, Digester, Made, Params, PostedFingerprints, StopFlag, Stretches};
-use resemble_index::{Look, NewLook, Timestamp};
+use resemble_index::{NewLook, Timestamp};
 use rustix::fs::Advice;
 use rustix::io::Errno;
 
 use self::known::{IN_STRETCHES, KnownFile, edges};
 use self::paused::{Halfway, Paused};
 use self::pieces::InPieces;
-use crate::parts::{DigestedParts, HEAD, PartReader};
 use crate::walk::{self, Anchor, Stat};
 
 pub(crate) use self::known::{KnownFiles, LARGE};
@@ -90,6 +88,8 @@ pub struct FileRead {
     pub applies: bool,
     /// What looking into it came to, if that was asked for and is news.
     pub look: Option<NewLook>,
+    /// It is to be taken apart later.
+    pub due: bool,
     /// The system had nothing left for looking into it: the error number.
     pub scarce: Option<i32>,
     /// Bytes at the beginning that were not read, but taken for those of an earlier reading.
@@ -291,91 +291,6 @@ impl Reader {
         Ok((file, stat))
     }
 
-    /// As [`Self::read`]; a content that has not been looked into is taken apart as well.
-    ///
-    /// Only a file that stands still is worth it: one that changes will be read again.
-    pub fn read_with_parts(
-        &mut self,
-        anchor: &Anchor,
-        path: &Path,
-        known_size: Option<ByteLen>,
-        contents: &dyn Contents,
-        part_reader: &dyn PartReader,
-    ) -> Result<FileRead, ReadFailure> {
-        let (file, mut stat) = self.open(anchor, path)?;
-        let name = path.file_name().unwrap_or_default().as_bytes();
-        if self.pieces.spares_cache && part_reader.applies(name, &read_prefix(&file, HEAD)?) {
-            self.pieces.spares_cache = false;
-        }
-        let mut earlier: Option<FileRead> = None;
-        let mut attempt = 1;
-        loop {
-            let mut read = self.read_from(&file, stat, known_size, contents)?;
-            match (&read.content, earlier.take()) {
-                // Only the times moved: what is in flight is our own claim of the last attempt.
-                (Content::InFlight(now), Some(was)) if was.content.is_new(now) => {
-                    (read.content, read.applies, read.look) = (was.content, was.applies, was.look);
-                }
-                _ if read.moving => return Ok(read),
-                _ => {
-                    if !self.look(&file, name, &mut read, contents, part_reader)? {
-                        return Ok(read);
-                    }
-                }
-            }
-            let after = Stat::of(file.as_fd())?;
-            if after.unchanged_since(&read.stat) {
-                return Ok(read);
-            }
-            if attempt >= ATTEMPTS || after.size > LARGEST_AT_ONCE {
-                read.moving = true;
-                read.look = None;
-                return Ok(read);
-            }
-            earlier = Some(read);
-            stat = after;
-            attempt += 1;
-        }
-    }
-
-    /// Looks into a file that was just read; says whether the file was read once more for that.
-    fn look(
-        &mut self,
-        file: &OwnedFd,
-        name: &[u8],
-        read: &mut FileRead,
-        contents: &dyn Contents,
-        part_reader: &dyn PartReader,
-    ) -> Result<bool, ReadFailure> {
-        let whole = self.pieces.whole.filter(|_| !read.moving);
-        let from_file;
-        let head = if let Some(size) = whole {
-            &self.pieces.buffer[..size.min(HEAD)]
-        } else {
-            from_file = read_prefix(file, HEAD)?;
-            &from_file
-        };
-        read.applies = part_reader.applies(name, head);
-        let look = match &read.content {
-            Content::Known(id) => contents.look(*id),
-            Content::New(_) | Content::Edited(_) => Look::Unseen,
-            // The file that brings this content is taken apart, not this one.
-            Content::InFlight(_) => return Ok(whole.is_none()),
-        };
-        read.look = match (read.applies, look) {
-            (true, Look::Unseen | Look::Plain) => {
-                let (digester, params) = (&mut self.digester, &self.params);
-                let pieces =
-                    DigestedParts::of(part_reader, name, head, file.as_fd(), digester, params);
-                read.scarce = pieces.scarce;
-                Some(pieces.into_look(|digest| contents.part(&digest.content)))
-            }
-            (false, Look::Unseen) => Some(NewLook::Plain),
-            (true, Look::Apart) | (false, Look::Plain | Look::Apart) => None,
-        };
-        Ok(whole.is_none() || read.applies)
-    }
-
     /// Reads a file that is open, as [`Self::read`]; the stat is that of [`open_regular`].
     pub fn read_open(
         &mut self,
@@ -435,6 +350,7 @@ impl Reader {
                     bytes,
                     applies: false,
                     look: None,
+                    due: false,
                     scarce: None,
                     assumed: pass.assumed,
                 });
@@ -622,6 +538,7 @@ pub mod bytes;
 mod changed;
 mod contents;
 mod known;
+mod look;
 mod open;
 mod paused;
 mod pieces;

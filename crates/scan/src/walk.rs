@@ -76,6 +76,8 @@ pub struct Stat {
     pub ctime: Timestamp,
     /// Number of names.
     pub nlink: u32,
+    /// Whose it is.
+    pub uid: u32,
 }
 
 impl Stat {
@@ -100,6 +102,7 @@ impl Stat {
             mtime: time(stat.st_mtime as i64, stat.st_mtime_nsec as u64),
             ctime: time(stat.st_ctime as i64, stat.st_ctime_nsec as u64),
             nlink: u32::try_from(stat.st_nlink).unwrap_or(u32::MAX),
+            uid: stat.st_uid,
         }
     }
 

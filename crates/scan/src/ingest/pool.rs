@@ -26,6 +26,7 @@ use rustix::io::Errno;
 
 use super::ahead::{Ahead, Cache, Fetched};
 use super::lister::Lister;
+use super::target::RootOptions;
 use crate::parts::PartReader;
 use crate::read::{Contents, FileRead, KnownFiles, Lookup, PausedReadings, ReadFailure, Reader};
 use crate::walk::{Anchor, Stat};
@@ -36,6 +37,7 @@ pub(super) struct Job {
     /// Its place in the order in which the tree is compared: see [`Pool::given`].
     pub(super) number: u64,
     pub(super) anchor: Arc<Anchor>,
+    pub(super) root: Arc<RootOptions>,
     pub(super) path: PathBuf,
     /// The file system the file was seen on.
     pub(super) fs: FsId,
@@ -225,6 +227,11 @@ impl Pool {
         self.readers.stop.clear();
         self.ahead.forget();
         self.cacheable = cache_share();
+    }
+
+    /// How many threads there are, once they are started.
+    pub(super) const fn threads(&self) -> usize {
+        self.threads
     }
 
     /// What all readers know of contents.
@@ -470,9 +477,13 @@ fn read_patiently(
     reader.pause_at(job.turn.map(|turn| Instant::now() + turn));
     loop {
         let result = match part_reader.filter(|_| job.with_parts) {
-            Some(part_reader) => {
-                reader.read_with_parts(&job.anchor, &job.path, job.known_size, known, part_reader)
-            }
+            Some(part_reader) => reader.read_with_parts_later(
+                &job.anchor,
+                &job.path,
+                job.known_size,
+                known,
+                part_reader,
+            ),
             None => reader.read(&job.anchor, &job.path, job.known_size, known),
         };
         match result {

@@ -67,6 +67,9 @@ pub trait Observer {
         let _ = (files, before);
     }
 
+    /// The parts of documents are in the index that were not there before.
+    fn taken_apart(&mut self) {}
+
     /// Now and then, at most a few times a second.
     fn progress(&mut self, progress: &Progress) {
         let _ = progress;

@@ -40,6 +40,7 @@ impl Run<'_> {
         while let Some(done) = self.pool.take_ready() {
             self.done(done)?;
         }
+        self.take_documents()?;
         self.report_progress();
         if self.batch.is_full() || self.last_commit.elapsed() >= PATIENCE {
             self.commit()?;
@@ -50,9 +51,15 @@ impl Run<'_> {
     pub(super) fn report_progress(&mut self) {
         if self.last_progress.elapsed() >= PROGRESS_INTERVAL {
             self.last_progress = Instant::now();
-            self.report.progress.pending = self.pool.under_way() as u64;
+            let documents = if self.waits_for_documents() {
+                self.documents.len()
+            } else {
+                0
+            };
+            let pending = (self.pool.under_way() + documents) as u64;
+            self.report.progress.pending = pending;
             self.report.progress.done = Amount {
-                files: self.report.progress.files - self.report.progress.pending,
+                files: self.report.progress.files.saturating_sub(pending),
                 bytes: self.bytes_seen.saturating_sub(self.pool.bytes_under_way()),
             };
             self.observer.progress(&self.report.progress);
@@ -155,6 +162,7 @@ impl Run<'_> {
             second_look,
             ..
         } = job;
+        self.note_due(&path, &job.root, read);
         let settled = self.is_settled(&path, read, second_look);
         let stat = read.stat.row(fs);
         let is_assumed = (!settled).then_some(read.assumed.0 > 0);
@@ -213,9 +221,7 @@ impl Run<'_> {
     ) -> Result<(), IngestError> {
         let look = self.snapshot.content(content)?.map(|row| row.look);
         match look {
-            Some(Look::Unseen | Look::Plain) if job.with_parts && read.applies => {
-                return self.read(job);
-            }
+            Some(Look::Unseen | Look::Plain) if job.with_parts && read.applies => read.due = true,
             Some(Look::Unseen) if job.with_parts => read.look = Some(NewLook::Plain),
             _ => {}
         }

@@ -11,9 +11,11 @@ use resemble_core::{ContentDigest, FileId};
 use resemble_index::{Change, Entry, FsId, Index, Snapshot};
 use resemble_mounts::MountTable;
 
+use super::apart::Apart;
 use super::area::Area;
 use super::assumed::Assumed;
 use super::batch::Batch;
+use super::documents::Documents;
 use super::lister::KnownEntry;
 use super::pool::{Job, Pool};
 use super::report::{Committed, IngestError, Observer, Report};
@@ -58,11 +60,21 @@ pub(super) struct Place {
     pub(super) excluded: Arc<Excluded>,
 }
 
+/// What outlives a reconcile.
+pub(super) type State<'a> = (
+    &'a mut Pool,
+    &'a mut Documents,
+    &'a mut Assumed,
+    &'a mut Costs,
+);
+
 pub(super) struct Run<'a> {
     pub(super) index: &'a Index,
     pub(super) options: &'a IngestOptions,
     pub(super) observer: &'a mut dyn Observer,
     pub(super) pool: &'a mut Pool,
+    pub(super) documents: &'a mut Documents,
+    pub(super) apart: Apart,
     pub(super) assumed: &'a mut Assumed,
     pub(super) costs: &'a mut Costs,
     pub(super) snapshot: Snapshot,
@@ -110,7 +122,7 @@ impl<'a> Run<'a> {
     pub(super) fn new(
         index: &'a Index,
         options: &'a IngestOptions,
-        (pool, assumed, costs): (&'a mut Pool, &'a mut Assumed, &'a mut Costs),
+        (pool, documents, assumed, costs): State<'a>,
         mounts: Arc<MountTable>,
         observer: &'a mut dyn Observer,
     ) -> Result<Self, IngestError> {
@@ -121,6 +133,8 @@ impl<'a> Run<'a> {
             options,
             observer,
             pool,
+            documents,
+            apart: Apart::default(),
             assumed,
             costs,
             before: snapshot.clone(),
@@ -529,6 +543,7 @@ impl<'a> Run<'a> {
                 break;
             }
         }
+        self.finish_documents()?;
         // The files that were to bring these contents moved, or the reconcile was stopped.
         for (job, _, _) in std::mem::take(&mut self.waiting) {
             self.again.insert(job.path);
@@ -594,19 +609,20 @@ impl<'a> Run<'a> {
     pub(super) fn commit(&mut self) -> Result<(), IngestError> {
         self.last_commit = Instant::now();
         if self.batch.is_empty() {
-            return Ok(());
+            return self.queue_documents();
         }
         let taken = self.batch.take();
         self.report.changes += taken.changes.len() as u64;
         self.postings += taken.postings;
         let applied = if self.postings > BULK {
             self.index.apply_in_bulk(taken.changes)?
-        } else if self.options.persist_later && self.postings <= FEW {
+        } else if self.options.persist_later && self.postings <= FEW && !self.apart.is_dear {
             self.index.apply_for_now(taken.changes)?
         } else {
             self.index.apply(taken.changes)?
         };
         self.renew_snapshot()?;
+        self.queue_documents()?;
         self.pool.known().landed(taken.contents.iter());
         let gone: HashSet<PathBuf> = applied.gone.into_iter().collect();
         let links = taken
@@ -631,6 +647,7 @@ impl<'a> Run<'a> {
                 None => self.waiting.push((job, read, digest)),
             }
         }
+        self.queue_documents()?;
         if self.batch.is_empty() {
             Ok(())
         } else {

@@ -128,6 +128,20 @@ impl RootOptions {
     }
 }
 
+/// When documents are taken apart, and who takes turns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DocumentTurns {
+    /// A reconcile ends when all are. The topmost folders of roots take turns.
+    #[default]
+    BeforeTheEnd,
+    /// A reconcile ends when the bytes of all files are in the index. Documents are taken apart
+    /// meanwhile and afterwards, and a later reconcile writes their parts. For those who stay. The
+    /// topmost folders of roots take turns.
+    LaterByFolder,
+    /// The same; users take turns.
+    LaterByUser,
+}
+
 /// How [`super::Ingest`] works.
 #[derive(Clone, Debug)]
 pub struct IngestOptions {
@@ -148,6 +162,8 @@ pub struct IngestOptions {
     pub distrust: bool,
     /// What takes files apart; `None`: nothing does.
     pub part_reader: Option<Arc<dyn PartReader>>,
+    /// When documents are taken apart.
+    pub documents: DocumentTurns,
     /// Ends a running reconcile early.
     pub stop: StopFlag,
     /// Small changes are in the index at once, and durable with the next large one or
@@ -168,6 +184,7 @@ impl Default for IngestOptions {
             distrust_unsettled: false,
             distrust: false,
             part_reader: None,
+            documents: DocumentTurns::default(),
             stop: StopFlag::default(),
             persist_later: false,
             turn: None,

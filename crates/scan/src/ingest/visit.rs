@@ -395,6 +395,7 @@ impl Run<'_> {
         let job = |known_size, second_look| Job {
             number,
             anchor: Arc::clone(&place.anchor),
+            root: Arc::clone(&place.root),
             path: path.to_owned(),
             fs: fs.clone(),
             seen: *stat,
@@ -546,7 +547,8 @@ impl Run<'_> {
             return Ok(false);
         }
         let row = self.snapshot.content(content)?;
-        Ok(row.is_some_and(|row| row.look == Look::Unseen))
+        let is_unseen = row.is_some_and(|row| row.look == Look::Unseen);
+        Ok(is_unseen && !self.documents.has(content))
     }
 
     /// Whether a file that was nothing to take apart is by its new name: editors make a document

@@ -80,6 +80,14 @@ impl PartReader for RecentParts {
     fn id(&self) -> String {
         self.reader.id()
     }
+
+    fn is_at_once(&self, name: &[u8], head: &[u8], size: u64) -> bool {
+        self.reader.is_at_once(name, head, size)
+    }
+
+    fn most_at_once(&self) -> usize {
+        self.reader.most_at_once()
+    }
 }
 
 /// What tells two states of a file apart, and what its format is told by.

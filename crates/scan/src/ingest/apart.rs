@@ -1,0 +1,164 @@
+//! What a reconcile has to do with [`Documents`]: it brings them contents, and writes what became
+//! of these.
+
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use resemble_core::ContentId;
+use resemble_index::{Change, Look, NewLook};
+
+use super::documents::{Outcome, Owner, TakenApart};
+use super::report::IngestError;
+use super::run::{PATIENCE, PROGRESS_INTERVAL, Run};
+use crate::ingest::target::{DocumentTurns, RootOptions};
+use crate::read::{Contents, FileRead};
+
+/// What took longer is written at once for good: it is not to be done again after a power cut.
+const DEAR: Duration = Duration::from_secs(1);
+
+/// Names of a content that are looked at again, of one file and of several.
+const FEW: usize = 16;
+
+/// Folders that have a queue of their own; further ones share them.
+const FOLDERS: u64 = 256;
+
+/// What is to be taken apart, and what was.
+#[derive(Debug, Default)]
+pub(super) struct Apart {
+    /// Files of the batch whose contents are to be taken apart.
+    due: Vec<(PathBuf, Owner)>,
+    /// Contents of which the batch says what became of them.
+    looked: Vec<ContentId>,
+    /// To find that out took long.
+    pub(super) is_dear: bool,
+}
+
+impl Run<'_> {
+    /// Notes that a file is to be taken apart once it is in the index.
+    pub(super) fn note_due(&mut self, path: &Path, root: &RootOptions, read: &FileRead) {
+        if read.due {
+            let owner = self.owner_of(path, root, read.stat.uid);
+            self.apart.due.push((path.to_owned(), owner));
+        }
+    }
+
+    /// With whom a document shares the readers: where many users are served, its user; else the
+    /// topmost folder of its root that it lies in.
+    fn owner_of(&self, path: &Path, root: &RootOptions, uid: u32) -> Owner {
+        if self.options.documents == DocumentTurns::LaterByUser {
+            return Owner(uid);
+        }
+        let below = path.strip_prefix(&root.path).unwrap_or(path);
+        let folder = below.parent().and_then(|folder| folder.iter().next());
+        let hasher = BuildHasherDefault::<DefaultHasher>::new();
+        let hash = hasher.hash_one((&root.path, folder)) % FOLDERS;
+        Owner(u32::try_from(hash).unwrap_or_default())
+    }
+
+    /// After a commit: what it brought waits for its turn, and what it says is settled.
+    pub(super) fn queue_documents(&mut self) -> Result<(), IngestError> {
+        if !self.apart.looked.is_empty() {
+            for content in self.apart.looked.drain(..) {
+                self.documents.settle(content);
+            }
+            self.apart.is_dear = false;
+            self.observer.taken_apart();
+        }
+        for (path, owner) in std::mem::take(&mut self.apart.due) {
+            let Some(file) = self.snapshot.file_at(&path)? else {
+                continue;
+            };
+            let Some(content) = file.state.content() else {
+                continue;
+            };
+            let row = self.snapshot.content(content)?;
+            if row.is_some_and(|row| row.look != Look::Apart) {
+                let added = self.documents.add(content, file.id, owner);
+                added.map_err(IngestError::Threads)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what became of documents into the batch, as far as it is known.
+    pub(super) fn take_documents(&mut self) -> Result<(), IngestError> {
+        while let Some(taken) = self.documents.take_ready() {
+            self.taken_apart(taken)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the reconcile ends when all documents are taken apart.
+    pub(super) fn waits_for_documents(&self) -> bool {
+        self.options.documents == DocumentTurns::BeforeTheEnd
+    }
+
+    /// Waits for all documents, unless that is for later.
+    pub(super) fn finish_documents(&mut self) -> Result<(), IngestError> {
+        self.take_documents()?;
+        self.commit()?;
+        while self.waits_for_documents() && self.documents.len() > 0 {
+            if self.should_stop() {
+                self.documents.clear();
+                break;
+            }
+            if self.documents.len() > self.apart.looked.len()
+                && let Some(taken) = self.documents.take(PROGRESS_INTERVAL)
+            {
+                self.taken_apart(taken)?;
+            }
+            let is_last = self.documents.len() == self.apart.looked.len();
+            if is_last || self.batch.is_full() || self.last_commit.elapsed() >= PATIENCE {
+                self.commit()?;
+            }
+            self.report_progress();
+        }
+        Ok(())
+    }
+
+    fn taken_apart(&mut self, taken: TakenApart) -> Result<(), IngestError> {
+        let TakenApart {
+            content,
+            digest,
+            path,
+            outcome,
+            took,
+        } = taken;
+        let look = match outcome {
+            Outcome::Over => {
+                self.documents.settle(content);
+                return Ok(());
+            }
+            Outcome::Changed => {
+                // Whatever is there now is read, and waits for its own turn.
+                self.documents.settle(content);
+                self.look_again(path);
+                for file in self.snapshot.files_of(content)?.into_iter().take(FEW) {
+                    for path in self.snapshot.paths(file)?.into_iter().take(FEW) {
+                        self.look_again(path);
+                    }
+                }
+                return Ok(());
+            }
+            Outcome::Plain => NewLook::Plain,
+            Outcome::Apart(parts) => {
+                if let Some(errno) = parts.scarce {
+                    // That nothing was found in it is no fact.
+                    self.report.error(&path, errno);
+                }
+                let known = self.pool.known();
+                parts.into_look(|digest| known.part(&digest.content))
+            }
+        };
+        self.apart.looked.push(content);
+        self.apart.is_dear |= took >= DEAR;
+        let change = Change::Look {
+            path,
+            content: digest,
+            look,
+        };
+        self.batch.extend(self.pool.given(), Some(change));
+        Ok(())
+    }
+}

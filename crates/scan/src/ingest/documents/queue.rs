@@ -1,0 +1,249 @@
+//! Whose document is taken apart next. Pure.
+//!
+//! Some documents take a minute, and somebody may bring a thousand of them. So every owner has a
+//! queue of its own, and the owner with the fewest documents under way is next; among equals the
+//! one who has waited longest. One owner alone may use all readers. For the others one more reader
+//! is kept: who has nothing under way need not wait until a document of somebody else ends.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+use resemble_core::{ContentId, FileId};
+
+/// Who shares the readers with whom: a user, or a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(in crate::ingest) struct Owner(pub(in crate::ingest) u32);
+
+/// A content to take apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Waiting {
+    pub(super) content: ContentId,
+    /// The file that brought it.
+    pub(super) file: FileId,
+    pub(super) owner: Owner,
+}
+
+/// What an owner has in the queue.
+#[derive(Debug)]
+struct Share {
+    waiting: VecDeque<Waiting>,
+    running: usize,
+    /// When it was its turn last, or when it appeared.
+    last: u64,
+}
+
+/// The contents that wait for a reader or are read.
+#[derive(Debug)]
+pub(super) struct Queue {
+    /// Readers that one owner may have, if no other needs one.
+    readers: usize,
+    owners: BTreeMap<Owner, Share>,
+    running: usize,
+    /// With the number of their arrival, until their parts are in the index.
+    known: HashMap<ContentId, u64>,
+    order: BTreeSet<u64>,
+    arrivals: u64,
+    turns: u64,
+}
+
+impl Queue {
+    /// For so many readers, and one more for who has none.
+    pub(super) fn new(readers: usize) -> Self {
+        Self {
+            readers,
+            owners: BTreeMap::new(),
+            running: 0,
+            known: HashMap::new(),
+            order: BTreeSet::new(),
+            arrivals: 0,
+            turns: 0,
+        }
+    }
+
+    /// Adds a content, unless it is known.
+    pub(super) fn add(&mut self, waiting: Waiting) {
+        if self.known.contains_key(&waiting.content) {
+            return;
+        }
+        self.arrivals += 1;
+        self.known.insert(waiting.content, self.arrivals);
+        self.order.insert(self.arrivals);
+        // Who comes again and again with one document is not first each time.
+        let last = self.turns;
+        let share = self.owners.entry(waiting.owner).or_insert(Share {
+            waiting: VecDeque::new(),
+            running: 0,
+            last,
+        });
+        share.waiting.push_back(waiting);
+    }
+
+    /// The next one, if there is a reader for it.
+    pub(super) fn next(&mut self) -> Option<Waiting> {
+        let is_full = self.running >= self.readers;
+        if self.running > self.readers {
+            return None;
+        }
+        let waits =
+            |share: &&mut Share| !share.waiting.is_empty() && (!is_full || share.running == 0);
+        let shares = self.owners.values_mut().filter(waits);
+        let share = shares.min_by_key(|share| (share.running, share.last))?;
+        let next = share.waiting.pop_front()?;
+        self.turns += 1;
+        share.last = self.turns;
+        share.running += 1;
+        self.running += 1;
+        Some(next)
+    }
+
+    /// A reader of this owner is free again.
+    pub(super) fn over(&mut self, owner: Owner) {
+        self.running = self.running.saturating_sub(1);
+        if let Some(share) = self.owners.get_mut(&owner) {
+            share.running = share.running.saturating_sub(1);
+            if share.running == 0 && share.waiting.is_empty() {
+                self.owners.remove(&owner);
+            }
+        }
+    }
+
+    /// What became of a content is in the index.
+    pub(super) fn settle(&mut self, content: ContentId) {
+        if let Some(arrival) = self.known.remove(&content) {
+            self.order.remove(&arrival);
+        }
+    }
+
+    /// Nothing waits any more; what is read goes on.
+    pub(super) fn clear(&mut self) {
+        for share in self.owners.values_mut() {
+            for waiting in share.waiting.drain(..) {
+                if let Some(arrival) = self.known.remove(&waiting.content) {
+                    self.order.remove(&arrival);
+                }
+            }
+        }
+        self.owners.retain(|_, share| share.running > 0);
+    }
+
+    pub(super) fn has(&self, content: ContentId) -> bool {
+        self.known.contains_key(&content)
+    }
+
+    /// How many are not in the index.
+    pub(super) fn len(&self) -> usize {
+        self.known.len()
+    }
+
+    /// Whether nothing waits for a reader or is read.
+    pub(super) fn is_idle(&self) -> bool {
+        self.owners.is_empty()
+    }
+
+    /// How many have been added.
+    pub(super) const fn arrivals(&self) -> u64 {
+        self.arrivals
+    }
+
+    /// The arrival of the oldest that is not in the index.
+    pub(super) fn oldest(&self) -> Option<u64> {
+        self.order.first().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waiting(owner: u32, content: u32) -> Waiting {
+        Waiting {
+            content: ContentId(content),
+            file: FileId(content),
+            owner: Owner(owner),
+        }
+    }
+
+    /// A queue in which owner 1 has a hundred contents from 100 on, and as many under way as it
+    /// may.
+    fn crowded(readers: usize) -> Queue {
+        let mut queue = Queue::new(readers);
+        (100..200).for_each(|content| queue.add(waiting(1, content)));
+        for content in 0..readers as u32 {
+            assert_eq!(queue.next(), Some(waiting(1, 100 + content)));
+        }
+        assert_eq!(queue.next(), None, "the last reader is for others");
+        queue
+    }
+
+    #[test]
+    fn who_has_nothing_under_way_does_not_wait_for_others() {
+        for readers in [1, 2, 8] {
+            let mut queue = crowded(readers);
+            queue.add(waiting(2, 1));
+            queue.add(waiting(2, 2));
+            assert_eq!(queue.next(), Some(waiting(2, 1)), "{readers}");
+            assert_eq!(queue.next(), None, "{readers}");
+        }
+    }
+
+    #[test]
+    fn no_owner_has_more_than_half_while_another_waits() {
+        let mut queue = crowded(4);
+        (0..50).for_each(|content| queue.add(waiting(2, content)));
+        let mut under_way = vec![Owner(1); 4];
+        let mut taken = [0_u32; 3];
+        for round in 0..60 {
+            while let Some(next) = queue.next() {
+                under_way.push(next.owner);
+                taken[next.owner.0 as usize] += 1;
+            }
+            let of_first = under_way.iter().filter(|owner| owner.0 == 1).count();
+            assert!(
+                round < 2 || (2..=3).contains(&of_first),
+                "{round}: {of_first}"
+            );
+            queue.over(under_way.remove(0));
+        }
+        assert!(taken[1].abs_diff(taken[2]) <= 4, "{taken:?}");
+    }
+
+    /// With one reader two owners take turns, and one that has but one document each time is not
+    /// before the other each time.
+    #[test]
+    fn who_comes_again_and_again_waits_his_turn() {
+        let mut queue = Queue::new(1);
+        (100..110).for_each(|content| queue.add(waiting(1, content)));
+        let mut owners = Vec::new();
+        for content in 0..10 {
+            queue.add(waiting(2, content));
+            // The one that is kept for others is taken, too.
+            let next = queue.next().expect("one of them");
+            owners.push(next.owner.0);
+            queue.over(next.owner);
+            queue.settle(next.content);
+        }
+        assert_eq!(owners, [1, 2, 1, 2, 1, 2, 1, 2, 1, 2]);
+    }
+
+    #[test]
+    fn a_content_is_known_until_it_is_in_the_index() {
+        let mut queue = Queue::new(2);
+        for content in [7, 8, 7] {
+            queue.add(waiting(1, content));
+        }
+        assert_eq!(
+            (queue.len(), queue.arrivals(), queue.oldest()),
+            (2, 2, Some(1))
+        );
+        while let Some(next) = queue.next() {
+            queue.over(next.owner);
+        }
+        assert!(queue.is_idle() && queue.has(ContentId(7)));
+        queue.settle(ContentId(7));
+        assert_eq!((queue.len(), queue.oldest()), (1, Some(2)));
+        queue.add(waiting(1, 7));
+        queue.clear();
+        assert!(!queue.has(ContentId(7)) && queue.has(ContentId(8)));
+        queue.settle(ContentId(8));
+        assert_eq!((queue.len(), queue.oldest()), (0, None));
+    }
+}
