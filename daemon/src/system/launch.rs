@@ -20,7 +20,7 @@ use resemble_fs::MountError;
 use resemble_scan::parts::{MOST_WORKERS, refuse_worker, start_worker};
 use rustix::thread::CapabilitySet;
 
-use super::{System, fences};
+use super::{System, fences, starter_fence};
 use crate::config::{Config, SystemConfig, held_fast, numbers};
 
 /// The first word of the command line of a checker.
@@ -238,6 +238,7 @@ pub fn helper(
                 rights::become_user(uid, gid)?;
             }
             rights::keep_only(CapabilitySet::empty())?;
+            starter_fence::put_up().map_err(io::Error::other)?;
             serve_each(
                 listener,
                 holder,

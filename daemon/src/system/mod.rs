@@ -10,6 +10,7 @@
 
 mod fences;
 mod launch;
+mod starter_fence;
 
 use std::io;
 use std::os::unix::net::UnixStream;

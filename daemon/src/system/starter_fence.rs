@@ -1,0 +1,311 @@
+//! What the starter of readers forbids itself before it takes an order.
+//!
+//! It has no right and opens nothing by a path. So its filter of system calls is a list of what it
+//! needs, and everything else fails. The filter holds for the readers as well, which are processes
+//! of it: so the list has what a program takes to begin, and to put up its own fences, which leave
+//! it next to nothing of that.
+//!
+//! In it are no sockets to be made or reached, no file to be written or changed, no look into other
+//! processes, no namespaces, no mounts and no other ids.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
+    SeccompFilter, SeccompRule,
+};
+
+/// Puts the filter up: for this thread, and all threads and processes that come of it.
+///
+/// # Errors
+///
+/// Why it cannot be put up.
+pub(super) fn put_up() -> Result<(), seccompiler::Error> {
+    seccompiler::apply_filter(&allowed()?)?;
+    seccompiler::apply_filter(&without_clone3()?)
+}
+
+/// The flags of `clone3` lie in memory, where no filter sees them. Where that call is unknown, the
+/// C library makes do with `clone`.
+fn without_clone3() -> Result<BpfProgram, BackendError> {
+    let rules = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
+    filter(rules, SeccompAction::Allow, libc::ENOSYS, Listed::Refused)
+}
+
+#[derive(Clone, Copy)]
+enum Listed {
+    Allowed,
+    Refused,
+}
+
+fn filter(
+    rules: BTreeMap<i64, Vec<SeccompRule>>,
+    otherwise: SeccompAction,
+    errno: i32,
+    listed: Listed,
+) -> Result<BpfProgram, BackendError> {
+    let refused = SeccompAction::Errno(errno as u32);
+    let (otherwise, matching) = match listed {
+        Listed::Allowed => (refused, otherwise),
+        Listed::Refused => (otherwise, refused),
+    };
+    let arch = std::env::consts::ARCH.try_into()?;
+    SeccompFilter::new(rules, otherwise, matching, arch)?.try_into()
+}
+
+/// Where none of these bits of an argument is set.
+fn without(argument: u8, bits: u64) -> Result<SeccompRule, BackendError> {
+    let masked = SeccompCmpOp::MaskedEq(bits);
+    let is = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, masked, 0)?;
+    SeccompRule::new(vec![is])
+}
+
+/// Where an argument is this.
+fn with(argument: u8, value: u64) -> Result<SeccompRule, BackendError> {
+    let dword = SeccompCmpArgLen::Dword;
+    let is = SeccompCondition::new(argument, dword, SeccompCmpOp::Eq, value)?;
+    SeccompRule::new(vec![is])
+}
+
+fn allowed() -> Result<BpfProgram, BackendError> {
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
+    for call in CALLS {
+        rules.insert(*call, Vec::new());
+    }
+    // Nothing is opened to be written, or made.
+    let writing = (libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC | libc::O_TMPFILE) as u64;
+    let writing = writing & !(libc::O_DIRECTORY as u64);
+    rules.insert(libc::SYS_openat, vec![without(2, writing)?]);
+    #[cfg(target_arch = "x86_64")]
+    rules.insert(libc::SYS_open, vec![without(1, writing)?]);
+    // Threads and processes, but none in namespaces of its own.
+    let namespaces = libc::CLONE_NEWNS
+        | libc::CLONE_NEWCGROUP
+        | libc::CLONE_NEWUTS
+        | libc::CLONE_NEWIPC
+        | libc::CLONE_NEWUSER
+        | libc::CLONE_NEWPID
+        | libc::CLONE_NEWNET;
+    rules.insert(libc::SYS_clone, vec![without(0, namespaces as u64)?]);
+    let ioctl = [libc::FIONBIO, libc::TCGETS];
+    let ioctl = ioctl.map(|request| with(1, request));
+    rules.insert(
+        libc::SYS_ioctl,
+        ioctl.into_iter().collect::<Result<_, _>>()?,
+    );
+    let process = [
+        libc::PR_SET_PDEATHSIG,
+        libc::PR_SET_NO_NEW_PRIVS,
+        libc::PR_GET_NO_NEW_PRIVS,
+        libc::PR_SET_SECCOMP,
+        libc::PR_SET_NAME,
+        libc::PR_SET_VMA,
+    ];
+    let process = process.map(|option| with(0, option as u64));
+    rules.insert(
+        libc::SYS_prctl,
+        process.into_iter().collect::<Result<_, _>>()?,
+    );
+    filter(rules, SeccompAction::Allow, libc::EPERM, Listed::Allowed)
+}
+
+/// Whatever the arguments are.
+const CALLS: &[i64] = &[
+    // Orders and answers. Connections are taken, never made.
+    libc::SYS_accept4,
+    libc::SYS_recvmsg,
+    libc::SYS_recvfrom,
+    libc::SYS_sendto,
+    libc::SYS_sendmsg,
+    libc::SYS_setsockopt,
+    libc::SYS_getsockopt,
+    libc::SYS_read,
+    libc::SYS_readv,
+    libc::SYS_pread64,
+    libc::SYS_write,
+    libc::SYS_writev,
+    libc::SYS_ppoll,
+    libc::SYS_pipe2,
+    libc::SYS_dup,
+    libc::SYS_dup3,
+    libc::SYS_fcntl,
+    libc::SYS_lseek,
+    libc::SYS_close,
+    libc::SYS_close_range,
+    // Readers: to start them, wait for them and end them.
+    libc::SYS_clone3,
+    libc::SYS_execve,
+    libc::SYS_setpgid,
+    libc::SYS_pidfd_open,
+    libc::SYS_waitid,
+    libc::SYS_wait4,
+    libc::SYS_kill,
+    libc::SYS_exit,
+    libc::SYS_exit_group,
+    // What a program takes to begin: its libraries, memory and threads.
+    libc::SYS_brk,
+    libc::SYS_mmap,
+    libc::SYS_munmap,
+    libc::SYS_mremap,
+    libc::SYS_mprotect,
+    libc::SYS_madvise,
+    libc::SYS_fstat,
+    libc::SYS_newfstatat,
+    libc::SYS_statx,
+    libc::SYS_faccessat,
+    libc::SYS_readlinkat,
+    libc::SYS_futex,
+    libc::SYS_set_robust_list,
+    libc::SYS_set_tid_address,
+    libc::SYS_rseq,
+    libc::SYS_membarrier,
+    libc::SYS_sched_yield,
+    libc::SYS_sched_getaffinity,
+    libc::SYS_getrandom,
+    libc::SYS_clock_gettime,
+    libc::SYS_clock_nanosleep,
+    libc::SYS_nanosleep,
+    libc::SYS_restart_syscall,
+    libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_sigaltstack,
+    libc::SYS_tgkill,
+    libc::SYS_getpid,
+    libc::SYS_getppid,
+    libc::SYS_gettid,
+    libc::SYS_getuid,
+    libc::SYS_geteuid,
+    libc::SYS_getgid,
+    libc::SYS_getegid,
+    libc::SYS_sysinfo,
+    libc::SYS_uname,
+    libc::SYS_umask,
+    // The fences of the readers.
+    libc::SYS_prlimit64,
+    libc::SYS_getpriority,
+    libc::SYS_setpriority,
+    libc::SYS_seccomp,
+    libc::SYS_landlock_create_ruleset,
+    libc::SYS_landlock_add_rule,
+    libc::SYS_landlock_restrict_self,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_arch_prctl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_access,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_readlink,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_stat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_poll,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_dup2,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_vfork,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_getrlimit,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_setrlimit,
+];
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::io::{Read, Write};
+    use std::os::unix::net::{UnixListener, UnixStream};
+    use std::process::{Command, Stdio};
+
+    use resemble_testutil::{TempTree, in_a_process_of_its_own};
+    use rustix::process::{PidfdFlags, PidfdGetfdFlags};
+
+    use super::*;
+
+    /// What a starter has no business to do, and whether it can.
+    fn attempts(tree: &TempTree) -> Vec<(&'static str, bool)> {
+        let (file, made) = (tree.path("file"), tree.path("made"));
+        let gone = |path: &std::path::Path| fs::remove_file(path).is_ok();
+        vec![
+            ("make a socket", UnixStream::pair().is_ok()),
+            ("listen", UnixListener::bind(&made).is_ok() && gone(&made)),
+            ("reach", UnixStream::connect(tree.path("socket")).is_ok()),
+            ("write", File::options().write(true).open(&file).is_ok()),
+            ("append", File::options().append(true).open(&file).is_ok()),
+            ("make", File::create_new(&made).is_ok() && gone(&made)),
+            (
+                "make a folder",
+                fs::create_dir(&made).is_ok() && fs::remove_dir(&made).is_ok(),
+            ),
+            (
+                "rename",
+                fs::rename(&file, &made).is_ok() && fs::rename(&made, &file).is_ok(),
+            ),
+            ("list", lists(tree)),
+            ("take a descriptor of a process", takes_a_descriptor()),
+        ]
+    }
+
+    fn lists(tree: &TempTree) -> bool {
+        let mut listed = fs::read_dir(tree.path("")).expect("a folder can be opened");
+        listed.next().is_some_and(|entry| entry.is_ok())
+    }
+
+    fn takes_a_descriptor() -> bool {
+        let of_us = rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty());
+        let of_us = of_us.expect("a descriptor of this process");
+        rustix::process::pidfd_getfd(of_us, 0, PidfdGetfdFlags::empty()).is_ok()
+    }
+
+    #[test]
+    fn a_starter_starts_programs_and_does_nothing_else() {
+        const NAME: &str = concat!(
+            "system::starter_fence::tests::",
+            "a_starter_starts_programs_and_does_nothing_else"
+        );
+        if in_a_process_of_its_own(NAME, false) {
+            return;
+        }
+        let tree = TempTree::with_folders(&[]);
+        tree.write("file", "bytes");
+        let listener = UnixListener::bind(tree.path("socket")).expect("a socket");
+        let asker = UnixStream::connect(tree.path("socket")).expect("a connection");
+        let able = |tree: &TempTree| -> Vec<&str> {
+            let attempts = attempts(tree).into_iter();
+            attempts
+                .filter(|(_, can)| *can)
+                .map(|(what, _)| what)
+                .collect()
+        };
+        assert_eq!(
+            able(&tree).len(),
+            attempts(&tree).len(),
+            "{:?}",
+            able(&tree)
+        );
+        put_up().expect("a filter");
+        assert_eq!(able(&tree), Vec::<&str>::new());
+        let (mut connection, _) = listener.accept().expect("an order");
+        // In a thread, as for each connection.
+        let thread = std::thread::spawn(move || {
+            let mut child = Command::new("/bin/sh")
+                .args(["-c", "read said; echo $said"])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .expect("a program");
+            let mut stdin = child.stdin.take().expect("a pipe");
+            stdin.write_all(b"read\n").expect("written");
+            drop(stdin);
+            let mut said = String::new();
+            let mut stdout = child.stdout.take().expect("a pipe");
+            stdout.read_to_string(&mut said).expect("read");
+            assert_eq!(said, "read\n");
+            assert!(child.wait().expect("its end").success());
+            connection.write_all(b"done").expect("an answer");
+        });
+        thread.join().expect("a thread");
+        let mut answer = [0; 4];
+        (&asker).read_exact(&mut answer).expect("an answer");
+        assert_eq!(&answer, b"done");
+    }
+}
