@@ -35,7 +35,7 @@ use resemble_index::{Index, OpenError, Options as IndexOptions, ReadError};
 use resemble_proto::message::{RootState, WatchOrigin};
 use resemble_proto::places::{self, PlaceError};
 use resemble_query::templates::Store;
-use resemble_scan::ingest::RootOptions;
+use resemble_scan::ingest::{DocumentTurns, RootOptions};
 use resemble_scan::parts::{Formats, PartReader, RecentParts};
 use tokio::runtime::Runtime;
 use tokio::sync::{oneshot, watch as signal};
@@ -304,6 +304,10 @@ impl Daemon {
                 catalogues: Some(places::catalogues_dir(&config.state)),
                 catalogue_folders: config.catalogues.clone(),
                 part_reader: Some(part_reader),
+                documents: match &entered {
+                    Some(_) => DocumentTurns::LaterByUser,
+                    None => DocumentTurns::LaterByFolder,
+                },
                 stop: stop.clone(),
             },
         );

@@ -20,7 +20,7 @@ use resemble_proto::message::{
     AlertRules, Degraded, RootState, SinkStatus, WatchOrigin, WatchStatus,
 };
 use resemble_query::templates;
-use resemble_scan::ingest::{Amount, Progress, RootOptions};
+use resemble_scan::ingest::{Amount, Progress, RootOptions, WaitingDocuments};
 use resemble_scan::parts::PartReader;
 
 use crate::acks::AckStore;
@@ -67,6 +67,8 @@ pub struct Shared {
     index: Mutex<Slot>,
     templates: Option<templates::Store>,
     part_reader: Option<Arc<dyn PartReader>>,
+    /// Which documents wait to be taken apart.
+    documents: Mutex<Option<WaitingDocuments>>,
     roots: Mutex<Vec<Root>>,
     /// What is worth an alert, by the path of the root; one that is not named has the usual rules.
     alert_rules: Mutex<BTreeMap<PathBuf, AlertRules>>,
@@ -149,6 +151,7 @@ impl Shared {
             index: Mutex::new(Slot::Open(index)),
             templates: None,
             part_reader: None,
+            documents: Mutex::default(),
             roots: Mutex::default(),
             alert_rules: Mutex::default(),
             sinks: Mutex::default(),
@@ -214,6 +217,15 @@ impl Shared {
     /// What reads the parts of documents and archives.
     pub fn part_reader(&self) -> Option<&Arc<dyn PartReader>> {
         self.part_reader.as_ref()
+    }
+
+    /// Which documents wait to be taken apart.
+    pub fn documents(&self) -> Option<WaitingDocuments> {
+        self.documents.lock().clone()
+    }
+
+    pub(crate) fn set_documents(&self, documents: WaitingDocuments) {
+        *self.documents.lock() = Some(documents);
     }
 
     /// The store of the templates.

@@ -68,6 +68,9 @@ mod remote;
 /// Documents and archives: what they say and hold, in every answer.
 mod documents;
 
+/// Documents wait for their turn, and nothing waits for them.
+mod document_turns;
+
 /// Text that the user declared to be a template is no evidence anywhere, at once and without a
 /// read.
 mod templates;

@@ -175,7 +175,7 @@ const MOST_TOGETHER: usize = 1_000_000;
 ///
 /// Paths are kept as keyed hashes of 64 bits. If two of them are equal by chance, which is very
 /// rare, one alert may be missing.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Burst {
     hasher: RandomState,
     was: HashMap<u64, Option<ContentId>>,
@@ -221,12 +221,6 @@ impl Burst {
     /// Whether no file changed.
     pub fn is_empty(&self) -> bool {
         self.was.is_empty()
-    }
-
-    /// Forgets all changes: this is a quiet moment.
-    pub fn clear(&mut self) {
-        self.was.clear();
-        self.order.clear();
     }
 }
 

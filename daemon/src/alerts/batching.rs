@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use resemble_core::Relation;
+use resemble_core::{ContentId, Relation};
 
 use super::baselines::Baseline;
 use super::partners::Partner;
@@ -60,6 +60,8 @@ const MOST_HELD: usize = 50_000;
 pub enum Verdict {
     /// It resembles nothing new.
     Nothing,
+    /// It is a document whose text is not known yet, and no copy of another file.
+    NotYet(ContentId),
     /// It resembles something new, but because of a git operation, which is not worth an alert.
     Quiet,
     /// It resembles something new.
@@ -207,6 +209,14 @@ impl Batching {
             found: None,
         };
         self.wait(path.into(), now + SETTLE, before, history);
+    }
+
+    /// A due file could not be assessed when it was, and can be now.
+    pub fn put_back(&mut self, due: Due, now: Instant) {
+        if self.waiting.contains_key(&due.path) || self.held.contains_key(&due.path) {
+            return;
+        }
+        self.wait(due.path, now, due.before, due.history);
     }
 
     fn wait(&mut self, path: Arc<Path>, at: Instant, before: Baseline, history: History) {

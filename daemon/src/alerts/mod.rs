@@ -30,6 +30,7 @@ use crate::state::Shared;
 
 pub mod baselines;
 pub mod batching;
+mod documents;
 pub mod log;
 mod new_bytes;
 pub mod novelty;
@@ -40,7 +41,8 @@ pub mod trees;
 mod unshared;
 
 use baselines::{Baselines, Burst};
-use batching::{Alert, Batching, MOST_WAITING};
+use batching::{Alert, Batching, MOST_WAITING, Verdict};
+use documents::Documents;
 use log::AlertLog;
 use novelty::Novelty;
 use partners::content_at;
@@ -56,6 +58,8 @@ pub enum Message {
         /// The snapshot before the change.
         before: Snapshot,
     },
+    /// The parts of documents are in the index.
+    TakenApart,
     /// Raise what is waiting, then answer.
     Flush(Vec<oneshot::Sender<Result<(), Failure>>>),
 }
@@ -96,6 +100,7 @@ pub fn run(
         for message in message.into_iter().chain(messages.try_iter()) {
             match message {
                 Message::Read { paths, before } => raiser.read(paths, before),
+                Message::TakenApart => raiser.take_up_documents(),
                 Message::Flush(waiting) => replies.extend(waiting),
             }
         }
@@ -130,7 +135,9 @@ struct Unread {
 struct Raiser<'a> {
     unread: VecDeque<Unread>,
     batching: Batching,
-    burst: Burst,
+    /// Documents whose texts are not known yet.
+    documents: Documents,
+    burst: Arc<Burst>,
     /// When a change was last found to be no news without an assessment. It belongs to its burst
     /// all the same, and that lasts as long as if it had waited.
     left_out: Option<Instant>,
@@ -146,7 +153,8 @@ impl<'a> Raiser<'a> {
         Self {
             unread: VecDeque::new(),
             batching: Batching::default(),
-            burst: Burst::default(),
+            documents: Documents::default(),
+            burst: Arc::default(),
             left_out: None,
             novelty: None,
             shared,
@@ -182,7 +190,7 @@ impl<'a> Raiser<'a> {
         let now = Instant::now();
         for path in &paths {
             match content_at(&before, path) {
-                Ok(was) => self.burst.add(path, was, now),
+                Ok(was) => Arc::make_mut(&mut self.burst).add(path, was, now),
                 Err(error) => tracing::debug!(path = ?path, %error, "its past is not known"),
             }
         }
@@ -217,6 +225,9 @@ impl<'a> Raiser<'a> {
                 continue;
             }
             let now = unread.at;
+            if let Some(waiting) = self.documents.take(&path) {
+                self.batching.put_back(waiting, now);
+            }
             if self.batching.read_again(&path, now) {
                 continue;
             }
@@ -267,7 +278,8 @@ impl<'a> Raiser<'a> {
                     let novelty = Novelty::new(after.clone())
                         .with_rules(self.rules())
                         .with_acks(self.shared.acks().current())
-                        .with_part_reader(part_reader);
+                        .with_part_reader(part_reader)
+                        .with_documents(self.shared.documents());
                     self.novelty = Some((novelty, now));
                 }
                 let Some((novelty, _)) = &mut self.novelty else {
@@ -275,8 +287,13 @@ impl<'a> Raiser<'a> {
                 };
                 novelty.look_at(after);
                 for due in due {
-                    let verdict = novelty.assess(&due.path, &due.before, &self.burst);
-                    self.batching.assessed(due, verdict, Instant::now());
+                    let burst = self.documents.burst_of(&due.path);
+                    let burst = burst.unwrap_or_else(|| Arc::clone(&self.burst));
+                    let verdict = novelty.assess(&due.path, &due.before, &burst);
+                    match verdict {
+                        Verdict::NotYet(content) => self.documents.wait(due, content, burst),
+                        verdict => self.batching.assessed(due, verdict, Instant::now()),
+                    }
                 }
             }
             Err(error) => {
@@ -295,8 +312,19 @@ impl<'a> Raiser<'a> {
     fn rest(&mut self) {
         let is_recent = (self.left_out).is_some_and(|at| at.elapsed() < batching::SETTLE);
         if self.waiting() == 0 && !is_recent {
-            self.burst.clear();
+            self.burst = Arc::default();
             self.novelty = None;
+        }
+    }
+
+    /// Assesses documents again whose texts may be known by now.
+    fn take_up_documents(&mut self) {
+        let now = Instant::now();
+        let Some(waiting) = self.shared.documents() else {
+            return;
+        };
+        for due in self.documents.take_known(&|content| !waiting.has(content)) {
+            self.batching.put_back(due, now);
         }
     }
 

@@ -20,6 +20,9 @@
 //! 8. **Small files** (under 1 KiB, or what the root says) only count in a copied tree, and only if
 //!    they are identical.
 //!
+//! A document is judged by its text. As long as that is not known ([`Verdict::NotYet`]) only a copy
+//! of it is news.
+//!
 //! The work for a file does not grow with the number of its copies: the files that have a content
 //! are looked up once for all of them, and each is compared with only a few.
 
@@ -34,7 +37,7 @@ use resemble_core::{ByteLen, ContentId, FileId, Relation, Score};
 use resemble_index::{FileRow, ReadError, Snapshot};
 use resemble_proto::catalogued::is_catalogued;
 use resemble_query::AskError;
-use resemble_scan::ingest::gitignore_of;
+use resemble_scan::ingest::{WaitingDocuments, gitignore_of};
 use resemble_scan::parts::PartReader;
 
 use super::baselines::{Baseline, Burst};
@@ -61,6 +64,7 @@ pub struct Novelty {
     acks: Arc<Acks>,
     /// Makes texts of documents again.
     part_reader: Option<Arc<dyn PartReader>>,
+    documents: Option<WaitingDocuments>,
     /// The files that have a content, so that each of many copies need not look for all the others.
     holders: HashMap<ContentId, Arc<Holders>>,
     /// Ignore files by directory.
@@ -83,6 +87,7 @@ impl Novelty {
             rules: Rules::default(),
             acks: Arc::default(),
             part_reader: None,
+            documents: None,
             holders: HashMap::new(),
             ignores: HashMap::new(),
             git: HashMap::new(),
@@ -112,6 +117,12 @@ impl Novelty {
             part_reader,
             ..self
         }
+    }
+
+    /// Waits for the texts of documents that are not taken apart yet.
+    #[must_use]
+    pub fn with_documents(self, documents: Option<WaitingDocuments>) -> Self {
+        Self { documents, ..self }
     }
 
     /// Goes on with another snapshot.
@@ -147,6 +158,9 @@ impl Novelty {
         let least_size = self.rules.least_size(path);
         let mut partners = self.identical(&file, content, path)?;
         if partners.is_empty() && file.stat.size >= least_size {
+            if (self.documents.as_ref()).is_some_and(|documents| documents.has(content)) {
+                return Ok(Verdict::NotYet(content));
+            }
             // First what lies in it byte for byte: that is what somebody saved or sent.
             partners = self.in_archive(content)?;
             let held: HashSet<PathBuf> = partners.iter().map(|held| held.path.clone()).collect();

@@ -33,7 +33,10 @@
 //! 8. **The slow comparison** of everything with the index ([`Options::reconcile`]) is done
 //!    directory by directory, between other work.
 //! 9. **Measures** that questions have found out are written here as well, after other work.
-//! 10. **Small changes are made durable together**, a minute after the first at the latest: before
+//! 10. **Documents are taken apart** by threads of the writer of the index, while this thread does
+//!     other work. When parts are there it writes them. A barrier waits for the documents that were
+//!     there before it.
+//! 11. **Small changes are made durable together**, a minute after the first at the latest: before
 //!     a barrier is answered, when an alert is raised, and when the daemon ends. If it is killed
 //!     before, the scan of the next start finds them again.
 
@@ -46,7 +49,7 @@ use crossbeam_channel::{Receiver, Sender, after, never, select};
 use resemble_core::stop::StopFlag;
 use resemble_index::Index;
 use resemble_proto::message::{Failure, FailureKind};
-use resemble_scan::ingest::{Cause, Ingest, IngestOptions, RootOptions, Target};
+use resemble_scan::ingest::{Cause, DocumentTurns, Ingest, IngestOptions, RootOptions, Target};
 use resemble_scan::parts::PartReader;
 use tokio::sync::oneshot;
 
@@ -140,6 +143,8 @@ pub struct Options {
     pub catalogue_folders: Vec<CatalogueFolder>,
     /// Reads the parts of documents and archives.
     pub part_reader: Option<Arc<dyn PartReader>>,
+    /// Who takes turns with documents.
+    pub documents: DocumentTurns,
     /// Ends a scan under way.
     pub stop: StopFlag,
 }
@@ -149,7 +154,16 @@ pub type Opener = Box<dyn Fn() -> Reopened + Send>;
 
 struct PendingSync {
     cookie: Option<Cookie>,
+    /// Once the cookie came back and all before it is read: the documents that it waits for.
+    documents: Option<u64>,
     reply: oneshot::Sender<Result<(), Failure>>,
+}
+
+impl PendingSync {
+    /// Whether all that was heard before it is to be read now.
+    const fn is_reached(&self) -> bool {
+        self.cookie.is_none() && self.documents.is_none()
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -348,6 +362,7 @@ impl Indexer {
                 part_reader: self.options.part_reader.clone(),
                 stop: self.options.stop.clone(),
                 persist_later: true,
+                documents: self.options.documents,
                 ..IngestOptions::default()
             },
         );
@@ -355,6 +370,7 @@ impl Indexer {
             // The first scan meets the same trouble with the index, and deals with it.
             tracing::warn!(%error, "what was taken apart may be of an earlier version");
         }
+        self.shared.set_documents(ingest.waiting_documents());
         self.ingest = Some(ingest);
     }
 
@@ -396,9 +412,11 @@ impl Indexer {
         at_the_latest(
             self.syncs
                 .iter()
-                .any(|sync| sync.cookie.is_none())
+                .any(PendingSync::is_reached)
                 .then_some(now),
         );
+        let documents = self.ingest.as_ref().and_then(Ingest::documents_due);
+        at_the_latest(documents.map(|at| at.max(self.not_before)));
         deadline
     }
 
@@ -413,10 +431,12 @@ impl Indexer {
         };
         // While the index is broken, hints stay in the source: the scan that follows needs none.
         let bell = if self.retry.is_some() { never() } else { bell };
+        let documents = (self.ingest.as_ref()).map_or_else(never, Ingest::documents_bell);
         let first = select! {
             recv(commands) -> command => Some(command.unwrap_or(Command::Stop)),
             recv(bell) -> _ => None,
             recv(self.damage.1) -> _ => None,
+            recv(documents) -> _ => None,
             recv(timer) -> _ => None,
         };
         for command in first

@@ -108,6 +108,15 @@ impl Observer for Watching<'_> {
         }
     }
 
+    fn taken_apart(&mut self) {
+        self.shared.tick();
+        if let Some(alerts) = self.alerts
+            && alerts.send(alerts::Message::TakenApart).is_err()
+        {
+            tracing::debug!("nobody raises alerts any more");
+        }
+    }
+
     fn progress(&mut self, progress: &Progress) {
         self.shared.set_progress(progress);
     }

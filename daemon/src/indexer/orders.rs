@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use resemble_proto::catalogued::is_catalogued;
 use resemble_proto::message::{Failure, FailureKind, RootState, WatchOrigin};
-use resemble_scan::ingest::RootOptions;
+use resemble_scan::ingest::{Ingest, RootOptions};
 
 use super::{Command, Indexer, PendingSync, internal, reply, roots, watches};
 use crate::alerts;
@@ -18,6 +18,7 @@ impl Indexer {
             Command::Sync(reply) => {
                 let mut sync = PendingSync {
                     cookie: None,
+                    documents: None,
                     reply,
                 };
                 self.issue_cookie(&mut sync);
@@ -47,6 +48,7 @@ impl Indexer {
 
     /// Makes the cookie that a barrier waits for. If that fails, a full scan is the barrier.
     pub(super) fn issue_cookie(&mut self, sync: &mut PendingSync) {
+        sync.documents = None;
         match self.source.cookie() {
             Ok(cookie) => sync.cookie = Some(cookie),
             Err(error) => {
@@ -194,10 +196,28 @@ impl Indexer {
         Ok(())
     }
 
+    /// Notes which documents the barriers wait for whose files are read; says whether one waits for
+    /// none any more.
+    pub(super) fn mark_syncs(&mut self) -> bool {
+        let Some(ingest) = &self.ingest else {
+            return false;
+        };
+        let mark = ingest.documents_mark();
+        for sync in &mut self.syncs {
+            if sync.is_reached() {
+                sync.documents = Some(mark);
+            }
+        }
+        self.syncs.iter().any(|sync| is_answered(sync, ingest))
+    }
+
     pub(super) fn answer_syncs(&mut self) {
+        let Some(ingest) = &self.ingest else {
+            return;
+        };
         let (done, waiting): (Vec<_>, Vec<_>) = std::mem::take(&mut self.syncs)
             .into_iter()
-            .partition(|sync| sync.cookie.is_none());
+            .partition(|sync| is_answered(sync, ingest));
         self.syncs = waiting;
         if done.is_empty() {
             return;
@@ -219,6 +239,12 @@ impl Indexer {
             }
         }
     }
+}
+
+/// Whether a barrier has nothing to wait for any more.
+fn is_answered(sync: &PendingSync, ingest: &Ingest) -> bool {
+    let mark = sync.documents.filter(|_| sync.cookie.is_none());
+    mark.is_some_and(|mark| ingest.is_past(mark))
 }
 
 pub(super) fn closed() -> Failure {

@@ -46,6 +46,8 @@ impl Indexer {
                 Some(identity) => self.identities.insert(root.clone(), identity),
                 None => self.identities.remove(&root),
             };
+            // Documents may wait, and then not all is known.
+            self.tell_waits();
             self.shared.set_root_state(&root, RootState::Live);
             if self.complete.insert(root.clone()) {
                 self.keep_roots();
@@ -128,7 +130,7 @@ impl Indexer {
     ) -> (Option<Report>, Meanwhile) {
         let is_deep =
             |target: &Target| target.is_subtree() || matches!(target, Target::Renamed { .. });
-        let deep = targets.iter().all(is_deep);
+        let deep = !targets.is_empty() && targets.iter().all(is_deep);
         let Some(ingest) = &mut self.ingest else {
             return (None, Meanwhile::default());
         };

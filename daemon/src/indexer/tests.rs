@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use resemble_core::Params;
 use resemble_index::{OpenError, Snapshot};
 use resemble_query::dump::dump;
-use resemble_scan::ingest::Unobserved;
+use resemble_scan::ingest::{DocumentTurns, Unobserved};
 use resemble_testutil::{TempTree, tmpfs};
 
 use resemble_proto::message::{RootState, WatchOrigin};
@@ -76,6 +76,7 @@ fn start_with(
         opener,
         Options {
             part_reader: None,
+            documents: DocumentTurns::LaterByFolder,
             catalogues,
             catalogue_folders: Vec::new(),
             timing: Timing::default(),
@@ -90,6 +91,7 @@ fn start_with(
         for message in messages {
             match message {
                 alerts::Message::Read { paths, .. } => told.lock().extend(paths),
+                alerts::Message::TakenApart => {}
                 alerts::Message::Flush(replies) => {
                     for answer in replies {
                         reply(answer, Ok(()));

@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use resemble_proto::message::StatusAnswer;
 use resemble_report::quote::quoted;
-use resemble_scan::ingest::{Cause, IngestError, Scope, Target};
+use resemble_scan::ingest::{Cause, Ingest, IngestError, Scope, Target};
 
 use super::watches::Polled;
 use super::{
-    BREATH, COMPARE, GATHER, Indexer, MEASURES, PERSIST, POLL, POLL_SHARE, RECHECKS, roots,
+    BREATH, COMPARE, GATHER, Indexer, MEASURES, PERSIST, POLL, POLL_SHARE, PendingSync, RECHECKS,
+    roots,
 };
 use crate::coalesce::Jobs;
 use crate::state::Topic;
@@ -34,7 +35,7 @@ impl Indexer {
         if self.rescan_source || self.deaf.is_some_and(|deaf| deaf.at <= Instant::now()) {
             self.restart_source();
         }
-        let reached = self.syncs.iter().any(|sync| sync.cookie.is_none());
+        let reached = self.syncs.iter().any(PendingSync::is_reached);
         let now = Instant::now();
         if reached || now >= self.next_roots {
             self.check_roots();
@@ -122,19 +123,34 @@ impl Indexer {
         if polls {
             self.next_poll = Instant::now() + POLL.max(began.elapsed() * POLL_SHARE);
         }
+        if !self.write_documents() {
+            return;
+        }
         self.tell_waits();
         self.tell_troubles();
         if self.scans.is_empty() && !self.rescan_source {
             // What was asked since this round began may have met damage.
-            if reached && !(self.persist(Duration::ZERO) && self.is_sound()) {
+            if self.mark_syncs() && !(self.persist(Duration::ZERO) && self.is_sound()) {
                 return;
             }
             self.answer_syncs();
         }
         self.slow_step(now);
-        if self.syncs.is_empty() && now >= self.next_measures {
+        let is_waited_for = |sync: &PendingSync| sync.documents.is_none();
+        if !self.syncs.iter().any(is_waited_for) && now >= self.next_measures {
             self.write_measures();
         }
+    }
+
+    /// Writes the parts of documents, if it is time. Returns `false` if the index is broken.
+    fn write_documents(&mut self) -> bool {
+        let due = self.ingest.as_ref().and_then(Ingest::documents_due);
+        if due.is_none_or(|due| due.max(self.not_before) > Instant::now()) {
+            return true;
+        }
+        let (report, _) = self.reconcile(&[], true);
+        self.not_before = Instant::now() + BREATH;
+        report.is_some()
     }
 
     /// Writes the measures that questions have found out since the last time, and makes durable
@@ -309,7 +325,8 @@ impl Indexer {
 
     /// Tells how many files wait to be read, and which wait longer than others.
     pub(super) fn tell_waits(&mut self) {
-        let waiting = self.coalescer.waiting() + self.unfinished.len();
+        let documents = self.ingest.as_ref().map_or(0, Ingest::documents);
+        let waiting = self.coalescer.waiting() + self.unfinished.len() + documents;
         let mut waits = self.coalescer.long_waits();
         waits.truncate(StatusAnswer::MOST_WAITS);
         self.shared.set_pending(waiting as u64);

@@ -66,6 +66,16 @@ fn question_context<'a>(
     })
 }
 
+/// Whether the file at a path is a document that waits to be taken apart.
+fn is_waiting(context: &Context, path: &Path) -> bool {
+    let content = || {
+        let snapshot = context.shared.snapshot().ok()?;
+        snapshot.file_at(path).ok()??.state.content()
+    };
+    let documents = context.shared.documents();
+    documents.is_some_and(|documents| content().is_some_and(|content| documents.has(content)))
+}
+
 fn failure(error: &AskError) -> Failure {
     let kind = match error {
         AskError::Pattern(_) | AskError::BadRequest(_) => FailureKind::BadRequest,
@@ -88,6 +98,13 @@ fn in_scope(context: &Context, mut request: Request) -> Result<Request, Failure>
                 && context.shared.root_of(path.as_path()).is_none()
             {
                 return Err(not_watched(path.as_path()));
+            }
+            if let Subject::File(path) = &find.subject
+                && is_waiting(context, path.as_path())
+            {
+                // Who asks takes it apart: it may wait here for long. To who may not see it that is
+                // said as of any file that is not there.
+                return Err(failure(&AskError::NotIndexed(path.as_path().to_owned())));
             }
         }
         Request::Holders(holders) => in_index(context, &mut holders.scope)?,

@@ -101,7 +101,7 @@ impl Run<'_> {
         while self.waits_for_documents() && self.documents.len() > 0 {
             if self.should_stop() {
                 self.documents.clear();
-                break;
+                return self.commit();
             }
             if self.documents.len() > self.apart.looked.len()
                 && let Some(taken) = self.documents.take(PROGRESS_INTERVAL)

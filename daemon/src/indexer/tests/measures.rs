@@ -42,6 +42,7 @@ fn a_daemon_that_was_killed_reads_nothing_for_a_question_that_was_asked_before()
         never(),
         Options {
             part_reader: None,
+            documents: DocumentTurns::LaterByFolder,
             catalogues: None,
             catalogue_folders: Vec::new(),
             timing: Timing::default(),

@@ -12,6 +12,7 @@ use resemble_core::{ContentId, Params, StopFlag};
 use resemble_extract::{Bound, Part, Role, Sink, Skipped};
 use resemble_index::{ContentRow, Index, Look};
 
+use crate::ingest::DocumentTurns::{BeforeTheEnd, LaterByFolder, LaterByUser};
 use crate::ingest::{
     DocumentTurns, Ingest, IngestOptions, Observer, RootOptions, Target, Unobserved,
 };
@@ -92,7 +93,7 @@ impl Scene {
         let root = fs::canonicalize(dir.path()).expect("a path");
         let index = Arc::new(Index::in_memory(&Params::default()).expect("an index"));
         let reader = Arc::new(Slow::default());
-        let ingest = ingest(&root, &index, &reader, true);
+        let ingest = ingest(&root, &index, &reader, LaterByFolder);
         let scene = Self {
             _dir: dir,
             root,
@@ -164,7 +165,7 @@ impl Scene {
     }
 }
 
-fn ingest(root: &Path, index: &Arc<Index>, reader: &Arc<Slow>, later: bool) -> Ingest {
+fn ingest(root: &Path, index: &Arc<Index>, reader: &Arc<Slow>, documents: DocumentTurns) -> Ingest {
     let options = IngestOptions {
         threads: 2,
         roots: vec![RootOptions {
@@ -172,11 +173,7 @@ fn ingest(root: &Path, index: &Arc<Index>, reader: &Arc<Slow>, later: bool) -> I
             ..RootOptions::new(root)
         }],
         part_reader: Some(Arc::clone(reader) as Arc<dyn PartReader>),
-        documents: if later {
-            DocumentTurns::LaterByFolder
-        } else {
-            DocumentTurns::BeforeTheEnd
-        },
+        documents,
         stop: StopFlag::default(),
         ..IngestOptions::default()
     };
@@ -213,7 +210,7 @@ fn bytes_are_in_the_index_while_documents_are_taken_apart() {
 #[test]
 fn who_stays_not_waits_for_all_documents() {
     let scene = Scene::new(&["a/slow.doc", "b.doc", "c.txt"]);
-    let mut ingest = ingest(&scene.root, &scene.index, &scene.reader, false);
+    let mut ingest = ingest(&scene.root, &scene.index, &scene.reader, BeforeTheEnd);
     scene.reader.open();
     let all = [Target::subtree(&scene.root)];
     let report = ingest.reconcile(&all, &mut Unobserved).expect("scanned");
@@ -241,13 +238,19 @@ impl Observer for Impatient<'_> {
 #[test]
 fn who_is_stopped_waits_for_no_document() {
     let scene = Scene::new(&["slow-1.doc", "slow-2.doc", "slow-3.doc", "slow-4.doc"]);
-    let mut ingest = ingest(&scene.root, &scene.index, &scene.reader, false);
+    let mut ingest = ingest(&scene.root, &scene.index, &scene.reader, BeforeTheEnd);
     let all = [Target::subtree(&scene.root)];
     let report = ingest
         .reconcile(&all, &mut Impatient(&scene.reader))
         .expect("ended");
     assert!(report.stopped);
     assert!(ingest.documents() <= 3, "nothing waits any more");
+    scene.reader.open();
+    let report = ingest.reconcile(&all, &mut Unobserved).expect("scanned");
+    assert!(!report.stopped && ingest.documents() == 0);
+    for n in 1..=4 {
+        assert_eq!(scene.look(&format!("slow-{n}.doc")), Look::Apart);
+    }
 }
 
 /// A copy, another name, another time and a restart: the file that took too long is not read again,
@@ -271,7 +274,7 @@ fn a_verdict_is_kept_with_the_content() {
     drop(file);
     scene.scan();
     scene.finish();
-    scene.ingest = ingest(&scene.root, &scene.index, &scene.reader, true);
+    scene.ingest = ingest(&scene.root, &scene.index, &scene.reader, LaterByFolder);
     scene.scan();
     scene.finish();
     for name in ["copy.doc", "renamed.doc"] {
@@ -282,7 +285,7 @@ fn a_verdict_is_kept_with_the_content() {
         version: 2,
         ..Slow::default()
     });
-    scene.ingest = ingest(&scene.root, &scene.index, &scene.reader, true);
+    scene.ingest = ingest(&scene.root, &scene.index, &scene.reader, LaterByFolder);
     scene.scan();
     scene.finish();
     assert_eq!(scene.reader.asked(), 1, "once by the new version");
@@ -295,7 +298,7 @@ fn what_waits_survives_a_restart() {
     scene.scan();
     let reader = Arc::new(Slow::default());
     reader.open();
-    scene.ingest = ingest(&scene.root, &scene.index, &reader, true);
+    scene.ingest = ingest(&scene.root, &scene.index, &reader, LaterByFolder);
     scene.scan();
     scene.finish();
     assert_eq!((scene.look("slow.doc"), reader.asked()), (Look::Apart, 1));
@@ -325,6 +328,30 @@ fn a_folder_of_slow_documents_holds_up_no_other_folder() {
     scene.reader.open();
     scene.finish();
     assert!(slow.iter().all(|name| scene.look(name) == Look::Apart));
+}
+
+#[test]
+fn a_user_with_slow_documents_holds_up_no_other_user_in_the_same_folder() {
+    if !rustix::process::geteuid().is_root() {
+        resemble_testutil::skipped("it takes root to write files of several users");
+        return;
+    }
+    let slow: Vec<String> = (0..20).map(|n| format!("a/slow-{n}.doc")).collect();
+    let mut scene = Scene::new(&slow.iter().map(String::as_str).collect::<Vec<_>>());
+    scene.ingest = ingest(&scene.root, &scene.index, &scene.reader, LaterByUser);
+    for name in &slow {
+        std::os::unix::fs::chown(scene.root.join(name), Some(1001), None).expect("given");
+    }
+    scene.scan();
+    scene.write("a/other.doc", "other");
+    std::os::unix::fs::chown(scene.root.join("a/other.doc"), Some(1002), None).expect("given");
+    scene.scan();
+    while scene.ingest.documents() > slow.len() {
+        scene.go_on();
+    }
+    assert_eq!(scene.look("a/other.doc"), Look::Apart);
+    scene.reader.open();
+    scene.finish();
 }
 
 /// The parts are those of the content that is in the index, however the file changed meanwhile.

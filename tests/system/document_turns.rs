@@ -1,0 +1,214 @@
+//! Documents wait for their turn, and nothing waits for them.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use resemble_testutil::office::{docx, odt};
+use resemble_testutil::prose::{edited, prose, sentences};
+use resemble_testutil::{Daemon, Sandbox};
+
+/// Far less than a document takes here, far more than a text does.
+const SOON: Duration = Duration::from_secs(45);
+
+/// A daemon that has files called `*.slow` read by a converter. It notes that it was started, and
+/// waits for the file `go`.
+struct Slow {
+    sandbox: Sandbox,
+    config: PathBuf,
+}
+
+impl Slow {
+    /// With so many seconds for a document.
+    fn new(seconds: u32) -> Self {
+        let sandbox = Sandbox::new();
+        let (started, go) = (sandbox.path("started"), sandbox.path("go"));
+        let (started, go) = (started.display(), go.display());
+        let wait = format!("echo x >> {started}; until [ -e {go} ]; do sleep .1; done; cat");
+        let config = sandbox.path("resembled.toml");
+        let text = format!(
+            "[limits]\ntime = {seconds}\n\n\
+             [[converter]]\nextensions = [\"slow\"]\ncommand = [\"sh\", \"-c\", \"{wait}\"]\n"
+        );
+        fs::write(&config, text).expect("a configuration");
+        Self { sandbox, config }
+    }
+
+    fn daemon(&self) -> Daemon<'_> {
+        let config = self.config.to_str().expect("a path");
+        self.sandbox.daemon(["--config", config])
+    }
+
+    fn go(&self) {
+        fs::write(self.sandbox.path("go"), "").expect("a file");
+    }
+
+    /// How many documents were begun.
+    fn started(&self) -> usize {
+        let started = fs::read_to_string(self.sandbox.path("started"));
+        started.map_or(0, |started| started.lines().count())
+    }
+
+    /// What resembles a file of the tree, by name.
+    fn found(&self, name: &str) -> Vec<String> {
+        let path = self.sandbox.tree(name).display().to_string();
+        let answer = self
+            .sandbox
+            .resemble(["find", &path, "--format", "json"])
+            .json();
+        let rows = answer["results"].as_array().cloned().unwrap_or_default();
+        let paths = rows.iter().filter_map(|row| row["path"].as_str());
+        let tree = format!("{}/", self.sandbox.tree("").display());
+        let tree = tree.replace("//", "/");
+        paths.map(|path| path.replace(&tree, "")).collect()
+    }
+
+    /// Relation and partner of the alerts about a file of the tree.
+    fn alerts(&self, name: &str) -> Vec<(String, String)> {
+        let path = self.sandbox.tree(name).display().to_string();
+        let answer = self.sandbox.resemble(["alerts", "--format", "json"]).json();
+        let rows = answer["alerts"].as_array().cloned().unwrap_or_default();
+        let text = |row: &serde_json::Value, field: &str| {
+            row[field].as_str().unwrap_or_default().to_owned()
+        };
+        let about = rows.iter().filter(|row| text(row, "a") == path);
+        about
+            .map(|row| (text(row, "relation"), text(row, "b")))
+            .collect()
+    }
+}
+
+/// Asks until it is so.
+fn until(what: &str, is_so: &mut dyn FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(
+            began.elapsed() < SOON,
+            "not after {:?}: {what}",
+            began.elapsed()
+        );
+    }
+}
+
+#[test]
+fn no_text_and_no_other_folder_waits_for_hostile_documents() {
+    let slow = Slow::new(600);
+    slow.sandbox.write("texts/first.txt", sentences(1, 60));
+    let daemon = slow.daemon();
+    for n in 0..40 {
+        slow.sandbox
+            .write(format!("hostile/{n}.slow"), sentences(100 + n, 9));
+    }
+    slow.sandbox.write("texts/second.txt", sentences(1, 60));
+    until("a text is found", &mut || {
+        slow.found("texts/second.txt") == ["texts/first.txt"]
+    });
+    until("documents are begun", &mut || slow.started() > 0);
+    let words = sentences(2, 60);
+    slow.sandbox.write("office/minutes.docx", docx(&words));
+    slow.sandbox.write("office/minutes.odt", odt(&words));
+    // The index has the text of the other one.
+    until("a document is found by its text", &mut || {
+        slow.found("office/minutes.docx") == ["office/minutes.odt"]
+    });
+    // A document that waits is read for the question.
+    slow.sandbox.write("hostile/minutes.odt", odt(&words));
+    until("a document that waits has an answer", &mut || {
+        slow.found("hostile/minutes.odt")
+            .contains(&"office/minutes.odt".to_owned())
+    });
+    let status = daemon.status();
+    assert_eq!(status["fresh"], false);
+    let pending = status["roots"][0]["pending"].as_u64().expect("a number");
+    assert!((35..=41).contains(&pending), "{pending} documents wait");
+    let threads = std::thread::available_parallelism()
+        .expect("a number")
+        .get();
+    assert!(
+        slow.started() <= threads + 1,
+        "{} are under way",
+        slow.started()
+    );
+    // The end of the daemon is not held up either.
+    let began = Instant::now();
+    assert_eq!(daemon.stop(), 0);
+    assert!(
+        began.elapsed() < SOON,
+        "it ended after {:?}",
+        began.elapsed()
+    );
+    // What waited is taken apart after the next start.
+    slow.go();
+    let daemon = slow.daemon();
+    daemon.sync();
+    assert_eq!(daemon.status()["fresh"], true);
+    assert!(slow.started() >= 40);
+}
+
+#[test]
+fn what_took_too_long_is_not_tried_again() {
+    let slow = Slow::new(1);
+    slow.sandbox.write("a.slow", sentences(1, 60));
+    let daemon = slow.daemon();
+    daemon.sync();
+    assert_eq!(slow.started(), 1);
+    let tree = |name| slow.sandbox.tree(name);
+    fs::copy(tree("a.slow"), tree("copy.slow")).expect("copied");
+    fs::rename(tree("a.slow"), tree("renamed.slow")).expect("renamed");
+    let file = fs::File::options()
+        .write(true)
+        .open(tree("renamed.slow"))
+        .expect("a file");
+    file.set_modified(std::time::SystemTime::now())
+        .expect("touched");
+    drop(file);
+    daemon.sync();
+    let status = daemon.status();
+    let unopened = status["unopened"].to_string();
+    assert!(
+        unopened.contains("renamed.slow") && unopened.contains("took too long"),
+        "{unopened}"
+    );
+    // Whatever ends it.
+    daemon.crash();
+    let daemon = slow.daemon();
+    daemon.sync();
+    assert_eq!(slow.started(), 1);
+    // A barrier waits for a document that came before it.
+    slow.sandbox.write("b.slow", sentences(2, 60));
+    daemon.sync();
+    assert_eq!(slow.started(), 2);
+    assert!(daemon.status()["unopened"].to_string().contains("b.slow"));
+}
+
+#[test]
+fn an_alert_about_a_document_waits_for_its_text_and_is_raised_once() {
+    let slow = Slow::new(600);
+    slow.go();
+    let text = prose(1, 20_000);
+    let other = prose(2, 20_000);
+    slow.sandbox.write("first.slow", &text);
+    slow.sandbox.write("control.txt", &other);
+    let daemon = slow.daemon();
+    daemon.sync();
+    fs::remove_file(slow.sandbox.path("go")).expect("removed");
+    slow.sandbox.write("near.slow", edited(&text, 7, 3));
+    slow.sandbox.write("copy.slow", &text);
+    until("a document waits", &mut || slow.started() > 1);
+    slow.sandbox.write("near.txt", edited(&other, 7, 3));
+    until("other alerts are raised", &mut || {
+        !slow.alerts("near.txt").is_empty()
+    });
+    until("a copy is told at once", &mut || {
+        !slow.alerts("copy.slow").is_empty()
+    });
+    assert_eq!(slow.alerts("near.slow"), [], "its text is not known");
+    slow.go();
+    daemon.sync();
+    let told = slow.alerts("near.slow");
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(told[0].0, "near");
+    let copies = slow.alerts("copy.slow");
+    assert_eq!(copies.len(), 1, "{copies:?}");
+    assert_eq!(copies[0].0, "identical");
+}
