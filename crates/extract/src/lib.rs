@@ -80,6 +80,14 @@ pub enum Skipped {
     /// It breaks the rules of its format; with what the library says.
     #[error("damaged: {0}")]
     Damaged(String),
+    /// A part of it holds text that could not be read; the rest of it was.
+    #[error("{place} could not be read: {reason}")]
+    Unread {
+        /// Which part: `page 3`.
+        place: String,
+        /// Why, with counts.
+        reason: String,
+    },
     /// A bound was reached.
     #[error("{0}")]
     TooMuch(Bound),

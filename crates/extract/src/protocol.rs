@@ -5,6 +5,8 @@
 //! granted: a length beyond [`LONGEST`], an unknown tag, a frame out of order are all a crashed
 //! worker.
 
+use std::borrow::Cow;
+
 use crate::{Bound, Role, Skipped};
 
 /// No frame carries more bytes.
@@ -15,6 +17,9 @@ pub(crate) const LONGEST_NAME: usize = 16 << 10;
 
 /// No message of a library is longer; what is, is cut.
 const LONGEST_MESSAGE: usize = 200;
+
+/// Stands between the place of an unread part and the reason.
+const PLACE_ENDS: char = '\n';
 
 /// "No parent" on the wire.
 const NO_PARENT: u32 = u32::MAX;
@@ -68,6 +73,7 @@ impl Frame<'_> {
             Self::Drop => b'D',
             Self::Skip { why, path } => {
                 let (code, message) = code(why);
+                let message = message.as_ref();
                 let mut end = message.len().min(LONGEST_MESSAGE);
                 while !message.is_char_boundary(end) {
                     end -= 1;
@@ -169,17 +175,18 @@ const BOUNDS: [Bound; 6] = [
     Bound::Memory,
 ];
 
-fn code(why: &Skipped) -> (u8, &str) {
+fn code(why: &Skipped) -> (u8, Cow<'_, str>) {
     match why {
-        Skipped::Encrypted => (0, ""),
-        Skipped::Damaged(message) => (1, message),
-        Skipped::Crashed => (2, ""),
+        Skipped::Encrypted => (0, "".into()),
+        Skipped::Damaged(message) => (1, message.into()),
+        Skipped::Crashed => (2, "".into()),
         // No worker starts processes.
-        Skipped::NotNow(_) => (3, ""),
-        Skipped::NotRun(message) => (3, message),
+        Skipped::NotNow(_) => (3, "".into()),
+        Skipped::NotRun(message) => (3, message.into()),
+        Skipped::Unread { place, reason } => (4, format!("{place}{PLACE_ENDS}{reason}").into()),
         Skipped::TooMuch(bound) => {
             let at = BOUNDS.iter().position(|of| of == bound).unwrap_or(0);
-            (10 + at as u8, "")
+            (10 + at as u8, "".into())
         }
     }
 }
@@ -190,6 +197,13 @@ fn of_code(code: u8, message: &str) -> Option<Skipped> {
         1 => Skipped::Damaged(message.to_owned()),
         2 => Skipped::Crashed,
         3 => Skipped::NotRun(message.to_owned()),
+        4 => {
+            let (place, reason) = message.split_once(PLACE_ENDS)?;
+            Skipped::Unread {
+                place: place.to_owned(),
+                reason: reason.to_owned(),
+            }
+        }
         _ => Skipped::TooMuch(*BOUNDS.get(usize::from(code.checked_sub(10)?))?),
     })
 }
@@ -207,6 +221,10 @@ mod tests {
             Skipped::Crashed,
             Skipped::Damaged("bad magic".to_owned()),
             Skipped::NotRun(String::new()),
+            Skipped::Unread {
+                place: "page 3".to_owned(),
+                reason: "no letter is known".to_owned(),
+            },
         ];
         let mut frames = vec![
             Frame::Begin {
