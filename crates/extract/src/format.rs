@@ -7,7 +7,7 @@
 //! Names are believed where bytes say nothing: a `.eml` may begin with any header. Otherwise bytes
 //! count: a `.doc` that is a zip is read as a zip.
 
-use crate::{Format, charset};
+use crate::{Format, HEAD, charset};
 
 /// Every format that the worker reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,9 +29,14 @@ pub(crate) enum Kind {
     Mbox,
     /// A compound file where a document of today's Office should be: one under a password.
     Ole,
+    SevenZip,
+    /// A program or a script, or something that is called a zip: it may end in one.
+    SelfExtracting,
+    /// An archive that cannot be read, and is reported.
+    Rar,
 }
 
-const KINDS: [Kind; 13] = [
+const KINDS: [Kind; 16] = [
     Kind::Text,
     Kind::Zip,
     Kind::Tar,
@@ -45,6 +50,9 @@ const KINDS: [Kind; 13] = [
     Kind::Mail,
     Kind::Mbox,
     Kind::Ole,
+    Kind::SevenZip,
+    Kind::SelfExtracting,
+    Kind::Rar,
 ];
 
 impl Kind {
@@ -95,6 +103,7 @@ pub(crate) fn of(name: &[u8], head: &[u8]) -> Option<Kind> {
     marked(name, head)
         .or_else(|| mail(name, head))
         .or_else(|| charset::of(head).is_some().then_some(Kind::Text))
+        .or_else(|| self_extracting(name, head).then_some(Kind::SelfExtracting))
 }
 
 /// Formats with a mark.
@@ -110,6 +119,8 @@ fn marked(name: &[u8], head: &[u8]) -> Option<Kind> {
         0xfd if begins(b"\xfd7zXZ\x00") => Kind::Xz,
         0x28 if begins(b"\x28\xb5\x2f\xfd") => Kind::Zstd,
         0x50..=0x5f if begins(&[head[0], 0x2a, 0x4d, 0x18]) => Kind::Zstd,
+        b'7' if begins(b"7z\xbc\xaf\x27\x1c") => Kind::SevenZip,
+        b'R' if begins(b"Rar!\x1a\x07") => Kind::Rar,
         b'%' if begins(b"%PDF-") => Kind::Pdf,
         b'{' if begins(b"{\\rtf") => Kind::Rtf,
         b'!' if begins(b"!<arch>\n") => Kind::Ar,
@@ -126,6 +137,18 @@ fn marked(name: &[u8], head: &[u8]) -> Option<Kind> {
         _ => return None,
     };
     Some(kind)
+}
+
+/// Whether a zip may stand behind what begins like this: a program, a script that goes on beyond
+/// what is looked at or has a zip in it, an extension of a browser, or whatever is called a zip.
+fn self_extracting(name: &[u8], head: &[u8]) -> bool {
+    let begins = |with: &[u8]| head.starts_with(with);
+    let goes_on = || head.len() >= HEAD || memchr::memmem::find(head, b"PK\x03\x04").is_some();
+    begins(b"MZ")
+        || begins(b"\x7fELF")
+        || begins(b"Cr24")
+        || begins(b"#!") && goes_on()
+        || !head.is_empty() && (ends(name, b".zip") || ends(name, b".jar"))
 }
 
 /// Whether a name is that of a document of today's Office.
@@ -299,6 +322,18 @@ mod tests {
         assert_eq!(of(b"%PDF-1.4"), Some(Kind::Pdf));
         assert_eq!(of(b"{\\rtf1"), Some(Kind::Rtf));
         assert_eq!(of(b"!<arch>\ndebian-binary"), Some(Kind::Ar));
+        assert_eq!(of(b"7z\xbc\xaf\x27\x1c\0\x04"), Some(Kind::SevenZip));
+        assert_eq!(of(b"Rar!\x1a\x07\x01\0"), Some(Kind::Rar));
+        assert_eq!(of(b"MZ\x90\0"), Some(Kind::SelfExtracting));
+        assert_eq!(
+            of(b"#!/bin/sh\nexit\nPK\x03\x04"),
+            Some(Kind::SelfExtracting)
+        );
+        assert_eq!(
+            of(&[b"#!/bin/sh\n".repeat(500)].concat()),
+            Some(Kind::SelfExtracting)
+        );
+        assert_eq!(of(b"#!/bin/sh\nexit\n"), None);
         assert_eq!(of(b""), None);
         assert_eq!(of(b"P"), None);
         assert_eq!(of(b"plain text"), None);

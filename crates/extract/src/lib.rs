@@ -88,6 +88,12 @@ pub enum Skipped {
         /// Why, with counts.
         reason: String,
     },
+    /// It is in a form that is not read; with what form that is.
+    #[error("unsupported: {0}")]
+    Unsupported(String),
+    /// Text that is in it on purpose without being shown, and is left out on purpose.
+    #[error("left out on purpose: {0}")]
+    LeftOut(String),
     /// A bound was reached.
     #[error("{0}")]
     TooMuch(Bound),

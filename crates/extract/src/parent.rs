@@ -22,7 +22,7 @@ use crate::convert::{self, Converting, Kept};
 use crate::format::Kind;
 use crate::process::{Outcome, Process};
 use crate::protocol::{self, Found, Frame};
-use crate::read::{LeftOut, Out, Source, Walk};
+use crate::read::{self, LeftOut, Out, Source, Walk};
 use crate::worker::{Order, Task, cannot_because};
 use crate::{Bound, Converter, Fences, Format, Limits, Part, Role, Sink, Skipped, Workers};
 
@@ -63,11 +63,16 @@ pub(crate) fn extract(
     let kind = format
         .kind()
         .ok_or_else(|| Skipped::NotRun("an unknown format".to_owned()))?;
-    let size = rustix::fs::fstat(file).map_or(0, |stat| u64::try_from(stat.st_size).unwrap_or(0));
+    let source = Source::file(file).map_err(|error| Skipped::Damaged(error.to_string()))?;
+    let size = source.len();
     if is_decoded_here(kind, size) {
         let mut run = Run::new(limits, size);
-        run.take(&decoded(file, size, limits)?, &mut delivery)?;
+        run.take(&decoded(source, limits)?, &mut delivery)?;
         return all_skipped(run.skipped, delivery, Vec::new());
+    }
+    // Of all the programs and scripts, few are worth a process.
+    if kind == Kind::SelfExtracting && !read::has_zip_at_end(&source) {
+        return Ok(Vec::new());
     }
     let mut crashed: Vec<(u32, Vec<u8>, Skipped)> = Vec::new();
     let skipped = loop {
@@ -140,19 +145,10 @@ pub(crate) fn probe(workers: &Workers, limits: Limits) -> Result<Fences, Skipped
 /// What a worker would say of a plain text in another encoding than UTF-8. Nothing that is hostile
 /// can make decoding fail, so that it needs no process of its own, which takes a millisecond or two
 /// to start.
-fn decoded(file: BorrowedFd<'_>, size: u64, limits: Limits) -> Result<Vec<u8>, Skipped> {
-    let mut bytes = vec![0; size as usize];
-    let mut read = 0;
-    while read < bytes.len() {
-        match rustix::io::pread(file, &mut bytes[read..], read as u64) {
-            Ok(0) => break,
-            Ok(more) => read += more,
-            Err(rustix::io::Errno::INTR) => {}
-            Err(errno) => return Err(Skipped::Damaged(std::io::Error::from(errno).to_string())),
-        }
-    }
-    let walk = Walk::new(Out::in_memory(limits, size), limits, LeftOut::default());
-    let out = walk.take_file(Source::Held(&bytes[..read]), Kind::Text);
+fn decoded(source: Source<'_>, limits: Limits) -> Result<Vec<u8>, Skipped> {
+    let out = Out::in_memory(limits, source.len());
+    let walk = Walk::new(out, limits, LeftOut::default());
+    let out = walk.take_file(source, Kind::Text);
     out.map(Out::into_frames).map_err(|_| Skipped::Crashed)
 }
 

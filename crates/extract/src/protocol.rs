@@ -184,6 +184,8 @@ fn code(why: &Skipped) -> (u8, Cow<'_, str>) {
         Skipped::NotNow(_) => (3, "".into()),
         Skipped::NotRun(message) => (3, message.into()),
         Skipped::Unread { place, reason } => (4, format!("{place}{PLACE_ENDS}{reason}").into()),
+        Skipped::Unsupported(message) => (5, message.into()),
+        Skipped::LeftOut(message) => (6, message.into()),
         Skipped::TooMuch(bound) => {
             let at = BOUNDS.iter().position(|of| of == bound).unwrap_or(0);
             (10 + at as u8, "".into())
@@ -204,6 +206,8 @@ fn of_code(code: u8, message: &str) -> Option<Skipped> {
                 reason: reason.to_owned(),
             }
         }
+        5 => Skipped::Unsupported(message.to_owned()),
+        6 => Skipped::LeftOut(message.to_owned()),
         _ => Skipped::TooMuch(*BOUNDS.get(usize::from(code.checked_sub(10)?))?),
     })
 }
@@ -225,6 +229,8 @@ mod tests {
                 place: "page 3".to_owned(),
                 reason: "no letter is known".to_owned(),
             },
+            Skipped::Unsupported("method 97".to_owned()),
+            Skipped::LeftOut("2 hidden texts".to_owned()),
         ];
         let mut frames = vec![
             Frame::Begin {

@@ -77,7 +77,7 @@ pub trait PartReader: fmt::Debug + Send + Sync {
 }
 
 /// The formats that are read, as a number: with another one files are taken apart anew.
-const FORMATS: u32 = 2;
+const FORMATS: u32 = 3;
 
 /// The first argument with which a program of ours is the worker that reads formats.
 const WORKER: &str = "extract-worker";

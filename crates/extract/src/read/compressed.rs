@@ -1,20 +1,22 @@
 //! Compressed files: gz, bz2, xz, zst; and the decoders, which zip uses as well.
 //!
-//! A file may be several streams one after another (`cat a.gz b.gz`): they are one content. What
-//! follows the last stream and is none is no error for gz, where tapes and tools leave zeros and
-//! worse behind.
+//! A file may be several streams one after another (`cat a.gz b.gz`): they are one content. Zeros
+//! between and after them are padding. Other bytes after the last stream, and a last stream that is
+//! cut off, are reported, and what was unpacked until there is kept.
 
 use std::cell::Cell;
-use std::io::{self, BufRead, BufReader, Read};
+use std::error::Error;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::rc::Rc;
 
+use rawzip::ReaderAt;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use crate::budget::RATIO_FROM;
-use crate::format::Kind;
-use crate::read::{Place, Reached, Source, Take, Walk};
-use crate::{Bound, Limits};
+use crate::format::{self, Kind};
+use crate::read::{Place, Source, Take, Unpacking, Walk};
+use crate::{Bound, Limits, Skipped};
 
 pub(super) fn unpack(
     walk: &mut Walk,
@@ -23,25 +25,28 @@ pub(super) fn unpack(
     name: &[u8],
     place: Place,
 ) -> Take {
-    let open = |walk: &Walk| decoder(kind, source.reader(), &walk.limits);
+    let open = |walk: &Walk| decoder(kind, source, &walk.limits);
     walk.unpacked(name, &open, place)
 }
 
 /// A decoder, with its bounds.
-fn decoder<'a>(kind: Kind, from: impl Read + 'a, limits: &Limits) -> Box<dyn Read + 'a> {
-    let (from, taken) = Counted::new(from);
-    let from = BufReader::with_capacity(64 << 10, from);
-    let inner: Box<dyn Read + 'a> = match kind {
-        Kind::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(from)),
-        Kind::Xz => Box::new(xz(from, limits)),
-        Kind::Zstd => Box::new(Zstd::new(from, limits)),
-        _ => Box::new(Gzip::new(from)),
+fn decoder<'a>(kind: Kind, source: Source<'a>, limits: &Limits) -> Box<dyn Unpacking + 'a> {
+    let taken = Rc::new(Cell::new(0));
+    let streams = Streams {
+        source,
+        kind,
+        limits: *limits,
+        stream: None,
+        taken: Rc::clone(&taken),
+        gave: false,
+        count: 0,
+        ending: None,
     };
-    Box::new(Bounded::new(inner, taken, limits))
+    Box::new(Bounded::new(streams, taken, limits))
 }
 
 /// Memory that a decoder may ask for, kilobytes.
-fn decoder_memory(limits: &Limits) -> u32 {
+pub(super) fn decoder_memory(limits: &Limits) -> u32 {
     u32::try_from(limits.memory / 2 / 1024).unwrap_or(u32::MAX)
 }
 
@@ -49,18 +54,132 @@ pub(super) fn xz<R: Read>(from: R, limits: &Limits) -> lzma_rust2::XzReader<R> {
     lzma_rust2::XzReader::new_mem_limit(from, true, decoder_memory(limits))
 }
 
-/// Counts what is read.
+/// How a compressed file ends, if not with its last stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    /// The last stream is cut off.
+    Cut,
+    /// Other bytes follow the last stream.
+    Followed,
+}
+
+/// The streams of a compressed file, as one.
+struct Streams<'a> {
+    source: Source<'a>,
+    kind: Kind,
+    limits: Limits,
+    /// `None` before the first stream, between two and after the last.
+    stream: Option<Box<dyn Read + 'a>>,
+    /// Bytes that are decoded or skipped.
+    taken: Rc<Cell<u64>>,
+    /// The stream under way gave a byte.
+    gave: bool,
+    /// Streams that began.
+    count: u64,
+    ending: Option<Ending>,
+}
+
+impl Streams<'_> {
+    /// Begins the next stream, if there is one.
+    fn next_stream(&mut self) -> io::Result<bool> {
+        let at = self.after_padding()?;
+        let mut head = [0; 16];
+        let read = self.source.read_at(&mut head, at)?;
+        if self.count > 0 && format::of(b"", &head[..read]) != Some(self.kind) {
+            self.ending = (read > 0).then_some(Ending::Followed);
+            return Ok(false);
+        }
+        self.taken.set(at);
+        let from = Counted::new(self.source.reader_from(at), Rc::clone(&self.taken));
+        let limits = &self.limits;
+        self.stream = Some(match self.kind {
+            Kind::Bzip2 => Box::new(bzip2::bufread::BzDecoder::new(from)),
+            Kind::Xz => {
+                let memory = decoder_memory(limits);
+                Box::new(lzma_rust2::XzReader::new_mem_limit(from, false, memory))
+            }
+            Kind::Zstd => Box::new(Zstd::new(from, limits, Frames::One)),
+            _ => Box::new(flate2::bufread::GzDecoder::new(from)),
+        });
+        self.gave = false;
+        self.count += 1;
+        Ok(true)
+    }
+
+    /// The offset of the first byte that is not zero, from here on.
+    fn after_padding(&self) -> io::Result<u64> {
+        let mut at = self.taken.get();
+        if self.count == 0 {
+            return Ok(at);
+        }
+        let mut buffer = vec![0; 16 << 10];
+        loop {
+            let read = self.source.read_at(&mut buffer, at)?;
+            let zeros = buffer[..read].iter().take_while(|&&byte| byte == 0).count();
+            at += zeros as u64;
+            if zeros < read || read == 0 {
+                return Ok(at);
+            }
+        }
+    }
+}
+
+impl Read for Streams<'_> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if buf.is_empty() {
+            return Ok(0);
+        }
+        loop {
+            let Some(stream) = &mut self.stream else {
+                if self.ending.is_some() || !self.next_stream()? {
+                    return Ok(0);
+                }
+                continue;
+            };
+            match stream.read(buf) {
+                Ok(0) => self.stream = None,
+                Ok(read) => {
+                    self.gave = true;
+                    return Ok(read);
+                }
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    self.stream = None;
+                    self.ending = Some(Ending::Cut);
+                }
+                // It merely began like a stream.
+                Err(_) if self.count > 1 && !self.gave => {
+                    self.stream = None;
+                    self.ending = Some(Ending::Followed);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl Unpacking for Bounded<Streams<'_>> {
+    fn fault(&self) -> Option<Skipped> {
+        let why = match self.inner.ending? {
+            Ending::Cut => "the last bytes are missing",
+            Ending::Followed => "other bytes follow its end",
+        };
+        Some(Skipped::Damaged(why.to_owned()))
+    }
+}
+
+/// Counts what is consumed. Seeking back counts nothing.
 #[derive(Debug)]
 pub(super) struct Counted<R> {
-    inner: R,
+    inner: BufReader<R>,
     taken: Rc<Cell<u64>>,
 }
 
-impl<R> Counted<R> {
-    pub(super) fn new(inner: R) -> (Self, Rc<Cell<u64>>) {
-        let taken = Rc::new(Cell::new(0));
-        let counter = Rc::clone(&taken);
-        (Self { inner, taken }, counter)
+impl<R: Read> Counted<R> {
+    pub(super) fn new(inner: R, taken: Rc<Cell<u64>>) -> Self {
+        Self {
+            inner: BufReader::with_capacity(64 << 10, inner),
+            taken,
+        }
     }
 }
 
@@ -69,6 +188,31 @@ impl<R: Read> Read for Counted<R> {
         let read = self.inner.read(buf)?;
         self.taken.set(self.taken.get() + read as u64);
         Ok(read)
+    }
+}
+
+impl<R: Read + Seek> Seek for Counted<R> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let SeekFrom::Start(to) = to else {
+            return self.inner.seek(to);
+        };
+        // What is buffered stays, where it can.
+        let at = self.inner.stream_position()?;
+        match to.checked_signed_diff(at) {
+            Some(by) => self.inner.seek_relative(by).map(|()| to),
+            None => self.inner.seek(SeekFrom::Start(to)),
+        }
+    }
+}
+
+impl<R: Read> BufRead for Counted<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.inner.fill_buf()
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.taken.set(self.taken.get() + amount as u64);
+        self.inner.consume(amount);
     }
 }
 
@@ -98,66 +242,45 @@ impl<R: Read> Read for Bounded<R> {
         self.given += read as u64;
         let most = self.taken.get().saturating_mul(self.ratio);
         if self.given > RATIO_FROM && self.given > most {
-            return Err(io::Error::other(Reached(Bound::Ratio)));
+            return Err(io::Error::other(Skipped::TooMuch(Bound::Ratio)));
         }
         Ok(read)
     }
 }
 
-/// Gzip: members until something else comes.
-struct Gzip<R> {
-    /// `None` only while one member gives way to the next, and after the last.
-    member: Option<flate2::bufread::GzDecoder<R>>,
-}
-
-impl<R: BufRead> Gzip<R> {
-    fn new(from: R) -> Self {
-        Self {
-            member: Some(flate2::bufread::GzDecoder::new(from)),
-        }
-    }
-}
-
-impl<R: BufRead> Read for Gzip<R> {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        while let Some(member) = &mut self.member {
-            let read = member.read(buf)?;
-            if read > 0 || buf.is_empty() {
-                return Ok(read);
-            }
-            let Some(ended) = self.member.take() else {
-                break;
-            };
-            let mut rest = ended.into_inner();
-            if rest.fill_buf()?.first() == Some(&0x1f) {
-                self.member = Some(flate2::bufread::GzDecoder::new(rest));
-            }
-        }
-        Ok(0)
-    }
+/// Which frames of Zstandard are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Frames {
+    One,
+    All,
 }
 
 /// Zstandard: frames one after another, those to be skipped left out.
 pub(super) struct Zstd<R> {
     from: R,
     decoder: FrameDecoder,
+    frames: Frames,
     in_frame: bool,
+    ended: bool,
 }
 
 impl<R: BufRead> Zstd<R> {
-    pub(super) fn new(from: R, limits: &Limits) -> Self {
+    pub(super) fn new(from: R, limits: &Limits, frames: Frames) -> Self {
         let mut decoder = FrameDecoder::new();
         decoder.set_max_window_size(limits.memory / 4);
         Self {
             from,
             decoder,
+            frames,
             in_frame: false,
+            ended: false,
         }
     }
 
     /// Begins the next frame, if there is one.
     fn next_frame(&mut self) -> io::Result<bool> {
-        while !self.from.fill_buf()?.is_empty() {
+        while !self.ended && !self.from.fill_buf()?.is_empty() {
+            self.ended = self.frames == Frames::One;
             match self.decoder.reset(&mut self.from) {
                 Ok(()) => {
                     self.in_frame = true;
@@ -190,9 +313,29 @@ impl<R: BufRead> Zstd<R> {
 
 fn of_zstd(error: FrameDecoderError) -> io::Error {
     match error {
-        FrameDecoderError::WindowSizeTooBig { .. } => io::Error::other(Reached(Bound::Memory)),
+        FrameDecoderError::WindowSizeTooBig { .. } => {
+            io::Error::other(Skipped::TooMuch(Bound::Memory))
+        }
+        FrameDecoderError::DictNotProvided { .. } => {
+            let why = "compressed with a dictionary that lies elsewhere".to_owned();
+            io::Error::other(Skipped::Unsupported(why))
+        }
+        error if is_cut(&error) => io::ErrorKind::UnexpectedEof.into(),
         error => io::Error::other(error.to_string()),
     }
+}
+
+/// Whether an error is that the bytes end too early.
+fn is_cut(error: &(dyn Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let io = error.downcast_ref::<io::Error>();
+        if io.is_some_and(|io| io.kind() == io::ErrorKind::UnexpectedEof) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
 }
 
 impl<R: BufRead> Read for Zstd<R> {

@@ -28,27 +28,27 @@ impl From<Bound> for Stop {
     }
 }
 
-/// A bound, on its way through a library's errors.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct Reached(pub(crate) Bound);
-
-/// The bound of ours that an error of reading is.
-pub(crate) fn reached(error: &io::Error) -> Option<Bound> {
-    let Reached(bound) = error.get_ref()?.downcast_ref()?;
-    Some(*bound)
+/// The reason of ours that an error of reading has: our readers pass it on through libraries as
+/// an error of input. What a library calls unsupported or too large for its memory is no damage.
+pub(crate) fn passed_on(error: &io::Error) -> Option<Skipped> {
+    if let Some(why) = error.get_ref().and_then(|inner| inner.downcast_ref()) {
+        return Some(Skipped::clone(why));
+    }
+    match error.kind() {
+        io::ErrorKind::Unsupported => Some(Skipped::Unsupported(error.to_string())),
+        io::ErrorKind::OutOfMemory => Some(Skipped::TooMuch(Bound::Memory)),
+        _ => None,
+    }
 }
 
-/// What an error of a library means: a bound of ours that it passed on, or a damaged file.
+/// What an error of a library means: a reason of ours that it passed on, or a damaged file.
 pub(crate) fn damaged(error: impl Error + 'static) -> Stop {
     let mut next: Option<&(dyn Error + 'static)> = Some(&error);
     while let Some(error) = next {
-        if let Some(Reached(bound)) = error.downcast_ref() {
-            return Stop::from(*bound);
-        }
         let io = error.downcast_ref::<io::Error>();
-        if let Some(bound) = io.and_then(reached) {
-            return Stop::from(bound);
+        let why = error.downcast_ref().cloned();
+        if let Some(why) = why.or_else(|| io.and_then(passed_on)) {
+            return Stop::This(why);
         }
         next = match io.and_then(io::Error::get_ref) {
             Some(inner) => Some(inner),
@@ -56,6 +56,11 @@ pub(crate) fn damaged(error: impl Error + 'static) -> Stop {
         };
     }
     Stop::This(Skipped::Damaged(error.to_string()))
+}
+
+/// What is not read because of its form.
+pub(crate) fn unsupported(form: impl Into<String>) -> Stop {
+    Stop::This(Skipped::Unsupported(form.into()))
 }
 
 impl From<io::Error> for Stop {

@@ -9,6 +9,7 @@ mod office;
 mod ole;
 mod pdf;
 mod rtf;
+mod seven_zip;
 mod source;
 mod tar;
 pub(crate) mod text;
@@ -19,10 +20,11 @@ mod zip;
 use std::io::{BufReader, Read};
 
 pub(crate) use emit::{Out, Stop};
-use emit::{Reached, Take, damaged, reached};
+use emit::{Take, damaged, passed_on, unsupported};
 pub(crate) use source::Source;
-use walk::Text;
 pub(crate) use walk::{LeftOut, Place, Walk};
+use walk::{Text, Unpacking};
+pub(crate) use zip::has_zip_at_end;
 
 use crate::format::{Kind, unpacked_name};
 
@@ -42,7 +44,10 @@ pub(crate) fn whole(
         kind if kind.is_compressed() => {
             compressed::unpack(walk, source, kind, &unpacked_name(name), place)
         }
-        Kind::Zip => zip::read(walk, source, place),
+        Kind::SelfExtracting if !has_zip_at_end(&source) => Ok(()),
+        Kind::Zip | Kind::SelfExtracting => zip::read(walk, source, place),
+        Kind::SevenZip => seven_zip::read(walk, source, place),
+        Kind::Rar => Err(unsupported("rar")),
         Kind::Pdf => pdf::read(walk, source, place),
         Kind::Rtf => rtf::read(walk, source, place),
         Kind::Mail => {

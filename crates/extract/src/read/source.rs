@@ -1,41 +1,43 @@
 //! Bytes that can be read again and from anywhere: the file itself, or what is held in memory.
 
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::fd::AsFd;
+use std::os::fd::BorrowedFd;
 
 use rawzip::ReaderAt;
 
 /// Where bytes come from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Source<'a> {
-    /// Standard input, so long. Only read at given offsets: others may share the offset.
-    Stdin(u64),
+    /// An open file of this size. Only read at given offsets: others may share the offset.
+    File(BorrowedFd<'a>, u64),
     /// Memory.
     Held(&'a [u8]),
 }
 
 impl Source<'_> {
-    /// The file that the worker was given.
-    pub(crate) fn stdin() -> io::Result<Source<'static>> {
-        let stat = rustix::fs::fstat(io::stdin().as_fd())?;
-        Ok(Source::Stdin(u64::try_from(stat.st_size).unwrap_or(0)))
-    }
-
     pub(crate) fn len(&self) -> u64 {
         match self {
-            Self::Stdin(size) => *size,
+            Self::File(_, size) => *size,
             Self::Held(bytes) => bytes.len() as u64,
         }
     }
 }
 
 impl<'a> Source<'a> {
+    /// An open file, of the size that it has now.
+    pub(crate) fn file(file: BorrowedFd<'a>) -> io::Result<Self> {
+        let stat = rustix::fs::fstat(file)?;
+        Ok(Self::File(file, u64::try_from(stat.st_size).unwrap_or(0)))
+    }
+
     /// A reader at the start.
     pub(crate) fn reader(&self) -> Reader<'a> {
-        Reader {
-            source: *self,
-            at: 0,
-        }
+        self.reader_from(0)
+    }
+
+    /// A reader at an offset.
+    pub(crate) fn reader_from(&self, at: u64) -> Reader<'a> {
+        Reader { source: *self, at }
     }
 }
 
@@ -46,7 +48,7 @@ impl ReaderAt for Source<'_> {
         let most = buf.len().min(usize::try_from(left).unwrap_or(usize::MAX));
         let buf = &mut buf[..most];
         match self {
-            Self::Stdin(_) => Ok(rustix::io::pread(io::stdin().as_fd(), buf, offset)?),
+            Self::File(file, _) => Ok(rustix::io::pread(file, buf, offset)?),
             Self::Held(bytes) => {
                 let start = offset as usize;
                 buf.copy_from_slice(&bytes[start.min(bytes.len())..][..most]);

@@ -49,6 +49,12 @@ pub(crate) struct LeftOut {
     pub(crate) endings: Vec<String>,
 }
 
+/// What a compressed file holds, as it is unpacked.
+pub(crate) trait Unpacking: Read {
+    /// What was wrong with the end, if all was read and is of use.
+    fn fault(&self) -> Option<Skipped>;
+}
+
 /// The state of a walk.
 #[derive(Debug)]
 pub(crate) struct Walk {
@@ -196,7 +202,11 @@ impl Walk {
             unpacked: role == Role::Unpacked,
         };
         let Some(held) = held else {
-            return Err(Bound::Memory.into());
+            return match kind {
+                // Most programs have nothing in them.
+                Kind::SelfExtracting => Ok(()),
+                _ => Err(Bound::Memory.into()),
+            };
         };
         let before = self.held;
         self.held += held.len() as u64;
@@ -238,17 +248,21 @@ impl Walk {
     pub(crate) fn unpacked<'a>(
         &mut self,
         name: &[u8],
-        open: &dyn Fn(&Self) -> Box<dyn Read + 'a>,
+        open: &dyn Fn(&Self) -> Box<dyn Unpacking + 'a>,
         place: Place,
     ) -> Take {
         let place = self.deeper(place, place.unpacked)?;
         let mut first = open(self);
         let mut head = Vec::with_capacity(HEAD);
         first.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
+        if let Some(why) = first.fault().filter(|_| head.is_empty()) {
+            return Err(Stop::This(why));
+        }
         let kind = self.kind(name, &head).filter(|kind| kind.streams());
         let Some(kind) = kind else {
-            let mut all = head.as_slice().chain(first);
-            return self.part(Role::Unpacked, name, None, &mut all, place);
+            let mut all = head.as_slice().chain(first.by_ref());
+            self.part(Role::Unpacked, name, None, &mut all, place)?;
+            return self.report(first.fault());
         };
         let number = self.out.begin(Role::Unpacked, place.part, name)?;
         self.out.bytes(&head)?;
@@ -260,6 +274,7 @@ impl Walk {
             }
         }
         self.out.end()?;
+        self.report(first.fault())?;
         drop((first, buffer));
         let inside = Place {
             part: Some(number),
@@ -270,6 +285,14 @@ impl Walk {
             let mut second = open(walk);
             read::stream(walk, &mut second, kind, inside)
         })
+    }
+
+    /// Reports what is wrong with what is being read, which goes on. No part may be open.
+    fn report(&mut self, why: Option<Skipped>) -> Take {
+        match why {
+            Some(why) => self.out.skip(&self.path, why),
+            None => Ok(()),
+        }
     }
 
     /// The place of what lies within an archive, unless that is too deep. A compressed file counts

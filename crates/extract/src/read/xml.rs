@@ -9,7 +9,7 @@ use quick_xml::Reader;
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesEnd, BytesStart, Event};
 
-use crate::read::{Stop, Take, damaged, reached};
+use crate::read::{Stop, Take, damaged, passed_on};
 
 /// What comes next in a document.
 #[derive(Debug)]
@@ -143,8 +143,9 @@ impl<'a> Xml<'a> {
 
 fn of_xml(error: quick_xml::Error) -> Stop {
     match &error {
-        quick_xml::Error::Io(inner) => match reached(inner) {
-            Some(bound) => bound.into(),
+        // Behind a shared pointer, it is not found among the sources.
+        quick_xml::Error::Io(inner) => match passed_on(inner) {
+            Some(why) => Stop::This(why),
             None => damaged(error),
         },
         _ => damaged(error),

@@ -5,13 +5,15 @@
 //! another, and one that is huge may stand in many directories: the bounds of the whole file see to
 //! that.
 
-use std::io::{self, BufReader, Read};
+use std::cell::Cell;
+use std::io::{self, Read};
+use std::rc::Rc;
 
-use rawzip::{CompressionMethod, ZipArchive, ZipArchiveEntryWayfinder, ZipLocator};
+use rawzip::{CompressionMethod, ReaderAt, ZipArchive, ZipArchiveEntryWayfinder, ZipLocator};
 
-use super::compressed::{Bounded, Counted, Zstd, xz};
+use super::compressed::{Bounded, Counted, Frames, Zstd, xz};
 use super::{odf, office};
-use crate::read::{Place, Source, Stop, Take, Walk, damaged};
+use crate::read::{Place, Source, Stop, Take, Walk, damaged, unsupported};
 use crate::{Bound, Limits, Skipped};
 
 /// Takes apart what is a zip: by what is in it, it is a document or an archive.
@@ -38,6 +40,38 @@ pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
         return Err(Stop::All(Skipped::TooMuch(Bound::Parts)));
     }
     Ok(())
+}
+
+/// Bytes of the record that ends a zip, without its comment.
+const END_RECORD: usize = 22;
+
+/// Whether the last thing in a source is a zip, whatever comes before it: the record of its end is
+/// there, and its directory or what leads to it where the record says.
+pub(crate) fn has_zip_at_end(source: &Source<'_>) -> bool {
+    let longest = END_RECORD as u64 + u64::from(u16::MAX);
+    let start = source.len().saturating_sub(longest);
+    let mut tail = Vec::new();
+    let mut from = source.reader_from(start).take(longest);
+    if from.read_to_end(&mut tail).is_err() {
+        return false;
+    }
+    let mut ends = memchr::memmem::rfind_iter(&tail, b"PK\x05\x06");
+    ends.any(|at| {
+        let Some(&[a, b, c, d]) = tail.get(at + 12..at + 16) else {
+            return false;
+        };
+        let length = u32::from_le_bytes([a, b, c, d]);
+        // What a large zip has before the record, and any other in its directory.
+        let (mark, back) = match length {
+            u32::MAX => (b"PK\x06\x07", 20),
+            _ => (b"PK\x01\x02", u64::from(length)),
+        };
+        let mut found = [0; 4];
+        let place = (start + at as u64).checked_sub(back);
+        tail.len() - at >= END_RECORD
+            && place.is_some_and(|place| source.read_at(&mut found, place).is_ok())
+            && found == *mark
+    })
 }
 
 /// An open zip.
@@ -100,8 +134,8 @@ impl<'a> Archive<'a> {
             return Err(Stop::This(Skipped::Encrypted));
         }
         let local = self.zip.get_entry(entry.at).map_err(damaged)?;
-        let (from, taken) = Counted::new(local.reader());
-        let from = BufReader::with_capacity(32 << 10, from);
+        let taken = Rc::new(Cell::new(0));
+        let from = Counted::new(local.reader(), Rc::clone(&taken));
         let inner: Box<dyn Read + '_> = match entry.method {
             CompressionMethod::STORE => Box::new(from),
             CompressionMethod::DEFLATE => Box::new(flate2::bufread::DeflateDecoder::new(from)),
@@ -109,15 +143,15 @@ impl<'a> Archive<'a> {
                 Box::new(deflate64::Deflate64Decoder::with_buffer(from))
             }
             CompressionMethod::BZIP2 => Box::new(bzip2::bufread::BzDecoder::new(from)),
-            CompressionMethod::ZSTD => Box::new(Zstd::new(from, &self.limits)),
+            CompressionMethod::ZSTD => Box::new(Zstd::new(from, &self.limits, Frames::All)),
             CompressionMethod::XZ => Box::new(xz(from, &self.limits)),
             CompressionMethod::LZMA => {
                 let size = entry.at.uncompressed_size_hint();
                 Box::new(lzma(from, size, &self.limits)?)
             }
             other => {
-                let why = format!("compressed by an unknown method, {}", other.as_u16());
-                return Err(Stop::This(Skipped::Damaged(why)));
+                let why = format!("compressed by method {}", other.as_u16());
+                return Err(unsupported(why));
             }
         };
         let bounded = Bounded::new(inner, taken, &self.limits);

@@ -11,6 +11,7 @@ mod limits;
 mod order;
 
 use std::io::Write;
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode, ExitStatus};
 
@@ -55,7 +56,9 @@ fn run() -> Result<(), String> {
             Err(format!("{}: {error}", program.to_string_lossy()))
         }
         Task::Read(kind) => {
-            let source = Source::stdin().map_err(|error| format!("standard input: {error}"))?;
+            let stdin = std::io::stdin();
+            let source =
+                Source::file(stdin.as_fd()).map_err(|error| format!("standard input: {error}"))?;
             limits::for_reader(&order.limits)?;
             std::panic::set_hook(Box::new(|_| ()));
             read(&order, kind, source);

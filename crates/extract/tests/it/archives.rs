@@ -42,17 +42,89 @@ fn compressed_files_hold_one_thing() {
         let twice = [&bytes[..], &bytes].concat();
         let pieces = take("a.x", &twice).unwrap();
         assert_eq!(pieces.bytes_of("[]"), TEXT.repeat(2), "{name}");
-        // What is cut off is damaged.
-        let cut = &bytes[..bytes.len() - 5];
-        let why = take("a.x", cut).unwrap_err();
-        assert!(matches!(why, Skipped::Damaged(_)), "{name}: {why}");
     }
+}
+
+/// Each kind of compressed file: a short one, and one of several blocks.
+fn compressed() -> Vec<(&'static str, Vec<u8>, Vec<u8>)> {
+    let long = resemble_testutil::random::noise(5, 300_000);
+    [TEXT, &long]
+        .into_iter()
+        .flat_map(|bytes| {
+            [
+                ("gz", gzip(bytes), bytes.to_vec()),
+                ("bz2", bzip2(bytes), bytes.to_vec()),
+                ("xz", xz(bytes), bytes.to_vec()),
+                ("zst", zstd(bytes), bytes.to_vec()),
+            ]
+        })
+        .collect()
+}
+
+#[test]
+fn what_is_cut_off_counts_up_to_there_and_is_reported() {
+    for (name, bytes, content) in compressed() {
+        for missing in [1, 3, 5, 8, bytes.len() / 2, bytes.len() - 12] {
+            let cut = &bytes[..bytes.len() - missing];
+            let what = format!("{name} {} -{missing}", bytes.len());
+            match take("a.x", cut) {
+                Ok(pieces) => {
+                    assert!(content.starts_with(pieces.bytes_of("[]")), "{what}");
+                    assert_eq!(
+                        pieces.skips(),
+                        [": damaged: the last bytes are missing"],
+                        "{what}"
+                    );
+                }
+                // Nothing was unpacked.
+                Err(why) => {
+                    assert!(missing > 3 || name != "gz", "{what}: {why}");
+                    assert!(matches!(why, Skipped::Damaged(_)), "{what}: {why}");
+                }
+            }
+        }
+    }
+    // The trailer of gzip is only a check.
+    let bytes = gzip(TEXT);
+    for missing in 1..=8 {
+        let pieces = take("a.gz", &bytes[..bytes.len() - missing]).unwrap();
+        assert_eq!(pieces.bytes_of("[]"), TEXT, "{missing}");
+    }
+    // A tar in it has the members that are whole.
+    let tar_bytes = tar(&[
+        (b"a", TEXT),
+        (b"b", &resemble_testutil::random::noise(1, 9000)),
+    ]);
+    let bytes = gzip(&tar_bytes);
+    let pieces = take("x.tgz", &bytes[..bytes.len() - 3000]).unwrap();
+    assert_eq!(pieces.paths(), ["[]", "[]!a"]);
+    let skips = pieces.skips();
+    assert_eq!(skips[0], ": damaged: the last bytes are missing");
+    assert_eq!(skips[1], "b: damaged: it is cut off");
 }
 
 #[test]
 fn what_follows_the_last_stream_is_left_out() {
-    let padded = [gzip(TEXT), vec![0; 1000]].concat();
-    assert_eq!(take("a.gz", &padded).unwrap().bytes_of("[]"), TEXT);
+    for (name, bytes, content) in compressed() {
+        let zeros = vec![0; 70_000];
+        let padded = [&bytes[..], &zeros].concat();
+        let pieces = take("a.x", &padded).unwrap();
+        assert_eq!(pieces.bytes_of("[]"), content, "{name}");
+        assert_eq!(pieces.skipped, [], "{name}");
+        // Streams go on behind padding.
+        let twice = [&bytes[..], &[0; 8], &bytes].concat();
+        let pieces = take("a.x", &twice).unwrap();
+        assert_eq!(pieces.bytes_of("[]"), content.repeat(2), "{name}");
+        assert_eq!(pieces.skipped, [], "{name}");
+        // Anything else is reported, even if it begins like a stream.
+        let like = [&bytes[..10], &[0xff; 20]].concat();
+        for more in [&b"junk"[..], b"\n", b"\0\0signature", &like] {
+            let followed = [&bytes[..], more].concat();
+            let pieces = take("a.x", &followed).unwrap();
+            assert_eq!(pieces.bytes_of("[]"), content, "{name} {more:?}");
+            assert_eq!(pieces.skipped.len(), 1, "{name} {more:?}");
+        }
+    }
     // A frame to be skipped, between two that are not.
     let skipped = b"\x50\x2a\x4d\x18\x03\0\0\0abc".to_vec();
     let frames = [skipped.clone(), zstd(TEXT), skipped, zstd(TEXT)].concat();
@@ -122,7 +194,7 @@ fn zips_have_their_members_in_the_order_of_the_directory() {
         pieces.skips(),
         [
             "secret.txt: encrypted",
-            "odd: damaged: compressed by an unknown method, 97"
+            "odd: unsupported: compressed by method 97"
         ]
     );
 }
@@ -138,6 +210,88 @@ fn zips_that_other_programs_wrote_are_read() {
     }
     let why = take("x", &sample("encrypted.zip")).unwrap_err();
     assert_eq!(why, Skipped::Encrypted);
+}
+
+#[test]
+fn zips_behind_programs_and_scripts_are_read() {
+    let zip = zip(&[deflated("a.txt", TEXT), stored("b.txt", b"two")]);
+    let script = b"#!/bin/sh\nexec unzip \"$0\"\nexit\n".to_vec();
+    let long_script = [&script[..], &b"# a comment\n".repeat(900)].concat();
+    let program = [&b"\x7fELF"[..], &vec![1; 50_000]].concat();
+    let windows = [&b"MZ\x90\0"[..], &vec![2; 9000]].concat();
+    for (what, stub) in [
+        ("script", script),
+        ("long script", long_script),
+        ("program", program),
+        ("program of Windows", windows),
+        (
+            "extension of a browser",
+            b"Cr24\x03\0\0\0\x04\0\0\0sign".to_vec(),
+        ),
+        ("a.zip", b"mail that a zip is in\n".to_vec()),
+    ] {
+        for relative in [true, false] {
+            let mut bytes = [&stub[..], &zip].concat();
+            if !relative {
+                shift(&mut bytes, stub.len());
+            }
+            // What signs a program stands behind everything.
+            for end in [&b""[..], b"\0certificate"] {
+                let bytes = [&bytes[..], end].concat();
+                let pieces = take(what, &bytes).unwrap();
+                assert_eq!(pieces.paths(), ["a.txt", "b.txt"], "{what} {relative}");
+                assert_eq!(pieces.bytes_of("a.txt"), TEXT, "{what} {relative}");
+                assert_eq!(pieces.skipped, [], "{what} {relative}");
+            }
+        }
+        // Most have none, even if they know the marks of one.
+        let without = [&stub[..], b"PK\x03\x04 PK\x01\x02 PK\x05\x06", &[7; 90]].concat();
+        let pieces = take(what, &without).unwrap();
+        assert_eq!(
+            (pieces.paths().len(), pieces.skipped.len()),
+            (0, 0),
+            "{what}"
+        );
+    }
+    // In an archive, too.
+    let bytes = [&b"MZ\x90\0"[..], &vec![2; 9000], &zip].concat();
+    let pieces = take(
+        "x",
+        &tar(&[(b"setup.exe", &bytes), (b"true", b"\x7fELF12")]),
+    )
+    .unwrap();
+    assert_eq!(
+        pieces.paths(),
+        ["setup.exe", "setup.exe!a.txt", "setup.exe!b.txt", "true"]
+    );
+    assert_eq!(pieces.skipped, []);
+}
+
+/// Adds to all offsets of a zip what stands before it.
+fn shift(bytes: &mut [u8], by: usize) {
+    for at in 0..bytes.len() - 20 {
+        let at = match &bytes[at..at + 4] {
+            b"PK\x01\x02" => at + 42,
+            b"PK\x05\x06" => at + 16,
+            _ => continue,
+        };
+        let field: &mut [u8; 4] = (&mut bytes[at..at + 4]).try_into().unwrap();
+        *field = (u32::from_le_bytes(*field) + by as u32).to_le_bytes();
+    }
+}
+
+#[test]
+fn what_is_not_supported_is_not_called_damaged() {
+    let rar = b"Rar!\x1a\x07\x01\0 and more";
+    let why = Skipped::Unsupported("rar".to_owned());
+    assert_eq!(take("x.rar", rar).unwrap_err(), why);
+    let pieces = take("x", &zip(&[stored("a.rar", rar), stored("b", TEXT)])).unwrap();
+    assert_eq!(pieces.paths(), ["a.rar", "b"]);
+    assert_eq!(pieces.skips(), ["a.rar: unsupported: rar"]);
+    // A frame that names a dictionary.
+    let frame = b"\x28\xb5\x2f\xfd\x21\x07\x04\x21\0\0text";
+    let why = take("x.zst", frame).unwrap_err();
+    assert!(matches!(why, Skipped::Unsupported(_)), "{why}");
 }
 
 #[test]

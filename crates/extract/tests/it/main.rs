@@ -7,6 +7,7 @@ mod bombs; // files made to do harm
 mod documents; // documents that other programs made
 mod fuzz; // samples changed at random
 mod pieces; // takes bytes apart and remembers what came out
+mod seven_zips; // archives of 7z
 mod starter; // workers that another process starts
 mod worker; // what goes on between the two processes; converters
 
