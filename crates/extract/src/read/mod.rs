@@ -1,5 +1,6 @@
 //! The formats. Each reader turns bytes into parts through [`Walk`], and any fault into a [`Stop`].
 
+mod cells;
 mod compressed;
 mod emit;
 mod mail;
@@ -7,13 +8,16 @@ mod markup;
 mod odf;
 mod office;
 mod ole;
+mod package;
 mod pdf;
 mod rtf;
 mod seven_zip;
+mod sheets;
 mod source;
 mod tar;
 pub(crate) mod text;
 mod walk;
+mod word;
 mod xml;
 mod zip;
 

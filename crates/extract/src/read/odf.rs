@@ -2,17 +2,22 @@
 //!
 //! The text of an Open Document file is in one part, in reading order but for notes and comments,
 //! which stand where they are referred to, in the middle of a sentence. They go to the end, where
-//! other formats have them.
+//! other formats have them. Hidden text is left out, and reported.
+
+mod body;
+mod styles;
 
 use std::io::Read;
 
+use self::body::Body;
+use self::styles::Styles;
 use super::markup;
-use super::office::target;
+use super::package::target;
 use super::xml::{Node, Xml};
 use super::zip::Archive;
 use crate::Skipped;
 use crate::charset::{self, Charset};
-use crate::read::{Place, Stop, Take, Text, Walk};
+use crate::read::{Place, Stop, Take, Walk};
 
 /// What such a zip is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,66 +73,26 @@ fn open_document(walk: &mut Walk, zip: &Archive<'_>, place: Place) -> Take {
     let Some(content) = zip.find(b"content.xml") else {
         return Ok(());
     };
+    let mut styles = Styles::default();
+    if let Some(named) = zip.find(b"styles.xml") {
+        styles.read(&mut Xml::new(zip.reader(named)?)?)?;
+    }
     let mut xml = Xml::new(zip.reader(content)?)?;
-    let mut aside = String::new();
-    let mut text = walk.text(place);
-    // How many paragraphs of the text (or of a note) are open around the cursor.
-    let (mut depth, mut notes) = (0u64, 0u64);
+    styles.read(&mut xml)?;
+    let mut body = Body::new(walk.text(place), styles);
     loop {
-        let to = &mut Target {
-            text: &mut text,
-            aside: (notes > 0).then_some(&mut aside),
-        };
         match xml.next()? {
-            Node::Open(element) => match element.full_name() {
-                "text:p" | "text:h" => depth += 1,
-                "text:s" | "text:tab" | "text:line-break" => to.push(" ")?,
-                "text:note-body" | "office:annotation" => notes += 1,
-                // The number of a note, what a change took away, how a picture is described, who
-                // commented.
-                "text:note-citation"
-                | "text:tracked-changes"
-                | "svg:title"
-                | "svg:desc"
-                | "dc:creator"
-                | "dc:date"
-                | "meta:creator-initials" => xml.skip()?,
-                _ => {}
-            },
-            Node::Close(element) => match element.name() {
-                "p" | "h" => {
-                    depth = depth.saturating_sub(1);
-                    to.push("\n")?;
-                }
-                "note-body" | "annotation" => notes = notes.saturating_sub(1),
-                "table-cell" => to.push("\t")?,
-                _ => {}
-            },
-            Node::Text(piece) if depth > 0 => to.push(&piece)?,
+            Node::Open(element) if body.open(&element) => {}
+            Node::Open(_) => xml.skip()?,
+            Node::Close(element) => body.close(element.name())?,
+            Node::Text(piece) => body.push(&piece),
             Node::End => break,
-            _ => {}
+            Node::Other => {}
         }
     }
-    text.push(&aside)?;
-    text.end()
-}
-
-/// The text, or what is kept for its end.
-struct Target<'t, 'w, 'a> {
-    text: &'t mut Text<'w>,
-    aside: Option<&'a mut String>,
-}
-
-impl Target<'_, '_, '_> {
-    fn push(&mut self, piece: &str) -> Take {
-        match &mut self.aside {
-            Some(aside) => {
-                aside.push_str(piece);
-                Ok(())
-            }
-            None => self.text.push(piece),
-        }
-    }
+    let hidden = body.hidden;
+    body.end()?;
+    walk.left_out(hidden)
 }
 
 /// The pages of a book in the order of its spine.

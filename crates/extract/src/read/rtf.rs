@@ -56,8 +56,8 @@ struct Group {
     encoding: &'static Encoding,
     /// The fonts are being listed.
     fonts: bool,
-    /// Deleted, or not to be seen.
     hidden: bool,
+    deleted: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +95,10 @@ pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
             break;
         }
     }
-    reader.end()
+    reader.end_run()?;
+    let hidden = reader.hidden;
+    reader.end()?;
+    walk.left_out(hidden)
 }
 
 fn next(bytes: &[u8]) -> Option<(Token<'_>, &[u8])> {
@@ -168,6 +171,10 @@ struct RtfReader<'w> {
     /// The font that is being listed.
     font: i32,
     document: &'static Encoding,
+    /// Pieces of hidden text.
+    hidden: u64,
+    /// The last text was hidden.
+    hiding: bool,
 }
 
 impl<'w> RtfReader<'w> {
@@ -181,6 +188,7 @@ impl<'w> RtfReader<'w> {
                 encoding: WINDOWS_1252,
                 fonts: false,
                 hidden: false,
+                deleted: false,
             }],
             run: Vec::new(),
             left_out: 0,
@@ -190,6 +198,8 @@ impl<'w> RtfReader<'w> {
             fonts: std::collections::BTreeMap::new(),
             font: 0,
             document: WINDOWS_1252,
+            hidden: 0,
+            hiding: false,
         }
     }
 
@@ -304,7 +314,7 @@ impl<'w> RtfReader<'w> {
                 let encoding = self.document;
                 self.change(|group| {
                     group.encoding = encoding;
-                    group.hidden = false;
+                    (group.hidden, group.deleted) = (false, false);
                 });
                 ""
             }
@@ -323,8 +333,12 @@ impl<'w> RtfReader<'w> {
                 }
                 ""
             }
-            b"v" | b"deleted" => {
+            b"v" => {
                 self.change(|group| group.hidden = number != Some(0));
+                ""
+            }
+            b"deleted" => {
+                self.change(|group| group.deleted = number != Some(0));
                 ""
             }
             _ => "",
@@ -363,6 +377,7 @@ impl<'w> RtfReader<'w> {
             encoding: WINDOWS_1252,
             fonts: false,
             hidden: false,
+            deleted: false,
         })
     }
 
@@ -374,9 +389,20 @@ impl<'w> RtfReader<'w> {
 
     fn put(&mut self, text: &str) -> Take {
         let top = self.top();
-        if top.hidden {
+        if text.is_empty() {
             return Ok(());
         }
+        let is_text = top.to != To::Nowhere && !top.deleted;
+        if top.hidden && is_text {
+            if !text.trim().is_empty() && !std::mem::replace(&mut self.hiding, true) {
+                self.hidden += 1;
+            }
+            return Ok(());
+        }
+        if top.deleted {
+            return Ok(());
+        }
+        self.hiding &= !is_text;
         match top.to {
             To::Text => self.text.push(text),
             To::Aside => {

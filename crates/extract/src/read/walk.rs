@@ -295,6 +295,13 @@ impl Walk {
         }
     }
 
+    /// Reports how many pieces of hidden text were left out of what is being read.
+    pub(crate) fn left_out(&mut self, count: u64) -> Take {
+        let pieces = if count == 1 { "piece" } else { "pieces" };
+        let why = format!("hidden text, {count} {pieces}");
+        self.report((count > 0).then_some(Skipped::LeftOut(why)))
+    }
+
     /// The place of what lies within an archive, unless that is too deep. A compressed file counts
     /// (`counts`) only if it came out of another one: a `tar.gz` is one archive.
     pub(crate) fn deeper(&self, place: Place, counts: bool) -> Take<Place> {

@@ -81,7 +81,7 @@ pub(super) struct Archive<'a> {
     entries: Vec<Entry>,
     /// There are more entries than files may have parts.
     more: bool,
-    limits: Limits,
+    pub(super) limits: Limits,
 }
 
 /// What the directory says of an entry.

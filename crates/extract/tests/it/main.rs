@@ -6,8 +6,10 @@ mod archives; // archives, compressed files, and everything in one another
 mod bombs; // files made to do harm
 mod documents; // documents that other programs made
 mod fuzz; // samples changed at random
+mod hidden; // text that is not shown
 mod pieces; // takes bytes apart and remembers what came out
 mod seven_zips; // archives of 7z
+mod sheets; // cells as they are shown
 mod starter; // workers that another process starts
 mod worker; // what goes on between the two processes; converters
 

@@ -1,0 +1,365 @@
+//! Formats of numbers, as ISO 29500 writes them (part 1, 18.8.30).
+
+use super::date::{Epoch, Unit};
+use super::general;
+
+/// A piece of a section.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Token {
+    Literal(String),
+    /// A place of a digit: `0`, `#` or `?`.
+    Digit(u8),
+    Point,
+    /// Whether a plus is shown.
+    Exponent(bool),
+    Percent,
+    /// Of a fraction.
+    Slash,
+    General,
+    Part(Unit, usize),
+    Elapsed(Unit, usize),
+    /// Digits behind the point of the seconds.
+    OfSecond(usize),
+    /// Which half of the day; whether by one letter.
+    Half(bool),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Condition {
+    Below(f64),
+    AtMost(f64),
+    Above(f64),
+    AtLeast(f64),
+    Equal(f64),
+    Unequal(f64),
+}
+
+impl Condition {
+    fn holds(self, value: f64) -> bool {
+        match self {
+            Self::Below(than) => value < than,
+            Self::AtMost(than) => value <= than,
+            Self::Above(than) => value > than,
+            Self::AtLeast(than) => value >= than,
+            Self::Equal(than) => value.total_cmp(&than).is_eq(),
+            Self::Unequal(than) => value.total_cmp(&than).is_ne(),
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let number = |rest: &str| rest.trim().parse().ok();
+        let made = [
+            ("<=", Self::AtMost as fn(f64) -> Self),
+            (">=", Self::AtLeast),
+            ("<>", Self::Unequal),
+            ("<", Self::Below),
+            (">", Self::Above),
+            ("=", Self::Equal),
+        ];
+        let (sign, of) = made.into_iter().find(|(sign, _)| text.starts_with(sign))?;
+        number(&text[sign.len()..]).map(of)
+    }
+}
+
+/// What is between two semicolons.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Section {
+    condition: Option<Condition>,
+    pub(super) tokens: Vec<Token>,
+    /// Thousands are set apart.
+    pub(super) groups: bool,
+    /// Thousands that the number is divided by.
+    pub(super) thousands: i32,
+}
+
+/// A format.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(in crate::read) struct NumberFormat {
+    sections: Vec<Section>,
+}
+
+/// No program takes a longer one, bytes.
+const LONGEST: usize = 1024;
+
+impl NumberFormat {
+    /// The format with this number that every program knows; 0 is for numbers as they are.
+    pub(in crate::read) fn built_in(number: u32) -> Self {
+        Self::parse(match number {
+            1 => "0",
+            2 => "0.00",
+            3 => "#,##0",
+            4 => "#,##0.00",
+            5 | 6 => "\"$\"#,##0;(\"$\"#,##0)",
+            7 | 8 => "\"$\"#,##0.00;(\"$\"#,##0.00)",
+            9 => "0%",
+            10 => "0.00%",
+            11 => "0.00E+00",
+            12 => "# ?/?",
+            13 => "# ??/??",
+            // The default date; those of East Asia in its place.
+            14 | 27..=31 | 36 | 50..=58 => "yyyy-mm-dd",
+            15 => "d-mmm-yy",
+            16 => "d-mmm",
+            17 => "mmm-yy",
+            18 => "h:mm AM/PM",
+            19 => "h:mm:ss AM/PM",
+            20 | 32 => "h:mm",
+            21 | 33 => "h:mm:ss",
+            22 => "yyyy-mm-dd h:mm",
+            37 | 38 => "#,##0 ;(#,##0)",
+            39 | 40 => "#,##0.00;(#,##0.00)",
+            41 => "_(* #,##0_);_(* (#,##0);_(* \"-\"_);_(@_)",
+            42 => "_(\"$\"* #,##0_);_(\"$\"* (#,##0);_(\"$\"* \"-\"_);_(@_)",
+            43 => "_(* #,##0.00_);_(* (#,##0.00);_(* \"-\"??_);_(@_)",
+            44 => "_(\"$\"* #,##0.00_);_(\"$\"* (#,##0.00);_(\"$\"* \"-\"??_);_(@_)",
+            45 => "mm:ss",
+            46 => "[h]:mm:ss",
+            47 => "mm:ss.0",
+            48 => "##0.0E+0",
+            _ => "General",
+        })
+    }
+
+    pub(in crate::read) fn parse(code: &str) -> Self {
+        let mut characters = code.chars().peekable();
+        let mut sections = Vec::new();
+        if code.len() <= LONGEST {
+            while characters.peek().is_some() || sections.is_empty() {
+                sections.push(section(&mut characters));
+            }
+            // A last section that is empty.
+            if code.ends_with(';') {
+                sections.push(Section::default());
+            }
+        }
+        Self { sections }
+    }
+
+    /// A number as it is shown.
+    pub(in crate::read) fn shown(&self, value: f64, epoch: Epoch) -> String {
+        let Some((section, value)) = self.section(value) else {
+            return general(value);
+        };
+        let is = |wanted: fn(&Token) -> bool| section.tokens.iter().any(wanted);
+        if is(|token| matches!(token, Token::Part(..) | Token::Elapsed(..) | Token::Half(_))) {
+            return section.moment(value, epoch);
+        }
+        if is(|token| *token == Token::Slash) {
+            return section.fraction(value);
+        }
+        section.number(value)
+    }
+
+    /// Whether texts are shown.
+    pub(in crate::read) fn shows_texts(&self) -> bool {
+        let of_texts = self.sections.get(3);
+        of_texts.is_none_or(|section| !section.tokens.is_empty())
+    }
+
+    /// The section for a number, and the number as that section shows it: without its sign where
+    /// the section is for numbers below zero.
+    fn section(&self, value: f64) -> Option<(&Section, f64)> {
+        if let Some(chosen) = self
+            .sections
+            .iter()
+            .find(|section| section.condition.is_some_and(|of| of.holds(value)))
+        {
+            return Some((chosen, value));
+        }
+        let mut free = self.sections.iter().take(3);
+        if self
+            .sections
+            .iter()
+            .any(|section| section.condition.is_some())
+        {
+            return free
+                .find(|section| section.condition.is_none())
+                .map(|section| (section, value));
+        }
+        match (&self.sections[..], value) {
+            ([_, below, ..], value) if value < 0.0 => Some((below, value.abs())),
+            ([_, _, zero, ..], 0.0) => Some((zero, value)),
+            ([first, ..], value) => Some((first, value)),
+            ([], _) => None,
+        }
+    }
+}
+
+/// A section, up to its semicolon.
+fn section(from: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Section {
+    let mut section = Section::default();
+    let tokens = &mut section.tokens;
+    while let Some(character) = from.next() {
+        match character {
+            ';' => break,
+            '"' => tokens.push(Token::Literal(
+                from.by_ref().take_while(|&c| c != '"').collect(),
+            )),
+            '\\' | '!' => tokens.extend(from.next().map(|c| Token::Literal(c.into()))),
+            // A blank as wide as the next character.
+            '_' => {
+                from.next();
+                tokens.push(Token::Literal(" ".to_owned()));
+            }
+            // The next character fills the cell.
+            '*' => drop(from.next()),
+            '[' => {
+                let inner: String = from.by_ref().take_while(|&c| c != ']').collect();
+                match bracket(&inner) {
+                    Bracket::Condition(condition) => section.condition = Some(condition),
+                    Bracket::Token(token) => tokens.push(token),
+                    Bracket::Other => {}
+                }
+            }
+            '0' | '#' | '?' => tokens.push(Token::Digit(character as u8)),
+            '.' => tokens.push(point(tokens, from)),
+            '%' => tokens.push(Token::Percent),
+            ',' if matches!(tokens.last(), Some(Token::Digit(_))) => {
+                if from.peek().is_some_and(|c| "0#?".contains(*c)) {
+                    section.groups = true;
+                } else {
+                    section.thousands += 1;
+                    while from.next_if_eq(&',').is_some() {
+                        section.thousands += 1;
+                    }
+                }
+            }
+            'E' | 'e' if matches!(from.peek(), Some('+' | '-')) => {
+                tokens.push(Token::Exponent(from.next() == Some('+')));
+            }
+            '/' if matches!(tokens.last(), Some(Token::Digit(_))) => tokens.push(Token::Slash),
+            'G' | 'g' if word(from, "eneral") => tokens.push(Token::General),
+            'A' | 'a' if word(from, "m/pm") => tokens.push(Token::Half(false)),
+            'A' | 'a' if word(from, "/p") => tokens.push(Token::Half(true)),
+            'y' | 'Y' | 'm' | 'M' | 'd' | 'D' | 'h' | 'H' | 's' | 'S' => {
+                let same = |c: &char| c.eq_ignore_ascii_case(&character);
+                let mut width = 1;
+                while from.next_if(same).is_some() {
+                    width += 1;
+                }
+                tokens.push(Token::Part(unit(character), width));
+            }
+            // Stands for what is in the cell.
+            '@' => tokens.push(Token::General),
+            other => tokens.push(Token::Literal(other.into())),
+        }
+    }
+    minutes(tokens);
+    default_date(tokens);
+    section
+}
+
+fn unit(letter: char) -> Unit {
+    match letter.to_ascii_lowercase() {
+        'y' => Unit::Year,
+        'd' => Unit::Day,
+        'h' => Unit::Hour,
+        's' => Unit::Second,
+        _ => Unit::Month,
+    }
+}
+
+/// Takes the rest of a word, if that is what follows.
+fn word(from: &mut std::iter::Peekable<std::str::Chars<'_>>, rest: &str) -> bool {
+    let mut ahead = from.clone();
+    let is_there = rest.chars().all(|wanted| {
+        ahead
+            .next()
+            .is_some_and(|c| c.eq_ignore_ascii_case(&wanted))
+    });
+    if is_there {
+        *from = ahead;
+    }
+    is_there
+}
+
+/// A point: behind seconds, zeros are digits of these.
+fn point(tokens: &[Token], from: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Token {
+    let is_of_second = matches!(
+        tokens.last(),
+        Some(Token::Part(Unit::Second, _) | Token::Elapsed(Unit::Second, _))
+    );
+    if !is_of_second {
+        return Token::Point;
+    }
+    let mut digits = 0;
+    while from.next_if_eq(&'0').is_some() {
+        digits += 1;
+    }
+    Token::OfSecond(digits)
+}
+
+enum Bracket {
+    Condition(Condition),
+    Token(Token),
+    /// A colour, a language.
+    Other,
+}
+
+fn bracket(inner: &str) -> Bracket {
+    if let Some(condition) = Condition::parse(inner) {
+        return Bracket::Condition(condition);
+    }
+    if let Some(currency) = inner.strip_prefix('$') {
+        let sign = currency.split('-').next().unwrap_or_default();
+        return Bracket::Token(Token::Literal(sign.to_owned()));
+    }
+    let Some(first) = inner.chars().next() else {
+        return Bracket::Other;
+    };
+    let is_elapsed = "hms".contains(first.to_ascii_lowercase())
+        && inner.chars().all(|c| c.eq_ignore_ascii_case(&first));
+    if !is_elapsed {
+        return Bracket::Other;
+    }
+    let unit = match unit(first) {
+        Unit::Month => Unit::Minute,
+        unit => unit,
+    };
+    Bracket::Token(Token::Elapsed(unit, inner.len()))
+}
+
+/// A month that stands behind hours or before seconds is a minute.
+fn minutes(tokens: &mut [Token]) {
+    let is_clock = |token: Option<&Token>, unit: Unit| {
+        token.is_some_and(
+            |token| matches!(token, Token::Part(of, _) | Token::Elapsed(of, _) if *of == unit),
+        )
+    };
+    let is_part = |token: &&Token| matches!(token, Token::Part(..) | Token::Elapsed(..));
+    for at in 0..tokens.len() {
+        if let Token::Part(Unit::Month, width @ ..=2) = tokens[at]
+            && (is_clock(tokens[..at].iter().rfind(is_part), Unit::Hour)
+                || is_clock(tokens[at + 1..].iter().find(is_part), Unit::Second))
+        {
+            tokens[at] = Token::Part(Unit::Minute, width);
+        }
+    }
+}
+
+/// Month, day and year in digits are the default date, which is written year first.
+fn default_date(tokens: &mut [Token]) {
+    let sign = |token: &Token| matches!(token, Token::Literal(sign) if sign == "/" || sign == "-");
+    for at in 0..tokens.len().saturating_sub(4) {
+        if let [
+            Token::Part(Unit::Month, ..=2),
+            first,
+            Token::Part(Unit::Day, ..=2),
+            second,
+            Token::Part(Unit::Year, _),
+        ] = &tokens[at..at + 5]
+            && sign(first)
+            && sign(second)
+        {
+            let dash = || Token::Literal("-".to_owned());
+            tokens[at] = Token::Part(Unit::Year, 4);
+            tokens[at + 1] = dash();
+            tokens[at + 2] = Token::Part(Unit::Month, 2);
+            tokens[at + 3] = dash();
+            tokens[at + 4] = Token::Part(Unit::Day, 2);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+//! Styles of Open Document: which text they hide, and how they show numbers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::read::Take;
+use crate::read::xml::{Element, Node, Xml};
+
+/// What is known of a style itself.
+#[derive(Debug, Default)]
+struct Style {
+    hides: Option<bool>,
+    parent: Option<String>,
+    /// The style of its numbers and dates.
+    data: Option<String>,
+}
+
+/// The styles of a document.
+#[derive(Debug, Default)]
+pub(super) struct Styles {
+    /// By family and name.
+    all: BTreeMap<String, BTreeMap<String, Style>>,
+    /// Styles of numbers that show a number otherwise than as it is.
+    shaping: BTreeSet<String>,
+}
+
+/// No style has more others above it.
+const DEEPEST: usize = 16;
+
+impl Styles {
+    /// Reads styles up to the body of a document, or to its end.
+    pub(super) fn read(&mut self, xml: &mut Xml<'_>) -> Take {
+        let mut current = None::<(String, String)>;
+        let mut number = None::<String>;
+        loop {
+            match xml.next()? {
+                Node::Open(element) => match element.full_name() {
+                    "office:body" => return Ok(()),
+                    "style:style" => {
+                        let of = |name| element.prefixed(name);
+                        current = of("style:family").zip(of("style:name"));
+                        if let Some((family, name)) = current.clone() {
+                            let style = Style {
+                                hides: None,
+                                parent: of("style:parent-style-name"),
+                                data: of("style:data-style-name"),
+                            };
+                            self.all.entry(family).or_default().insert(name, style);
+                        }
+                    }
+                    "style:text-properties" => {
+                        let style = current
+                            .as_ref()
+                            .and_then(|(family, name)| self.all.get_mut(family)?.get_mut(name));
+                        if let Some(style) = style {
+                            let display = element.prefixed("text:display");
+                            style.hides = display.map(|display| display == "none");
+                        }
+                    }
+                    "number:number-style" => number = element.prefixed("style:name"),
+                    "number:number" if shows_all(&element) => {}
+                    name if name.starts_with("number:") || name == "style:map" => {
+                        let of = element.prefixed("style:name");
+                        self.shaping.extend(of.or_else(|| number.take()));
+                    }
+                    _ => {}
+                },
+                Node::Close(element) => match element.name() {
+                    "style" => current = None,
+                    "number-style" => number = None,
+                    _ => {}
+                },
+                Node::End => return Ok(()),
+                _ => {}
+            }
+        }
+    }
+
+    /// The nearest of a style and those above it that says something.
+    fn nearest<T>(
+        &self,
+        family: &str,
+        name: Option<&str>,
+        says: impl Fn(&Style) -> Option<T>,
+    ) -> Option<T> {
+        let styles = self.all.get(family)?;
+        let mut next = name;
+        for _ in 0..DEEPEST {
+            let style = styles.get(next?)?;
+            if let Some(said) = says(style) {
+                return Some(said);
+            }
+            next = style.parent.as_deref();
+        }
+        None
+    }
+
+    /// Whether text in this style is hidden.
+    pub(super) fn hides(&self, family: &str, name: Option<&str>) -> bool {
+        self.nearest(family, name, |style| style.hides)
+            .unwrap_or(false)
+    }
+
+    /// Whether a cell in this style shows a number as it is.
+    pub(super) fn is_plain(&self, name: Option<&str>) -> bool {
+        let data = self.nearest("table-cell", name, |style| style.data.clone());
+        data.is_none_or(|data| !self.shaping.contains(&data))
+    }
+}
+
+/// Whether a number is shown with all its digits and no others.
+fn shows_all(element: &Element<'_>) -> bool {
+    let fixed = [
+        "decimal-places",
+        "min-decimal-places",
+        "grouping",
+        "display-factor",
+    ];
+    fixed.iter().all(|name| element.attribute(name).is_none())
+}

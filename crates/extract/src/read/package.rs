@@ -1,0 +1,104 @@
+//! Packages of Microsoft Office (ISO 29500, part 2): parts, and the relationships that say where
+//! they are. Nothing is found by its name.
+
+use super::xml::{Node, Xml};
+use super::zip::Archive;
+use crate::read::Take;
+
+/// A relationship: its id, the last component of its type, its target.
+#[derive(Debug)]
+pub(super) struct Relation {
+    id: String,
+    pub(super) kind: String,
+    pub(super) target: Vec<u8>,
+}
+
+/// The relationships of a part, of the package for the empty name.
+pub(super) fn relations(zip: &Archive<'_>, of: &[u8]) -> Take<Vec<Relation>> {
+    let (folder, file) = match memchr::memrchr(b'/', of) {
+        Some(slash) => of.split_at(slash + 1),
+        None => (&b""[..], of),
+    };
+    let name = [folder, b"_rels/", file, b".rels"].concat();
+    let Some(entry) = zip.find(&name) else {
+        return Ok(Vec::new());
+    };
+    let mut xml = Xml::new(zip.reader(entry)?)?;
+    let mut all = Vec::new();
+    loop {
+        match xml.next()? {
+            Node::Open(element) if element.name() == "Relationship" => {
+                let external = element.attribute("TargetMode");
+                if external.is_some_and(|mode| mode == "External") {
+                    continue;
+                }
+                let kind = element.attribute("Type").unwrap_or_default();
+                all.push(Relation {
+                    id: element.attribute("Id").unwrap_or_default(),
+                    kind: kind.rsplit('/').next().unwrap_or_default().to_owned(),
+                    target: target(folder, &element.attribute("Target").unwrap_or_default()),
+                });
+            }
+            Node::End => return Ok(all),
+            _ => {}
+        }
+    }
+}
+
+/// The name of a part that is referred to from a folder.
+pub(super) fn target(folder: &[u8], reference: &str) -> Vec<u8> {
+    if let Some(absolute) = reference.strip_prefix('/') {
+        return absolute.as_bytes().to_vec();
+    }
+    let from = String::from_utf8_lossy(folder);
+    let mut names: Vec<&str> = from.split('/').filter(|name| !name.is_empty()).collect();
+    for name in reference.split('/') {
+        match name {
+            "" | "." => {}
+            ".." => drop(names.pop()),
+            name => names.push(name),
+        }
+    }
+    names.join("/").into_bytes()
+}
+
+/// The parts that the main part refers to in elements of this name, in their order.
+pub(super) fn in_order(
+    zip: &Archive<'_>,
+    main: &[u8],
+    name: &str,
+    relations: &[Relation],
+) -> Take<Vec<Vec<u8>>> {
+    let Some(entry) = zip.find(main) else {
+        return Ok(Vec::new());
+    };
+    let mut xml = Xml::new(zip.reader(entry)?)?;
+    let mut all = Vec::new();
+    loop {
+        match xml.next()? {
+            Node::Open(element) if element.name() == name => {
+                let id = element.prefixed("r:id");
+                let relation = relations.iter().find(|of| Some(&of.id) == id.as_ref());
+                all.extend(relation.map(|relation| relation.target.clone()));
+            }
+            Node::End => return Ok(all),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_are_relative_to_the_folder() {
+        assert_eq!(target(b"word/", "footnotes.xml"), b"word/footnotes.xml");
+        assert_eq!(
+            target(b"ppt/slides/", "../notes/n1.xml"),
+            b"ppt/notes/n1.xml"
+        );
+        assert_eq!(target(b"ppt/", "/xl/a.xml"), b"xl/a.xml");
+        assert_eq!(target(b"", "../../a"), b"a");
+    }
+}
