@@ -8,28 +8,67 @@
 //! 1. A byte order mark of UTF-16 or UTF-32 counts, if what follows decodes into characters that
 //!    texts have.
 //! 2. Without a mark, UTF-16 is assumed if the high bytes of most units are zero, on one side, and
-//!    what they make is letters, digits, blanks and punctuation. (Texts in other scripts without a
-//!    mark are not recognised.)
+//!    what they make is letters, digits, blanks and punctuation; or if what they make is text of
+//!    one script ([`wide`]).
 //! 3. Markup that declares an encoding is believed, unless its bytes say that it is UTF-8 after
 //!    all.
 //! 4. Everything else must have no NUL and no control character but the usual blanks, must not be
 //!    UTF-8, not even with a few bytes damaged, must decode without fault in the encoding that
-//!    chardetng guesses (the detector of Firefox), and must be letters for the most part.
+//!    chardetng guesses (the detector of Firefox), and must be letters for the most part. An
+//!    encoding that chardetng does not know (of DOS and of the Mac, and that of Vietnamese) takes
+//!    its place where the bytes read better in it ([`evidence`]).
 //!
 //! What is plain ASCII in its first [`crate::HEAD`] bytes counts as UTF-8: if anything else comes
 //! later, its bytes are taken as letters as they are, which agrees with itself at least.
 
+mod code_page;
+mod evidence;
+mod names;
+mod wide;
+
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, ISO_2022_JP, UTF_8, UTF_16BE, UTF_16LE};
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
+
+pub(crate) use code_page::CodePage;
+pub(crate) use names::MemberNames;
 
 /// An encoding that is not UTF-8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Charset {
     /// One of the encodings of the Encoding Standard.
     Listed(&'static Encoding),
+    /// A code page that it does not have.
+    Paged(CodePage),
     /// UTF-32 with the most significant byte last, or first.
     Utf32 { little: bool },
+}
+
+impl Charset {
+    /// A text in this encoding, without its mark.
+    pub(crate) fn decode(self, bytes: &[u8]) -> String {
+        match self {
+            Self::Listed(encoding) => encoding.decode_with_bom_removal(bytes).0.into_owned(),
+            Self::Paged(page) => {
+                let upper = page.upper_half();
+                bytes.iter().map(|&byte| character(&upper, byte)).collect()
+            }
+            Self::Utf32 { little } => {
+                let units = bytes.as_chunks().0.iter();
+                let characters = units.map(|&unit| character_32(unit, little));
+                let characters = characters.map(|c| c.unwrap_or('\u{fffd}'));
+                characters.skip_while(|c| *c == '\u{feff}').collect()
+            }
+        }
+    }
+}
+
+/// The character of a byte of a code page with this upper half.
+pub(crate) fn character(upper: &[char], byte: u8) -> char {
+    let at = usize::from(byte).checked_sub(128);
+    at.map_or(char::from(byte), |at| {
+        upper.get(at).copied().unwrap_or('\u{fffd}')
+    })
 }
 
 /// The encoding of what begins like this, if it is a text and not in UTF-8.
@@ -43,14 +82,14 @@ pub(crate) fn of(head: &[u8]) -> Option<Charset> {
             // The last character is cut.
             of_utf8(&head[..broken.valid_up_to()])
         }
-        Err(_) if memchr::memchr(0, head).is_some() => wide(head),
+        Err(_) if has_controls(head) => wide(head),
         Err(_) => legacy(head),
     }
 }
 
 /// What is ASCII or UTF-8 may still be UTF-16, or say that it is something else.
 fn of_utf8(head: &[u8]) -> Option<Charset> {
-    if memchr::memchr(0, head).is_some() {
+    if has_controls(head) {
         return wide(head);
     }
     if memchr::memchr(0x1b, head).is_some() && head.is_ascii() {
@@ -80,6 +119,7 @@ fn marked(head: &[u8]) -> Option<Charset> {
 fn fits(charset: Charset, head: &[u8]) -> bool {
     match charset {
         Charset::Listed(encoding) => plausible(encoding, &head[2..], Mark::There),
+        Charset::Paged(_) => false,
         Charset::Utf32 { little } => plausible_32(&head[4..], little, Mark::There),
     }
 }
@@ -96,21 +136,42 @@ fn wide(head: &[u8]) -> Option<Charset> {
         return None;
     }
     let zeros = |side: usize| head.chunks_exact(2).filter(|unit| unit[side] == 0).count();
-    let encoding = match (zeros(0), zeros(1)) {
-        (0, high) if high * 2 >= units => UTF_16LE,
-        (high, 0) if high * 2 >= units => UTF_16BE,
-        _ => return None,
+    let of_latin = match (zeros(0), zeros(1)) {
+        // Few characters have a zero below.
+        (low, high) if high * 2 >= units && low * 8 <= high => Some(UTF_16LE),
+        (high, low) if high * 2 >= units && low * 8 <= high => Some(UTF_16BE),
+        _ => None,
     };
-    plausible(encoding, head, Mark::Missing).then_some(Charset::Listed(encoding))
+    let encoding = of_latin
+        .filter(|encoding| plausible(encoding, head, Mark::Missing))
+        .or_else(|| wide_script(head))?;
+    Some(Charset::Listed(encoding))
+}
+
+/// UTF-16 of a script whose high bytes are not zero.
+fn wide_script(head: &[u8]) -> Option<&'static Encoding> {
+    let units = head.as_chunks().0;
+    // A character that is cut is not the last.
+    let units = &units[..units.len() - 1];
+    let little = wide::evidence(units.iter().map(|&unit| u16::from_le_bytes(unit)));
+    let big = wide::evidence(units.iter().map(|&unit| u16::from_be_bytes(unit)));
+    match little.cmp(&big) {
+        std::cmp::Ordering::Greater => Some(UTF_16LE),
+        std::cmp::Ordering::Less => Some(UTF_16BE),
+        std::cmp::Ordering::Equal => None,
+    }
+}
+
+/// Whether there are characters that texts of one byte a character do not have. The last byte may
+/// be the mark of the end of a text under CP/M and DOS.
+fn has_controls(head: &[u8]) -> bool {
+    let text = head.strip_suffix(b"\x1a").unwrap_or(head);
+    text.iter().any(|&byte| is_control(u32::from(byte)))
 }
 
 /// Encodings with bytes beyond ASCII.
 fn legacy(head: &[u8]) -> Option<Charset> {
-    // The mark of the end of a text under CP/M and DOS.
     let text = head.strip_suffix(b"\x1a").unwrap_or(head);
-    if text.iter().any(|&byte| is_control(u32::from(byte))) {
-        return None;
-    }
     let (good, bad) = utf8_characters(head);
     if good > bad {
         return None;
@@ -121,8 +182,12 @@ fn legacy(head: &[u8]) -> Option<Charset> {
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
     detector.feed(text, false);
     let encoding = detector.guess(None, Utf8Detection::Deny);
-    (encoding != UTF_8 && plausible(encoding, text, Mark::Missing))
-        .then_some(Charset::Listed(encoding))
+    let charset = evidence::best(Charset::Listed(encoding), text);
+    let is_text = match charset {
+        Charset::Listed(encoding) => encoding != UTF_8 && plausible(encoding, text, Mark::Missing),
+        other => is_text(other.decode(text).chars(), Mark::Missing),
+    };
+    is_text.then_some(charset)
 }
 
 /// Characters of several bytes that are UTF-8, and places where it is broken.
@@ -152,6 +217,9 @@ fn declared(head: &[u8]) -> Option<Charset> {
             value(&tag[..end], b"charset")
         })?
     };
+    if let Some(page) = CodePage::for_label(label) {
+        return Some(Charset::Paged(page));
+    }
     let encoding = Encoding::for_label(label)?;
     // Bytes that were just read as ASCII are not UTF-16.
     (encoding != UTF_8 && encoding.is_ascii_compatible()).then_some(Charset::Listed(encoding))
@@ -235,7 +303,9 @@ fn is_text(characters: impl Iterator<Item = char>, mark: Mark) -> bool {
         }
         all += 1;
         odd += usize::from(is_control(code));
-        let joins = is_marked && (matches!(code, 0x200b..=0x200d) || is_mark(character));
+        // In Vietnamese of one byte a character, signs stand behind their letters.
+        let joins = matches!(code, 0x300..=0x36f)
+            || is_marked && (matches!(code, 0x200b..=0x200d) || is_mark(character));
         let is_letter = character.is_alphanumeric() || joins;
         words += usize::from(is_letter || character.is_whitespace());
         if code > 0x7f {

@@ -57,6 +57,129 @@ fn encodings_are_told_apart() {
     }
 }
 
+const FRENCH: &str = "La séance a été ouverte à huit heures par l'élève le plus âgé, ça va.\n";
+const SPANISH: &str = "La reunión empezó a las siete y media; mañana habrá más años y niños.\n";
+const CZECH: &str = "Schůzi zahájila předsedkyně, která přivítala členy a hosty; žluťoučký kůň.\n";
+const BULGARIAN: &str = "Заседанието започна в седем и половина и всички бяха на местата си.\n";
+const UKRAINIAN: &str = "Засідання почалося о пів на восьму, і всі були на своїх місцях у залі.\n";
+
+/// Bytes of a code page.
+fn paged(page: CodePage, text: &str) -> Vec<u8> {
+    let upper = page.upper_half();
+    let byte = |character: char| match upper.iter().position(|&of| of == character) {
+        Some(at) => 128 + at as u8,
+        None => u8::try_from(character).ok().filter(u8::is_ascii).unwrap(),
+    };
+    text.chars().map(byte).collect()
+}
+
+#[test]
+fn code_pages_of_dos_are_told_apart() {
+    for (page, texts) in [
+        (CodePage::Of850, [GERMAN, FRENCH, SPANISH]),
+        (CodePage::Of437, [GERMAN, FRENCH, SPANISH]),
+        (CodePage::Of852, [CZECH, POLISH, GERMAN]),
+        (
+            CodePage::Of855,
+            [
+                RUSSIAN,
+                BULGARIAN,
+                "Седница је почела у пола осам, и сви су били ту.\n",
+            ],
+        ),
+    ] {
+        for text in texts {
+            for times in [1, 3, 60] {
+                let text = text.repeat(times);
+                let found = of(&paged(page, &text));
+                let decoded = found.map(|found| found.decode(&paged(page, &text)));
+                assert_eq!(decoded.as_deref(), Some(&text[..]), "{page:?} {found:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn encodings_of_the_mac_are_told_apart() {
+    for (encoding, texts) in [
+        (encoding_rs::MACINTOSH, [GERMAN, FRENCH, SPANISH]),
+        (encoding_rs::X_MAC_CYRILLIC, [RUSSIAN, BULGARIAN, UKRAINIAN]),
+    ] {
+        let upper: Vec<char> = encoding
+            .decode(&(128..=255).collect::<Vec<u8>>())
+            .0
+            .chars()
+            .collect();
+        for text in texts {
+            let bytes: Vec<u8> = text
+                .repeat(3)
+                .chars()
+                .map(|c| {
+                    upper
+                        .iter()
+                        .position(|&of| of == c)
+                        .map_or(c as u8, |at| 128 + at as u8)
+                })
+                .collect();
+            let found = of(&bytes);
+            let decoded = found.map(|found| found.decode(&bytes));
+            assert_eq!(
+                decoded,
+                Some(text.repeat(3)),
+                "{} {found:?}",
+                encoding.name()
+            );
+        }
+    }
+}
+
+#[test]
+fn vietnamese_with_signs_behind_letters_is_recognised() {
+    // Tone marks are characters of their own in code page 1258.
+    let text = "Cuô\u{323}c ho\u{323}p khai ma\u{323}c lúc ba\u{309}y giơ\u{300} rươ\u{303}i va\u{300}                 moi ngươ\u{300}i đê\u{300}u co\u{301} mă\u{323}t.\n";
+    let (bytes, _, _) = encoding_rs::WINDOWS_1258.encode(text);
+    let found = of(&bytes);
+    assert_eq!(found, Some(Charset::Listed(encoding_rs::WINDOWS_1258)));
+}
+
+#[test]
+fn quotation_marks_and_dashes_alone_are_no_letters_of_dos() {
+    let text = "He said \u{201c}wait\u{2026}\u{201d} \u{2013} and didn\u{2019}t. Well\u{2026} yes\u{2026}                 perhaps\u{2026} \u{a9} 2003 Example\u{ae}\n";
+    for times in [1, 40] {
+        let bytes = encoded(WINDOWS_1252, &text.repeat(times));
+        assert_eq!(of(&bytes), Some(Charset::Listed(WINDOWS_1252)));
+    }
+}
+
+#[test]
+fn utf_16_without_a_mark_is_known_in_every_script() {
+    let armenian = "Նիստը սկսվեց ժամը յոթն անց կես, և բոլորը ներկա էին։\n";
+    let arabic = "بدأت الجلسة في الساعة السابعة والنصف وكان الجميع حاضرين.\n";
+    let hindi = "बैठक साढ़े सात बजे शुरू हुई और सभी सदस्य उपस्थित थे।\n";
+    let thai = "การประชุมเริ่มขึ้นเวลาเจ็ดโมงครึ่ง และทุกคนมาพร้อมกัน\n";
+    let latvian = "Ārā Ādažos Āgenskalnā sēde sākās pusastoņos.\n";
+    for text in [
+        GERMAN, RUSSIAN, GREEK, HEBREW, JAPANESE, CHINESE, KOREAN, armenian, arabic, hindi, thai,
+        latvian,
+    ] {
+        for times in [1, 2, 50] {
+            let text = text.repeat(times);
+            let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+            let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+            assert_eq!(of(&little), Some(Charset::Listed(UTF_16LE)), "{text}");
+            assert_eq!(of(&big), Some(Charset::Listed(UTF_16BE)), "{text}");
+            // Wherever the head is cut.
+            for cut in little.len() - 3..little.len() {
+                assert_eq!(
+                    of(&little[..cut]),
+                    Some(Charset::Listed(UTF_16LE)),
+                    "{text} {cut}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn utf_8_is_left_alone_even_if_it_is_damaged() {
     for text in [GERMAN, RUSSIAN, JAPANESE, KOREAN, "plain\n", ""] {

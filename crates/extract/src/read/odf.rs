@@ -16,7 +16,7 @@ use super::package::target;
 use super::xml::{Node, Xml};
 use super::zip::Archive;
 use crate::Skipped;
-use crate::charset::{self, Charset};
+use crate::charset;
 use crate::read::{Place, Stop, Take, Walk};
 
 /// What such a zip is.
@@ -119,8 +119,8 @@ fn epub(walk: &mut Walk, zip: &Archive<'_>, place: Place) -> Take {
 /// A page as text: it says itself how it is encoded.
 fn decode(page: &[u8]) -> String {
     match charset::of(page) {
-        Some(Charset::Listed(encoding)) => encoding.decode(page).0.into_owned(),
-        _ => String::from_utf8_lossy(page).into_owned(),
+        Some(charset) => charset.decode(page),
+        None => String::from_utf8_lossy(page).into_owned(),
     }
 }
 

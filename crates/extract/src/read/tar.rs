@@ -3,11 +3,13 @@
 use std::io::{self, Read};
 
 use crate::Skipped;
+use crate::charset::MemberNames;
 use crate::read::{Place, Stop, Take, Walk};
 
 /// The members of a tar that are regular files. Links and devices hold nothing.
 pub(super) fn read(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
     let mut archive = tar::Archive::new(from);
+    let mut names = MemberNames::default();
     for entry in archive.entries()? {
         let mut entry = entry?;
         let kind = entry.header().entry_type();
@@ -19,6 +21,8 @@ pub(super) fn read(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
         if name.ends_with(b"/") {
             continue;
         }
+        names.see(&name);
+        let name = names.decode(&name);
         let left = entry.size();
         let mut whole = Whole {
             inner: &mut entry,

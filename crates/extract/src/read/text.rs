@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use crate::Skipped;
-use crate::charset::{self, Charset};
+use crate::charset::{self, Charset, CodePage};
 use crate::read::{Place, Stop, Take, Text, Walk};
 
 /// So much of a text is looked at to tell its encoding.
@@ -24,6 +24,7 @@ pub(super) fn read(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
     };
     match charset {
         Charset::Listed(encoding) => listed(encoding, &mut all, &mut text)?,
+        Charset::Paged(page) => paged(page, &mut all, &mut text)?,
         Charset::Utf32 { little } => utf32(little, &mut all, &mut text)?,
     }
     text.text.end()
@@ -32,16 +33,7 @@ pub(super) fn read(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
 /// All of a text in another encoding than UTF-8; `None`: it is none after all.
 pub(crate) fn decoded(bytes: &[u8]) -> Option<String> {
     let sample = &bytes[..bytes.len().min(SAMPLE as usize)];
-    let text = match charset::of(sample)? {
-        Charset::Listed(encoding) => encoding.decode_with_bom_removal(bytes).0.into_owned(),
-        Charset::Utf32 { little } => {
-            let units = bytes.as_chunks().0.iter();
-            let characters = units.map(|&unit| charset::character_32(unit, little));
-            let text: String = characters.map(|c| c.unwrap_or('\u{fffd}')).collect();
-            text.strip_prefix('\u{feff}')
-                .map_or(text.clone(), str::to_owned)
-        }
-    };
+    let text = charset::of(sample)?.decode(bytes);
     let odd = text.chars().filter(|&character| is_odd(character)).count() as u64;
     (!is_no_text(odd, text.chars().count() as u64)).then_some(text)
 }
@@ -86,6 +78,25 @@ fn listed(
         if read == 0 {
             return Ok(());
         }
+    }
+}
+
+fn paged(page: CodePage, from: &mut dyn Read, to: &mut Checked<'_>) -> Take {
+    let upper = page.upper_half();
+    let mut buffer = vec![0; 16 << 10];
+    let mut piece = String::new();
+    loop {
+        let read = from.read(&mut buffer)?;
+        if read == 0 {
+            return Ok(());
+        }
+        piece.clear();
+        piece.extend(
+            buffer[..read]
+                .iter()
+                .map(|&byte| charset::character(&upper, byte)),
+        );
+        to.push(&piece)?;
     }
 }
 

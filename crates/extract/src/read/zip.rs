@@ -9,10 +9,12 @@ use std::cell::Cell;
 use std::io::{self, Read};
 use std::rc::Rc;
 
+use rawzip::extra_fields::{ExtraFieldId, ExtraFields};
 use rawzip::{CompressionMethod, ReaderAt, ZipArchive, ZipArchiveEntryWayfinder, ZipLocator};
 
 use super::compressed::{Bounded, Counted, Frames, Zstd, xz};
 use super::{odf, office};
+use crate::charset::MemberNames;
 use crate::read::{Place, Source, Stop, Take, Walk, damaged, unsupported};
 use crate::{Bound, Limits, Skipped};
 
@@ -100,20 +102,31 @@ impl<'a> Archive<'a> {
         let zip = ZipLocator::new()
             .locate_in_reader(source, &mut buffer, source.len())
             .map_err(|(_, error)| damaged(error))?;
-        let (mut entries, mut more) = (Vec::new(), false);
+        let (mut entries, mut more) = (Vec::<Entry>::new(), false);
+        let mut names = MemberNames::default();
         let mut directory = zip.entries(&mut buffer);
         while let Some(record) = directory.next_entry().map_err(damaged)? {
             if entries.len() >= limits.parts as usize {
                 more = true;
                 break;
             }
+            let path = record.file_path();
+            let raw = path.as_bytes();
+            let name = match unicode_path(raw, record.extra_fields()) {
+                Some(name) => name,
+                None => raw.to_vec(),
+            };
+            names.see(&name);
             entries.push(Entry {
-                name: record.file_path().as_bytes().to_vec(),
+                name,
                 is_file: !record.is_dir() && !record.mode().is_symlink(),
                 encrypted: record.flags().is_encrypted(),
                 method: record.compression_method(),
                 at: record.wayfinder(),
             });
+        }
+        for entry in &mut entries {
+            entry.name = names.decode(&entry.name);
         }
         Ok(Self {
             zip,
@@ -171,6 +184,19 @@ impl<'a> Archive<'a> {
         }
         Ok(Some(all))
     }
+}
+
+/// The name in UTF-8 that an extra field of Info-ZIP gives, if it was made for this name.
+fn unicode_path(name: &[u8], mut fields: ExtraFields<'_>) -> Option<Vec<u8>> {
+    const UNICODE_PATH: ExtraFieldId = ExtraFieldId::new(0x7075);
+    let (_, field) = fields.find(|(id, _)| *id == UNICODE_PATH)?;
+    let (&[1, a, b, c, d], unicode) = field.split_first_chunk()? else {
+        return None;
+    };
+    let mut sum = flate2::Crc::new();
+    sum.update(name);
+    let is_of_name = sum.sum() == u32::from_le_bytes([a, b, c, d]);
+    (is_of_name && !unicode.is_empty()).then(|| unicode.to_vec())
 }
 
 /// A decoder of LZMA as zips have it: the properties of the stream first.

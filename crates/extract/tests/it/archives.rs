@@ -213,6 +213,43 @@ fn zips_that_other_programs_wrote_are_read() {
 }
 
 #[test]
+fn names_are_read_in_the_code_page_of_the_archive() {
+    let named = |name: &[u8]| Entry {
+        name: name.to_vec(),
+        ..stored("", TEXT)
+    };
+    // Code page 437 of PKZIP, in which most programs write.
+    let names = [
+        &b"Gr\x81\xe1e/an alle.txt"[..],
+        b"\x99l und B\x84ume.txt",
+        b"plain.txt",
+    ];
+    let pieces = take("x", &zip(&names.map(named))).unwrap();
+    let expected = ["Grüße/an alle.txt", "Öl und Bäume.txt", "plain.txt"];
+    assert_eq!(pieces.paths(), expected);
+    // What Info-ZIP writes beside it counts, if it was made for this name.
+    let mut sum = flate2::Crc::new();
+    sum.update(names[0]);
+    let mut extra = b"\x75\x70\x10\0\x01".to_vec();
+    extra.extend(sum.sum().to_le_bytes());
+    extra.extend("Łódź.txt".as_bytes());
+    let with = Entry {
+        extra: extra.clone(),
+        ..named(names[0])
+    };
+    let without = Entry {
+        extra,
+        ..named(b"other.txt")
+    };
+    let pieces = take("x", &zip(&[with, without])).unwrap();
+    assert_eq!(pieces.paths(), ["Łódź.txt", "other.txt"]);
+    // Windows 1251 in a tar.
+    let name = b"\xc4\xee\xea\xf3\xec\xe5\xed\xf2\xfb/\xcf\xe8\xf1\xfc\xec\xee.txt";
+    let pieces = take("x", &tar(&[(name, TEXT)])).unwrap();
+    assert_eq!(pieces.paths(), ["Документы/Письмо.txt"]);
+}
+
+#[test]
 fn zips_behind_programs_and_scripts_are_read() {
     let zip = zip(&[deflated("a.txt", TEXT), stored("b.txt", b"two")]);
     let script = b"#!/bin/sh\nexec unzip \"$0\"\nexit\n".to_vec();

@@ -172,6 +172,8 @@ pub(crate) struct Entry {
     pub(crate) data: Vec<u8>,
     /// Size and check sum come after the data.
     pub(crate) described: bool,
+    /// Extra fields of the directory.
+    pub(crate) extra: Vec<u8>,
 }
 
 /// An entry that is deflated.
@@ -198,6 +200,7 @@ pub(crate) fn entry(name: &str, method: u16, bytes: &[u8], data: Vec<u8>) -> Ent
         size: bytes.len() as u32,
         data,
         described: false,
+        extra: Vec::new(),
     }
 }
 
@@ -237,9 +240,11 @@ pub(crate) fn zip_times(entries: &[Entry], times: usize) -> Vec<u8> {
             directory.extend(&common);
             directory.extend(&sizes);
             directory.extend((entry.name.len() as u16).to_le_bytes());
-            directory.extend([0; 12]);
+            directory.extend((entry.extra.len() as u16).to_le_bytes());
+            directory.extend([0; 10]);
             directory.extend(at.to_le_bytes());
             directory.extend(&entry.name);
+            directory.extend(&entry.extra);
             count += 1;
         }
     }

@@ -1,0 +1,194 @@
+//! How well bytes read as text in an encoding of one byte a character.
+//!
+//! A wrong encoding gives itself away where words have characters beyond ASCII: signs and capitals
+//! in the middle of words, letters of another script than their neighbours, letters that are rare
+//! in every language. Each such character is judged by its neighbours and by how common it is, from
+//! about -2 to 1; the sum of that is the evidence for an encoding.
+
+use super::{Charset, CodePage};
+use encoding_rs::{MACINTOSH, WINDOWS_1258, X_MAC_CYRILLIC};
+
+/// No more bytes are judged, from the first one beyond ASCII on.
+const JUDGED: usize = 16 << 10;
+
+/// An encoding that was not guessed must be better by this where it reads something else, and by
+/// more the less that is.
+const MARGIN: f64 = 0.2;
+
+/// What is less than this for each character is text in no encoding that is known.
+const LEAST: f64 = 0.4;
+
+/// The encoding that reads best: the one that was guessed, or one that the guesser does not know.
+pub(super) fn best(guessed: Charset, bytes: &[u8]) -> Charset {
+    let start = bytes.iter().position(|byte| !byte.is_ascii()).unwrap_or(0);
+    // With what stands before it.
+    let judged = &bytes[start.saturating_sub(2)..];
+    let judged = &judged[..judged.len().min(JUDGED)];
+    let others = CodePage::all()
+        .map(Charset::Paged)
+        .chain([MACINTOSH, X_MAC_CYRILLIC, WINDOWS_1258].map(Charset::Listed));
+    let mut best = None::<(Charset, Vec<char>, f64)>;
+    for other in others.filter(|other| *other != guessed) {
+        let text: Vec<char> = other.decode(judged).chars().collect();
+        let found = evidence(&text);
+        if best.as_ref().is_none_or(|(.., most)| found > *most) {
+            best = Some((other, text, found));
+        }
+    }
+    let of_guessed: Vec<char> = guessed.decode(judged).chars().collect();
+    let Some((other, text, found)) = best else {
+        return guessed;
+    };
+    let beyond = text
+        .iter()
+        .filter(|character| !character.is_ascii())
+        .count();
+    // Characters of several bytes do not lie side by side.
+    let differing = if text.len() == of_guessed.len() {
+        text.iter()
+            .zip(&of_guessed)
+            .filter(|(one, other)| one != other)
+            .count()
+    } else {
+        text.iter()
+            .filter(|character| !character.is_ascii())
+            .count()
+    };
+    let advantage = found - evidence(&of_guessed);
+    let differing = differing.max(1) as f64;
+    let is_better = advantage > differing * MARGIN + 0.8 * differing.sqrt();
+    if is_better && found >= LEAST * beyond as f64 {
+        other
+    } else {
+        guessed
+    }
+}
+
+/// The sum over all characters beyond ASCII.
+fn evidence(text: &[char]) -> f64 {
+    let at = |at: Option<usize>| at.and_then(|at| text.get(at)).copied().unwrap_or(' ');
+    let beyond = text
+        .iter()
+        .enumerate()
+        .filter(|(_, character)| !character.is_ascii());
+    beyond
+        .map(|(here, &character)| judged(at(here.checked_sub(1)), character, at(Some(here + 1))))
+        .sum()
+}
+
+/// Scripts that letters are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Script {
+    Latin,
+    Cyrillic,
+    Other,
+}
+
+fn script(character: char) -> Option<Script> {
+    if !character.is_alphabetic() {
+        return None;
+    }
+    Some(match character {
+        '\0'..='\u{24f}' | '\u{1e00}'..='\u{1eff}' => Script::Latin,
+        '\u{400}'..='\u{52f}' => Script::Cyrillic,
+        _ => Script::Other,
+    })
+}
+
+/// A character beyond ASCII between its neighbours.
+fn judged(before: char, character: char, after: char) -> f64 {
+    let beside = [before, after];
+    let letters = beside.iter().filter(|c| c.is_alphabetic()).count();
+    match character {
+        '\u{80}'..='\u{9f}' | '\u{fffd}' | '\u{e000}'..='\u{f8ff}' => -4.0,
+        // Signs that stand on the letter before them.
+        '\u{300}'..='\u{36f}' => {
+            if "aăâeêioôơuưyAĂÂEÊIOÔƠUƯY".contains(before) {
+                1.0
+            } else {
+                -2.0
+            }
+        }
+        '’' | '\u{a0}' | '\u{ad}' | '·' => 0.3,
+        'ª' | 'º' | '´' | '¨' | '¸' | '¯' | 'ƒ' | 'µ' | '¢' | '¥' | '¤' | '¬' | '¦' | '¶' => {
+            -0.3 - letters as f64
+        }
+        '…' if !after.is_alphabetic() => 0.9,
+        '•' => 0.3 - letters as f64,
+        '«' | '»' | '‹' | '›' | '“' | '”' | '„' | '‚' | '‘' | '–' | '—' | '…' | '°' | '§' | '©'
+        | '®' | '™' | '€' | '£' | '¿' | '¡' | '№' => match letters {
+            2 => -1.5,
+            _ => 0.4,
+        },
+        // Boxes stand among themselves.
+        '\u{2500}'..='\u{259f}' => match letters {
+            0 => 0.3,
+            _ => -1.0,
+        },
+        _ => match script(character) {
+            Some(script) => letter(before, (character, script), after),
+            None => -0.4 - letters as f64,
+        },
+    }
+}
+
+/// A letter between its neighbours.
+fn letter(before: char, (letter, of): (char, Script), after: char) -> f64 {
+    let mut sum = commonness(letter);
+    let differs = |c: char| script(c).is_some_and(|script| script != of);
+    // In scripts that nobody mixes but those of East Asia, where letters are not in cases.
+    let mixed = if letter.is_lowercase() || letter.is_uppercase() {
+        2.0
+    } else {
+        0.5
+    };
+    sum -= mixed * [before, after].iter().filter(|c| differs(**c)).count() as f64;
+    if letter.is_uppercase() && before.is_lowercase() {
+        sum -= 1.5;
+    }
+    if letter.is_lowercase() && after.is_uppercase() {
+        sum -= 1.5;
+    }
+    // Few letters are words.
+    if !before.is_alphabetic() && !after.is_alphabetic() {
+        sum -= if "àèéóòíоиваяускійуÀÈÉÓОИВАЯУСКІ".contains(letter) {
+            0.2
+        } else {
+            1.0
+        };
+    }
+    // A small letter among capitals, or a digit that a letter is stuck to.
+    if letter.is_lowercase() && before.is_ascii_digit() {
+        sum -= 0.5;
+    }
+    sum
+}
+
+/// How common a letter is in texts that have it.
+fn commonness(letter: char) -> f64 {
+    let small = letter.to_lowercase().next().unwrap_or(letter);
+    let common = match small {
+        'о' | 'е' | 'а' | 'и' | 'н' | 'т' | 'с' => 1.2,
+        'é' | 'è' | 'à' | 'ê' | 'ç' | 'ä' | 'ö' | 'ü' | 'ß' | 'á' | 'í' | 'ó' | 'ú' | 'ñ' | 'ã'
+        | 'å' | 'ø' | 'â' | 'î' | 'ô' | 'р' | 'в' | 'л' | 'к' | 'м' | 'д' | 'п' | 'у' | 'і'
+        | 'ј' => 1.0,
+        'ą' | 'ć' | 'ę' | 'ł' | 'ń' | 'ś' | 'ż' | 'č' | 'ě' | 'ř' | 'š' | 'ž' | 'ő' | 'ű' | 'ă'
+        | 'ş' | 'ţ' | 'ğ' | 'ı' | 'ā' | 'ē' | 'ī' | 'ū' | 'ė' | 'ų' | 'į' | 'ơ' | 'ư' => {
+            0.9
+        }
+        'ë' | 'ï' | 'ý' | 'ð' | 'þ' => 0.8,
+        'ů' | 'đ' | 'ź' | 'ď' | 'ň' | 'ť' | 'ľ' | 'ģ' | 'ķ' | 'ļ' | 'ņ' => 0.6,
+        'ч' | 'й' | 'х' | 'ж' | 'ш' | 'ю' | 'ц' => 0.4,
+        'ÿ' => 0.2,
+        'щ' | 'э' | 'ф' | 'ъ' | 'ё' | 'є' | 'ї' | 'ў' | 'љ' | 'њ' | 'ћ' | 'ђ' => 0.1,
+        'ĺ' | 'ŕ' => 0.0,
+        'ѓ' | 'ќ' | 'ѕ' | 'џ' | 'ґ' => -0.3,
+        _ => 0.7,
+    };
+    // Capitals are rarer.
+    if letter == small {
+        common
+    } else {
+        common - 0.3
+    }
+}

@@ -1,0 +1,91 @@
+//! Names of members of an archive that does not say how they are encoded.
+
+use super::{Charset, legacy};
+
+/// What was seen of the names of one archive: together they say more than each alone.
+#[derive(Debug, Default)]
+pub(crate) struct MemberNames {
+    seen: Vec<u8>,
+    charset: Option<Charset>,
+    /// Bytes that the encoding was judged by.
+    judged: usize,
+}
+
+/// Names are looked at up to so many bytes.
+const SEEN: usize = 16 << 10;
+
+impl MemberNames {
+    /// Takes a name for evidence.
+    pub(crate) fn see(&mut self, name: &[u8]) {
+        if self.seen.len() < SEEN && std::str::from_utf8(name).is_err() {
+            self.seen.extend_from_slice(name);
+            self.seen.push(b'\n');
+        }
+    }
+
+    /// A name in UTF-8, if it is or if its encoding can be told; else as it is.
+    pub(crate) fn decode(&mut self, name: &[u8]) -> Vec<u8> {
+        if std::str::from_utf8(name).is_ok() {
+            return name.to_vec();
+        }
+        // Again for each twice as much.
+        if self.judged == 0 || self.seen.len() >= 2 * self.judged {
+            self.judged = self.seen.len().max(1);
+            self.charset = legacy(&self.seen);
+        }
+        match self.charset {
+            Some(charset) => charset.decode(name).into_bytes(),
+            None => name.to_vec(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use encoding_rs::{Encoding, GBK, IBM866, SHIFT_JIS, WINDOWS_1252};
+
+    use super::*;
+
+    fn decoded(names: &[Vec<u8>]) -> Vec<String> {
+        let mut all = MemberNames::default();
+        for name in names {
+            all.see(name);
+        }
+        let decoded = names.iter().map(|name| all.decode(name));
+        decoded
+            .map(|name| String::from_utf8_lossy(&name).into_owned())
+            .collect()
+    }
+
+    #[test]
+    fn names_are_read_together() {
+        let cases: [(&'static Encoding, &[&str]); 4] = [
+            (
+                WINDOWS_1252,
+                &["Bücher/Größe.txt", "Äpfel.txt", "plain.txt"],
+            ),
+            (IBM866, &["Документы/Отчёт за год.txt", "Письмо.doc"]),
+            (SHIFT_JIS, &["資料/会議の記録.txt", "写真.jpg"]),
+            (GBK, &["文件/会议记录.txt", "照片和说明.jpg"]),
+        ];
+        for (encoding, names) in cases {
+            let bytes: Vec<Vec<u8>> = names
+                .iter()
+                .map(|name| encoding.encode(name).0.into_owned())
+                .collect();
+            assert_eq!(decoded(&bytes), names, "{}", encoding.name());
+        }
+        // Code pages 850 and 437, as Info-ZIP and PKZIP write them.
+        let names = [
+            b"Gr\x81\xe1e an alle.txt".to_vec(),
+            b"B\x84ume/\x99l.txt".to_vec(),
+        ];
+        assert_eq!(decoded(&names), ["Grüße an alle.txt", "Bäume/Öl.txt"]);
+        // UTF-8 stays, and what is no text.
+        let mut all = MemberNames::default();
+        let odd = b"\xff\xfe/../x";
+        all.see(odd);
+        assert_eq!(all.decode(odd), odd);
+        assert_eq!(all.decode("ü".as_bytes()), "ü".as_bytes());
+    }
+}
