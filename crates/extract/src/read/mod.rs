@@ -2,6 +2,7 @@
 
 mod cells;
 mod compressed;
+mod divided;
 mod emit;
 mod mail;
 mod markup;

@@ -576,7 +576,10 @@ fn any_cut_and_any_flipped_bit_is_survived() {
                     assert!(
                         matches!(
                             why,
-                            Skipped::Damaged(_) | Skipped::Encrypted | Skipped::TooMuch(_)
+                            Skipped::Damaged(_)
+                                | Skipped::Encrypted
+                                | Skipped::Unread { .. }
+                                | Skipped::TooMuch(_)
                         ),
                         "{why}"
                     );

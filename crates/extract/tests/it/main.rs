@@ -7,6 +7,7 @@ mod bombs; // files made to do harm
 mod documents; // documents that other programs made
 mod fuzz; // samples changed at random
 mod hidden; // text that is not shown
+mod pdf; // PDFs, one cause of lost text each
 mod pieces; // takes bytes apart and remembers what came out
 mod seven_zips; // archives of 7z
 mod sheets; // cells as they are shown

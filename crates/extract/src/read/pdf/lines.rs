@@ -1,0 +1,203 @@
+//! Glyphs at places become words and lines.
+//!
+//! Writers of PDF place glyphs as they please: a blank may be a glyph, a gap between two strings,
+//! or extra space after one glyph of a string (Ghostscript does that). So only the places count. A
+//! gap in a line is a blank from a seventh of the size of the letters on between strings, where
+//! kerning is the other cause of gaps, and from a fifth on within a string, where it may be
+//! letterspacing. (Blanks in print are a quarter wide, and a sixth in narrow lines.) A glyph off
+//! the line by half its size begins another one; less is a superscript.
+//!
+//! Everything is measured along the line that the glyph stands on, so turned pages and tables need
+//! no care. The order of lines is the one in which they were written.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use hayro_font::kurbo::{Point, Vec2};
+use unicode_normalization::UnicodeNormalization;
+
+use super::direction;
+
+/// Gaps that are blanks, in sizes of the letters.
+const BETWEEN_STRINGS: f64 = 0.15;
+const WITHIN_A_STRING: f64 = 0.2;
+
+/// A glyph so far off the line, in sizes of the letters, begins another one.
+const OFF_THE_LINE: f64 = 0.5;
+
+/// A glyph so far back on the line, in sizes of the letters, begins another one. Less is what
+/// rounded widths add up to in a long string.
+const BACK: f64 = 8.0;
+
+/// The same letters so close, in sizes of the letters, are printed twice to look bold.
+const OVERPRINT: f64 = 0.12;
+
+/// A glyph on the page.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Placed {
+    pub(super) at: Point,
+    /// The direction of the line: a vector of length one.
+    pub(super) along: Vec2,
+    pub(super) advance: f64,
+    pub(super) size: f64,
+    pub(super) begins_string: bool,
+}
+
+/// A glyph on the line under way.
+#[derive(Clone, Debug)]
+pub(super) struct OnLine {
+    pub(super) letters: Rc<str>,
+    /// From and to, along the line.
+    pub(super) from: f64,
+    pub(super) to: f64,
+    pub(super) size: f64,
+    blank_before: bool,
+}
+
+/// Collects glyphs.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    text: String,
+    line: Vec<OnLine>,
+    /// Where the line began.
+    start: Point,
+    /// Where the last glyph ended, and the direction of its line.
+    end: Option<(Point, Vec2)>,
+    /// What was drawn where, in steps of twice [`OVERPRINT`].
+    drawn: HashMap<(Option<char>, i64, i64), Point>,
+    has_right_to_left: bool,
+}
+
+impl Lines {
+    pub(super) fn put(&mut self, letters: &Rc<str>, placed: Placed) {
+        if self.is_drawn(letters, placed) {
+            return;
+        }
+        let size = placed.size;
+        let mut blank_before = false;
+        if let Some((end, along)) = self.end {
+            let by = placed.at - end;
+            let (forward, off) = (by.dot(placed.along), by.cross(placed.along));
+            let gap = if placed.begins_string {
+                BETWEEN_STRINGS
+            } else {
+                WITHIN_A_STRING
+            };
+            if placed.along.dot(along) < 0.9
+                || off.abs() > OFF_THE_LINE * size
+                || forward < -BACK * size
+            {
+                self.end_line();
+            } else {
+                blank_before = forward > gap * size;
+            }
+        }
+        if self.line.is_empty() {
+            self.start = placed.at;
+        }
+        let from = (placed.at - self.start).dot(placed.along);
+        self.has_right_to_left |= letters.chars().any(direction::is_right_to_left);
+        self.line.push(OnLine {
+            letters: letters.clone(),
+            from,
+            to: from + placed.advance,
+            size,
+            blank_before,
+        });
+        // A value that is not finite is of no use, and harmless: nothing is further away than it.
+        self.end = Some((placed.at + placed.advance * placed.along, placed.along));
+    }
+
+    /// More of the last glyph: what it stands for is said already.
+    pub(super) fn widen(&mut self, placed: Placed) {
+        let end = placed.at + placed.advance * placed.along;
+        self.end = Some((end, placed.along));
+        if let Some(last) = self.line.last_mut() {
+            last.to = (end - self.start).dot(placed.along);
+        }
+    }
+
+    /// What comes next is on a line of its own.
+    pub(super) fn end_line(&mut self) {
+        self.end = None;
+        let mut line = std::mem::take(&mut self.line);
+        let turned = std::mem::take(&mut self.has_right_to_left);
+        if turned {
+            direction::to_reading_order(&mut line);
+            for at in 1..line.len() {
+                let gap = direction::gap(&line[at - 1], &line[at]);
+                line[at].blank_before = gap > BETWEEN_STRINGS * line[at].size;
+            }
+        }
+        for glyph in &line {
+            if glyph.blank_before && !self.text.ends_with([' ', '\n']) {
+                self.text.push(' ');
+            }
+            push_letters(&mut self.text, &glyph.letters);
+        }
+        line.clear();
+        self.line = line;
+        if !self.text.is_empty() && !self.text.ends_with('\n') {
+            self.text.push('\n');
+        }
+    }
+
+    /// What comes next lies on another sheet.
+    pub(super) fn begin_sheet(&mut self) {
+        self.end_line();
+        self.drawn.clear();
+    }
+
+    /// Text that has no place.
+    pub(super) fn add(&mut self, text: &str) {
+        self.end_line();
+        self.text.push_str(text);
+        self.end_line();
+    }
+
+    /// Bytes so far.
+    pub(super) fn len(&self) -> usize {
+        self.text.len() + 4 * self.line.len()
+    }
+
+    pub(super) fn into_text(mut self) -> String {
+        self.end_line();
+        self.text
+    }
+
+    /// Whether the same was drawn there before.
+    fn is_drawn(&mut self, letters: &str, placed: Placed) -> bool {
+        let (letter, close) = (letters.chars().next(), OVERPRINT * placed.size);
+        // What is within half a step is in this step or in a neighbour of it.
+        let step = |shift: Vec2| {
+            let at = placed.at + close * shift;
+            let in_steps = |place: f64| (place / (2.0 * close)).floor() as i64;
+            (letter, in_steps(at.x), in_steps(at.y))
+        };
+        let corners = [(-1.0, -1.0), (-1.0, 1.0), (1.0, -1.0), (1.0, 1.0)];
+        let is_close = |corner: (f64, f64)| {
+            let drawn = self.drawn.get(&step(corner.into()));
+            drawn.is_some_and(|drawn| drawn.distance(placed.at) < close)
+        };
+        let is_drawn = corners.into_iter().any(is_close);
+        if !is_drawn {
+            self.drawn.insert(step(Vec2::ZERO), placed.at);
+        }
+        is_drawn
+    }
+}
+
+/// Ligatures and the shapes that letters have in a word become letters.
+fn push_letters(text: &mut String, letters: &str) {
+    let is_shape = |letter| matches!(letter, '\u{fb00}'..='\u{fb06}' | '\u{fb13}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}');
+    if !letters.contains(is_shape) {
+        return text.push_str(letters);
+    }
+    for letter in letters.chars() {
+        if is_shape(letter) {
+            text.extend(std::iter::once(letter).nfkc());
+        } else {
+            text.push(letter);
+        }
+    }
+}
