@@ -18,19 +18,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use resemble_callers::accounts::Account;
 use resemble_callers::{Caller, Seen, SeenPlace, Sight};
 use resemble_core::similarity::Templates;
 use resemble_core::{Relation, Score};
-use resemble_fs::{Audience, Listing, Neighbour, Neighbours, Party};
+use resemble_fs::{Audience, Listing, Member, Neighbour, Neighbours, Party};
 use resemble_index::{Entry, Footprint, Snapshot, Timestamp};
 use resemble_proto::catalogued;
 use resemble_proto::message::{Answer, DirRow, FindOptions};
 use resemble_proto::path::PathText;
 use resemble_proto::report;
-use resemble_query::AskError;
 use resemble_query::dirs;
 use resemble_query::find::{self, LISTED, Similar, Subject};
 use resemble_query::why;
+use resemble_query::{AskError, OpenedMember};
 use resemble_report::quote::quoted;
 use resemble_scan::parts::PartReader;
 use resemble_scan::walk::Stat;
@@ -313,17 +314,18 @@ impl Neighbours for IndexNeighbours {
         })
     }
 
-    fn member(&self, path: &Path) -> Option<Vec<u8>> {
-        let part_reader = self.shared.part_reader()?;
+    fn member<'a>(&'a self, path: &'a Path) -> Option<Box<dyn Member + 'a>> {
+        let part_reader = &**self.shared.part_reader()?;
         let may = |file: &Path, opened: &Stat| match &self.sight {
             None => true,
             Some(sight) => opens(&**sight, file, opened),
         };
-        said(
+        let opened = said(path, OpenedMember::of(path, &may)).flatten()?;
+        Some(Box::new(ArchivedMember {
             path,
-            resemble_query::member_bytes(path, &**part_reader, &may),
-        )
-        .flatten()
+            opened,
+            part_reader,
+        }))
     }
 
     fn more(&self, of: &Path, left: usize) -> Vec<u8> {
@@ -378,6 +380,23 @@ impl Neighbours for IndexNeighbours {
     }
 }
 
+/// A member of an archive of the watched tree.
+struct ArchivedMember<'a> {
+    path: &'a Path,
+    opened: OpenedMember<'a>,
+    part_reader: &'a dyn PartReader,
+}
+
+impl Member for ArchivedMember<'_> {
+    fn origin(&self) -> Vec<u8> {
+        self.opened.origin()
+    }
+
+    fn bytes(&self) -> Option<Vec<u8>> {
+        said(self.path, self.opened.bytes(self.part_reader)).flatten()
+    }
+}
+
 /// All users of a mount for all.
 #[derive(Debug)]
 pub(crate) struct Everybody {
@@ -395,6 +414,10 @@ impl Audience for Everybody {
             sight,
             neighbours: Arc::new(neighbours),
         }
+    }
+
+    fn account(&self, uid: u32) -> Account {
+        self.system.account(uid)
     }
 }
 

@@ -31,6 +31,7 @@ use crate::state::Shared;
 pub struct Overlays {
     shared: Arc<Shared>,
     commands: Sender<Command>,
+    /// Folders of the daemon's own, the state folder first.
     own: Vec<PathBuf>,
     /// The home folder, where a view is in the way of other programs.
     home: Option<PathBuf>,
@@ -204,6 +205,7 @@ impl Overlays {
             similar_name: self.similar_name.clone(),
             roots: self.shared.root_paths(),
             exclude: self.shared.excluded(),
+            folder: self.own.first().cloned(),
         }
     }
 

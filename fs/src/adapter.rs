@@ -87,8 +87,9 @@ impl Adapter {
     ) {
         let spaces = self.spaces.clone();
         let who = (request.uid(), request.gid(), request.pid());
-        self.lanes
-            .run(effort, Box::new(move || work(&spaces.of(who))));
+        let account = spaces.account(who.0);
+        let job = Box::new(move || work(&spaces.of(who)));
+        self.lanes.run(effort, account, job);
     }
 }
 

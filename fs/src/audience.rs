@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use resemble_callers::accounts::Account;
 use resemble_callers::{Caller, identity};
 
 use crate::neighbours::Audience;
@@ -46,6 +47,12 @@ impl Spaces {
         }
     }
 
+    /// The account of a caller.
+    pub(crate) fn account(&self, uid: u32) -> Account {
+        let callers = self.callers.as_ref();
+        callers.map_or(Account::UNKNOWN, |callers| callers.audience.account(uid))
+    }
+
     /// What the caller of a request sees: user, group and process as the kernel names them.
     pub(crate) fn of(&self, (uid, gid, pid): (u32, u32, u32)) -> Arc<Namespace> {
         let Some(callers) = &self.callers else {
@@ -62,7 +69,8 @@ impl Spaces {
         if kept.len() >= CALLERS {
             kept.clear();
         }
-        let space = Arc::new(self.all.seen_by(callers.audience.party(caller.clone())));
+        let party = callers.audience.party(caller.clone());
+        let space = Arc::new(self.all.seen_by(party, callers.audience.account(uid)));
         kept.insert(caller, (now, Arc::clone(&space)));
         space
     }

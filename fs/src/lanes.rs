@@ -3,13 +3,20 @@
 //! There are two pools, divided by how long a job may take: answers of the index (milliseconds) and
 //! texts that read whole files (seconds). Four texts being computed therefore delay the fifth text,
 //! and nothing else.
+//!
+//! In a pool each account has its turn, however many jobs another has brought before, and in a mount
+//! for all nobody takes more threads than are left for the others, one excepted: of four threads one
+//! account has two, and whoever comes next finds one at once.
 
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
-use parking_lot::Mutex;
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use parking_lot::{Condvar, Mutex};
+use resemble_callers::accounts::Account;
 
 use crate::view::Effort;
 
@@ -24,19 +31,33 @@ pub(crate) struct Lanes {
 }
 
 struct Pool {
-    /// `None` when it is closed.
-    jobs: Mutex<Option<Sender<Job>>>,
-    waiting: Receiver<Job>,
+    queue: Arc<Queue>,
     /// Disconnected when all workers have ended.
     working: Receiver<()>,
 }
 
+/// Jobs that wait for a worker.
+struct Queue {
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+    is_for_all: bool,
+}
+
+#[derive(Default)]
+struct Waiting {
+    /// Those of each account, the account whose turn it is first.
+    jobs: VecDeque<(Account, VecDeque<Job>)>,
+    /// How many workers each account has.
+    busy: HashMap<Account, usize>,
+    is_closed: bool,
+}
+
 impl Lanes {
-    /// Starts the threads.
-    pub(crate) fn start() -> io::Result<Self> {
+    /// Starts the threads, for a mount of one user or for all.
+    pub(crate) fn start(is_for_all: bool) -> io::Result<Self> {
         Ok(Self {
-            answers: Pool::start("overlay-answer")?,
-            texts: Pool::start("overlay-text")?,
+            answers: Pool::start("overlay-answer", is_for_all)?,
+            texts: Pool::start("overlay-text", is_for_all)?,
         })
     }
 
@@ -45,55 +66,118 @@ impl Lanes {
     pub(crate) fn close(&self, patience: Duration) -> bool {
         let deadline = Instant::now() + patience;
         let pools = [&self.answers, &self.texts];
-        pools.into_iter().for_each(Pool::close);
+        for pool in pools {
+            pool.queue.close();
+        }
         pools.into_iter().all(|pool| pool.has_ended(deadline))
     }
 
-    /// Runs a job: at once if it is small, else on a worker of its kind.
-    pub(crate) fn run(&self, effort: Effort, job: Job) {
+    /// Runs a job of an account: at once if it is small, else on a worker of its kind.
+    pub(crate) fn run(&self, effort: Effort, account: Account, job: Job) {
         match effort {
             Effort::Small => guarded(job),
-            Effort::Answer => self.answers.push(job),
-            Effort::Text => self.texts.push(job),
+            Effort::Answer => self.answers.queue.push(account, job),
+            Effort::Text => self.texts.queue.push(account, job),
         }
     }
 }
 
 impl Pool {
-    fn start(name: &str) -> io::Result<Self> {
-        let (jobs, waiting) = unbounded::<Job>();
+    fn start(name: &str, is_for_all: bool) -> io::Result<Self> {
+        let queue = Arc::new(Queue {
+            waiting: Mutex::default(),
+            changed: Condvar::new(),
+            is_for_all,
+        });
         let (alive, working) = bounded(0);
         for _ in 0..WORKERS {
-            let (waiting, alive): (Receiver<Job>, Sender<()>) = (waiting.clone(), alive.clone());
+            let (queue, alive): (_, Sender<()>) = (Arc::clone(&queue), alive.clone());
             std::thread::Builder::new()
                 .name(name.to_owned())
                 .spawn(move || {
-                    waiting.iter().for_each(guarded);
+                    while let Some((account, job)) = queue.next() {
+                        guarded(job);
+                        queue.is_done(account);
+                    }
                     drop(alive);
                 })?;
         }
-        Ok(Self {
-            jobs: Mutex::new(Some(jobs)),
-            waiting,
-            working,
-        })
-    }
-
-    /// A job that comes after the end is dropped, and its reply with it.
-    fn push(&self, job: Job) {
-        if let Some(jobs) = &*self.jobs.lock() {
-            // This cannot fail: `waiting` is a receiver.
-            jobs.send(job).unwrap_or_default();
-        }
-    }
-
-    fn close(&self) {
-        drop(self.jobs.lock().take());
-        self.waiting.try_iter().for_each(drop);
+        Ok(Self { queue, working })
     }
 
     fn has_ended(&self, deadline: Instant) -> bool {
         self.working.recv_deadline(deadline) == Err(RecvTimeoutError::Disconnected)
+    }
+}
+
+impl Queue {
+    /// A job that comes after the end is dropped, and its reply with it.
+    fn push(&self, account: Account, job: Job) {
+        let mut waiting = self.waiting.lock();
+        if waiting.is_closed {
+            return;
+        }
+        match waiting.jobs.iter_mut().find(|(of, _)| *of == account) {
+            Some((_, jobs)) => jobs.push_back(job),
+            None => waiting.jobs.push_back((account, VecDeque::from([job]))),
+        }
+        drop(waiting);
+        self.changed.notify_one();
+    }
+
+    /// The next job, when there is one; `None` at the end.
+    fn next(&self) -> Option<(Account, Job)> {
+        let mut waiting = self.waiting.lock();
+        loop {
+            if waiting.is_closed {
+                return None;
+            }
+            if let Some(next) = waiting.take(self.is_for_all) {
+                return Some(next);
+            }
+            self.changed.wait(&mut waiting);
+        }
+    }
+
+    fn is_done(&self, account: Account) {
+        let mut waiting = self.waiting.lock();
+        if let Some(busy) = waiting.busy.get_mut(&account) {
+            *busy -= 1;
+            if *busy == 0 {
+                waiting.busy.remove(&account);
+            }
+        }
+        drop(waiting);
+        // Others may have waited for what this one had.
+        self.changed.notify_all();
+    }
+
+    fn close(&self) {
+        let mut waiting = self.waiting.lock();
+        waiting.is_closed = true;
+        let dropped = std::mem::take(&mut waiting.jobs);
+        drop(waiting);
+        self.changed.notify_all();
+        drop(dropped);
+    }
+}
+
+impl Waiting {
+    /// A job of the first account that may have one more worker. Its next one comes after those of
+    /// all others.
+    fn take(&mut self, is_for_all: bool) -> Option<(Account, Job)> {
+        let free = WORKERS.saturating_sub(self.busy.values().sum());
+        let may_have = |(account, _): &(Account, VecDeque<Job>)| {
+            let has = self.busy.get(account).copied().unwrap_or(0);
+            !is_for_all || has == 0 || has < free
+        };
+        let (account, mut jobs) = self.jobs.remove(self.jobs.iter().position(may_have)?)?;
+        let job = jobs.pop_front()?;
+        if !jobs.is_empty() {
+            self.jobs.push_back((account, jobs));
+        }
+        *self.busy.entry(account).or_default() += 1;
+        Some((account, job))
     }
 }
 
@@ -112,30 +196,85 @@ mod tests {
 
     use super::*;
 
+    const ONE: Account = Account::of_id(1);
+    const PATIENCE: Duration = Duration::from_secs(20);
+
     #[test]
     fn lanes_do_not_wait_for_each_other_and_survive_a_panic() {
-        let lanes = Lanes::start().unwrap();
+        let lanes = Lanes::start(false).unwrap();
         let (release, blocked) = channel::<()>();
         let blocked = Arc::new(Mutex::new(blocked));
         for _ in 0..WORKERS {
             let blocked = Arc::clone(&blocked);
             lanes.run(
                 Effort::Text,
+                ONE,
                 Box::new(move || assert!(blocked.lock().recv().is_err())),
             );
         }
         let (done, seen) = channel();
         for _ in 0..2 * WORKERS {
-            lanes.run(Effort::Answer, Box::new(|| panic!("a handler that panics")));
+            lanes.run(
+                Effort::Answer,
+                ONE,
+                Box::new(|| panic!("a handler that panics")),
+            );
         }
-        lanes.run(Effort::Answer, Box::new(move || done.send(()).unwrap()));
-        seen.recv_timeout(Duration::from_secs(20))
+        lanes.run(
+            Effort::Answer,
+            ONE,
+            Box::new(move || done.send(()).unwrap()),
+        );
+        seen.recv_timeout(PATIENCE)
             .expect("answers go on while texts wait");
         assert!(
             !lanes.close(Duration::from_millis(1)),
             "texts are still waiting"
         );
         drop(release);
-        assert!(lanes.close(Duration::from_secs(20)), "all threads end");
+        assert!(lanes.close(PATIENCE), "all threads end");
+    }
+
+    /// One has brought a thousand slow jobs; three others are served beside them.
+    #[test]
+    fn nobody_takes_all_workers() {
+        let lanes = Lanes::start(true).unwrap();
+        let (release, blocked) = crossbeam_channel::unbounded::<()>();
+        let (begun, begins) = channel();
+        for _ in 0..1000 {
+            let (blocked, begun) = (blocked.clone(), begun.clone());
+            let wait = move || {
+                let _seen = begun.send(());
+                let _released = blocked.recv();
+            };
+            lanes.run(Effort::Text, ONE, Box::new(wait));
+        }
+        for _ in 0..2 {
+            begins.recv_timeout(PATIENCE).expect("it has two workers");
+        }
+        for another in 2..5 {
+            let (done, seen) = channel();
+            let job = move || done.send(()).unwrap();
+            lanes.run(Effort::Text, Account::of_id(another), Box::new(job));
+            seen.recv_timeout(PATIENCE).expect("another is served");
+        }
+        assert!(begins.try_recv().is_err(), "it has no third one");
+        drop(release);
+        assert!(lanes.close(PATIENCE));
+    }
+
+    #[test]
+    fn each_has_its_turn() {
+        let mut waiting = Waiting::default();
+        for (account, count) in [(1, 3), (2, 1), (3, 2)] {
+            let jobs = (0..count).map(|_| Box::new(|| ()) as Job).collect();
+            waiting.jobs.push_back((Account::of_id(account), jobs));
+        }
+        let mut order = Vec::new();
+        while let Some((account, _)) = waiting.take(false) {
+            order.push(account.number());
+            waiting.busy.clear();
+        }
+        assert_eq!(order, [1, 2, 3, 1, 3, 1]);
     }
 }

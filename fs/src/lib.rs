@@ -38,5 +38,5 @@ pub use mount::{
     receive_device, send_device,
 };
 pub use names::{BadName, SimilarName};
-pub use neighbours::{Audience, Listing, Neighbour, Neighbours, Party};
+pub use neighbours::{Audience, Listing, Member, Neighbour, Neighbours, Party};
 pub use view::{Show, View};

@@ -51,6 +51,8 @@ pub struct OverlayConfig {
     pub roots: Vec<PathBuf>,
     /// Paths that are not shown, with everything below them. The mount point need not be named.
     pub exclude: Vec<PathBuf>,
+    /// Where what is open and large is held, in files without a name; `None`: in memory.
+    pub folder: Option<PathBuf>,
 }
 
 /// Why a mount could not be made, or not be taken away.
@@ -123,7 +125,7 @@ impl Overlay {
         config: OverlayConfig,
         neighbours: Arc<dyn Neighbours>,
     ) -> Result<MountedOverlay, MountError> {
-        Self::start(config, neighbours, |path, space, lanes| {
+        Self::start(config, neighbours, false, |path, space, lanes| {
             let mut point = MountPoint::prepare(path)?;
             match Running::start(&point.path, space, lanes) {
                 Ok(running) => Ok((point, running)),
@@ -144,7 +146,7 @@ impl Overlay {
         neighbours: Arc<dyn Neighbours>,
         audience: Arc<dyn Audience>,
     ) -> Result<MountedOverlay, MountError> {
-        Self::start(config, neighbours, |path, space, lanes| {
+        Self::start(config, neighbours, true, |path, space, lanes| {
             let spaces = Spaces::new(space, Some(audience));
             let session = |source| MountError::Session {
                 path: path.clone(),
@@ -165,6 +167,7 @@ impl Overlay {
     fn start(
         config: OverlayConfig,
         neighbours: Arc<dyn Neighbours>,
+        is_for_all: bool,
         run: impl FnOnce(
             PathBuf,
             Arc<Namespace>,
@@ -178,6 +181,7 @@ impl Overlay {
             similar_name,
             roots,
             exclude,
+            folder,
         } = config;
         let path = point::resolve(&mount_point)?;
         check_roots(&roots, &path)?;
@@ -191,8 +195,9 @@ impl Overlay {
             left_out.extend(point::resolve(&given).ok());
         }
         let space = Namespace::new(view, show, &roots, left_out, neighbours).map_err(failed)?;
-        let space = Arc::new(space.with_similar_name(similar_name));
-        let lanes = Arc::new(Lanes::start().map_err(failed)?);
+        let space = space.with_similar_name(similar_name);
+        let space = Arc::new(space.bounded(is_for_all, folder));
+        let lanes = Arc::new(Lanes::start(is_for_all).map_err(failed)?);
 
         match run(path, Arc::clone(&space), Arc::clone(&lanes)) {
             Ok((point, running)) => {

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use resemble_callers::accounts::Account;
 use resemble_callers::{Caller, Sight};
 use resemble_core::Score;
 
@@ -69,10 +70,9 @@ pub trait Neighbours: Send + Sync + 'static {
     /// the mount.
     fn why(&self, file: &Path, neighbour: &Path) -> Vec<u8>;
 
-    /// The bytes of a member, by its [`Neighbour::path`], taken out of its archive now. `None`:
-    /// they cannot be had any more, or there are too many to be held at once. Called like
-    /// [`Self::why`].
-    fn member(&self, path: &Path) -> Option<Vec<u8>> {
+    /// Opens the archive of a member, by its [`Neighbour::path`]. `None`: it is there no more, or
+    /// must not be read. Called like [`Self::why`].
+    fn member<'a>(&'a self, path: &'a Path) -> Option<Box<dyn Member + 'a>> {
         let _ = path;
         None
     }
@@ -101,6 +101,15 @@ pub trait Neighbours: Send + Sync + 'static {
     }
 }
 
+/// A member of an archive that was opened.
+pub trait Member {
+    /// What it would be taken out of now: bytes of equal origins are equal.
+    fn origin(&self) -> Vec<u8>;
+
+    /// Its bytes, taken out now. `None`: they cannot be had any more, or there are too many.
+    fn bytes(&self) -> Option<Vec<u8>>;
+}
+
 /// What one of many callers sees.
 #[derive(Clone)]
 pub struct Party {
@@ -122,6 +131,9 @@ impl std::fmt::Debug for Party {
 pub trait Audience: Send + Sync + 'static {
     /// What this one sees. It is used for a second at most, then it is asked for again.
     fn party(&self, caller: Caller) -> Party;
+
+    /// The account that a user is counted as.
+    fn account(&self, uid: u32) -> Account;
 }
 
 /// Answers from a table, for tests and demonstrations, which need no index.
@@ -151,6 +163,19 @@ impl MapNeighbours {
     }
 }
 
+/// A member whose bytes are made up.
+struct TextMember(Vec<u8>);
+
+impl Member for TextMember {
+    fn origin(&self) -> Vec<u8> {
+        self.0.clone()
+    }
+
+    fn bytes(&self) -> Option<Vec<u8>> {
+        Some(self.0.clone())
+    }
+}
+
 impl Neighbours for MapNeighbours {
     fn similar(&self, file: &Path) -> Listing {
         self.table.lock().get(file).cloned().unwrap_or_default()
@@ -164,8 +189,9 @@ impl Neighbours for MapNeighbours {
         format!("{} resembles {}\n", file.display(), neighbour.display()).into_bytes()
     }
 
-    fn member(&self, path: &Path) -> Option<Vec<u8>> {
-        Some(format!("the bytes of {}\n", path.display()).into_bytes())
+    fn member<'a>(&'a self, path: &'a Path) -> Option<Box<dyn Member + 'a>> {
+        let bytes = format!("the bytes of {}\n", path.display()).into_bytes();
+        Some(Box::new(TextMember(bytes)))
     }
 
     fn report(&self, file: &Path) -> Vec<u8> {

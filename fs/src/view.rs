@@ -35,7 +35,9 @@
 //!    request; what changed its type is another node (ESTALE makes the kernel look again). An open
 //!    file goes on being readable, as everywhere, and the file that took its place has another
 //!    number: the kernel keeps pages by number.
-//! 8. **Roots come and go while mounted**, and this never changes the meaning of a path in use:
+//! 8. **What is open is bounded** for all together, and in a mount for all for each account: opens,
+//!    and the bytes of ours that somebody has open, equal ones once.
+//! 9. **Roots come and go while mounted**, and this never changes the meaning of a path in use:
 //!    what a mount of one root shows stays at its top when a second root comes.
 
 mod answers;
@@ -43,10 +45,13 @@ mod attr;
 mod bytes;
 mod directories;
 mod handles;
+mod held;
 mod inodes;
+mod listing;
 mod namespace;
 mod node;
 mod seen;
+mod shares;
 mod tree;
 
 pub use attr::{Attr, Entry, Kind, Opened, Refusal, Sink, Space, Time};

@@ -21,6 +21,7 @@ mod nothing_leaks;
 mod oracle;
 mod requests;
 mod samba;
+mod shares;
 mod ssh;
 mod swaps;
 mod timing;

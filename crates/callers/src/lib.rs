@@ -13,6 +13,7 @@
 //! be the one that holds the index. So there is a process for it that holds nothing ([`serve`]),
 //! and this crate has both ends of what they say to each other (`wire`).
 //!
+//! [`accounts`] says who is counted as one where something is bounded for each user,
 //! [`helper`] is what this process has in common with others that help the daemon.
 //! [`identity`] tells who is at the other end of a socket or behind a process id, and [`rights`]
 //! how a process gives up what it does not need.
@@ -22,6 +23,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+pub mod accounts;
 pub mod checker;
 mod filter;
 pub mod helper;

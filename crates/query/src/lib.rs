@@ -41,7 +41,7 @@ mod unindexed;
 pub mod why;
 
 pub use ask::{AskError, soft_error};
-pub use prove::extracted::member_bytes;
+pub use prove::extracted::OpenedMember;
 pub use prove::read::{LARGEST_READ, anchor_of, bytes_of, bytes_within, unreadable};
 /// What every question is asked of.
 pub use resemble_index::Snapshot;

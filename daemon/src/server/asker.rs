@@ -17,7 +17,7 @@ use crate::system::System;
 /// The one at the other end of a connection.
 #[derive(Clone, Debug)]
 pub(super) struct Asker {
-    /// Whoever is counted as one: the process, or in system mode the user.
+    /// Whoever is counted as one: the process, or in system mode the account of the user.
     pub(super) one: i64,
     /// Whose eyes; `None`: everything is seen.
     sight: Option<Arc<dyn Sight>>,
@@ -37,7 +37,7 @@ pub(super) fn admitted(
         let caller = caller.inspect_err(|error| tracing::debug!(%error, "a connection of nobody"));
         let caller = caller.ok()?;
         return Some(Asker {
-            one: i64::from(caller.uid),
+            one: i64::from(system.account(caller.uid).number()),
             is_in_control: system.is_in_control(&caller),
             sight: Some(system.sight(caller)),
         });

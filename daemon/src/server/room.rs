@@ -5,8 +5,8 @@
 //! many connections, the oldest one of the process that has most of them; when unfinished requests
 //! hold too many bytes, the largest request of the process whose requests hold most. So an attacker
 //! gets in its own way, and somebody who asks a question in between is not turned away. The kernel
-//! says which process has connected. In system mode it is users that are counted, not processes:
-//! one may start as many of these as he likes.
+//! says which process has connected. In system mode it is accounts of users that are counted, not
+//! processes: one may start as many of these as he likes.
 //!
 //! The bytes of a request that is complete are counted until it is answered.
 

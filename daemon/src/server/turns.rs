@@ -1,7 +1,7 @@
 //! Shares of what is bounded: of those who ask nobody takes it all.
 //!
-//! In a daemon of one user there is nobody to share with, and each has the whole. In system mode a
-//! user has at most a quarter of the answers under way and of the questions that are computed.
+//! In a daemon of one user there is nobody to share with, and each has the whole. In system mode an
+//! account has at most a quarter of the answers under way and of the questions that are computed.
 
 use std::collections::HashMap;
 use std::sync::Arc;

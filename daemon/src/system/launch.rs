@@ -14,6 +14,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use resemble_callers::accounts::Accounts;
 use resemble_callers::helper::serve_each;
 use resemble_callers::{rights, serve};
 use resemble_fs::MountError;
@@ -125,9 +126,11 @@ pub fn enter(config: &Config, system: &SystemConfig) -> Result<Entered, SystemEr
     }
     rights::keep_only(CapabilitySet::DAC_READ_SEARCH).map_err(SystemError::Rights)?;
     let read: Vec<PathBuf> = config.roots.iter().map(|root| root.path.clone()).collect();
+    // Behind the fences it cannot be read.
+    let accounts = Accounts::of_machine();
     fences::put_up(&read, &[&config.state, runtime]).map_err(SystemError::Fence)?;
     let path = checker.clone();
-    let system = System::new(&checker, system.control_group)
+    let system = System::new(&checker, system.control_group, accounts)
         .map_err(|source| SystemError::NoChecker { path, source })?;
     Ok(Entered {
         system: system.holding(held),

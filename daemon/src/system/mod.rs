@@ -17,6 +17,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 
+use resemble_callers::accounts::{Account, Accounts};
 use resemble_callers::checker::Checker;
 use resemble_callers::{Caller, Sight};
 
@@ -28,6 +29,8 @@ pub struct System {
     checker: Arc<Checker>,
     /// Whoever is in it gives orders as root does.
     control_group: Option<u32>,
+    /// Who is counted as one.
+    accounts: Accounts,
     /// The helpers that were started for it end when these are closed.
     _held: Vec<UnixStream>,
 }
@@ -38,10 +41,11 @@ impl System {
     /// # Errors
     ///
     /// If it does not answer.
-    pub fn new(checker: &Path, control_group: Option<u32>) -> io::Result<Self> {
+    pub fn new(checker: &Path, control_group: Option<u32>, accounts: Accounts) -> io::Result<Self> {
         Ok(Self {
             checker: Checker::at(checker)?,
             control_group,
+            accounts,
             _held: Vec::new(),
         })
     }
@@ -57,6 +61,11 @@ impl System {
     /// The eyes of a caller.
     pub(crate) fn sight(&self, caller: Caller) -> Arc<dyn Sight> {
         self.checker.sight(caller)
+    }
+
+    /// The account that a user is counted as, wherever something is bounded for each.
+    pub(crate) fn account(&self, uid: u32) -> Account {
+        self.accounts.account(uid)
     }
 
     /// Whether he may give orders, and hear of what concerns all.

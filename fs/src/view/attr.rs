@@ -203,6 +203,8 @@ pub enum Refusal {
     Invalid,
     /// There is no data or no hole after this offset.
     NoData,
+    /// Too much is open, of all or of this caller.
+    TooMany,
     /// What the watched tree's file system said.
     Real(Errno),
 }
@@ -221,6 +223,7 @@ impl Refusal {
             Self::BadHandle => Errno::BADF,
             Self::Invalid => Errno::INVAL,
             Self::NoData => Errno::NXIO,
+            Self::TooMany => Errno::MFILE,
             // The kernel remembers ENOSYS for the whole connection and stops asking.
             Self::Real(Errno::NOSYS) => Errno::IO,
             Self::Real(errno) => errno,

@@ -2,16 +2,18 @@
 
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
 use super::attr::{Opened, Refusal};
 use super::handles::Handle;
+use super::held::{Held, Taken, read_at};
 use super::inodes::{Opening, Shown};
 use super::namespace::{Namespace, Result};
 use super::node::{At, Node};
+use super::shares::{Amounts, Share};
 
 /// Threads of the kernel that are about to look up once more what they open.
 const MAX_OUTDATED: usize = 1024;
@@ -19,39 +21,66 @@ const MAX_OUTDATED: usize = 1024;
 impl Namespace {
     /// Opens a file for reading, in the name of a thread (0: not known).
     pub fn open(&self, ino: u64, thread: u32) -> Result<Opened> {
+        let place = self.place()?;
         let (handle, direct) = match self.node(ino)?.as_ref() {
             Node::File(at) => self.open_real(ino, at, thread)?,
             Node::Why { of, target } => {
                 self.tree.stat(of)?;
-                (
-                    Handle::Text(self.neighbours.why(&self.tree.path(of), target)),
-                    true,
-                )
+                let text = self.neighbours.why(&self.tree.path(of), target);
+                (Handle::Text(self.keep(text)?), true)
             }
-            Node::Member { of, path, .. } => {
+            Node::Member { of, path, size } => {
                 self.tree.stat(of)?;
-                let bytes = self.neighbours.member(path);
-                (Handle::Text(bytes.ok_or(Refusal::Real(Errno::IO))?), true)
+                (Handle::Text(self.open_member(path, *size)?), true)
             }
             Node::More(of) => {
                 let left = self.last_answer(of)?.left;
                 let path = self.tree.path(of.at());
-                (Handle::Text(self.neighbours.more(&path, left)), true)
+                let text = self.neighbours.more(&path, left);
+                (Handle::Text(self.keep(text)?), true)
             }
             Node::Report(at) => {
                 self.tree.stat(at)?;
-                (
-                    Handle::Text(self.neighbours.report(&self.tree.path(at))),
-                    true,
-                )
+                let text = self.neighbours.report(&self.tree.path(at));
+                (Handle::Text(self.keep(text)?), true)
             }
             Node::Symlink(_) | Node::Link { .. } => return Err(Refusal::Invalid),
             _ => return Err(Refusal::IsADirectory),
         };
         Ok(Opened {
-            handle: self.handles.add(handle),
+            handle: self.handles.add(self.account, place, handle),
             direct,
         })
+    }
+
+    /// A place among all that is open.
+    pub(super) fn place(&self) -> Result<[Share; 2]> {
+        let one = Amounts {
+            descriptors: 1,
+            ..Amounts::default()
+        };
+        self.store.shares().take(self.account, one)
+    }
+
+    /// Holds bytes of ours that are being opened.
+    pub(super) fn keep(&self, bytes: Vec<u8>) -> Result<Held> {
+        self.store.keep(self.account, bytes)
+    }
+
+    /// A member, taken out of its archive unless somebody has it open.
+    fn open_member(&self, path: &Path, size: u64) -> Result<Held> {
+        let failed = || Refusal::Real(Errno::IO);
+        let member = self.neighbours.member(path).ok_or_else(failed)?;
+        let origin = member.origin();
+        self.store
+            .keep_member(self.account, size, origin.clone(), || {
+                let bytes = member.bytes()?;
+                let is_of_origin = member.origin() == origin;
+                Some(Taken {
+                    bytes,
+                    is_of_origin,
+                })
+            })
     }
 
     /// Opens the file that a path names now. The kernel may know another under this number, or
@@ -80,26 +109,9 @@ impl Namespace {
     /// Reads up to `size` bytes; fewer only at the end.
     pub fn read(&self, handle: u64, offset: u64, size: usize) -> Result<Vec<u8>> {
         match self.handles.get(handle)?.as_ref() {
-            Handle::Text(text) => {
-                let from = usize::try_from(offset)
-                    .unwrap_or(usize::MAX)
-                    .min(text.len());
-                let to = from.saturating_add(size).min(text.len());
-                Ok(text[from..to].to_vec())
-            }
+            Handle::Text(text) => text.read(offset, size).map_err(|error| real_error(&error)),
             Handle::File { file, .. } => {
-                let mut bytes = vec![0; size];
-                let mut filled = 0;
-                while filled < size {
-                    match file.read_at(&mut bytes[filled..], offset + filled as u64) {
-                        Ok(0) => break,
-                        Ok(count) => filled += count,
-                        Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                        Err(error) => return Err(real_error(&error)),
-                    }
-                }
-                bytes.truncate(filled);
-                Ok(bytes)
+                read_at(file, offset, size).map_err(|error| real_error(&error))
             }
             Handle::Dir(_) => Err(Refusal::IsADirectory),
         }
@@ -116,9 +128,7 @@ impl Namespace {
                 };
                 Ok(rustix::fs::seek(file.as_fd(), to)?)
             }
-            Handle::Text(text) if offset < text.len() as u64 => {
-                Ok(if hole { text.len() as u64 } else { offset })
-            }
+            Handle::Text(text) if offset < text.len() => Ok(if hole { text.len() } else { offset }),
             Handle::Text(_) => Err(Refusal::NoData),
             Handle::Dir(_) => Err(Refusal::Invalid),
         }
@@ -132,6 +142,6 @@ impl Namespace {
     }
 }
 
-fn real_error(error: &io::Error) -> Refusal {
+pub(super) fn real_error(error: &io::Error) -> Refusal {
     Refusal::Real(Errno::from_io_error(error).unwrap_or(Errno::IO))
 }

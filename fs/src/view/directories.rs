@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
-use std::sync::Arc;
 
 use parking_lot::Mutex;
 use rustix::io::Errno;
@@ -10,8 +9,10 @@ use rustix::io::Errno;
 use super::Show;
 use super::answers::entry;
 use super::attr::{Kind, Opened, Refusal, Sink};
-use super::handles::{Handle, Listed, OpenDir, Snapshot};
+use super::bytes::real_error;
+use super::handles::{Handle, OpenDir, Snapshot};
 use super::inodes::ROOT;
+use super::listing::{self, Reader};
 use super::namespace::{Effort, Namespace, Result};
 use super::node::{At, Node, Subject};
 use super::tree::{RealEntry, RealKind};
@@ -20,19 +21,21 @@ use crate::names::{DIRS, SIMILAR};
 impl Namespace {
     /// Opens a directory and takes the snapshot that is read from this handle.
     pub fn open_dir(&self, ino: u64) -> Result<Opened> {
+        let place = self.place()?;
         let node = self.node(ino)?;
-        let entries = self.entries(ino, &node)?;
+        let entries = self.keep(self.entries(ino, &node)?)?;
         let snapshot = Mutex::new(Snapshot {
             entries,
             read: false,
+            at: (0, 0),
         });
-        let handle = self.handles.add(Handle::Dir(OpenDir {
+        let handle = Handle::Dir(OpenDir {
             node,
             ino,
             snapshot,
-        }));
+        });
         Ok(Opened {
-            handle,
+            handle: self.handles.add(self.account, place, handle),
             direct: false,
         })
     }
@@ -49,18 +52,26 @@ impl Namespace {
         let mut snapshot = lock().clone();
         if offset == 0 && snapshot.read {
             // The lock is not held here: the index may take its time.
-            snapshot.entries = self.entries(dir.ino, &dir.node)?;
+            snapshot.entries = self.keep(self.entries(dir.ino, &dir.node)?)?;
         }
         snapshot.read = true;
-        if offset == 0 {
-            *lock() = snapshot.clone();
-        }
-        let from = usize::try_from(offset).unwrap_or(usize::MAX);
-        for (index, entry) in snapshot.entries.iter().enumerate().skip(from) {
-            if !sink.add(entry.ino, index as u64 + 1, entry.kind, &entry.name) {
+        // Mostly where the last read ended.
+        let (mut index, byte) = if snapshot.at.0 <= offset && offset > 0 {
+            snapshot.at
+        } else {
+            (0, 0)
+        };
+        let mut listed = Reader::at(&snapshot.entries, byte);
+        let mut at = (index, byte);
+        while let Some(entry) = listed.next().map_err(|error| real_error(&error))? {
+            index += 1;
+            if index > offset && !sink.add(entry.ino, index, entry.kind, &entry.name) {
                 break;
             }
+            at = (index, listed.byte());
         }
+        snapshot.at = at;
+        *lock() = snapshot;
         Ok(())
     }
 
@@ -73,23 +84,17 @@ impl Namespace {
         }
     }
 
-    fn entries(&self, ino: u64, node: &Node) -> Result<Arc<[Listed]>> {
+    /// The entries that there are now, as bytes.
+    fn entries(&self, ino: u64, node: &Node) -> Result<Vec<u8>> {
         let up = self
             .parent(node)
             .map_or(ROOT, |parent| self.number(&parent));
-        let mut entries: Vec<Listed> = [(".", ino), ("..", up)]
-            .map(|(name, ino)| Listed {
-                ino,
-                kind: Kind::Directory,
-                name: name.into(),
-            })
-            .into();
+        let mut entries = Vec::new();
+        for (name, ino) in [(".", ino), ("..", up)] {
+            listing::push(&mut entries, ino, Kind::Directory, OsStr::new(name));
+        }
         let mut push = |node: &Node, kind: Kind, name: OsString| {
-            entries.push(Listed {
-                ino: self.number(node),
-                kind,
-                name,
-            });
+            listing::push(&mut entries, self.number(node), kind, &name);
         };
         let always = self.show == Show::Always;
         let roots = self.roots_in(node);
@@ -174,7 +179,7 @@ impl Namespace {
             }
             _ => return Err(Refusal::NotADirectory),
         }
-        Ok(entries.into())
+        Ok(entries)
     }
 
     /// The real entries; a root that is not there now has none.

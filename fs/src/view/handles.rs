@@ -1,23 +1,17 @@
 //! What is open: directory snapshots, files of the tree, our own texts.
 
-use std::collections::{BTreeSet, HashMap};
-use std::ffi::OsString;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
+use resemble_callers::accounts::Account;
 
-use super::attr::{Kind, Refusal};
+use super::attr::Refusal;
+use super::held::Held;
 use super::node::Node;
-
-/// One entry of a snapshot.
-#[derive(Clone, Debug)]
-pub(crate) struct Listed {
-    pub(crate) ino: u64,
-    pub(crate) kind: Kind,
-    pub(crate) name: OsString,
-}
+use super::shares::Share;
 
 /// An open directory.
 #[derive(Debug)]
@@ -29,9 +23,12 @@ pub(crate) struct OpenDir {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Snapshot {
-    pub(crate) entries: Arc<[Listed]>,
+    /// The entries, as [`super::listing`] writes them.
+    pub(crate) entries: Held,
     /// Whether anything was read from it: if so, reading from the start again is a rewind.
     pub(crate) read: bool,
+    /// Where reading goes on: which entry, and at which byte it begins.
+    pub(crate) at: (u64, u64),
 }
 
 /// One open thing.
@@ -43,7 +40,7 @@ pub(crate) enum Handle {
         file: File,
     },
     /// The whole text, made when it was opened.
-    Text(Vec<u8>),
+    Text(Held),
 }
 
 /// All open things by number.
@@ -55,9 +52,9 @@ pub(crate) struct Handles {
 
 #[derive(Debug, Default)]
 struct Open {
-    all: HashMap<u64, Arc<Handle>>,
-    /// The files of the tree among them: inode number and handle.
-    files: BTreeSet<(u64, u64)>,
+    all: HashMap<u64, (Arc<Handle>, [Share; 2])>,
+    /// The files of the tree among them, by inode number and handle, and who has them open.
+    files: BTreeMap<(u64, u64), Account>,
 }
 
 impl Handles {
@@ -68,35 +65,42 @@ impl Handles {
         }
     }
 
-    pub(crate) fn add(&self, handle: Handle) -> u64 {
+    /// Adds what an account has opened, with its place among all that is open.
+    pub(crate) fn add(&self, account: Account, place: [Share; 2], handle: Handle) -> u64 {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let mut open = self.open.lock();
         if let Handle::File { ino, .. } = handle {
-            open.files.insert((ino, number));
+            open.files.insert((ino, number), account);
         }
-        open.all.insert(number, Arc::new(handle));
+        open.all.insert(number, (Arc::new(handle), place));
         number
     }
 
     pub(crate) fn get(&self, number: u64) -> Result<Arc<Handle>, Refusal> {
         let open = self.open.lock();
-        open.all.get(&number).cloned().ok_or(Refusal::BadHandle)
+        let found = open.all.get(&number);
+        let handle = found.map(|(handle, _)| Arc::clone(handle));
+        handle.ok_or(Refusal::BadHandle)
     }
 
     pub(crate) fn remove(&self, number: u64) -> Option<Arc<Handle>> {
         let mut open = self.open.lock();
-        let removed = open.all.remove(&number)?;
-        if let Handle::File { ino, .. } = removed.as_ref() {
+        let (handle, place) = open.all.remove(&number)?;
+        if let Handle::File { ino, .. } = handle.as_ref() {
             open.files.remove(&(*ino, number));
         }
-        Some(removed) // the file is closed when the lock is gone
+        drop(open);
+        drop(place);
+        Some(handle) // the file is closed when the lock is gone
     }
 
-    /// Some open file of this inode number: it answers `fstat` when its path is gone.
-    pub(crate) fn open_file(&self, ino: u64) -> Option<u64> {
+    /// Some open file of this inode number, that this account has open: it answers `fstat` when its
+    /// path is gone.
+    pub(crate) fn open_file(&self, account: Account, ino: u64) -> Option<u64> {
         let open = self.open.lock();
         let mut of_it = open.files.range((ino, 0)..=(ino, u64::MAX));
-        of_it.next().map(|(_, handle)| *handle)
+        let own = of_it.find(|(_, owner)| **owner == account);
+        own.map(|((_, handle), _)| *handle)
     }
 
     #[cfg(test)]

@@ -10,14 +10,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use resemble_callers::accounts::Account;
 use rustix::fs::Stat;
 
 use super::answers::{ATTRIBUTES, Answer};
 use super::attr::{Attr, Entry, Kind, Refusal, Space};
 use super::handles::{Handle, Handles};
+use super::held::Store;
 use super::inodes::{Inodes, Shown};
 use super::node::{At, Node, Subject};
 use super::seen::SeenTree;
+use super::shares::Shares;
 use super::tree::{RealKind, Tree};
 use super::{Show, View};
 use crate::names::{DIRS, REPORT, SimilarName, WHY};
@@ -51,6 +54,10 @@ pub struct Namespace {
     pub(super) neighbours: Arc<dyn Neighbours>,
     pub(super) inodes: Arc<Inodes>,
     pub(super) handles: Arc<Handles>,
+    /// Bytes that somebody has open.
+    pub(super) store: Arc<Store>,
+    /// Who is counted for what is opened.
+    pub(super) account: Account,
     /// Who is to look up again what he opens: the kernel's thread, and the place.
     pub(super) outdated: Arc<Mutex<HashMap<u32, At>>>,
     pub(super) hidden: Arc<Mutex<HashSet<At>>>,
@@ -97,6 +104,8 @@ impl Namespace {
             top,
             neighbours,
             handles: Arc::new(Handles::new()),
+            store: Arc::new(Store::new(Shares::of_process(false), None)),
+            account: Account::UNKNOWN,
             outdated: Arc::default(),
             hidden: Arc::default(),
             answers: Mutex::default(),
@@ -108,7 +117,7 @@ impl Namespace {
     /// The same overlay as one of many callers sees it. Nodes and handles are those of all; answers
     /// are his own.
     #[must_use]
-    pub fn seen_by(&self, party: Party) -> Self {
+    pub fn seen_by(&self, party: Party, account: Account) -> Self {
         Self {
             view: self.view,
             show: self.show,
@@ -119,6 +128,8 @@ impl Namespace {
             neighbours: party.neighbours,
             inodes: Arc::clone(&self.inodes),
             handles: Arc::clone(&self.handles),
+            store: Arc::clone(&self.store),
+            account,
             outdated: Arc::clone(&self.outdated),
             hidden: Arc::clone(&self.hidden),
             answers: Mutex::default(),
@@ -129,6 +140,15 @@ impl Namespace {
     #[must_use]
     pub fn with_similar_name(mut self, name: SimilarName) -> Self {
         self.similar_name = name;
+        self
+    }
+
+    /// Bounds what is open, in a mount for all for each account, and holds what is large in files
+    /// without a name in a folder.
+    #[must_use]
+    pub fn bounded(mut self, is_for_all: bool, folder: Option<PathBuf>) -> Self {
+        let store = Store::new(Shares::of_process(is_for_all), folder);
+        self.store = Arc::new(store);
         self
     }
 
@@ -241,10 +261,8 @@ impl Namespace {
         };
         match stat {
             Ok(stat) => Ok(self.entry(&node, attr(ino, &node, stat.as_ref()))),
-            // The path is gone or leads to another file, but somebody still reads this one. In a
-            // mount for all that may be somebody else.
-            Err(refusal) if self.tree.is_partial() => Err(refusal),
-            Err(refusal) => match self.handles.open_file(ino) {
+            // The path is gone or leads to another file, but this account still reads this one.
+            Err(refusal) => match self.handles.open_file(self.account, ino) {
                 Some(open) => self.getattr_open(ino, open),
                 None => Err(refusal),
             },

@@ -32,6 +32,7 @@ fn child_process() {
         similar_name: resemble_fs::SimilarName::default(),
         roots: vec![docs],
         exclude: Vec::new(),
+        folder: None,
     };
     let overlay = match Overlay::mount(config, Arc::new(map)) {
         Ok(overlay) => overlay,

@@ -62,6 +62,7 @@ impl Site {
             similar_name: SimilarName::default(),
             roots: vec![self.path("docs")],
             exclude: Vec::new(),
+            folder: None,
         }
     }
 

@@ -89,27 +89,61 @@ pub(crate) fn extract(
     Ok(all.pop().flatten())
 }
 
-/// The bytes of the member that a path such as `mail.eml!report.zip!a.txt` leads to, taken out of
-/// the file anew. `None`: there is no such member, it has more than [`LARGEST_READ`], or `may` says
-/// that the file which was opened at a path must not be read.
-///
-/// # Errors
-///
-/// The file cannot be read.
-pub fn member_bytes(
-    path: &Path,
-    part_reader: &dyn PartReader,
-    may: &dyn Fn(&Path, &Stat) -> bool,
-) -> Result<Option<Vec<u8>>, AskError> {
-    let (file, Some(names)) = way(path) else {
-        return Ok(None);
-    };
-    let opened = OpenedFile::of(file)?;
-    if !may(file, &opened.stat) {
-        return Ok(None);
+/// A member of an archive, which is open.
+#[derive(Debug)]
+pub struct OpenedMember<'p> {
+    archive: OpenedFile<'p>,
+    names: &'p [u8],
+}
+
+impl<'p> OpenedMember<'p> {
+    /// The member that a path such as `mail.eml!report.zip!a.txt` leads to. `None`: it leads into no
+    /// file, or `may` says that the file which was opened must not be read.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be opened.
+    pub fn of(
+        path: &'p Path,
+        may: &dyn Fn(&Path, &Stat) -> bool,
+    ) -> Result<Option<Self>, AskError> {
+        let (file, Some(names)) = way(path) else {
+            return Ok(None);
+        };
+        let archive = OpenedFile::of(file)?;
+        let may = may(file, &archive.stat);
+        Ok(may.then_some(Self { archive, names }))
     }
-    let mut all = opened.extract_all(&[Some(names)], part_reader)?;
-    Ok(all.pop().flatten().map(|extracted| extracted.own))
+
+    /// What it would be taken out of now: which file, how large and how new, and the names in it.
+    /// The name of the file is part of it, since that decides how it is taken apart.
+    pub fn origin(&self) -> Vec<u8> {
+        let mut origin = Vec::new();
+        if let Ok(stat) = rustix::fs::fstat(&self.archive.fd) {
+            let times = [
+                (stat.st_mtime, stat.st_mtime_nsec),
+                (stat.st_ctime, stat.st_ctime_nsec),
+            ];
+            origin.extend(format!("{} {} {}", stat.st_dev, stat.st_ino, stat.st_size).bytes());
+            origin.extend(format!(" {times:?} ").bytes());
+        }
+        let name = self.archive.path.file_name().unwrap_or_default();
+        for part in [name.as_bytes(), b"\0", self.names] {
+            origin.extend_from_slice(part);
+        }
+        origin
+    }
+
+    /// Its bytes, taken out of the file anew. `None`: there is no such member, or it has more than
+    /// [`LARGEST_READ`].
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read.
+    pub fn bytes(&self, part_reader: &dyn PartReader) -> Result<Option<Vec<u8>>, AskError> {
+        let mut all = self.archive.extract_all(&[Some(self.names)], part_reader)?;
+        Ok(all.pop().flatten().map(|extracted| extracted.own))
+    }
 }
 
 /// What several members of one file say, or the file itself (`None`), as [`extract`] would tell of
@@ -123,6 +157,7 @@ pub(crate) fn extract_all(
 }
 
 /// A file that is opened to be taken apart.
+#[derive(Debug)]
 pub(super) struct OpenedFile<'p> {
     path: &'p Path,
     fd: OwnedFd,

@@ -53,6 +53,75 @@ fn an_open_file_outlives_its_name() {
     assert_eq!(space.getattr(file.ino()).unwrap_err(), Refusal::NotFound);
 }
 
+/// However often one text, member or listing is open, its bytes are held once, and what is too much
+/// is refused with EMFILE.
+#[test]
+fn what_is_open_is_held_once_and_bounded() {
+    let fixture = Fixture::new();
+    for n in 0..5000 {
+        let name = format!("docs/many/a file with a name of usual length {n}");
+        fixture.dir.write(&name, "");
+    }
+    let space = fixture.space(View::Files, Show::Default);
+    let space = space.bounded(false, Some(fixture.path("")));
+    let taken = || space.store.shares().taken();
+    let many = Walk::to(&space, "/many").unwrap();
+    let held: Vec<Opened> = (0..50)
+        .map(|_| space.open_dir(many.ino()).unwrap())
+        .collect();
+    let once = taken();
+    assert_eq!((once.descriptors, once.memory), (50 + 1, 0));
+    assert!((200_000..400_000).contains(&once.disk), "{once:?}");
+    for opened in &held[48..] {
+        assert_eq!(read_on(&space, opened.handle, 0, 1000).len(), 5002);
+    }
+    // From anywhere on, to and fro.
+    for from in [4000, 17, 5001, 5002, 0, u64::MAX] {
+        let rest = read_on(&space, held[0].handle, from, 2000).len() as u64;
+        assert_eq!(rest, 5002u64.saturating_sub(from), "{from}");
+    }
+    // A listing that has changed is another one.
+    fixture.dir.write("docs/many/one more", "");
+    let changed = space.open_dir(many.ino()).unwrap();
+    assert!(taken().disk > once.disk + 200_000);
+    for opened in held.iter().chain([&changed]) {
+        space.release(opened.handle);
+    }
+    assert_eq!(
+        (taken().descriptors, taken().memory, taken().disk),
+        (0, 0, 0)
+    );
+
+    let mut space = fixture.space(View::Files, Show::Default);
+    let limits = shares::Amounts {
+        descriptors: 40,
+        memory: 1 << 20,
+        disk: 0,
+    };
+    let bounds = shares::Shares::new(limits, false);
+    space.store = Arc::new(held::Store::new(bounds, None));
+    let taken = || space.store.shares().taken();
+    let file = Walk::to(&space, "/report.txt").unwrap();
+    let report = Walk::to(&space, "/.similar/report.txt/.report.json").unwrap();
+    let mut held = Vec::new();
+    let refusal = loop {
+        let ino = if held.len() % 2 == 0 {
+            file.ino()
+        } else {
+            report.ino()
+        };
+        match space.open(ino, 0) {
+            Ok(opened) => held.push(opened.handle),
+            Err(refusal) => break refusal,
+        }
+    };
+    assert_eq!(refusal.errno(), rustix::io::Errno::MFILE.raw_os_error());
+    assert_eq!((taken().descriptors, held.len()), (40, 40));
+    assert!(taken().memory < 100, "one report: {:?}", taken());
+    space.release(held.remove(7));
+    assert!(space.open(file.ino(), 0).is_ok());
+}
+
 /// What is excluded is recognised by its path, before any system call on it: it is neither listed
 /// nor found, nor is anything below it.
 #[test]

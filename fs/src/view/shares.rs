@@ -1,0 +1,259 @@
+//! What is held open takes of the daemon, and how much of it each account may take.
+//!
+//! Descriptors, memory and room on the disk are bounded for all together. In a mount for all,
+//! **nobody takes more than a quarter of what the others have left**: the first a quarter, the
+//! second a quarter of the rest, and so on, and something as long as there is anything. What is more
+//! is refused with `EMFILE`, before it is read or computed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use resemble_callers::accounts::Account;
+
+use super::attr::Refusal;
+
+/// Bytes of memory for what is held open and small, of all together.
+const MAX_MEMORY: u64 = 64 << 20;
+/// Bytes on the disk for what is held open and is not, of all together.
+const MAX_DISK: u64 = 1 << 30;
+/// This part of the descriptors that the process may have.
+const DESCRIPTORS: u64 = 2;
+/// In a mount for all this many times what one has is left.
+const LEFT: u64 = 3;
+
+/// An amount of each of what is bounded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Amounts {
+    pub(crate) descriptors: u64,
+    pub(crate) memory: u64,
+    pub(crate) disk: u64,
+}
+
+impl Amounts {
+    fn each(self) -> [u64; 3] {
+        [self.descriptors, self.memory, self.disk]
+    }
+}
+
+/// The bounds, and what is taken.
+#[derive(Debug)]
+pub(crate) struct Shares {
+    limits: [u64; 3],
+    /// Whether there is more than one account.
+    is_for_all: bool,
+    taken: Mutex<Taken>,
+}
+
+#[derive(Debug, Default)]
+struct Taken {
+    all: [u64; 3],
+    of_each: HashMap<Account, [u64; 3]>,
+}
+
+/// What is taken; free again when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Share {
+    shares: Arc<Shares>,
+    /// `None`: of all together.
+    account: Option<Account>,
+    amounts: [u64; 3],
+}
+
+impl Shares {
+    /// The bounds of this process.
+    pub(crate) fn of_process(is_for_all: bool) -> Arc<Self> {
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+        let limits = Amounts {
+            descriptors: limit.current.unwrap_or(u64::MAX) / DESCRIPTORS,
+            memory: MAX_MEMORY,
+            disk: MAX_DISK,
+        };
+        Self::new(limits, is_for_all)
+    }
+
+    pub(crate) fn new(limits: Amounts, is_for_all: bool) -> Arc<Self> {
+        Arc::new(Self {
+            limits: limits.each(),
+            is_for_all,
+            taken: Mutex::default(),
+        })
+    }
+
+    /// Something new for an account: what all have taken together, and its own part.
+    pub(crate) fn take(
+        self: &Arc<Self>,
+        account: Account,
+        amounts: Amounts,
+    ) -> Result<[Share; 2], Refusal> {
+        let amounts = amounts.each();
+        let mut taken = self.taken.lock();
+        self.admit(&taken, account, amounts, amounts)?;
+        add(&mut taken.all, amounts);
+        add(taken.of_each.entry(account).or_default(), amounts);
+        drop(taken);
+        Ok([None, Some(account)].map(|account| self.share(account, amounts)))
+    }
+
+    /// An account's part of what another has taken already.
+    pub(crate) fn join(
+        self: &Arc<Self>,
+        account: Account,
+        amounts: Amounts,
+    ) -> Result<Share, Refusal> {
+        let amounts = amounts.each();
+        let mut taken = self.taken.lock();
+        self.admit(&taken, account, amounts, [0; 3])?;
+        add(taken.of_each.entry(account).or_default(), amounts);
+        drop(taken);
+        Ok(self.share(Some(account), amounts))
+    }
+
+    /// Whether something new would be admitted now.
+    pub(crate) fn has_room(&self, account: Account, amounts: Amounts) -> Result<(), Refusal> {
+        let amounts = amounts.each();
+        self.admit(&self.taken.lock(), account, amounts, amounts)
+    }
+
+    fn admit(
+        &self,
+        taken: &Taken,
+        account: Account,
+        own: [u64; 3],
+        new: [u64; 3],
+    ) -> Result<(), Refusal> {
+        let has = taken.of_each.get(&account).copied().unwrap_or_default();
+        for n in 0..own.len() {
+            let all = taken.all[n].saturating_add(new[n]);
+            let free = self.limits[n].checked_sub(all).ok_or(Refusal::TooMany)?;
+            let owns = has[n].saturating_add(own[n]);
+            // The first is for everybody, and who takes none of it now may keep what he has.
+            if self.is_for_all && has[n] > 0 && own[n] > 0 && owns.saturating_mul(LEFT) > free {
+                return Err(Refusal::TooMany);
+            }
+        }
+        Ok(())
+    }
+
+    fn share(self: &Arc<Self>, account: Option<Account>, amounts: [u64; 3]) -> Share {
+        Share {
+            shares: Arc::clone(self),
+            account,
+            amounts,
+        }
+    }
+
+    /// What all have taken together.
+    #[cfg(test)]
+    pub(crate) fn taken(&self) -> Amounts {
+        let [descriptors, memory, disk] = self.taken.lock().all;
+        Amounts {
+            descriptors,
+            memory,
+            disk,
+        }
+    }
+}
+
+fn add(to: &mut [u64; 3], amounts: [u64; 3]) {
+    for (to, amount) in to.iter_mut().zip(amounts) {
+        *to = to.saturating_add(amount);
+    }
+}
+
+fn subtract(from: &mut [u64; 3], amounts: [u64; 3]) {
+    for (from, amount) in from.iter_mut().zip(amounts) {
+        *from = from.saturating_sub(amount);
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        let mut taken = self.shares.taken.lock();
+        let Some(account) = self.account else {
+            return subtract(&mut taken.all, self.amounts);
+        };
+        if let Some(has) = taken.of_each.get_mut(&account) {
+            subtract(has, self.amounts);
+            if *has == [0; 3] {
+                taken.of_each.remove(&account);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one() -> Amounts {
+        Amounts {
+            descriptors: 1,
+            ..Amounts::default()
+        }
+    }
+
+    fn shares(is_for_all: bool) -> Arc<Shares> {
+        let limits = Amounts {
+            descriptors: 100,
+            memory: 1000,
+            disk: 1000,
+        };
+        Shares::new(limits, is_for_all)
+    }
+
+    /// As many as an account gets.
+    fn all_of(shares: &Arc<Shares>, account: u32) -> Vec<[Share; 2]> {
+        let account = Account::of_id(account);
+        std::iter::from_fn(|| shares.take(account, one()).ok()).collect()
+    }
+
+    #[test]
+    fn nobody_takes_what_is_for_others() {
+        let shares = shares(true);
+        let mut held = Vec::new();
+        for account in 1..=12 {
+            let got = all_of(&shares, account);
+            assert!(!got.is_empty(), "{account} finds something");
+            held.push(got);
+        }
+        let counts: Vec<usize> = held.iter().map(Vec::len).collect();
+        assert_eq!(counts[..3], [25, 18, 14]);
+        assert!(shares.taken().descriptors < 100);
+        // Who gives back finds it again.
+        held.remove(0);
+        assert!(all_of(&shares, 13).len() > 5);
+        drop(held);
+        assert_eq!(shares.taken(), Amounts::default());
+        assert!(shares.taken.lock().of_each.is_empty());
+    }
+
+    #[test]
+    fn one_alone_may_have_all() {
+        let shares = shares(false);
+        let held = all_of(&shares, 1);
+        assert_eq!(held.len(), 100);
+        assert_eq!(
+            shares.take(Account::of_id(1), one()).err(),
+            Some(Refusal::TooMany)
+        );
+    }
+
+    #[test]
+    fn what_is_shared_is_taken_once_and_counts_for_each() {
+        let shares = shares(true);
+        let large = Amounts {
+            disk: 300,
+            ..Amounts::default()
+        };
+        let first = shares.take(Account::of_id(1), large).unwrap();
+        let others: Vec<Share> = (2..50)
+            .map(|account| shares.join(Account::of_id(account), large).unwrap())
+            .collect();
+        assert_eq!(shares.taken().disk, 300);
+        let much = shares.join(Account::of_id(2), large);
+        assert_eq!(much.err(), Some(Refusal::TooMany), "600 of 1000");
+        drop((first, others));
+        assert_eq!(shares.taken().disk, 0);
+    }
+}
