@@ -6,7 +6,7 @@
 //!
 //! In a pool each account has its turn, however many jobs another has brought before, and in a mount
 //! for all nobody takes more threads than are left for the others, one excepted: of four threads one
-//! account has two, and whoever comes next finds one at once.
+//! account has two, and the next one finds one at once.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;

@@ -2,7 +2,7 @@
 //!
 //! A user may have ranges of subordinate ids (`/etc/subuid`), 65,536 and more, and a process of each
 //! of them. So an id in such a range counts as the account that the range belongs to. What cannot be
-//! told apart is counted as one: a share that several have is smaller than they deserve, and never
+//! distinguished is counted as one: a share that several have is smaller than they deserve, and never
 //! larger.
 
 use std::collections::{BTreeSet, HashMap};

@@ -17,7 +17,7 @@ use crate::system::System;
 /// The one at the other end of a connection.
 #[derive(Clone, Debug)]
 pub(super) struct Asker {
-    /// Whoever is counted as one: the process, or in system mode the account of the user.
+    /// Who is counted as one: the process, or in system mode the account of the user.
     pub(super) one: i64,
     /// Whose eyes; `None`: everything is seen.
     sight: Option<Arc<dyn Sight>>,

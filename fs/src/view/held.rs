@@ -400,7 +400,7 @@ mod tests {
             4,
             "it changed while it was read"
         );
-        // Whoever could not hold it has nothing read.
+        // Nothing is read for who could not hold it.
         let refused = store.keep_member(ONE, 1 << 30, b"c".to_vec(), || unreachable!());
         assert_eq!(refused.err(), Some(Refusal::TooMany));
         let lost = store.keep_member(ONE, 1, b"c".to_vec(), || None);

@@ -7,7 +7,7 @@
 //! stays, whatever comes and goes beside it.
 //!
 //! The kernel keeps pages and a size by number. So a file that replaces another at its path has a
-//! number of its own as long as the other is open: whoever reads the old file goes on reading that,
+//! number of its own as long as the other is open: a reader of the old file goes on reading that,
 //! and an open of the path reads the new one, each with its own size.
 //!
 //! Numbers below 2^32 are never given out. Among them are those with a meaning of their own: 0 (no
@@ -147,7 +147,7 @@ impl Inodes {
     }
 
     /// Counts an open of this file under a number, unless it is outdated and the kernel has not
-    /// just been told so.
+    /// just heard so.
     pub(crate) fn open(&self, number: u64, now: Shown, has_looked: bool) -> Opening {
         let mut tables = self.table.lock();
         let Some(known) = tables.by_number.get_mut(&number) else {
