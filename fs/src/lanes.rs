@@ -4,9 +4,9 @@
 //! texts that read whole files (seconds). Four texts being computed therefore delay the fifth text,
 //! and nothing else.
 //!
-//! In a pool each account has its turn, however many jobs another has brought before, and in a mount
-//! for all nobody takes more threads than are left for the others, one excepted: of four threads one
-//! account has two, and the next one finds one at once.
+//! In a pool each account has its turn, however many jobs another has brought before, and in a
+//! mount for all nobody takes more threads than are left for the others, one excepted: of four
+//! threads one account has two, and the next one finds one at once.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;

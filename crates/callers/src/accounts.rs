@@ -1,9 +1,9 @@
 //! Who is counted as one, where something is bounded for each user.
 //!
-//! A user may have ranges of subordinate ids (`/etc/subuid`), 65,536 and more, and a process of each
-//! of them. So an id in such a range counts as the account that the range belongs to. What cannot be
-//! distinguished is counted as one: a share that several have is smaller than they deserve, and never
-//! larger.
+//! A user may have ranges of subordinate ids (`/etc/subuid`), 65,536 and more, and a process of
+//! each of them. So an id in such a range counts as the account that the range belongs to. What
+//! cannot be distinguished is counted as one: a share that several have is smaller than they
+//! deserve, and never larger.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;

@@ -84,8 +84,8 @@ impl Namespace {
     }
 
     /// Opens the file that a path names now. The kernel may know another under this number, or
-    /// another size, for as long as it trusts the name: then it has to look the name up again, which
-    /// it does once if it hears that what it knows is stale.
+    /// another size, for as long as it trusts the name: then it has to look the name up again,
+    /// which it does once if it hears that what it knows is stale.
     fn open_real(&self, ino: u64, at: &At, thread: u32) -> Result<(Handle, bool)> {
         let (file, stat) = self.tree.open_file(at)?.ok_or(Refusal::Stale)?;
         let mut outdated = self.outdated.lock();
@@ -100,8 +100,8 @@ impl Namespace {
                 Err(Refusal::Stale)
             }
             Opening::Shown => Ok((Handle::File { ino, file }, false)),
-            // Replaced once more since the second look-up: its bytes must not go into the pages that
-            // the kernel keeps of the other.
+            // Replaced once more since the second look-up: its bytes must not go into the pages
+            // that the kernel keeps of the other.
             Opening::Beside => Ok((Handle::File { ino, file }, true)),
         }
     }

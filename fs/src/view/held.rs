@@ -182,7 +182,7 @@ impl Store {
             Ok(file) => Ok(blob(account, shares, amounts, Bytes::File { file, size })),
             Err(error) => {
                 // A full disk is no reason to show nothing, for as long as memory lasts.
-                tracing::warn!(%error, folder = %folder.display(), "what is open is kept in memory");
+                tracing::warn!(%error, ?folder, "what is open is kept in memory");
                 drop(shares);
                 let amounts = in_memory(size);
                 let shares = self.shares.take(account, amounts)?;

@@ -426,8 +426,8 @@ impl Namespace {
 
     // ---- attributes ----
 
-    /// The `stat` of the real file or directory that a node is about; `None`: nothing is there, and it
-    /// is an empty directory.
+    /// The `stat` of the real file or directory that a node is about; `None`: nothing is there, and
+    /// it is an empty directory.
     pub(super) fn stat_of(&self, node: &Node, known: Option<Stat>) -> Result<Option<Stat>> {
         let Some(at) = node.at() else {
             return Ok(None);

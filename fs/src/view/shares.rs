@@ -2,8 +2,8 @@
 //!
 //! Descriptors, memory and room on the disk are bounded for all together. In a mount for all,
 //! **nobody takes more than a quarter of what the others have left**: the first a quarter, the
-//! second a quarter of the rest, and so on, and something as long as there is anything. What is more
-//! is refused with `EMFILE`, before it is read or computed.
+//! second a quarter of the rest, and so on, and something as long as there is anything. What is
+//! more is refused with `EMFILE`, before it is read or computed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
