@@ -14,8 +14,11 @@ use super::page::Faults;
 /// Of more operands only the last count.
 const MOST_OPERANDS: usize = 512;
 
-/// So many strings, arrays and dictionaries without an end are looked for to the end of the stream.
+/// So many strings, arrays, dictionaries and images without an end are looked for to the end of the stream.
 const MOST_UNCLOSED: u32 = 64;
+
+/// The head of an image among the operators is no longer.
+const LONGEST_HEAD: usize = 4096;
 
 /// What a stream says, as far as it can be decoded.
 pub(super) fn decoded(stream: &Stream<'_>, most: u64, faults: &mut Faults) -> Vec<u8> {
@@ -86,7 +89,10 @@ impl<'a> Operators<'a> {
                 },
                 byte if is_of_operators(byte) => match self.operator() {
                     b"true" | b"false" | b"null" => {}
-                    b"BI" => self.skip_image(operands),
+                    b"BI" => {
+                        operands.clear();
+                        self.skip_image();
+                    }
                     operator => return Some(operator),
                 },
                 _ => self.reader.forward(),
@@ -135,23 +141,28 @@ impl<'a> Operators<'a> {
         sign * value
     }
 
-    /// Goes past an image that stands among the operators.
-    fn skip_image(&mut self, operands: &mut Vec<Object<'a>>) {
-        let head = self.next(operands);
-        operands.clear();
-        if head != Some(b"ID") {
+    /// Goes past an image that stands among the operators: its head, `ID`, its bytes, `EI`. Without
+    /// an end it is taken for no image.
+    fn skip_image(&mut self) {
+        if self.unclosed >= MOST_UNCLOSED {
             return;
         }
-        let bytes = self.reader.tail().unwrap_or_default();
         let start = self.reader.offset();
+        let bytes = self.reader.tail().unwrap_or_default();
+        let head = &bytes[..bytes.len().min(LONGEST_HEAD)];
+        let is_plain = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~' | 0);
         let is_end = |&at: &usize| {
             let after = &bytes[at + 2..bytes.len().min(at + 12)];
-            let is_plain = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~' | 0);
             after.first().is_none_or(u8::is_ascii_whitespace) && after.iter().all(is_plain)
         };
-        // Without an end the image is taken for no image.
-        if let Some(at) = memchr::memmem::find_iter(bytes, b"EI").find(is_end) {
-            self.reader.jump(start + at + 2);
+        let data = memchr::memmem::find(head, b"ID").map(|at| at + 2);
+        let end = data.and_then(|data| {
+            let mut ends = memchr::memmem::find_iter(&bytes[data..], b"EI").map(|at| data + at);
+            ends.find(is_end)
+        });
+        match end {
+            Some(end) => self.reader.jump(start + end + 2),
+            None => self.unclosed += 1,
         }
     }
 }

@@ -32,6 +32,9 @@ const BACK: f64 = 8.0;
 /// The same letters so close, in sizes of the letters, are printed twice to look bold.
 const OVERPRINT: f64 = 0.12;
 
+/// No line has more glyphs.
+const LONGEST_LINE: usize = 10_000;
+
 /// A glyph on the page.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Placed {
@@ -86,6 +89,7 @@ impl Lines {
             if placed.along.dot(along) < 0.9
                 || off.abs() > OFF_THE_LINE * size
                 || forward < -BACK * size
+                || self.line.len() >= LONGEST_LINE
             {
                 self.end_line();
             } else {

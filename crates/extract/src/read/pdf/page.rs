@@ -16,7 +16,7 @@ const DEEPEST: usize = 24;
 /// Forms of one page, each as often as it is drawn.
 const MOST_FORMS: u32 = 20_000;
 
-/// Saved states. More are saved by damaged pages alone.
+/// Saved states, and marks. Only damaged pages have more.
 const MOST_SAVED: usize = 512;
 
 /// What of a page could not be read.
@@ -62,6 +62,8 @@ pub(super) struct Page<'f, 'd> {
     matrix: Affine,
     line_matrix: Affine,
     forms: u32,
+    /// Bytes of their content.
+    content: u64,
     /// Forms that are being drawn, each within the one before.
     within: Vec<ObjectIdentifier>,
     /// Bytes of text and of content.
@@ -89,6 +91,7 @@ impl<'f, 'd> Page<'f, 'd> {
             matrix: Affine::IDENTITY,
             line_matrix: Affine::IDENTITY,
             forms: 0,
+            content: 0,
             within: Vec::new(),
             most,
         }
@@ -97,6 +100,7 @@ impl<'f, 'd> Page<'f, 'd> {
     pub(super) fn read(&mut self, page: &Dict<'d>, resources: &Resources<'d>) {
         let mut content = Vec::new();
         let mut take = |object: Option<Object<'d>>| match object {
+            Some(_) if content.len() as u64 > self.most => self.faults.too_much = true,
             Some(Object::Stream(stream)) => {
                 let most = self.most.saturating_sub(content.len() as u64);
                 content.extend(decoded(&stream, most, &mut self.faults));
@@ -211,8 +215,8 @@ impl<'f, 'd> Page<'f, 'd> {
                         self.form(&stream, resources);
                     }
                 }
-                b"BMC" => self.marks.push(Mark::Nothing),
-                b"BDC" => {
+                b"BMC" if self.marks.len() < MOST_SAVED => self.marks.push(Mark::Nothing),
+                b"BDC" if self.marks.len() < MOST_SAVED => {
                     let mark = match operands.last() {
                         Some(Object::Dict(dict)) => text(dict, "ActualText"),
                         Some(Object::Name(name)) => {
@@ -351,6 +355,11 @@ impl<'f, 'd> Page<'f, 'd> {
             return;
         }
         let content = decoded(stream, self.most, &mut self.faults);
+        self.content += content.len() as u64;
+        if self.content > self.most {
+            self.faults.too_much = true;
+            return;
+        }
         let resources = dict.get::<Dict<'d>>("Resources").map(Resources::new);
         let outside = (self.state.clone(), self.matrix, self.line_matrix);
         if let Some(matrix) = dict.get::<[f64; 6]>("Matrix") {
@@ -368,6 +377,10 @@ impl<'f, 'd> Page<'f, 'd> {
     /// window of its own.
     fn annotation(&mut self, dict: &Dict<'d>, resources: &Resources<'d>) {
         const HIDDEN: u32 = 2;
+        if self.lines.len() as u64 > self.most {
+            self.faults.too_much = true;
+            return;
+        }
         let subtype: Option<Name<'_>> = dict.get("Subtype");
         let subtype = subtype.as_deref().unwrap_or_default();
         if matches!(subtype, b"Link" | b"Popup")
