@@ -144,8 +144,10 @@ fn marked(name: &[u8], head: &[u8]) -> Option<Kind> {
 fn self_extracting(name: &[u8], head: &[u8]) -> bool {
     let begins = |with: &[u8]| head.starts_with(with);
     let goes_on = || head.len() >= HEAD || memchr::memmem::find(head, b"PK\x03\x04").is_some();
+    // Most files of this kind are not linked yet.
+    let is_linked = || matches!(head.get(16..18), Some([2 | 3, 0] | [0, 2 | 3]));
     begins(b"MZ")
-        || begins(b"\x7fELF")
+        || begins(b"\x7fELF") && is_linked()
         || begins(b"Cr24")
         || begins(b"#!") && goes_on()
         || !head.is_empty() && (ends(name, b".zip") || ends(name, b".jar"))
@@ -334,6 +336,9 @@ mod tests {
             Some(Kind::SelfExtracting)
         );
         assert_eq!(of(b"#!/bin/sh\nexit\n"), None);
+        let program = |kind: u8| [&b"\x7fELF"[..], &[0; 12], &[kind, 0]].concat();
+        assert_eq!(of(&program(3)), Some(Kind::SelfExtracting));
+        assert_eq!(of(&program(1)), None);
         assert_eq!(of(b""), None);
         assert_eq!(of(b"P"), None);
         assert_eq!(of(b"plain text"), None);

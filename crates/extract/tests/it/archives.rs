@@ -254,7 +254,7 @@ fn zips_behind_programs_and_scripts_are_read() {
     let zip = zip(&[deflated("a.txt", TEXT), stored("b.txt", b"two")]);
     let script = b"#!/bin/sh\nexec unzip \"$0\"\nexit\n".to_vec();
     let long_script = [&script[..], &b"# a comment\n".repeat(900)].concat();
-    let program = [&b"\x7fELF"[..], &vec![1; 50_000]].concat();
+    let program = [&b"\x7fELF"[..], &[1; 12], &[2, 0], &vec![1; 50_000]].concat();
     let windows = [&b"MZ\x90\0"[..], &vec![2; 9000]].concat();
     for (what, stub) in [
         ("script", script),
@@ -294,7 +294,10 @@ fn zips_behind_programs_and_scripts_are_read() {
     let bytes = [&b"MZ\x90\0"[..], &vec![2; 9000], &zip].concat();
     let pieces = take(
         "x",
-        &tar(&[(b"setup.exe", &bytes), (b"true", b"\x7fELF12")]),
+        &tar(&[
+            (b"setup.exe", &bytes),
+            (b"true", b"\x7fELF123456789012\x03\0"),
+        ]),
     )
     .unwrap();
     assert_eq!(
