@@ -14,6 +14,8 @@
 //! `<` is then the rest of a tag, if it looks like one, and what stands before the end of a script
 //! that did not begin is script.
 
+use memchr::{memchr, memchr2, memmem};
+
 use super::entities;
 
 /// The first bytes, which decide.
@@ -84,8 +86,8 @@ pub(super) enum Markup {
         style: u8,
         at: u8,
     },
-    /// In a tag whose content is no text.
-    HiddenTag,
+    /// In a tag whose content is no text, if it is not empty: behind a `/`, or not.
+    HiddenTag(bool),
     /// In a tag, a declaration or an end tag.
     Tag,
     /// After `<!`, `<!-`.
@@ -137,9 +139,10 @@ impl Markup {
             Self::Name { script, style, at } => {
                 (Self::after_name([script, style], at, lower), Shown::Nothing)
             }
-            Self::HiddenTag => match byte {
+            Self::HiddenTag(is_empty) => match byte {
+                b'>' if is_empty => (Self::Text, Shown::Nothing),
                 b'>' => (Self::Hidden(0), Shown::Nothing),
-                _ => (Self::HiddenTag, Shown::Nothing),
+                _ => (Self::HiddenTag(byte == b'/'), Shown::Nothing),
             },
             Self::Tag => match byte {
                 b'>' => (Self::Text, Shown::Nothing),
@@ -178,7 +181,7 @@ impl Markup {
                 match (lower, hidden) {
                     (b'>', true) => Self::Hidden(0),
                     (b'>', false) => Self::Text,
-                    (_, true) => Self::HiddenTag,
+                    (_, true) => Self::HiddenTag(lower == b'/'),
                     (_, false) => Self::Tag,
                 }
             }
@@ -201,6 +204,10 @@ impl Markup {
         let head = &head[..head.len().min(HEAD)];
         if is_declared(head) {
             return Self::Text;
+        }
+        // Prose has none of them.
+        if memchr2(b'<', b'&', head).is_none() {
+            return Self::None;
         }
         let (begins, rest) = rest_before(head);
         if is_dense(head, rest) {
@@ -231,8 +238,7 @@ fn begins_with(bytes: &[u8], with: &[u8]) -> bool {
 
 /// Where the next `<` is, from `from` on.
 fn next_open(bytes: &[u8], from: usize) -> Option<usize> {
-    let next = bytes[from..].iter().position(|&byte| byte == b'<')?;
-    Some(from + next)
+    Some(from + memchr(b'<', &bytes[from..])?)
 }
 
 /// What a part of a page begins with, if it is one, and how long that is.
@@ -249,7 +255,7 @@ fn rest_before(head: &[u8]) -> (Markup, usize) {
         from = at + 1;
     }
     let first = &head[..head.len().min(MAX_REST)];
-    match first.iter().position(|byte| matches!(byte, b'<' | b'>')) {
+    match memchr2(b'<', b'>', first) {
         Some(end) if first[end] == b'>' && is_rest_of_tag(&first[..end]) => (Markup::Tag, end + 1),
         _ => (Markup::Text, 0),
     }
@@ -273,17 +279,14 @@ fn is_dense(head: &[u8], rest: usize) -> bool {
     let mut at = rest;
     // Comments are looked for as long as there is an end of one.
     let mut has_comments = true;
-    while let Some(next) = head[at..]
-        .iter()
-        .position(|byte| matches!(byte, b'<' | b'&'))
-    {
+    while let Some(next) = memchr2(b'<', b'&', &head[at..]) {
         at += next;
         let bytes = &head[at..];
         let mark = if bytes[0] == b'&' {
             entity_length(bytes)
         } else if bytes.starts_with(b"<!--") {
-            let end = bytes.windows(3).position(|three| three == b"-->");
-            let end = end.filter(|_| has_comments);
+            let end = has_comments.then(|| memmem::find(bytes, b"-->"));
+            let end = end.flatten();
             has_comments = end.is_some();
             end.map(|end| end + 3)
         } else {
@@ -296,7 +299,8 @@ fn is_dense(head: &[u8], rest: usize) -> bool {
         }
         at += length;
         let begins = |with: &[u8]| begins_with(&bytes[1..], with);
-        if mark.is_some() && (begins(b"script") || begins(b"style")) {
+        let is_empty = head[..at].ends_with(b"/>");
+        if mark.is_some() && !is_empty && (begins(b"script") || begins(b"style")) {
             let end = end_of_hidden(head, at);
             aside += end - at;
             at = end;
@@ -335,7 +339,7 @@ fn sure_tag_length(bytes: &[u8], before: Option<u8>) -> Option<usize> {
     let first = 1 + usize::from(is_end);
     if begins_with(bytes, b"<!doctype") || begins_with(bytes, b"<?xml") {
         let declaration = &bytes[..bytes.len().min(MAX_DECLARATION)];
-        let end = declaration.iter().position(|&byte| byte == b'>')?;
+        let end = memchr(b'>', declaration)?;
         return Some(end + 1);
     }
     let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || b":._-".contains(byte);
@@ -390,10 +394,7 @@ fn attribute_length(bytes: &[u8]) -> Option<(usize, bool)> {
     }
     let value = &bytes[length + 1..];
     let of_value = match *value.first()? {
-        quote @ (b'"' | b'\'') => {
-            let end = value[1..].iter().position(|&byte| byte == quote)?;
-            end + 2
-        }
+        quote @ (b'"' | b'\'') => memchr(quote, &value[1..])? + 2,
         _ => value
             .iter()
             .position(|byte| byte.is_ascii_whitespace() || matches!(byte, b'>' | b'<' | b'"'))?,
@@ -517,7 +518,7 @@ mod tests {
                 &part[..9],
                 &page[at..at + 60]
             );
-            assert!(part.len() <= all.len() + 1);
+            assert!(part.len() <= all.len() + 2);
         }
         // A part of a text in entities without any tag.
         let entities = "M&uuml;ller f&uuml;hrt zw&ouml;lf S&auml;cke in die M&uuml;hle ".repeat(5);

@@ -164,6 +164,25 @@ fn markup_is_not_text() {
 }
 
 #[test]
+fn scripts_end_with_their_end_tags() {
+    let page = |within: &str| format!("<html>{within} a b</html>");
+    for within in [
+        "<script>x = '</b>' + y </scripT>",
+        "<style media=all>p { } </strong> </span> q {}</style>",
+        "<script src=\"x.js\"/>",
+        "<script/>",
+        "<style\n/>",
+        "<STYLE>x</STYLE><script>y</script>",
+    ] {
+        assert_eq!(canonical(page(within).as_bytes()), b"a b ", "{within}");
+    }
+    assert_eq!(
+        canonical(page("<scripts>x</scripts>").as_bytes()),
+        b"x a b "
+    );
+}
+
+#[test]
 fn values_of_attributes_are_no_text() {
     let svg = b"a <?xml version=\"1.0\"?>\n<!DOCTYPE svg PUBLIC \"x\">\n\
         <svg width='10'><path d=\"M 1 2\"/>Text</svg>";

@@ -2,6 +2,7 @@
 
 use std::mem;
 
+use memchr::{memchr, memchr2};
 use smallvec::SmallVec;
 
 use crate::hash::letters::{BLOCK, Classes, classify};
@@ -185,13 +186,10 @@ impl Tokenizer {
 
     /// Takes the bytes of a text with markup that change nothing of where it stands: how many.
     fn alike(&mut self, bytes: &[u8], sink: &mut impl Sink) -> usize {
-        let up_to = |ends: [u8; 2]| {
-            let end = bytes.iter().position(|byte| ends.contains(byte));
-            end.unwrap_or(bytes.len())
-        };
+        let up_to = |end: u8| memchr(end, bytes).unwrap_or(bytes.len());
         match self.markup {
             Some(Markup::Text) => {
-                let end = up_to([b'<', b'&']);
+                let end = memchr2(b'<', b'&', bytes).unwrap_or(bytes.len());
                 // A tag ends a word that ends here: there is no need to wait for it.
                 let is_tag = match bytes[end..] {
                     [b'<', next, ..] => {
@@ -205,9 +203,9 @@ impl Tokenizer {
                 }
                 end
             }
-            Some(Markup::Tag | Markup::HiddenTag) => up_to([b'>'; 2]),
-            Some(Markup::Hidden(0)) => up_to([b'<'; 2]),
-            Some(Markup::Comment(0)) => up_to([b'-'; 2]),
+            Some(Markup::Tag) => up_to(b'>'),
+            Some(Markup::Hidden(0)) => up_to(b'<'),
+            Some(Markup::Comment(0)) => up_to(b'-'),
             _ => 0,
         }
     }

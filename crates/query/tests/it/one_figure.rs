@@ -499,7 +499,7 @@ fn every_verb_says_the_same_of_every_pair() {
             relation(whole, "half of accents.html"),
             Some(Relation::Contains)
         );
-        assert!(f64::from(near) > 0.45, "{near:?}");
+        assert!(near.millionths() > Some(450_000), "{near:?}");
         assert!(verbs(whole, "half of accents.html").contains(&"find"));
     }
     // Every revision is found from both sides.
