@@ -647,9 +647,8 @@ impl<'a> Run<'a> {
                 None => self.waiting.push((job, read, digest)),
             }
         }
-        self.queue_documents()?;
         if self.batch.is_empty() {
-            Ok(())
+            self.queue_documents()
         } else {
             self.commit()
         }
