@@ -1,10 +1,12 @@
 //! Reports as the command saves them. Tests of reports start from these, because they are about the
 //! report and not about what was found.
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use resemble_proto::seal::{self, Sealing};
 use resemble_testutil::Environment;
 
 fn common() -> Value {
@@ -140,7 +142,12 @@ pub(crate) fn covered() -> Value {
 
 /// Writes a document and returns its path.
 pub(crate) fn saved(env: &Environment, name: &str, document: &Value) -> PathBuf {
-    env.write(name, serde_json::to_vec(document).unwrap())
+    let text = serde_json::to_vec(document).unwrap();
+    let mut out = Vec::new();
+    let mut sealing = Sealing::new(&mut out);
+    sealing.write_all(text.strip_suffix(b"}").unwrap()).unwrap();
+    sealing.seal(seal::JSON).unwrap();
+    env.write(name, out)
 }
 
 /// Prints a saved report in another format into a file.

@@ -571,17 +571,17 @@ fn identical_files_alone() {
     let lines: Vec<&str> = paths.iter().map(|path| path.as_str().unwrap()).collect();
     assert_eq!(fdupes, format!("{}\n\n", lines.join("\n")));
 
-    let near = env.run([
+    let near_report = env.run([
         "groups", "--from", "all.json", "--only", "near", "--format", "json",
     ]);
-    let near = near.json();
+    let near = near_report.json();
     assert_eq!(
         (&near["clusters"], &near["identical"]),
         (&all["clusters"], &serde_json::json!([]))
     );
     let asked = env.run(["groups", "docs", "--only", "near", "--format", "json"]);
     assert_eq!(asked.json(), near);
-    env.write("near.json", near.to_string());
+    env.write("near.json", &near_report.out);
     let ran = env.run(["groups", "--from", "near.json", "--format", "fdupes"]);
     let said = "near.json has no sets of identical files; it was made with --only near";
     assert!(ran.code == 2 && ran.err.contains(said), "{ran:?}");

@@ -133,6 +133,15 @@ fn what_is_no_saved_report_is_refused() {
     let damaged = env.write("damaged.json", &cut[..cut.len() / 2]);
     let empty = env.write("empty.json", "");
     let letter = env.write("letter.txt", "Dear all,\nthis is no report.\n");
+    let old = env.write("old.json", &cut);
+    let mut bytes = std::fs::read(&groups_file).unwrap();
+    let at = bytes.windows(4).position(|four| four == b"/i/b").unwrap();
+    bytes[at + 3] = b'c';
+    let changed = env.write("changed.json", bytes);
+    let page = printed(&env, &groups(), "html");
+    let mut bytes = std::fs::read(&page).unwrap();
+    bytes[20] ^= 1;
+    std::fs::write(&page, bytes).unwrap();
     let cases = [
         (
             &groups_file,
@@ -142,6 +151,9 @@ fn what_is_no_saved_report_is_refused() {
         (&damaged, "groups", "is damaged"),
         (&empty, "groups", "is not a saved report of resemble"),
         (&letter, "covered", "is not a saved report of resemble"),
+        (&old, "groups", "has no digest at its end"),
+        (&changed, "groups", "was changed after it was written"),
+        (&page, "groups", "was changed after it was written"),
         (&env.path("absent"), "groups", "No such file or directory"),
     ];
     for (path, verb, why) in cases {

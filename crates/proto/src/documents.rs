@@ -8,8 +8,8 @@
 //! the answer is a minute or a year old.
 //!
 //! 1. Documents are written by hand, not by a derived `Serialize`: each row has a line of its own
-//!    (see [`crate::report`]), totals come before the lists, errors last. The same walk over the
-//!    lists ([`Body::lists`]) serves `json` and `jsonl`.
+//!    (see [`crate::report`]), totals come before the lists, errors and the digest last. The same
+//!    walk over the lists ([`Body::lists`]) serves `json` and `jsonl`.
 //! 2. A line of `jsonl` must say which list it belongs to: `covered` has several lists of rows with
 //!    the same fields. In documents of more than one list the first field of a line is therefore
 //!    `"row"`.

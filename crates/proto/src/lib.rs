@@ -35,6 +35,7 @@ pub mod places;
 pub mod question;
 pub mod remote;
 pub mod report;
+pub mod seal;
 
 /// The number of the protocol, the `resemble` field of [`message::Hello`]. It rises only when an
 /// old client would misread a new daemon; new optional fields do not count.

@@ -2,9 +2,10 @@
 //!
 //! A document is one object: what it is (`schema`, `version`, `command`), what was asked
 //! (`parameters`), how far the answer holds (`fresh`, `pending`, `total`, `shown`), the rows and,
-//! last, the errors. It is written row by row, each on a line of its own: `grep` and `diff` work on
-//! it, and a million pairs need no million rows in memory. `jsonl` is the same without the
-//! brackets: the header object, then each row on a line, then `{"error":…}` lines.
+//! last, the errors and the digest of all before ([`crate::seal`]). It is written row by row, each
+//! on a line of its own: `grep` and `diff` work on it, and a million pairs need no million rows in
+//! memory. `jsonl` is the same without the brackets and the digest: the header object, then each
+//! row on a line, then `{"error":…}` lines.
 //!
 //! This module is here and not in the command line because the daemon must print the very bytes of
 //! `resemble find FILE --format json` when somebody reads `.similar/.report.json`.
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::message::{Answer, FindRow, Header, MeasureUnit, PairScore, SoftError};
 use crate::number::Fraction;
 use crate::path::PathText;
+use crate::seal::{self, Sealing};
 
 /// What the rows of a document are called: `"results"`, `"pairs"`, `"roots"` …
 pub type RowsName = &'static str;
@@ -169,7 +171,7 @@ pub fn write_error_line(out: &mut dyn Write, error: &SoftError) -> io::Result<()
 
 /// A document being written: its head, its lists with each row on a line, its errors.
 pub(crate) struct Writer<'a> {
-    out: &'a mut dyn Write,
+    out: Sealing<'a>,
     rows: bool,
 }
 
@@ -177,6 +179,7 @@ impl<'a> Writer<'a> {
     /// Writes the head, an object with at least one field.
     pub(crate) fn open(out: &'a mut dyn Write, head: &impl Serialize) -> io::Result<Self> {
         let head = serde_json::to_vec(head)?;
+        let mut out = Sealing::new(out);
         // Everything but its closing brace.
         out.write_all(&head[..head.len() - 1])?;
         Ok(Self { out, rows: false })
@@ -190,7 +193,7 @@ impl<'a> Writer<'a> {
     fn row<R: Serialize>(&mut self, row: &R) -> io::Result<()> {
         self.out.write_all(if self.rows { b",\n" } else { b"\n" })?;
         self.rows = true;
-        serde_json::to_writer(&mut *self.out, row)?;
+        serde_json::to_writer(&mut self.out, row)?;
         Ok(())
     }
 
@@ -198,11 +201,11 @@ impl<'a> Writer<'a> {
         self.out.write_all(if self.rows { b"\n]" } else { b"]" })
     }
 
-    /// Writes the errors and ends the document.
-    pub(crate) fn close(self, errors: &[SoftError]) -> io::Result<()> {
+    /// Writes the errors and the digest, which end the document.
+    pub(crate) fn close(mut self, errors: &[SoftError]) -> io::Result<()> {
         self.out.write_all(b",\"errors\":")?;
-        serde_json::to_writer(&mut *self.out, errors)?;
-        self.out.write_all(b"}\n")
+        serde_json::to_writer(&mut self.out, errors)?;
+        self.out.seal(seal::JSON)
     }
 }
 
@@ -296,10 +299,12 @@ mod tests {
             r#""estimate":false,"a_in_b":0.970000,"#,
             r#""b_in_a":null,"resemblance":0.000001,"shared_bytes":4096}"#,
             "\n",
-            r#"],"errors":[{"path":"/x","kind":"unreadable","message":"Permission denied"}]}"#,
-            "\n",
+            r#"],"errors":[{"path":"/x","kind":"unreadable","message":"Permission denied"}]"#,
         );
-        assert_eq!(text, expected.replace("0.1.0", crate::VERSION));
+        let (document, digest) = text.rsplit_once(',').unwrap();
+        assert_eq!(document, expected.replace("0.1.0", crate::VERSION));
+        assert!(digest.starts_with(r#""digest":""#), "{digest}");
+        assert_eq!(seal::JSON.check(text.as_bytes()), Ok(()));
     }
 
     #[test]
@@ -309,6 +314,6 @@ mod tests {
         let value: serde_json::Value = serde_json::from_slice(&text).unwrap();
         assert_eq!(value["results"], serde_json::json!([]));
         assert_eq!(value["errors"], serde_json::json!([]));
-        assert!(text.ends_with(b"\"results\":[],\"errors\":[]}\n"));
+        assert_eq!(seal::JSON.check(&text), Ok(()));
     }
 }

@@ -9,6 +9,7 @@
 //!    policy lets nothing run but the one script whose hash it names.
 //! 2. **The document in the page is the document.** Its bytes are those of `--format json`, with
 //!    some characters written as `\u003c`, so a page can be read back ([`crate::saved`]).
+//!    The last line is a comment with the digest of all before it ([`resemble_proto::seal`]).
 //! 3. **The page has a bound.** A browser that is handed a million rows shows nothing for a minute.
 //!    So a list is cut at `ROWS`, and the page says so and names `--top` and the JSON.
 
@@ -21,6 +22,7 @@ use resemble_proto::documents::{
     PairsDocument,
 };
 use resemble_proto::message::{CompareClass, CompareRow};
+use resemble_proto::seal::{self, Sealing};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
@@ -61,10 +63,14 @@ pub fn write(
     extras: &Extras<'_>,
     now: u64,
 ) -> io::Result<()> {
+    let mut sealing = Sealing::new(out);
     match cut(report, ROWS) {
-        Some((shorter, note)) => write_page(out, shorter.as_report(), extras, now, Some(note)),
-        None => write_page(out, report, extras, now, None),
+        Some((shorter, note)) => {
+            write_page(&mut sealing, shorter.as_report(), extras, now, Some(note))?;
+        }
+        None => write_page(&mut sealing, report, extras, now, None)?,
     }
+    sealing.seal(seal::PAGE)
 }
 
 fn write_page(

@@ -10,7 +10,9 @@
 //!    is covered.
 //! 3. A cluster that loses its centre is grouped again around the member with most links, by the
 //!    rule that made it: every member is linked to the centre.
-//! 4. Anything but a report of this verb in a layout that this program knows is refused in one
+//! 4. A report that is not byte for byte what was written is refused: it ends with a digest
+//!    ([`resemble_proto::seal`]). So is one without a digest.
+//! 5. Anything but a report of this verb in a layout that this program knows is refused in one
 //!    sentence.
 
 mod clusters;
@@ -29,6 +31,7 @@ use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_proto::pattern::{BadPattern, Patterns};
 use resemble_proto::report::CommonParameters;
+use resemble_proto::seal::{self, BrokenSeal, Seal};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
@@ -117,6 +120,12 @@ pub enum SavedError {
     /// A report that was cut short or changed, in the words of the JSON parser, made harmless.
     #[error("is damaged: {0}")]
     Damaged(String),
+    /// A report without a digest.
+    #[error("has no digest at its end: it was cut short, or an earlier version wrote it")]
+    NoDigest,
+    /// A report that is not what was written.
+    #[error("was changed after it was written: its digest is another")]
+    Changed,
     /// A report of `--format jsonl`.
     #[error("has an object a line (jsonl); a saved report is one of --format json or html")]
     Lines,
@@ -146,15 +155,26 @@ impl<B: SavedBody> Saved<B> {
     ///
     /// The bytes are not such a report.
     pub fn parse(bytes: &[u8]) -> Result<Self, SavedError> {
+        let (report, seal) = Self::read(bytes)?;
+        match seal.check(bytes) {
+            Ok(()) => Ok(report),
+            Err(BrokenSeal::Missing) => Err(SavedError::NoDigest),
+            Err(BrokenSeal::Wrong) => Err(SavedError::Changed),
+        }
+    }
+
+    /// The report in these bytes, and how they should be sealed.
+    fn read(bytes: &[u8]) -> Result<(Self, Seal), SavedError> {
         let start = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
         match start {
             Some(b'{') => {
-                return Ok(Self {
+                let report = Self {
                     document: known::<B>(bytes)?,
                     folders: None,
                     evidence: Vec::new(),
                     base: None,
-                });
+                };
+                return Ok((report, seal::JSON));
             }
             Some(b'<') => {}
             _ => return Err(not_saved::<B>()),
@@ -163,12 +183,13 @@ impl<B: SavedBody> Saved<B> {
         let document = block("document").ok_or_else(not_saved::<B>)?;
         let document = known::<B>(document)?;
         let extra: PageExtra = block("extra").map(json).transpose()?.unwrap_or_default();
-        Ok(Self {
+        let report = Self {
             document,
             folders: block("folders").map(json).transpose()?,
             evidence: extra.evidence,
             base: extra.base,
-        })
+        };
+        Ok((report, seal::PAGE))
     }
 }
 

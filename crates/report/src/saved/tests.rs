@@ -22,7 +22,7 @@ fn document() -> serde_json::Value {
 
 fn groups(clusters: Vec<Cluster>) -> Saved<Groups> {
     let document = serde_json::to_vec(&document()).unwrap();
-    let mut saved = Saved::<Groups>::parse(&document).unwrap();
+    let (mut saved, _) = Saved::<Groups>::read(&document).unwrap();
     saved.document.body.clusters = clusters;
     saved
 }
@@ -345,8 +345,9 @@ fn changed_reports_are_read_or_refused_in_one_line() {
         block("extra", b"{}"),
     ];
     let samples = vec![json, page.concat()];
-    let mut takes = |bytes: &[u8]| match Saved::<Groups>::parse(bytes) {
-        Ok(mut saved) => {
+    // As if each had a digest that is right.
+    let mut takes = |bytes: &[u8]| match Saved::<Groups>::read(bytes) {
+        Ok((mut saved, _)) => {
             let everything = Picked::default();
             pick_groups(&mut saved, &everything).is_ok()
         }
@@ -356,4 +357,36 @@ fn changed_reports_are_read_or_refused_in_one_line() {
         }
     };
     resemble_testutil::fuzz("saved reports", 10_000, samples, &mut takes);
+}
+
+/// Any bit of a report that changes, and any byte that is missing, is noticed, in JSON and in a
+/// page.
+#[test]
+fn a_report_that_was_changed_is_refused() {
+    let saved = groups(vec![star()]);
+    let mut json = Vec::new();
+    saved.document.write_json(&mut json).unwrap();
+    let mut page = Vec::new();
+    let report = crate::document::Report::Groups(&saved.document);
+    let extras = crate::document::Extras::default();
+    crate::html::write(&mut page, report, &extras, 0).unwrap();
+    let mut random = resemble_testutil::random::Random::new(1);
+    for report in [json, page] {
+        let read = Saved::<Groups>::parse(&report).expect("as it was written");
+        assert_eq!(read.document, saved.document);
+        for _ in 0..4000 {
+            let mut changed = report.clone();
+            let at = random.below(report.len());
+            match random.below(4) {
+                0 => drop(changed.remove(at)),
+                1 => changed.truncate(at),
+                2 => changed.insert(at, b' '),
+                _ => changed[at] ^= 1 << random.below(8),
+            }
+            assert!(Saved::<Groups>::parse(&changed).is_err(), "{at}");
+        }
+    }
+    let old = serde_json::to_vec(&document()).unwrap();
+    let error = Saved::<Groups>::parse(&old).unwrap_err();
+    assert_eq!(error, SavedError::NoDigest);
 }
