@@ -37,6 +37,7 @@ use resemble_query::find::{self, Incoming, Stream, holders};
 use resemble_query::given::GivenPairs;
 use resemble_query::parallel::{CurrentStep, relay, watched};
 use resemble_query::renditions::{self, Rendition};
+use resemble_query::unread;
 use resemble_report::quote::quoted;
 use resemble_scan::parts::{Formats, Limits, PartReader};
 
@@ -278,7 +279,7 @@ impl Backend {
 
     /// Asks a question about paths that were refreshed. The progress display says meanwhile what is
     /// being done.
-    pub fn ask<Q: Question>(
+    pub fn ask<Q: Question + Clone>(
         &mut self,
         ui: &Ui,
         doing: &'static str,
@@ -289,10 +290,10 @@ impl Backend {
     }
 
     /// Asks a question without a progress display, for callers that have one of their own.
-    fn put<Q: Question>(&mut self, question: Q) -> CliResult<Whole<Q::Body>> {
+    fn put<Q: Question + Clone>(&mut self, question: Q) -> CliResult<Whole<Q::Body>> {
         match self {
             Self::Daemon { client, .. } => Ok(client.ask(question, &mut relayed)?),
-            Self::Local(local) => local.ask(question),
+            Self::Local(local) => local.ask(&question),
         }
     }
 
@@ -318,7 +319,7 @@ impl Backend {
 
     /// The groups of the candidates that are given. Only this process answers that.
     pub fn groups_of_pairs(
-        &self,
+        &mut self,
         ui: &Ui,
         request: &GroupsRequest,
         given: &dyn GivenPairs,
@@ -355,21 +356,32 @@ impl Backend {
                 other => Some(other?),
             }
         };
+        let mut unread = match sought {
+            Sought::Stdin(read) => unread::error(name.as_path(), read.skipped.clone()),
+            Sought::File(_) | Sought::Member(_) => None,
+        };
         let mut answer = match known {
             Some(answer) => answer,
             None => match read_now(sought, self.params(), options.text) {
-                // Neither the bytes nor the name leave this machine.
-                Ok(mut read) if is_elsewhere => {
-                    read.bytes = None;
-                    self.put(about(content(None, &read, &Path::new("-").into())))?
+                Ok(mut read) => {
+                    let skipped = std::mem::take(&mut read.skipped);
+                    let path = sought.file().unwrap_or_else(|| name.clone());
+                    unread = unread::error(path.as_path(), skipped);
+                    if is_elsewhere {
+                        // Neither the bytes nor the name leave this machine.
+                        read.bytes = None;
+                        self.put(about(content(None, &read, &Path::new("-").into())))?
+                    } else {
+                        self.put(about(content(sought.on_disk(), &read, name)))?
+                    }
                 }
-                Ok(read) => self.put(about(content(sought.on_disk(), &read, name)))?,
                 Err(error) => return Ok(Err(error)),
             },
         };
         for row in &mut answer.body.results {
             row.file = name.clone();
         }
+        answer.errors.extend(unread);
         Ok(Ok(answer))
     }
 
@@ -400,9 +412,9 @@ impl Backend {
     }
 
     /// Puts the cache in order, after the answer was printed.
-    pub fn close(self) {
+    pub fn close(self, ui: &mut Ui) {
         if let Self::Local(local) = self {
-            local.close();
+            local.close(ui);
         }
     }
 

@@ -1,8 +1,9 @@
 //! How a command ends.
 //!
 //! The contract has three exit codes and no others. [`Outcome`] says how a command that did its
-//! work ended. Every [`CliError`] is trouble, with one exception: a reader that went away is no
-//! error, because `resemble find … | head -1` did what it was asked to.
+//! work ended. Every [`CliError`] is trouble, and is said in one sentence, with one exception: that
+//! a reader went away (`resemble find … | head -1`) needs no sentence. The exit code is that
+//! of trouble, because the output is not all there.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -121,7 +122,7 @@ impl CliError {
         }
     }
 
-    /// Whether the reader closed the pipe because it had seen enough, which is no error.
+    /// Whether the reader closed the pipe, which is said by the exit code alone.
     pub fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }

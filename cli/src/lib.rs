@@ -29,6 +29,7 @@ pub mod evidence;
 pub mod links;
 pub mod lists;
 pub mod names;
+mod new_file;
 pub mod plans;
 pub mod print;
 pub mod question;

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use resemble_core::Params;
 use resemble_proto::documents::{Body, Document};
-use resemble_proto::message::{Header, Looked, SoftError, Whole};
+use resemble_proto::message::{Header, Looked, SoftError, SoftErrorKind, Whole};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_report::document::Extras;
@@ -43,8 +43,10 @@ pub struct Asked {
     /// say in who answers.
     pub looked_at: Vec<PathText>,
     /// So many of the first named paths are what is asked about. In the other ones something is
-    /// only looked for: trouble below them leaves the question answered, and is only told.
+    /// only looked for: trouble below them leaves the question answered, and is only reported.
     pub about: usize,
+    /// Nothing that is looked in is asked about, also where no path is named.
+    pub only_looks: bool,
     /// The named paths that do not exist.
     pub missing: Vec<SoftError>,
     /// Whether there is something to look in: a named path, or all that the daemon watches.
@@ -129,6 +131,7 @@ impl Asked {
     pub fn only_about(self, first: usize) -> Self {
         Self {
             about: first,
+            only_looks: first == 0,
             ..self
         }
     }
@@ -137,6 +140,14 @@ impl Asked {
     fn is_gap(&self, error: &SoftError) -> bool {
         let path = error.path.as_path();
         let (about, looked_in) = self.named.split_at(self.about);
+        match error.kind {
+            SoftErrorKind::LeftOut => return false,
+            // Of a document that the daemon watches somewhere.
+            SoftErrorKind::Unread if self.only_looks && path.is_absolute() => {
+                return self.looked_at.iter().any(|file| path == file.as_path());
+            }
+            _ => {}
+        }
         about.iter().any(|tree| path.starts_with(&tree.real))
             || self.named.iter().any(|named| path == named.real)
             || self.looked_at.iter().any(|file| path == file.as_path())
@@ -323,7 +334,7 @@ pub fn run<V: Verb>(
 /// Prints a saved report.
 pub fn print_again<V: Verb>(ui: &mut Ui, verb: &V, report: Saved<V::Body>) -> CliResult {
     let looked = report.document.header.looked;
-    let has_gaps = !report.document.errors.is_empty();
+    let has_gaps = report.document.errors.iter().any(SoftError::is_trouble);
     finish(ui, verb, report, looked, None, has_gaps)
 }
 
@@ -355,7 +366,7 @@ fn finish<V: Verb>(
     ui.soft_errors(&document.errors);
     ui.flush()?;
     if let Some(backend) = backend {
-        backend.close();
+        backend.close(ui);
     }
     Ok(Outcome::of(verb.holds(document)).with_errors(has_gaps))
 }

@@ -5,7 +5,8 @@
 //! progress.
 //!
 //! 1. The file of `-o` is made when the first byte is written, after the files were looked at: it
-//!    must not be found by its own search.
+//!    must not be found by its own search. It has its name when it is complete ([`NewFile`]); a
+//!    command that fails leaves what was there before.
 //! 2. Output is buffered and flushed by [`Ui::finish`], so that a full disk is an error and not
 //!    a lost last page.
 //! 3. Text from outside never reaches a terminal raw: names are quoted, tables and documents are
@@ -21,8 +22,9 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use resemble_proto::message::SoftError;
+use resemble_proto::message::{SoftError, SoftErrorKind};
 use resemble_proto::path::PathText;
+use resemble_report::human::counted;
 use resemble_report::lines::{TextStyle, TextWriter};
 use resemble_report::quote::{harmless, quoted_bytes};
 use resemble_report::wrap::wrap;
@@ -37,6 +39,10 @@ use spelled::Spelled;
 
 use crate::args::{ColorWhen, Global};
 use crate::error::{CliError, CliResult, Outcome};
+use crate::new_file::NewFile;
+
+/// The most documents that could not be read in full that are named.
+const UNREAD: usize = 10;
 
 /// How much is printed on standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,8 +59,45 @@ enum Target {
     Paged(Pager),
     File {
         path: PathBuf,
-        file: Option<BufWriter<File>>,
+        file: Option<Output>,
     },
+}
+
+/// The file of `-o`.
+enum Output {
+    /// A regular file, which gets its name at the end.
+    New(NewFile),
+    /// A device or a pipe, which has it.
+    Open(BufWriter<File>),
+}
+
+impl Output {
+    fn at(path: &Path) -> CliResult<Self> {
+        if std::fs::metadata(path).is_ok_and(|meta| !meta.is_file()) {
+            let file = File::options().write(true).open(path);
+            let file = file.map_err(CliError::file("write", path))?;
+            return Ok(Self::Open(BufWriter::new(file)));
+        }
+        NewFile::next_to(path).map(Self::New)
+    }
+
+    const fn writer(&mut self) -> &mut BufWriter<File> {
+        match self {
+            Self::New(file) => file.writer(),
+            Self::Open(file) => file,
+        }
+    }
+
+    /// All of it was written.
+    fn finish(self, path: &Path) -> CliResult<()> {
+        match self {
+            Self::New(mut file) => {
+                file.complete()?;
+                file.keep()
+            }
+            Self::Open(mut file) => file.flush().map_err(CliError::file("write", path)),
+        }
+    }
 }
 
 /// Standard output and standard error.
@@ -161,9 +204,9 @@ impl Ui {
                 let failed = CliError::file("write", path);
                 let file = match file {
                     Some(file) => file,
-                    None => file.insert(BufWriter::new(File::create(&*path).map_err(&failed)?)),
+                    None => file.insert(Output::at(path)?),
                 };
-                body(file).map_err(failed)
+                body(file.writer()).map_err(failed)
             }
         }
     }
@@ -233,11 +276,40 @@ impl Ui {
         }
     }
 
-    /// Names the files that could not be looked at.
+    /// Names the files that could not be looked at, and the first of the documents that could not
+    /// be read in full: a collection may have thousands of these.
     pub fn soft_errors(&mut self, errors: &[SoftError]) {
+        let mut unread = 0;
+        let mut left_out = 0;
         for error in errors {
-            let path = quoted_bytes(error.path.as_bytes());
-            self.say(&format!("{path}: {}", error.message));
+            let is_named = match error.kind {
+                SoftErrorKind::Unread => {
+                    unread += 1;
+                    unread <= UNREAD || self.is_verbose()
+                }
+                SoftErrorKind::LeftOut => {
+                    left_out += 1;
+                    self.is_verbose()
+                }
+                _ => true,
+            };
+            if is_named {
+                let path = quoted_bytes(error.path.as_bytes());
+                self.say(&format!("{path}: {}", error.message));
+            }
+        }
+        if self.is_verbose() {
+            return;
+        }
+        if unread > UNREAD {
+            let more = counted((unread - UNREAD) as u64, "more document");
+            self.say(&format!("{more} could not be read in full; -v names all"));
+        }
+        if left_out > 0 {
+            let documents = counted(left_out, "document");
+            self.note(&format!(
+                "of {documents} something is left out on purpose; -v names all"
+            ));
         }
     }
 
@@ -269,23 +341,28 @@ impl Ui {
 
     /// Flushes the output, prints the error if there is one, and returns the exit code.
     pub fn finish(&mut self, result: CliResult) -> ExitCode {
-        // What was printed before an error stays printed.
-        let flushed = match &mut self.out {
-            Target::File { file: None, .. } => Ok(()),
-            Target::Paged(pager) => pager
+        let out = std::mem::replace(&mut self.out, Target::Stream(Box::new(io::sink())));
+        let flushed = match out {
+            // What was printed before an error stays printed.
+            Target::Stream(mut stream) => stream.flush().map_err(CliError::Output),
+            Target::Paged(mut pager) => pager
                 .finish(&mut io::stdout().lock())
                 .map_err(CliError::Output),
-            _ => self.flush(),
+            Target::File {
+                path,
+                file: Some(file),
+            } if result.is_ok() => file.finish(&path),
+            Target::File { .. } => Ok(()),
         };
-        self.out = Target::Stream(Box::new(io::sink()));
         self.err
             .write_all(self.after.as_bytes())
             .unwrap_or_default();
         match result.and_then(|outcome| flushed.map(|()| outcome)) {
             Ok(outcome) => outcome.into(),
-            Err(error) if error.is_broken_pipe() => Outcome::Holds.into(),
             Err(error) => {
-                self.say(&error.to_string());
+                if !error.is_broken_pipe() {
+                    self.say(&error.to_string());
+                }
                 Outcome::Incomplete.into()
             }
         }
@@ -301,14 +378,20 @@ fn columns(stream: impl AsFd) -> Option<usize> {
 /// Prints what clap has to say: help and version on standard output (0), usage on standard
 /// error (2).
 pub fn print_usage(error: &clap::Error) -> ExitCode {
-    // A reader that went away is no error here either.
-    error.print().unwrap_or_default();
+    let printed = error.print().and_then(|()| io::stdout().flush());
     if error.use_stderr() {
-        Outcome::Incomplete
-    } else {
-        Outcome::Holds
+        return Outcome::Incomplete.into();
     }
-    .into()
+    match printed.map_err(CliError::Output) {
+        Ok(()) => Outcome::Holds.into(),
+        Err(error) => {
+            if !error.is_broken_pipe() {
+                let text = format!("resemble: {error}\n");
+                io::stderr().write_all(text.as_bytes()).unwrap_or_default();
+            }
+            Outcome::Incomplete.into()
+        }
+    }
 }
 
 #[cfg(test)]

@@ -264,6 +264,7 @@ impl Daemon {
             shared.set_alert_rules(root, rules.clone());
         }
         shared.set_roots(roots);
+        shared.set_rebuilding(roots::rebuilding(&shared));
         let log = Arc::new(Mutex::new(AlertLog::open(&config.state.join(ALERTS_FILE))));
         let (commands, orders) = crossbeam_channel::unbounded();
         let own: Vec<PathBuf> = [config.state.clone()]

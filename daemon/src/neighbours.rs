@@ -25,13 +25,13 @@ use resemble_core::{Relation, Score};
 use resemble_fs::{Audience, Listing, Member, Neighbour, Neighbours, Party};
 use resemble_index::{Entry, Footprint, Snapshot, Timestamp};
 use resemble_proto::catalogued;
-use resemble_proto::message::{Answer, DirRow, FindOptions};
+use resemble_proto::message::{self, Answer, DirRow, FindOptions, FindRequest, Request};
 use resemble_proto::path::PathText;
 use resemble_proto::report;
 use resemble_query::dirs;
 use resemble_query::find::{self, LISTED, Similar, Subject};
 use resemble_query::why;
-use resemble_query::{AskError, OpenedMember};
+use resemble_query::{AskError, OpenedMember, unread};
 use resemble_report::quote::quoted;
 use resemble_scan::parts::PartReader;
 use resemble_scan::walk::Stat;
@@ -362,6 +362,15 @@ impl Neighbours for IndexNeighbours {
                 }
                 None => Answer::fresh(Vec::new(), Vec::new()),
             };
+            let request = FindRequest {
+                subject: message::Subject::File(name.clone()),
+                options,
+            };
+            answer
+                .errors
+                .extend(unread::of_request(snapshot, &Request::Find(request))?);
+            answer.errors.sort();
+            answer.errors.dedup_by(|a, b| a.path == b.path);
             for row in &mut answer.rows {
                 if let Some(shown) = catalogued::shown(row.path.as_path()) {
                     row.path = shown.into();

@@ -4,7 +4,7 @@
 //! never for work, and never two at a time. One exception: the lock of the index is held while the
 //! index is opened again, so that questions wait instead of being refused.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -73,6 +73,8 @@ pub struct Shared {
     /// What is worth an alert, by the path of the root; one that is not named has the usual rules.
     alert_rules: Mutex<BTreeMap<PathBuf, AlertRules>>,
     sinks: Mutex<Vec<SinkStatus>>,
+    /// Roots that an index had which could not be used any more, and this one has not scanned yet.
+    rebuilding: Mutex<BTreeSet<PathBuf>>,
     acks: AckStore,
     roots_file: Option<PathBuf>,
     /// Called when a root came or went.
@@ -156,6 +158,7 @@ impl Shared {
             alert_rules: Mutex::default(),
             sinks: Mutex::default(),
             acks: AckStore::default(),
+            rebuilding: Mutex::default(),
             roots_file: None,
             follower: OnceLock::new(),
             catalogues: Mutex::default(),
@@ -346,6 +349,22 @@ impl Shared {
 
     pub(crate) fn set_roots(&self, roots: Vec<Root>) {
         *self.roots.lock() = roots;
+    }
+
+    /// The index has to be built anew for these roots.
+    pub(crate) fn set_rebuilding(&self, roots: impl IntoIterator<Item = PathBuf>) {
+        self.rebuilding.lock().extend(roots);
+    }
+
+    /// A root has been scanned.
+    pub(crate) fn rebuilt(&self, root: &Path) {
+        self.rebuilding.lock().remove(root);
+    }
+
+    /// Whether the index is being built anew for a root, so that answers about it may have too
+    /// little.
+    pub(crate) fn is_rebuilding(&self, root: &Path) -> bool {
+        self.rebuilding.lock().contains(root)
     }
 
     /// Sets the roots while the daemon runs, and tells the follower.

@@ -288,6 +288,75 @@ fn what_says_nothing_groups_nobody_and_is_counted() {
     }
 }
 
+/// Daemon and command say the same of documents that cannot be read in full, and end with the same
+/// code.
+#[test]
+fn what_could_not_be_read_is_in_every_answer_both_ways() {
+    let sandbox = Sandbox::new();
+    let text = sentences(1, 3_000);
+    for folder in ["a", "b"] {
+        sandbox.write(format!("{folder}/text.txt"), &text);
+        sandbox.write(format!("{folder}/text.docx"), docx(&text));
+    }
+    sandbox.write("b/encrypted.pdf", sample("encrypted.pdf"));
+    sandbox.write("b/copy of it.pdf", sample("encrypted.pdf"));
+    sandbox.write("b/broken.docx", &docx(&text)[..700]);
+    let daemon = sandbox.daemon([""; 0]);
+    daemon.sync();
+    let path = |name: &str| sandbox.tree(name).display().to_string();
+    let (a, b, pdf) = (path("a"), path("b"), path("b/encrypted.pdf"));
+    let about_b: [&[&str]; 5] = [
+        &["groups", &b],
+        &["pairs", &b],
+        &["dirs", &a, &b],
+        &["compare", &a, &b],
+        &["find", &pdf, "--in", &a],
+    ];
+    let asked = |question: &[&str], further: &[&str]| {
+        let ran = sandbox.resemble([question, &["--format", "json"], further].concat());
+        let answer: serde_json::Value = serde_json::from_str(&ran.text()).expect("json");
+        let errors = answer["errors"].as_array().expect("errors").iter();
+        let errors: Vec<String> = errors
+            .map(|error| format!("{} {}", error["kind"], error["path"]))
+            .collect();
+        (ran.code, ran.text(), errors)
+    };
+    let ways: [&[&str]; 4] = [&[], &["--local"], &["--local"], &["--local", "--no-cache"]];
+    for question in about_b {
+        let (_, expected, _) = asked(question, ways[0]);
+        for further in ways {
+            let (code, text, errors) = asked(question, further);
+            assert_eq!(text, expected, "{question:?} {further:?}");
+            assert_eq!(code, 2, "{question:?} {errors:?}");
+            let count = if question[0] == "find" { 1 } else { 3 };
+            assert_eq!(errors.len(), count, "{question:?} {errors:?}");
+            assert!(errors.iter().all(|error| error.starts_with("\"unread\"")));
+        }
+    }
+    // Where something is only looked for, it is said and changes nothing.
+    let text = path("a/text.txt");
+    for further in [&["--in", &b][..], &["--in", &b, "--local"], &[]] {
+        let (code, _, errors) = asked(&["find", &text], further);
+        assert_eq!((code, errors.len()), (0, 3), "{errors:?}");
+    }
+    // Bytes have no such trouble.
+    for question in [
+        &["groups", &b, "--only", "identical"][..],
+        &["compare", &a, &b, "--no-text"],
+        &["covered", &b, "--by", &a],
+    ] {
+        for further in [&[][..], &["--local"]] {
+            let (_, _, errors) = asked(question, further);
+            assert_eq!(errors, [""; 0], "{question:?} {further:?}");
+        }
+    }
+    let why = sandbox.resemble(["why", &pdf, &path("b/copy of it.pdf")]);
+    assert!(why.exits(2).err.contains("encrypted.pdf: encrypted"));
+    let status = daemon.status();
+    assert_eq!(status["roots"][0]["unopened"], 3);
+    assert_eq!(status["roots"][0]["hidden_text"], 0);
+}
+
 #[test]
 fn the_layer_is_switched_per_root_and_later() {
     let sandbox = Sandbox::new();

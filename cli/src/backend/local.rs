@@ -5,7 +5,9 @@
 //!    nothing.
 //! 2. Files that cannot be read are named by the answers themselves, which know what `--exclude`
 //!    leaves out; directories that cannot be listed are in no index and are added here.
-//! 3. A cache that cannot be used costs time and nothing else; `-v` says why it is not used.
+//! 3. A cache that cannot be used costs time and nothing else; one line says why it is not used. If
+//!    it turns out to be damaged while a question is answered, another one takes its place, and the
+//!    question is asked again ([`Local::on_sound`]).
 
 use std::io;
 use std::ops::ControlFlow;
@@ -27,7 +29,7 @@ use resemble_query::local::{LocalIndex, LocalOptions};
 use resemble_query::parallel::watched;
 use resemble_query::templates::Store;
 use resemble_query::{AskError, Snapshot};
-use resemble_scan::ingest::{Observer, Progress as Reading, Report};
+use resemble_scan::ingest::{Observer, Progress as Reading, Report, Unobserved};
 use resemble_scan::parts::{PartReader, RecentParts};
 use rustix::fs::{Access, access};
 
@@ -81,9 +83,9 @@ impl Local {
             own: own_folders(env, global, named),
             part_reader: Option::clone(&part_reader),
         };
-        let index = LocalIndex::open(options)?;
-        if let Some(note) = index.note() {
-            ui.detail(note);
+        let mut index = LocalIndex::open(options)?;
+        if let Some(note) = index.take_note() {
+            ui.note(&note);
         }
         // The folder exists now: opening the cache has made it.
         let scratch = scratch_dir(folder.as_deref());
@@ -128,48 +130,78 @@ impl Local {
 
     fn look(&mut self, paths: &[PathBuf], shown: &mut Shown) -> CliResult<Report> {
         let report = self.index.refresh(paths, shown)?;
-        self.moving = report.moving.len() as u64;
-        self.errors = errors_of(&report);
+        self.note_report(&report)?;
         Ok(report)
     }
 
+    fn note_report(&mut self, report: &Report) -> CliResult<()> {
+        self.moving = report.moving.len() as u64;
+        self.errors = errors_of(report);
+        let snapshot = self.index.snapshot().map_err(AskError::from)?;
+        for path in &report.vanished {
+            if snapshot.entry(path).map_err(AskError::from)?.is_none() {
+                self.errors.push(SoftError::vanished(path.as_path().into()));
+            }
+        }
+        Ok(())
+    }
+
+    /// What `work` makes of the index. If the cache turns out to be damaged, that is made once
+    /// more, of a new one: an answer may be wrong, and an error says nothing about the question.
+    fn on_sound<T>(&mut self, mut work: impl FnMut(&mut Self) -> CliResult<T>) -> CliResult<T> {
+        let done = work(self);
+        if !self.index.is_damaged() {
+            return done;
+        }
+        drop(done);
+        let report = self.index.begin_anew(&mut Unobserved)?;
+        self.note_report(&report)?;
+        work(self)
+    }
+
     /// The answer to a question about what was looked at.
-    pub(super) fn ask<Q: Question>(&self, question: Q) -> CliResult<Whole<Q::Body>> {
-        let mut collected = Collected::<Q>(Whole::fresh());
-        let context = self.context()?;
-        answer::answer(&context, question.into_request(), &mut collected)?;
-        let mut whole = collected.0;
-        self.add_own(&context.snapshot, &mut whole.header, &mut whole.errors);
-        Ok(whole)
+    pub(super) fn ask<Q: Question + Clone>(&mut self, question: &Q) -> CliResult<Whole<Q::Body>> {
+        self.on_sound(|this| {
+            let mut collected = Collected::<Q>(Whole::fresh());
+            let context = this.context()?;
+            answer::answer(&context, question.clone().into_request(), &mut collected)?;
+            let mut whole = collected.0;
+            this.add_own(&context.snapshot, &mut whole.header, &mut whole.errors);
+            Ok(whole)
+        })
     }
 
     /// The groups of what was looked at, of the candidates that are given.
     pub(super) fn groups_of_pairs(
-        &self,
+        &mut self,
         request: &GroupsRequest,
         given: &dyn GivenPairs,
     ) -> CliResult<Whole<Groups>> {
-        let context = self.context()?;
-        let (snapshot, part_reader) = (&context.snapshot, context.part_reader.as_deref());
-        let scratch = context.scratch;
-        let mut whole = groups_of_pairs(snapshot, request, part_reader, given, scratch)?;
-        self.add_own(snapshot, &mut whole.header, &mut whole.errors);
-        Ok(whole)
+        self.on_sound(|this| {
+            let context = this.context()?;
+            let (snapshot, part_reader) = (&context.snapshot, context.part_reader.as_deref());
+            let scratch = context.scratch;
+            let mut whole = groups_of_pairs(snapshot, request, part_reader, given, scratch)?;
+            this.add_own(snapshot, &mut whole.header, &mut whole.errors);
+            Ok(whole)
+        })
     }
 
     /// The answer to a question that only the laboratory asks. The path that the question gets is a
     /// folder for scratch files.
     pub fn answer<R, E>(
-        &self,
-        question: impl FnOnce(&Snapshot, &LocalIndex, &Path) -> Result<Answer<R>, E>,
+        &mut self,
+        question: impl Fn(&Snapshot, &LocalIndex, &Path) -> Result<Answer<R>, E>,
     ) -> CliResult<Answer<R>>
     where
         CliError: From<E>,
     {
-        let snapshot = self.snapshot()?;
-        let mut answer = question(&snapshot, &self.index, &self.scratch)?;
-        self.add_own(&snapshot, &mut answer.header, &mut answer.errors);
-        Ok(answer)
+        self.on_sound(|this| {
+            let snapshot = this.snapshot()?;
+            let mut answer = question(&snapshot, &this.index, &this.scratch)?;
+            this.add_own(&snapshot, &mut answer.header, &mut answer.errors);
+            Ok(answer)
+        })
     }
 
     /// The comparison of two trees without the index. `None` if the index knows both trees: then it
@@ -190,7 +222,7 @@ impl Local {
         let templates = templates.unwrap_or_default();
         let steps = shown.0.steps();
         let compared = watched(&steps, || {
-            self.index.compare(request, &templates, &mut shown)
+            self.on_sound(|this| Ok(this.index.compare(request, &templates, &mut shown)?))
         });
         Ok(Some(compared?))
     }
@@ -233,12 +265,15 @@ impl Local {
         })
     }
 
+    /// A dump is handed on as it is made, so nobody may meet damage half-way: all of the cache is
+    /// verified before.
     pub(super) fn dump(
-        &self,
+        &mut self,
         roots: Vec<PathText>,
         form: DumpForm,
         sink: &mut dyn FnMut(&[u8]) -> CliResult<()>,
     ) -> CliResult<Vec<SoftError>> {
+        self.on_sound(|this| Ok(this.index.verify().map_err(AskError::from)?))?;
         let mut pieces = Pieces {
             sink,
             result: Ok(()),
@@ -250,18 +285,22 @@ impl Local {
         Ok(self.errors.clone())
     }
 
-    /// Puts the cache in order, after the answer was printed.
-    pub fn close(self) {
+    /// Puts the cache in order, after the answer was printed. A note says if it was replaced.
+    pub fn close(mut self, ui: &mut Ui) {
+        if let Some(note) = self.index.take_note() {
+            ui.note(&note);
+        }
         self.index.close();
     }
 
     /// Adds to an answer what only the last refresh knows: how many files changed while they were
-    /// read, and which directories could not be listed.
+    /// read, which directories could not be listed, and what has vanished.
     fn add_own(&self, snapshot: &Snapshot, header: &mut Header, errors: &mut Vec<SoftError>) {
-        let is_dir = |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));
+        let is_no_file =
+            |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));
         header.fresh = self.moving == 0;
         header.pending = self.moving;
-        let own = self.errors.iter().filter(|error| is_dir(error));
+        let own = self.errors.iter().filter(|error| is_no_file(error));
         errors.extend(own.cloned());
     }
 }

@@ -4,10 +4,11 @@ use resemble_catalogue::delta::{self, Delta};
 use resemble_catalogue::{self as catalogue, Totals};
 use resemble_report::human::human_size;
 
+use super::destination::Destination;
 use super::export::contents;
-use super::new_file::{Destination, NewFile};
 use crate::args::{CatalogueAction, CatalogueArgs, JoinArgs};
 use crate::error::{CliResult, Outcome};
+use crate::new_file::NewFile;
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, args: &CatalogueArgs) -> CliResult {

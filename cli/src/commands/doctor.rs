@@ -224,6 +224,16 @@ fn of_daemon(status: &StatusAnswer) -> Vec<Check> {
                 format!("{files} of {path} cannot be read"),
             ));
         }
+        if root.unopened > 0 {
+            let documents = counted(root.unopened, "document");
+            checks.push(Check::note(
+                "root",
+                format!(
+                    "{documents} of {path} could not be read in full; `resemble status -v` names \
+                     them"
+                ),
+            ));
+        }
     }
     for sink in &status.notify {
         if let Some(reason) = &sink.failing {

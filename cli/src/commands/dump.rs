@@ -24,6 +24,6 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &DumpArgs) -> C
     ui.flush()?;
     let errors = asked.errors(found);
     ui.soft_errors(&errors);
-    backend.close();
+    backend.close(ui);
     Ok(Outcome::Holds.with_errors(!errors.is_empty()))
 }

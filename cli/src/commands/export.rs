@@ -21,9 +21,10 @@ use resemble_report::human::human_size;
 use resemble_report::quote::quoted;
 use resemble_tables::Written;
 
-use super::new_file::{Destination, NewFile};
+use super::destination::Destination;
 use crate::args::{ExportArgs, ExportFormat, Global};
 use crate::error::{CliError, CliResult, Outcome};
+use crate::new_file::NewFile;
 use crate::question::Asked;
 use crate::ui::Ui;
 
@@ -88,7 +89,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ExportArgs) ->
     let found = backend.dump(asked.scope(), form, &mut |piece| file.write(piece))?;
     drop(progress);
     let params = *backend.params();
-    backend.close();
+    backend.close(ui);
     let summary = finish(ui, args, (product, file), &params)?;
     let errors = asked.errors(found);
     ui.soft_errors(&errors);

@@ -17,11 +17,12 @@ use resemble_report::human::counted;
 use resemble_report::human::human_size;
 use resemble_report::quote::quoted;
 
+use super::destination::Destination;
 use super::export::bad_label;
-use super::new_file::{Destination, NewFile};
 use crate::args::{Global, ImportArgs};
 use crate::backend;
 use crate::error::{CliError, CliResult, Outcome};
+use crate::new_file::NewFile;
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ImportArgs) -> CliResult {

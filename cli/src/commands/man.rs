@@ -11,6 +11,7 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Inline, Roff, bold, italic, roman};
 
 use crate::error::{CliError, CliResult, Outcome};
+use crate::new_file::NewFile;
 use crate::ui::Ui;
 
 /// What the pages of all commands say about the environment.
@@ -71,8 +72,7 @@ pub fn print(ui: &mut Ui, root: clap::Command, dir: Option<&Path>) -> CliResult 
     };
     std::fs::create_dir_all(dir).map_err(CliError::file("write", dir))?;
     for (name, page) in pages {
-        let path = dir.join(name);
-        std::fs::write(&path, page).map_err(CliError::file("write", &path))?;
+        NewFile::put(&dir.join(name), &page)?;
     }
     Ok(Outcome::Holds)
 }

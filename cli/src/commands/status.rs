@@ -117,7 +117,8 @@ fn print(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
             (root.unreadable, "unreadable", Tint::Notable),
             (root.skipped, "left out", Tint::Faint),
             (root.hidden, "hidden by the view", Tint::Faint),
-            (root.unopened, "not looked into", Tint::Faint),
+            (root.unopened, "not read in full", Tint::Notable),
+            (root.hidden_text, "with hidden text", Tint::Faint),
         ];
         for (count, what, tint) in counts.into_iter().filter(|(count, ..)| *count > 0) {
             line.push(Cell::left(format!("{} {what}", human_count(count)), tint));
@@ -191,7 +192,7 @@ fn print(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
         lines.push(vec![Cell::left(takes, Tint::Faint)]);
         for unopened in &status.unopened {
             lines.push(vec![
-                Cell::left("not looked into:", Tint::Faint),
+                Cell::left("not read in full:", Tint::Faint),
                 ui.name(&unopened.path, Tint::Plain),
                 Cell::left(harmless(&unopened.reason), Tint::Plain),
             ]);

@@ -10,6 +10,7 @@ use resemble_proto::message::{
 fn status() -> StatusAnswer {
     let root = |path: &str, state| RootStatus {
         unopened: 0,
+        hidden_text: 0,
         path: path.into(),
         files: 12_345,
         bytes: 1 << 30,
@@ -111,10 +112,10 @@ fn json() {
         r#"{"schema":1,"version":"VERSION","command":"status","parameters":{},"pending":6,"#,
         r#""roots":[{"path":"/srv/docs","files":12345,"bytes":1073741824,"state":"live","#,
         r#""pending":3,"skipped":0,"unreadable":1,"hidden":0,"ignore":false,"#,
-        r#""one_file_system":false,"text":true,"unopened":0},"#,
+        r#""one_file_system":false,"text":true,"unopened":0,"hidden_text":0},"#,
         r#"{"path":"/a b","files":12345,"bytes":1073741824,"state":"degraded","#,
         r#""pending":3,"skipped":0,"unreadable":1,"hidden":0,"ignore":false,"#,
-        r#""one_file_system":false,"text":true,"unopened":0}],"#,
+        r#""one_file_system":false,"text":true,"unopened":0,"hidden_text":0}],"#,
         r#""index":{"bytes":5242880,"contents":11000,"chunks":1000000,"files_read":12000,"#,
         r#""bytes_read":1073741824},"clock":17,"fresh":false,"#,
         r#""degraded":[{"path":"/a b","#,

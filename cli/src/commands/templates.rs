@@ -63,7 +63,7 @@ fn mark(ui: &mut Ui, env: &Env, global: &Global, args: &MarkArgs) -> CliResult {
     };
     let marked = backend.ask(ui, "comparing", request)?.body;
     print(ui, &args.output, &marked)?;
-    backend.close();
+    backend.close(ui);
     Ok(Outcome::Holds)
 }
 

@@ -11,24 +11,25 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use resemble_core::{ByteLen, Params};
 use resemble_proto::documents::Document;
 use resemble_proto::message::{
-    ChangedNumber, Differs, Explanation, Header, MeasureUnit, WhyMember, WhyParameters, WhyRange,
-    WhyStretch, WhyTotals,
+    ChangedNumber, Differs, Explanation, Header, MeasureUnit, SoftError, WhyMember, WhyParameters,
+    WhyRange, WhyStretch, WhyTotals,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
-use resemble_query::AskError;
 use resemble_query::why::{
     self, Comparison, MemberMatch, RangesOf, SharedRange, Stretch, ViewOptions,
 };
+use resemble_query::{AskError, unread};
 use resemble_report::human::human_count;
 use resemble_report::quote::quoted;
 use resemble_report::table::{Field, Style, write_row};
-use resemble_scan::parts::PartReader;
+use resemble_scan::parts::{PartReader, RecentParts};
 
 use crate::args::{Global, RowFormat, WhyArgs};
 use crate::backend::{self, formats};
@@ -61,7 +62,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WhyArgs) -> Cl
         ));
     }
     let progress = ui.progress("comparing");
-    let formats = formats(!args.no_text);
+    // A small file is taken apart once, for the comparison and for what cannot be read of it.
+    let formats = formats(!args.no_text).map(|formats| RecentParts::new(Arc::new(formats)));
     let part_reader = formats.as_ref().map(|formats| formats as &dyn PartReader);
     let params = Params::default();
     let templates = backend::templates(ui, env, global, &params);
@@ -71,7 +73,14 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WhyArgs) -> Cl
     let comparison = why::compare_with_parts(&a.real, &b.real, terms, part_reader)
         .map_err(|error| as_named(error, &[(&a.real, &args.a), (&b.real, &args.b)]))?;
     drop(progress);
-    let outcome = Outcome::of(comparison.shared.relation.is_some());
+    let errors = part_reader.map(|part_reader| {
+        let sides = [(&a.real, &args.a), (&b.real, &args.b)].into_iter();
+        let said = sides.filter_map(|(real, name)| unread::of_path(real, name, part_reader));
+        said.collect::<Vec<SoftError>>()
+    });
+    let errors = errors.unwrap_or_default();
+    let has_gaps = errors.iter().any(SoftError::is_trouble);
+    let outcome = Outcome::of(comparison.shared.relation.is_some()).with_errors(has_gaps);
     ui.redirect(args.output.as_deref());
     if args.diff {
         diff::hand_over(ui, args)?;
@@ -80,16 +89,17 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WhyArgs) -> Cl
     match args.format {
         RowFormat::Text => print_text(ui, args, &comparison)?,
         RowFormat::Json => {
-            let document = document(args, &comparison);
+            let document = document(args, &comparison, errors.clone());
             ui.write_data(|out| document.write_json(out))?;
         }
         RowFormat::Jsonl => {
-            let document = document(args, &comparison);
+            let document = document(args, &comparison, errors.clone());
             ui.write_data(|out| document.write_jsonl(out))?;
         }
         RowFormat::Csv => print_table(ui, args, &comparison, Style::Csv)?,
         RowFormat::Tsv => print_table(ui, args, &comparison, Style::Tsv)?,
     }
+    ui.soft_errors(&errors);
     ui.flush()?;
     Ok(outcome)
 }
@@ -238,7 +248,11 @@ fn print_list(ui: &mut Ui, comparison: &Comparison, matches_only: bool) -> CliRe
     Ok(())
 }
 
-fn document(args: &WhyArgs, comparison: &Comparison) -> Document<Explanation> {
+fn document(
+    args: &WhyArgs,
+    comparison: &Comparison,
+    errors: Vec<SoftError>,
+) -> Document<Explanation> {
     let shared = &comparison.shared;
     let pair = |(first, last): (u64, u64)| [first, last];
     let range = |range: &SharedRange| WhyRange {
@@ -303,7 +317,7 @@ fn document(args: &WhyArgs, comparison: &Comparison) -> Document<Explanation> {
         shown: rows,
         ..Header::default()
     };
-    Document::new(parameters, header, body, Vec::new())
+    Document::new(parameters, header, body, errors)
 }
 
 fn member(member: &MemberMatch) -> WhyMember {

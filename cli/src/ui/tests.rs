@@ -155,6 +155,38 @@ fn messages_cannot_paint_the_screen() {
     );
 }
 
+/// A collection may have thousands of them.
+#[test]
+fn of_unread_documents_the_first_are_named() {
+    let (mut ui, _, err) = ui(false);
+    let error = |kind, n: usize| SoftError {
+        path: format!("/{n:02}").as_str().into(),
+        kind,
+        message: "why".into(),
+    };
+    let unread = (0..13).map(|n| error(SoftErrorKind::Unread, n));
+    let left_out = (20..22).map(|n| error(SoftErrorKind::LeftOut, n));
+    let mut errors: Vec<SoftError> = unread.chain(left_out).collect();
+    errors.push(error(SoftErrorKind::Unreadable, 30));
+    ui.soft_errors(&errors);
+    let text = err.text();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 13, "{text}");
+    assert_eq!(lines[9..11], ["resemble: /09: why", "resemble: /30: why"]);
+    assert_eq!(
+        lines[11],
+        "resemble: 3 more documents could not be read in full; -v names all"
+    );
+    assert_eq!(
+        lines[12],
+        "resemble: of 2 documents something is left out on purpose; -v names all"
+    );
+    let (mut ui, _, err) = self::ui(false);
+    ui.talk = Talk::Details;
+    ui.soft_errors(&errors);
+    assert_eq!(err.text().lines().count(), errors.len());
+}
+
 #[test]
 fn quiet_is_quiet_but_errors_are_said() {
     let (mut ui, _, err) = ui(false);
@@ -178,4 +210,12 @@ fn the_output_file_is_made_with_the_first_byte() {
     ui.finish(Ok(Outcome::Holds));
     assert_eq!(std::fs::read(&path).unwrap(), b"a b\n");
     assert_eq!((out.text(), err.text()), (String::new(), String::new()));
+    // A command that fails leaves what was there, and nothing beside it.
+    let (mut ui, ..) = self::ui(true);
+    ui.redirect(Some(&path));
+    ui.lines(&[vec![Cell::left("half", Tint::Plain)]], b'\n')
+        .unwrap();
+    ui.finish(Err(CliError::Usage("wrong".into())));
+    assert_eq!(std::fs::read(&path).unwrap(), b"a b\n");
+    assert_eq!(temp.path().read_dir().unwrap().count(), 1);
 }

@@ -2,10 +2,12 @@
 
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use crate::environment;
 use resemble_testutil::prose::paragraphs;
-use resemble_testutil::{Environment, finish};
+use resemble_testutil::random::{Random, letters};
+use resemble_testutil::{Environment, asked_for, finish};
 
 mod caches;
 

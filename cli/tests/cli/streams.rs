@@ -14,7 +14,7 @@ use rustix::termios::Winsize;
 
 use crate::environment;
 use resemble_testutil::prose::paragraphs;
-use resemble_testutil::{Environment, finish};
+use resemble_testutil::{Environment, finish, tmpfs};
 
 /// What the command prints on a terminal without a size, and so without a pager.
 pub(crate) fn on_terminal(env: &Environment, args: &[&str], term: &str) -> (Option<i32>, String) {
@@ -191,15 +191,17 @@ fn colours_are_for_terminals_that_want_them() {
     asked_not_to.is(0, plain, "");
 }
 
+/// The exit code says that the output is not all there, as that of any program does which the
+/// signal ends; nothing is printed about it.
 #[test]
-fn a_reader_that_has_seen_enough_is_no_error() {
+fn a_reader_that_has_seen_enough_changes_the_exit_code_alone() {
     let env = environment();
     // A row for each pair: far more than a pipe holds.
     for i in 0..120 {
         env.write(format!("docs/{i}"), paragraphs(1, 20));
     }
     let mut child = env
-        .command(["pairs", "docs"])
+        .command(["pairs", "docs", "--all"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -211,15 +213,34 @@ fn a_reader_that_has_seen_enough_is_no_error() {
     drop(out);
     let ended = child.wait_with_output().unwrap();
     assert_eq!(&first, b"100% ");
-    assert_eq!((ended.status.code(), &*ended.stderr), (Some(0), &b""[..]));
+    assert_eq!((ended.status.code(), &*ended.stderr), (Some(2), &b""[..]));
 }
+
+/// Whatever prints something.
+const PRINTING: [&[&str]; 14] = [
+    &["pairs", "docs"],
+    &["pairs", "docs", "--format", "json"],
+    &["find", "docs/a", "--in", "docs"],
+    &["groups", "docs"],
+    &["groups", "docs", "--format", "html"],
+    &["groups", "docs", "--format", "xlsx"],
+    &["groups", "docs", "--format", "fdupes"],
+    &["groups", "docs", "--plan", "hardlink"],
+    &["compare", "docs", "other"],
+    &["covered", "docs", "--by", "other", "--format", "csv"],
+    &["dump", "--canonical", "docs"],
+    &["man"],
+    &["completions", "bash"],
+    &["--help"],
+];
 
 #[test]
 fn a_full_disk_is_trouble() {
     let env = environment();
     env.write("docs/a", paragraphs(1, 20));
     env.write("docs/b", paragraphs(1, 20));
-    for args in [&["pairs", "docs"][..], &["man"], &["completions", "bash"]] {
+    env.write("other/c", paragraphs(1, 20));
+    let to_full = |args: &[&str]| {
         let full = File::options().write(true).open("/dev/full").unwrap();
         let ended = env
             .command(args)
@@ -231,11 +252,16 @@ fn a_full_disk_is_trouble() {
             .wait_with_output()
             .unwrap();
         let err = String::from_utf8(ended.stderr).unwrap();
-        assert_eq!(ended.status.code(), Some(2), "{args:?}");
-        assert_eq!(
-            err,
-            "resemble: cannot write the output: No space left on device\n"
-        );
+        (ended.status.code(), err)
+    };
+    for args in PRINTING
+        .into_iter()
+        .chain([&["export", "docs", "-o", "-"][..]])
+    {
+        let (code, err) = to_full(args);
+        assert_eq!(code, Some(2), "{args:?}");
+        let said = "resemble: cannot write the output: No space left on device\n";
+        assert!(err.ends_with(said), "{args:?}: {err}");
     }
     let ran = env.run(["pairs", "docs", "-o", "/nonexistent/x"]);
     ran.is(
@@ -243,6 +269,61 @@ fn a_full_disk_is_trouble() {
         "",
         "resemble: cannot write /nonexistent/x: No such file or directory\n",
     );
+    // A device gets what is written, and is not replaced.
+    let ran = env.run(["pairs", "docs", "-o", "/dev/full"]);
+    ran.is(
+        2,
+        "",
+        "resemble: cannot write /dev/full: No space left on device\n",
+    );
+    env.run(["pairs", "docs", "-o", "/dev/null"]).is(0, "", "");
+}
+
+/// A report that does not fit on its disk leaves there what was there, under every name.
+#[test]
+fn a_report_is_whole_or_not_there() {
+    let env = environment();
+    for i in 0..150 {
+        env.write(format!("docs/of a longer name {i}"), paragraphs(1, 20));
+    }
+    env.write("other/c", paragraphs(1, 20));
+    let disk = env.path("../disk");
+    let Some(_mounted) = tmpfs(&disk, "8k") else {
+        return;
+    };
+    let target = disk.join("report");
+    let name = target.to_str().unwrap();
+    let formats = [
+        "text", "json", "jsonl", "csv", "tsv", "html", "xlsx", "fdupes",
+    ];
+    let mut asked: Vec<Vec<&str>> = formats
+        .iter()
+        .map(|format| vec!["groups", "docs", "--all", "--format", format, "-o", name])
+        .collect();
+    asked.push(vec!["pairs", "docs", "--all", "-o", name]);
+    asked.push(vec!["dump", "--canonical", "docs", "-o", name]);
+    asked.push(vec!["export", "docs", "-o", name]);
+    asked.push(vec!["groups", "docs", "--plan", "hardlink", "-o", name]);
+    let mut refused = 0;
+    for before in [None, Some("before")] {
+        for args in &asked {
+            match before {
+                None => std::fs::remove_file(&target).unwrap_or_default(),
+                Some(text) => std::fs::write(&target, text).unwrap(),
+            }
+            let ran = env.run(args);
+            if ran.code == 2 {
+                refused += 1;
+                let said = format!("cannot write {name}: No space left on device\n");
+                assert!(ran.err.contains(&said), "{args:?}: {}", ran.err);
+                let there = std::fs::read_to_string(&target).ok();
+                assert_eq!(there.as_deref(), before, "{args:?}");
+            }
+            let names: Vec<_> = std::fs::read_dir(&disk).unwrap().collect();
+            assert!(names.len() <= 1, "{args:?}: {names:?}");
+        }
+    }
+    assert!(refused > asked.len(), "{refused}");
 }
 
 #[test]

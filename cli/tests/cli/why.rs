@@ -475,7 +475,7 @@ fn output_has_a_bound() {
 }
 
 #[test]
-fn a_closed_reader_is_no_error() {
+fn a_closed_reader_is_said_by_the_exit_code_alone() {
     let env = environment();
     documents(&env);
     let mut child = env
@@ -487,5 +487,5 @@ fn a_closed_reader_is_no_error() {
         .unwrap();
     drop(child.stdout.take());
     let ended = child.wait_with_output().unwrap();
-    assert_eq!((ended.status.code(), &*ended.stderr), (Some(0), &b""[..]));
+    assert_eq!((ended.status.code(), &*ended.stderr), (Some(2), &b""[..]));
 }

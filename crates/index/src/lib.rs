@@ -65,6 +65,7 @@ pub use codec::varint;
 pub use error::{ApplyError, OpenError, ReadError};
 pub use footprint::Footprint;
 pub use index::{Index, MergeWork, Options, VERIFY_BLOCKS};
+pub use place::set_aside;
 pub use rows::{
     ContentRow, Entry, FileRow, FileStat, FileState, FsId, Look, PartRole, PartRow, SetAside,
     SkippedPart, SpecialKind, Timestamp, Totals,

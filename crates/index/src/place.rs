@@ -63,11 +63,19 @@ impl Place {
     }
 }
 
-/// Renames the file, over an older one that was set aside; answers the new name.
-pub(crate) fn set_aside(path: &Path) -> io::Result<PathBuf> {
+/// Renames the file (or the folder that is in its place), over an older one that was set aside;
+/// answers the new name.
+pub fn set_aside(path: &Path) -> io::Result<PathBuf> {
     let mut name = OsString::from(path);
     name.push(".set-aside");
     let to = PathBuf::from(name);
-    std::fs::rename(path, &to)?;
+    match std::fs::rename(path, &to) {
+        // A file and a folder do not take each other's place.
+        Err(_) if path.symlink_metadata().is_ok() => {
+            let removed = std::fs::remove_file(&to).or_else(|_| std::fs::remove_dir(&to));
+            removed.and_then(|()| std::fs::rename(path, &to))?;
+        }
+        renamed => renamed?,
+    }
     Ok(to)
 }

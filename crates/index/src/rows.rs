@@ -161,6 +161,30 @@ pub struct SkippedPart {
     pub reason: String,
 }
 
+impl SkippedPart {
+    /// The reason of what was left out on purpose begins with this.
+    pub const ON_PURPOSE: &'static str = "left out on purpose: ";
+
+    /// Whether it was left out on purpose, so that nothing is missing.
+    pub fn is_on_purpose(&self) -> bool {
+        self.reason.starts_with(Self::ON_PURPOSE)
+    }
+
+    /// Stands for this many parts that are not named.
+    pub fn and_more(count: u64) -> Self {
+        Self {
+            path: Vec::new(),
+            reason: format!("and {count} more"),
+        }
+    }
+
+    /// How many parts it stands for, if they are not named.
+    pub fn is_more(&self) -> Option<u64> {
+        let count = self.reason.strip_prefix("and ")?.strip_suffix(" more")?;
+        count.parse().ok().filter(|_| self.path.is_empty())
+    }
+}
+
 /// The type of an entry that is neither file, directory nor symbolic link. The numbers are those
 /// that are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::FromRepr)]

@@ -32,7 +32,7 @@ use crate::compare::FindingsCache;
 use crate::dump::{self, chunks, files};
 use crate::renditions::Rendition;
 use crate::templates::{Store, TemplateError};
-use crate::{AskError, compare, covered, dirs, find, groups, pairs, templates};
+use crate::{AskError, compare, covered, dirs, find, groups, pairs, templates, unread};
 
 /// What a question is answered from.
 #[derive(Debug)]
@@ -83,6 +83,23 @@ pub fn answer(
     reply: &mut dyn Reply,
 ) -> Result<(), AskError> {
     let (snapshot, scratch) = (&context.snapshot, context.scratch);
+    let unread = unread::of_request(snapshot, &request)?;
+    answer_without(context, (snapshot, scratch), request, reply)?;
+    for error in unread {
+        if reply.error(error).is_break() {
+            return Err(AskError::Cancelled);
+        }
+    }
+    Ok(())
+}
+
+/// Answers without saying what could not be read of documents.
+fn answer_without(
+    context: &Context<'_>,
+    (snapshot, scratch): (&Snapshot, &Path),
+    request: Request,
+    reply: &mut dyn Reply,
+) -> Result<(), AskError> {
     match request {
         Request::Find(request) => send(reply, find(context, request)?, AnyRow::Find),
         Request::Holders(request) => send(reply, holders(context, &request)?, AnyRow::Holders),

@@ -68,6 +68,16 @@ pub enum AskError {
     Given(#[from] GivenError),
 }
 
+impl AskError {
+    /// Whether a file was there when the question began, and is not any more.
+    pub(crate) fn means_vanished(&self) -> bool {
+        let Self::Unreadable { source, .. } = self else {
+            return false;
+        };
+        source.kind() == io::ErrorKind::NotFound
+    }
+}
+
 impl From<ReadError> for AskError {
     fn from(error: ReadError) -> Self {
         match error {

@@ -38,6 +38,7 @@ pub mod renditions;
 pub mod scope;
 pub mod templates;
 mod unindexed;
+pub mod unread;
 pub mod why;
 
 pub use ask::{AskError, soft_error};

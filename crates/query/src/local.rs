@@ -1,9 +1,18 @@
 //! The command line's own index: the paths it is asked about, remembered between questions.
 //!
 //! Every named path is looked at anew before an answer, so the answer is as right as a daemon's;
-//! what the cache saves is reading files whose stat has not changed. The cache may be missing, in
-//! use by another command, damaged or on a full disk: then the index is made in memory for this one
-//! question ([`LocalIndex::note`] says so). Nothing ever depends on the cache but time.
+//! what the cache saves is reading files whose stat has not changed. Nothing ever depends on the
+//! cache but time:
+//!
+//! 1. A cache that is in use by another command, or on a full disk, is done without: the index is
+//!    made in memory for this one question.
+//! 2. Anything else in the place of the cache, or a cache that cannot be opened, is set aside, and
+//!    a new cache takes its place.
+//! 3. Damage may be met anywhere, also by a question. Then the answer is worth nothing, whether or
+//!    not it is an error: [`LocalIndex::is_damaged`] says so, [`LocalIndex::begin_anew`] replaces
+//!    the cache and looks at everything again, and the question is asked once more.
+//!
+//! [`LocalIndex::take_note`] says what happened.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -91,42 +100,23 @@ pub struct LocalIndex {
     changes: u64,
     /// Where catalogues stand in the index for this question.
     attached: Vec<PathBuf>,
+    /// All paths that were looked at.
+    looked_at: Vec<PathBuf>,
     options: LocalOptions,
 }
 
 impl LocalIndex {
     /// Opens the cache, or an index in memory if that is asked for or the cache cannot be had.
     pub fn open(options: LocalOptions) -> Result<Self, LocalError> {
-        let mut note = None;
-        let mut outgrown = false;
-        let cached = options
-            .cache
-            .as_ref()
-            .and_then(|path| match open_cache(path, &options) {
-                Ok((index, begun_anew)) => {
-                    outgrown = begun_anew;
-                    Some(index)
-                }
-                Err(reason) => {
-                    note = Some(format!("the cache is not used: {reason}"));
-                    None
-                }
-            });
-        let cache = cached.as_ref().and(options.cache.clone());
-        let index = match cached {
-            Some(index) => index,
-            None => Index::in_memory(&options.params)?,
-        };
-        // What a killed command has left is of no catalogue that anybody named now.
-        catalogue::unload_stray(&index, &[])?;
-        let ingest = Ingest::new(Arc::new(index), ingest_options(&options, &[]));
+        let opened = Opened::of(&options)?;
         Ok(Self {
-            ingest,
-            cache,
-            note,
-            outgrown,
+            ingest: Ingest::new(Arc::new(opened.index), ingest_options(&options, &[])),
+            cache: opened.cache,
+            note: opened.note,
+            outgrown: opened.outgrown,
             changes: 0,
             attached: Vec::new(),
+            looked_at: Vec::new(),
             options,
         })
     }
@@ -136,9 +126,22 @@ impl LocalIndex {
         self.outgrown
     }
 
-    /// Why the cache is not used, if it should have been.
-    pub fn note(&self) -> Option<&str> {
-        self.note.as_deref()
+    /// Why the cache is not used, or was replaced, if that has not been asked yet.
+    pub const fn take_note(&mut self) -> Option<String> {
+        self.note.take()
+    }
+
+    /// Whether anybody has met damage in the cache: what was answered since it was opened may be
+    /// wrong.
+    pub fn is_damaged(&self) -> bool {
+        self.index().damage().is_some()
+    }
+
+    /// Replaces a damaged cache, and looks again at everything that was looked at.
+    pub fn begin_anew(&mut self, observer: &mut dyn Observer) -> Result<Report, LocalError> {
+        self.replace_cache()?;
+        let paths = std::mem::take(&mut self.looked_at);
+        self.refresh(&paths, observer)
     }
 
     /// Parameters of chunking and sampling.
@@ -162,20 +165,23 @@ impl LocalIndex {
             .cloned()
             .partition(|path| catalogued::is_catalogued(path));
         are_there(live.iter().map(PathBuf::as_path))?;
-        match self.look(&live, &recorded, observer) {
+        let looked_at = [&self.looked_at, paths].concat();
+        self.looked_at = outermost(&looked_at);
+        let report = match self.look(&live, &recorded, observer) {
+            _ if self.is_damaged() => {
+                self.replace_cache()?;
+                self.look(&live, &recorded, observer)?
+            }
             Err(
                 LocalError::Ingest(IngestError::Apply(e))
                 | LocalError::Catalogue(CatalogueError::Apply(e)),
             ) if self.cache.is_some() => {
-                self.give_up_cache(&e)?;
-                self.look(&live, &recorded, observer)
+                self.take(Opened::in_memory(&self.options, &e.to_string())?);
+                self.look(&live, &recorded, observer)?
             }
-            Err(e) if self.cache.is_some() && self.index().damage().is_some() => {
-                self.give_up_cache(&e)?;
-                self.look(&live, &recorded, observer)
-            }
-            done => done,
-        }
+            done => done?,
+        };
+        Ok(report)
     }
 
     /// Live files first: what they hold is theirs, and catalogues add to it.
@@ -242,24 +248,27 @@ impl LocalIndex {
         }
     }
 
-    fn give_up_cache(&mut self, why: &dyn std::error::Error) -> Result<(), LocalError> {
-        self.set_damaged_aside();
-        self.note = Some(format!("the cache is not used: {why}"));
-        self.cache = None;
-        self.attached.clear();
-        let index = Index::in_memory(&self.options.params)?;
-        self.ingest = Ingest::new(Arc::new(index), ingest_options(&self.options, &[]));
+    /// A damaged cache is set aside, and another one takes its place.
+    fn replace_cache(&mut self) -> Result<(), LocalError> {
+        let why = self.index().damage().map(|damage| damage.to_string());
+        let why = why.unwrap_or_default();
+        let opened = match self.index().set_aside() {
+            Ok(_) => Opened::of(&self.options)?,
+            Err(error) => Opened::in_memory(&self.options, &reason(&error))?,
+        };
+        self.take(opened);
+        if self.cache.is_some() {
+            self.note = Some(begun_anew(&why));
+        }
         Ok(())
     }
 
-    /// A damaged cache is begun anew by the next command.
-    fn set_damaged_aside(&self) {
-        if self.cache.is_none() || self.index().damage().is_none() {
-            return;
-        }
-        if let Err(error) = self.index().set_aside() {
-            tracing::warn!(%error, "the damaged cache cannot be set aside");
-        }
+    fn take(&mut self, opened: Opened) {
+        self.cache = opened.cache;
+        self.note = opened.note;
+        self.attached.clear();
+        let options = ingest_options(&self.options, &[]);
+        self.ingest = Ingest::new(Arc::new(opened.index), options);
     }
 
     /// Whether the index has been brought in line with all of these paths before, or only a
@@ -368,6 +377,15 @@ impl LocalIndex {
         self.ingest.index().snapshot()
     }
 
+    /// Compares all of the cache with what was written to it.
+    pub fn verify(&self) -> Result<(), ReadError> {
+        let mut next = self.cache.is_some().then_some(0);
+        while let Some(from) = next {
+            next = self.index().verify_blocks(from)?;
+        }
+        Ok(())
+    }
+
     /// Takes catalogues out of the cache, keeps in it what was measured, and closes it; compacts it
     /// if much was written to it. No snapshot may be alive.
     ///
@@ -376,8 +394,11 @@ impl LocalIndex {
     pub fn close(self) {
         /// Fewer changes than this are not worth compacting for.
         const MANY: u64 = 1000;
-        if self.index().damage().is_some() {
-            return self.set_damaged_aside();
+        if self.is_damaged() {
+            if let Err(error) = self.index().set_aside() {
+                tracing::warn!(%error, "the damaged cache cannot be set aside");
+            }
+            return;
         }
         for root in &self.attached {
             if let Err(e) = catalogue::unload(self.ingest.index(), root) {
@@ -445,29 +466,103 @@ fn real(folder: &Path) -> Option<PathBuf> {
     Some(met.unwrap_or(absolute))
 }
 
-/// The cache, and whether it had outgrown its limit and was begun anew.
-fn open_cache(path: &Path, options: &LocalOptions) -> Result<(Index, bool), String> {
-    use std::os::unix::fs::DirBuilderExt;
-    let folder = path.parent().ok_or("it has no folder")?;
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)
-        .map_err(|e| format!("{}: {e}", folder.display()))?;
-    let outgrown = fs::metadata(path).is_ok_and(|meta| meta.len() > options.cache_bytes);
-    if outgrown {
-        // Removing the file of a running command is harmless to it: it keeps its own.
-        fs::remove_file(path).map_err(|e| format!("{}: {e}", path.display()))?;
-    }
-    match Index::open(path, &options.params, &Options::default()) {
-        Ok((index, set_aside)) => {
-            if let Some(set_aside) = set_aside {
-                tracing::debug!(reason = %set_aside.reason, "the cache was begun anew");
-            }
-            Ok((index, outgrown))
+/// An index for a command.
+struct Opened {
+    index: Index,
+    /// Where it is; `None`: in memory.
+    cache: Option<PathBuf>,
+    /// It had outgrown its limit and was begun anew.
+    outgrown: bool,
+    /// Why the cache is not used, or was replaced.
+    note: Option<String>,
+}
+
+impl Opened {
+    /// The cache, or an index in memory if that is asked for or the cache cannot be had.
+    fn of(options: &LocalOptions) -> Result<Self, LocalError> {
+        let Some(path) = &options.cache else {
+            return Ok(Self {
+                note: None,
+                ..Self::in_memory(options, "")?
+            });
+        };
+        match Self::in_file(path, options) {
+            Ok(opened) => Ok(opened),
+            Err(why) => Self::in_memory(options, &why),
         }
-        Err(e) => Err(e.to_string()),
     }
+
+    fn in_memory(options: &LocalOptions, why: &str) -> Result<Self, LocalError> {
+        Ok(Self {
+            index: Index::in_memory(&options.params)?,
+            cache: None,
+            outgrown: false,
+            note: Some(format!("the cache is not used: {why}")),
+        })
+    }
+
+    /// The cache, or why it cannot be had.
+    fn in_file(path: &Path, options: &LocalOptions) -> Result<Self, String> {
+        use std::os::unix::fs::DirBuilderExt;
+        let folder = path.parent().ok_or("it has no folder")?;
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
+            .map_err(|e| format!("{}: {e}", folder.display()))?;
+        let outgrown =
+            fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() > options.cache_bytes);
+        if outgrown {
+            // Removing the file of a running command is harmless to it: it keeps its own.
+            fs::remove_file(path).map_err(|e| format!("{}: {e}", path.display()))?;
+        }
+        let (index, note) = match usable(path, &options.params) {
+            Ok(opened) => opened,
+            Err(Unusable::Now(why)) => return Err(why),
+            Err(Unusable::AsItIs(why)) => {
+                resemble_index::set_aside(path).map_err(|_| why.clone())?;
+                let opened = usable(path, &options.params);
+                let (index, _) = opened.map_err(|unusable| unusable.to_string())?;
+                (index, Some(begun_anew(&why)))
+            }
+        };
+        Ok(Self {
+            index,
+            cache: Some(path.to_owned()),
+            outgrown,
+            note,
+        })
+    }
+}
+
+/// Why a cache cannot be used.
+#[derive(Debug, thiserror::Error)]
+enum Unusable {
+    /// Another command has it, or there is no room for one.
+    #[error("{0}")]
+    Now(String),
+    /// Something else is in its place, or it is damaged.
+    #[error("{0}")]
+    AsItIs(String),
+}
+
+/// The index at this path, without what a killed command has left in it of a catalogue that nobody
+/// names now; and a note if it is not the one that was there.
+fn usable(path: &Path, params: &Params) -> Result<(Index, Option<String>), Unusable> {
+    let opened = Index::open(path, params, &Options::default());
+    let (index, aside) = opened.map_err(|error| match error {
+        OpenError::InUse { .. } | OpenError::DiskFull { .. } => Unusable::Now(error.to_string()),
+        error => Unusable::AsItIs(error.to_string()),
+    })?;
+    match catalogue::unload_stray(&index, &[]) {
+        Err(error) if index.damage().is_some() => Err(Unusable::AsItIs(error.to_string())),
+        Err(error) => Err(Unusable::Now(error.to_string())),
+        Ok(()) => Ok((index, aside.map(|aside| begun_anew(&aside.reason)))),
+    }
+}
+
+fn begun_anew(why: &str) -> String {
+    format!("the cache is made anew, and every file is read again: {why}")
 }
 
 /// The record of the trees that the index has been brought in line with, separated by NUL.

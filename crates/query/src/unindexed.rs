@@ -54,7 +54,7 @@ pub(crate) enum DirListing {
     Dir(OpenDir, Vec<Found>),
     /// It is not to be entered.
     LeftOut,
-    /// It was never there.
+    /// It has vanished.
     Gone,
     Failed(Errno),
 }

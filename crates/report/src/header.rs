@@ -9,7 +9,7 @@ use resemble_proto::documents::{
     CompareDocument, CoveredDocument, DirsDocument, FindDocument, GroupsDocument, GroupsParameters,
     PairsDocument,
 };
-use resemble_proto::message::{Header, Looked, OnlyGroups};
+use resemble_proto::message::{Header, Looked, OnlyGroups, SoftErrorKind};
 use resemble_proto::path::PathText;
 use serde_json::Value;
 
@@ -333,11 +333,29 @@ fn limits(common: &Common<'_>, extras: &Extras<'_>) -> Vec<String> {
             plural(total, "row", "rows")
         ));
     }
-    let errors = common.errors.len() as u64;
+    let count = |is: fn(SoftErrorKind) -> bool| {
+        let errors = common.errors.iter();
+        errors.filter(|error| is(error.kind)).count() as u64
+    };
+    let errors = count(|kind| !matches!(kind, SoftErrorKind::Unread | SoftErrorKind::LeftOut));
     if errors > 0 {
         notes.push(format!(
             "{} could not be looked at; named at the end.",
             plural(errors, "file or directory", "files or directories")
+        ));
+    }
+    let unread = count(|kind| kind == SoftErrorKind::Unread);
+    if unread > 0 {
+        notes.push(format!(
+            "{} could not be read in full; named at the end.",
+            plural(unread, "document", "documents")
+        ));
+    }
+    let left_out = count(|kind| kind == SoftErrorKind::LeftOut);
+    if left_out > 0 {
+        notes.push(format!(
+            "Of {} something is left out on purpose; named at the end.",
+            plural(left_out, "document", "documents")
         ));
     }
     if let Some(saved) = extras.saved {

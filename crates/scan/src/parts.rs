@@ -243,25 +243,10 @@ impl DigestedParts {
             Skipped::NotNow(errno) => Some(*errno),
             _ => None,
         });
-        let more = skipped.len().saturating_sub(MOST_SKIPPED);
-        let mut skipped: Vec<SkippedPart> = skipped
-            .into_iter()
-            .take(MOST_SKIPPED)
-            .map(|(path, why)| SkippedPart {
-                path,
-                reason: why.to_string(),
-            })
-            .collect();
-        if more > 0 {
-            skipped.push(SkippedPart {
-                path: Vec::new(),
-                reason: format!("and {more} more"),
-            });
-        }
         add_wholes(&mut pieces, params);
         Self {
             pieces,
-            skipped,
+            skipped: skipped_parts(skipped),
             again,
             scarce,
         }
@@ -284,6 +269,20 @@ impl DigestedParts {
             again: self.again,
         }
     }
+}
+
+/// What was skipped of a file, as it is kept: the first ones, and how many more there are. What was
+/// left out on purpose comes last.
+pub fn skipped_parts(mut skipped: Vec<(Vec<u8>, Skipped)>) -> Vec<SkippedPart> {
+    skipped.sort_by_key(|(_, why)| matches!(why, Skipped::LeftOut(_)));
+    let more = skipped.len().saturating_sub(MOST_SKIPPED) as u64;
+    let named = skipped.into_iter().take(MOST_SKIPPED);
+    let named = named.map(|(path, why)| SkippedPart {
+        path,
+        reason: why.to_string(),
+    });
+    let more = (more > 0).then(|| SkippedPart::and_more(more));
+    named.chain(more).collect()
 }
 
 /// Digests parts as they come.

@@ -53,7 +53,8 @@ impl Indexer {
         match index.set_aside() {
             Ok(aside) => {
                 tracing::warn!(path = ?aside, "the damaged index is set aside and built anew");
-                self.complete.clear();
+                self.shared
+                    .set_rebuilding(std::mem::take(&mut self.complete));
                 true
             }
             Err(error) => {

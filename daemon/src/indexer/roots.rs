@@ -25,6 +25,7 @@ use crate::state_file;
 const RECORD: &str = "daemon/roots";
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[allow(clippy::struct_excessive_bools)] // each is a fact of its own
 struct KeptRoot {
     path: PathText,
     #[serde(flatten)]
@@ -37,6 +38,9 @@ struct KeptRoot {
     /// Its first scan was finished.
     #[serde(default)]
     complete: bool,
+    /// It was complete in an index that could not be used any more.
+    #[serde(default)]
+    rebuilding: bool,
     /// No root any more, by `watch remove`.
     #[serde(default)]
     removed: bool,
@@ -116,6 +120,13 @@ pub(super) fn complete(shared: &Shared) -> BTreeSet<PathBuf> {
         .collect()
 }
 
+/// The roots for which the index is being built anew.
+pub(crate) fn rebuilding(shared: &Shared) -> impl Iterator<Item = PathBuf> {
+    let recorded = recorded(shared).into_iter();
+    let rebuilding = recorded.filter(|root| root.rebuilding);
+    rebuilding.map(|root| root.path.into())
+}
+
 /// What earlier runs indexed and no root holds now.
 pub(super) fn former(shared: &Shared) -> Vec<PathBuf> {
     let roots = shared.root_paths();
@@ -166,6 +177,7 @@ pub(super) fn keep(
             alerts: shared.alert_rules(&root.options.path),
             kept: root.origin == WatchOrigin::Kept,
             complete: complete.contains(&root.options.path),
+            rebuilding: shared.is_rebuilding(&root.options.path),
             removed: false,
         })
         .collect();
@@ -204,6 +216,7 @@ pub(crate) fn restore(index: &Index, path: &Path) {
     let restored = fs::read(path).and_then(|text| {
         let mut list: Vec<KeptRoot> = serde_json::from_slice(&text)?;
         for root in &mut list {
+            root.rebuilding |= root.complete;
             root.complete = false;
         }
         let text = serde_json::to_vec(&list)?;

@@ -49,6 +49,7 @@ impl Indexer {
             // Documents may wait, and then not all is known.
             self.tell_waits();
             self.shared.set_root_state(&root, RootState::Live);
+            self.shared.rebuilt(&root);
             if self.complete.insert(root.clone()) {
                 self.keep_roots();
             }

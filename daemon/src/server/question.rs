@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use resemble_core::StopFlag;
 use resemble_proto::message::{
     DumpForm, DumpRow, End, Failure, FailureKind, Header, Reply as Line, Request, RootState, Scope,
-    SoftError, Subject,
+    SoftError, SoftErrorKind, Subject,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::question::AnyRow;
@@ -18,6 +18,7 @@ use serde::Serialize;
 use super::asker::Asker;
 use super::context::Context;
 use super::out::{ClientGone, Out};
+use super::status;
 use crate::state::Root;
 
 /// Answers a question. `stop` cancels it.
@@ -34,8 +35,15 @@ pub(super) fn answer(
         Err(failure) => return out.answer::<()>(Err(failure)),
     };
     let mut lines = Lines::of((context, asker), &request, out);
+    let rebuilding = rebuilding((context, asker), &request);
     match answer::answer(&from, request, &mut lines) {
-        Ok(()) => lines.end(),
+        Ok(()) => {
+            for error in rebuilding {
+                // Whether the client is gone, the end says as well.
+                let _ = lines.error(error);
+            }
+            lines.end()
+        }
         Err(_) if lines.is_gone => Err(ClientGone),
         Err(error) => out.answer::<()>(Err(failure(&error))),
     }
@@ -194,6 +202,48 @@ fn not_watched(path: &Path) -> Failure {
         path.display()
     );
     Failure::new(FailureKind::NotWatched, text)
+}
+
+/// What of the scope is in an index that is being built anew: what is missing in an answer may be
+/// there. Known before the question is answered, because the scan goes on.
+fn rebuilding((context, asker): (&Context, &Asker), request: &Request) -> Vec<SoftError> {
+    let shared = &context.shared;
+    let scope: Vec<&PathText> = match request {
+        Request::Find(find) => find.options.scope.within.iter().collect(),
+        Request::Holders(holders) => holders.scope.within.iter().collect(),
+        Request::Pairs(pairs) => pairs.scope.within.iter().collect(),
+        Request::Compare(compare) => vec![&compare.a, &compare.b],
+        Request::Covered(covered) => std::iter::once(&covered.dir).chain(&covered.by).collect(),
+        Request::Dirs(dirs) => dirs.scope.within.iter().collect(),
+        Request::Groups(groups) | Request::Order(groups) => groups.scope.within.iter().collect(),
+        Request::Dump { roots } | Request::DumpAs { roots, .. } => roots.iter().collect(),
+        _ => return Vec::new(),
+    };
+    let paths: Vec<PathBuf> = if scope.is_empty() {
+        let roots = status::all_roots(context, asker).unwrap_or_default();
+        paths_of(roots).collect()
+    } else {
+        scope
+            .into_iter()
+            .map(|path| path.as_path().to_owned())
+            .collect()
+    };
+    let is_rebuilding = |path: &PathBuf| {
+        let root = shared.root_of(path);
+        root.is_some_and(|root| shared.is_rebuilding(&root.options.path))
+    };
+    let paths = paths.into_iter().filter(is_rebuilding);
+    let (_, scan) = shared.scan();
+    let done = scan.map_or(0, |(_, done)| done.files);
+    let error = |path: PathBuf| SoftError {
+        path: path.into(),
+        kind: SoftErrorKind::Rebuilding,
+        message: format!(
+            "the index could not be used and is being built anew: {done} files are done, what \
+             follows is missing; ask again, or wait with `resemble sync`"
+        ),
+    };
+    paths.map(error).collect()
 }
 
 // ---- the lines ---------------------------------------------------------------------------------

@@ -15,9 +15,9 @@ use resemble_index::{Entry, FileState, ReadError, Snapshot, Totals};
 use resemble_proto::VERSION;
 use resemble_proto::message::{
     Degraded, Failure, FailureKind, IndexStatus, ProcessStatus, RootState, RootStatus,
-    StatusAnswer, Unopened, WaitStatus, WatchStatus,
+    SoftErrorKind, StatusAnswer, Unopened, WaitStatus, WatchStatus,
 };
-use resemble_query::renditions;
+use resemble_query::{renditions, unread};
 use resemble_scan::ingest::RootOptions;
 
 use super::asker::Asker;
@@ -37,6 +37,7 @@ pub(super) struct Figures {
     unreadable: u64,
     hidden: u64,
     unopened: u64,
+    hidden_text: u64,
 }
 
 /// The state of the daemon now. It is asked for above all when the index cannot be read: then what
@@ -82,6 +83,7 @@ pub(super) fn status(context: &Context) -> StatusAnswer {
             rules: rules_of(&root.options),
             alerts: shared.alert_rules(&root.options.path),
             unopened: figures.unopened,
+            hidden_text: figures.hidden_text,
         })
         .collect();
     // Only the indexer knows which root a waiting file belongs to. All waiting files are counted
@@ -149,6 +151,7 @@ pub(super) fn for_caller(context: &Context, asker: &Asker) -> Result<StatusAnswe
         rules: rules_of(&root.options),
         alerts: shared.alert_rules(&root.options.path),
         unopened: 0,
+        hidden_text: 0,
     });
     let mut mounts = context.overlays.status();
     for mount in &mut mounts {
@@ -253,7 +256,9 @@ fn count(
                 match row.state {
                     FileState::Settled(content) | FileState::Unsettled(content) if text => {
                         match skipped_parts(snapshot, content, path, unopened) {
-                            Ok(skipped) => figures.unopened += u64::from(skipped),
+                            Ok(None) => {}
+                            Ok(Some(SoftErrorKind::LeftOut)) => figures.hidden_text += 1,
+                            Ok(Some(_)) => figures.unopened += 1,
                             Err(error) => {
                                 failed = Some(error);
                                 return ControlFlow::Break(());
@@ -276,18 +281,20 @@ fn count(
     failed.map_or(Ok(figures), Err)
 }
 
-/// Whether something of a file's content could not be looked into. It is added to `unopened`, as
-/// far as there is room.
+/// What kind of trouble there was with parts of a file's content, if there was any. They are added
+/// to `unopened` while there is room.
 fn skipped_parts(
     snapshot: &Snapshot,
     content: ContentId,
     path: &Path,
     unopened: &mut Vec<Unopened>,
-) -> Result<bool, ReadError> {
+) -> Result<Option<SoftErrorKind>, ReadError> {
     if !snapshot.content(content)?.is_some_and(|row| row.skipped) {
-        return Ok(false);
+        return Ok(None);
     }
-    for skipped in snapshot.skipped_parts(content)? {
+    let skipped = snapshot.skipped_parts(content)?;
+    let kind = unread::error(path, skipped.clone()).map(|error| error.kind);
+    for skipped in skipped {
         if unopened.len() < StatusAnswer::MOST_UNOPENED {
             unopened.push(Unopened {
                 path: renditions::shown(path, &skipped.path).into(),
@@ -295,7 +302,7 @@ fn skipped_parts(
             });
         }
     }
-    Ok(true)
+    Ok(kind)
 }
 
 #[cfg(test)]

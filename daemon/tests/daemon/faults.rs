@@ -4,11 +4,13 @@ use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use resemble_proto::message::{RootState, StatusAnswer};
+use resemble_proto::message::{
+    GroupsRequest, OnlyGroups, RootState, Scope, SoftErrorKind, StatusAnswer,
+};
 use resemble_testutil::{fill, skipped, tmpfs};
 use rustix::process::Signal;
 
-use crate::support::{Place, status_when};
+use crate::support::{Daemon, Place, status_when, wire};
 
 /// A file that was read within this time after its last change is read once more later. So on a
 /// very slow machine the number of files read says nothing.
@@ -187,6 +189,55 @@ fn a_damaged_index_is_set_aside_and_built_anew() {
     let daemon = place.start();
     daemon.assert_converged();
     assert!(place.log().contains("set aside"), "{}", place.log());
+}
+
+/// Nothing found in an index that is being built anew is no answer: it says so until everything is
+/// there again, also after another start in between.
+#[test]
+fn an_index_that_is_built_anew_says_so_in_every_answer() {
+    let place = Place::new();
+    for n in 0..4000 {
+        place.write(&format!("{}/{n}", n % 40), n);
+    }
+    place.write("z/one", 9999);
+    place.write("z/other", 9999);
+    let daemon = place.start();
+    daemon.sync();
+    let request = GroupsRequest {
+        scope: Scope {
+            within: vec![wire(&place.in_tree("z"))],
+            ..Scope::default()
+        },
+        only: OnlyGroups::Identical,
+        ..GroupsRequest::default()
+    };
+    let asked = |daemon: &Daemon<'_>| {
+        let client = daemon.client();
+        let answer = client.ask(request.clone(), &mut |_| {}).unwrap();
+        let kinds = answer.errors.iter().map(|error| error.kind);
+        let is_said = kinds.eq([SoftErrorKind::Rebuilding]);
+        assert!(is_said || answer.errors.is_empty(), "{:?}", answer.errors);
+        (answer.body.identical.len(), is_said)
+    };
+    assert_eq!(asked(&daemon), (1, false));
+    drop(daemon);
+    fs::write(place.path("state/index.redb"), "this is no index").unwrap();
+    let daemon = place.start();
+    let (first, is_said) = asked(&daemon);
+    assert!(is_said || first == 1);
+    daemon.kill();
+    let daemon = place.start();
+    let mut said = u32::from(is_said);
+    loop {
+        let (sets, is_said) = asked(&daemon);
+        if !is_said {
+            assert_eq!(sets, 1, "nothing is missing without a word");
+            break;
+        }
+        said += 1;
+    }
+    assert!(said > 0);
+    daemon.assert_converged();
 }
 
 /// Bit rot while nobody looks: whatever is hit, the answers are right, and no question fails for

@@ -40,6 +40,14 @@ fn a_daemon_that_is_well_has_nothing_wrong_and_troubles_come_with_their_remedies
     assert_eq!(wrong(&checks), ["version", "degraded", "root"]);
     assert_eq!(checks[2].text, "/srv/x: it is slow");
     assert_eq!(checks[2].remedy.as_deref(), Some("make it fast"));
+    let mut unread = status();
+    unread.roots[0].unopened = 3;
+    let checks = of_daemon(&unread);
+    assert!(wrong(&checks).is_empty());
+    assert_eq!(
+        checks.last().unwrap().text,
+        "3 documents of /srv could not be read in full; `resemble status -v` names them"
+    );
 }
 
 #[test]

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::args::Global;
 use crate::error::{CliError, CliResult};
+use crate::new_file::NewFile;
 
 /// A file that was written, with what it said then.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,12 +99,12 @@ impl Record {
     }
 
     fn save(&self) -> CliResult<()> {
-        let failed = CliError::file("write", &self.path);
         if let Some(folder) = self.path.parent() {
             places::private_dir(folder, rustix::process::geteuid().as_raw())?;
         }
         let text = serde_json::to_string_pretty(self).map_err(io::Error::from);
-        fs::write(&self.path, text.map_err(&failed)?).map_err(failed)
+        let text = text.map_err(CliError::file("write", &self.path))?;
+        NewFile::put(&self.path, text.as_bytes())
     }
 
     /// Removes the record.

@@ -9,6 +9,7 @@ use resemble_proto::places::{self, Env};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
 use crate::error::{CliError, CliResult};
+use crate::new_file::NewFile;
 
 /// A unit of the user's systemd.
 pub(in crate::commands) struct Unit {
@@ -43,7 +44,7 @@ pub(super) fn install(env: &Env, unit: &Unit) -> CliResult<Option<PathBuf>> {
     let folder = folder.join("user");
     fs::create_dir_all(&folder).map_err(CliError::file("make", &folder))?;
     let path = folder.join(unit.name);
-    fs::write(&path, unit.text).map_err(CliError::file("write", &path))?;
+    NewFile::put(&path, unit.text.as_bytes())?;
     run(&["daemon-reload"])?;
     Ok(Some(path))
 }

@@ -42,7 +42,7 @@ pub(super) fn of(status: &StatusAnswer) -> String {
         troubles,
     );
     text.root_states(&status.roots);
-    let of_roots: [RootFigure; 7] = [
+    let of_roots: [RootFigure; 8] = [
         ("root_files", "Regular files, hard links once", |root| {
             root.files
         }),
@@ -56,8 +56,13 @@ pub(super) fn of(status: &StatusAnswer) -> String {
         }),
         (
             "root_unopened",
-            "Documents and archives not looked into",
+            "Documents and archives that could not be read in full",
             |root| root.unopened,
+        ),
+        (
+            "root_hidden_text",
+            "Documents of which text is left out on purpose",
+            |root| root.hidden_text,
         ),
         ("root_hidden", "Entries that the view hides", |root| {
             root.hidden

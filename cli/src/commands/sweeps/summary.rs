@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use resemble_proto::message::{CompareOptions, CompareRequest};
+use resemble_proto::message::{CompareOptions, CompareRequest, SoftError};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_report::human;
@@ -15,6 +15,7 @@ use super::Sweep;
 use crate::args::{Global, HistoryArgs, RowFormat};
 use crate::commands::export::now;
 use crate::error::{CliError, CliResult, Outcome};
+use crate::new_file::NewFile;
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &HistoryArgs) -> CliResult {
@@ -68,8 +69,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &HistoryArgs) -
     }
     ui.soft_errors(&errors);
     ui.flush()?;
-    backend.close();
-    Ok(Outcome::Holds.with_errors(!errors.is_empty()))
+    backend.close(ui);
+    Ok(Outcome::Holds.with_errors(errors.iter().any(SoftError::is_trouble)))
 }
 
 fn name_of(sweep: &Sweep) -> SweepName {
@@ -86,8 +87,7 @@ pub fn write_files(report: Page, folder: &Path) -> CliResult<(usize, String)> {
     fs::create_dir_all(folder).map_err(CliError::file("write", folder))?;
     let files = report.into_files();
     for (name, bytes) in &files {
-        let path = folder.join(name);
-        fs::write(&path, bytes).map_err(CliError::file("write", &path))?;
+        NewFile::put(&folder.join(name), bytes)?;
     }
     let page = files.first().map(|(name, _)| name.clone());
     Ok((files.len(), page.unwrap_or_default()))

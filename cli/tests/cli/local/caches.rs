@@ -27,15 +27,90 @@ fn a_second_look_gives_the_same_with_and_without_the_cache() {
     for options in [&[][..], &["--no-cache"], &["--local"]] {
         assert_eq!(ask(options).text(), first.text(), "{options:?}");
     }
-    // A damaged cache is not used.
-    std::fs::write(&cache, b"not a database").unwrap();
-    let damaged = ask(&[]);
-    assert_eq!((damaged.code, damaged.text()), (0, first.text()));
     // What changed is seen, whatever the cache says.
     env.write("docs/stranger.txt", paragraphs(1, 60));
     let changed = ask(&[]).json();
     assert_eq!(changed["total"], 10);
     assert_eq!(ask(&["--no-cache"]).json(), changed);
+}
+
+/// What may have become of a cache: other bytes, fewer bytes, none, something else in its place.
+fn spoil(cache: &Path, whole: &[u8], random: &mut Random) {
+    let mut bytes = whole.to_vec();
+    match random.below(12) {
+        0 => bytes.truncate(random.below(bytes.len())),
+        1 => bytes.clear(),
+        2 => bytes[..4096].fill(0),
+        3 => bytes = letters(random.draw(), 20_000),
+        4 => {
+            std::fs::remove_file(cache).unwrap();
+            std::fs::create_dir(cache).unwrap();
+            return;
+        }
+        // A block that was lost.
+        5 => {
+            let at = random.below(bytes.len() / 4096) * 4096;
+            bytes[at..at + 4096].fill(0);
+        }
+        _ => {
+            for _ in 0..=random.below(8) {
+                let at = random.below(bytes.len());
+                bytes[at] ^= 1 << random.below(8);
+            }
+        }
+    }
+    std::fs::write(cache, bytes).unwrap();
+}
+
+/// Every damage costs time and nothing else, and the next run does not meet it again.
+/// `RESEMBLE_DAMAGES` asks for more of them.
+#[test]
+fn a_damaged_cache_is_done_without_and_made_anew() {
+    let env = collection();
+    let verbs: [&[&str]; 6] = [
+        &["pairs", "docs", "--all", "--format", "json"],
+        &[
+            "find",
+            "docs/report.txt",
+            "--in",
+            "docs",
+            "--format",
+            "json",
+        ],
+        &["groups", "docs", "--all", "--format", "json"],
+        &["compare", "docs", "docs", "--format", "json"],
+        &["dump", "--canonical", "docs"],
+        &["covered", "docs", "--by", "docs", "--format", "json"],
+    ];
+    let expected = verbs.map(|verb| {
+        let ran = env.run(verb);
+        (ran.code, ran.text())
+    });
+    let cache = env.home().join(".cache/resemble/cache.redb");
+    let whole = std::fs::read(&cache).unwrap();
+    let mut random = Random::new(7);
+    let mut said = 0;
+    for round in 0..asked_for("RESEMBLE_DAMAGES").unwrap_or(36) {
+        let verb = round % verbs.len();
+        spoil(&cache, &whole, &mut random);
+        for is_first in [true, false] {
+            let ran = env.run(verbs[verb]);
+            let (code, text) = &expected[verb];
+            assert_eq!(
+                (ran.code, &ran.text()),
+                (*code, text),
+                "{round}: {}",
+                ran.err
+            );
+            let says = ran.err.matches("the cache is made anew").count();
+            assert!(says <= usize::from(is_first), "{round}: {}", ran.err);
+            said += says;
+        }
+    }
+    assert!(said > 10, "{said}");
+    std::fs::write(&cache, b"not a database").unwrap();
+    let quiet: Vec<&str> = verbs[0].iter().copied().chain(["-q"]).collect();
+    assert_eq!(env.run(quiet).err, "");
 }
 
 #[test]

@@ -183,6 +183,15 @@ impl Snapshot {
         })
     }
 
+    /// The contents of which something was skipped, ascending, seen or not.
+    pub fn contents_with_skipped(&self) -> Result<Vec<ContentId>, ReadError> {
+        self.note_outside();
+        self.ask(|inner| {
+            let rows = inner.skipped_parts.range::<u32>(..)?;
+            rows.map(|row| Ok(ContentId(row?.0.value()))).collect()
+        })
+    }
+
     /// The record of this name.
     pub fn record(&self, name: &str) -> Result<Option<Vec<u8>>, ReadError> {
         self.note_outside();

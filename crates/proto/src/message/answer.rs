@@ -219,6 +219,20 @@ pub struct SoftError {
 }
 
 impl SoftError {
+    /// What was there when a question began to look, and could not be opened any more.
+    pub fn vanished(path: PathText) -> Self {
+        Self {
+            path,
+            kind: SoftErrorKind::NotFound,
+            message: "vanished while it was looked at".to_owned(),
+        }
+    }
+
+    /// Whether something is missing that should be there.
+    pub fn is_trouble(&self) -> bool {
+        self.kind != SoftErrorKind::LeftOut
+    }
+
     /// What the system said about a path.
     pub fn of_io(path: PathText, error: &io::Error) -> Self {
         let kind = match error.kind() {
@@ -253,6 +267,12 @@ pub enum SoftErrorKind {
     Unreadable,
     /// It kept changing while it was read.
     Changing,
+    /// A document of which something could not be read.
+    Unread,
+    /// A document of which something is left out on purpose. This is no trouble.
+    LeftOut,
+    /// The index of a folder is being built anew: what was not read yet is missing.
+    Rebuilding,
     /// Anything else, and any kind that only a newer server knows.
     #[serde(other)]
     Other,

@@ -362,6 +362,7 @@ fn an_answer_is_these_lines() {
 fn live_means_all_roots_and_nothing_degraded() {
     let root = |state| RootStatus {
         unopened: 0,
+        hidden_text: 0,
         path: "/r".into(),
         files: 1,
         bytes: 2,

@@ -312,9 +312,12 @@ pub struct RootStatus {
     /// What of it is worth an alert.
     #[serde(flatten)]
     pub alerts: AlertRules,
-    /// Documents and archives of which something could not be looked into.
+    /// Documents and archives of which something could not be read.
     #[serde(default)]
     pub unopened: u64,
+    /// Documents of which text is left out on purpose, and nothing else is missing.
+    #[serde(default)]
+    pub hidden_text: u64,
 }
 
 /// What is going on with a root.

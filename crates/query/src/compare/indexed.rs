@@ -103,8 +103,14 @@ fn take_apart(
     ids: &mut Vec<ContentId>,
 ) -> Result<(), AskError> {
     for owner in 0..ids.len() {
-        let row = snapshot.content(ids[owner])?;
-        if row.is_none_or(|row| row.parts == 0) {
+        let Some(row) = snapshot.content(ids[owner])? else {
+            continue;
+        };
+        if row.skipped {
+            let skipped = snapshot.skipped_parts(ids[owner])?;
+            sides.skipped_parts.insert(owner as u32, skipped);
+        }
+        if row.parts == 0 {
             continue;
         }
         let mut stand_ins: Vec<(Rendition, u32)> = Vec::new();

@@ -509,8 +509,10 @@ impl PartnerQuestion<'_> {
         match read {
             Ok(bytes) => bytes.map(|bytes| provable(self.templates, content.kept.kind, bytes)),
             Err(error) => {
-                // Who asks for exact measures is told why these are not.
-                if self.options.exact {
+                // Who asks for exact measures gets the reason why these are not.
+                if error.means_vanished() {
+                    errors.push(SoftError::vanished(path.into()));
+                } else if self.options.exact {
                     errors.push(soft_error(&path, &error));
                 }
                 None

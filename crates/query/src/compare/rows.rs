@@ -76,6 +76,7 @@ pub(super) fn answer(
     };
     let mut errors = sides.errors.clone();
     errors.extend(partners.errors.iter().cloned());
+    errors.extend(sides.unread_documents());
     errors.sort();
     errors.dedup();
     Ok(Whole {

@@ -13,12 +13,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use resemble_core::{ByteLen, ChunkList, ContentDigest, ContentKind, Signature, Stopped};
-use resemble_index::{Snapshot, SpecialKind};
+use resemble_index::{SkippedPart, Snapshot, SpecialKind};
 use resemble_proto::message::SoftError;
 use resemble_proto::path::PathText;
 
 use crate::ask::AskError;
 use crate::renditions::Rendition;
+use crate::unread;
 
 /// What is at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,6 +135,8 @@ pub(crate) struct Sides {
     pub(crate) contents: Vec<Content>,
     /// By the content of a file that was taken apart: the contents that stand for it.
     pub(crate) apart: Apart,
+    /// By the content of a file: what was skipped when it was taken apart, if anything was.
+    pub(crate) skipped_parts: BTreeMap<u32, Vec<SkippedPart>>,
     /// Files and directories that could not be looked at.
     pub(crate) errors: Vec<SoftError>,
     /// Entries left out by a rule.
@@ -170,6 +173,11 @@ impl Sides {
             .map(|(owner, stand_ins)| (new_of[owner as usize], stand_ins))
             .filter(|&(owner, _)| owner != NONE)
             .collect();
+        let skipped = std::mem::take(&mut self.skipped_parts).into_iter();
+        self.skipped_parts = skipped
+            .map(|(owner, skipped)| (new_of[owner as usize], skipped))
+            .filter(|&(owner, _)| owner != NONE)
+            .collect();
         for (owner, mut stand_ins) in apart {
             for (_, content) in &mut stand_ins {
                 let new = &mut new_of[*content as usize];
@@ -188,6 +196,20 @@ impl Sides {
         self.errors.sort();
         self.errors.dedup();
         old_of
+    }
+
+    /// The documents of both sides that could not be read in full.
+    pub(crate) fn unread_documents(&self) -> Vec<SoftError> {
+        if self.skipped_parts.is_empty() {
+            return Vec::new();
+        }
+        let sides = [&self.a, &self.b].into_iter();
+        let entries = sides.flat_map(|side| side.entries.iter().map(move |entry| (side, entry)));
+        let said = entries.filter_map(|(side, entry)| {
+            let skipped = self.skipped_parts.get(&entry.what.content()?)?;
+            unread::error(&side.path(entry), skipped.clone())
+        });
+        said.collect()
     }
 
     /// The content of an entry's file.

@@ -349,9 +349,11 @@ impl<'a> Prover<'a> {
         read
     }
 
-    /// Takes note of what cannot be read, if all had to be.
+    /// Takes note of what has vanished, and of what cannot be read if all had to be.
     fn note(&self, path: &Path, error: &AskError, errors: &mut Vec<SoftError>) {
-        if self.options.exact {
+        if error.means_vanished() {
+            errors.push(SoftError::vanished(path.into()));
+        } else if self.options.exact {
             errors.push(soft_error(path, error));
         }
     }

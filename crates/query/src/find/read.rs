@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use resemble_core::{Digest, Digester, Params, StopFlag};
-use resemble_index::{ContentRef, NewLook, NewPart};
+use resemble_index::{ContentRef, NewLook, NewPart, SkippedPart};
 use resemble_scan::parts::{DigestedPart, DigestedParts, HEAD, PartReader};
 use resemble_scan::read::{Content, NoContents, Reader};
 use rustix::fs::MemfdFlags;
@@ -15,6 +15,7 @@ use super::read_now;
 use crate::ask::AskError;
 use crate::prove::read::{anchor_of, unreadable};
 use crate::renditions::{Rendition, members_at, renditions_among};
+use crate::unread;
 
 /// A file, or a member in one, that was read.
 #[derive(Clone, Debug)]
@@ -25,6 +26,8 @@ pub struct Incoming {
     pub others: Vec<(Rendition, Digest)>,
     /// The bytes themselves, of a pipe that held few.
     pub bytes: Option<Vec<u8>>,
+    /// What was skipped when it was taken apart.
+    pub skipped: Vec<SkippedPart>,
 }
 
 impl Incoming {
@@ -34,6 +37,7 @@ impl Incoming {
             digest,
             others: Vec::new(),
             bytes: None,
+            skipped: Vec::new(),
         }
     }
 
@@ -50,7 +54,12 @@ impl Incoming {
                 .collect(),
             digest,
             bytes: None,
+            skipped: Vec::new(),
         }
+    }
+
+    fn and_skipped(self, skipped: Vec<SkippedPart>) -> Self {
+        Self { skipped, ..self }
     }
 }
 
@@ -63,8 +72,8 @@ pub fn read_with_parts(
     let Some(part_reader) = part_reader else {
         return Ok(Incoming::plain(read_now(path, params)?));
     };
-    let (digest, pieces) = read(path, params, part_reader)?;
-    Ok(Incoming::with(digest, pieces, None))
+    let (digest, pieces, skipped) = read(path, params, part_reader)?;
+    Ok(Incoming::with(digest, pieces, None).and_skipped(skipped))
 }
 
 /// Reads a member of a file for a question; `None`: there is no such member.
@@ -74,13 +83,15 @@ pub fn read_member(
     params: &Params,
     part_reader: &dyn PartReader,
 ) -> Result<Option<Incoming>, AskError> {
-    let (_, mut pieces) = read(path, params, part_reader)?;
+    let (_, mut pieces, skipped) = read(path, params, part_reader)?;
     let rows = pieces
         .iter()
         .map(|piece| (piece.role, piece.parent, &piece.name[..]));
     for number in members_at(rows, names) {
         if let Some(digest) = pieces[number as usize].digest.take() {
-            return Ok(Some(Incoming::with(*digest, pieces, Some(number))));
+            let skipped = unread::of_member(skipped, names);
+            let incoming = Incoming::with(*digest, pieces, Some(number));
+            return Ok(Some(incoming.and_skipped(skipped)));
         }
     }
     Ok(None)
@@ -90,7 +101,7 @@ fn read(
     path: &Path,
     params: &Params,
     part_reader: &dyn PartReader,
-) -> Result<(Digest, Vec<DigestedPart>), AskError> {
+) -> Result<(Digest, Vec<DigestedPart>, Vec<SkippedPart>), AskError> {
     let anchor = anchor_of(path)?;
     let read = Reader::new(params, StopFlag::default())
         .read_with_parts(&anchor, path, None, &NoContents, part_reader)
@@ -100,11 +111,13 @@ fn read(
         // Nothing is known to a reader without an index.
         Content::Known(_) | Content::InFlight(_) | Content::Edited(_) => read_now(path, params)?,
     };
-    let pieces = match read.look {
-        Some(NewLook::Apart { parts, .. }) => parts.into_iter().map(piece).collect(),
-        _ => Vec::new(),
+    let (pieces, skipped) = match read.look {
+        Some(NewLook::Apart { parts, skipped, .. }) => {
+            (parts.into_iter().map(piece).collect(), skipped)
+        }
+        _ => (Vec::new(), Vec::new()),
     };
-    Ok((digest, pieces))
+    Ok((digest, pieces, skipped))
 }
 
 fn piece(part: NewPart) -> DigestedPart {
@@ -244,6 +257,6 @@ impl<'a> Stream<'a> {
             &mut self.digester,
             &self.params,
         );
-        Incoming::with(digest, pieces.pieces, None)
+        Incoming::with(digest, pieces.pieces, None).and_skipped(pieces.skipped)
     }
 }

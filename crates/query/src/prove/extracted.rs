@@ -11,7 +11,8 @@ use std::path::Path;
 
 use resemble_core::{ContentKind, similarity};
 use resemble_extract::{Part, Role, Sink};
-use resemble_scan::parts::{HEAD, PartReader};
+use resemble_index::SkippedPart;
+use resemble_scan::parts::{HEAD, PartReader, Skipped, skipped_parts};
 use resemble_scan::read::{open_regular, read_prefix};
 use resemble_scan::walk::Stat;
 
@@ -76,6 +77,16 @@ impl Extracted {
         self.stand_in()
             .is_some_and(|text| !similarity::too_small(size(text)))
     }
+}
+
+/// Takes parts that nobody wants.
+struct Nobody;
+
+impl Sink for Nobody {
+    fn begin(&mut self, _: Part) {}
+    fn bytes(&mut self, _: &[u8]) {}
+    fn end(&mut self) {}
+    fn drop_part(&mut self) {}
 }
 
 /// What the file at a path says, or the member that it leads to from some `!` on; `None`: what is
@@ -158,14 +169,14 @@ pub(crate) fn extract_all(
 
 /// A file that is opened to be taken apart.
 #[derive(Debug)]
-pub(super) struct OpenedFile<'p> {
+pub(crate) struct OpenedFile<'p> {
     path: &'p Path,
     fd: OwnedFd,
     stat: Stat,
 }
 
 impl<'p> OpenedFile<'p> {
-    pub(super) fn of(path: &'p Path) -> Result<Self, AskError> {
+    pub(crate) fn of(path: &'p Path) -> Result<Self, AskError> {
         let anchor = anchor_of(path)?;
         let (fd, stat) =
             open_regular(&anchor, path).map_err(|failure| unreadable(path, failure))?;
@@ -210,21 +221,41 @@ impl<'p> OpenedFile<'p> {
         Ok(all)
     }
 
+    /// What is skipped when it is taken apart.
+    pub(crate) fn skipped(
+        &self,
+        part_reader: &dyn PartReader,
+    ) -> Result<Vec<SkippedPart>, AskError> {
+        Ok(match self.read_parts(part_reader, &mut Nobody)? {
+            Some(Ok(skipped)) => skipped_parts(skipped),
+            Some(Err(skipped)) => skipped_parts(vec![(Vec::new(), skipped)]),
+            None => Vec::new(),
+        })
+    }
+
     /// Passes its parts on; `false`: it has none, or what was passed on is of no use.
     pub(super) fn take_apart(
         &self,
         part_reader: &dyn PartReader,
         sink: &mut dyn Sink,
     ) -> Result<bool, AskError> {
+        Ok(matches!(self.read_parts(part_reader, sink)?, Some(Ok(_))))
+    }
+
+    /// Passes its parts on, and says what was skipped; `None`: it is not taken apart.
+    #[allow(clippy::type_complexity)] // what the reader says, if it is asked
+    fn read_parts(
+        &self,
+        part_reader: &dyn PartReader,
+        sink: &mut dyn Sink,
+    ) -> Result<Option<Result<Vec<(Vec<u8>, Skipped)>, Skipped>>, AskError> {
         let head = read_prefix(&self.fd, HEAD).map_err(|errno| AskError::Unreadable {
             path: self.path.to_owned(),
             source: errno.into(),
         })?;
         let name = self.path.file_name().unwrap_or_default().as_bytes();
-        Ok(part_reader.applies(name, &head)
-            && part_reader
-                .read_parts(name, &head, self.fd.as_fd(), sink)
-                .is_ok())
+        let applies = part_reader.applies(name, &head);
+        Ok(applies.then(|| part_reader.read_parts(name, &head, self.fd.as_fd(), sink)))
     }
 }
 

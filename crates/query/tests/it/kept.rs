@@ -7,7 +7,7 @@ use resemble_core::Params;
 use resemble_core::similarity::Templates;
 use resemble_index::Snapshot;
 use resemble_proto::message::{
-    CompareOptions, CompareRequest, Comparison, FindOptions, FindRow, Whole,
+    CompareOptions, CompareRequest, Comparison, FindOptions, FindRow, SoftErrorKind, Whole,
 };
 use resemble_proto::path::PathText;
 use resemble_query::compare::{MemoryCache, compare};
@@ -57,6 +57,31 @@ fn found(snapshot: &Snapshot, path: &Path) -> Vec<FindRow> {
     let options = FindOptions::default();
     let answer = find(snapshot, &subject, &PathText::from(path), &options);
     answer.expect("an answer").rows
+}
+
+/// A file of the index that is gone when it is to be read is an error of the answer, whatever the
+/// budget is; its row stays an estimate.
+#[test]
+fn what_has_vanished_since_is_said() {
+    let text = prose(1, 20_000);
+    let scene = scene(&[
+        ("a".to_owned(), text.clone()),
+        ("b".to_owned(), edited(&text, 2, 3)),
+        ("c".to_owned(), edited(&text, 3, 3)),
+    ]);
+    let snapshot = scene.snapshot();
+    fs::remove_file(scene.path("b")).expect("removed");
+    let path = scene.path("a");
+    let subject = subject(&snapshot, &path);
+    let name = PathText::from(path.as_path());
+    let answer = find(&snapshot, &subject, &name, &FindOptions::default()).expect("an answer");
+    assert_eq!(answer.rows.len(), 2);
+    let kinds = answer
+        .errors
+        .iter()
+        .map(|error| (error.kind, error.path.as_path()));
+    let kinds: Vec<_> = kinds.collect();
+    assert_eq!(kinds, [(SoftErrorKind::NotFound, &*scene.path("b"))]);
 }
 
 fn listed(snapshot: &Snapshot, path: &Path) -> Vec<Similar> {
@@ -163,8 +188,8 @@ fn the_next_command_reads_no_file_either() {
             part_reader: None,
             catalogues: None,
         };
-        let local = LocalIndex::open(options).expect("open");
-        assert_eq!(local.note(), None);
+        let mut local = LocalIndex::open(options).expect("open");
+        assert_eq!(local.take_note(), None);
         local
     };
     let ask = |local: &LocalIndex, name: &str| {

@@ -1,11 +1,12 @@
 //! The index of a command: what it looks at, what it remembers, and how it does without a cache.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use resemble_core::Params;
 use resemble_query::local::{LocalIndex, LocalOptions};
-use resemble_scan::ingest::Unobserved;
+use resemble_scan::ingest::{Listing, Observer, Unobserved};
+use resemble_scan::walk::Stat;
 
 fn options(cache: Option<PathBuf>) -> LocalOptions {
     LocalOptions {
@@ -67,7 +68,7 @@ fn a_second_command_reads_nothing_that_has_not_changed() {
     }
     let read = |paths: &[PathBuf]| {
         let mut local = LocalIndex::open(options(Some(cache.clone()))).expect("open");
-        assert_eq!(local.note(), None);
+        assert_eq!(local.take_note(), None);
         let report = local.refresh(paths, &mut Unobserved).expect("looked at");
         let files = local
             .snapshot()
@@ -88,17 +89,14 @@ fn a_second_command_reads_nothing_that_has_not_changed() {
 fn a_cache_in_use_or_without_a_place_is_done_without() {
     let temp = tempfile::tempdir().expect("a folder");
     let cache = temp.path().join("cache.redb");
-    let first = LocalIndex::open(options(Some(cache.clone()))).expect("open");
-    let second = LocalIndex::open(options(Some(cache))).expect("open all the same");
-    assert!(first.note().is_none());
-    assert!(
-        second.note().is_some_and(|note| note.contains("in use")),
-        "{:?}",
-        second.note()
-    );
+    let mut first = LocalIndex::open(options(Some(cache.clone()))).expect("open");
+    let mut second = LocalIndex::open(options(Some(cache))).expect("open all the same");
+    assert_eq!(first.take_note(), None);
+    let note = second.take_note().expect("a note");
+    assert!(note.contains("in use"), "{note}");
     let nowhere = PathBuf::from("/dev/null/cache.redb");
-    let third = LocalIndex::open(options(Some(nowhere))).expect("open all the same");
-    assert!(third.note().is_some());
+    let mut third = LocalIndex::open(options(Some(nowhere))).expect("open all the same");
+    assert!(third.take_note().is_some());
 }
 
 #[test]
@@ -107,4 +105,61 @@ fn a_missing_path_is_named() {
     let failure = local.refresh(&["/no/such/path".into()], &mut Unobserved);
     let said = failure.expect_err("missing").to_string();
     assert!(said.contains("/no/such/path"), "{said}");
+}
+
+/// Removes a folder when it was found, and the files of another when the last folder is listed.
+struct Remover {
+    folder: PathBuf,
+    files: Vec<PathBuf>,
+    last: PathBuf,
+}
+
+impl Observer for Remover {
+    fn found_directories(&mut self, dirs: &[(&Path, Stat)]) -> bool {
+        if dirs.iter().any(|(dir, _)| *dir == self.folder) {
+            fs::remove_dir_all(&self.folder).expect("removed");
+        }
+        // Nothing is listed early.
+        false
+    }
+
+    fn before_listing(&mut self, dir: &Path) -> Listing {
+        if dir == self.last {
+            for file in self.files.drain(..) {
+                fs::remove_file(file).expect("removed");
+            }
+        }
+        Listing::Go
+    }
+}
+
+/// What vanishes between being found and being opened is said; what was read before is known.
+#[test]
+fn what_vanishes_meanwhile_is_said() {
+    let temp = tempfile::tempdir().expect("a folder");
+    let tree = temp.path().canonicalize().expect("a folder").join("tree");
+    let folders = ["a", "b", "c"].map(|name| tree.join(name));
+    for folder in &folders {
+        fs::create_dir_all(folder).expect("a folder");
+    }
+    let [a, b, c] = folders;
+    fs::write(b.join("x"), "x").expect("a file");
+    let files: Vec<PathBuf> = (0..600).map(|n| a.join(n.to_string())).collect();
+    for file in &files {
+        fs::write(file, vec![b'x'; 20_000]).expect("a file");
+    }
+    let mut local = LocalIndex::open(options(None)).expect("open");
+    let mut remover = Remover {
+        folder: b.clone(),
+        files: files.clone(),
+        last: c,
+    };
+    let report = local.refresh(&[tree], &mut remover).expect("looked at");
+    assert!(remover.files.is_empty());
+    assert!(report.vanished.contains(&b), "{:?}", report.vanished);
+    let snapshot = local.snapshot().expect("a snapshot");
+    for file in &files {
+        let is_known = snapshot.entry(file).expect("readable").is_some();
+        assert!(is_known != report.vanished.contains(file), "{file:?}");
+    }
 }

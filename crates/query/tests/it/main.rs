@@ -33,6 +33,7 @@ mod stopped;
 mod tables;
 mod templates;
 mod truth;
+mod unread;
 mod why;
 mod words;
 

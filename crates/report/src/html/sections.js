@@ -316,7 +316,7 @@ function evidenceSection() {
 function errorSection() {
   return doc.errors.length && new Section({
     id: 'errors', title: 'Could not be looked at', rows: doc.errors, unit: ['entry', 'entries'],
-    lead: 'The report says nothing about these.',
+    lead: 'The report says nothing about these, or too little: some could be read in part.',
     columns: [{ label: 'Path', names: true, value: (row) => row.path, cell: (row) => label(name(row, 'path'), base) },
       { label: 'Why', value: (row) => row.message, cell: (row) => spell({ text: row.message }) }],
     words: (row) => wordsOf('path')(row) + '\n' + row.message,

@@ -152,6 +152,9 @@ pub struct Report {
     /// Roots that are missing, cannot be opened or lie unmounted: what the index has of them was
     /// left as it is.
     pub unavailable: Vec<PathBuf>,
+    /// What was found, and was gone when it was to be read or listed: the first
+    /// [`Report::MOST_ERRORS`]. Something may be there again.
+    pub vanished: Vec<PathBuf>,
     /// Roots that were another directory at the end than at the beginning: reconcile them again.
     pub replaced: Vec<PathBuf>,
     /// Files that were written to all the time while they were read: look again soon.
@@ -171,6 +174,12 @@ pub struct Report {
 impl Report {
     /// Errors kept with their paths; the others are only counted.
     pub const MOST_ERRORS: usize = 1000;
+
+    pub(crate) fn vanished(&mut self, path: &Path) {
+        if self.vanished.len() < Self::MOST_ERRORS {
+            self.vanished.push(path.to_owned());
+        }
+    }
 
     pub(crate) fn error(&mut self, path: &Path, errno: i32) {
         self.error_count += 1;

@@ -103,7 +103,10 @@ impl Run<'_> {
                 }
                 self.arrived(job, read)?;
             }
-            Err(ReadFailure::Gone | ReadFailure::NotRegular) => self.look_again(job.path),
+            Err(ReadFailure::Gone | ReadFailure::NotRegular) => {
+                self.report.vanished(&job.path);
+                self.look_again(job.path);
+            }
             Err(ReadFailure::Stopped) => self.report.stopped = true,
             Err(ReadFailure::Paused) => self.report.unfinished.push(job.path),
             Err(ReadFailure::Errno(errno)) => {

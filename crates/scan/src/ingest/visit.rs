@@ -93,6 +93,7 @@ impl Run<'_> {
         let dir = match opened {
             Ok(dir) => dir,
             Err(errno) if means_absent(errno) => {
+                self.report.vanished(&visit.path);
                 self.look_again(visit.path);
                 return Ok(());
             }
@@ -326,17 +327,17 @@ impl Run<'_> {
                     Some((dir, _)) => dir.read_link(name),
                     None => place.anchor.read_link(path),
                 };
-                match target {
-                    Ok(target) => {
-                        let entry = Entry::Symlink(target.clone());
-                        if known != Some(entry) {
-                            self.push(Change::Symlink {
-                                path: path.to_owned(),
-                                target,
-                            });
-                        }
-                    }
-                    Err(_) => self.look_again(path.to_owned()),
+                let Ok(target) = target else {
+                    self.report.vanished(path);
+                    self.look_again(path.to_owned());
+                    return Ok(());
+                };
+                let entry = Entry::Symlink(target.clone());
+                if known != Some(entry) {
+                    self.push(Change::Symlink {
+                        path: path.to_owned(),
+                        target,
+                    });
                 }
             }
             Kind::Special(kind) => {

@@ -69,7 +69,7 @@ impl Backend {
 
     /// Asks a method. `subject` is the real path of the file that `find` is about.
     pub(super) fn ask(
-        &self,
+        &mut self,
         ui: &Ui,
         request: &MethodRequest,
         subject: Option<&Path>,
@@ -87,8 +87,8 @@ impl Backend {
     }
 
     /// Puts the cache in order, after the answer was printed.
-    pub(super) fn close(self) {
-        self.local.close();
+    pub(super) fn close(self, ui: &mut Ui) {
+        self.local.close(ui);
     }
 }
 
@@ -119,7 +119,7 @@ pub(super) fn end(
     ui.soft_errors(errors);
     ui.flush()?;
     if let Some(backend) = backend {
-        backend.close();
+        backend.close(ui);
     }
     Ok(Outcome::of(header.total > 0).with_errors(!errors.is_empty()))
 }

@@ -334,6 +334,6 @@ pub(super) fn dump(ui: &mut Ui, env: &Env, global: &Global, args: &DumpArgs) -> 
     errors.extend(answer.errors);
     let errors = names::tidy(errors, &ShownNames::of(&named));
     ui.soft_errors(&errors);
-    backend.close();
+    backend.close(ui);
     Ok(Outcome::Holds.with_errors(!errors.is_empty()))
 }

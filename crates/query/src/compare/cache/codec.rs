@@ -11,15 +11,17 @@ use std::path::Path;
 
 use parking_lot::Mutex;
 use resemble_core::{ByteLen, ContentDigest, ContentKind, Params};
-use resemble_index::{FsId, Timestamp};
+use resemble_index::{FsId, SkippedPart, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::known::{Inventory, KnownApart, KnownFile, Names, PackedPlace, Stamp, Where};
+use super::known::{
+    Inventory, KnownApart, KnownFile, KnownSkipped, Names, PackedPlace, Stamp, Where,
+};
 use crate::compare::sides::Content;
 use crate::renditions::Rendition;
 
 /// A head of another version is treated as missing.
-const VERSION: u64 = 4;
+const VERSION: u64 = 5;
 
 /// The record as bytes.
 pub(crate) fn encode(record: &impl Serialize) -> Vec<u8> {
@@ -88,6 +90,8 @@ struct PackedContent {
     length: u32,
     /// What stands for it: which rendition, and its index among the contents.
     stand_ins: Vec<(u8, u32)>,
+    /// What was skipped when it was taken apart: where, and why.
+    skipped: Vec<(Vec<u8>, String)>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -108,7 +112,7 @@ struct PackedFile<'a> {
 /// `contents` comes with the index of its pool in the head's list.
 pub(super) fn encode_files<'a>(
     file_systems: &[FsId],
-    (contents, apart): (&[(Content, u32, PackedPlace)], &KnownApart),
+    (contents, apart, skipped): (&[(Content, u32, PackedPlace)], &KnownApart, &KnownSkipped),
     files: impl Iterator<Item = (&'a [u8], Stamp, u32)>,
 ) -> Vec<u8> {
     let mut last: &[u8] = &[];
@@ -132,6 +136,7 @@ pub(super) fn encode_files<'a>(
     let contents = (0..).zip(contents);
     let contents = contents.map(|(number, (content, pool, place))| {
         let stand_ins = apart.get(&number).into_iter().flatten();
+        let skipped = skipped.get(&number).into_iter().flatten();
         PackedContent {
             digest: content.digest.0,
             size: content.size.0,
@@ -141,6 +146,9 @@ pub(super) fn encode_files<'a>(
             length: place.length,
             stand_ins: stand_ins
                 .map(|&(rendition, of)| (rendition.number(), of))
+                .collect(),
+            skipped: skipped
+                .map(|part| (part.path.clone(), part.reason.clone()))
                 .collect(),
         }
     });
@@ -180,7 +188,13 @@ pub(super) fn decode_files(
     });
     let contents = contents.collect::<Option<Vec<_>>>()?;
     let mut apart = KnownApart::new();
+    let mut skipped = KnownSkipped::new();
     for (number, packed) in (0..).zip(&record.contents) {
+        if !packed.skipped.is_empty() {
+            let parts = packed.skipped.iter().cloned();
+            let parts = parts.map(|(path, reason)| SkippedPart { path, reason });
+            skipped.insert(number, parts.collect());
+        }
         let stand_ins = packed.stand_ins.iter().map(|&(rendition, content)| {
             let is_content = (content as usize) < contents.len();
             Some((Rendition::of_number(rendition)?, content)).filter(|_| is_content)
@@ -217,5 +231,6 @@ pub(super) fn decode_files(
         files,
         contents,
         apart,
+        skipped,
     })
 }

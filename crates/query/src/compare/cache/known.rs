@@ -5,7 +5,7 @@ use std::path::Path;
 
 use parking_lot::Mutex;
 use resemble_core::{ByteLen, Params};
-use resemble_index::{FsId, Snapshot, Timestamp};
+use resemble_index::{FsId, SkippedPart, Snapshot, Timestamp};
 use resemble_scan::walk::Stat;
 
 use super::{codec, store};
@@ -85,6 +85,9 @@ pub(super) struct KnownFile {
 /// By the index of a content that was taken apart: what stands for it, by their indexes.
 pub(super) type KnownApart = HashMap<u32, Vec<(Rendition, u32)>>;
 
+/// By the index of a content that was taken apart: what was skipped then.
+pub(super) type KnownSkipped = HashMap<u32, Vec<SkippedPart>>;
+
 /// A tree as an earlier scan found it.
 #[derive(Debug, Default)]
 pub(super) struct Inventory {
@@ -92,6 +95,8 @@ pub(super) struct Inventory {
     pub(super) files: HashMap<Box<[u8]>, KnownFile>,
     pub(super) contents: Vec<(Content, PackedPlace)>,
     pub(super) apart: KnownApart,
+    /// By the index of a content: what was skipped of it, if anything was.
+    pub(super) skipped: KnownSkipped,
 }
 
 impl Inventory {

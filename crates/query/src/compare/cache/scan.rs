@@ -14,7 +14,7 @@
 mod apart;
 mod worker;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -23,6 +23,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use resemble_core::{ContentDigest, ContentId};
+use resemble_index::SkippedPart;
 use resemble_proto::message::{CompareRequest, SoftError};
 use resemble_scan::fsid::FsIds;
 use resemble_scan::ingest::{Amount, Observer, Progress};
@@ -111,9 +112,11 @@ pub(super) fn scan(
         numbers,
         places,
         apart,
+        skipped,
     } = shared.table.into_inner();
     sides.contents = numbers.contents;
     sides.apart = apart;
+    sides.skipped_parts = skipped;
     sides.apart.retain(|_, stand_ins| !stand_ins.is_empty());
     let old = sides.put_in_order();
     Ok(Scanned {
@@ -153,6 +156,8 @@ struct ContentTable {
     places: Vec<PackedPlace>,
     /// Of each content that was taken apart what stands for it, if anything does.
     apart: Apart,
+    /// What was skipped of it, if anything was.
+    skipped: BTreeMap<u32, Vec<SkippedPart>>,
 }
 
 impl ContentTable {
@@ -176,6 +181,9 @@ impl ContentTable {
             let stand_ins = stand_ins.map(|&(rendition, of)| Some((rendition, number(of)?)));
             let stand_ins = stand_ins.collect::<Option<_>>()?;
             self.apart.insert(owner, stand_ins);
+        }
+        if let Some(skipped) = inventory.skipped.get(&at) {
+            self.skipped.insert(owner, skipped.clone());
         }
         Some(owner)
     }

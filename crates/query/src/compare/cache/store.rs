@@ -21,7 +21,7 @@ use resemble_proto::message::CompareRequest;
 use serde::{Deserialize, Serialize};
 
 use super::codec::{InventoryHead, decode, encode, encode_files};
-use super::known::{Inventory, KnownApart, PackedPlace, Where};
+use super::known::{Inventory, KnownApart, KnownSkipped, PackedPlace, Where};
 use super::scan::Scanned;
 use super::{Packed, TreeCache};
 use crate::compare::sides::{Content, Side};
@@ -250,6 +250,9 @@ impl NewInventories<'_> {
         };
         let (known, place) = of_scan(content);
         let number = list.number(known, place);
+        if let Some(skipped) = self.scanned.sides.skipped_parts.get(&content) {
+            list.skipped.insert(number, skipped.clone());
+        }
         let stand_ins = self.scanned.sides.apart.get(&content).into_iter().flatten();
         for &(rendition, of) in stand_ins {
             let (known, place) = of_scan(of);
@@ -285,6 +288,9 @@ impl NewInventories<'_> {
                 let small = content.size.0 < self.request.options.scope.min_size;
                 if !seen.contains(&**path) && (small || !rules.admit(&absolute)) {
                     let number = list.number(*content, *place);
+                    if let Some(skipped) = known.skipped.get(&file.content) {
+                        list.skipped.insert(number, skipped.clone());
+                    }
                     let stand_ins = known.apart.get(&file.content).into_iter().flatten();
                     for &(rendition, of) in stand_ins {
                         let &(content, place) = known.contents.get(of as usize)?;
@@ -327,7 +333,7 @@ impl NewInventories<'_> {
         let file_systems = &self.scanned.names.file_systems;
         let files = files.into_iter();
         let files = files.map(|(path, stamp, content)| (&**path, stamp, content));
-        let files = encode_files(file_systems, (&contents, &list.apart), files);
+        let files = encode_files(file_systems, (&contents, &list.apart, &list.skipped), files);
         let params = self.tree_cache.index.params();
         let formats = self.tree_cache.formats_for(self.request);
         Some(Written {
@@ -345,6 +351,7 @@ struct List {
     contents: Vec<(Content, PackedPlace)>,
     numbers: HashMap<resemble_core::ContentDigest, u32>,
     apart: KnownApart,
+    skipped: KnownSkipped,
 }
 
 impl List {

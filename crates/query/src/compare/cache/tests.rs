@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use resemble_core::{ByteLen, ContentDigest, ContentKind, Params};
-use resemble_index::{FsId, Options, Timestamp};
+use resemble_index::{FsId, Options, SkippedPart, Timestamp};
 use resemble_proto::path::PathText;
 use resemble_scan::ingest::Progress;
 use resemble_testutil::TempTree;
@@ -342,10 +342,17 @@ proptest! {
             })
             .collect();
         let apart = known::KnownApart::from([(1, vec![(Rendition::Text, 2)])]);
+        let skipped = known::KnownSkipped::from([(
+            1,
+            vec![SkippedPart {
+                path: b"a\xff".to_vec(),
+                reason: "damaged: no end".to_owned(),
+            }],
+        )]);
         let systems = ["x", "y"].map(|name| FsId(name.into()));
         let bytes = encode_files(
             &systems,
-            (&contents, &apart),
+            (&contents, &apart, &skipped),
             files.iter().map(|(path, &(fs, ino, mtime, ctime, content))| {
                 (path.as_slice(), Stamp { fs, ino, mtime, ctime }, content)
             }),
@@ -361,6 +368,7 @@ proptest! {
         let expected: Vec<_> = contents.iter().map(|&(c, _, p)| (c, p)).collect();
         prop_assert_eq!(back.contents, expected);
         prop_assert_eq!(back.apart, apart);
+        prop_assert_eq!(back.skipped, skipped);
         for cut in 0..bytes.len() {
             prop_assert!(decode_files(&bytes[..cut], &[0, 1], &names).is_none());
         }

@@ -219,13 +219,13 @@ impl EqualSizesWorker<'_, '_> {
                 self.done.errors.push(SoftError::of_io(path, &source));
                 self.done.unreadable += 1;
             }
-            // It was never there, or is something else now. Nobody stops or pauses this reader.
-            Err(
-                ReadFailure::Gone
-                | ReadFailure::NotRegular
-                | ReadFailure::Stopped
-                | ReadFailure::Paused,
-            ) => {}
+            // Something else may be there now.
+            Err(ReadFailure::Gone | ReadFailure::NotRegular) => {
+                let path = PathText::from(self.file(place).path());
+                self.done.errors.push(SoftError::vanished(path));
+            }
+            // Nobody stops or pauses this reader.
+            Err(ReadFailure::Stopped | ReadFailure::Paused) => {}
         }
         self.done.lost.insert(place);
     }

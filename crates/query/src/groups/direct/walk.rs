@@ -160,7 +160,11 @@ impl Walk<'_> {
         let anchor = &self.roots[root as usize];
         let (dir, found) = match self.unindexed.list(anchor, &path, above.as_deref()) {
             DirListing::Dir(dir, found) => (dir, found),
-            DirListing::LeftOut | DirListing::Gone => return,
+            DirListing::LeftOut => return,
+            DirListing::Gone => {
+                walked.errors.push(SoftError::vanished(path.into()));
+                return;
+            }
             DirListing::Failed(errno) => return walked.error(&path, errno),
         };
         self.dirs.fetch_add(1, Ordering::Relaxed);

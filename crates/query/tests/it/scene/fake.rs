@@ -24,6 +24,8 @@ pub(crate) enum Record {
     Broken { parent: Option<u32>, name: Vec<u8> },
     /// Something skipped within.
     Skip(Vec<u8>),
+    /// Text that is left out on purpose.
+    Hide,
     /// Nothing of the file is of use.
     Fail,
     /// What reads it is not there.
@@ -73,6 +75,7 @@ pub(crate) fn fake(key: u64, records: &[Record]) -> Vec<u8> {
             }
             Record::Broken { parent, name } => (3, parent_of(parent), name.clone(), Vec::new()),
             Record::Skip(path) => (4, 0, path.clone(), Vec::new()),
+            Record::Hide => (7, 0, Vec::new(), Vec::new()),
             Record::Fail => (5, 0, Vec::new(), Vec::new()),
             Record::NotRun => (6, 0, Vec::new(), Vec::new()),
         };
@@ -155,6 +158,10 @@ impl PartReader for Fake {
                 1 => Role::Unpacked,
                 4 => {
                     skipped.push((name.to_vec(), Skipped::TooMuch(Bound::Depth)));
+                    continue;
+                }
+                7 => {
+                    skipped.push((Vec::new(), Skipped::LeftOut("hidden".into())));
                     continue;
                 }
                 5 => return Err(Skipped::Encrypted),

@@ -78,6 +78,12 @@ impl<'s, 'a> Worker<'s, 'a> {
         self.notes.errors.push(error);
     }
 
+    fn vanished(&mut self, side: usize, below: &[u8]) {
+        let path = self.shared.path(side, below);
+        let error = SoftError::vanished(path.as_path().into());
+        self.notes.errors.push(error);
+    }
+
     // ---- walking ----
 
     #[allow(clippy::option_option)] // as in `Task::Dir`
@@ -186,7 +192,7 @@ impl<'s, 'a> Worker<'s, 'a> {
                 return Some((dir, found));
             }
             DirListing::LeftOut => self.notes.skipped += 1,
-            DirListing::Gone => {}
+            DirListing::Gone => self.vanished(side, below),
             DirListing::Failed(errno) => self.error(side, below, errno.raw_os_error()),
         }
         None
@@ -224,8 +230,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         let what = match kind {
             Kind::Symlink => match target() {
                 Ok(target) => What::Link(target),
-                // It was something else a moment ago.
-                Err(_) => return,
+                Err(_) => return self.vanished(side, path),
             },
             Kind::Special(kind) => What::Special(kind),
             Kind::Dir | Kind::File => return,
@@ -417,13 +422,14 @@ impl<'s, 'a> Worker<'s, 'a> {
                 self.file(at, seen, What::Unread, None);
                 return None;
             }
-            // It was never there, or is something else now. No reading of a comparison is paused.
-            Err(
-                ReadFailure::Gone
-                | ReadFailure::NotRegular
-                | ReadFailure::Stopped
-                | ReadFailure::Paused,
-            ) => return None,
+            // Something else may be there now.
+            Err(ReadFailure::Gone | ReadFailure::NotRegular) => {
+                let is_single = self.shared.roots[at.side].single;
+                self.vanished(at.side, if is_single { b"" } else { at.path });
+                return None;
+            }
+            // No reading of a comparison is stopped or paused.
+            Err(ReadFailure::Stopped | ReadFailure::Paused) => return None,
         };
         self.shared.files_read.fetch_add(1, Ordering::Relaxed);
         self.shared.bytes_read.fetch_add(bytes, Ordering::Relaxed);
@@ -480,7 +486,11 @@ impl<'s, 'a> Worker<'s, 'a> {
         let stand_ins = stand_ins
             .map(|(rendition, digest)| (rendition, self.keep(digest)))
             .collect();
-        self.shared.table.lock().apart.insert(number, stand_ins);
+        let mut table = self.shared.table.lock();
+        table.apart.insert(number, stand_ins);
+        if !parts.skipped.is_empty() {
+            table.skipped.insert(number, parts.skipped);
+        }
     }
 
     /// Records a file that was read.

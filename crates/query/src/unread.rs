@@ -1,0 +1,221 @@
+//! What could not be read of the documents that a question is about.
+//!
+//! What was skipped when a file was taken apart is kept with its content, so copies cost nothing,
+//! and it does not depend on when the file was read. An answer names each document of its scope of
+//! which something is missing, with the reasons:
+//!
+//! 1. What should have been read is an error: the answer may have too little.
+//! 2. What is left out on purpose (hidden text) is said in the same place, and is no error.
+//! 3. Questions about bytes (`covered`, `dump`, `--no-text`, identical files) have neither.
+//! 4. Few contents have anything skipped, and these are looked through, whatever the scope is.
+//! 5. Bounded: [`REASONS`] of a document, [`DOCUMENTS`] of an answer, and how many more there are.
+
+use std::path::{Path, PathBuf};
+
+use resemble_core::ContentId;
+use resemble_index::{PartRole, ReadError, SkippedPart, Snapshot};
+use resemble_proto::message::{
+    FindRequest, OnlyGroups, Request, Scope, SoftError, SoftErrorKind, Subject,
+};
+use resemble_proto::path::PathText;
+use resemble_scan::parts::PartReader;
+
+use crate::ask::AskError;
+use crate::prove::extracted::{OpenedFile, way};
+use crate::renditions::{INTO, locate};
+use crate::scope::Rules;
+
+/// Reasons that are named of one document.
+const REASONS: usize = 3;
+
+/// Documents that are named in one answer.
+const DOCUMENTS: usize = 1000;
+
+/// The documents of a request's scope that could not be read in full. A comparison names those of
+/// its trees itself, because it is also made without an index.
+pub fn of_request(snapshot: &Snapshot, request: &Request) -> Result<Vec<SoftError>, AskError> {
+    match request {
+        Request::Find(find) if find.options.text => of_find(snapshot, find),
+        Request::Pairs(pairs) if pairs.text => within(snapshot, &pairs.scope, |content| {
+            Ok(pairs.archives || !holds_members(snapshot, content)?)
+        }),
+        Request::Dirs(dirs) => within(snapshot, &dirs.scope, |_| Ok(true)),
+        Request::Groups(groups) | Request::Order(groups)
+            if groups.text && groups.only != OnlyGroups::Identical =>
+        {
+            within(snapshot, &groups.scope, |_| Ok(true))
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// Those of the scope, and the subject.
+fn of_find(snapshot: &Snapshot, find: &FindRequest) -> Result<Vec<SoftError>, AskError> {
+    let scope = &find.options.scope;
+    // What there is in all is for those who see all of it.
+    let is_everything = scope.within.is_empty();
+    let mut errors = if is_everything && snapshot.is_partial() {
+        Vec::new()
+    } else {
+        within(snapshot, scope, |_| Ok(true))?
+    };
+    let path = match &find.subject {
+        Subject::File(path) => Some(path),
+        Subject::Content { path, .. } => path.as_ref(),
+    };
+    if let Some(path) = path
+        && let Some(found) = locate(snapshot, path.as_path())?
+        && let Some(content) = found.row.state.content()
+    {
+        errors.extend(error(&found.path, snapshot.skipped_parts(content)?));
+        errors.sort();
+        errors.dedup();
+    }
+    Ok(errors)
+}
+
+/// The documents of a scope whose contents `is_read`, by path.
+fn within(
+    snapshot: &Snapshot,
+    scope: &Scope,
+    is_read: impl Fn(ContentId) -> Result<bool, ReadError>,
+) -> Result<Vec<SoftError>, AskError> {
+    let bases = scope.within.iter().map(PathText::as_path);
+    let bases = bases.map(|base| Ok((base, Rules::new(base, scope)?)));
+    let bases = bases.collect::<Result<Vec<_>, AskError>>()?;
+    let is_within = |path: &PathBuf| {
+        let mut bases = bases.iter();
+        scope.within.is_empty()
+            || bases.any(|(base, rules)| path.starts_with(base) && rules.admit(path))
+    };
+    let mut found: Vec<(PathBuf, ContentId)> = Vec::new();
+    let mut contents = snapshot.contents_with_skipped()?;
+    let mut more = 0;
+    if scope.within.is_empty() {
+        // Of everything not all is looked up: `status` counts it.
+        more = contents.len().saturating_sub(DOCUMENTS);
+        contents.truncate(DOCUMENTS);
+    }
+    for content in contents {
+        snapshot.stop().go_on()?;
+        if !is_read(content)? {
+            continue;
+        }
+        for file in snapshot.files_of(content)? {
+            let row = snapshot.file(file)?;
+            if row.is_none_or(|row| row.stat.size.0 < scope.min_size) {
+                continue;
+            }
+            let paths = snapshot.paths(file)?.into_iter();
+            found.extend(paths.filter(is_within).min().map(|path| (path, content)));
+        }
+    }
+    found.sort_unstable();
+    more += found.len().saturating_sub(DOCUMENTS);
+    found.truncate(DOCUMENTS);
+    let mut errors = Vec::with_capacity(found.len());
+    for (path, content) in &found {
+        errors.extend(error(path, snapshot.skipped_parts(*content)?));
+    }
+    if more > 0 {
+        let of = scope
+            .within
+            .first()
+            .map_or(Path::new("/"), PathText::as_path);
+        errors.push(SoftError {
+            path: of.into(),
+            kind: SoftErrorKind::Unread,
+            message: format!("{more} more documents could not be read in full"),
+        });
+    }
+    Ok(errors)
+}
+
+fn holds_members(snapshot: &Snapshot, content: ContentId) -> Result<bool, ReadError> {
+    let parts = snapshot.parts(content)?;
+    Ok(parts.iter().any(|part| part.role == PartRole::Member))
+}
+
+/// What is said of a document of which something was skipped; `None`: nothing was.
+pub fn error(path: &Path, mut skipped: Vec<SkippedPart>) -> Option<SoftError> {
+    let is_error = skipped.iter().any(|part| !part.is_on_purpose());
+    skipped.sort_by_key(|part| (part.is_more().is_some(), part.is_on_purpose()));
+    let further: u64 = skipped.iter().filter_map(SkippedPart::is_more).sum();
+    skipped.retain(|part| part.is_more().is_none());
+    let reasons = skipped.iter().take(REASONS).map(|part| {
+        if part.path.is_empty() {
+            return part.reason.clone();
+        }
+        format!("{}: {}", String::from_utf8_lossy(&part.path), part.reason)
+    });
+    let mut reasons: Vec<String> = reasons.collect();
+    let further = further + skipped.len().saturating_sub(REASONS) as u64;
+    if further > 0 {
+        reasons.push(format!("and {further} more"));
+    }
+    (!reasons.is_empty()).then(|| SoftError {
+        path: path.into(),
+        kind: if is_error {
+            SoftErrorKind::Unread
+        } else {
+            SoftErrorKind::LeftOut
+        },
+        message: reasons.join("; "),
+    })
+}
+
+/// What could not be read of the file at a path, or of the member that it leads to, called `name`.
+/// The file is taken apart for that.
+pub fn of_path(path: &Path, name: &Path, part_reader: &dyn PartReader) -> Option<SoftError> {
+    let (file, member) = way(path);
+    let skipped = OpenedFile::of(file).ok()?.skipped(part_reader).ok()?;
+    let skipped = match member {
+        Some(member) => of_member(skipped, member),
+        None => skipped,
+    };
+    error(name, skipped)
+}
+
+/// What of it is in a member.
+pub(crate) fn of_member(mut skipped: Vec<SkippedPart>, member: &[u8]) -> Vec<SkippedPart> {
+    skipped.retain(|part| {
+        let within = part.path.strip_prefix(member);
+        within.is_some_and(|rest| rest.first().is_none_or(|byte| *byte == INTO))
+    });
+    skipped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(path: &str, reason: &str) -> SkippedPart {
+        SkippedPart {
+            path: path.as_bytes().to_vec(),
+            reason: reason.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_document_has_one_error_with_its_first_reasons() {
+        let say = |skipped: &[SkippedPart]| error(Path::new("/d"), skipped.to_vec());
+        assert_eq!(say(&[]), None);
+        let hidden = part("", "left out on purpose: 2 hidden texts");
+        let only_hidden = say(std::slice::from_ref(&hidden)).expect("said");
+        assert_eq!(only_hidden.kind, SoftErrorKind::LeftOut);
+        let pages = (3..8).map(|n| part("", &format!("page {n} could not be read: why")));
+        let mut all = vec![hidden];
+        all.extend(pages);
+        all.push(part("a/b.pdf", "damaged: no end"));
+        all.push(SkippedPart::and_more(40));
+        let said = say(&all).expect("said");
+        assert_eq!(said.kind, SoftErrorKind::Unread);
+        assert_eq!(
+            said.message,
+            "page 3 could not be read: why; page 4 could not be read: why; \
+             page 5 could not be read: why; and 44 more"
+        );
+        let member = say(&[part("a/b.pdf", "damaged: no end")]).expect("said");
+        assert_eq!(member.message, "a/b.pdf: damaged: no end");
+    }
+}

@@ -1,0 +1,201 @@
+//! What could not be read of documents, in answers by texts.
+
+use std::sync::Arc;
+
+use resemble_proto::message::{
+    CompareOptions, CompareRequest, CoveredRequest, FindOptions, FindRequest, GroupsRequest,
+    OnlyGroups, PairsRequest, Request, Scope, SoftError, SoftErrorKind, Subject,
+};
+use resemble_proto::path::PathText;
+use resemble_query::compare::{MemoryCache, compare};
+use resemble_query::local::{LocalIndex, LocalOptions};
+use resemble_query::unread::of_request;
+use resemble_scan::ingest::Unobserved;
+use resemble_testutil::prose::sentences;
+
+use crate::scene::Scene;
+use crate::scene::fake::{Fake, Record, fake, member, text_of};
+
+fn scene() -> Scene {
+    let mut scene = Scene::with_parts();
+    let text = sentences(1, 30);
+    let nested = Record::Skip(b"a/b.zip".to_vec());
+    let hidden = fake(1, &[text_of(&text), Record::Hide]);
+    scene.write("a/hidden.doc", &hidden);
+    scene.write("a/copy.doc", &hidden);
+    scene.write(
+        "a/nested.zip",
+        fake(2, &[member("x", &text), nested.clone()]),
+    );
+    scene.write(
+        "b/both.doc",
+        fake(3, &[text_of(&text), Record::Hide, nested]),
+    );
+    scene.write("b/secret.doc", fake(4, &[Record::Fail]));
+    scene.write("b/whole.doc", fake(5, &[text_of(&text)]));
+    scene.scan();
+    scene
+}
+
+/// Name, kind and message, in the order of an answer.
+fn said(scene: &Scene, errors: &[SoftError]) -> Vec<(String, SoftErrorKind, String)> {
+    let root = scene.root();
+    let said = errors.iter().map(|error| {
+        let name = error
+            .path
+            .as_path()
+            .strip_prefix(&root)
+            .expect("in the tree");
+        (
+            name.display().to_string(),
+            error.kind,
+            error.message.clone(),
+        )
+    });
+    said.collect()
+}
+
+fn asked(scene: &Scene, request: &Request) -> Vec<(String, SoftErrorKind, String)> {
+    let errors = of_request(&scene.snapshot(), request).expect("an answer");
+    said(scene, &errors)
+}
+
+fn within(scene: &Scene, names: &[&str]) -> Scope {
+    let paths = names.iter().map(|name| PathText::from(scene.path(name)));
+    Scope {
+        within: paths.collect(),
+        ..Scope::default()
+    }
+}
+
+fn groups(scope: Scope) -> GroupsRequest {
+    GroupsRequest {
+        scope,
+        text: true,
+        ..GroupsRequest::default()
+    }
+}
+
+#[test]
+fn each_document_of_the_scope_is_named_once_with_its_reasons() {
+    let scene = scene();
+    let hidden = (
+        SoftErrorKind::LeftOut,
+        "left out on purpose: hidden".to_owned(),
+    );
+    let named =
+        |name: &str, (kind, why): &(SoftErrorKind, String)| (name.to_owned(), *kind, why.clone());
+    let all = [
+        named("a/copy.doc", &hidden),
+        named("a/hidden.doc", &hidden),
+        (
+            "a/nested.zip".into(),
+            SoftErrorKind::Unread,
+            "a/b.zip: nested too deeply".into(),
+        ),
+        (
+            "b/both.doc".into(),
+            SoftErrorKind::Unread,
+            "a/b.zip: nested too deeply; left out on purpose: hidden".into(),
+        ),
+        (
+            "b/secret.doc".into(),
+            SoftErrorKind::Unread,
+            "encrypted".into(),
+        ),
+    ];
+    let of = |request: GroupsRequest| asked(&scene, &Request::Groups(request));
+    assert_eq!(of(groups(scene.scope())), all);
+    assert_eq!(of(groups(within(&scene, &["b", "b/both.doc"]))), all[3..]);
+    let mut filtered = groups(scene.scope());
+    filtered.scope.exclude = vec!["b/".into()];
+    filtered.scope.include = vec!["*.doc".into()];
+    assert_eq!(of(filtered), all[..2]);
+    let mut large = groups(scene.scope());
+    large.scope.min_size = 1 << 30;
+    assert_eq!(of(large), []);
+    // Questions about bytes have no such trouble.
+    for by_bytes in [
+        GroupsRequest {
+            only: OnlyGroups::Identical,
+            ..groups(scene.scope())
+        },
+        GroupsRequest {
+            text: false,
+            ..groups(scene.scope())
+        },
+    ] {
+        assert_eq!(of(by_bytes), []);
+    }
+    let covered = CoveredRequest {
+        dir: scene.path("b").into(),
+        by: vec![scene.path("a").into()],
+        ..CoveredRequest::default()
+    };
+    assert_eq!(asked(&scene, &Request::Covered(covered)), []);
+    // `pairs` looks into archives only if that is asked for.
+    let mut pairs = PairsRequest {
+        scope: scene.scope(),
+        text: true,
+        ..PairsRequest::default()
+    };
+    let without = asked(&scene, &Request::Pairs(pairs.clone()));
+    assert_eq!(without.len(), 4);
+    assert!(without.iter().all(|(name, ..)| name != "a/nested.zip"));
+    pairs.archives = true;
+    assert_eq!(asked(&scene, &Request::Pairs(pairs)), all);
+    // The file that is asked about is named, wherever it lies.
+    let find = |name: &str, scope: Scope| {
+        let request = FindRequest {
+            subject: Subject::File(scene.path(name).into()),
+            options: FindOptions {
+                scope,
+                text: true,
+                ..FindOptions::default()
+            },
+        };
+        asked(&scene, &Request::Find(request))
+    };
+    let found = find("b/secret.doc", within(&scene, &["a"]));
+    assert_eq!(found, [&all[..3], &all[4..]].concat());
+    assert_eq!(find("b/secret.doc", Scope::default()), all);
+    assert_eq!(find("b/whole.doc", within(&scene, &["b/whole.doc"])), []);
+}
+
+/// From an index, from a look at both trees, and from the inventories that this one has kept.
+#[test]
+fn a_comparison_says_the_same_from_an_index_and_without() {
+    let scene = scene();
+    let request = CompareRequest {
+        a: scene.path("a").into(),
+        b: scene.path("b").into(),
+        options: CompareOptions {
+            text: true,
+            ..CompareOptions::default()
+        },
+    };
+    let indexed = compare(&scene.snapshot(), &request, &MemoryCache::default()).expect("an answer");
+    let expected = said(&scene, &indexed.errors);
+    assert_eq!(expected.len(), 5, "{expected:?}");
+    for _ in 0..3 {
+        let mut local = LocalIndex::open(LocalOptions {
+            cache: Some(scene.temp.path("cache/cache.redb")),
+            cache_bytes: LocalOptions::CACHE_BYTES,
+            params: resemble_core::Params::default(),
+            own: Vec::new(),
+            part_reader: Some(Arc::new(Fake)),
+            catalogues: None,
+        })
+        .expect("open");
+        let compared = local.compare(&request, &Arc::default(), &mut Unobserved);
+        assert_eq!(said(&scene, &compared.expect("an answer").errors), expected);
+        local.close();
+    }
+    let by_bytes = CompareRequest {
+        options: CompareOptions::default(),
+        ..request
+    };
+    let indexed =
+        compare(&scene.snapshot(), &by_bytes, &MemoryCache::default()).expect("an answer");
+    assert_eq!(indexed.errors, []);
+}
