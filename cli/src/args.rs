@@ -485,9 +485,10 @@ pub struct Answering {
     /// by the verbs that have one of them.
     #[arg(skip)]
     pub text: bool,
-    /// Whether the daemon of the system does not answer this. It is set by the verbs.
+    /// Whether every file counts: then no daemon answers that leaves something out, nor that of the
+    /// system, which does not see with the caller's rights. It is set by the verbs.
     #[arg(skip)]
-    pub not_for_all: bool,
+    pub whole: bool,
 }
 
 /// `find`

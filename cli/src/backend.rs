@@ -191,12 +191,15 @@ impl Backend {
             )));
         }
         if !global.local && own.is_none() {
-            let client = if answering.not_for_all {
+            let client = if answering.whole {
                 own_daemon(env, global)
             } else {
                 daemon(env, global)
             };
-            match client.and_then(|client| Self::ask_daemon(ui, client, asked.as_ref(), named)) {
+            match client.and_then(|client| {
+                let whole = answering.whole;
+                Self::ask_daemon(ui, client, asked.as_ref(), (named, whole))
+            }) {
                 Ok(Some(backend)) => return Ok(backend),
                 Ok(None) => {}
                 // A busy daemon is there: reading everything beside it would make it busier.
@@ -229,7 +232,7 @@ impl Backend {
         ui: &mut Ui,
         client: Client,
         asked: Option<&Params>,
-        named: &[Named],
+        (named, whole): (&[Named], bool),
     ) -> CliResult<Option<Self>> {
         let params = client.params()?;
         if asked.is_some_and(|asked| *asked != params) {
@@ -246,8 +249,8 @@ impl Backend {
             .iter()
             .map(|one| PathText::from(one.real.as_path()))
             .collect();
-        if !paths.is_empty() && !client.covers_all(paths)? {
-            ui.detail("the daemon does not watch all of these paths");
+        if !paths.is_empty() && !client.covers_all(paths, whole)? {
+            ui.detail("the daemon does not watch all of these paths, or leaves something out");
             return Ok(None);
         }
         ui.detail(&format!(

@@ -11,6 +11,7 @@ use resemble_proto::message::{Header, SoftError};
 use resemble_proto::report::{self, Head, RowsName, json_line};
 use resemble_report::document::{Extras, Report};
 use resemble_report::human::{counted, human_count, human_size};
+use resemble_report::left_out_in_words;
 use resemble_report::rows::{self, Row};
 use serde::Serialize;
 
@@ -153,6 +154,9 @@ pub fn note_limits(ui: &mut Ui, header: &Header, top: Option<u64>, by_daemon: bo
             "{} not looked into (archives, mails, compressed files); `--text` does",
             counted(files, "file")
         ));
+    }
+    if let Some(text) = left_out_in_words(&header.left_out) {
+        ui.note(&text);
     }
     if !header.fresh {
         let files = counted(header.pending, "file");

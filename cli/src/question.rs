@@ -355,14 +355,14 @@ fn finish<V: Verb>(
     };
     ui.redirect(verb.output());
     verb.print(ui, document, &extras)?;
-    let header = document.header;
-    lists::note_nothing(
-        ui,
-        &Header { looked, ..header },
-        verb.nothing(&document.body),
-    );
+    let header = &document.header;
+    let asked = Header {
+        looked,
+        ..header.clone()
+    };
+    lists::note_nothing(ui, &asked, verb.nothing(&document.body));
     let by_daemon = backend.as_ref().is_some_and(Backend::is_daemon);
-    lists::note_limits(ui, &header, verb.top(), by_daemon);
+    lists::note_limits(ui, header, verb.top(), by_daemon);
     ui.soft_errors(&document.errors);
     ui.flush()?;
     if let Some(backend) = backend {

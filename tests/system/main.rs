@@ -53,6 +53,9 @@ mod bad_input;
 /// The same question with and without a daemon has the same bytes for an answer.
 mod two_ways;
 
+/// What could not be looked at, and what a root leaves out, is part of every answer.
+mod gaps;
+
 /// Trees that are not here: export, import, and every question about them.
 mod catalogues;
 

@@ -3,8 +3,8 @@
 //! 1. The subjects of a find are looked at together with the directories, so that a hard link of an
 //!    indexed file is known to be that file, and a second question about a large file reads
 //!    nothing.
-//! 2. Files that cannot be read are named by the answers themselves, which know what `--exclude`
-//!    leaves out; directories that cannot be listed are in no index and are added here.
+//! 2. Files and directories that cannot be read are named by the answers themselves, which know
+//!    what `--exclude` leaves out; what the index has no place for is added here.
 //! 3. A cache that cannot be used costs time and nothing else; one line says why it is not used. If
 //!    it turns out to be damaged while a question is answered, another one takes its place, and the
 //!    question is asked again ([`Local::on_sound`]).
@@ -23,6 +23,7 @@ use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env, PlaceError};
 use resemble_proto::question::{AnyRow, Question};
 use resemble_query::answer::{self, Context, Reply};
+use resemble_query::gaps;
 use resemble_query::given::GivenPairs;
 use resemble_query::groups::groups_of_pairs;
 use resemble_query::local::{LocalIndex, LocalOptions};
@@ -166,7 +167,8 @@ impl Local {
             let context = this.context()?;
             answer::answer(&context, question.clone().into_request(), &mut collected)?;
             let mut whole = collected.0;
-            this.add_own(&context.snapshot, &mut whole.header, &mut whole.errors);
+            let (header, errors) = (&mut whole.header, &mut whole.errors);
+            this.add_own(&context.snapshot, (header, errors), gaps::is_kept);
             Ok(whole)
         })
     }
@@ -182,7 +184,7 @@ impl Local {
             let (snapshot, part_reader) = (&context.snapshot, context.part_reader.as_deref());
             let scratch = context.scratch;
             let mut whole = groups_of_pairs(snapshot, request, part_reader, given, scratch)?;
-            this.add_own(snapshot, &mut whole.header, &mut whole.errors);
+            this.add_own(snapshot, (&mut whole.header, &mut whole.errors), is_file);
             Ok(whole)
         })
     }
@@ -199,7 +201,8 @@ impl Local {
         self.on_sound(|this| {
             let snapshot = this.snapshot()?;
             let mut answer = question(&snapshot, &this.index, &this.scratch)?;
-            this.add_own(&snapshot, &mut answer.header, &mut answer.errors);
+            let (header, errors) = (&mut answer.header, &mut answer.errors);
+            this.add_own(&snapshot, (header, errors), is_file);
             Ok(answer)
         })
     }
@@ -276,13 +279,18 @@ impl Local {
         self.on_sound(|this| Ok(this.index.verify().map_err(AskError::from)?))?;
         let mut pieces = Pieces {
             sink,
+            errors: Vec::new(),
             result: Ok(()),
         };
         let request = Request::DumpAs { roots, form };
-        let answered = answer::answer(&self.context()?, request, &mut pieces);
+        let context = self.context()?;
+        let answered = answer::answer(&context, request, &mut pieces);
         pieces.result?;
         answered?;
-        Ok(self.errors.clone())
+        let mut errors = pieces.errors;
+        let own = (&mut Header::default(), &mut errors);
+        self.add_own(&context.snapshot, own, gaps::is_kept);
+        Ok(errors)
     }
 
     /// Puts the cache in order, after the answer was printed. A note says if it was replaced.
@@ -294,15 +302,24 @@ impl Local {
     }
 
     /// Adds to an answer what only the last refresh knows: how many files changed while they were
-    /// read, which directories could not be listed, and what has vanished.
-    fn add_own(&self, snapshot: &Snapshot, header: &mut Header, errors: &mut Vec<SoftError>) {
-        let is_no_file =
-            |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));
+    /// read, and what could not be looked at or has vanished and is not `named` by the answer.
+    fn add_own(
+        &self,
+        snapshot: &Snapshot,
+        (header, errors): (&mut Header, &mut Vec<SoftError>),
+        is_named: fn(&Snapshot, &Path) -> bool,
+    ) {
         header.fresh = self.moving == 0;
         header.pending = self.moving;
-        let own = self.errors.iter().filter(|error| is_no_file(error));
+        let own = self.errors.iter();
+        let own = own.filter(|error| !is_named(snapshot, error.path.as_path()));
         errors.extend(own.cloned());
     }
+}
+
+/// Whether the index has a file at a path: a question of the library names those alone.
+fn is_file(snapshot: &Snapshot, path: &Path) -> bool {
+    !matches!(snapshot.file_at(path), Ok(None))
 }
 
 /// Puts an answer together from its rows.
@@ -330,6 +347,7 @@ impl<Q: Question> Reply for Collected<Q> {
 /// Hands a dump to the sink until the sink fails.
 struct Pieces<'a> {
     sink: &'a mut dyn FnMut(&[u8]) -> CliResult<()>,
+    errors: Vec<SoftError>,
     result: CliResult<()>,
 }
 
@@ -342,7 +360,8 @@ impl Reply for Pieces<'_> {
         ControlFlow::Break(())
     }
 
-    fn error(&mut self, _: SoftError) -> ControlFlow<()> {
+    fn error(&mut self, error: SoftError) -> ControlFlow<()> {
+        self.errors.push(error);
         ControlFlow::Continue(())
     }
 

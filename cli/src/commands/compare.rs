@@ -127,7 +127,7 @@ impl Verb for Compare<'_> {
 
     fn answering(&self) -> Answering {
         Answering {
-            not_for_all: true,
+            whole: true,
             ..self.args.layer.answering(&self.args.answering)
         }
     }

@@ -78,7 +78,7 @@ impl Verb for Covered<'_> {
 
     fn answering(&self) -> Answering {
         Answering {
-            not_for_all: true,
+            whole: true,
             ..self.args.answering.clone()
         }
     }

@@ -218,10 +218,10 @@ fn of_daemon(status: &StatusAnswer) -> Vec<Check> {
             RootState::Live | RootState::Degraded | RootState::Catalogue => {}
         }
         if root.unreadable > 0 {
-            let files = counted(root.unreadable, "file");
+            let names = human_count(root.unreadable);
             checks.push(Check::note(
                 "root",
-                format!("{files} of {path} cannot be read"),
+                format!("{names} files or directories of {path} cannot be read"),
             ));
         }
         if root.unopened > 0 {

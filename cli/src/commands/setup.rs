@@ -279,7 +279,7 @@ impl Steps<'_> {
     /// Adds the folders that a running daemon does not watch yet.
     fn add(&mut self, client: &Client, dirs: &[PathBuf]) -> CliResult<()> {
         for dir in dirs {
-            if client.covers_all(vec![dir.as_path().into()])? {
+            if client.covers_all(vec![dir.as_path().into()], false)? {
                 continue;
             }
             client.watch_add(

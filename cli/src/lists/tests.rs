@@ -344,13 +344,21 @@ fn limits_are_said_aloud() {
     };
     note_limits(&mut ui, &whole, Some(3), true);
     assert_eq!(err.text(), "");
-    note_limits(&mut ui, &Header { shown: 2, ..whole }, Some(2), true);
+    note_limits(
+        &mut ui,
+        &Header {
+            shown: 2,
+            ..whole.clone()
+        },
+        Some(2),
+        true,
+    );
     note_limits(
         &mut ui,
         &Header {
             fresh: false,
             pending: 4,
-            ..whole
+            ..whole.clone()
         },
         None,
         true,
@@ -360,7 +368,7 @@ fn limits_are_said_aloud() {
         &Header {
             fresh: false,
             pending: 1,
-            ..whole
+            ..whole.clone()
         },
         None,
         false,
@@ -368,15 +376,23 @@ fn limits_are_said_aloud() {
     let near_copies = Some(5000);
     let many = Header {
         near_copies,
-        ..whole
+        ..whole.clone()
     };
     note_limits(&mut ui, &many, None, false);
     let closed = Header {
         unopened: Some(1),
-        ..whole
+        ..whole.clone()
     };
     note_limits(&mut ui, &closed, None, false);
-    note_limits(&mut ui, &Header { shown: 2, ..whole }, None, false);
+    note_limits(
+        &mut ui,
+        &Header {
+            shown: 2,
+            ..whole.clone()
+        },
+        None,
+        false,
+    );
     assert_eq!(
         err.text(),
         "resemble: 2 of 3 rows shown (--top 2)\n\
@@ -411,12 +427,19 @@ fn nothing_is_not_certain_while_files_are_still_to_be_read() {
     };
     let early = Header {
         fresh: false,
-        ..whole
+        ..whole.clone()
     };
     note_nothing(&mut ui, &whole, NOTHING);
     note_nothing(&mut ui, &early, NOTHING);
     note_limits(&mut ui, &early, None, true);
-    note_nothing(&mut ui, &Header { total: 1, ..whole }, NOTHING);
+    note_nothing(
+        &mut ui,
+        &Header {
+            total: 1,
+            ..whole.clone()
+        },
+        NOTHING,
+    );
     assert_eq!(
         err.text(),
         "resemble: nothing found: compared 3 files of 9 B; a common run of 5,600 bytes would have \

@@ -163,6 +163,7 @@ impl Writer<'_> {
 
     fn entry(&mut self, path: Vec<u8>, entry: &Entry) -> Result<(), ReadError> {
         let what = match entry {
+            Entry::Gap(_) => return Ok(()),
             Entry::Dir(_) => EntryKind::Dir,
             Entry::Symlink(target) => EntryKind::Symlink(target.clone()),
             Entry::Special(kind) => EntryKind::Special(*kind),

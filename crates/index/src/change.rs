@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use resemble_core::{ContentDigest, ContentId, Digest, EditedDigest, FileId};
 
-use crate::rows::{FileStat, PartRole, SkippedPart, SpecialKind};
+use crate::rows::{FileStat, Gap, PartRole, SkippedPart, SpecialKind};
 
 /// The content of a file that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,6 +127,21 @@ pub enum Change {
         path: PathBuf,
         /// Which type.
         kind: SpecialKind,
+    },
+    /// The path is something that was not looked at; what the index has below it goes.
+    Gap {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        gap: Gap,
+    },
+    /// The path is a directory that could not be listed (what the index has below it stays), or can
+    /// be again.
+    Unlisted {
+        /// Where.
+        path: PathBuf,
+        /// The errno; `None`: it was listed.
+        errno: Option<i32>,
     },
     /// The path and all below it are gone. Not an error if the index never had it.
     Remove(PathBuf),

@@ -67,8 +67,9 @@ pub use footprint::Footprint;
 pub use index::{Index, MergeWork, Options, VERIFY_BLOCKS};
 pub use place::set_aside;
 pub use rows::{
-    ContentRow, Entry, FileRow, FileStat, FileState, FsId, Look, PartRole, PartRow, SetAside,
-    SkippedPart, SpecialKind, Timestamp, Totals,
+    ContentRow, Entry, FileRow, FileStat, FileState, FsId, Gap, GapCounts, LeftOutRule, Look,
+    PartRole, PartRow, SetAside, SkippedPart, SpecialKind, Timestamp, Totals,
 };
 pub use schema::{PostingKind, TABLES};
 pub use snapshot::Snapshot;
+pub use snapshot::gaps::{DirGaps, UnlistedDir};

@@ -213,6 +213,61 @@ pub enum Entry {
     Symlink(Vec<u8>),
     /// A pipe, socket or device: named, never opened.
     Special(SpecialKind),
+    /// Something that was not looked at; a directory has nothing below it.
+    Gap(Gap),
+}
+
+/// Why a name in a directory was not looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Gap {
+    /// What it is could not be found out: the errno.
+    Failed(i32),
+    /// Its root leaves it out, with all below.
+    LeftOut(LeftOutRule),
+}
+
+/// The option of a root that leaves a name out. The numbers are those that are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::FromRepr)]
+#[repr(u8)]
+pub enum LeftOutRule {
+    /// A pattern of the root.
+    Exclude = 0,
+    /// An ignore file, or the name `.git`.
+    Ignore = 1,
+    /// The file is larger than the most of the root. Its entry is that of a file, which is
+    /// [`FileState::Skipped`].
+    MaxSize = 2,
+    /// Another file system is mounted there.
+    OneFileSystem = 3,
+}
+
+impl LeftOutRule {
+    /// All rules, in the order of their numbers.
+    pub const ALL: [Self; 4] = [
+        Self::Exclude,
+        Self::Ignore,
+        Self::MaxSize,
+        Self::OneFileSystem,
+    ];
+}
+
+/// How many names of one directory were not looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GapCounts {
+    /// What they are could not be found out.
+    pub failed: u64,
+    /// Left out, by [`LeftOutRule`] in the order of [`LeftOutRule::ALL`].
+    pub left_out: [u64; 4],
+}
+
+impl GapCounts {
+    /// The count of one reason.
+    pub(crate) const fn of(&mut self, gap: Gap) -> &mut u64 {
+        match gap {
+            Gap::Failed(_) => &mut self.failed,
+            Gap::LeftOut(rule) => &mut self.left_out[rule as usize],
+        }
+    }
 }
 
 /// Whole-index figures for `status`.

@@ -20,6 +20,10 @@ pub(crate) const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta
 pub(crate) const FILE_SYSTEMS: TableDefinition<u16, &str> = TableDefinition::new("file_systems");
 pub(crate) const DIRECTORIES: TableDefinition<u32, DirValue> = TableDefinition::new("directories");
 pub(crate) const ENTRIES: TableDefinition<EntryKey, &[u8]> = TableDefinition::new("entries");
+/// Directory → the errno of the listing that failed.
+pub(crate) const UNLISTED: TableDefinition<u32, i32> = TableDefinition::new("unlisted");
+/// Directory → how many of its names were not looked at, by reason.
+pub(crate) const GAPS: TableDefinition<u32, &[u8]> = TableDefinition::new("gaps");
 pub(crate) const FILES: TableDefinition<u32, &[u8]> = TableDefinition::new("files");
 pub(crate) const FURTHER_NAMES: TableDefinition<NameKey, ()> =
     TableDefinition::new("further_names");
@@ -50,11 +54,13 @@ pub(crate) const OLDER_MEASURES: TableDefinition<u128, MeasuresValue> =
     TableDefinition::new("older_measures");
 
 /// The names of all tables but those of the segments.
-pub const TABLES: [&str; 24] = [
+pub const TABLES: [&str; 26] = [
     "meta",
     "file_systems",
     "directories",
     "entries",
+    "unlisted",
+    "gaps",
     "files",
     "further_names",
     "inodes",
@@ -127,6 +133,8 @@ pub(crate) fn create(txn: &WriteTransaction) -> Result<(), Fault> {
     txn.open_table(FILE_SYSTEMS)?;
     txn.open_table(DIRECTORIES)?;
     txn.open_table(ENTRIES)?;
+    txn.open_table(UNLISTED)?;
+    txn.open_table(GAPS)?;
     txn.open_table(FILES)?;
     txn.open_table(FURTHER_NAMES)?;
     txn.open_table(INODES)?;

@@ -10,6 +10,7 @@
 //! [`ReadError::Damaged`]. Callbacks run outside of that protection, their panics are their own.
 
 mod footprint;
+pub(crate) mod gaps;
 mod lists;
 mod measures;
 pub(crate) mod paths;
@@ -56,6 +57,8 @@ pub(crate) struct Inner {
     pub(crate) params: Params,
     pub(crate) directories: ReadOnlyTable<u32, DirValue>,
     pub(crate) entries: ReadOnlyTable<EntryKey, &'static [u8]>,
+    pub(crate) unlisted: ReadOnlyTable<u32, i32>,
+    pub(crate) gaps: ReadOnlyTable<u32, &'static [u8]>,
     pub(crate) files: ReadOnlyTable<u32, &'static [u8]>,
     pub(crate) further_names: ReadOnlyTable<NameKey, ()>,
     pub(crate) inodes: ReadOnlyTable<(u16, u64), &'static [u8]>,
@@ -145,6 +148,8 @@ impl Snapshot {
             params,
             directories: txn.open_table(schema::DIRECTORIES)?,
             entries: txn.open_table(schema::ENTRIES)?,
+            unlisted: txn.open_table(schema::UNLISTED)?,
+            gaps: txn.open_table(schema::GAPS)?,
             files: txn.open_table(schema::FILES)?,
             further_names: txn.open_table(schema::FURTHER_NAMES)?,
             inodes: txn.open_table(schema::INODES)?,

@@ -7,7 +7,7 @@
 //! sorting or holding them: the sum of a hash of every (kind, key, content) is the same over the
 //! forward lists as over the segments, or something is missing, doubled or left over.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use resemble_core::{ContentId, DirId, FileId};
 use crate::batch::boilerplate::Counter;
 use crate::checked::Checked;
 use crate::codec::inodes;
-use crate::codec::rows::{StoredContent, StoredFile, decode_entry, decode_part};
+use crate::codec::rows::{StoredContent, StoredFile, decode_entry, decode_gaps, decode_part};
 use crate::error::{ApplyError, ReadError};
 use crate::fault::{Fault, guarded};
 use crate::index::Index;
-use crate::rows::{Entry, Look};
+use crate::rows::{Entry, FileState, Gap, GapCounts, LeftOutRule, Look};
 use crate::schema::PostingKind;
 use crate::segments::plan;
 use crate::segments::posted;
@@ -137,6 +137,7 @@ impl Check<'_> {
     fn names(&mut self) -> Result<(), Fault> {
         let inner = self.inner;
         let mut dirs = 0;
+        let mut counted = HashMap::<u32, GapCounts>::new();
         for row in inner.entries.range::<(u32, &[u8])>(..)? {
             let (key, entry) = row?;
             let (parent, name) = key.value();
@@ -156,7 +157,13 @@ impl Check<'_> {
                     self.expect(given, || format!("directory id {dir} was never given out"));
                 }
                 Entry::File(file) => {
-                    let named = match inner.stored_file(file)? {
+                    let row = inner.stored_file(file)?;
+                    let is_skipped = |row: &StoredFile| matches!(row.state, FileState::Skipped(_));
+                    if row.as_ref().is_some_and(is_skipped) {
+                        let gap = Gap::LeftOut(LeftOutRule::MaxSize);
+                        *counted.entry(parent).or_default().of(gap) += 1;
+                    }
+                    let named = match row {
                         Some(row) if (row.dir.0, &row.name[..]) == (parent, name) => true,
                         Some(_) => inner.further_names.get((file.0, parent, name))?.is_some(),
                         None => false,
@@ -165,9 +172,11 @@ impl Check<'_> {
                         format!("file {} has not the name of an entry", file.0)
                     });
                 }
+                Entry::Gap(gap) => *counted.entry(parent).or_default().of(gap) += 1,
                 Entry::Symlink(_) | Entry::Special(_) => {}
             }
         }
+        self.gaps(&counted)?;
         let rows = inner.directories.len()?;
         self.expect(rows == dirs, || {
             format!("{rows} directories have {dirs} entries")
@@ -180,6 +189,27 @@ impl Check<'_> {
             let agrees = entry == Some(Entry::File(FileId(file)));
             self.expect(agrees, || {
                 format!("a further name of file {file} has no entry")
+            });
+        }
+        Ok(())
+    }
+
+    /// The gaps among the entries against their counts, and directories without a listing.
+    fn gaps(&mut self, counted: &HashMap<u32, GapCounts>) -> Result<(), Fault> {
+        let inner = self.inner;
+        let mut rows = HashMap::new();
+        for row in inner.gaps.range::<u32>(..)? {
+            let (dir, row) = row?;
+            rows.insert(dir.value(), decode_gaps(row.value())?);
+        }
+        self.expect(rows == *counted, || {
+            format!("gaps {rows:?}, but counted {counted:?}")
+        });
+        for row in inner.unlisted.range::<u32>(..)? {
+            let dir = row?.0.value();
+            let known = inner.directories.get(dir)?.is_some();
+            self.expect(known, || {
+                format!("directory {dir} is unknown and not listed")
             });
         }
         Ok(())

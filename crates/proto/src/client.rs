@@ -305,10 +305,13 @@ impl Client {
         self.order(&Request::Unmount { path })
     }
 
-    /// Whether the daemon watches every one of these paths.
-    pub fn covers_all(&self, paths: Vec<PathText>) -> Result<bool, ClientError> {
+    /// Whether the daemon watches every one of these paths; `whole`: and leaves out nothing below
+    /// them.
+    pub fn covers_all(&self, paths: Vec<PathText>, whole: bool) -> Result<bool, ClientError> {
         let asked = paths.len();
-        let rows = self.short::<CoverRow>(&Request::Covers { paths })?.rows;
+        let rows = self
+            .short::<CoverRow>(&Request::Covers { paths, whole })?
+            .rows;
         Ok(rows.len() == asked && rows.iter().all(|row| row.covered))
     }
 
@@ -485,8 +488,8 @@ impl<R: DeserializeOwned> Rows<R> {
     }
 
     /// What holds for all rows.
-    pub const fn header(&self) -> Header {
-        self.header
+    pub fn header(&self) -> Header {
+        self.header.clone()
     }
 
     /// The soft errors; complete when the rows have ended.

@@ -94,7 +94,11 @@ fn typed_questions_and_answers() {
     let client = Client::connect(&socket, Timeouts::default()).unwrap();
     assert_eq!(client.params(), Ok(Params::default()));
     assert_eq!(client.status().unwrap(), status);
-    assert!(!client.covers_all(vec!["/a".into(), "/b".into()]).unwrap());
+    assert!(
+        !client
+            .covers_all(vec!["/a".into(), "/b".into()], false)
+            .unwrap()
+    );
     let dump = client.dump(Vec::new()).unwrap().collect_answer().unwrap();
     assert_eq!(dump.rows, [DumpRow { text: "x\n".into() }]);
     assert_eq!(dump.errors[0].kind, SoftErrorKind::Unreadable);
@@ -263,7 +267,7 @@ fn a_question_too_large_is_not_sent() {
     thread.join().unwrap();
     let path = PathText::from_bytes(vec![b'x'; frame::MAX_REQUEST]);
     assert!(matches!(
-        client.covers_all(vec![path]),
+        client.covers_all(vec![path], false),
         Err(ClientError::TooLarge { .. })
     ));
 }

@@ -164,7 +164,7 @@ impl<B: Body> Document<B> {
                 &self.version,
                 &self.command,
                 &self.parameters,
-                self.header,
+                self.header.clone(),
             ),
             totals: self.body.totals(),
         }

@@ -3,8 +3,8 @@
 use super::*;
 use crate::message::{
     Cluster, ClusterKind, CompareRow, CompareSummary, CoverPair, Discount, GroupsSummary,
-    IdenticalSet, Link, Looked, Member, MissingRow, NearRow, OtherRow, Partner, SoftErrorKind,
-    TreeRow,
+    IdenticalSet, LeftOut, LeftOutWord, Link, Looked, Member, MissingRow, NearRow, OtherRow,
+    Partner, SoftErrorKind, TreeRow,
 };
 use resemble_core::Params;
 
@@ -29,6 +29,11 @@ fn header() -> Header {
         }),
         near_copies: None,
         unopened: None,
+        left_out: vec![LeftOut {
+            root: "/r".into(),
+            rule: LeftOutWord::Exclude,
+            entries: 2,
+        }],
     }
 }
 

@@ -41,8 +41,8 @@ mod why;
 
 pub use answer::{
     Answer, CoverRow, Discount, DumpRow, End, EstimateInterval, Failure, FailureKind, FiguresTold,
-    FindRow, Header, Hello, Layer, Looked, PairRow, Reply, SoftError, SoftErrorKind, StepProgress,
-    reason,
+    FindRow, Header, Hello, Layer, LeftOut, LeftOutWord, Looked, PairRow, Reply, SoftError,
+    SoftErrorKind, StepProgress, reason,
 };
 pub use compare::{
     CompareClass, CompareOptions, ComparePart, CompareRequest, CompareRow, CompareSummary,

@@ -258,6 +258,7 @@ pub mod fields {
     optional_path_fields!(opt_path, "path", "path_b64");
     path_fields!(path, "path", "path_b64");
     path_fields!(file, "file", "file_b64");
+    path_fields!(root, "root", "root_b64");
     path_fields!(a, "a", "a_b64");
     path_fields!(b, "b", "b_b64");
     path_fields!(center, "center", "center_b64");

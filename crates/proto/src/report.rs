@@ -239,7 +239,7 @@ pub fn find_json(
             ..CommonParameters::plain(params)
         },
     };
-    let head = Head::new("find", parameters, answer.header);
+    let head = Head::new("find", parameters, answer.header.clone());
     let mut out = Vec::new();
     match write_json(&mut out, &head, "results", &answer.rows, &answer.errors) {
         Ok(()) => out,

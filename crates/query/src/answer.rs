@@ -20,8 +20,8 @@ use resemble_core::{ContentDigest, Digest, FileId};
 use resemble_index::{ReadError, Snapshot};
 use resemble_proto::catalogued::{is_catalogued, is_label};
 use resemble_proto::message::{
-    Answer, DumpForm, FindRequest, FindRow, Header, HolderRow, HoldersRequest, Inode, Request,
-    SoftError, Subject, WireRendition,
+    Answer, DumpForm, FindRequest, FindRow, Header, HolderRow, HoldersRequest, Inode, LeftOut,
+    Request, SoftError, Subject, WireRendition,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::question::AnyRow;
@@ -30,6 +30,7 @@ use resemble_scan::parts::PartReader;
 
 use crate::compare::FindingsCache;
 use crate::dump::{self, chunks, files};
+use crate::gaps::AskedPlaces;
 use crate::renditions::Rendition;
 use crate::templates::{Store, TemplateError};
 use crate::{AskError, compare, covered, dirs, find, groups, pairs, templates, unread};
@@ -78,6 +79,67 @@ pub trait Reply {
 ///
 /// [`AskError::Cancelled`] also if `reply` breaks.
 pub fn answer(
+    context: &Context<'_>,
+    request: Request,
+    reply: &mut dyn Reply,
+) -> Result<(), AskError> {
+    let snapshot = &context.snapshot;
+    let places = AskedPlaces::of(&request, &context.roots);
+    let left_out = places.left_out(snapshot, &context.roots)?;
+    let errors = places.errors(snapshot)?;
+    let mut reply = Completed {
+        reply,
+        left_out,
+        errors,
+    };
+    answer_of_files(context, request, &mut reply)?;
+    reply.end()
+}
+
+/// An answer with what it does not cover.
+struct Completed<'a> {
+    reply: &'a mut dyn Reply,
+    left_out: Vec<LeftOut>,
+    /// Sent by path, when the rows are.
+    errors: Vec<SoftError>,
+}
+
+impl Completed<'_> {
+    fn end(mut self) -> Result<(), AskError> {
+        self.errors.sort();
+        self.errors.dedup();
+        for error in self.errors {
+            if self.reply.error(error).is_break() {
+                return Err(AskError::Cancelled);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Reply for Completed<'_> {
+    fn header(&mut self, header: Header) -> ControlFlow<()> {
+        self.reply.header(Header {
+            left_out: std::mem::take(&mut self.left_out),
+            ..header
+        })
+    }
+
+    fn row(&mut self, row: AnyRow) -> ControlFlow<()> {
+        self.reply.row(row)
+    }
+
+    fn error(&mut self, error: SoftError) -> ControlFlow<()> {
+        self.errors.push(error);
+        ControlFlow::Continue(())
+    }
+
+    fn piece(&mut self, piece: &[u8]) -> ControlFlow<()> {
+        self.reply.piece(piece)
+    }
+}
+
+fn answer_of_files(
     context: &Context<'_>,
     request: Request,
     reply: &mut dyn Reply,
@@ -329,9 +391,13 @@ fn dump(
             resemble_catalogue::write(snapshot, roots, &details.into(), &mut sink).map(drop)?;
         }
     }
-    if is_wanted {
-        Ok(())
-    } else {
-        Err(AskError::Cancelled)
+    if !is_wanted {
+        return Err(AskError::Cancelled);
     }
+    for error in dump::unreadable(snapshot, roots)? {
+        if reply.error(error).is_break() {
+            return Err(AskError::Cancelled);
+        }
+    }
+    Ok(())
 }

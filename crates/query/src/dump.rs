@@ -5,13 +5,16 @@
 //! depends on ids, times, devices, inodes or on when a file was read, so that the dump of a live
 //! index can be compared with that of a fresh scan: the oracle of the tests.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use resemble_index::{Entry, FileState, ReadError, Snapshot, SpecialKind};
 use resemble_proto::catalogued;
+use resemble_proto::message::SoftError;
+
+use crate::scope;
 
 mod chunks;
 
@@ -28,8 +31,33 @@ pub fn dump(
     line: &mut dyn FnMut(String) -> ControlFlow<()>,
 ) -> Result<(), ReadError> {
     each(snapshot, roots, &mut |path, entry| {
-        Ok(line(line_of(snapshot, path, entry)?))
+        Ok(match line_of(snapshot, path, entry)? {
+            Some(text) => line(text),
+            None => ControlFlow::Continue(()),
+        })
     })
+}
+
+/// The files at and below `roots` that could not be read, each by the first of its names.
+pub(crate) fn unreadable(
+    snapshot: &Snapshot,
+    roots: &[PathBuf],
+) -> Result<Vec<SoftError>, ReadError> {
+    let (mut errors, mut known) = (Vec::new(), HashSet::new());
+    if snapshot.totals()?.unreadable_files == 0 {
+        return Ok(errors);
+    }
+    each(snapshot, roots, &mut |path, entry| {
+        if let Entry::File(file) = entry
+            && let Some(row) = snapshot.file(*file)?
+            && let FileState::Unreadable(errno) = row.state
+            && known.insert(*file)
+        {
+            errors.push(scope::unreadable(path, errno));
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(errors)
 }
 
 type Visit<'a> = dyn FnMut(&Path, &Entry) -> Result<ControlFlow<()>, ReadError> + 'a;
@@ -82,9 +110,11 @@ fn below(
     result
 }
 
-fn line_of(snapshot: &Snapshot, path: &Path, entry: &Entry) -> Result<String, ReadError> {
+/// `None`: it was not looked at, so nothing is known of it.
+fn line_of(snapshot: &Snapshot, path: &Path, entry: &Entry) -> Result<Option<String>, ReadError> {
     let mut text = name_of(path);
     match entry {
+        Entry::Gap(_) => return Ok(None),
         Entry::Dir(_) => text.push_str("\td\t\t\t\t"),
         Entry::Symlink(target) => {
             text.push_str("\tl\t\t\t\t");
@@ -105,7 +135,7 @@ fn line_of(snapshot: &Snapshot, path: &Path, entry: &Entry) -> Result<String, Re
         Entry::File(file) => {
             let Some(row) = snapshot.file(*file)? else {
                 text.push_str("\tf\t\t!lost\t\t");
-                return Ok(text);
+                return Ok(Some(text));
             };
             match row.state {
                 FileState::Settled(content) | FileState::Unsettled(content) => {
@@ -129,7 +159,7 @@ fn line_of(snapshot: &Snapshot, path: &Path, entry: &Entry) -> Result<String, Re
             }
         }
     }
-    Ok(text)
+    Ok(Some(text))
 }
 
 fn push_chunks(

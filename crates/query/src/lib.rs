@@ -25,6 +25,7 @@ pub mod covered;
 pub mod dirs;
 pub mod dump;
 pub mod find;
+pub mod gaps;
 pub mod given;
 pub mod groups;
 mod judge;

@@ -293,7 +293,7 @@ fn in_order(a: PathBuf, b: PathBuf) -> (PathBuf, PathBuf) {
     if raw(&b) < raw(&a) { (b, a) } else { (a, b) }
 }
 
-fn unreadable(path: &Path, errno: i32) -> SoftError {
+pub(crate) fn unreadable(path: &Path, errno: i32) -> SoftError {
     SoftError {
         path: PathText::from(path),
         kind: SoftErrorKind::Unreadable,
@@ -314,6 +314,11 @@ impl Rules {
             base: base.to_owned(),
             patterns: Patterns::new(&scope.include, &scope.exclude)?,
         })
+    }
+
+    /// Where they begin.
+    pub(crate) fn base(&self) -> &Path {
+        &self.base
     }
 
     /// Whether the patterns let a path at or below the base take part.

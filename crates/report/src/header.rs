@@ -9,14 +9,14 @@ use resemble_proto::documents::{
     CompareDocument, CoveredDocument, DirsDocument, FindDocument, GroupsDocument, GroupsParameters,
     PairsDocument,
 };
-use resemble_proto::message::{Header, Looked, OnlyGroups, SoftErrorKind};
+use resemble_proto::message::{Header, LeftOut, Looked, OnlyGroups, SoftErrorKind};
 use resemble_proto::path::PathText;
 use serde_json::Value;
 
 use crate::document::{Common, Extras, Report};
 use crate::escaping::visible;
 use crate::human::{human_count, human_size, tenths_of_percent, utc};
-use crate::quote::harmless;
+use crate::quote::{harmless, quoted};
 
 /// The header of a report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -310,6 +310,30 @@ fn list_figures(header: &Header, identical: u64, what: &str) -> Vec<(String, Str
     figures
 }
 
+/// What the roots of the daemon leave out of an answer, in one line; `None`: nothing.
+pub fn left_out_in_words(left_out: &[LeftOut]) -> Option<String> {
+    if left_out.is_empty() {
+        return None;
+    }
+    let one = |left: &LeftOut| {
+        let names = plural(left.entries, "name", "names");
+        format!("{names} ({})", left.rule.word())
+    };
+    let of_root = |rows: &[LeftOut]| {
+        let names: Vec<String> = rows.iter().map(one).collect();
+        let root = quoted(rows[0].root.as_path());
+        format!("{} by the rules of {root}", names.join(", "))
+    };
+    let all: Vec<String> = left_out
+        .chunk_by(|a, b| a.root == b.root)
+        .map(of_root)
+        .collect();
+    Some(format!(
+        "left out: {}; --local looks at everything",
+        all.join("; ")
+    ))
+}
+
 /// The warnings: what a reader would otherwise assume about the answer.
 fn limits(common: &Common<'_>, extras: &Extras<'_>) -> Vec<String> {
     let mut notes = Vec::new();
@@ -358,6 +382,7 @@ fn limits(common: &Common<'_>, extras: &Extras<'_>) -> Vec<String> {
             plural(left_out, "document", "documents")
         ));
     }
+    notes.extend(left_out_in_words(&common.header.left_out).map(|text| sentence(&text)));
     if let Some(saved) = extras.saved {
         notes.push(format!(
             "Made from the saved report {}; no file was looked at again.",
@@ -421,5 +446,33 @@ fn shown(value: &Value) -> String {
             Ok(path) => named(&path),
             Err(_) => visible(value.to_string().as_bytes()),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use resemble_proto::message::LeftOutWord;
+
+    use super::*;
+
+    #[test]
+    fn what_roots_leave_out_is_one_line() {
+        let left = |root: &str, rule, entries| LeftOut {
+            root: root.into(),
+            rule,
+            entries,
+        };
+        assert_eq!(left_out_in_words(&[]), None);
+        let rows = [
+            left("/a b", LeftOutWord::Exclude, 1_200),
+            left("/a b", LeftOutWord::MaxSize, 1),
+            left("/c", LeftOutWord::Ignore, 2),
+        ];
+        let line = left_out_in_words(&rows).unwrap_or_default();
+        assert_eq!(
+            line,
+            "left out: 1,200 names (exclude), 1 name (max-size) by the rules of '/a b'; 2 names \
+             (ignore) by the rules of /c; --local looks at everything"
+        );
     }
 }

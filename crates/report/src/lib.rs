@@ -44,3 +44,5 @@ pub mod text;
 mod worksheets;
 pub mod wrap;
 pub mod xlsx;
+
+pub use header::left_out_in_words;

@@ -45,6 +45,7 @@ mod assumed;
 mod batch;
 mod costs;
 mod documents;
+mod gaps;
 mod lister;
 mod pool;
 mod report;

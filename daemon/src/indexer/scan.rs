@@ -228,6 +228,13 @@ impl Indexer {
                 self.scans.push_back(root.clone());
             }
         }
+        for root in self.shared.roots() {
+            let path = root.options.path;
+            let is_reached = matches!(root.state, RootState::Live | RootState::Degraded);
+            if is_reached && report.unavailable.contains(&path) && !self.scans.contains(&path) {
+                self.scans.push_back(path);
+            }
+        }
         for (path, errno) in &report.passing {
             self.passing.met(path, *errno, now);
         }

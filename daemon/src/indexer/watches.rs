@@ -26,7 +26,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use resemble_mounts::kinds;
-use resemble_scan::walk::Anchor;
+use resemble_scan::walk::{Anchor, means_denied};
 
 use crate::coalesce::Kind;
 use crate::watch::renames::take_below;
@@ -307,9 +307,12 @@ pub(crate) fn guard(source: &mut dyn Source, root: &Path) {
     }
 }
 
-/// The directory of a root, if the path leads there without a symbolic link.
+/// The directory of a root, if the path leads there without a symbolic link and it may be listed.
 pub(crate) fn look_at_root(root: &Path) -> Option<Identity> {
     let anchor = Anchor::open(root).ok()?;
+    if anchor.dir(root).is_err_and(means_denied) {
+        return None;
+    }
     let (dev, ino) = (anchor.stat().dev, anchor.stat().ino);
     Some(Identity { dev, ino })
 }

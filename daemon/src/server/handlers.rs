@@ -11,6 +11,8 @@ use resemble_proto::message::{
     WatchOrigin, WatchRow,
 };
 use resemble_proto::path::PathText;
+use resemble_query::AskError;
+use resemble_query::gaps::AskedPlaces;
 use resemble_query::templates::{Store, TemplateError};
 use resemble_scan::ingest::RootOptions;
 
@@ -77,7 +79,7 @@ pub(super) fn answer(
         }
         Request::Mount { path, view } => out.answer(mount(context, &path, view)),
         Request::Unmount { path } => out.answer(unmount(context, path.as_ref())),
-        Request::Covers { paths } => out.answer(covers((context, asker), paths)),
+        Request::Covers { paths, whole } => out.answer(covers((context, asker), paths, whole)),
         // Questions go to `question::answer`; orders and alerts are served by `connection`.
         _ => {
             let text = "this request is not answered here";
@@ -115,19 +117,31 @@ fn unmount(context: &Context, path: Option<&PathText>) -> Result<Answer<()>, Fai
 fn covers(
     (context, asker): (&Context, &Asker),
     paths: Vec<PathText>,
+    whole: bool,
 ) -> Result<Answer<CoverRow>, Failure> {
     let seen = status::all_roots(context, asker)?;
+    let roots: Vec<PathBuf> = seen.iter().map(|root| root.options.path.clone()).collect();
+    // Without an index no answer can be given, and the question itself will say why.
+    let view = context.shared.snapshot().ok();
+    let view = view.map(|snapshot| asker.view(snapshot));
+    let is_known = |path: &PathText| -> Result<bool, AskError> {
+        let Some(view) = &view else { return Ok(true) };
+        let places = AskedPlaces::at([path]);
+        Ok(places.are_known(view)? && (!whole || places.left_out(view, &roots)?.is_empty()))
+    };
     let rows = paths
         .into_iter()
         .map(|path| {
             let root = context.shared.root_of(path.as_path());
-            let covered = root.is_some_and(|root| {
+            let is_watched = root.is_some_and(|root| {
                 let is_it = |seen: &Root| seen.options.path == root.options.path;
                 root.state != RootState::Unavailable && seen.iter().any(is_it)
             });
-            CoverRow { path, covered }
+            let covered = is_watched && is_known(&path)?;
+            Ok(CoverRow { path, covered })
         })
-        .collect();
+        .collect::<Result<_, AskError>>()
+        .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
     Ok(Answer::fresh(rows, Vec::new()))
 }
 

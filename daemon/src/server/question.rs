@@ -13,6 +13,7 @@ use resemble_proto::path::PathText;
 use resemble_proto::question::AnyRow;
 use resemble_query::AskError;
 use resemble_query::answer::{self, Reply};
+use resemble_query::gaps::AskedPlaces;
 use serde::Serialize;
 
 use super::asker::Asker;
@@ -28,8 +29,11 @@ pub(super) fn answer(
     stop: &StopFlag,
     out: &mut Out,
 ) -> Result<(), ClientGone> {
-    let prepared = in_scope(context, request)
-        .and_then(|request| Ok((request, question_context((context, asker), stop)?)));
+    let prepared = in_scope(context, request).and_then(|request| {
+        let from = question_context((context, asker), stop)?;
+        not_in_gap(&from, &request)?;
+        Ok((request, from))
+    });
     let (request, from) = match prepared {
         Ok(prepared) => prepared,
         Err(failure) => return out.answer::<()>(Err(failure)),
@@ -147,6 +151,34 @@ fn in_scope(context: &Context, mut request: Request) -> Result<Request, Failure>
         _ => {}
     }
     Ok(request)
+}
+
+/// Refuses a question about what was not looked at: whoever asks may look there. Where every file
+/// counts, nothing may be left out, either.
+fn not_in_gap(from: &answer::Context<'_>, request: &Request) -> Result<(), Failure> {
+    let places = AskedPlaces::of(request, &from.roots);
+    let is_whole = matches!(request, Request::Compare(_) | Request::Covered(_));
+    let refused = |text: String| Err(Failure::new(FailureKind::NotWatched, text));
+    let failure = |error: AskError| failure(&error);
+    if !places.are_known(&from.snapshot).map_err(failure)? {
+        let text = "what is asked about could not be listed, or is left out; --local looks without \
+                    the daemon";
+        return refused(text.to_owned());
+    }
+    if is_whole
+        && let left_out = places
+            .left_out(&from.snapshot, &from.roots)
+            .map_err(failure)?
+        && let Some(first) = left_out.first()
+    {
+        return refused(format!(
+            "{} leaves out files by its option {}, and all files count here; --local looks without \
+             the daemon",
+            first.root.as_path().display(),
+            first.rule.word()
+        ));
+    }
+    Ok(())
 }
 
 /// A scope that names nothing is about the whole index, which needs no list of its files. Patterns

@@ -11,7 +11,7 @@ use std::time::Instant;
 use resemble_callers::Seen;
 
 use resemble_core::ContentId;
-use resemble_index::{Entry, FileState, ReadError, Snapshot, Totals};
+use resemble_index::{Entry, FileState, Gap, ReadError, Snapshot, Totals};
 use resemble_proto::VERSION;
 use resemble_proto::message::{
     Degraded, Failure, FailureKind, IndexStatus, ProcessStatus, RootState, RootStatus,
@@ -243,8 +243,26 @@ fn count(
         if path != root && path.file_name().is_some_and(|name| overlays.hides(name)) {
             figures.hidden += 1;
         }
-        let Entry::File(file) = entry else {
-            return ControlFlow::Continue(());
+        let file = match entry {
+            Entry::File(file) => file,
+            Entry::Dir(dir) => match snapshot.unlisted(*dir) {
+                Ok(errno) => {
+                    figures.unreadable += u64::from(errno.is_some());
+                    return ControlFlow::Continue(());
+                }
+                Err(error) => {
+                    failed = Some(error);
+                    return ControlFlow::Break(());
+                }
+            },
+            Entry::Gap(gap) => {
+                match gap {
+                    Gap::Failed(_) => figures.unreadable += 1,
+                    Gap::LeftOut(_) => figures.skipped += 1,
+                }
+                return ControlFlow::Continue(());
+            }
+            Entry::Symlink(_) | Entry::Special(_) => return ControlFlow::Continue(()),
         };
         if !seen.insert(*file) {
             return ControlFlow::Continue(());

@@ -163,12 +163,12 @@ fn questions_are_answered() {
     let roots = running.client().unwrap().watch_list().unwrap();
     assert_eq!(roots[0].path.as_path(), running.dir.path());
     let inside = vec![running.dir.path().join("x").into()];
-    assert!(running.client().unwrap().covers_all(inside).unwrap());
+    assert!(running.client().unwrap().covers_all(inside, true).unwrap());
     assert!(
         !running
             .client()
             .unwrap()
-            .covers_all(vec!["/elsewhere".into()])
+            .covers_all(vec!["/elsewhere".into()], false)
             .unwrap()
     );
     assert!(running.client().unwrap().alerts().unwrap().rows.is_empty());

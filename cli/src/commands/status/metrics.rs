@@ -48,12 +48,16 @@ pub(super) fn of(status: &StatusAnswer) -> String {
         }),
         ("root_bytes", "Their bytes", |root| root.bytes),
         ("root_pending", "Files to be read", |root| root.pending),
-        ("root_unreadable", "Files that could not be read", |root| {
-            root.unreadable
-        }),
-        ("root_skipped", "Files left out on purpose", |root| {
-            root.skipped
-        }),
+        (
+            "root_unreadable",
+            "Files and directories that could not be read",
+            |root| root.unreadable,
+        ),
+        (
+            "root_skipped",
+            "Files and directories left out on purpose",
+            |root| root.skipped,
+        ),
         (
             "root_unopened",
             "Documents and archives that could not be read in full",

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use resemble_core::{ContentId, DirId, FileId};
 
+use super::gaps::{GapStep, is_skipped};
 use super::{Batch, Refusal};
 use crate::change::{ContentRef, FileContent, NewState};
 use crate::codec::inodes;
@@ -51,7 +52,9 @@ impl Batch<'_, '_> {
             if !named {
                 self.further_names.insert((id.0, dir.0, &name[..]), ())?;
                 self.put_entry(dir, &name, &Entry::File(id))?;
-                self.touch(&self.file(id)?);
+                let row = self.file(id)?;
+                self.touch(&row);
+                self.count_name(&row, dir, GapStep::More)?;
             }
             self.update_file(id, fs, stat, state)?;
             id
@@ -133,7 +136,9 @@ impl Batch<'_, '_> {
             self.release(dir, &name, &old)?;
         }
         self.put_entry(dir, &name, &Entry::File(file))?;
-        self.touch(&self.file(file)?);
+        let row = self.file(file)?;
+        self.touch(&row);
+        self.count_name(&row, dir, GapStep::More)?;
         Ok(())
     }
 
@@ -141,6 +146,7 @@ impl Batch<'_, '_> {
     pub(super) fn unlink(&mut self, file: FileId, dir: DirId, name: &[u8]) -> Result<(), Fault> {
         let mut row = self.file(file)?;
         self.touch(&row);
+        self.count_name(&row, dir, GapStep::Less)?;
         if row.dir != dir || row.name != name {
             self.further_names.remove((file.0, dir.0, name))?;
             return Ok(());
@@ -196,7 +202,7 @@ impl Batch<'_, '_> {
                 match decode_entry(entry.value())? {
                     Entry::Dir(below) => waiting.push(below),
                     Entry::File(file) => files.push(file),
-                    Entry::Symlink(_) | Entry::Special(_) => {}
+                    Entry::Symlink(_) | Entry::Special(_) | Entry::Gap(_) => {}
                 }
             }
             for file in files {
@@ -215,6 +221,8 @@ impl Batch<'_, '_> {
     ) -> Result<(), Fault> {
         let mut row = self.file(file)?;
         self.touch(&row);
+        self.count_name(&row, from.0, GapStep::Less)?;
+        self.count_name(&row, to.0, GapStep::More)?;
         if (row.dir, &row.name[..]) == from {
             row.dir = to.0;
             row.name = to.1.to_vec();
@@ -253,11 +261,42 @@ impl Batch<'_, '_> {
 
     fn put_file(&mut self, file: FileId, row: &StoredFile) -> Result<(), Fault> {
         row.encode(&mut self.row);
+        let before = self.files.insert(file.0, &self.row[..])?;
+        let before = before.map(|before| StoredFile::decode(before.value()));
+        let before = before.transpose()?;
         let sums = &mut self.writing.sets.file_sums;
-        if let Some(before) = self.files.insert(file.0, &self.row[..])? {
-            sums.take(&StoredFile::decode(before.value())?);
+        if let Some(before) = &before {
+            sums.take(before);
         }
         sums.add(row);
+        match before {
+            None => self.count_name(row, row.dir, GapStep::More),
+            Some(before) if is_skipped(&before) != is_skipped(row) => {
+                self.recount(file, &before, row)
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// All names of a file are gaps from now on, or none is.
+    fn recount(
+        &mut self,
+        file: FileId,
+        before: &StoredFile,
+        row: &StoredFile,
+    ) -> Result<(), Fault> {
+        let mut dirs = vec![row.dir];
+        for name in self.further_names.range((file.0, 0, &[][..])..)? {
+            let (of, dir, _) = name?.0.value();
+            if of != file.0 {
+                break;
+            }
+            dirs.push(DirId(dir));
+        }
+        for dir in dirs {
+            self.count_name(before, dir, GapStep::Less)?;
+            self.count_name(row, dir, GapStep::More)?;
+        }
         Ok(())
     }
 

@@ -15,6 +15,7 @@
 pub(crate) mod boilerplate;
 mod contents;
 mod files;
+mod gaps;
 mod inherit;
 mod new_postings;
 mod parts;
@@ -114,6 +115,8 @@ struct Batch<'a, 'b> {
     file_systems: Table<'a, u16, &'static str>,
     directories: Table<'a, u32, DirValue>,
     entries: Table<'a, EntryKey, &'static [u8]>,
+    unlisted: Table<'a, u32, i32>,
+    gaps: Table<'a, u32, &'static [u8]>,
     files: Table<'a, u32, &'static [u8]>,
     further_names: Table<'a, NameKey, ()>,
     inodes: Table<'a, (u16, u64), &'static [u8]>,
@@ -131,6 +134,8 @@ impl<'a, 'b> Batch<'a, 'b> {
             file_systems: txn.open_table(schema::FILE_SYSTEMS)?,
             directories: txn.open_table(schema::DIRECTORIES)?,
             entries: txn.open_table(schema::ENTRIES)?,
+            unlisted: txn.open_table(schema::UNLISTED)?,
+            gaps: txn.open_table(schema::GAPS)?,
             files: txn.open_table(schema::FILES)?,
             further_names: txn.open_table(schema::FURTHER_NAMES)?,
             inodes: txn.open_table(schema::INODES)?,
@@ -159,6 +164,8 @@ impl<'a, 'b> Batch<'a, 'b> {
             Change::Special { path, kind } => {
                 self.set_other(&path, &crate::rows::Entry::Special(kind))
             }
+            Change::Gap { path, gap } => self.set_other(&path, &crate::rows::Entry::Gap(gap)),
+            Change::Unlisted { path, errno } => self.set_unlisted(&path, errno),
             Change::Remove(path) => self.remove(&path),
             Change::Rename { from, to } => self.rename(&from, &to),
         }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use resemble_core::DirId;
 
+use super::gaps::GapStep;
 use super::{Batch, Refusal};
 use crate::codec::rows::{decode_entry, encode_entry};
 use crate::fault::Fault;
@@ -61,6 +62,9 @@ impl Batch<'_, '_> {
         // Detached first: what stands at `to` may be a directory above `from`; and `to` may lie
         // below a new directory of the old name (`mv a t; mkdir a; mv t a/b` seen as one).
         self.entries.remove((from_dir.0, &from_name[..]))?;
+        if let Entry::Gap(gap) = entry {
+            self.count_gap(from_dir, gap, GapStep::Less)?;
+        }
         if matches!(entry, Entry::Dir(_)) {
             self.known_dirs.clear();
         }
@@ -83,7 +87,7 @@ impl Batch<'_, '_> {
             Entry::File(file) => {
                 self.rename_of(file, (from_dir, &from_name), (to_dir, &to_name))?;
             }
-            Entry::Symlink(_) | Entry::Special(_) => {}
+            Entry::Symlink(_) | Entry::Special(_) | Entry::Gap(_) => {}
         }
         Ok(())
     }
@@ -101,6 +105,9 @@ impl Batch<'_, '_> {
         name: &[u8],
         entry: &Entry,
     ) -> Result<(), Fault> {
+        if let Entry::Gap(gap) = entry {
+            self.count_gap(dir, *gap, GapStep::More)?;
+        }
         encode_entry(entry, &mut self.row);
         self.entries.insert((dir.0, name), &self.row[..])?;
         Ok(())
@@ -134,7 +141,7 @@ impl Batch<'_, '_> {
 
     /// The directory at `path`, made with all above it as needed. What stands in the way and is
     /// no directory is replaced: the change says that there is one.
-    fn make_dirs(&mut self, path: &Path) -> Result<DirId, Refusal> {
+    pub(super) fn make_dirs(&mut self, path: &Path) -> Result<DirId, Refusal> {
         if let Some(dir) = self.known_dirs.get(path) {
             return Ok(*dir);
         }
@@ -171,6 +178,7 @@ impl Batch<'_, '_> {
                 Ok(())
             }
             Entry::File(file) => self.unlink(*file, dir, name),
+            Entry::Gap(gap) => self.count_gap(dir, *gap, GapStep::Less),
             Entry::Symlink(_) | Entry::Special(_) => Ok(()),
         }
     }
@@ -198,9 +206,11 @@ impl Batch<'_, '_> {
                         waiting.push(*below);
                     }
                     Entry::File(file) => self.unlink(*file, dir, name)?,
-                    Entry::Symlink(_) | Entry::Special(_) => {}
+                    // Their counts go with the directory.
+                    Entry::Symlink(_) | Entry::Special(_) | Entry::Gap(_) => {}
                 }
             }
+            self.forget_gaps(dir)?;
         }
         Ok(())
     }

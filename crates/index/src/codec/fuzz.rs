@@ -9,11 +9,14 @@ use resemble_testutil::random::Random;
 
 use super::lists::{decode_chunks, decode_signature, encode_chunks, encode_signature};
 use super::rows::{
-    FsNumber, StoredContent, StoredFile, decode_entry, decode_part, decode_skipped, encode_entry,
-    encode_part, encode_skipped,
+    FsNumber, StoredContent, StoredFile, decode_entry, decode_gaps, decode_part, decode_skipped,
+    encode_entry, encode_gaps, encode_part, encode_skipped,
 };
 use super::{Malformed, inodes};
-use crate::rows::{Entry, FileState, Look, PartRole, PartRow, SkippedPart, SpecialKind, Timestamp};
+use crate::rows::{
+    Entry, FileState, Gap, GapCounts, LeftOutRule, Look, PartRole, PartRow, SkippedPart,
+    SpecialKind, Timestamp,
+};
 
 const ROUNDS: u64 = 10_000;
 
@@ -107,8 +110,15 @@ fn rows() {
         Entry::File(FileId(300)),
         Entry::Symlink(b"../there".to_vec()),
         Entry::Special(SpecialKind::Fifo),
+        Entry::Gap(Gap::Failed(13)),
+        Entry::Gap(Gap::LeftOut(LeftOutRule::OneFileSystem)),
     ];
     comes_back("entries", &entries, encode_entry, decode_entry);
+    let gaps = [0, 1, 300].map(|failed| GapCounts {
+        failed,
+        left_out: [failed + 1, 0, 70_000, 0],
+    });
+    comes_back("gaps", &gaps, encode_gaps, decode_gaps);
     let parts = [PartRole::Member, PartRole::Text].map(|role| PartRow {
         role,
         parent: Some(2),

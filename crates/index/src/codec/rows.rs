@@ -2,6 +2,8 @@
 //!
 //! ```text
 //! entries:   │ 0 │ varint dir │   │ 1 │ varint file │   │ 2 │ target … │   │ 3 │ special kind u8 │
+//!            │ 4 │ errno, zigzag │   │ 5 │ rule u8 │
+//! gaps:      │ failed │ left out, by rule │ … │
 //! files:     │ fs │ ino │ size │ mtime s, zigzag │ mtime ns │ ctime s - mtime s, zigzag │
 //!            │ ctime ns - mtime ns, zigzag │ nlink │ state │ dir │ name … │
 //!            state: │ 0 │ content │  │ 1 │ content │  │ 2 │ errno, zigzag │
@@ -19,7 +21,8 @@ use resemble_core::{ByteLen, ContentDigest, ContentId, ContentKind, DirId, FileI
 use super::Malformed;
 use super::varint::{Reader, put, put_signed};
 use crate::rows::{
-    ContentRow, Entry, FileState, Look, PartRole, PartRow, SkippedPart, SpecialKind, Timestamp,
+    ContentRow, Entry, FileState, Gap, GapCounts, LeftOutRule, Look, PartRole, PartRow,
+    SkippedPart, SpecialKind, Timestamp,
 };
 
 /// The number of a file system within one index.
@@ -234,6 +237,14 @@ pub(crate) fn encode_entry(entry: &Entry, out: &mut Vec<u8>) {
             out.push(3);
             out.push(*kind as u8);
         }
+        Entry::Gap(Gap::Failed(errno)) => {
+            out.push(4);
+            put_signed(out, i64::from(*errno));
+        }
+        Entry::Gap(Gap::LeftOut(rule)) => {
+            out.push(5);
+            out.push(*rule as u8);
+        }
     }
 }
 
@@ -246,11 +257,38 @@ pub(crate) fn decode_entry(bytes: &[u8]) -> Result<Entry, Malformed> {
             1 => Entry::File(FileId(reader.u32()?)),
             2 => Entry::Symlink(reader.rest().to_vec()),
             3 => Entry::Special(SpecialKind::from_repr(reader.byte()?)?),
+            4 => Entry::Gap(Gap::Failed(reader.i64()?.try_into().ok()?)),
+            5 => Entry::Gap(Gap::LeftOut(LeftOutRule::from_repr(reader.byte()?)?)),
             _ => return None,
         };
         reader.end(entry)
     };
     entry().ok_or(Malformed("entries"))
+}
+
+/// The value of the counts of a directory.
+pub(crate) fn encode_gaps(counts: &GapCounts, out: &mut Vec<u8>) {
+    out.clear();
+    put(out, counts.failed);
+    for count in counts.left_out {
+        put(out, count);
+    }
+}
+
+/// The counts of such a value.
+pub(crate) fn decode_gaps(bytes: &[u8]) -> Result<GapCounts, Malformed> {
+    let mut reader = Reader(bytes);
+    let mut row = || {
+        let mut counts = GapCounts {
+            failed: reader.u64()?,
+            ..GapCounts::default()
+        };
+        for count in &mut counts.left_out {
+            *count = reader.u64()?;
+        }
+        reader.end(counts)
+    };
+    row().ok_or(Malformed("gaps"))
 }
 
 /// The value of a part.
@@ -344,6 +382,9 @@ mod tests {
                 SpecialKind::Other,
             ])
             .prop_map(Entry::Special),
+            any::<i32>().prop_map(|errno| Entry::Gap(Gap::Failed(errno))),
+            prop::sample::select(LeftOutRule::ALL.to_vec())
+                .prop_map(|rule| Entry::Gap(Gap::LeftOut(rule))),
         ]
     }
 

@@ -236,7 +236,7 @@ impl Inner {
         Ok(Some(at))
     }
 
-    fn entry_in(&self, dir: DirId, name: &[u8]) -> Result<Option<Entry>, Fault> {
+    pub(super) fn entry_in(&self, dir: DirId, name: &[u8]) -> Result<Option<Entry>, Fault> {
         let row = self.entries.get((dir.0, name))?;
         Ok(row.map(|row| decode_entry(row.value())).transpose()?)
     }
@@ -274,7 +274,7 @@ impl Inner {
     }
 
     /// The path of a name in a directory.
-    fn path(&self, dir: DirId, name: &[u8]) -> Result<PathBuf, Fault> {
+    pub(super) fn path(&self, dir: DirId, name: &[u8]) -> Result<PathBuf, Fault> {
         let mut names = vec![name.to_vec()];
         let mut at = dir;
         while at != ROOT {

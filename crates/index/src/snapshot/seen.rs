@@ -66,7 +66,7 @@ impl Snapshot {
         self.eyes.is_some()
     }
 
-    fn glance(&self, eyes: &Eyes, paths: &[PathBuf]) -> Result<Vec<Seen>, ReadError> {
+    pub(super) fn glance(&self, eyes: &Eyes, paths: &[PathBuf]) -> Result<Vec<Seen>, ReadError> {
         self.stop.go_on()?;
         let seen = eyes.sight.look(paths);
         let seen = seen.map_err(|source| ReadError::Unchecked { source })?;
@@ -196,7 +196,7 @@ impl Snapshot {
                 match entry {
                     Entry::File(file) => files.push(*file),
                     Entry::Dir(_) => dirs.push(dir.join(name)),
-                    Entry::Symlink(_) | Entry::Special(_) => {}
+                    Entry::Symlink(_) | Entry::Special(_) | Entry::Gap(_) => {}
                 }
             }
             self.look_at_files(eyes, &files)?;
@@ -208,7 +208,7 @@ impl Snapshot {
                         self.seen_paths(*file)?.contains(&path)
                     }
                     Entry::Dir(_) => matches!(dirs.next(), Some(Seen::Folder(..))),
-                    Entry::Symlink(_) | Entry::Special(_) => false,
+                    Entry::Symlink(_) | Entry::Special(_) | Entry::Gap(_) => false,
                 };
                 if is_seen {
                     all.push((name.clone(), entry.clone()));

@@ -5,6 +5,7 @@ mod changed;
 mod concurrent;
 mod footprints;
 mod format_doc;
+mod gaps;
 mod killed;
 mod last_commit;
 mod made;

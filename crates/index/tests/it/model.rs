@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use resemble_core::{ChunkEdit, ContentId, Digest, EditedDigest, FileId, Params};
 use resemble_index::{
-    Change, ContentRef, Index, Look, MergeWork, NewLook, NewPart, NewState, Options, PartRole,
-    PostingKind, SkippedPart, Snapshot, SpecialKind,
+    Change, ContentRef, Gap, Index, LeftOutRule, Look, MergeWork, NewLook, NewPart, NewState,
+    Options, PartRole, PostingKind, SkippedPart, Snapshot, SpecialKind,
 };
 use resemble_testutil::random::Random;
 
@@ -295,6 +295,20 @@ impl Pair {
                         path,
                         target: vec![target, 0xff],
                     });
+                }
+                Step::Gap(path, errno) => {
+                    model.put(&path, &Node::Gap(errno));
+                    let gap = match errno {
+                        0 => Gap::LeftOut(LeftOutRule::Ignore),
+                        errno => Gap::Failed(errno),
+                    };
+                    changes.push(Change::Gap { path, gap });
+                }
+                Step::Unlisted(path, errno) => {
+                    if model.tree.get(&path) != Some(&Node::Dir) {
+                        model.put(&path, &Node::Dir);
+                    }
+                    changes.push(Change::Unlisted { path, errno });
                 }
                 Step::Special(path) => {
                     model.put(&path, &Node::Special);

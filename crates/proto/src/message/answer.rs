@@ -78,7 +78,7 @@ pub struct StepProgress {
 }
 
 /// What holds for the answer as a whole.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
     /// Whether the answer is that of the files as they are: no scan under way, nothing known to be
     /// stale.
@@ -99,6 +99,9 @@ pub struct Header {
     /// Archives, mails and compressed files that `pairs` did not look into.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unopened: Option<u64>,
+    /// What the roots of the daemon leave out of what was asked about, by root and rule.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
 }
 
 impl Header {
@@ -114,7 +117,51 @@ impl Header {
             looked: self.looked.or(next.looked),
             near_copies: sum(self.near_copies, next.near_copies),
             unopened: sum(self.unopened, next.unopened),
+            left_out: if self.left_out.is_empty() {
+                next.left_out
+            } else {
+                self.left_out
+            },
         }
+    }
+}
+
+/// What a root leaves out on purpose, by one of its rules.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// The root.
+    #[serde(flatten, with = "fields::root")]
+    pub root: PathText,
+    /// The rule.
+    pub rule: LeftOutWord,
+    /// Names that the rule leaves out. A directory is one, however much is below.
+    pub entries: u64,
+}
+
+/// The rule that leaves something out.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr,
+)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum LeftOutWord {
+    /// A pattern of the root.
+    Exclude,
+    /// An ignore file, or the name `.git`.
+    Ignore,
+    /// The most size of the root.
+    MaxSize,
+    /// Another file system.
+    OneFileSystem,
+    /// Any rule that only a newer server knows.
+    #[serde(other)]
+    Other,
+}
+
+impl LeftOutWord {
+    /// The word in every output.
+    pub fn word(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -206,10 +253,10 @@ impl<R> Answer<R> {
     }
 }
 
-/// A file that could not be looked at. The rest of the answer is valid.
+/// A file or directory that could not be looked at. The rest of the answer is valid.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SoftError {
-    /// The path of the file.
+    /// Its path.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
     /// What kind of trouble, for scripts.

@@ -260,6 +260,7 @@ fn a_request_survives_the_wire() {
         Request::Unmount { path: None },
         Request::Covers {
             paths: vec!["/a".into()],
+            whole: true,
         },
         Request::WatchAdd {
             path: "/a".into(),
@@ -410,4 +411,32 @@ fn errors_of_the_system_are_words() {
     );
     assert_eq!(reason(&io::Error::other("odd (os error 7)")), "odd");
     assert_eq!(reason(&io::Error::other("plain")), "plain");
+}
+
+#[test]
+fn a_header_says_what_roots_leave_out() {
+    let header = Header {
+        left_out: vec![LeftOut {
+            root: PathText::from_bytes(b"/r\xff"),
+            rule: LeftOutWord::MaxSize,
+            entries: 3,
+        }],
+        ..Header::default()
+    };
+    let text = json(&header);
+    for part in [
+        r#""left_out":[{"root":"/r"#,
+        r#""root_b64":"L3L/","rule":"max-size","entries":3}]"#,
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+    assert_eq!(serde_json::from_str::<Header>(&text).unwrap(), header);
+    assert!(!json(&Header::default()).contains("left_out"));
+    // Several requests of one question are about the same places.
+    let both = header.clone().and(header.clone());
+    assert_eq!(both.left_out, header.left_out);
+    let second = Header::default().and(header.clone());
+    assert_eq!(second.left_out, header.left_out);
+    let newer: Header = serde_json::from_str(&text.replace("max-size", "moon")).unwrap();
+    assert_eq!(newer.left_out[0].rule, LeftOutWord::Other);
 }

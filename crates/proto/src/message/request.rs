@@ -138,11 +138,15 @@ pub enum Request {
         #[serde(default)]
         path: Option<PathText>,
     },
-    /// Which of the paths lie under a root and are not left out. One [`crate::message::CoverRow`]
+    /// Which of the paths lie under a root and are not left out, nor below a directory that could
+    /// not be listed. One [`crate::message::CoverRow`]
     /// for each path, in the order asked.
     Covers {
         /// Absolute paths.
         paths: Vec<PathText>,
+        /// Whether nothing below them may be left out, either.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        whole: bool,
     },
 }
 

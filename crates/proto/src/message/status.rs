@@ -299,9 +299,9 @@ pub struct RootStatus {
     pub state: RootState,
     /// Files known to be changed and not read yet.
     pub pending: u64,
-    /// Files left out on purpose.
+    /// Files and directories left out on purpose; what lies below such a directory is not counted.
     pub skipped: u64,
-    /// Files that could not be read.
+    /// Files that could not be read, and directories that could not be listed.
     pub unreadable: u64,
     /// Real entries called as the `.similar` of the overlay, which hides them.
     #[serde(default)]

@@ -203,6 +203,8 @@ fn listed(
     let mut known_files: HashMap<FileId, What> = HashMap::new();
     for (path, known) in found {
         let (what, inode) = match known {
+            // That it is there is in the errors of the answer.
+            Known::Gap(_) => continue,
             Known::Dir(_) => (What::Dir, (0, 0)),
             Known::Symlink(target) => (What::Link(target), (0, 0)),
             Known::Special(kind) => (What::Special(kind), (0, 0)),

@@ -338,7 +338,7 @@ fn count(
                     let size = snapshot.file(file)?.map_or(0, |row| row.stat.size.0);
                     bytes = bytes.saturating_add(size);
                 }
-                Entry::Symlink(_) | Entry::Special(_) => {}
+                Entry::Symlink(_) | Entry::Special(_) | Entry::Gap(_) => {}
             }
         }
     }

@@ -183,7 +183,7 @@ impl Taker {
 
     fn into_whole<Q: Question>(self) -> Whole<Q::Body> {
         let mut whole = Whole::<Q::Body>::fresh();
-        whole.header = self.headers[0];
+        whole.header = self.headers[0].clone();
         for row in self.rows {
             whole
                 .body

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::scene::Scene;
-use resemble_index::{Entry, FileState, SpecialKind};
+use resemble_index::{Entry, FileState, Gap, LeftOutRule, SpecialKind};
 use resemble_scan::ingest::{Cause, Target};
 use resemble_testutil::random::letters as text;
 use resemble_testutil::{Mounted, in_a_process_of_its_own, mount, skipped};
@@ -324,6 +324,22 @@ fn real_file_systems_below_are_entered_and_others_never() {
     assert_eq!(scene.state("ram/deep/file"), None);
     assert!(scene.state("file").is_some());
     scene.assert_as_fresh("one file system");
+    let left_out = |scene: &Scene| {
+        let snapshot = scene.index.snapshot().expect("a snapshot");
+        let entry = snapshot.entry(&scene.path("ram")).expect("readable");
+        entry == Some(Entry::Gap(Gap::LeftOut(LeftOutRule::OneFileSystem)))
+    };
+    assert!(left_out(&scene));
+    // The same in a first scan.
+    let mut again = Scene::with(|mut options| {
+        options.roots[0].one_file_system = true;
+        options
+    });
+    let Some(_ram) = mount("tmpfs", again.path("ram"), "") else {
+        return;
+    };
+    again.scan();
+    assert!(left_out(&again));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use resemble_core::{ContentDigest, FileId};
-use resemble_index::{Change, Entry, FsId, Index, Snapshot};
+use resemble_index::{Change, Entry, FsId, Gap, Index, LeftOutRule, Snapshot};
 use resemble_mounts::MountTable;
 
 use super::apart::Apart;
@@ -50,6 +50,8 @@ pub(super) enum Why {
     Vanished,
     /// It is there but left out, or below a directory that may not be read.
     LeftOut,
+    /// It is there, and why it was not looked at is kept in its place.
+    Gap(Gap),
 }
 
 /// What the files of a place have in common.
@@ -110,6 +112,8 @@ pub(super) struct Run<'a> {
     /// Directories that the index gets only because of something far below: a listing would take
     /// them for known, and what else is in them would never be found.
     implied: BTreeSet<PathBuf>,
+    /// Directories that may not be listed: what is heard of names below them is not looked at.
+    pub(super) denied: BTreeSet<PathBuf>,
     /// Postings written.
     postings: u64,
     pub(super) last_commit: Instant,
@@ -154,6 +158,7 @@ impl<'a> Run<'a> {
             new_dirs: Vec::new(),
             entered: HashSet::new(),
             implied: BTreeSet::new(),
+            denied: BTreeSet::new(),
             postings: 0,
             last_commit: Instant::now(),
             last_progress: Instant::now(),
@@ -341,6 +346,11 @@ impl<'a> Run<'a> {
             }
             Err(errno) => {
                 self.report.error(&root.path, errno.raw_os_error());
+                if let Some(Entry::Dir(dir)) = self.snapshot.entry(&root.path)?
+                    && means_denied(errno)
+                {
+                    self.set_unlisted(&root.path, Some(dir), Some(errno))?;
+                }
                 self.report.unavailable.push(root.path);
                 Ok(None)
             }
@@ -392,6 +402,9 @@ impl<'a> Run<'a> {
         if self.area.left_out(&place.root.path, path) {
             return self.remove(path, Why::LeftOut);
         }
+        if self.is_below_denied(&place, path)? {
+            return Ok(());
+        }
         let stat = match place.anchor.stat_at(path) {
             Ok(stat) => stat,
             Err(errno) if means_absent(errno) => {
@@ -402,7 +415,7 @@ impl<'a> Run<'a> {
             }
             Err(errno) if means_denied(errno) => {
                 self.report.error(path, errno.raw_os_error());
-                return self.remove(path, Why::LeftOut);
+                return self.leave_named(path, Gap::Failed(errno.raw_os_error()));
             }
             Err(errno) => {
                 self.report.error(path, errno.raw_os_error());
@@ -412,7 +425,7 @@ impl<'a> Run<'a> {
         let is_dir = stat.kind == Kind::Dir;
         if path != place.root.path && place.excluded.holds(path, is_dir) {
             self.report.ignored += 1;
-            return self.remove(path, Why::LeftOut);
+            return self.leave_named(path, Gap::LeftOut(LeftOutRule::Exclude));
         }
         let mut rules = None;
         if place.root.ignore && path != place.root.path {
@@ -421,7 +434,7 @@ impl<'a> Run<'a> {
             };
             if Rules::ignore(above.as_ref(), path, is_dir) {
                 self.report.ignored += 1;
-                return self.remove(path, Why::LeftOut);
+                return self.leave_named(path, Gap::LeftOut(LeftOutRule::Ignore));
             }
             rules = above;
         }
@@ -435,13 +448,16 @@ impl<'a> Run<'a> {
             {
                 return self.remove(path, Why::LeftOut);
             }
-            let is_known = matches!(known, Some(Entry::Dir(_)));
+            let known = match known {
+                Some(Entry::Dir(dir)) => Some(dir),
+                _ => None,
+            };
             let below = scope == Scope::Subtree;
             let start = Visit {
                 path: path.to_owned(),
                 depth: 0,
-                below: below || !is_known,
-                known: is_known,
+                below: below || known.is_none(),
+                known,
                 device_above: None,
                 rules,
                 cause: if below && cause == Cause::Modified {
@@ -556,6 +572,7 @@ impl<'a> Run<'a> {
         }
         self.apply_removals()?;
         self.commit()?;
+        self.empty_denied()?;
         self.again_below.append(&mut self.implied);
         // Only now are names that were found in this round known, too.
         for file in std::mem::take(&mut self.look_at_names) {
@@ -591,10 +608,13 @@ impl<'a> Run<'a> {
                 };
             if back {
                 self.again_below.insert(path);
-            } else {
-                self.push(Change::Remove(path));
-                self.report.removed += 1;
+                continue;
             }
+            self.report.removed += 1;
+            self.push(match why {
+                Why::Gap(gap) => Change::Gap { path, gap },
+                Why::Vanished | Why::LeftOut => Change::Remove(path),
+            });
         }
         Ok(())
     }

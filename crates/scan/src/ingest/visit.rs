@@ -6,8 +6,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use resemble_core::{ByteLen, ContentId};
-use resemble_index::{Change, Entry, FileRow, FileStat, FileState, Look, NewState};
+use resemble_core::{ByteLen, ContentId, DirId};
+use resemble_index::{
+    Change, Entry, FileRow, FileStat, FileState, Gap, LeftOutRule, Look, NewState,
+};
 use resemble_mounts::{FsClass, class_of};
 use rustix::io::Errno;
 
@@ -29,8 +31,8 @@ pub(super) struct Visit {
     pub(super) depth: usize,
     /// Enter known directories below, too.
     pub(super) below: bool,
-    /// The index has it as a directory.
-    pub(super) known: bool,
+    /// The directory that the index has there.
+    pub(super) known: Option<DirId>,
     /// `st_dev` of the directory it is in; `None` where the walk began.
     pub(super) device_above: Option<u64>,
     /// The rules of the directories above, if there are any.
@@ -41,7 +43,7 @@ pub(super) struct Visit {
 }
 
 /// Entries between two looks at the results.
-const OFTEN: usize = 64;
+pub(super) const OFTEN: usize = 64;
 
 impl Run<'_> {
     /// Depth first, in raw-byte order, with the stack on the heap: a tree may be deeper than a
@@ -97,19 +99,23 @@ impl Run<'_> {
                 self.look_again(visit.path);
                 return Ok(());
             }
-            Err(errno) => {
-                self.report.error(&visit.path, errno.raw_os_error());
-                return if means_denied(errno) {
-                    self.denied(place, visit)
-                } else {
-                    Ok(())
-                };
-            }
+            Err(errno) => return self.unlisted(place, visit, errno),
         };
         let identity = (dir.stat.dev, dir.stat.ino);
-        if chain.contains(&identity) || may_not_enter(place, &visit, &dir) {
+        let kept_out = if chain.contains(&identity) {
+            Some(Why::LeftOut)
+        } else {
+            kept_out(place, &visit, &dir)
+        };
+        if let Some(why) = kept_out {
             self.report.mounts_skipped.push(visit.path.clone());
-            return self.remove(&visit.path, Why::LeftOut);
+            return match why {
+                Why::Gap(gap) => {
+                    let known = self.snapshot.entry(&visit.path)?;
+                    self.leave(&visit.path, known.as_ref(), gap)
+                }
+                Why::LeftOut | Why::Vanished => self.remove(&visit.path, why),
+            };
         }
         chain.push(identity);
         let listed = listed.map_or_else(
@@ -122,20 +128,20 @@ impl Run<'_> {
         );
         let (found, known) = match listed {
             Ok(listed) => listed,
-            Err(errno) => {
-                self.report.error(&visit.path, errno.raw_os_error());
-                return Ok(());
-            }
+            Err(errno) => return self.unlisted(place, visit, errno),
         };
         let known = match known {
             Some(known) => known,
-            None if visit.known => known_names(&self.snapshot, &visit.path)?,
+            None if visit.known.is_some() => known_names(&self.snapshot, &visit.path)?,
             None => Vec::new(),
         };
         self.report.progress.dirs += 1;
-        if !visit.known {
+        self.denied.remove(&visit.path);
+        if visit.known.is_none() {
             self.push(Change::Dir(visit.path.clone()));
             self.entered_new(visit.path.clone());
+        } else {
+            self.set_unlisted(&visit.path, visit.known, None)?;
         }
         self.compare(place, &visit, &dir, found, known, stack)
     }
@@ -149,23 +155,6 @@ impl Run<'_> {
             }
             Err(errno)
         })
-    }
-
-    /// A directory that may not be read: it is there, nothing below it is known any more.
-    fn denied(&mut self, place: &Place, visit: Visit) -> Result<(), IngestError> {
-        if visit.path == place.root.path {
-            self.area.lose(&place.root.path);
-            self.report.unavailable.push(visit.path);
-            return Ok(());
-        }
-        if !visit.known {
-            self.push(Change::Dir(visit.path));
-            return Ok(());
-        }
-        for (name, _) in self.snapshot.list(&visit.path)? {
-            self.remove(&visit.path.join(name), Why::LeftOut)?;
-        }
-        Ok(())
     }
 
     /// Both lists are sorted by raw bytes.
@@ -188,31 +177,40 @@ impl Run<'_> {
         } else {
             None
         };
-        let found: Vec<Found> = if ignores || !place.root.exclude.is_empty() {
-            let keep = |found: &Found| {
+        let (found, left_out) = if ignores || !place.root.exclude.is_empty() {
+            let rule_of = |found: &Found| {
                 let is_dir = found.stat.is_ok_and(|stat| stat.kind == Kind::Dir);
                 let path = visit.path.join(&found.name);
+                if place.excluded.has(&path, is_dir) {
+                    return Some(LeftOutRule::Exclude);
+                }
                 let is_ignored = ignores && Rules::ignore(rules.as_ref(), &path, is_dir);
-                !is_ignored && !place.excluded.has(&path, is_dir)
+                is_ignored.then_some(LeftOutRule::Ignore)
             };
-            let all = found.len();
-            let kept: Vec<Found> = found.into_iter().filter(keep).collect();
-            self.report.ignored += (all - kept.len()) as u64;
-            kept
+            let (mut kept, mut left_out) = (Vec::new(), Vec::new());
+            for found in found {
+                match rule_of(&found) {
+                    Some(rule) => left_out.push((found.name, rule)),
+                    None => kept.push(found),
+                }
+            }
+            (kept, left_out)
         } else {
-            found
+            (found, Vec::new())
         };
+        self.leave_out(place, visit, &known, &left_out)?;
         // First what went: see `remove`.
         let is_gone = |(name, _): &&(OsString, KnownEntry)| {
-            found
-                .binary_search_by(|found| found.name.cmp(name))
-                .is_err()
+            let is_found = found.binary_search_by(|found| found.name.cmp(name));
+            let is_left_out = || left_out.binary_search_by(|(left, _)| left.cmp(name));
+            is_found.is_err() && is_left_out().is_err()
         };
         for (name, _) in known.iter().filter(is_gone) {
             let gone = visit.path.join(name);
             self.rules_changed(place, &gone, visit.below);
             self.remove(&gone, Why::Vanished)?;
         }
+        let has_unlisted = self.snapshot.has_unlisted()?;
         let mut below = Vec::new();
         let mut known = known.into_iter().peekable();
         let mut path = visit.path.clone();
@@ -236,8 +234,11 @@ impl Run<'_> {
                 Ok(stat) => stat,
                 Err(errno) => {
                     self.report.error(&path, errno.raw_os_error());
-                    if known.is_some() && means_denied(errno) {
-                        self.remove(&path, Why::LeftOut)?;
+                    let known = known.map(|known| known.entry);
+                    // What failed for now says nothing about what is known.
+                    if means_denied(errno) || matches!(known, None | Some(Entry::Gap(_))) {
+                        let gap = Gap::Failed(errno.raw_os_error());
+                        self.leave(&path, known.as_ref(), gap)?;
                     }
                     continue;
                 }
@@ -250,8 +251,15 @@ impl Run<'_> {
                 }
                 continue;
             }
-            let known = known.is_some_and(|known| matches!(known.entry, Entry::Dir(_)));
-            if visit.below || !known {
+            let known = match known.map(|known| known.entry) {
+                Some(Entry::Dir(dir)) => Some(dir),
+                _ => None,
+            };
+            let is_unlisted = match known {
+                Some(dir) if has_unlisted => self.snapshot.unlisted(dir)?.is_some(),
+                _ => false,
+            };
+            if visit.below || known.is_none() || is_unlisted {
                 let visit = Visit {
                     path: path.clone(),
                     depth: visit.depth + 1,
@@ -271,7 +279,7 @@ impl Run<'_> {
             path: visit.path.clone(),
             skip: area.names_to_skip(&visit.path),
             device_above: dir.stat.dev,
-            snapshot: visit.known.then(|| snapshot.clone()),
+            snapshot: visit.known.map(|_| snapshot.clone()),
         };
         for (visit, _) in &below {
             // What is fetched ahead is not compared.
@@ -606,13 +614,16 @@ fn chain_above(place: &Place, path: &Path) -> Vec<(u64, u64)> {
     stats.map(|stat| (stat.dev, stat.ino)).collect()
 }
 
-/// Whether what is mounted at a directory keeps us out.
-fn may_not_enter(place: &Place, visit: &Visit, dir: &OpenDir) -> bool {
+/// Why what is mounted at a directory is not entered; `None`: it is.
+fn kept_out(place: &Place, visit: &Visit, dir: &OpenDir) -> Option<Why> {
     // A root is entered whatever it is on; whoever named it decided that.
     if visit.path == place.root.path || visit.device_above == Some(dir.stat.dev) {
-        return false;
+        return None;
     }
-    let other = dir.stat.dev != place.anchor.stat().dev;
-    (place.root.one_file_system && other)
-        || !class_of(dir.as_fd()).is_ok_and(|class| class == FsClass::Real)
+    if !class_of(dir.as_fd()).is_ok_and(|class| class == FsClass::Real) {
+        return Some(Why::LeftOut);
+    }
+    let is_other = dir.stat.dev != place.anchor.stat().dev;
+    (place.root.one_file_system && is_other)
+        .then_some(Why::Gap(Gap::LeftOut(LeftOutRule::OneFileSystem)))
 }

@@ -161,7 +161,7 @@ impl CacheArgs {
             no_cache: self.no_cache,
             cache_size: self.cache_size,
             text: false,
-            not_for_all: false,
+            whole: false,
         }
     }
 }

@@ -295,7 +295,7 @@ pub(super) fn pairs(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -
         ..Parameters::new(&chosen, threshold, selection, &dirs, &params)
     };
     ui.redirect(output.output.as_deref());
-    let head = Head::new("pairs", parameters, answer.header);
+    let head = Head::new("pairs", parameters, answer.header.clone());
     lists::print(ui, output, &head, "pairs", &answer.rows, &errors, false)?;
     end(ui, backend, &answer.header, &errors, selection.top)
 }

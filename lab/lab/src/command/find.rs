@@ -66,7 +66,10 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
             let request = chosen.request(selection.scope(real.clone()), question);
             let answer = asked.ask(ui, &request, real_file.as_deref())?;
             let next = answer.header;
-            header = Some(header.map_or(next, |sum: Header| sum.and(next)));
+            header = Some(match header.take() {
+                Some(sum) => Header::and(sum, next),
+                None => next,
+            });
             errors.extend(answer.errors);
             found.extend(answer.rows.into_iter().filter_map(|row| match row {
                 MethodRow::Find(row) => Some(FoundFile(row)),
@@ -90,7 +93,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
         ..Header::default()
     });
     ui.redirect(output.output.as_deref());
-    let head = Head::new("find", parameters, header);
+    let head = Head::new("find", parameters, header.clone());
     lists::print(
         ui,
         output,

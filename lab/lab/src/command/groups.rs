@@ -117,7 +117,15 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
     } else {
         let mut found = groups(&grouping, args, threshold)?;
         let header = cut(answer.header, &mut found, args.selection.top);
-        print(ui, args, parameters, header, &grouping, &found, &errors)?;
+        print(
+            ui,
+            args,
+            parameters,
+            header.clone(),
+            &grouping,
+            &found,
+            &errors,
+        )?;
         header
     };
     end(ui, backend, &header, &errors, args.selection.top)
@@ -412,7 +420,7 @@ fn print_interesting(
             })
             .collect(),
     });
-    document(ui, args, parameters, header, rows, errors)?;
+    document(ui, args, parameters, header.clone(), rows, errors)?;
     Ok(header)
 }
 

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 
-use resemble_index::{Entry, FileState, PartRow};
+use resemble_index::{Entry, FileState, Gap, LeftOutRule, PartRow};
 
 use super::*;
 
@@ -22,6 +22,8 @@ impl Pair {
             (Node::File(file), Entry::File(id)) => self.model.files[file].id == *id,
             (Node::Symlink(target), Entry::Symlink(got)) => got[..] == [*target, 0xff],
             (Node::Dir, Entry::Dir(_)) | (Node::Special, Entry::Special(SpecialKind::Fifo)) => true,
+            (Node::Gap(0), Entry::Gap(gap)) => *gap == Gap::LeftOut(LeftOutRule::Ignore),
+            (Node::Gap(errno), Entry::Gap(gap)) => *gap == Gap::Failed(*errno),
             _ => false,
         }
     }

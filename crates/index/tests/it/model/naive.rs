@@ -13,6 +13,8 @@ pub(crate) enum Node {
     File(usize),
     Symlink(u8),
     Special,
+    /// An errno, or 0: left out by an ignore file.
+    Gap(i32),
 }
 
 #[derive(Clone, Debug)]

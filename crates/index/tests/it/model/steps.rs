@@ -28,6 +28,8 @@ pub(super) enum Step {
     Link(PathBuf, u64),
     Symlink(PathBuf, u8),
     Special(PathBuf),
+    Gap(PathBuf, i32),
+    Unlisted(PathBuf, Option<i32>),
     Remove(PathBuf),
     Rename(PathBuf, PathBuf),
     /// What looking into a content came to: nothing to take apart, or parts, and what was skipped.
@@ -81,6 +83,8 @@ pub(super) fn steps() -> impl Strategy<Value = Step> {
         2 => (paths(), ino).prop_map(|(p, i)| Step::Link(p, i)),
         1 => (paths(), any::<u8>()).prop_map(|(p, t)| Step::Symlink(p, t)),
         1 => paths().prop_map(Step::Special),
+        2 => (paths(), 0..5).prop_map(|(p, n)| Step::Gap(p, n)),
+        1 => (paths(), prop::option::of(1..9)).prop_map(|(p, e)| Step::Unlisted(p, e)),
         3 => prop_oneof![9 => paths(), 1 => Just(PathBuf::from("/"))].prop_map(Step::Remove),
         4 => (paths(), paths()).prop_map(|(from, to)| Step::Rename(from, to)),
         6 => (0..CONTENTS, prop::option::weighted(0.8, apart)).prop_map(|(n, l)| Step::Look(n, l)),

@@ -1,0 +1,189 @@
+//! What a question does not cover: what could not be looked at, and what a root leaves out.
+//!
+//! The index keeps both by place ([`resemble_index::Gap`]), so they are found for every question in
+//! the same way, by the daemon as by the command: whatever lies at or below what was asked about.
+//! A pattern of `--exclude` takes them away; those of `--include` do not, since what is below a
+//! directory is not known.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use resemble_index::{DirGaps, Entry, Gap, LeftOutRule, Snapshot};
+use resemble_proto::message::{LeftOut, LeftOutWord, Request, Scope, SoftError};
+use resemble_proto::path::PathText;
+
+use crate::ask::AskError;
+use crate::scope::Rules;
+
+/// The places that a question is about.
+#[derive(Clone, Debug, Default)]
+pub struct AskedPlaces {
+    bases: Vec<PathBuf>,
+    exclude: Vec<String>,
+}
+
+impl AskedPlaces {
+    /// The places of a request; one that names none is about the roots.
+    pub fn of(request: &Request, roots: &[PathBuf]) -> Self {
+        let scoped = |scope: &Scope| Self {
+            exclude: scope.exclude.clone(),
+            ..Self::at(&scope.within)
+        };
+        let mut places = match request {
+            Request::Find(find) => scoped(&find.options.scope),
+            Request::Holders(holders) => scoped(&holders.scope),
+            Request::Pairs(pairs) => scoped(&pairs.scope),
+            Request::Dirs(dirs) => scoped(&dirs.scope),
+            Request::Groups(groups) | Request::Order(groups) => scoped(&groups.scope),
+            Request::TemplatesMark(mark) => scoped(&mark.scope),
+            Request::Compare(compare) => Self::at([&compare.a, &compare.b]),
+            Request::Covered(covered) => Self::at(std::iter::once(&covered.dir).chain(&covered.by)),
+            Request::Dump { roots } | Request::DumpAs { roots, .. } => Self::at(roots),
+            _ => return Self::default(),
+        };
+        if places.bases.is_empty() {
+            places.bases = roots.to_vec();
+        }
+        places
+    }
+
+    /// These places, with all below them.
+    pub fn at<'a>(paths: impl IntoIterator<Item = &'a PathText>) -> Self {
+        let bases = paths.into_iter().map(|path| path.as_path().to_owned());
+        Self {
+            bases: bases.collect(),
+            exclude: Vec::new(),
+        }
+    }
+
+    /// Whether the index may know all of these places: none lies in what was not looked at.
+    ///
+    /// # Errors
+    ///
+    /// If the index cannot be read.
+    pub fn are_known(&self, snapshot: &Snapshot) -> Result<bool, AskError> {
+        for base in &self.bases {
+            if snapshot.is_in_gap(base)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// What of these places could not be looked at, by path.
+    ///
+    /// # Errors
+    ///
+    /// If the index cannot be read, or a pattern is none.
+    pub fn errors(&self, snapshot: &Snapshot) -> Result<Vec<SoftError>, AskError> {
+        let rules = self.rules()?;
+        let mut errors = Vec::new();
+        for unlisted in snapshot.unlisted_within(&self.bases)? {
+            if admit(&rules, &unlisted.path) {
+                errors.push(soft_error(&unlisted.path, unlisted.errno));
+            }
+        }
+        for DirGaps { dir, counts } in snapshot.gaps_within(&self.bases)? {
+            if counts.failed == 0 {
+                continue;
+            }
+            for (path, gap) in snapshot.gaps_of(&dir)? {
+                if let Gap::Failed(errno) = gap
+                    && admit(&rules, &path)
+                {
+                    errors.push(soft_error(&path, errno));
+                }
+            }
+        }
+        errors.sort();
+        Ok(errors)
+    }
+
+    /// What the roots leave out of these places, by root and rule.
+    ///
+    /// # Errors
+    ///
+    /// If the index cannot be read, or a pattern is none.
+    pub fn left_out(
+        &self,
+        snapshot: &Snapshot,
+        roots: &[PathBuf],
+    ) -> Result<Vec<LeftOut>, AskError> {
+        let rules = self.rules()?;
+        let mut found = BTreeMap::<(&Path, LeftOutWord), u64>::new();
+        for DirGaps { dir, counts } in snapshot.gaps_within(&self.bases)? {
+            let above = roots.iter().filter(|root| dir.starts_with(root));
+            let Some(root) = above.max_by_key(|root| root.as_os_str().len()) else {
+                continue;
+            };
+            let mut add = |rule: LeftOutRule, count: u64| {
+                if count > 0 {
+                    *found.entry((root, word(rule))).or_default() += count;
+                }
+            };
+            if self.exclude.is_empty() {
+                for (rule, count) in LeftOutRule::ALL.into_iter().zip(counts.left_out) {
+                    add(rule, count);
+                }
+                continue;
+            }
+            for (path, gap) in snapshot.gaps_of(&dir)? {
+                if let Gap::LeftOut(rule) = gap
+                    && admit(&rules, &path)
+                {
+                    add(rule, 1);
+                }
+            }
+        }
+        let rows = found.into_iter().map(|((root, rule), entries)| LeftOut {
+            root: root.into(),
+            rule,
+            entries,
+        });
+        Ok(rows.collect())
+    }
+
+    fn rules(&self) -> Result<Vec<Rules>, AskError> {
+        let scope = Scope {
+            exclude: self.exclude.clone(),
+            ..Scope::default()
+        };
+        let rules = self.bases.iter().map(|base| Rules::new(base, &scope));
+        rules.collect()
+    }
+}
+
+/// Whether the index has a place for what is wrong at a path, so that answers name it.
+pub fn is_kept(snapshot: &Snapshot, path: &Path) -> bool {
+    match snapshot.entry(path) {
+        Ok(Some(Entry::File(_) | Entry::Gap(_))) => true,
+        Ok(Some(Entry::Dir(dir))) => matches!(snapshot.unlisted(dir), Ok(Some(_))),
+        _ => false,
+    }
+}
+
+/// Whether a name takes part below one of the bases, whatever it is: patterns for directories match
+/// what lies below.
+fn admit(rules: &[Rules], path: &Path) -> bool {
+    rules.iter().any(|rules| {
+        rules.base() == path
+            || path.starts_with(rules.base())
+                && rules.admit(path)
+                && rules.admit(&path.join("name"))
+    })
+}
+
+/// The error of a directory that could not be listed, or a name that could not be looked at.
+fn soft_error(path: &Path, errno: i32) -> SoftError {
+    SoftError::of_io(path.into(), &io::Error::from_raw_os_error(errno))
+}
+
+const fn word(rule: LeftOutRule) -> LeftOutWord {
+    match rule {
+        LeftOutRule::Exclude => LeftOutWord::Exclude,
+        LeftOutRule::Ignore => LeftOutWord::Ignore,
+        LeftOutRule::MaxSize => LeftOutWord::MaxSize,
+        LeftOutRule::OneFileSystem => LeftOutWord::OneFileSystem,
+    }
+}

@@ -1,0 +1,166 @@
+//! What is not looked at: what a root leaves out, names whose `stat` fails, and directories that
+//! cannot be listed.
+//!
+//! 1. **It is kept**, in the place of what was known, so that an answer can say what it does not
+//!    cover. A directory that may not be listed has nothing below it in the index, even if its
+//!    names can be opened by who knows them: a scan would not find those.
+//! 2. **What fails for now** (no descriptors, an error of a disk) keeps what is known below.
+//! 3. **It ends** when the directory is listed again, or its name is found to be something else.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use resemble_core::DirId;
+use resemble_index::{Change, Entry, Gap, LeftOutRule};
+use rustix::io::Errno;
+
+use super::lister::KnownNames;
+use super::report::IngestError;
+use super::run::{Place, Run, Why};
+use super::visit::{OFTEN, Visit};
+use crate::walk::means_denied;
+
+impl Run<'_> {
+    /// A directory that cannot be listed: it is there.
+    pub(super) fn unlisted(
+        &mut self,
+        place: &Place,
+        visit: Visit,
+        errno: Errno,
+    ) -> Result<(), IngestError> {
+        self.report.error(&visit.path, errno.raw_os_error());
+        self.set_unlisted(&visit.path, visit.known, Some(errno))?;
+        if !means_denied(errno) {
+            return Ok(());
+        }
+        if visit.path == place.root.path {
+            self.area.lose(&place.root.path);
+            self.report.unavailable.push(visit.path);
+            return Ok(());
+        }
+        if visit.known.is_some() {
+            for (name, _) in self.snapshot.list(&visit.path)? {
+                self.remove(&visit.path.join(name), Why::LeftOut)?;
+            }
+        }
+        self.denied.insert(visit.path);
+        Ok(())
+    }
+
+    /// Keeps why a directory could not be listed, unless that is known.
+    pub(super) fn set_unlisted(
+        &mut self,
+        path: &Path,
+        known: Option<DirId>,
+        errno: Option<Errno>,
+    ) -> Result<(), IngestError> {
+        let before = match known {
+            Some(dir) => self.snapshot.unlisted(dir)?,
+            None => None,
+        };
+        let errno = errno.map(Errno::raw_os_error);
+        if before != errno {
+            let path = path.to_owned();
+            self.push(Change::Unlisted { path, errno });
+        }
+        Ok(())
+    }
+
+    /// Removes what was read below directories that may not be listed: a name may have been heard
+    /// of before that was found.
+    pub(super) fn empty_denied(&mut self) -> Result<(), IngestError> {
+        for dir in std::mem::take(&mut self.denied) {
+            for (name, _) in self.snapshot.list(&dir)? {
+                self.push(Change::Remove(dir.join(name)));
+            }
+            self.denied.insert(dir);
+        }
+        self.commit()
+    }
+
+    /// Whether a directory above a path may not be listed. One that may be by now is looked at
+    /// again.
+    pub(super) fn is_below_denied(
+        &mut self,
+        place: &Place,
+        path: &Path,
+    ) -> Result<bool, IngestError> {
+        if self.denied.is_empty() && !self.snapshot.has_unlisted()? {
+            return Ok(false);
+        }
+        for dir in path.ancestors().skip(1) {
+            if !dir.starts_with(&place.root.path) {
+                break;
+            }
+            let errno = match self.snapshot.entry(dir)? {
+                Some(Entry::Dir(dir)) => self.snapshot.unlisted(dir)?,
+                _ => None,
+            };
+            let was_denied =
+                errno.is_some_and(|errno| means_denied(Errno::from_raw_os_error(errno)));
+            if was_denied || self.denied.contains(dir) {
+                if place.anchor.dir(dir).is_ok() {
+                    self.look_again(dir.to_owned());
+                }
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Keeps what the rules of the root leave out of a listing.
+    pub(super) fn leave_out(
+        &mut self,
+        place: &Place,
+        visit: &Visit,
+        known: &KnownNames,
+        left_out: &[(OsString, LeftOutRule)],
+    ) -> Result<(), IngestError> {
+        self.report.ignored += left_out.len() as u64;
+        for (count, (name, rule)) in left_out.iter().enumerate() {
+            if count % OFTEN == 0 {
+                self.make_progress()?;
+            }
+            let path = visit.path.join(name);
+            let at = known.binary_search_by(|(known, _)| known.cmp(name));
+            let known = at.ok().map(|at| &known[at].1.entry);
+            if matches!(known, Some(Entry::File(_))) {
+                self.rules_changed(place, &path, visit.below);
+            }
+            self.leave(&path, known, Gap::LeftOut(*rule))?;
+        }
+        Ok(())
+    }
+
+    /// Keeps why a name is not looked at; what is known of it goes with the other removals.
+    pub(super) fn leave(
+        &mut self,
+        path: &Path,
+        known: Option<&Entry>,
+        gap: Gap,
+    ) -> Result<(), IngestError> {
+        match known {
+            Some(Entry::Gap(known)) if *known == gap => Ok(()),
+            None | Some(Entry::Gap(_)) => {
+                let path = path.to_owned();
+                self.push(Change::Gap { path, gap });
+                Ok(())
+            }
+            Some(_) => self.remove(path, Why::Gap(gap)),
+        }
+    }
+
+    /// The same for a name that was heard of by itself. In a directory that the index does not have
+    /// it is found when that is listed.
+    pub(super) fn leave_named(&mut self, path: &Path, gap: Gap) -> Result<(), IngestError> {
+        let known = self.snapshot.entry(path)?;
+        let above = match path.parent() {
+            Some(above) => self.snapshot.entry(above)?,
+            None => None,
+        };
+        if known.is_none() && !matches!(above, Some(Entry::Dir(_))) {
+            return Ok(());
+        }
+        self.leave(path, known.as_ref(), gap)
+    }
+}
