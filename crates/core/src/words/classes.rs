@@ -52,7 +52,7 @@ const WITHOUT_BLANKS: [(u32, u32); 19] = [
 /// Characters of a page.
 const PAGE: usize = 256;
 
-/// Unicode's Default_Ignorable_Code_Point: what no reader sees, wherever it is.
+/// Unicode's `Default_Ignorable_Code_Point`: what no reader sees, wherever it is.
 const INVISIBLE: [(u32, u32); 17] = [
     (0xad, 0xad),
     (0x34f, 0x34f),

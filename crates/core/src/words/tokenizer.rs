@@ -274,12 +274,11 @@ impl Tokenizer {
             .into_iter()
             .filter(|&character| character != '\0')
         {
-            match u8::try_from(character) {
-                Ok(byte @ ..0x80) => self.text(byte, true, sink),
-                _ => {
-                    self.end_wide(sink);
-                    self.character(character, sink);
-                }
+            if let Ok(byte @ ..0x80) = u8::try_from(character) {
+                self.text(byte, true, sink);
+            } else {
+                self.end_wide(sink);
+                self.character(character, sink);
             }
         }
     }
