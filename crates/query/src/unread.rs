@@ -28,6 +28,9 @@ use crate::scope::Rules;
 /// Reasons that are named of one document.
 const REASONS: usize = 3;
 
+/// Bytes of the name of a member in a reason.
+const NAME: usize = 400;
+
 /// Documents that are named in one answer.
 const DOCUMENTS: usize = 1000;
 
@@ -146,7 +149,8 @@ pub fn error(path: &Path, mut skipped: Vec<SkippedPart>) -> Option<SoftError> {
         if part.path.is_empty() {
             return part.reason.clone();
         }
-        format!("{}: {}", String::from_utf8_lossy(&part.path), part.reason)
+        let name = &part.path[..part.path.len().min(NAME)];
+        format!("{}: {}", String::from_utf8_lossy(name), part.reason)
     });
     let mut reasons: Vec<String> = reasons.collect();
     let further = further + skipped.len().saturating_sub(REASONS) as u64;
