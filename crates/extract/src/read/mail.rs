@@ -66,7 +66,7 @@ fn bytes<'m>(message: &'m Message<'_>, part: &'m MessagePart<'_>) -> Cow<'m, [u8
     decoded.unwrap_or_else(|| part.contents().into())
 }
 
-/// The mails of a folder, by their numbers from 1. Each has the bytes that it has as a file of its
+/// The mails of a folder, by their numbers from 1 and their subjects. Each has the bytes that it has as a file of its
 /// own: without the line before it and the blank one after it, and without the quoting of `From`.
 pub(super) fn mbox(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
     let mut from = BufReader::new(from);
@@ -79,7 +79,7 @@ pub(super) fn mbox(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
         let read = from.by_ref().take(most).read_until(b'\n', &mut line)?;
         let begins = blank && is_from(&line);
         if (read == 0 || begins) && number > 0 {
-            let name = number.to_string();
+            let name = name_of(number, &mail);
             if std::mem::take(&mut too_large) {
                 walk.within(name.as_bytes(), |_| Err(Bound::Memory.into()))?;
             } else {
@@ -104,6 +104,34 @@ pub(super) fn mbox(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
             mail.clear();
         }
     }
+}
+
+/// A subject in the name of a mail has at most this many characters.
+const MAX_SUBJECT: usize = 80;
+
+/// The name of a mail in a folder: `12 Re: offer`. The number makes it unique, and is all of it
+/// where there is no subject.
+fn name_of(number: u64, mail: &[u8]) -> String {
+    let head = MessageParser::default().parse_headers(mail);
+    let subject = head.as_ref().and_then(Message::subject).unwrap_or_default();
+    let words: Vec<&str> = subject.split_whitespace().collect();
+    // A name is one component of a path, in one line.
+    let plain = |letter: char| match letter {
+        '/' | '!' => '_',
+        letter if letter.is_control() => '_',
+        letter => letter,
+    };
+    let subject: String = words
+        .join(" ")
+        .chars()
+        .take(MAX_SUBJECT)
+        .map(plain)
+        .collect();
+    let subject = subject.trim_end();
+    if subject.is_empty() {
+        return number.to_string();
+    }
+    format!("{number} {subject}")
 }
 
 /// Whether a line begins a mail: `From`, who, and a time with a colon.

@@ -118,14 +118,42 @@ fn folders_of_mails_have_each_mail_with_the_bytes_of_its_own_file() {
         second.replace("\nFrom here", "\n>From here")
     );
     let pieces = take("x", mbox.as_bytes()).unwrap();
-    assert_eq!(pieces.paths(), ["1", "1!*", "2", "2!*"]);
-    assert_eq!(pieces.bytes_of("1"), mail.as_bytes());
-    assert_eq!(pieces.bytes_of("2"), second.as_bytes());
-    assert_eq!(words(pieces.bytes_of("1!*")), words(sample("minutes.txt")));
+    let first = "1 Minutes of the yearly meeting of the Harbour Allotment Society";
+    let inside = format!("{first}!*");
+    assert_eq!(pieces.paths(), [first, &*inside, "2 two", "2 two!*"]);
+    assert_eq!(pieces.bytes_of(first), mail.as_bytes());
+    assert_eq!(pieces.bytes_of("2 two"), second.as_bytes());
     assert_eq!(
-        words(pieces.bytes_of("2!*")),
+        words(pieces.bytes_of(&inside)),
+        words(sample("minutes.txt"))
+    );
+    assert_eq!(
+        words(pieces.bytes_of("2 two!*")),
         "two from here on it is quoted "
     );
+}
+
+/// A subject is any bytes: what it makes of a name is one component of a path, in one line, and
+/// bounded.
+#[test]
+fn mails_of_a_folder_are_named_by_their_subjects() {
+    let names = |subject: &str| -> String {
+        let mbox = format!("From a@b Thu Jan  1 10:00:00 2026\n{subject}\nwords of it\n");
+        let pieces = take("x.mbox", mbox.as_bytes()).unwrap();
+        pieces.paths()[0].to_owned()
+    };
+    assert_eq!(names("Subject: =?utf-8?q?f=C3=BCr?= dich\n"), "1 für dich");
+    assert_eq!(names("Subject: a\n  folded\n one\n"), "1 a folded one");
+    assert_eq!(
+        names("Subject: ../../etc/passwd!x\n"),
+        "1 .._.._etc_passwd_x"
+    );
+    assert_eq!(names("Subject: =?utf-8?q?bell=07=1b[2J?=\n"), "1 bell__[2J");
+    for none in ["To: a@b\n", "Subject:\n", "Subject:   \n"] {
+        assert_eq!(names(none), "1", "{none}");
+    }
+    let long = names(&format!("Subject: {}\n", "x".repeat(5000)));
+    assert_eq!(long, format!("1 {}", "x".repeat(80)));
 }
 
 #[test]
