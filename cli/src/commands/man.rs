@@ -115,7 +115,9 @@ impl Program {
     fn page(&self, command: &clap::Command, name: &str) -> io::Result<Vec<u8>> {
         let usage = command.clone().render_usage().to_string();
         let usage = usage.trim_start_matches("Usage: ").to_owned();
-        let man = Man::new(command.clone().override_usage(usage))
+        // A page is the long help: what `-h` leaves out has its text here.
+        let whole = command.clone().mut_args(|arg| arg.hide_short_help(false));
+        let man = Man::new(whole.override_usage(usage))
             // Not an empty one, which would leave its place to the next.
             .date(" ")
             .source(format!("{} {}", self.name, self.version))
@@ -248,5 +250,32 @@ fn terms(roff: &mut Roff, font: fn(&'static str) -> Inline, terms: &[(&'static s
         roff.control("TP", []);
         roff.text([font(term)]);
         roff.text([roman(*means)]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::Cli;
+
+    /// Every option and argument of every page has its text below it.
+    #[test]
+    fn no_option_is_blank() {
+        let pages = pages(Cli::for_manuals()).expect("pages");
+        assert!(pages.len() > 30, "{}", pages.len());
+        let mut seen = 0;
+        for (name, page) in pages {
+            let page = String::from_utf8(page).expect("text");
+            for entry in page.split(".TP\n").skip(1) {
+                let mut lines = entry.lines();
+                let term = lines.next().unwrap_or_default();
+                let text = lines.next().unwrap_or_default();
+                let is_text =
+                    !text.is_empty() && !text.starts_with('.') && !text.contains("Possible values");
+                assert!(is_text, "{name}: {term} is followed by {text:?}");
+                seen += 1;
+            }
+        }
+        assert!(seen > 600, "{seen}");
     }
 }
