@@ -1,4 +1,5 @@
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use resemble_testutil::prose::{edited, prose};
@@ -97,6 +98,29 @@ fn the_real_paths_lead_to_the_view(shell: &str) {
         lines("cd report.txt/.similar; pwd"),
         [view.to_str().expect("text")]
     );
+    for command in ["head -c 99999", "tail -c 99999", "less", "xdg-open"] {
+        // A stand-in, so that nothing needs to be installed.
+        let program = command.split(' ').next().expect("a name");
+        if matches!(program, "less" | "xdg-open") {
+            let stand_in = sandbox.path(program);
+            fs::write(&stand_in, "#!/bin/sh\ncat -- \"$@\"\n").expect("a script");
+            fs::set_permissions(&stand_in, Permissions::from_mode(0o755)).expect("its mode");
+        }
+        let path = match shell {
+            "fish" => format!("set PATH '{}' $PATH", sandbox.path("").display()),
+            _ => format!("PATH='{}':$PATH", sandbox.path("").display()),
+        };
+        let script = format!("{path}\n{command} report.txt/.similar/100%_copy.txt");
+        assert_eq!(run(&sandbox, shell, &script), copy, "{command}");
+    }
+    let taken = sandbox.path("taken");
+    let script = format!(
+        "diff report.txt report.txt/.similar/100%_copy.txt; \
+         cp report.txt/.similar/100%_copy.txt '{}'",
+        taken.display()
+    );
+    assert_eq!(run(&sandbox, shell, &script), "");
+    assert_eq!(fs::read(&taken).expect("a file"), copy.as_bytes());
     // A real folder of that name is nobody else's, and other arguments are passed on.
     assert_eq!(lines("ls plain/.similar"), ["mine.txt"]);
     let mine = run(&sandbox, shell, "cat plain/.similar/mine.txt");
@@ -145,6 +169,8 @@ fn bash_completes_and_keeps_what_the_user_has() {
         complete("report.txt/.similar/100%_c"),
         "report.txt/.similar/100%_copy.txt|"
     );
+    let script = "complete -p head tail less cp diff xdg-open | grep -c __resemble_complete";
+    assert_eq!(run(&sandbox, "bash", script), "6\n");
     assert_eq!(complete("rep"), "|");
     assert_eq!(complete("plain/.si"), "|");
     let script = "shopt -s expand_aliases\nalias ls='ls -m'\n\

@@ -2,9 +2,9 @@
 //!
 //! The kernel refuses a path that goes through a regular file, so the real tree cannot answer
 //! `FILE/.similar`; only a mounted view can. The functions of this verb look at the arguments of
-//! `ls`, `cd` and `cat`: one that has a component `.similar` and does not exist is replaced by its
-//! place in the view. Every other argument, option and command line is passed on as it is, and no
-//! process is started for it.
+//! `ls`, `cat`, `cd`, `head`, `tail`, `less`, `cp`, `diff` and `xdg-open`: one that has a component
+//! `.similar` and does not exist is replaced by its place in the view. Every other argument, option
+//! and command line is passed on as it is, and no process is started for it.
 //!
 //! The place is found here (`--view`) and not by the shell: the daemon says where its view shows
 //! each watched directory.

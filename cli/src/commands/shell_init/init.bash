@@ -1,5 +1,8 @@
 # resemble: FILE/.similar on the real paths leads to the view. Made by `resemble shell-init bash`.
 
+# The commands that follow .similar, `cd` among them.
+__resemble_commands=(ls cat head tail less cp diff xdg-open)
+
 # Sets __resemble_path to the place in the view that an argument stands for.
 __resemble_find() {
     case $1 in
@@ -24,7 +27,7 @@ __resemble_run() {
 }
 
 # A function that the user has keeps its place behind ours.
-for __resemble_name in ls cat cd; do
+for __resemble_name in "${__resemble_commands[@]}" cd; do
     if declare -F "$__resemble_name" >/dev/null &&
         [[ $(declare -f "$__resemble_name") != *__resemble_as* ]]; then
         eval "__resemble_own_$(declare -f "$__resemble_name")"
@@ -41,8 +44,10 @@ __resemble_as() {
     fi
 }
 
-function ls { __resemble_as ls command "$@"; }
-function cat { __resemble_as cat command "$@"; }
+for __resemble_name in "${__resemble_commands[@]}"; do
+    eval "function $__resemble_name { __resemble_as $__resemble_name command \"\$@\"; }"
+done
+unset __resemble_name
 function cd { __resemble_as cd builtin "$@"; }
 
 # Completes what lies behind .similar; anything else is completed as before.
@@ -71,19 +76,20 @@ __resemble_complete() {
             fi
             ;;
     esac
-    local before=__resemble_completes_$1
-    if [[ -n ${!before-} ]] && declare -F "${!before}" >/dev/null; then
-        "${!before}" "$@"
-    elif [[ $1 == ls || $1 == cat ]] && declare -F _longopt >/dev/null; then
+    local before=${__resemble_completes[$1]-}
+    if [[ -n $before ]] && declare -F "$before" >/dev/null; then
+        "$before" "$@"
+    elif [[ $1 != cd ]] && declare -F _longopt >/dev/null; then
         _longopt "$@"
     fi
 }
 
-for __resemble_name in ls cat cd; do
+declare -gA __resemble_completes
+for __resemble_name in "${__resemble_commands[@]}" cd; do
     __resemble_before=$(complete -p "$__resemble_name" 2>/dev/null)
     [[ $__resemble_before =~ -F\ ([^ ]+) && ${BASH_REMATCH[1]} != __resemble_* ]] &&
-        printf -v "__resemble_completes_$__resemble_name" %s "${BASH_REMATCH[1]}"
+        __resemble_completes[$__resemble_name]=${BASH_REMATCH[1]}
 done
 unset __resemble_name __resemble_before
-complete -o bashdefault -o default -F __resemble_complete ls cat
+complete -o bashdefault -o default -F __resemble_complete "${__resemble_commands[@]}"
 complete -o dirnames -F __resemble_complete cd

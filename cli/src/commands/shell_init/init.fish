@@ -1,5 +1,8 @@
 # resemble: FILE/.similar on the real paths leads to the view. Made by `resemble shell-init fish`.
 
+# The commands that follow .similar, `cd` among them.
+set --global __resemble_commands ls cat head tail less cp diff xdg-open
+
 # Prints the place in the view that an argument stands for.
 function __resemble_find --argument-names arg
     string match --quiet --regex '(^|/)\.similar(/|$)' -- $arg; or return 1
@@ -19,28 +22,24 @@ function __resemble_args
 end
 
 # A function that the user or fish has keeps its place behind ours.
-for name in ls cat cd
+for name in $__resemble_commands cd
     if functions --query $name; and not functions $name | string match --quiet '*__resemble_args*'
         functions --query __resemble_own_$name; and functions --erase __resemble_own_$name
         functions --copy $name __resemble_own_$name
     end
 end
-functions --query __resemble_own_ls; or function __resemble_own_ls
-    command ls $argv
-end
-functions --query __resemble_own_cat; or function __resemble_own_cat
-    command cat $argv
-end
 functions --query __resemble_own_cd; or function __resemble_own_cd
     builtin cd $argv
 end
 
-function ls --wraps ls --description 'List files; FILE/.similar leads to the view'
-    __resemble_own_ls (__resemble_args $argv | string split0)
-end
-
-function cat --wraps cat --description 'Print files; FILE/.similar leads to the view'
-    __resemble_own_cat (__resemble_args $argv | string split0)
+for name in $__resemble_commands
+    functions --query __resemble_own_$name; or function __resemble_own_$name --inherit-variable name
+        command $name $argv
+    end
+    function $name --wraps $name --inherit-variable name \
+            --description 'As ever; FILE/.similar leads to the view'
+        __resemble_own_$name (__resemble_args $argv | string split0)
+    end
 end
 
 function cd --wraps cd --description 'Change the directory; FILE/.similar leads to the view'
@@ -63,7 +62,7 @@ function __resemble_complete
     end
 end
 
-for name in ls cat cd
+for name in $__resemble_commands cd
     complete --command $name --no-files --keep-order \
         --condition 'string match --quiet "*/.s*" -- (commandline --current-token --cut-at-cursor)' \
         --arguments '(__resemble_complete)'

@@ -1,5 +1,8 @@
 # resemble: FILE/.similar on the real paths leads to the view. Made by `resemble shell-init zsh`.
 
+# The commands that follow .similar, `cd` among them.
+typeset -ga __resemble_commands=(ls cat head tail less cp diff xdg-open)
+
 # Sets REPLY to the place in the view that an argument stands for.
 function __resemble_find {
     case $1 in
@@ -26,7 +29,7 @@ function __resemble_run {
 # A function that the user has keeps its place behind ours.
 () {
     local name
-    for name in ls cat cd; do
+    for name in $__resemble_commands cd; do
         if (( $+functions[$name] )) && [[ $functions[$name] != *__resemble_as* ]]; then
             functions[__resemble_own_$name]=$functions[$name]
         fi
@@ -42,8 +45,12 @@ function __resemble_as {
     fi
 }
 
-function ls { __resemble_as ls command "$@" }
-function cat { __resemble_as cat command "$@" }
+() {
+    local name
+    for name in $__resemble_commands; do
+        functions[$name]="__resemble_as $name command \"\$@\""
+    done
+}
 function cd { __resemble_as cd builtin "$@" }
 
 # Completes what lies behind .similar; anything else is completed as before.
@@ -81,9 +88,9 @@ if (( $+functions[compdef] )); then
     typeset -gA __resemble_completes
     () {
         local name
-        for name in ls cat cd; do
+        for name in $__resemble_commands cd; do
             [[ $_comps[$name] == __resemble_complete ]] || __resemble_completes[$name]=$_comps[$name]
         done
     }
-    compdef __resemble_complete ls cat cd
+    compdef __resemble_complete $__resemble_commands cd
 fi
