@@ -400,6 +400,11 @@ impl Coalescer {
         self.waiting.contains_key(path)
     }
 
+    /// The files that wait to be read.
+    pub fn waiting_files(&self) -> impl Iterator<Item = &Path> {
+        self.waiting.keys().map(PathBuf::as_path)
+    }
+
     /// How many files wait to be read.
     pub fn waiting(&self) -> usize {
         self.waiting.len()

@@ -4,6 +4,8 @@
 //! never for work, and never two at a time. One exception: the lock of the index is held while the
 //! index is opened again, so that questions wait instead of being refused.
 
+mod fresh;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -87,6 +89,8 @@ pub struct Shared {
     pending: AtomicU64,
     assumed: AtomicU64,
     waits: Mutex<Vec<LongWait>>,
+    /// The files that wait, if they are few.
+    waiting: Mutex<Option<Vec<PathBuf>>>,
     oldest_change: Mutex<Option<Instant>>,
     /// When this began.
     began: Instant,
@@ -167,6 +171,7 @@ impl Shared {
             pending: AtomicU64::new(0),
             assumed: AtomicU64::new(0),
             waits: Mutex::default(),
+            waiting: Mutex::default(),
             oldest_change: Mutex::default(),
             began: Instant::now(),
             scanning: AtomicU64::new(0),
@@ -196,6 +201,11 @@ impl Shared {
     /// Where the list of roots is kept besides.
     pub fn roots_file(&self) -> Option<&Path> {
         self.roots_file.as_deref()
+    }
+
+    /// The state folder, in which the file of the roots lies.
+    pub fn state_folder(&self) -> Option<&Path> {
+        self.roots_file()?.parent()
     }
 
     /// What a person has seen.
@@ -521,6 +531,11 @@ impl Shared {
         self.pending.store(files, Ordering::Relaxed);
     }
 
+    /// Names the files that wait; `None`: too many to be named.
+    pub(crate) fn set_waiting(&self, files: Option<Vec<PathBuf>>) {
+        *self.waiting.lock() = files;
+    }
+
     /// The scan of a root under way, with what is done of it. The number is another one whenever a
     /// scan has begun or ended.
     pub fn scan(&self) -> (u64, Option<(PathBuf, Amount)>) {
@@ -543,22 +558,6 @@ impl Shared {
         if let Some((_, done)) = &mut self.scan.lock().1 {
             *done = progress.done;
         }
-    }
-
-    /// Whether no scan is under way and nothing is known to be stale.
-    pub fn fresh(&self) -> bool {
-        self.first_scan_done()
-            && self.pending() == 0
-            && self
-                .roots
-                .lock()
-                .iter()
-                .all(|root| root.state != RootState::Scanning)
-            && self
-                .troubles
-                .lock()
-                .keys()
-                .all(|(topic, _)| !matches!(topic, Topic::Index | Topic::Events | Topic::Passing))
     }
 
     /// A number that rises with every change of the index and of the templates.

@@ -1,7 +1,7 @@
 //! One round of work: everything that is due is gathered and reconciled.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use resemble_proto::message::StatusAnswer;
@@ -22,6 +22,9 @@ const PERSISTENCE: usize = 20;
 
 /// So much is looked at again at a time.
 const FEW: usize = 32;
+
+/// If more files wait than this, all are taken for a part of every question.
+const MOST_NAMED: usize = 256;
 
 impl Indexer {
     pub(super) fn work(&mut self) {
@@ -329,6 +332,11 @@ impl Indexer {
         let waiting = self.coalescer.waiting() + self.unfinished.len() + documents;
         let mut waits = self.coalescer.long_waits();
         waits.truncate(StatusAnswer::MOST_WAITS);
+        let is_few = waiting <= MOST_NAMED;
+        self.shared.set_waiting(is_few.then(|| {
+            let files = self.coalescer.waiting_files().map(Path::to_path_buf);
+            files.chain(self.unfinished.iter().cloned()).collect()
+        }));
         self.shared.set_pending(waiting as u64);
         self.shared.set_waits(waits);
         self.shared.set_oldest_change(self.coalescer.oldest());

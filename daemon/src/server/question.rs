@@ -215,6 +215,32 @@ fn paths_of(roots: Vec<Root>) -> impl Iterator<Item = PathBuf> {
     roots.into_iter().map(|root| root.options.path)
 }
 
+/// What a question is about, whose scope is whole; empty: everything.
+fn within(request: &Request) -> Vec<PathBuf> {
+    let paths: Vec<&PathText> = match request {
+        Request::Find(find) if find.options.scope.within.is_empty() => Vec::new(),
+        Request::Find(find) => {
+            let file = match &find.subject {
+                Subject::File(path) => Some(path),
+                Subject::Content { .. } => None,
+            };
+            find.options.scope.within.iter().chain(file).collect()
+        }
+        Request::Holders(holders) => holders.scope.within.iter().collect(),
+        Request::Pairs(pairs) => pairs.scope.within.iter().collect(),
+        Request::Compare(compare) => vec![&compare.a, &compare.b],
+        Request::Covered(covered) => std::iter::once(&covered.dir).chain(&covered.by).collect(),
+        Request::Dirs(dirs) => dirs.scope.within.iter().collect(),
+        Request::Groups(groups) | Request::Order(groups) => groups.scope.within.iter().collect(),
+        Request::Dump { roots } | Request::DumpAs { roots, .. } => roots.iter().collect(),
+        _ => Vec::new(),
+    };
+    paths
+        .into_iter()
+        .map(|path| path.as_path().to_owned())
+        .collect()
+}
+
 fn watched<'a>(
     context: &Context,
     paths: impl IntoIterator<Item = &'a PathText>,
@@ -284,6 +310,8 @@ fn rebuilding((context, asker): (&Context, &Asker), request: &Request) -> Vec<So
 struct Lines<'a> {
     context: &'a Context,
     asker: &'a Asker,
+    /// What the question is about; empty: everything.
+    within: Vec<PathBuf>,
     out: &'a mut Out,
     sent: End,
     /// Whether a dump is text: rows carry text as it is, and other bytes as base64.
@@ -299,6 +327,7 @@ impl<'a> Lines<'a> {
         Self {
             context,
             asker,
+            within: within(request),
             out,
             sent: End::default(),
             is_text: !matches!(request, Request::DumpAs { form, .. } if is_catalogue(form)),
@@ -353,9 +382,10 @@ impl<'a> Lines<'a> {
 
 impl Reply for Lines<'_> {
     fn header(&mut self, header: Header) -> ControlFlow<()> {
+        let (fresh, pending) = self.context.shared.freshness(&self.within);
         self.line(&Line::<()>::Header(Header {
-            fresh: self.context.shared.fresh(),
-            pending: self.asker.pending(self.context),
+            fresh,
+            pending: if self.asker.hears_all() { pending } else { 0 },
             ..header
         }))
     }

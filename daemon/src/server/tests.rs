@@ -505,3 +505,47 @@ fn followers_hear_of_the_end() {
         Some(Err(ClientError::Failed(failure))) if failure.kind == FailureKind::ShuttingDown
     ));
 }
+
+/// What waits to be read elsewhere makes no answer old.
+#[test]
+fn only_what_waits_in_what_is_asked_about_makes_an_answer_old() {
+    let running = start(|_| {});
+    let (shared, root) = (&running.shared, running.dir.path());
+    shared.open_first_scan();
+    let asked = |folder: &str| {
+        let request = resemble_proto::message::PairsRequest {
+            scope: resemble_proto::message::Scope {
+                within: vec![root.join(folder).as_path().into()],
+                ..Default::default()
+            },
+            ..Default::default()
+        };
+        let header = running.client().unwrap().ask(request, &mut |_| {});
+        let header = header.unwrap().header;
+        (header.fresh, header.pending)
+    };
+    assert_eq!(asked("a"), (true, 0));
+    shared.set_pending(2);
+    // Which files these are is not known.
+    assert_eq!(asked("a"), (false, 2));
+    let waiting = ["a/x", "ab/y"].map(|name| root.join(name));
+    shared.set_waiting(Some(waiting.to_vec()));
+    assert_eq!(asked("a"), (false, 1));
+    assert_eq!(asked("a/x"), (false, 1));
+    assert_eq!(asked("b"), (true, 0));
+    assert_eq!(asked(""), (false, 2));
+    // A scan of another root concerns nobody here.
+    shared.set_waiting(Some(Vec::new()));
+    shared.set_scan(Some(Path::new("/elsewhere")));
+    shared.set_progress(&Progress {
+        pending: 7,
+        ..Progress::default()
+    });
+    assert_eq!(asked("a"), (true, 0));
+    shared.set_scan(Some(root));
+    shared.set_progress(&Progress {
+        pending: 7,
+        ..Progress::default()
+    });
+    assert_eq!(asked("a"), (false, 7));
+}

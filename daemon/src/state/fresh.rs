@@ -1,0 +1,64 @@
+//! Whether answers are up to date: all of them, or those about some paths.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+use resemble_proto::message::RootState;
+
+use super::{Shared, Topic};
+
+impl Shared {
+    /// Whether no scan is under way and nothing is known to be stale.
+    pub fn fresh(&self) -> bool {
+        self.first_scan_done()
+            && self.pending() == 0
+            && self
+                .roots
+                .lock()
+                .iter()
+                .all(|root| root.state != RootState::Scanning)
+            && !self.is_behind()
+    }
+
+    fn is_behind(&self) -> bool {
+        let behind = |topic| matches!(topic, Topic::Index | Topic::Events | Topic::Passing);
+        self.troubles.lock().keys().any(|(topic, _)| behind(*topic))
+    }
+
+    /// The same as [`Self::fresh`] and [`Self::pending`] of these paths and of all below them:
+    /// what waits elsewhere does not concern them. No paths mean everything.
+    pub fn freshness(&self, within: &[PathBuf]) -> (bool, u64) {
+        let concerns = |path: &Path| {
+            let meets = |one: &PathBuf| path.starts_with(one) || one.starts_with(path);
+            within.is_empty() || within.iter().any(meets)
+        };
+        let is_scanned = {
+            let roots = self.roots.lock();
+            let mut scanned = roots
+                .iter()
+                .filter(|root| root.state == RootState::Scanning);
+            scanned.any(|root| concerns(&root.options.path))
+        };
+        // A comparison that is no scan of a root may be anywhere.
+        let scan = self.scan();
+        let scanning = match &scan.1 {
+            Some((root, _)) if !concerns(root) => 0,
+            _ => self.scanning.load(Ordering::Relaxed),
+        };
+        let waiting = match &*self.waiting.lock() {
+            Some(files) => files.iter().filter(|file| concerns(file)).count() as u64,
+            None => self.pending.load(Ordering::Relaxed),
+        };
+        let is_fresh = !is_scanned && scanning + waiting == 0 && !self.is_behind();
+        (is_fresh && self.begun(within), scanning + waiting)
+    }
+
+    /// Whether the first scan has seen all of these paths.
+    fn begun(&self, within: &[PathBuf]) -> bool {
+        let is_live = |path: &PathBuf| {
+            let root = self.root_of(path);
+            root.is_some_and(|root| root.state != RootState::Scanning)
+        };
+        self.first_scan_done() || (!within.is_empty() && within.iter().all(is_live))
+    }
+}
