@@ -146,7 +146,8 @@ pub struct Args {
     /// command line; may be repeated
     #[arg(long, value_name = "GLOB", value_parser = glob)]
     pub exclude: Vec<String>,
-    /// Leave out files of more than SIZE bytes (4096, 10K, 1.5G) in the roots of the command line
+    /// Leave out files of more than SIZE bytes (4096, 10K of 1024 each, 10KB of 1000, 1.5G) in the
+    /// roots of the command line
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub max_size: Option<u64>,
     /// Average size of chunks in bytes [default: 1015]

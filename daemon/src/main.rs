@@ -90,6 +90,14 @@ fn run(args: &Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
                     service::ready();
                     continue;
                 }
+                if args.config.is_none() {
+                    tracing::warn!(
+                        "nothing was read again: this daemon has no configuration; start it with \
+                         `resembled --config FILE`"
+                    );
+                    service::ready();
+                    continue;
+                }
                 daemon.reload(args.config.as_deref(), load().map_err(|e| e.to_string()));
                 service::ready();
             }

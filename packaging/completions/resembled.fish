@@ -11,7 +11,7 @@ complete -c resembled -l config -d 'Read options and roots from a TOML file' -r 
 complete -c resembled -l text -d 'Whether documents and archives are taken apart in the roots of the command line [default: on]' -r -f -a "on\t'Documents are compared by their text, archives by what they hold'
 off\t'Every file is compared by its bytes alone'"
 complete -c resembled -l exclude -d 'Leave out names that match GLOB (as in .gitignore), with all below, in the roots of the command line; may be repeated' -r
-complete -c resembled -l max-size -d 'Leave out files of more than SIZE bytes (4096, 10K, 1.5G) in the roots of the command line' -r
+complete -c resembled -l max-size -d 'Leave out files of more than SIZE bytes (4096, 10K of 1024 each, 10KB of 1000, 1.5G) in the roots of the command line' -r
 complete -c resembled -l chunk-size -d 'Average size of chunks in bytes [default: 1015]' -r
 complete -c resembled -l boilerplate -d 'A chunk or sample that more contents than this have is boilerplate [default: 1000]' -r
 complete -c resembled -l user -d 'The user that the system\'s daemon becomes: a name, or UID:GID [default: resembled]' -r

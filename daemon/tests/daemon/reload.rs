@@ -150,6 +150,10 @@ fn the_service_manager_hears_of_a_reload_and_gets_signs_of_life() {
     kill_process(Pid::from_child(&child.0), Signal::HUP).unwrap();
     until("RELOADING=1");
     until("READY=1");
+    let log = place.log();
+    assert!(log.contains("nothing was read again"), "{log}");
+    assert!(log.contains("--config FILE"), "{log}");
+    assert!(!log.contains("the configuration was read again"), "{log}");
     kill_process(Pid::from_child(&child.0), Signal::TERM).unwrap();
     until("STOPPING=1");
 }
