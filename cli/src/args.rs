@@ -13,19 +13,20 @@ mod dump;
 mod groups;
 mod lab;
 mod layer;
+mod pairs;
 mod report;
 mod setup;
 mod shell;
 mod sweeps;
 mod templates;
+mod versions;
 mod why;
 
 use std::path::PathBuf;
 
-use clap::builder::ArgPredicate;
 use clap::builder::styling::{AnsiColor, Effects, Styles};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
-use resemble_proto::message::{MeasureUnit, PairScore, Scope};
+use resemble_proto::message::{MeasureUnit, Scope};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
@@ -46,11 +47,13 @@ pub use dump::DumpArgs;
 pub use groups::GroupsArgs;
 pub use lab::LabArgs;
 pub use layer::{TextLayer, TextWanted, WithText};
+pub use pairs::PairsArgs;
 pub use report::{ListAs, ListOutput, PlanKind, ReportFormat, ReportOutput};
 pub use setup::SetupArgs;
 pub use shell::ShellInitArgs;
 pub use sweeps::{HistoryArgs, InSweeps, LostArgs};
 pub use templates::{MarkArgs, TemplatesAction, TemplatesArgs};
+pub use versions::VersionsArgs;
 pub use why::WhyArgs;
 
 /// The colours of help pages.
@@ -88,17 +91,6 @@ Examples:
 The percentage is the larger of two: how much of FILE is in the other file, and how much of the
 other file is in FILE. 100% is kept for files with equal bytes.";
 
-const PAIRS_EXAMPLES: &str = "\
-Examples:
-  resemble pairs ~/Documents --min 80% --top 20
-      The twenty most alike pairs of a collection.
-  resemble pairs old new --score resemblance --format tsv
-      Every pair among the files of both, for a script.
-  resemble pairs . --include '*.c' --exclude 'vendor/' --exact
-      Measured on the files themselves, whatever it takes.
-  resemble pairs . --estimate --format jsonl
-      From samples alone, with intervals that hold the true figures in 19 cases of 20.";
-
 /// Find the files that share content with a file, how much, and where
 ///
 /// Asks the daemon `resembled` if one runs and watches what is asked about; reads the named files
@@ -133,13 +125,14 @@ pub struct Global {
     #[arg(long, global = true, value_name = "PATH", value_hint = ValueHint::FilePath)]
     #[arg(
         help = "The daemon's socket [env: RESEMBLE_SOCKET], or ssh://[USER@]HOST[:PORT] for that \
-                of another machine; if given, a daemon must answer there"
+                of another machine; if either is given, a daemon must answer there"
     )]
     #[arg(hide_short_help = true)]
     pub socket: Option<PathBuf>,
     /// `--state`.
     #[arg(
-        help = "The state folder [env: RESEMBLE_STATE]: the socket, templates and catalogues in it"
+        help = "The state folder [env: RESEMBLE_STATE]: index, templates and catalogues; if either \
+                is given, only the daemon that keeps its state there answers"
     )]
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     #[arg(hide_short_help = true)]
@@ -186,7 +179,7 @@ pub enum Command {
     #[command(after_long_help = FIND_EXAMPLES)]
     Find(FindArgs),
     /// List every pair of files with something in common
-    #[command(after_long_help = PAIRS_EXAMPLES)]
+    #[command(after_long_help = pairs::EXAMPLES)]
     Pairs(PairsArgs),
     /// Compare two directories (or files) by content, whatever the names
     ///
@@ -270,6 +263,13 @@ pub enum Command {
     /// everything changed from sweep to sweep.
     #[command(after_long_help = sweeps::HISTORY_EXAMPLES)]
     History(HistoryArgs),
+    /// List the versions of a file by their dates, the newest marked
+    ///
+    /// Versions are all files that are linked with FILE by what they have in common, directly or
+    /// through others. Each is listed with its date, its size and what it has in common with FILE.
+    /// Dates are those of the files: a copy may have lost its own.
+    #[command(after_long_help = versions::EXAMPLES)]
+    Versions(VersionsArgs),
     /// Ask by a published method, or repeat the papers' experiments
     ///
     /// Runs the program `resemble-lab`; `resemble lab --help` is its manual. It reads the named
@@ -294,8 +294,9 @@ pub enum Command {
     /// Print shell functions that let `ls FILE/.similar` lead to the view
     ///
     /// In ~/.bashrc: eval "$(resemble shell-init bash)". In ~/.zshrc: eval "$(resemble shell-init
-    /// zsh)". In ~/.config/fish/config.fish: resemble shell-init fish | source. After that ls, cd,
-    /// cat and Tab follow FILE/.similar on the real paths. Nothing else of them changes.
+    /// zsh)". In ~/.config/fish/config.fish: resemble shell-init fish | source. After that
+    /// ls, cat, head, tail, less, cp, diff, xdg-open, cd and Tab follow FILE/.similar on the real
+    /// paths. Nothing else of them changes.
     #[command(after_long_help = shell::EXAMPLES)]
     ShellInit(ShellInitArgs),
     /// Mark files as seen: no more alerts about them
@@ -436,7 +437,7 @@ pub struct Selection {
     /// No files that match GLOB as in .gitignore; repeatable
     #[arg(long, value_name = "GLOB", value_parser = values::glob)]
     pub exclude: Vec<String>,
-    /// Only files of at least SIZE bytes: 4096, 10K, 1.5M
+    /// Only files of at least SIZE bytes: 4096, 10K (10 x 1024), 10KB (10 x 1000), 1.5M
     #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "0")]
     #[arg(hide_short_help = true)]
     pub min_size: u64,
@@ -469,15 +470,16 @@ impl Selection {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Who answers")]
 pub struct Answering {
-    /// Average chunk size in bytes, for catalogues that were made with another size than the usual.
-    /// The daemon answers only if its index has this size
-    #[arg(long, value_name = "BYTES", value_parser = values::size, hide = true)]
+    /// Average chunk size in bytes, for catalogues that were made with another size than the usual;
+    /// a daemon answers only if its index has this size [default: 1015]
+    #[arg(long, value_name = "BYTES", value_parser = values::size)]
+    #[arg(hide_short_help = true)]
     pub chunk_size: Option<u64>,
     /// Neither read nor write the command's own cache
     #[arg(long)]
     #[arg(hide_short_help = true)]
     pub no_cache: bool,
-    /// Let the command's own cache grow to SIZE at most
+    /// Let the command's own cache grow to SIZE at most: 500M (1024 x 1024 each), 4G
     #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "4G")]
     #[arg(hide_short_help = true)]
     pub cache_size: u64,
@@ -536,60 +538,20 @@ pub struct FindArgs {
     pub answering: Answering,
 }
 
-/// `pairs`
-#[derive(Debug, Args)]
-pub struct PairsArgs {
-    /// Directories whose files are compared, each with every other
-    #[arg(value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
-    #[arg(default_value_if("files_from", ArgPredicate::IsPresent, None))]
-    pub dirs: Vec<PathBuf>,
-    /// The score that sorts the pairs, and that --min is about
-    #[arg(long, value_name = "SCORE", default_value = "containment")]
-    #[arg(hide_short_help = true)]
-    pub score: PairScore,
-    /// A row for each two of several identical files, instead of one for all of them
-    #[arg(long)]
-    pub all: bool,
-    /// Read more names from LIST, one per line; - is standard input
-    #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
-    #[arg(hide_short_help = true)]
-    pub files_from: Option<PathBuf>,
-    /// Which files take part, and which rows are listed.
-    #[command(flatten)]
-    pub selection: Selection,
-    /// Read nothing for the figures: all are estimates from samples, with their intervals
-    #[arg(long, help_heading = "Selection", conflicts_with = "exact")]
-    #[arg(hide_short_help = true)]
-    pub estimate: bool,
-    /// How the figures are measured.
-    #[command(flatten)]
-    pub measuring: Measuring,
-    /// Whether documents and archives are looked into.
-    #[command(flatten)]
-    pub layer: WithText,
-    /// How the list is printed, and where.
-    #[command(flatten)]
-    pub output: ListOutput,
-    /// Who answers, and with which cache.
-    #[command(flatten)]
-    pub answering: Answering,
-}
-
 /// How the figures of a pair of files are measured.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Measuring {
     /// Measure on the files themselves instead of estimating from samples
-    #[arg(long, help_heading = "Selection")]
-    #[arg(hide_short_help = true)]
+    #[arg(long, help_heading = "Selection", hide = true)]
     pub exact: bool,
     /// What the measures count: bytes in common runs, or runs of five words
     #[arg(
         long,
         value_name = "UNIT",
         default_value = "words",
-        help_heading = "Selection"
+        help_heading = "Selection",
+        hide = true
     )]
-    #[arg(hide_short_help = true)]
     pub unit: MeasureUnit,
 }
 
@@ -649,7 +611,7 @@ mod tests {
     fn commands_have_few_options() {
         let mut root = Cli::command();
         root.build();
-        for (verb, most) in [("find", 26), ("pairs", 26), ("groups", 32), ("dump", 15)] {
+        for (verb, most) in [("find", 26), ("pairs", 26), ("groups", 33), ("dump", 15)] {
             let command = root.find_subcommand(verb).expect(verb);
             let options = command.get_opts().chain(
                 command

@@ -5,13 +5,14 @@
 //! paths, so the rest of the program cannot tell them apart, and neither can the reader of its
 //! output.
 //!
-//! 1. With `--local` no daemon is asked. With `--socket` on the command line it is an error if no
-//!    daemon answers there; `RESEMBLE_SOCKET` only says where to look.
+//! 1. With `--local` no daemon is asked. If a daemon is named, by `--socket`, `--state` or the
+//!    variable of either, it is an error if that daemon does not answer.
 //! 2. A question that names nothing to look in (`find FILE`, `dump`) is about the daemon's roots.
 //!    Without a daemon it has no answer.
-//! 3. A daemon that speaks another protocol counts as none, unless it was named with `--socket`. So
+//! 3. A daemon that speaks another protocol counts as none, unless one was named. So
 //!    does one whose index has another chunk size than `--chunk-size` asks for. `-v` says so.
 
+mod daemon;
 pub mod local;
 
 use std::io::{self, Read};
@@ -21,7 +22,7 @@ use std::path::{Path, PathBuf};
 use resemble_core::params::ChunkParams;
 use resemble_core::{Digest, Params};
 use resemble_proto::catalogued::{self, Source};
-use resemble_proto::client::{Client, ClientError, Timeouts};
+use resemble_proto::client::Client;
 use resemble_proto::documents::SimilarFiles;
 use resemble_proto::message::{
     CompareRequest, Comparison, DumpForm, FailureKind, FindOptions, FindRequest, Groups,
@@ -31,7 +32,6 @@ use resemble_proto::message::{
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
 use resemble_proto::question::Question;
-use resemble_proto::remote::is_remote;
 use resemble_query::AskError;
 use resemble_query::find::{self, Incoming, Stream, holders};
 use resemble_query::given::GivenPairs;
@@ -48,6 +48,10 @@ use crate::error::{CliError, CliResult};
 use crate::names::{Named, NamedMember};
 use crate::ui::Ui;
 
+use daemon::own_socket;
+pub use daemon::{
+    daemon, is_busy, is_daemon_named, is_socket_named, own_daemon, whose, whose_daemon,
+};
 use local::Local;
 pub(crate) use local::templates;
 
@@ -104,67 +108,6 @@ impl Sought {
     }
 }
 
-/// The daemon of the user, else that of the system, or the reason why there is none.
-pub fn daemon(env: &Env, global: &Global) -> CliResult<Client> {
-    Ok(whose_daemon(env, global)?.0)
-}
-
-/// The daemon of the user, or the reason why there is none.
-pub fn own_daemon(env: &Env, global: &Global) -> CliResult<Client> {
-    own_socket(env, global).and_then(|socket| connect(&socket))
-}
-
-/// The daemon of the user, else that of the system, and whether it is that of the system.
-pub fn whose_daemon(env: &Env, global: &Global) -> CliResult<(Client, bool)> {
-    whose(env, global, connect)
-}
-
-/// What `connect` makes of the socket of the user's daemon, or of the system's if nobody answers
-/// there and it was not named; and whether it is the system's.
-pub fn whose<T>(
-    env: &Env,
-    global: &Global,
-    connect: impl Fn(&Path) -> CliResult<T>,
-) -> CliResult<(T, bool)> {
-    let is_named = global.socket.is_some() || env.resemble_socket.is_some();
-    let own = own_socket(env, global).and_then(|socket| connect(&socket));
-    let why = match own {
-        Ok(connected) => return Ok((connected, false)),
-        // Who has no place for a socket has no daemon of his own.
-        Err(why @ (CliError::NobodyAnswers(_) | CliError::Place(_))) if !is_named => why,
-        Err(why) => return Err(why),
-    };
-    match connect(Path::new(places::SYSTEM_SOCKET)) {
-        Ok(connected) => Ok((connected, true)),
-        Err(CliError::NobodyAnswers(_)) => Err(why),
-        Err(error) => Err(error),
-    }
-}
-
-/// The socket of the user's daemon.
-fn own_socket(env: &Env, global: &Global) -> CliResult<PathBuf> {
-    let (socket, state) = (global.socket.as_deref(), global.state.as_deref());
-    Ok(places::socket_path(env, socket, state)?)
-}
-
-/// The daemon at a socket, or the reason why there is none.
-fn connect(socket: &Path) -> CliResult<Client> {
-    Client::connect(socket, Timeouts::default()).map_err(|error| match error {
-        ClientError::NoDaemon { .. } if is_remote(socket) => {
-            CliError::NobodyAnswers(error.to_string())
-        }
-        ClientError::NoDaemon { .. } => CliError::NobodyAnswers(format!(
-            "{error}; start one with `resembled DIR`, or for good with `resemble setup`"
-        )),
-        other => other.into(),
-    })
-}
-
-/// Whether a daemon is there, and too busy to answer.
-pub fn is_busy(error: &CliError) -> bool {
-    matches!(error, CliError::Daemon(error) if error.failure() == Some(FailureKind::Busy))
-}
-
 impl Backend {
     /// Chooses who answers a question about these paths; no paths mean the daemon's roots.
     pub fn choose(
@@ -203,7 +146,7 @@ impl Backend {
                 Ok(Some(backend)) => return Ok(backend),
                 Ok(None) => {}
                 // A busy daemon is there: reading everything beside it would make it busier.
-                Err(error) if global.socket.is_some() || is_busy(&error) => return Err(error),
+                Err(error) if is_daemon_named(env, global) || is_busy(&error) => return Err(error),
                 Err(error) => ui.detail(&error.to_string()),
             }
         }

@@ -30,7 +30,7 @@ mod status;
 mod sweeps;
 mod sync;
 mod templates;
-mod unmount;
+mod versions;
 mod watch;
 mod why;
 
@@ -83,10 +83,11 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
         Command::Import(args) => import::run(ui, env, global, &args),
         Command::Lost(args) => sweeps::lost::run(ui, env, global, &args),
         Command::History(args) => sweeps::history::run(ui, env, global, &args),
+        Command::Versions(args) => versions::run(ui, env, global, &args),
         Command::Lab(args) => lab::run(global, &args),
         Command::Watch(args) => watch::run(ui, env, global, &args),
-        Command::Mount(args) => mount::run(ui, env, global, &args),
-        Command::Unmount(args) => unmount::run(env, global, &args),
+        Command::Mount(args) => mount::on(ui, env, global, &args),
+        Command::Unmount(args) => mount::off(ui, env, global, &args),
         Command::Alerts(args) => alerts::run(ui, env, global, &args),
         Command::Setup(args) => setup::run(ui, env, global, &args),
         Command::ShellInit(args) => shell_init::run(ui, env, global, &args),

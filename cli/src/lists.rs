@@ -18,10 +18,56 @@ use serde::Serialize;
 use crate::args::{ListAs, RowFormat, RowOutput};
 use crate::error::CliResult;
 use crate::print;
-use crate::ui::Ui;
+use crate::ui::{Cell, Tint, Ui};
 
 /// The note about an answer without rows, unless a verb has a note of its own.
 pub const NOTHING: &str = "nothing found";
+
+/// What the percentages of a list are shares of.
+pub const LARGER_SHARE: &str = "the larger share of one file that is in the other:";
+
+/// What a resemblance is a share of.
+pub const RESEMBLANCE: &str = "what both have, of what either has:";
+
+/// Says on a terminal what the percentages of the rows that follow are shares of.
+pub fn title<B: ListBody<Row: Row>>(
+    ui: &mut Ui,
+    how: &ListAs,
+    title: &str,
+    document: &Document<B>,
+) -> CliResult<()> {
+    match how {
+        ListAs::Rows(output) => title_of_rows(ui, output, title, document),
+        ListAs::Report(_) => Ok(()),
+    }
+}
+
+/// The same of a list that is no report.
+pub fn title_of_rows<B: ListBody<Row: Row>>(
+    ui: &mut Ui,
+    output: &RowOutput,
+    title: &str,
+    document: &Document<B>,
+) -> CliResult<()> {
+    if !is_table(output) || document.body.rows().is_empty() {
+        return Ok(());
+    }
+    ui.page();
+    heading(ui, title)
+}
+
+/// Whether rows are printed as a table for people.
+pub fn is_table(output: &RowOutput) -> bool {
+    output.format == RowFormat::Text && !output.null
+}
+
+/// A line above a table, which only a terminal gets: in a pipe each line is a row.
+pub fn heading(ui: &mut Ui, title: &str) -> CliResult<()> {
+    if ui.is_terminal() {
+        ui.lines(&[vec![Cell::prose(title, Tint::Faint)]], b'\n')?;
+    }
+    Ok(())
+}
 
 /// Prints an answer of one list as rows, or as a page or a workbook.
 pub fn print_as<B: ListBody<Row: Row>>(
@@ -85,12 +131,7 @@ fn print_rows<R: Row>(
 ) -> CliResult<()> {
     let end = output.end();
     match output.format {
-        RowFormat::Text => {
-            if !output.null {
-                ui.page();
-            }
-            ui.print(|out| rows::write_text(out, rows, end, grouped))
-        }
+        RowFormat::Text => print_text(ui, output, rows, grouped),
         RowFormat::Json | RowFormat::Jsonl => ui.write_data(json),
         RowFormat::Csv => ui.write_data(|out| {
             rows::write_csv_header::<R>(out)?;
@@ -98,6 +139,19 @@ fn print_rows<R: Row>(
         }),
         RowFormat::Tsv => ui.write_data(|out| rows::write_tsv(out, rows, end)),
     }
+}
+
+/// Prints rows as text.
+pub fn print_text<R: Row>(
+    ui: &mut Ui,
+    output: &RowOutput,
+    rows: &[R],
+    grouped: bool,
+) -> CliResult<()> {
+    if !output.null {
+        ui.page();
+    }
+    ui.print(|out| rows::write_text(out, rows, output.end(), grouped))
 }
 
 /// Prints one row of an answer that never ends.
@@ -198,9 +252,13 @@ pub fn note_nothing(ui: &mut Ui, header: &Header, what: &str) {
         // Writing to a string does not fail.
         write!(text, "; {} {what}", human_count(count)).unwrap_or_default();
     }
-    if looked.least_run > 0 && header.fresh {
+    if looked.least_run > 0 && header.fresh && ui.is_verbose() {
         let run = human_count(looked.least_run);
-        write!(text, "; a common run of {run} bytes would have been seen").unwrap_or_default();
+        write!(
+            text,
+            "; {run} bytes in a row in common would have been found"
+        )
+        .unwrap_or_default();
     }
     ui.note(&text);
 }

@@ -115,7 +115,8 @@ impl Asked {
             Err(error) => backend::is_busy(&error),
         };
         let asks_daemon = || !global.local && is_there();
-        if !self.anything || !self.named.is_empty() || global.socket.is_some() || asks_daemon() {
+        let is_named = !global.local && backend::is_daemon_named(env, global);
+        if !self.anything || !self.named.is_empty() || is_named || asks_daemon() {
             return self;
         }
         ui.note("no daemon is asked: these are the files below the current directory");

@@ -39,6 +39,7 @@ use spelled::Spelled;
 
 use crate::args::{ColorWhen, Global};
 use crate::error::{CliError, CliResult, Outcome};
+use crate::local_time;
 use crate::new_file::NewFile;
 
 /// The most documents that could not be read in full that are named.
@@ -240,6 +241,7 @@ impl Ui {
             color: self.color,
             verbose: self.is_verbose(),
             columns: self.columns,
+            zone: local_time::zone(),
         }
     }
 

@@ -5,6 +5,8 @@ use std::time::Duration;
 use resemble_proto::message::{AlertWord, Degree};
 use resemble_proto::pattern;
 
+use crate::local_time;
+
 pub use resemble_proto::number::{duration, share, size};
 
 /// A glob as in ignore files; what is not a valid glob is refused.
@@ -60,8 +62,9 @@ pub enum Since {
     Ago(Duration),
 }
 
-/// A number of an alert (`412`), a duration (`90s`, `15m`, `2h`, `1d`, `2w`), a day or a time in
-/// UTC (`2026-11-23`, `2026-11-23T18:30:00Z`, seconds and `Z` may be left out).
+/// A number of an alert (`412`), a duration (`90s`, `15m`, `2h`, `1d`, `2w`), a day or a time
+/// (`2026-11-23`, `2026-11-23 18:30`, seconds may be left out), which is local, or in UTC with a
+/// `Z`.
 pub fn since(text: &str) -> Result<Since, String> {
     const DAY: u64 = 86_400;
     if let Ok(number) = text.parse() {
@@ -78,13 +81,22 @@ pub fn since(text: &str) -> Result<Since, String> {
         .or_else(|| time(text).map(Since::Time))
         .ok_or_else(|| {
             "neither a duration such as 2h or 1d, nor a time such as 2026-11-23 or \
-             2026-11-23T18:30:00Z (UTC), nor the number of an alert"
+             2026-11-23T18:30:00Z (Z: UTC, else local), nor the number of an alert"
                 .to_owned()
         })
 }
 
-/// Seconds since 1970 of a day or a time in UTC: `2026-11-23`, `2026-11-23T18:30:00Z`.
+/// Seconds since 1970 of a day or a time: `2026-11-23`, which is local, or `2026-11-23T18:30:00Z`.
 fn time(text: &str) -> Option<u64> {
+    let seconds = clock(text)?;
+    if text.ends_with('Z') {
+        return Some(seconds);
+    }
+    local_time::of_clock(seconds)
+}
+
+/// What a clock in UTC would show as this time.
+fn clock(text: &str) -> Option<u64> {
     let (day, clock) = text.split_once(['T', ' ']).unwrap_or((text, "00:00"));
     let clock = clock.strip_suffix('Z').unwrap_or(clock);
     let numbers = |text: &str, between: char| -> Option<Vec<u64>> {
@@ -193,7 +205,10 @@ mod tests {
             ("2026-09-01T12:34:56Z", 1_788_266_096),
             ("2026-09-01 12:34", 1_788_266_040),
         ] {
-            assert_eq!(since(text), Ok(Since::Time(seconds)), "{text}");
+            let local = !text.ends_with('Z');
+            assert_eq!(clock(text), Some(seconds), "{text}");
+            let is_it = since(text) == Ok(Since::Time(seconds));
+            assert!(is_it || local, "{text}");
         }
         for text in [
             "",

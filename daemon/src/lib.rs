@@ -79,8 +79,6 @@ pub const INDEX_FILE: &str = "index.redb";
 /// was 147 to 159 MB; with 40 it is 133 to 147, as quick. A first `find` takes 4 % more of the
 /// processor.
 const INDEX_CACHE: usize = 40 << 20;
-/// The file of the alerts in the state folder.
-pub const ALERTS_FILE: &str = "alerts.jsonl";
 /// The file in the state folder of what a person has seen.
 pub const ACKS_FILE: &str = "acks.json";
 /// The file in the state folder with the list of roots, for an index that begins anew.
@@ -265,7 +263,9 @@ impl Daemon {
         }
         shared.set_roots(roots);
         shared.set_rebuilding(roots::rebuilding(&shared));
-        let log = Arc::new(Mutex::new(AlertLog::open(&config.state.join(ALERTS_FILE))));
+        let log = Arc::new(Mutex::new(AlertLog::open(&places::alerts_file(
+            &config.state,
+        ))));
         let (commands, orders) = crossbeam_channel::unbounded();
         let own: Vec<PathBuf> = [config.state.clone()]
             .into_iter()
@@ -279,7 +279,8 @@ impl Daemon {
         );
         let overlays = overlays
             .with_home(config.home.as_deref())
-            .with_similar_name(config.similar_name.clone());
+            .with_similar_name(config.similar_name.clone())
+            .with_view(config.mount.as_deref(), config.view, config.link.as_deref());
         let overlays = Arc::new(overlays);
         let showing = Arc::downgrade(&overlays);
         shared.follow_roots(Box::new(move || {

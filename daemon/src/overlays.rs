@@ -37,6 +37,8 @@ pub struct Overlays {
     home: Option<PathBuf>,
     show: Show,
     similar_name: SimilarName,
+    /// The mount point of the configuration, its view and the link to it.
+    configured: Option<(PathBuf, View, Option<PathBuf>)>,
     mounts: Mutex<Mounts>,
 }
 
@@ -109,6 +111,7 @@ impl Overlays {
             home: None,
             show,
             similar_name: SimilarName::default(),
+            configured: None,
             mounts: Mutex::default(),
         }
     }
@@ -129,18 +132,38 @@ impl Overlays {
         self
     }
 
+    /// Remembers what the configuration mounts, to mount it again when somebody asks for that.
+    #[must_use]
+    pub fn with_view(mut self, point: Option<&Path>, view: View, link: Option<&Path>) -> Self {
+        self.configured = point.map(|point| (point.to_owned(), view, link.map(Path::to_owned)));
+        self
+    }
+
+    /// The mount of the configuration, if `point` is its mount point or its link, or `None`.
+    pub fn configured(&self, point: Option<&Path>) -> Option<Mount<'_>> {
+        let (own, view, link) = self.configured.as_ref()?;
+        let is_it = point.map(resolved).is_none_or(|point| {
+            point == resolved(own) || link.as_deref().map(resolved) == Some(point)
+        });
+        is_it.then_some(Mount {
+            point: own,
+            view: *view,
+            link: link.as_deref(),
+        })
+    }
+
     /// Whether an overlay hides a real entry of this name.
     pub fn hides(&self, name: &OsStr) -> bool {
         self.similar_name.stands_for(name)
     }
 
     /// Mounts an overlay of the present roots; it answers when this returns. Returns a warning if
-    /// the mount point is in the way of other programs.
+    /// the mount point is in the way of other programs, and what is mounted.
     pub fn mount(
         &self,
         mount: &Mount<'_>,
         neighbours: Arc<dyn Neighbours>,
-    ) -> Result<Option<String>, ShowError> {
+    ) -> Result<(Option<String>, MountStatus), ShowError> {
         let point = resolved(mount.point);
         self.reserve(&point)?;
         let made = Overlay::mount(self.config(mount, &point), neighbours)
@@ -154,23 +177,26 @@ impl Overlays {
         let mut mounts = self.mounts.lock();
         mounts.reserved.retain(|reserved| *reserved != point);
         let made = made.map(|(link, overlay)| {
-            mounts.mounted.push(Mounted {
+            let mounted = Mounted {
                 link,
                 overlay,
                 point: point.clone(),
                 view: mount.view,
-            });
+            };
+            let status = mounted.status();
+            mounts.mounted.push(mounted);
+            status
         });
         self.exclude(&mounts);
         drop(mounts);
-        made?;
+        let status = made?;
         // A root may have come or gone while the overlay was being mounted.
         self.follow_roots();
         let warning = self.warning(&point);
         if let Some(warning) = &warning {
             tracing::warn!("{warning}");
         }
-        Ok(warning)
+        Ok((warning, status))
     }
 
     /// Serves an overlay of the present roots that was mounted for everybody.
@@ -251,7 +277,8 @@ impl Overlays {
     }
 
     /// Unmounts the overlay at a mount point or at the link to it; without either, the only one.
-    pub fn unmount(&self, point: Option<&Path>) -> Result<(), UnmountError> {
+    /// Returns what was there.
+    pub fn unmount(&self, point: Option<&Path>) -> Result<MountStatus, UnmountError> {
         let point = point.map(resolved);
         let mounted = {
             let mut mounts = self.mounts.lock();
@@ -269,6 +296,7 @@ impl Overlays {
             mounts.reserved.push(mounted.point.clone());
             mounted
         };
+        let status = mounted.status();
         let unmounted = mounted.overlay.unmount();
         let mut mounts = self.mounts.lock();
         mounts
@@ -278,7 +306,8 @@ impl Overlays {
             mounts.mounted.push(mounted);
         }
         self.exclude(&mounts);
-        Ok(unmounted?)
+        unmounted?;
+        Ok(status)
     }
 
     /// Unmounts all overlays, as far as that is possible: the daemon ends.

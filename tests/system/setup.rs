@@ -102,6 +102,24 @@ fn one_command_without_systemd_and_one_takes_it_back() {
     assert!(again.text().contains("a daemon runs already"), "{again:?}");
     let watched = sandbox.resemble(["watch", "list"]).text();
     assert_eq!(watched.lines().count(), 2, "{watched}");
+    assert!(
+        again.text().contains("docs is watched already"),
+        "{again:?}"
+    );
+    // With several roots each has a folder in the view, and the path that is said is right.
+    let said = again.text();
+    let line = said.lines().find(|line| line.contains("/FILE/.similar"));
+    let place = line.and_then(|line| line.trim_start().strip_prefix("ls "));
+    let place = place
+        .and_then(|place| place.split("/FILE").next())
+        .expect("a path");
+    assert!(
+        Path::new(place).join("report.txt/.similar").is_dir(),
+        "{place}"
+    );
+    fs::create_dir(sandbox.path("home/docs/inner")).expect("a folder");
+    let inner = setup(&sandbox, &["--yes", "docs/inner"]);
+    assert!(inner.text().contains("is watched with"), "{inner:?}");
 
     let undone = setup(&sandbox, &["--undo"]);
     assert_eq!(undone.code, 0, "{undone:?}");

@@ -11,13 +11,20 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   resemble covered ~/old-disk --by ~/Documents --by /srv/archive && echo it can go
       Is everything of the old disk in one of the two, byte for byte, now?
+  resemble covered old-disk --by kept -0 | tar -C old-disk --null -T - -cf - | tar -C kept -xf -
+      Copy what is missing, so that the disk can go.
   resemble covered copy --by original --format tsv
       What is missing, near (not safe), linked and covered, for a script.
   resemble covered copy --by original --plan hardlink -o plan.sh
       A script for review that makes one file of each covered copy and its equal.";
 
+/// What `-0` does here.
+const NULL: &str = "In text, print only the names of what is missing, relative to DIR, each ended \
+                    by NUL; in tsv, end rows with it";
+
 /// `covered`
 #[derive(Debug, Args)]
+#[command(mut_arg("null", |null| null.help(NULL)))]
 pub struct CoveredArgs {
     /// The directory that is to go
     #[arg(value_name = "DIR", required_unless_present = "from", value_hint = ValueHint::DirPath)]
@@ -36,8 +43,9 @@ pub struct CoveredArgs {
     /// With --from: list no files that match GLOB (as in .gitignore); may be repeated
     #[arg(long, value_name = "GLOB", value_parser = values::glob, help_heading = "Selection")]
     pub exclude: Vec<String>,
-    /// With --from: list only files of at least SIZE bytes
+    /// With --from: list only files of at least SIZE bytes: 4096, 10K (of 1024), 10KB (of 1000)
     #[arg(long, value_name = "SIZE", value_parser = values::size, help_heading = "Selection")]
+    #[arg(hide_short_help = true)]
     pub min_size: Option<u64>,
     /// With --from: only the first N rows of each list
     #[arg(long, value_name = "N", help_heading = "Selection")]

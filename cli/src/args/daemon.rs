@@ -99,7 +99,7 @@ pub enum WatchAction {
         /// Leave out names that match GLOB (as in .gitignore), with all below; may be repeated
         #[arg(long, value_name = "GLOB", value_parser = values::glob)]
         exclude: Vec<String>,
-        /// Leave out files of more than SIZE bytes: 4096, 10K, 1.5G
+        /// Leave out files of more than SIZE bytes: 4096, 10K (10 x 1024), 10KB (10 x 1000), 1.5G
         #[arg(long, value_name = "SIZE", value_parser = values::size)]
         max_size: Option<u64>,
         /// What of it is worth an alert.
@@ -127,7 +127,7 @@ pub struct AlertArgs {
     /// Alerts only if so much of the smaller file is in the other [default: 80%]
     #[arg(long, value_name = "SHARE", value_parser = values::share)]
     pub alert_min: Option<Fraction>,
-    /// Alerts only about files of at least SIZE bytes [default: 1K]
+    /// Alerts only about files of at least SIZE bytes [default: 1K, which is 1024]
     #[arg(long, value_name = "SIZE", value_parser = values::size)]
     pub alert_min_size: Option<u64>,
     /// Only these alerts: identical, same-text, near, contains, contained, shares, tree; or none
@@ -149,12 +149,13 @@ impl AlertArgs {
 /// `mount`
 #[derive(Debug, Args)]
 pub struct MountArgs {
-    /// The mount point; it is created if it is not there, and removed at the end
+    /// The mount point; it is created if it is not there, and removed at the end. If left out, the
+    /// view and the link of the configuration are brought back
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub dir: PathBuf,
-    /// How the tree is shown
-    #[arg(long, value_name = "VIEW", default_value = "folders")]
-    pub view: MountView,
+    pub dir: Option<PathBuf>,
+    /// How the tree is shown [default: as configured, else folders]
+    #[arg(long, value_name = "VIEW")]
+    pub view: Option<MountView>,
 }
 
 /// `unmount`

@@ -63,7 +63,8 @@ pub struct GroupsArgs {
     #[arg(long, value_name = "N", conflicts_with = "from", value_parser = values::degree)]
     #[arg(hide_short_help = true)]
     pub degree: Option<Degree>,
-    /// Use at most SIZE of memory, and the disk where that is not enough
+    /// Use at most SIZE of memory (500M, 2G; K, M, G of 1024), and the disk where that is not
+    /// enough
     #[arg(long, value_name = "SIZE", conflicts_with = "from", value_parser = values::size)]
     #[arg(hide_short_help = true)]
     pub memory: Option<u64>,

@@ -1,11 +1,15 @@
 //! `resemble alerts`: when a change made a file resemble another.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use resemble_proto::client::{Client, ClientError};
-use resemble_proto::message::{AlertRow, FailureKind};
-use resemble_proto::places::Env;
+use resemble_proto::message::{AlertRow, Answer, FailureKind};
+use resemble_proto::places::{self, Env};
 use resemble_proto::report::Head;
+use resemble_report::quote::quoted;
 
 use crate::args::{AlertsArgs, Global, RowFormat};
 use crate::backend;
@@ -25,8 +29,24 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &AlertsArgs) ->
             "a digest is a page for people: without --digest, --format gives the rows".to_owned(),
         ));
     }
-    let client = backend::daemon(env, global)?;
-    let mut answer = client.alerts()?;
+    let client = backend::daemon(env, global);
+    let (client, mut answer) = match client {
+        Ok(client) => {
+            let answer = client.alerts()?;
+            (Some(client), answer)
+        }
+        Err(error) if args.follow || backend::is_busy(&error) => return Err(error),
+        Err(error) => match logged(env, global) {
+            Some((path, rows)) => {
+                ui.note(&format!(
+                    "{error}; these are the alerts of its log {}",
+                    quoted(&path)
+                ));
+                (None, Answer::fresh(rows, Vec::new()))
+            }
+            None => return Err(error),
+        },
+    };
     let last = answer.rows.last().map_or(0, |row| row.seq);
     match args.since {
         Some(since) => answer.rows.retain(|row| is_since(row, since)),
@@ -54,10 +74,14 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &AlertsArgs) ->
     let (rows, errors) = (&answer.rows, &answer.errors);
     if args.digest && args.output.format == RowFormat::Text {
         ui.page();
-        ui.write(|out| out.write_all(resemble_notify::digest(rows).as_bytes()))?;
+        let page = resemble_notify::digest(rows, ui.style());
+        ui.write(|out| out.write_all(page.as_bytes()))?;
         return Ok(Outcome::of(!rows.is_empty()));
     }
     if !args.follow {
+        if lists::is_table(&args.output) && !rows.is_empty() {
+            lists::heading(ui, lists::LARGER_SHARE)?;
+        }
         lists::print(ui, &args.output, &head, "alerts", rows, errors, false)?;
         return Ok(Outcome::of(!rows.is_empty()));
     }
@@ -65,11 +89,29 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &AlertsArgs) ->
     for row in rows {
         lists::print_one(ui, &args.output, row)?;
     }
+    // Without a daemon there is nothing to follow, and the error was returned above.
+    let Some(client) = client else {
+        return Ok(Outcome::DoesNot);
+    };
     let mut follower = Follower::new(client, last);
     loop {
         let row = follower.next(&mut |text| ui.note(text), env, global)?;
         lists::print_one(ui, &args.output, &row)?;
     }
+}
+
+/// The log of the alerts in the state folder, for a daemon that does not run. Lines that are no
+/// alerts are left out, as the daemon leaves them out.
+fn logged(env: &Env, global: &Global) -> Option<(PathBuf, Vec<AlertRow>)> {
+    if backend::is_socket_named(env, global) {
+        return None;
+    }
+    let state = places::state_dir(env, global.state.as_deref()).ok()?;
+    let path = places::alerts_file(&state);
+    let lines = BufReader::new(File::open(&path).ok()?).split(b'\n');
+    let rows = lines.map_while(Result::ok);
+    let rows = rows.filter_map(|line| serde_json::from_slice(&line).ok());
+    Some((path, rows.collect()))
 }
 
 fn is_since(row: &AlertRow, since: Since) -> bool {

@@ -50,6 +50,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CompareArgs) -
     };
     let named = [names::required(a)?, names::required(b)?];
     agree(&named)?;
+    note_nested(ui, &named);
     let asked = Asked::about(named.into());
     question::run(ui, env, global, &asked, Compare { args, classes })
 }
@@ -114,6 +115,21 @@ fn agree(named: &[Named; 2]) -> CliResult<()> {
         quoted(&dir.shown),
         quoted(&file.shown)
     )))
+}
+
+/// Says what a comparison of a directory with one inside it leaves out.
+fn note_nested(ui: &mut Ui, named: &[Named; 2]) {
+    let [a, b] = named;
+    let (outer, inner, side) = match (b.real.starts_with(&a.real), a.real.starts_with(&b.real)) {
+        (true, false) => (a, b, "A"),
+        (false, true) => (b, a, "B"),
+        _ => return,
+    };
+    let (outer, inner) = (quoted(&outer.shown), quoted(&inner.shown));
+    ui.note(&format!(
+        "{inner} lies in {outer}: {side} is {outer} without {inner}, or its files would be \
+         compared with themselves"
+    ));
 }
 
 /// The two named paths are A and B, and rows are relative to them.

@@ -24,7 +24,6 @@ use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CoveredArgs) -> CliResult {
     args.output.check("covered", false)?;
-    args.output.check_null("tsv here")?;
     if args.output.from.is_none() && picked(args) != Picked::default() {
         return Err(CliError::Usage(
             "whether DIR can go is asked of everything in it: --include, --exclude, --min-size and \
@@ -55,6 +54,14 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CoveredArgs) -
         names::no_plan_for(&asked.named)?;
     }
     question::run(ui, env, global, &asked, Covered { args })
+}
+
+/// The name of a file of DIR relative to it.
+fn below<'a>(dir: &PathText, path: &'a PathText) -> &'a [u8] {
+    let (dir, path) = (dir.as_bytes(), path.as_bytes());
+    let below = path.strip_prefix(dir).unwrap_or(path);
+    let slashes = below.iter().take_while(|&&byte| byte == b'/').count();
+    &below[slashes..]
 }
 
 /// Which rows of a saved report are kept.
@@ -137,6 +144,15 @@ impl Verb for Covered<'_> {
             return print_plan(ui, &plans::of_covered(document, kind));
         }
         let output = &self.args.output;
+        if output.format == ReportFormat::Text && output.null {
+            return ui.write(|out| {
+                for row in &document.body.missing {
+                    out.write_all(below(&document.parameters.dir, &row.path))?;
+                    out.write_all(b"\0")?;
+                }
+                Ok(())
+            });
+        }
         if output.format == ReportFormat::Text {
             ui.page();
             return ui.print(|out| text::covered::print(out, document, self.args.all));

@@ -4,19 +4,21 @@
 //! `--top` cuts each of them. A FILE that cannot be read is a soft error: the others are
 //! answered.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use resemble_core::Params;
 use resemble_proto::documents::{FindDocument, SimilarFiles};
-use resemble_proto::message::{FindOptions, Scope, SoftError, Whole};
+use resemble_proto::message::{FindOptions, FindRow, Scope, SoftError, Whole};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::remote::is_remote;
 use resemble_proto::report::FindParameters;
 use resemble_query::parallel::watched;
 use resemble_report::document::{Extras, Report};
+use resemble_report::rows::DatedRow;
 
-use crate::args::{Answering, FindArgs, Global, ListAs};
+use crate::args::{Answering, FindArgs, Global, ListAs, RowFormat};
 use crate::backend::{Backend, Sought, digest_stdin};
 use crate::commands::{common_parameters, holders};
 use crate::error::{CliError, CliResult};
@@ -140,6 +142,14 @@ impl Verb for Find<'_> {
 
     fn print(&self, ui: &mut Ui, document: &FindDocument, extras: &Extras<'_>) -> CliResult<()> {
         let (report, grouped) = (Report::Find(document), self.files.len() > 1);
+        lists::title(ui, &self.print_as, lists::LARGER_SHARE, document)?;
+        if let ListAs::Rows(output) = &self.print_as
+            && output.format == RowFormat::Text
+            && ui.is_verbose()
+        {
+            let rows: Vec<DatedRow<'_>> = document.body.results.iter().map(dated).collect();
+            return lists::print_text(ui, output, &rows, grouped);
+        }
         lists::print_as(ui, &self.print_as, document, report, extras, grouped)
     }
 
@@ -152,6 +162,15 @@ impl Verb for Find<'_> {
     fn tells_looked(&self, backend: &Backend) -> bool {
         let given = names::as_given(&self.args.within);
         !backend.is_daemon() || self.args.selection.scope(given) != Scope::default()
+    }
+}
+
+/// A row with the size and the date of its file, if it is a file of this machine.
+fn dated(row: &FindRow) -> DatedRow<'_> {
+    let meta = std::fs::metadata(row.path.as_path()).ok();
+    DatedRow {
+        row,
+        file: meta.map(|meta| (meta.len(), meta.mtime())),
     }
 }
 

@@ -1,20 +1,46 @@
-//! `resemble mount`: asks the daemon for the overlay.
+//! `resemble mount` and `resemble unmount`: the daemon shows the overlay, or takes it away.
 
+use resemble_proto::message::MountRow;
 use resemble_proto::places::Env;
+use resemble_report::quote::quoted;
 
-use crate::args::{Global, MountArgs};
+use crate::args::{Global, MountArgs, UnmountArgs};
 use crate::backend;
 use crate::commands::watch::absolute;
 use crate::error::{CliResult, Outcome};
 use crate::ui::Ui;
 
-pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &MountArgs) -> CliResult {
+pub(super) fn on(ui: &mut Ui, env: &Env, global: &Global, args: &MountArgs) -> CliResult {
     // Only the folder above it is resolved: the mount point need not exist, and a dead mount cannot
     // be looked at.
-    let path = absolute(&args.dir)?;
-    let warning = backend::daemon(env, global)?.mount(path, args.view)?;
-    if let Some(warning) = warning {
-        ui.note(&warning);
+    let path = args.dir.as_deref().map(absolute).transpose()?;
+    let row = backend::daemon(env, global)?.mount(path, args.view)?;
+    if let Some(warning) = &row.warning {
+        ui.note(warning);
+    }
+    if let Some(shown) = in_words(&row) {
+        ui.note(&format!("mounted {shown}"));
     }
     Ok(Outcome::Holds)
+}
+
+pub(super) fn off(ui: &mut Ui, env: &Env, global: &Global, args: &UnmountArgs) -> CliResult {
+    let path = args.dir.as_deref().map(absolute).transpose()?;
+    let row = backend::daemon(env, global)?.unmount(path)?;
+    if let Some(gone) = in_words(&row) {
+        ui.note(&format!(
+            "took away {gone}; `resemble mount` brings the view of the configuration back"
+        ));
+    }
+    Ok(Outcome::Holds)
+}
+
+/// The view, and the link to it.
+fn in_words(row: &MountRow) -> Option<String> {
+    let mount = row.mount.as_ref()?;
+    let view = format!("the view {}", quoted(mount.path.as_path()));
+    Some(match &mount.link {
+        Some(link) => format!("{view} and the link {}", quoted(link.as_path())),
+        None => view,
+    })
 }

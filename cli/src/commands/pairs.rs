@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use resemble_core::Params;
 use resemble_proto::documents::{PairsDocument, SimilarPairs};
-use resemble_proto::message::{PairsRequest, Whole};
+use resemble_proto::message::{PairOrder, PairScore, PairsRequest, Whole};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::PairsParameters;
@@ -47,6 +47,27 @@ struct Pairs<'a> {
     print_as: ListAs,
 }
 
+impl Pairs<'_> {
+    /// The first rows of many are for a reader; a score that is named sorts.
+    fn order(&self) -> PairOrder {
+        match (self.args.score, self.args.selection.top) {
+            (None, Some(_)) => PairOrder::Worth,
+            _ => PairOrder::Score,
+        }
+    }
+
+    /// What the percentages are shares of.
+    fn title(&self) -> &'static str {
+        match self.args.score.unwrap_or_default() {
+            PairScore::Containment => lists::LARGER_SHARE,
+            PairScore::Resemblance => lists::RESEMBLANCE,
+            PairScore::Discounted => {
+                "the larger share of one file that is in the other, without what many files have:"
+            }
+        }
+    }
+}
+
 impl Verb for Pairs<'_> {
     type Body = SimilarPairs;
 
@@ -63,7 +84,9 @@ impl Verb for Pairs<'_> {
         let (selection, measuring) = (&self.args.selection, &self.args.measuring);
         let request = PairsRequest {
             scope: selection.scope(asked.scope()),
-            score: self.args.score,
+            score: self.args.score.unwrap_or_default(),
+            only: self.args.only,
+            order: self.order(),
             min: selection.min.unwrap_or_default(),
             min_shared: selection.min_shared,
             top: selection.top,
@@ -93,7 +116,9 @@ impl Verb for Pairs<'_> {
         let measuring = &self.args.measuring;
         PairsParameters {
             dirs: names::as_given(&self.dirs),
-            score: self.args.score,
+            score: self.args.score.unwrap_or_default(),
+            only: self.args.only,
+            order: self.order(),
             unit: measuring.unit,
             all: self.args.all,
             common: common_parameters(&self.args.selection, measuring.exact, params),
@@ -106,6 +131,7 @@ impl Verb for Pairs<'_> {
 
     fn print(&self, ui: &mut Ui, document: &PairsDocument, extras: &Extras<'_>) -> CliResult<()> {
         let report = Report::Pairs(document);
+        lists::title(ui, &self.print_as, self.title(), document)?;
         lists::print_as(ui, &self.print_as, document, report, extras, false)
     }
 

@@ -22,7 +22,7 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use resemble_proto::client::Client;
-use resemble_proto::message::{AlertRules, RootRules};
+use resemble_proto::message::{AlertRules, MountStatus, RootRules};
 use resemble_proto::places::{self, Env};
 use resemble_report::human::counted;
 use resemble_report::lines::{Cell, Tint};
@@ -137,9 +137,8 @@ impl Steps<'_> {
             }
             Err(_) => self.start(wanted.login)?,
         };
-        if !has_written {
-            self.add(&client, dirs)?;
-        }
+        // A daemon that ran before knows nothing of a configuration that is new.
+        self.add(&client, dirs, has_written)?;
         if wanted.told {
             self.tell()?;
         }
@@ -157,8 +156,8 @@ impl Steps<'_> {
         let roots = roots.join(", ");
         self.say(&format!("watching {roots}: {files}"))?;
         self.say("")?;
-        let link = status.mounts.iter().find_map(|mount| mount.link.as_ref());
-        let listed = link.map(|link| format!("ls {}/FILE/.similar", quoted(link.as_path())));
+        let shown = status.mounts.iter().find_map(|mount| shown_at(mount, dirs));
+        let listed = shown.map(|shown| format!("ls {}/FILE/.similar", quoted(&shown)));
         let next = [
             ("resemble find FILE", "what resembles a file"),
             ("resemble groups", "what is there more than once"),
@@ -276,10 +275,24 @@ impl Steps<'_> {
         service::start(unit, at_login)
     }
 
-    /// Adds the folders that a running daemon does not watch yet.
-    fn add(&mut self, client: &Client, dirs: &[PathBuf]) -> CliResult<()> {
+    /// Adds the folders that the daemon does not watch yet. Of the others it says so, unless the
+    /// configuration that was just written names them.
+    fn add(&mut self, client: &Client, dirs: &[PathBuf], are_configured: bool) -> CliResult<()> {
         for dir in dirs {
             if client.covers_all(vec![dir.as_path().into()], false)? {
+                let roots = client.status()?.roots;
+                let root = roots
+                    .iter()
+                    .find(|root| dir.starts_with(root.path.as_path()));
+                match root {
+                    Some(root) if root.path.as_path() != dir => self.say(&format!(
+                        "{} is watched with {}, by its rules",
+                        quoted(dir),
+                        quoted(root.path.as_path())
+                    ))?,
+                    _ if are_configured => {}
+                    _ => self.say(&format!("{} is watched already", quoted(dir)))?,
+                }
                 continue;
             }
             client.watch_add(
@@ -304,6 +317,20 @@ impl Steps<'_> {
         self.start_unit(&service::NOTIFY, true)?;
         self.say("notifications of new near-duplicates are on")
     }
+}
+
+/// Where the link to a view shows the first of these folders that it shows.
+fn shown_at(mount: &MountStatus, dirs: &[PathBuf]) -> Option<PathBuf> {
+    let link = mount.link.as_ref()?.as_path();
+    let place = dirs.iter().find_map(|dir| {
+        mount.roots.iter().find_map(|root| {
+            let below = dir.strip_prefix(root.path.as_path()).ok()?;
+            Some(root.view.as_path().join(below))
+        })
+    });
+    let below = place.as_deref()?.strip_prefix(mount.path.as_path()).ok()?;
+    // `join` would add a slash behind the link where nothing is below.
+    Some(link.components().chain(below.components()).collect())
 }
 
 /// What a daemon that ended at once said last.

@@ -52,7 +52,9 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WatchArgs) -> 
                 Ok(daemon) => daemon.watch_list()?,
                 // Without a daemon there may still be catalogues in the state folder.
                 Err(error) => match kept(env, global) {
-                    rows if rows.is_empty() || global.socket.is_some() => return Err(error),
+                    rows if rows.is_empty() || backend::is_socket_named(env, global) => {
+                        return Err(error);
+                    }
                     rows => rows,
                 },
             };
@@ -80,7 +82,7 @@ fn label_of(name: &Path) -> Option<&str> {
 fn forget(env: &Env, global: &Global, label: &str) -> CliResult {
     match backend::daemon(env, global) {
         Ok(daemon) => daemon.watch_remove(catalogued::of_label(label).into())?,
-        Err(error) if global.socket.is_some() => return Err(error),
+        Err(error) if backend::is_socket_named(env, global) => return Err(error),
         Err(_) => {
             let folder = super::import::folder(env, global)?;
             if !catalogue::forget(&folder, label)? {

@@ -205,28 +205,75 @@ fn another_chunk_size_is_another_index() {
     assert_eq!(daemon.stop().len(), 2);
 }
 
+/// A daemon that is named must answer, whether an option or a variable names it.
 #[test]
-fn a_dead_socket_is_no_daemon_unless_it_was_named() {
+fn a_dead_socket_that_was_named_is_refused() {
     let env = environment();
     env.write("docs/a.txt", paragraphs(1, 20));
     env.write("docs/b.txt", paragraphs(1, 20));
     let dead = env.path("dead");
     drop(UnixListener::bind(&dead).unwrap());
+    let dead = dead.to_str().unwrap();
+    let found = "100%  docs/a.txt  docs/b.txt\n";
     let ask = ["pairs", "docs"];
-    let by_variable = finish(env.command(ask).env("RESEMBLE_SOCKET", &dead), b"");
-    by_variable.is(0, "100%  docs/a.txt  docs/b.txt\n", "");
-    let named = env.run(["pairs", "docs", "--socket", dead.to_str().unwrap()]);
-    assert_eq!((named.code, named.text()), (2, String::new()));
-    assert!(
-        named.err.starts_with("resemble: no daemon answers at "),
-        "{}",
-        named.err
+    env.run(ask).is(0, found, "");
+    let by_variable =
+        |name: &str, value: &str, args: &[&str]| finish(env.command(args).env(name, value), b"");
+    let refused = [
+        env.run(["pairs", "docs", "--socket", dead]),
+        env.run(["pairs", "docs", "--state", "state"]),
+        by_variable("RESEMBLE_SOCKET", dead, &ask),
+        by_variable("RESEMBLE_STATE", "state", &ask),
+        by_variable("RESEMBLE_SOCKET", dead, &["find", "docs/a.txt"]),
+    ];
+    for ran in refused {
+        assert_eq!((ran.code, ran.text()), (2, String::new()), "{}", ran.err);
+        assert!(ran.err.contains("no daemon answers at "), "{}", ran.err);
+        assert!(
+            ran.err.contains("start one with `resembled DIR`"),
+            "{}",
+            ran.err
+        );
+        assert!(ran.err.contains("--local"), "{}", ran.err);
+    }
+    by_variable("RESEMBLE_SOCKET", dead, &["pairs", "docs", "--local"]).is(0, found, "");
+}
+
+/// A state folder names a daemon: one that keeps its state elsewhere does not answer for it.
+#[test]
+fn the_daemon_of_another_state_folder_is_refused() {
+    let env = environment();
+    env.write("docs/a.txt", paragraphs(1, 20));
+    for folder in ["mine", "other"] {
+        std::fs::create_dir(env.path(folder)).unwrap();
+    }
+    std::os::unix::fs::symlink("mine", env.path("link")).unwrap();
+    let hello = Hello {
+        state: Some(env.path("mine").as_path().into()),
+        ..hello()
+    };
+    let daemon = Daemon::start(&env.socket(), &hello, |request| match request {
+        Request::Covers { .. } => covers(true),
+        _ => rows(&[]),
+    });
+    for state in ["mine", "link", "./mine/"] {
+        let asked = env.run(["pairs", "docs", "--state", state]);
+        assert!(asked.code < 2, "{state}: {}", asked.err);
+    }
+    let by_variable = finish(
+        env.command(["pairs", "docs"])
+            .env("RESEMBLE_STATE", "other"),
+        b"",
     );
-    assert!(
-        named.err.contains("start one with `resembled DIR`"),
-        "{}",
-        named.err
-    );
+    for ran in [env.run(["pairs", "docs", "--state", "other"]), by_variable] {
+        assert_eq!((ran.code, ran.text()), (2, String::new()), "{}", ran.err);
+        assert!(ran.err.contains("keeps its state in "), "{}", ran.err);
+        assert!(ran.err.contains("not in other"), "{}", ran.err);
+    }
+    // What is kept in the state folder itself needs no daemon.
+    let listed = env.run(["templates", "list", "--state", "other"]);
+    assert!(listed.code < 2, "{}", listed.err);
+    daemon.stop();
 }
 
 #[test]
@@ -380,7 +427,7 @@ fn status_sync_and_alerts() {
     );
     env.run(["alerts", "--follow"]).is(
         2,
-        "1970-01-01T00:00:00Z  90%  near  /a  /b\n",
+        "1970-01-01 00:00:00  90%  near  /a  /b\n",
         "resemble: no more of them\n",
     );
     env.run(["watch", "add", "."])

@@ -16,6 +16,9 @@ use crate::environment;
 use resemble_testutil::prose::paragraphs;
 use resemble_testutil::{Environment, finish, tmpfs};
 
+/// The line above percentages.
+pub(crate) const TITLE: &str = "the larger share of one file that is in the other:";
+
 /// What the command prints on a terminal without a size, and so without a pager.
 pub(crate) fn on_terminal(env: &Environment, args: &[&str], term: &str) -> (Option<i32>, String) {
     on_terminal_with(env.command(args).env("TERM", term), 0)
@@ -23,6 +26,10 @@ pub(crate) fn on_terminal(env: &Environment, args: &[&str], term: &str) -> (Opti
 
 /// Both ends of a terminal with `lines` lines; with 0 it has no size.
 fn terminal(lines: u16) -> (File, File) {
+    terminal_of(lines, if lines > 0 { 80 } else { 0 })
+}
+
+fn terminal_of(lines: u16, columns: u16) -> (File, File) {
     let master =
         rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
             .unwrap();
@@ -36,7 +43,7 @@ fn terminal(lines: u16) -> (File, File) {
         .unwrap();
     let size = Winsize {
         ws_row: lines,
-        ws_col: if lines > 0 { 80 } else { 0 },
+        ws_col: columns,
         ws_xpixel: 0,
         ws_ypixel: 0,
     };
@@ -46,7 +53,10 @@ fn terminal(lines: u16) -> (File, File) {
 
 /// What a command prints on a terminal with `lines` lines; with 0 the terminal has no size.
 fn on_terminal_with(command: &mut Command, lines: u16) -> (Option<i32>, String) {
-    let (mut master, terminal) = terminal(lines);
+    shown_on(terminal(lines), command)
+}
+
+fn shown_on((mut master, terminal): (File, File), command: &mut Command) -> (Option<i32>, String) {
     let mut child = command
         .stdin(Stdio::null())
         .stdout(terminal)
@@ -112,7 +122,10 @@ fn hostile_names_never_reach_a_terminal_raw() {
     assert_eq!(code, Some(0));
     assert_eq!(
         text,
-        "100%  identical  'docs/evil'$'\\033''[2J'$'\\n''name'\n100%  identical  docs/plain\n"
+        format!(
+            "{TITLE}\n100%  identical  'docs/evil'$'\\033''[2J'$'\\n''name'\n\
+             100%  identical  docs/plain\n"
+        )
     );
     // A file gets the names as they are: it is for programs.
     let (_, nothing) = on_terminal(
@@ -146,13 +159,14 @@ fn long_output_goes_through_the_pager() {
         (code, shown.lines().count(), paged.lines().count())
     };
     let pairs = ["pairs", "docs", "--all", "--color", "never"];
-    assert_eq!(ask(&pairs, 30, &pager), (Some(0), 28, 0), "it fits");
-    assert_eq!(ask(&pairs, 24, &pager), (Some(0), 0, 28), "it does not");
-    assert_eq!(ask(&pairs, 0, &pager), (Some(0), 28, 0), "no size");
+    // Of 8 files 28 pairs, below a line that says what the percentages are.
+    assert_eq!(ask(&pairs, 31, &pager), (Some(0), 29, 0), "it fits");
+    assert_eq!(ask(&pairs, 24, &pager), (Some(0), 0, 29), "it does not");
+    assert_eq!(ask(&pairs, 0, &pager), (Some(0), 29, 0), "no size");
     let without = ["pairs", "docs", "--all", "--no-pager"];
-    assert_eq!(ask(&without, 24, &pager), (Some(0), 28, 0));
-    assert_eq!(ask(&pairs, 24, ""), (Some(0), 28, 0));
-    assert_eq!(ask(&pairs, 24, "no-such-pager"), (Some(0), 28, 0));
+    assert_eq!(ask(&without, 24, &pager), (Some(0), 29, 0));
+    assert_eq!(ask(&pairs, 24, ""), (Some(0), 29, 0));
+    assert_eq!(ask(&pairs, 24, "no-such-pager"), (Some(0), 29, 0));
     assert_eq!(ask(&pairs, 24, "exit 3"), (Some(0), 0, 0), "seen enough");
     // Into a file, and as data, nothing is paged.
     assert_eq!(
@@ -175,13 +189,17 @@ fn colours_are_for_terminals_that_want_them() {
     env.write("a.txt", paragraphs(1, 20));
     env.write("docs/b.txt", paragraphs(1, 20));
     let ask = ["find", "a.txt", "--in", "docs"];
-    let painted = "\u{1b}[32m100%\u{1b}[0m  \u{1b}[32midentical\u{1b}[0m  docs/b.txt\n";
+    let row = "\u{1b}[32m100%\u{1b}[0m  \u{1b}[32midentical\u{1b}[0m  docs/b.txt\n";
     let plain = "100%  identical  docs/b.txt\n";
+    let painted = format!("\u{1b}[2m{TITLE}\u{1b}[0m\n{row}");
     assert_eq!(on_terminal(&env, &ask, "xterm").1, painted);
-    assert_eq!(on_terminal(&env, &ask, "dumb").1, plain);
+    assert_eq!(
+        on_terminal(&env, &ask, "dumb").1,
+        format!("{TITLE}\n{plain}")
+    );
     env.run(ask).is(0, plain, "");
     env.run(ask.iter().chain(&["--color", "always"]))
-        .is(0, painted, "");
+        .is(0, row, "");
     let asked_not_to = finish(
         env.command(ask)
             .args(["--color", "auto"])
@@ -336,4 +354,86 @@ fn standard_error_may_be_closed() {
         .status()
         .unwrap();
     assert_eq!(status.code(), Some(2));
+}
+
+/// What does not fit the terminal goes on below: no line is left to it to break, unless it is one
+/// name. (`why` shows lines of the files as they are.)
+#[test]
+fn at_forty_columns_nothing_is_torn() {
+    let env = environment();
+    for version in 0..4 {
+        let text = [paragraphs(1, 30), paragraphs(10 + version, 2)].concat();
+        env.write(format!("docs/report-{version}.txt"), text);
+    }
+    env.write(
+        "docs/copy.txt",
+        [paragraphs(1, 30), paragraphs(10, 2)].concat(),
+    );
+    env.write("old/part.txt", paragraphs(1, 20));
+    env.write(
+        "old/same.txt",
+        [paragraphs(1, 30), paragraphs(11, 2)].concat(),
+    );
+    env.write("old/lone.txt", paragraphs(99, 20));
+    let questions: &[&[&str]] = &[
+        &["find", "docs/report-0.txt", "--in", ".", "-v"],
+        &["find", "docs/report-0.txt", "--in", "old"],
+        &["find", "old/lone.txt", "--in", "docs"],
+        &["pairs", "."],
+        &["pairs", ".", "-v"],
+        &["groups", "."],
+        &["groups", ".", "--all"],
+        &["groups", ".", "-v"],
+        &["groups", ".", "--of", "docs/copy.txt", "--family"],
+        &["versions", "docs/report-0.txt"],
+        &["dirs", "."],
+        &["compare", "docs", "old"],
+        &["compare", "docs", "old", "--all"],
+        &["covered", "docs", "--by", "old"],
+        &["covered", "docs", "--by", "old", "--all"],
+        &["templates", "list"],
+    ];
+    for args in questions {
+        let mut command = env.command(*args);
+        command.env("TERM", "dumb");
+        let (_, shown) = shown_on(terminal_of(2000, 40), &mut command);
+        for line in shown.lines() {
+            let is_one_name = !line.trim().contains("  ") && !line.trim().contains(' ');
+            assert!(
+                line.chars().count() <= 40 || is_one_name,
+                "{args:?}: {line:?}\n{shown}"
+            );
+        }
+    }
+}
+
+/// Dates and sizes, the date by the clock of the reader.
+#[test]
+fn details_of_find_are_dated_by_local_time() {
+    let env = environment();
+    env.write("docs/a.txt", paragraphs(1, 20));
+    let copy = env.write("docs/b.txt", paragraphs(1, 20));
+    // Half an hour before midnight in UTC.
+    let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(951_780_600);
+    File::options()
+        .write(true)
+        .open(&copy)
+        .unwrap()
+        .set_modified(time)
+        .unwrap();
+    let size = std::fs::metadata(&copy).unwrap().len();
+    let ask = ["find", "docs/a.txt", "--in", "docs", "-v"];
+    for (zone, day) in [("UTC0", "2000-02-28"), ("XXX-1", "2000-02-29")] {
+        let ran = finish(env.command(ask).env("TZ", zone), b"");
+        let size = resemble_report::human::human_size(size);
+        let start = format!("100%  identical  {size}  {day}  ");
+        assert!(ran.text().starts_with(&start), "{zone}: {ran:?}");
+        assert!(ran.text().ends_with("  docs/b.txt\n"), "{ran:?}");
+        // A row for programs is as it was.
+        let tsv = finish(
+            env.command(ask).args(["--format", "tsv"]).env("TZ", zone),
+            b"",
+        );
+        assert!(!tsv.text().contains(day), "{tsv:?}");
+    }
 }

@@ -396,6 +396,7 @@ fn completions_and_manual_pages() {
             "resemble-templates-unmark.1",
             "resemble-templates.1",
             "resemble-unmount.1",
+            "resemble-versions.1",
             "resemble-watch-add.1",
             "resemble-watch-list.1",
             "resemble-watch-remove.1",

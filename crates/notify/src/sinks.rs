@@ -7,6 +7,7 @@ use std::time::Duration;
 use mail_builder::MessageBuilder;
 use mail_builder::headers::raw::Raw;
 use resemble_proto::message::AlertRow;
+use resemble_report::lines::TextStyle;
 
 use crate::outlet::{News, Sent, Sink};
 use crate::run::Running;
@@ -105,7 +106,7 @@ impl Sink for Mail {
 
 fn words(news: &News<'_>) -> String {
     if news.is_digest {
-        return digest(news.rows);
+        return digest(news.rows, TextStyle::default());
     }
     let sentences = news.rows.iter().map(sentence);
     sentences

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use resemble_core::Relation;
 use resemble_proto::message::{AlertKind, AlertRow};
-use resemble_report::human::{counted, human_count, human_size, utc};
+use resemble_report::human::{counted, human_count, human_size};
+use resemble_report::lines::TextStyle;
 use resemble_report::quote::quoted;
 
 /// One sentence in one line.
@@ -42,25 +43,22 @@ pub fn sentence(row: &AlertRow) -> String {
 const FOLDERS: usize = 5;
 const LARGEST: usize = 10;
 
-/// One page for each day, oldest first: how many alerts, where, and the largest.
-pub fn digest(rows: &[AlertRow]) -> String {
+/// One page for each day, oldest first: how many alerts, where, and the largest. Times are those of
+/// `style`.
+pub fn digest(rows: &[AlertRow], style: TextStyle) -> String {
     let mut days: BTreeMap<String, Vec<&AlertRow>> = BTreeMap::new();
     for row in rows {
-        days.entry(day(row.time)).or_default().push(row);
+        let day = style.time(row.time)[..10].to_owned();
+        days.entry(day).or_default().push(row);
     }
     let mut text = String::new();
     for (day, rows) in days {
         if !text.is_empty() {
             text.push('\n');
         }
-        page(&mut text, &day, &rows);
+        page(&mut text, &day, &rows, style);
     }
     text
-}
-
-/// The day of a time: `2026-11-23`.
-fn day(time: u64) -> String {
-    utc(time).split('T').next().unwrap_or_default().to_owned()
 }
 
 /// How many alerts a row stands for.
@@ -72,7 +70,7 @@ fn alerts(row: &AlertRow) -> u64 {
     }
 }
 
-fn page(text: &mut String, day: &str, rows: &[&AlertRow]) {
+fn page(text: &mut String, day: &str, rows: &[&AlertRow], style: TextStyle) {
     let count: u64 = rows.iter().map(|row| alerts(row)).sum();
     let mut folders: BTreeMap<&Path, u64> = BTreeMap::new();
     for row in rows {
@@ -97,8 +95,9 @@ fn page(text: &mut String, day: &str, rows: &[&AlertRow]) {
     // Writing to a string cannot fail.
     writeln!(
         text,
-        "{day}: {} (days are in UTC)\n",
-        counted(count, "alert")
+        "{day}: {} (days are in {})\n",
+        counted(count, "alert"),
+        style.zone.name
     )
     .ok();
     for (folder, count) in folders.iter().take(FOLDERS) {
@@ -114,7 +113,7 @@ fn page(text: &mut String, day: &str, rows: &[&AlertRow]) {
     }
     text.push('\n');
     for row in largest.iter().take(LARGEST) {
-        let clock = utc(row.time);
+        let clock = style.time(row.time);
         let size = match row.shared_bytes {
             0 => String::new(),
             shared => format!(", {} shared", human_size(shared)),
@@ -196,7 +195,7 @@ pub(crate) mod tests {
             time: 1_788_266_096 + 86_400,
             ..row("/r/late", "/r/b")
         });
-        let page = digest(&rows);
+        let page = digest(&rows, TextStyle::default());
         let lines: Vec<&str> = page.lines().collect();
         assert_eq!(lines[0], "2026-09-01: 13 alerts (days are in UTC)");
         assert_eq!(lines[2], "    12  in /r/new");
@@ -214,6 +213,6 @@ pub(crate) mod tests {
             "{page}"
         );
         assert!(page.contains("\n2026-09-02: 1 alert "), "{page}");
-        assert_eq!(digest(&[]), "");
+        assert_eq!(digest(&[], TextStyle::default()), "");
     }
 }

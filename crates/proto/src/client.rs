@@ -295,14 +295,17 @@ impl Client {
     }
 
     /// Mounts the overlay; returns a warning if the place deserves one.
-    pub fn mount(&self, path: PathText, view: MountView) -> Result<Option<String>, ClientError> {
-        let rows = self.short::<MountRow>(&Request::Mount { path, view })?.rows;
-        Ok(rows.into_iter().find_map(|row| row.warning))
+    pub fn mount(
+        &self,
+        path: Option<PathText>,
+        view: Option<MountView>,
+    ) -> Result<MountRow, ClientError> {
+        self.one(&Request::Mount { path, view })
     }
 
-    /// Unmounts the overlay.
-    pub fn unmount(&self, path: Option<PathText>) -> Result<(), ClientError> {
-        self.order(&Request::Unmount { path })
+    /// Unmounts the overlay, and returns what was there.
+    pub fn unmount(&self, path: Option<PathText>) -> Result<MountRow, ClientError> {
+        self.one(&Request::Unmount { path })
     }
 
     /// Whether the daemon watches every one of these paths; `whole`: and leaves out nothing below

@@ -59,7 +59,8 @@ pub use holders::{HolderRow, HoldersRequest, Proof};
 pub use parts::{Parts, Whole};
 pub use request::{
     Asked, CatalogueForm, DumpForm, FindOptions, FindRequest, Inode, MeasureUnit, MountView,
-    PairScore, PairsRequest, Request, Scope, StandsAs, Subject, WireBytes, WireRendition,
+    PairOrder, PairRelation, PairScore, PairsRequest, Request, Scope, StandsAs, Subject, WireBytes,
+    WireRendition,
 };
 pub use status::{
     AckRow, AlertKind, AlertRow, AlertRules, AlertWord, Degraded, IndexStatus, MountRow,

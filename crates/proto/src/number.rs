@@ -172,7 +172,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 
 /// A number of bytes in words: `4096`, `10K` and `10KiB` (1024), `10KB` (1000), up to T; `1.5M`.
 pub fn size(text: &str) -> Result<u64, String> {
-    let wrong = "not a size such as 4096, 10K or 1.5MB";
+    let wrong = "not a size such as 4096, 10K (10 x 1024) or 1.5MB (1,500,000)";
     let digits = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')
         .unwrap_or(text.len());

@@ -121,6 +121,11 @@ pub fn state_dir(env: &Env, explicit: Option<&Path>) -> Result<PathBuf, PlaceErr
     })
 }
 
+/// The log of the alerts: in the state folder.
+pub fn alerts_file(state: &Path) -> PathBuf {
+    state.join("alerts.jsonl")
+}
+
 /// Where imported catalogues lie: in the state folder.
 pub fn catalogues_dir(state: &Path) -> PathBuf {
     state.join("catalogues")

@@ -14,7 +14,9 @@ use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
 
-use crate::message::{Answer, FindRow, Header, MeasureUnit, PairScore, SoftError};
+use crate::message::{
+    Answer, FindRow, Header, MeasureUnit, PairOrder, PairRelation, PairScore, SoftError,
+};
 use crate::number::Fraction;
 use crate::path::PathText;
 use crate::seal::{self, Sealing};
@@ -92,6 +94,12 @@ pub struct PairsParameters {
     /// Whether each two of several identical files have a row.
     #[serde(default)]
     pub all: bool,
+    /// The relation that all rows have, if one was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only: Option<PairRelation>,
+    /// The order of rows.
+    #[serde(default, skip_serializing_if = "PairOrder::is_score")]
+    pub order: PairOrder,
     /// The parameters that all questions about similar files have.
     #[serde(flatten)]
     pub common: CommonParameters,

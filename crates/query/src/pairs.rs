@@ -254,7 +254,7 @@ pub(crate) fn pairs_to<R>(
     for (owners, matched) in &matched {
         question.rows(*owners, matched, &mut rows);
     }
-    rows.sort_unstable_by(PairDraft::compare);
+    PairDraft::sort(&mut rows, request.order);
     let mut answer = Answer::fresh(rows, errors).cut(request.top);
     answer.header.looked = Some(scoped.looked(snapshot));
     answer.header.near_copies = (near_copies > 0).then_some(near_copies);

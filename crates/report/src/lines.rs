@@ -16,6 +16,7 @@ use anstyle::{AnsiColor, Style};
 use resemble_proto::path::PathText;
 use unicode_width::UnicodeWidthStr;
 
+use crate::human::{day, utc};
 use crate::quote::quoted_bytes;
 use crate::wrap::{shortened, wrapped};
 
@@ -138,6 +139,16 @@ impl Cell {
         width(&self.text)
     }
 
+    /// Two names, the second one on a line of its own.
+    fn one_below_the_other(&self) -> Vec<u8> {
+        let between = self.text[self.between.clone()].trim_ascii_end();
+        let (a, b) = (
+            &self.text[..self.between.start],
+            &self.text[self.between.end..],
+        );
+        [a, between, b"\n", &[b' '; INDENT], b].concat()
+    }
+
     /// The text in so many columns. What one of two names does not need is the other's.
     fn shortened(&self, columns: usize) -> Vec<u8> {
         if self.between.is_empty() {
@@ -166,8 +177,27 @@ fn padded_width(line: &[Cell], widths: &[usize]) -> usize {
     others.sum::<usize>() + width.copied().unwrap_or(last.width())
 }
 
+/// The time zone of the reader: how many seconds local time is ahead of UTC at a time in seconds
+/// since 1970. Whoever knows the zone of the process says it; without one it is UTC.
+#[derive(Clone, Copy, Debug)]
+pub struct Zone {
+    /// The seconds.
+    pub ahead: fn(i64) -> i64,
+    /// What times are called.
+    pub name: &'static str,
+}
+
+impl Default for Zone {
+    fn default() -> Self {
+        Self {
+            ahead: |_| 0,
+            name: "UTC",
+        }
+    }
+}
+
 /// How text is laid out, which depends on who reads it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct TextStyle {
     /// For a terminal: in columns, with quoted names.
     pub terminal: bool,
@@ -177,9 +207,28 @@ pub struct TextStyle {
     pub verbose: bool,
     /// How many columns the terminal has, if that is known.
     pub columns: Option<usize>,
+    /// Where times are shown.
+    pub zone: Zone,
 }
 
 impl TextStyle {
+    /// The local day of a time in seconds since 1970: `2026-09-01`; `-` for a time before that.
+    pub fn day(self, seconds: i64) -> String {
+        day(self.local(seconds))
+    }
+
+    /// A time in seconds since 1970 as local time: `2026-09-01 14:34:56`.
+    pub fn time(self, seconds: u64) -> String {
+        let local = self.local(i64::try_from(seconds).unwrap_or(i64::MAX));
+        utc(u64::try_from(local).unwrap_or_default())
+            .replace('T', " ")
+            .replace('Z', "")
+    }
+
+    fn local(self, seconds: i64) -> i64 {
+        seconds.saturating_add((self.zone.ahead)(seconds))
+    }
+
     /// A name as a cell: quoted on a terminal, raw elsewhere.
     pub fn name(self, name: &PathText, tint: Tint) -> Cell {
         let text = if self.terminal {
@@ -278,6 +327,8 @@ impl<'a> TextWriter<'a> {
         let widest = (0..line.len()).max_by_key(|i| widths.get(*i));
         let mut column = 0;
         let mut is_below = false;
+        // Blanks that fill a column are written before what follows on the same line alone.
+        let mut fill = 0;
         for (i, cell) in line.iter().enumerate() {
             let width = cell.width();
             let blanks = match widths.get(i) {
@@ -285,13 +336,14 @@ impl<'a> TextWriter<'a> {
                 _ => 0,
             };
             let before = if cell.right { blanks } else { 0 };
-            let gap = if column > 0 { 2 } else { 0 };
+            let gap = if column > 0 { 2 + fill } else { 0 };
+            fill = 0;
             let left = columns.saturating_sub(column + gap + before);
             let mut cell = cell.clone();
             let goes_below = match cell.overflow {
-                Overflow::Below => width + INDENT <= columns,
+                Overflow::Below => width + INDENT <= columns || !cell.between.is_empty(),
                 Overflow::Wraps => true,
-                Overflow::Shortens => false,
+                Overflow::Shortens => left < LEAST_SHORTENED,
             };
             if width > left && column > 0 && goes_below {
                 write!(self.out, "\n{:INDENT$}", "")?;
@@ -302,6 +354,10 @@ impl<'a> TextWriter<'a> {
                 write!(self.out, "{:blanks$}", "")?;
                 column += blanks;
             }
+            let left = columns.saturating_sub(column);
+            if width > left && cell.overflow == Overflow::Below && !cell.between.is_empty() {
+                cell.text = cell.one_below_the_other();
+            }
             if width > left && cell.overflow == Overflow::Shortens {
                 cell.text = cell.shortened(left.max(LEAST_SHORTENED));
             }
@@ -310,9 +366,8 @@ impl<'a> TextWriter<'a> {
             }
             self.paint(&cell)?;
             column += cell.width();
-            if !cell.right && i + 1 < line.len() && !is_below {
-                write!(self.out, "{:blanks$}", "")?;
-                column += blanks;
+            if !cell.right && !is_below {
+                fill = blanks;
             }
         }
         Ok(())

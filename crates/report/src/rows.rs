@@ -3,10 +3,12 @@
 //! The type of a row says once what its columns are ([`Row`]); text, tables and JSON follow from
 //! that.
 
+mod dated;
 mod fold;
 mod holders;
 mod sweeps;
 mod templates;
+mod versions;
 
 use std::io::{self, Write};
 
@@ -19,13 +21,15 @@ use resemble_proto::number::Fraction;
 use resemble_proto::report::{Head, json_line, write_error_line};
 use serde::Serialize;
 
-use crate::human::{counted, human_count, human_size, utc};
+use crate::human::{counted, human_count, human_size};
 use crate::lines::{Cell, TextStyle, TextWriter, Tint};
 use crate::quote::harmless;
 use crate::table::{Field, Style, write_row};
 
+pub use dated::DatedRow;
 pub use fold::FoldRow;
 pub use sweeps::{Became, LostRow, VersionRow};
+pub use versions::DatedVersion;
 
 /// The columns of a row, each with its name and its value: [`Row::COLUMNS`] and [`Row::fields`].
 /// Those after `later` are [`Row::LATER_COLUMNS`].
@@ -324,7 +328,7 @@ impl Row for AlertRow {
     }
 
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
-        let time = Cell::left(utc(self.time), Tint::Faint);
+        let time = Cell::left(style.time(self.time), Tint::Faint);
         let (a, b) = (
             style.name(&self.a, Tint::Plain),
             style.name(&self.b, Tint::Plain),
@@ -357,7 +361,7 @@ impl Row for AckRow {
     }
 
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
-        let mut cells = vec![Cell::left(utc(self.time), Tint::Faint)];
+        let mut cells = vec![Cell::left(style.time(self.time), Tint::Faint)];
         if self.group {
             let what = format!("a group of {}", counted(self.paths.len() as u64, "file"));
             cells.push(Cell::left(what, Tint::Notable));

@@ -11,8 +11,10 @@ pub mod dirs;
 mod fold;
 pub mod groups;
 
+use std::io;
+
 use crate::human::{counted, human_size, tenths_of_percent};
-use crate::lines::{Cell, Tint};
+use crate::lines::{Cell, TextWriter, Tint};
 use crate::rows::percent;
 
 /// The most lines of a list that is not asked for in full: about a screen.
@@ -30,6 +32,20 @@ fn share_of(part: u64, whole: u64) -> String {
 fn files_and_bytes(files: u64, bytes: u64) -> String {
     format!("{}, {}", counted(files, "file"), human_size(bytes))
 }
+
+/// Says on a terminal what the percentages below are shares of. In a pipe there is no such line.
+fn percentages(out: &mut TextWriter<'_>, of_what: &str) -> io::Result<()> {
+    if !out.style().terminal {
+        return Ok(());
+    }
+    out.lines(
+        &[sentence(format!("percentages: {of_what}"), Tint::Faint)],
+        b'\n',
+    )
+}
+
+/// What most percentages are.
+const LARGER_SHARE: &str = "the larger share of one file that is in the other";
 
 /// A line of one sentence.
 fn sentence(text: impl Into<String>, tint: Tint) -> Vec<Cell> {

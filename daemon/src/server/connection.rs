@@ -14,6 +14,7 @@ use resemble_proto::frame::{self, LineBuffer, MAX_ANSWER, encode};
 use resemble_proto::message::{
     AlertRow, Answer, Asked, End, Failure, FailureKind, Header, Hello, Reply, Request,
 };
+use resemble_proto::path::PathText;
 use resemble_query::parallel::{Steps, watched};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -89,7 +90,11 @@ struct Connection {
 
 impl Connection {
     async fn serve(&mut self, context: Arc<Context>, answering: Arc<Turns>) -> Result<(), Trouble> {
-        let hello = encode(&Hello::new(&context.shared.params), MAX_ANSWER)
+        let hello = Hello {
+            state: context.shared.state_folder().map(PathText::from),
+            ..Hello::new(&context.shared.params)
+        };
+        let hello = encode(&hello, MAX_ANSWER)
             .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
         self.write(&hello).await?;
         let Some((request, wants_progress)) = self.request().await? else {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use resemble_fs::View;
 use resemble_proto::catalogued::is_catalogued;
 use resemble_proto::message::{
-    Answer, CoverRow, Failure, FailureKind, MountRow, MountView, Request, RootState, TemplateRow,
-    WatchOrigin, WatchRow,
+    Answer, CoverRow, Failure, FailureKind, MountRow, MountStatus, MountView, Request, RootState,
+    TemplateRow, WatchOrigin, WatchRow,
 };
 use resemble_proto::path::PathText;
 use resemble_query::AskError;
@@ -77,7 +77,7 @@ pub(super) fn answer(
             let rows = context.shared.acks().current().rows();
             out.answer(Ok(Answer::fresh(rows, Vec::new())))
         }
-        Request::Mount { path, view } => out.answer(mount(context, &path, view)),
+        Request::Mount { path, view } => out.answer(mount(context, path.as_ref(), view)),
         Request::Unmount { path } => out.answer(unmount(context, path.as_ref())),
         Request::Covers { paths, whole } => out.answer(covers((context, asker), paths, whole)),
         // Questions go to `question::answer`; orders and alerts are served by `connection`.
@@ -88,30 +88,56 @@ pub(super) fn answer(
     }
 }
 
-fn mount(context: &Context, path: &PathText, view: MountView) -> Result<Answer<MountRow>, Failure> {
-    let mount = Mount {
-        point: absolute(path)?,
-        view: match view {
-            MountView::Folders => View::Folders,
-            MountView::Files => View::Files,
+fn mount(
+    context: &Context,
+    path: Option<&PathText>,
+    view: Option<MountView>,
+) -> Result<Answer<MountRow>, Failure> {
+    let refused = |error: String| Failure::new(FailureKind::Refused, error);
+    let point = path.map(absolute).transpose()?;
+    let configured = context.overlays.configured(point);
+    let view = view.map(|view| match view {
+        MountView::Folders => View::Folders,
+        MountView::Files => View::Files,
+    });
+    let mount = match (configured, point) {
+        (Some(configured), _) => Mount {
+            view: view.unwrap_or(configured.view),
+            ..configured
         },
-        link: None,
+        (None, Some(point)) => Mount {
+            point,
+            view: view.unwrap_or_default(),
+            link: None,
+        },
+        (None, None) => {
+            let nowhere = "no view is configured: name the folder where it is to be mounted";
+            return Err(refused(nowhere.to_owned()));
+        }
     };
     let neighbours = Arc::new(IndexNeighbours::new(Arc::clone(&context.shared)));
-    let warning = context
+    let (warning, mounted) = context
         .overlays
         .mount(&mount, neighbours)
-        .map_err(|error| Failure::new(FailureKind::Refused, error.to_string()))?;
-    Ok(Answer::fresh(vec![MountRow { warning }], Vec::new()))
+        .map_err(|error| refused(error.to_string()))?;
+    Ok(of_mount(warning, mounted))
 }
 
-fn unmount(context: &Context, path: Option<&PathText>) -> Result<Answer<()>, Failure> {
+fn unmount(context: &Context, path: Option<&PathText>) -> Result<Answer<MountRow>, Failure> {
     let path = path.map(absolute).transpose()?;
-    context
+    let was = context
         .overlays
         .unmount(path)
         .map_err(|error| Failure::new(FailureKind::Refused, error.to_string()))?;
-    Ok(Answer::fresh(Vec::new(), Vec::new()))
+    Ok(of_mount(None, was))
+}
+
+fn of_mount(warning: Option<String>, mount: MountStatus) -> Answer<MountRow> {
+    let row = MountRow {
+        warning,
+        mount: Some(mount),
+    };
+    Answer::fresh(vec![row], Vec::new())
 }
 
 fn covers(

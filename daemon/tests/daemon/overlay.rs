@@ -231,9 +231,12 @@ fn overlays_come_and_go_by_request() {
     daemon.sync();
     daemon
         .client()
-        .mount(wire(&one), MountView::Folders)
+        .mount(Some(wire(&one)), Some(MountView::Folders))
         .unwrap();
-    daemon.client().mount(wire(&two), MountView::Files).unwrap();
+    daemon
+        .client()
+        .mount(Some(wire(&two)), Some(MountView::Files))
+        .unwrap();
     assert_eq!(
         listing(&one.join("report.txt/.similar")),
         ["099%_report-1.txt"]
@@ -252,7 +255,7 @@ fn overlays_come_and_go_by_request() {
     // Not empty: refused, and the daemon goes on.
     let full = daemon
         .client()
-        .mount(wire(&place.root), MountView::Folders)
+        .mount(Some(wire(&place.root)), Some(MountView::Folders))
         .unwrap_err();
     assert!(matches!(full, ClientError::Failed(f) if f.kind == FailureKind::Refused));
     daemon.assert_converged();
@@ -296,7 +299,7 @@ fn added_and_removed_roots_show_in_the_mount_at_once() {
     let _unmount_second = Mounted(second.clone());
     daemon
         .client()
-        .mount(wire(&second), MountView::Files)
+        .mount(Some(wire(&second)), Some(MountView::Files))
         .unwrap();
     assert_eq!(listing(&second), ["other", "tree"]);
     daemon.client().watch_remove(wire(&other)).unwrap();
@@ -309,4 +312,41 @@ fn added_and_removed_roots_show_in_the_mount_at_once() {
         std::thread::yield_now();
     }
     daemon.assert_converged();
+}
+
+/// `unmount` says what it took away; `mount` without a place brings back what is configured, with
+/// its link and its view.
+#[test]
+fn what_was_unmounted_is_named_and_comes_back_with_its_link() {
+    if !fuse_works() {
+        return;
+    }
+    let place = place();
+    let (point, link) = (place.path("view"), place.path("Similar"));
+    let _unmount = Mounted(point.clone());
+    let args = ["--mount", "view", "--link", "Similar", "--view", "files"];
+    let daemon = place.start_with(&[&args[..], &["tree"]].concat());
+    daemon.sync();
+    let client = daemon.client();
+    let is_shown = || listing(&link.join(".similar/report.txt")) == ["099%_report-1.txt"];
+    assert!(is_shown());
+    let gone = client.unmount(None).unwrap().mount.unwrap();
+    assert_eq!((gone.path, gone.link), (wire(&point), Some(wire(&link))));
+    assert!(!is_mounted(&point) && fs::symlink_metadata(&link).is_err());
+    for named in [None, Some(wire(&point)), Some(wire(&link))] {
+        let back = client.mount(named, None).unwrap().mount.unwrap();
+        assert_eq!((back.path, back.link), (wire(&point), Some(wire(&link))));
+        assert_eq!(back.view, MountView::Files);
+        assert!(is_shown());
+        client.unmount(None).unwrap();
+    }
+}
+
+/// Where no view is configured, its place is to be named.
+#[test]
+fn without_a_configured_view_a_place_is_asked_for() {
+    let place = place();
+    let daemon = place.start();
+    let refused = daemon.client().mount(None, None).unwrap_err();
+    assert!(refused.to_string().contains("name the folder"), "{refused}");
 }

@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 
+use resemble_proto::message::reason;
 use resemble_report::quote::quoted;
 
 use super::Wanted;
@@ -34,32 +35,65 @@ pub(super) fn wanted(
         Ok(line.map_err(CliError::Output)?.trim().to_owned())
     };
     let dirs = if named.is_empty() {
-        let line = ask(&format!(
+        let question = format!(
             "Which folders shall be watched? Several are separated by blanks. [{}]",
             quoted(home)
-        ))?;
-        folders(&line, home)
+        );
+        until_understood(&mut ask, &question, |line| folders(line, home))?
     } else {
         named.to_vec()
     };
-    let login = has_systemd && yes(&ask("Start at every login? [Y/n]")?)?;
-    let told = !has_desktop
-        || yes(&ask(
-            "Show a notification when a change makes a near-duplicate? [Y/n]",
-        )?)?;
+    let mut is_yes = |question: &str| until_understood(&mut ask, question, yes);
+    let login = has_systemd && is_yes("Start at every login? [Y/n]")?;
+    let told =
+        !has_desktop || is_yes("Show a notification when a change makes a near-duplicate? [Y/n]")?;
     Ok(Wanted { dirs, login, told })
 }
 
-/// The folders of a line; none means the home folder. A backslash keeps a blank in a name.
-fn folders(line: &str, home: &Path) -> Vec<PathBuf> {
+/// Asks until the answer makes sense, and says each time why it does not.
+fn until_understood<T>(
+    ask: &mut impl FnMut(&str) -> CliResult<String>,
+    question: &str,
+    understood: impl Fn(&str) -> Result<T, String>,
+) -> CliResult<T> {
+    let mut asked = question.to_owned();
+    loop {
+        match understood(&ask(&asked)?) {
+            Ok(answer) => return Ok(answer),
+            Err(why) => asked = format!("{why}.\n{question}"),
+        }
+    }
+}
+
+/// The folders of a line, all of which are there; none means the home folder.
+fn folders(line: &str, home: &Path) -> Result<Vec<PathBuf>, String> {
+    let folders = named(line, home);
+    let wrong = folders.iter().find_map(|folder| {
+        let is_dir = std::fs::metadata(folder).map(|meta| meta.is_dir());
+        match is_dir {
+            Ok(true) => None,
+            Ok(false) => Some(format!("{} is no folder", quoted(folder))),
+            Err(error) => Some(format!("{}: {}", quoted(folder), reason(&error))),
+        }
+    });
+    wrong.map_or(Ok(folders), Err)
+}
+
+/// The folders that a line names. A backslash or quotes keep a blank in a name.
+fn named(line: &str, home: &Path) -> Vec<PathBuf> {
     let mut names = vec![String::new()];
+    let mut quote = None;
     let mut characters = line.chars();
     while let Some(character) = characters.next() {
-        match (character, names.last_mut()) {
-            ('\\', Some(name)) => name.extend(characters.next()),
-            (' ', _) => names.push(String::new()),
-            (_, Some(name)) => name.push(character),
-            (_, None) => {}
+        let Some(name) = names.last_mut() else {
+            break;
+        };
+        match (character, quote) {
+            ('\\', None | Some('"')) => name.extend(characters.next()),
+            ('"' | '\'', None) => quote = Some(character),
+            (end, Some(open)) if end == open => quote = None,
+            (' ' | '\t', None) => names.push(String::new()),
+            _ => name.push(character),
         }
     }
     names.retain(|name| !name.is_empty());
@@ -75,14 +109,14 @@ fn folders(line: &str, home: &Path) -> Vec<PathBuf> {
 }
 
 /// What an answer to a yes-or-no question means; nothing means yes.
-fn yes(answer: &str) -> CliResult<bool> {
+fn yes(answer: &str) -> Result<bool, String> {
     match answer.to_lowercase().as_str() {
         "" | "y" | "yes" => Ok(true),
         "n" | "no" => Ok(false),
-        _ => Err(CliError::Usage(format!(
-            "{} is neither yes nor no; nothing was done",
+        _ => Err(format!(
+            "{} is neither yes nor no",
             quoted(Path::new(answer))
-        ))),
+        )),
     }
 }
 
@@ -94,7 +128,7 @@ mod tests {
     fn answers() {
         let home = Path::new("/home/me");
         let named = |line: &str| -> Vec<String> {
-            let folders = folders(line, home).into_iter();
+            let folders = named(line, home).into_iter();
             folders
                 .map(|folder| folder.to_str().unwrap().to_owned())
                 .collect()
@@ -102,7 +136,32 @@ mod tests {
         assert_eq!(named(""), ["/home/me"]);
         assert_eq!(named(" ~ "), ["/home/me"]);
         assert_eq!(named("~/a /b\\ c  d~"), ["/home/me/a", "/b c", "d~"]);
+        assert_eq!(
+            named("\"~/My Documents\" 'b c'/d"),
+            ["/home/me/My Documents", "b c/d"]
+        );
         assert_eq!((yes("").unwrap(), yes("NO").unwrap()), (true, false));
         assert!(yes("maybe").is_err());
+        let wrong = folders("/ /no/such", home).unwrap_err();
+        assert_eq!(wrong, "/no/such: No such file or directory");
+        assert_eq!(folders("/", home).unwrap(), [Path::new("/")]);
+    }
+
+    #[test]
+    fn a_typing_error_is_asked_about_again() {
+        let mut answers = ["maybe", "N"].into_iter();
+        let mut asked = Vec::new();
+        let mut ask = |question: &str| {
+            asked.push(question.to_owned());
+            Ok(answers.next().unwrap().to_owned())
+        };
+        assert!(!until_understood(&mut ask, "Really? [Y/n]", yes).unwrap());
+        assert_eq!(
+            asked,
+            [
+                "Really? [Y/n]",
+                "maybe is neither yes nor no.\nReally? [Y/n]"
+            ]
+        );
     }
 }

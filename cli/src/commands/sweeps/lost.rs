@@ -109,7 +109,9 @@ impl Verb for LostSearch<'_> {
     }
 
     fn print(&self, ui: &mut Ui, document: &Document<Places>, _: &Extras<'_>) -> CliResult<()> {
-        lists::print_document(ui, &self.args.output, document, false)?;
+        let output = &self.args.output;
+        lists::title_of_rows(ui, output, lists::RESEMBLANCE, document)?;
+        lists::print_document(ui, output, document, false)?;
         match &self.last {
             None => ui.note(&format!("no sweep knows {}", quoted(&self.args.path))),
             Some((shown, date)) => {

@@ -8,7 +8,7 @@ use super::Tie;
 pub enum Shape {
     /// Two files that share, neither just a part of the other.
     Pair,
-    /// Two files of which one lies in the other.
+    /// Files of which one holds the others.
     Contains,
     /// At least three, all near the centre.
     Versions,

@@ -25,6 +25,9 @@ pub struct Hello {
     pub params: WireParams,
     /// Its process id.
     pub pid: u32,
+    /// Its state folder, by which a client that was given one knows the daemon that it means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<PathText>,
 }
 
 impl Hello {
@@ -35,6 +38,7 @@ impl Hello {
             version: crate::VERSION.to_owned(),
             params: WireParams::from(params),
             pid: std::process::id(),
+            state: None,
         }
     }
 }

@@ -254,8 +254,8 @@ fn a_request_survives_the_wire() {
             b: None,
         },
         Request::Mount {
-            path: "/m".into(),
-            view: MountView::Files,
+            path: Some("/m".into()),
+            view: Some(MountView::Files),
         },
         Request::Unmount { path: None },
         Request::Covers {

@@ -115,11 +115,11 @@ pub struct IdenticalSet {
 pub enum ClusterKind {
     /// Two files that share.
     Pair,
-    /// One file lies in the other.
+    /// One file holds another, or most of several others.
     Contains,
     /// All near to each other: versions of one text.
     Versions,
-    /// One file holds most of several others.
+    /// An archive or a mail that holds most of several others.
     Archive,
     /// Any other group that links connect.
     Family,

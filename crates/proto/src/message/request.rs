@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use resemble_core::Relation;
 use resemble_core::similarity::Unit;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use strum::IntoStaticStr;
@@ -126,13 +127,14 @@ pub enum Request {
     /// Mounts the overlay; answered when the mount point answers. One row:
     /// [`crate::message::MountRow`].
     Mount {
-        /// The mount point, absolute.
-        path: PathText,
-        /// The view.
+        /// The mount point, absolute; `None`: that of the configuration, with its link.
         #[serde(default)]
-        view: MountView,
+        path: Option<PathText>,
+        /// The view; `None`: that of the configuration, or folders at any other mount point.
+        #[serde(default)]
+        view: Option<MountView>,
     },
-    /// Unmounts the overlay; no rows.
+    /// Unmounts the overlay; one row, which says what was there.
     Unmount {
         /// The mount point; `None`: the only one.
         #[serde(default)]
@@ -392,6 +394,64 @@ pub struct PairsRequest {
     /// A row for each two of several identical files; else one for all of them.
     #[serde(default)]
     pub all: bool,
+    /// Only pairs of this relation, whichever file is the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only: Option<PairRelation>,
+    /// The order of rows.
+    #[serde(default, skip_serializing_if = "PairOrder::is_score")]
+    pub order: PairOrder,
+}
+
+/// A relation of two files, whichever is the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
+pub enum PairRelation {
+    /// Equal bytes.
+    Identical,
+    /// The same words in the same order.
+    SameText,
+    /// At least 70 % of each lies in the other.
+    Near,
+    /// At least 70 % of one lies in the other.
+    Contains,
+    /// At least 25 % of the smaller one lies in the other.
+    Shares,
+}
+
+impl PairRelation {
+    /// Whether a pair has this relation.
+    pub fn is_of(self, relation: Option<Relation>) -> bool {
+        let of = match relation {
+            None => return false,
+            Some(Relation::Identical) => Self::Identical,
+            Some(Relation::SameText) => Self::SameText,
+            Some(Relation::Near) => Self::Near,
+            Some(Relation::Contains | Relation::Contained) => Self::Contains,
+            Some(Relation::Shares) => Self::Shares,
+        };
+        self == of
+    }
+}
+
+/// The order of the rows of `pairs`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PairOrder {
+    /// The score, best first.
+    #[default]
+    Score,
+    /// What is most worth reading first: pairs that have a relation and differ, then those with
+    /// the same bytes or words, then the others; of each those with most bytes in common that are
+    /// not in many other files, too.
+    Worth,
+}
+
+impl PairOrder {
+    #[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
+    pub(crate) fn is_score(&self) -> bool {
+        *self == Self::Score
+    }
 }
 
 /// What containments and resemblance are shares of.

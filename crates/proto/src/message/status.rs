@@ -411,11 +411,14 @@ pub struct SeenRoot {
     pub view: PathText,
 }
 
-/// The answer to a request to mount.
+/// The answer to a request to mount or to unmount.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MountRow {
     /// A warning about its place: one sentence for people.
     pub warning: Option<String>,
+    /// The overlay that is there now, or was there before.
+    #[serde(default)]
+    pub mount: Option<MountStatus>,
 }
 
 /// An alert: a change made `a` resemble `b`.

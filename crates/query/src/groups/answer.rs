@@ -100,17 +100,26 @@ pub(super) fn clusters(
         .count();
     if large > 0 {
         summary.notes.push(format!(
-            "the worst pair of {large} clusters of more than {MEASURED} files is that of the \
-             {MEASURED} files furthest from the centre"
+            "not every two files of {} with more than {MEASURED} files were compared: `worst` is \
+             of the {MEASURED} files least like the center",
+            clusters_in_words(large)
         ));
     }
     let in_words = |at: usize, (): &mut ()| cluster(shown, groups[at], &members);
-    let clusters = ordered(groups.len(), || (), in_words)?;
+    let clusters: Vec<Cluster> = ordered(groups.len(), || (), in_words)?;
+    if let About::Content(_) = collection.about {
+        summary.links = clusters.iter().map(|one| one.links.len() as u64).sum();
+    }
     Ok(Groups {
         summary,
         identical: Vec::new(),
         clusters,
     })
+}
+
+fn clusters_in_words(count: usize) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} cluster{s}")
 }
 
 /// The totals that are known before anything is grouped.
@@ -171,6 +180,8 @@ fn cluster(shown: &Shown<'_>, group: Group, members: &[u32]) -> Result<Cluster, 
     let shape = match Shape::of(&ties) {
         Shape::Versions if is_mixed && collection.holds_others(group.center) => Shape::Archive,
         Shape::Versions if is_mixed => Shape::Family,
+        // A book is no archive of its chapters.
+        Shape::Archive if !collection.holds_others(group.center) => Shape::Contains,
         shape => shape,
     };
     let mut rows = Vec::new();

@@ -69,12 +69,13 @@ pub(super) fn family(shown: &Shown<'_>, of: u32) -> Result<Groups, AskError> {
     let order: Vec<u32> = steps.iter().map(|step| step.node).collect();
     if order.len() > MEASURED {
         groups.summary.notes.push(format!(
-            "the worst pair is that of the first {MEASURED} versions"
+            "not every two versions were compared: `worst` is of the first {MEASURED}"
         ));
     }
     let (worst, is_estimate) = shown.worst(&links, &order)?;
     let summary = &mut groups.summary;
     summary.clusters = 1;
+    summary.links = links.len() as u64;
     summary.cluster_files = nodes.len() as u64;
     summary.cluster_bytes = nodes.iter().map(|&node| table.size(node)).sum();
     groups.clusters.push(Cluster {

@@ -142,8 +142,8 @@ impl Solver<'_> {
             let pieces = self.piecewise(&source, problem, whole, &sinks)?;
             if pieces > 1 {
                 notes.push(format!(
-                    "{} contents that hang together by what they have in common do not fit into \
-                     the memory given: they were compared on disk, in {pieces} pieces",
+                    "{} files share too much to be compared in the memory given: they were \
+                     compared on disk, in {pieces} pieces",
                     problems.sizes[problem]
                 ));
             }

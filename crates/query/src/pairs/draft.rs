@@ -1,10 +1,11 @@
 //! Rows of `pairs` before they are an answer.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use resemble_core::{FileId, Measures, Relation, Score, rank};
-use resemble_proto::message::{Discount, FiguresTold, PairRow};
+use resemble_proto::message::{Discount, FiguresTold, PairOrder, PairRow};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
@@ -85,6 +86,39 @@ impl PairDraft<'_> {
             );
             order.then_with(|| raw(self.b).cmp(raw(other.b)))
         })
+    }
+
+    /// The order of [`PairOrder::Worth`].
+    fn worth(&self) -> (u8, Reverse<u64>) {
+        let class = match self.matched.relation {
+            Some(Relation::Identical | Relation::SameText) => 1,
+            Some(_) => 0,
+            None => 2,
+        };
+        let measures = self.matched.least();
+        let raw = measures.containment().unwrap_or(self.rank);
+        let rarity = self.matched.rarity.as_ref();
+        let left = rarity.map_or(raw, |rarity| rarity.discounted(raw));
+        let share = if raw.get() > 0.0 {
+            left.get() / raw.get()
+        } else {
+            1.0
+        };
+        (
+            class,
+            Reverse((measures.shared_bytes.0 as f64 * share) as u64),
+        )
+    }
+
+    /// Sorts rows by the order that was asked for.
+    pub(super) fn sort(rows: &mut [Self], order: PairOrder) {
+        match order {
+            PairOrder::Score => rows.sort_unstable_by(Self::compare),
+            PairOrder::Worth => rows.sort_unstable_by(|one, other| {
+                let by_worth = one.worth().cmp(&other.worth());
+                by_worth.then_with(|| one.compare(other))
+            }),
+        }
     }
 
     /// The row. `known` is what rows before it say, too.

@@ -123,7 +123,9 @@ impl<'a> Question<'a> {
             Some(Relation::Identical | Relation::SameText)
         );
         let score = self.score(matched);
+        let only = self.request.only;
         score.is_some_and(|score| self.request.min.accepts(score))
+            && only.is_none_or(|only| only.is_of(matched.relation))
             && (equal
                 || (matched.read.is_some() && self.request.min_shared.is_none())
                 || enough_shared(matched.sizes, &matched.measures, self.min_shared()))

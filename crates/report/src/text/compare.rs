@@ -16,7 +16,7 @@ use resemble_proto::message::{CompareClass, CompareRow, TreeRow};
 use resemble_proto::path::PathText;
 
 use super::fold::{Leaf, Line, fold};
-use super::{SCREENFUL, files_and_bytes, percent, sentence, share_of};
+use super::{LARGER_SHARE, SCREENFUL, files_and_bytes, percent, percentages, sentence, share_of};
 use crate::human::{counted, human_count, human_size};
 use crate::lines::{Cell, TextWriter, Tint};
 
@@ -77,6 +77,7 @@ pub fn print(out: &mut TextWriter<'_>, document: &CompareDocument, view: View) -
     let (rows, rest) = entries(out, document, view);
     if !rows.is_empty() {
         out.lines(&[sentence("", Tint::Plain)], b'\n')?;
+        percentages(out, LARGER_SHARE)?;
         out.lines(&rows, b'\n')?;
     }
     if let Some(rest) = rest {
@@ -298,7 +299,8 @@ fn entries(
                         Cell::left(format!("{:2}", sign(*class)), tint(*class)),
                         Cell::right("", Tint::Plain),
                         Cell::right(human_size(*bytes), Tint::Plain),
-                        name.followed_by(&format!("  {}", counted(*files, "file"))),
+                        name,
+                        Cell::prose(counted(*files, "file"), Tint::Plain),
                     ]);
                 }
             }
@@ -307,18 +309,18 @@ fn entries(
     let shown = room.last().copied().unwrap_or(0).min(others);
     for other in &body.others[..shown] {
         let what = match (&other.a, &other.b) {
-            (Some(a), Some(b)) if a == b => format!("  {a}, not the same"),
-            (Some(a), Some(b)) => format!("  {a} in A, {b} in B"),
-            (Some(a), None) => format!("  {a}, only in A"),
-            (None, Some(b)) => format!("  {b}, only in B"),
+            (Some(a), Some(b)) if a == b => format!("{a}, not the same"),
+            (Some(a), Some(b)) => format!("{a} in A, {b} in B"),
+            (Some(a), None) => format!("{a}, only in A"),
+            (None, Some(b)) => format!("{b}, only in B"),
             (None, None) => String::new(),
         };
         lines.push(vec![
             Cell::left("! ", Tint::Notable),
             Cell::right("", Tint::Plain),
             Cell::right("", Tint::Plain),
-            out.name(&other.path, Tint::Plain)
-                .followed_by(&crate::quote::harmless(&what)),
+            out.name(&other.path, Tint::Plain),
+            Cell::prose(crate::quote::harmless(&what), Tint::Plain),
         ]);
     }
     hidden_files += (others - shown) as u64;
@@ -413,22 +415,26 @@ fn entry(
         CompareClass::OnlyA | CompareClass::OnlyB => Cell::right("", Tint::Plain),
         _ => percent(row.a_in_b.max(row.b_in_a), equal, tint),
     };
-    let mut name = names(out, document, row);
+    let mut more = Vec::new();
     if row.copy && equal {
-        name = name.followed_by("  (another copy)");
+        more.push("(another copy)".to_owned());
     }
     if !row.others.is_empty() && !view.all {
-        name = name.followed_by(&format!("  (and {} more)", row.others.len()));
+        more.push(format!("(and {} more)", row.others.len()));
     }
     if let Some(why) = &row.discount.reason {
-        name = name.followed_by(&format!("  ({})", crate::quote::harmless(why)));
+        more.push(format!("({})", crate::quote::harmless(why)));
     }
-    lines.push(vec![
+    let mut line = vec![
         Cell::left(format!("{:2}", sign(row.class)), tint),
         score,
         Cell::right(human_size(weight(row)), Tint::Plain),
-        name,
-    ]);
+        names(out, document, row),
+    ];
+    if !more.is_empty() {
+        line.push(Cell::prose(more.join("  "), Tint::Plain));
+    }
+    lines.push(line);
     if view.all {
         for other in &row.others {
             lines.push(vec![

@@ -43,7 +43,10 @@ pub fn print(out: &mut TextWriter<'_>, document: &CoveredDocument, all: bool) ->
         .collect();
     let mut folded = list_missing(out, &missing, all)?;
     if !body.near.is_empty() {
-        heading(out, "near copies, NOT safe:")?;
+        heading(
+            out,
+            "near copies, NOT safe (how much of each is in the other):",
+        )?;
         let shown = if all { body.near.len() } else { SCREENFUL };
         let lines: Vec<Vec<Cell>> = body
             .near

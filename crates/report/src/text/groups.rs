@@ -9,8 +9,8 @@ use resemble_proto::documents::GroupsDocument;
 use resemble_proto::message::{Cluster, IdenticalSet, Link, Member};
 use resemble_proto::path::PathText;
 
-use super::{files_and_bytes, sentence};
-use crate::human::{counted, day, human_count, human_size};
+use super::{files_and_bytes, percentages, sentence};
+use crate::human::{counted, human_count, human_size};
 use crate::lines::{Cell, TextWriter, Tint};
 use crate::quote::harmless;
 use crate::rows::{marked, percent_text};
@@ -57,6 +57,14 @@ pub fn print(out: &mut TextWriter<'_>, document: &GroupsDocument) -> io::Result<
     for line in head {
         out.lines(&[sentence(line, Tint::Heading)], b'\n')?;
     }
+    if !body.clusters.is_empty() {
+        let of_what = if document.parameters.family {
+            "the larger share of a version and an earlier one that is in the other"
+        } else {
+            "the larger share of a file and the center that is in the other"
+        };
+        percentages(out, of_what)?;
+    }
     for set in &body.identical {
         print_set(out, set)?;
     }
@@ -71,7 +79,7 @@ pub fn print(out: &mut TextWriter<'_>, document: &GroupsDocument) -> io::Result<
 }
 
 fn print_set(out: &mut TextWriter<'_>, set: &IdenticalSet) -> io::Result<()> {
-    let copies = set.paths.len() as u64;
+    let (copies, style) = (set.paths.len() as u64, out.style());
     let title = format!(
         "{} of {}, {} overhead",
         counted(copies, "file"),
@@ -80,7 +88,7 @@ fn print_set(out: &mut TextWriter<'_>, set: &IdenticalSet) -> io::Result<()> {
     );
     let head = vec![
         Cell::left("identical", Tint::Good),
-        Cell::left(title, Tint::Faint),
+        Cell::prose(title, Tint::Faint),
     ];
     out.lines(&[sentence("", Tint::Plain), head], b'\n')?;
     let lines: Vec<Vec<Cell>> = set
@@ -91,7 +99,7 @@ fn print_set(out: &mut TextWriter<'_>, set: &IdenticalSet) -> io::Result<()> {
             vec![
                 Cell::right(" 100%", Tint::Good),
                 Cell::left(
-                    set.mtimes.get(i).map_or(String::new(), |t| day(*t)),
+                    set.mtimes.get(i).map_or(String::new(), |t| style.day(*t)),
                     Tint::Faint,
                 ),
                 out.name(path, Tint::Plain),
@@ -118,24 +126,28 @@ fn print_head(out: &mut TextWriter<'_>, cluster: &Cluster, is_family: bool) -> i
     if !is_family {
         head.push(Cell::left(harmless(&cluster.id), Tint::Plain));
     }
-    head.push(Cell::left(harmless(&title), Tint::Faint));
+    head.push(Cell::prose(harmless(&title), Tint::Faint));
     out.lines(&[sentence("", Tint::Plain), head], b'\n')
 }
 
 /// The cells of a member after its score: size, day, name, and how many copies it has.
 fn member_cells(out: &TextWriter<'_>, member: &Member) -> Vec<Cell> {
-    let mut name = out.name(&member.path, Tint::Plain);
+    let mut rest = Vec::new();
     if member.copies > 1 {
-        name = name.followed_by(&format!("  ({} copies)", human_count(member.copies)));
+        rest.push(format!("({} copies)", human_count(member.copies)));
     }
     if member.newest {
-        name = name.followed_by("  newest");
+        rest.push("newest".to_owned());
     }
-    vec![
+    let mut cells = vec![
         Cell::right(human_size(member.size), Tint::Plain),
-        Cell::left(day(member.mtime), Tint::Faint),
-        name,
-    ]
+        Cell::left(out.style().day(member.mtime), Tint::Faint),
+        out.name(&member.path, Tint::Plain),
+    ];
+    if !rest.is_empty() {
+        cells.push(Cell::prose(rest.join("  "), Tint::Faint));
+    }
+    cells
 }
 
 fn print_cluster(out: &mut TextWriter<'_>, cluster: &Cluster) -> io::Result<()> {

@@ -286,7 +286,7 @@ fn what_is_not_covered() {
 NOT covered:  copy  2 of 5 files (3.9 KiB of 8.8 KiB) would be lost
 missing:
 2.0 KiB  copy/m  no equal file
-near copies, NOT safe:
+near copies, NOT safe (how much of each is in the other):
 99%  copy/n is like by/n
 covered by a hard link of the same file only:
 3 B  copy/l is also by/l

@@ -16,7 +16,6 @@ use super::super::fold::{Leaf, Line, fold};
 use super::super::{files_and_bytes, sentence};
 use crate::human::{counted, human_count, human_size};
 use crate::lines::{Cell, TextWriter, Tint};
-use crate::quote::harmless;
 use crate::rows::marked;
 
 /// So many groups are shown.
@@ -83,14 +82,17 @@ pub(super) fn print(out: &mut TextWriter<'_>, document: &GroupsDocument) -> io::
         head.push(Cell::left("All of them are in", Tint::Plain).joined(" ", &folder));
     }
     head.extend(places(out, &groups, prefix.len()));
-    let notes = body.summary.notes.iter();
-    head.extend(notes.map(|note| Cell::prose(harmless(note), Tint::Faint)));
     let head: Vec<Vec<Cell>> = head.into_iter().map(|cell| vec![cell]).collect();
     out.lines(&head, b'\n')?;
     if groups.is_empty() {
         return Ok(());
     }
     out.lines(&[sentence("", Tint::Plain)], b'\n')?;
+    let columns = "bytes there more than once, kind, and the average share of a file and the center \
+                   of its group that is in the other:";
+    if out.style().terminal {
+        out.lines(&[sentence(columns, Tint::Faint)], b'\n')?;
+    }
     let first = groups.iter().take(GROUPS);
     let lines: Vec<Vec<Cell>> = first
         .map(|(again, group)| line(out, *again, group, prefix.len()))
@@ -358,6 +360,8 @@ mod tests {
 All of them are in /home/me/docs/
 Much of it is in old/ (4.9 KiB)
 
+bytes there more than once, kind, and the average share of a file and the center of its group that \
+is in the other:
 2.9 KiB  family      91%  3 files  v1 and 2 more
 2.0 KiB  identical  100%  2 files  'a b', old/a
    20 B  identical  100%  3 files  x and 2 more

@@ -1,0 +1,69 @@
+//! The options of `pairs`.
+
+use std::path::PathBuf;
+
+use clap::builder::ArgPredicate;
+use clap::{Args, ValueHint};
+use resemble_proto::message::{PairRelation, PairScore};
+
+use super::{Answering, ListOutput, Measuring, Selection, WithText};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  resemble pairs ~/Documents --top 20
+      The twenty pairs of a collection that are most worth reading: alike, but not the same.
+  resemble pairs ~/Documents --only near
+      All pairs of which most of each is in the other.
+  resemble pairs old new --score resemblance --format tsv
+      Every pair among the files of both, for a script.
+  resemble pairs . --include '*.c' --exclude 'vendor/'
+      Among the C files alone.
+  resemble pairs . --estimate --format jsonl
+      From samples alone, with intervals that hold the true figures in 19 cases of 20.";
+
+/// `pairs`
+#[derive(Debug, Args)]
+pub struct PairsArgs {
+    /// Directories whose files are compared, each with every other
+    #[arg(value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+    #[arg(default_value_if("files_from", ArgPredicate::IsPresent, None))]
+    pub dirs: Vec<PathBuf>,
+    /// The score that sorts the pairs, and that --min is about [default: containment; with --top
+    /// and without --score the pairs most worth reading come first]
+    ///
+    /// Worth reading is what is alike and differs: first pairs that have a relation, then those
+    /// with the same bytes or words, then the others; of each those with most bytes in common that
+    /// are not in many other files, too.
+    #[arg(long, value_name = "SCORE")]
+    #[arg(hide_short_help = true)]
+    pub score: Option<PairScore>,
+    /// Only pairs of this relation
+    #[arg(long, value_name = "RELATION")]
+    pub only: Option<PairRelation>,
+    /// A row for each two of several identical files, instead of one for all of them
+    #[arg(long)]
+    pub all: bool,
+    /// Read more names from LIST, one per line; - is standard input
+    #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
+    #[arg(hide_short_help = true)]
+    pub files_from: Option<PathBuf>,
+    /// Which files take part, and which rows are listed.
+    #[command(flatten)]
+    pub selection: Selection,
+    /// Read nothing for the figures: all are estimates from samples, with their intervals
+    #[arg(long, help_heading = "Selection", conflicts_with = "exact")]
+    #[arg(hide_short_help = true)]
+    pub estimate: bool,
+    /// How the figures are measured.
+    #[command(flatten)]
+    pub measuring: Measuring,
+    /// Whether documents and archives are looked into.
+    #[command(flatten)]
+    pub layer: WithText,
+    /// How the list is printed, and where.
+    #[command(flatten)]
+    pub output: ListOutput,
+    /// Who answers, and with which cache.
+    #[command(flatten)]
+    pub answering: Answering,
+}

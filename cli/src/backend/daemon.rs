@@ -1,0 +1,104 @@
+//! Which daemon there is, and whether it is the one that was named.
+
+use std::path::{Path, PathBuf};
+
+use resemble_proto::client::{Client, ClientError, Timeouts};
+use resemble_proto::message::FailureKind;
+use resemble_proto::places::{self, Env};
+use resemble_proto::remote::is_remote;
+use resemble_report::quote::quoted;
+
+use crate::args::Global;
+use crate::error::{CliError, CliResult};
+
+/// The daemon of the user, else that of the system, or why there is no answer.
+pub fn daemon(env: &Env, global: &Global) -> CliResult<Client> {
+    Ok(whose_daemon(env, global)?.0)
+}
+
+/// The daemon of the user, or why there is no answer.
+pub fn own_daemon(env: &Env, global: &Global) -> CliResult<Client> {
+    own_socket(env, global).and_then(|socket| connect_to_own(env, global, &socket))
+}
+
+/// Whether a socket was named, by its option or its variable.
+pub fn is_socket_named(env: &Env, global: &Global) -> bool {
+    global.socket.is_some() || env.resemble_socket.is_some()
+}
+
+/// Whether one daemon was named, by its socket or its state folder. No other may answer then.
+pub fn is_daemon_named(env: &Env, global: &Global) -> bool {
+    is_socket_named(env, global) || global.state.is_some() || env.resemble_state.is_some()
+}
+
+/// The daemon of the user, else that of the system, and whether it is that of the system.
+pub fn whose_daemon(env: &Env, global: &Global) -> CliResult<(Client, bool)> {
+    whose(env, global, |socket| connect_to_own(env, global, socket))
+}
+
+/// What `connect` makes of the socket of the user's daemon, or of the system's if nobody answers
+/// there and it was not named; and whether it is the system's.
+pub fn whose<T>(
+    env: &Env,
+    global: &Global,
+    connect: impl Fn(&Path) -> CliResult<T>,
+) -> CliResult<(T, bool)> {
+    let is_named = is_daemon_named(env, global);
+    let own = own_socket(env, global).and_then(|socket| connect(&socket));
+    let why = match own {
+        Ok(connected) => return Ok((connected, false)),
+        // Who has no place for a socket has no daemon of his own.
+        Err(why @ (CliError::NobodyAnswers(_) | CliError::Place(_))) if !is_named => why,
+        Err(why) => return Err(why),
+    };
+    match connect(Path::new(places::SYSTEM_SOCKET)) {
+        Ok(connected) => Ok((connected, true)),
+        Err(CliError::NobodyAnswers(_)) => Err(why),
+        Err(error) => Err(error),
+    }
+}
+
+/// The socket of the user's daemon.
+pub(super) fn own_socket(env: &Env, global: &Global) -> CliResult<PathBuf> {
+    let (socket, state) = (global.socket.as_deref(), global.state.as_deref());
+    Ok(places::socket_path(env, socket, state)?)
+}
+
+/// The daemon at a socket, or why there is no answer.
+fn connect(socket: &Path) -> CliResult<Client> {
+    Client::connect(socket, Timeouts::default()).map_err(|error| match error {
+        ClientError::NoDaemon { .. } if is_remote(socket) => {
+            CliError::NobodyAnswers(error.to_string())
+        }
+        ClientError::NoDaemon { .. } => CliError::NobodyAnswers(format!(
+            "{error}; start one with `resembled DIR`, or for good with `resemble setup`; --local \
+             asks none"
+        )),
+        other => other.into(),
+    })
+}
+
+/// The daemon at a socket, if its state folder is the one that was named.
+fn connect_to_own(env: &Env, global: &Global, socket: &Path) -> CliResult<Client> {
+    let client = connect(socket)?;
+    let named = global.state.as_deref().or(env.resemble_state.as_deref());
+    let (Some(named), Some(its)) = (named, &client.hello().state) else {
+        return Ok(client);
+    };
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    if client.is_remote() || real(named) == real(its.as_path()) {
+        return Ok(client);
+    }
+    Err(CliError::NobodyAnswers(format!(
+        "the daemon at {} keeps its state in {}, not in {}; name the socket of the other one with \
+         --socket, or read the files with --local",
+        quoted(socket),
+        quoted(its.as_path()),
+        quoted(named)
+    )))
+}
+
+/// Whether a daemon is there, and too busy to answer.
+pub fn is_busy(error: &CliError) -> bool {
+    matches!(error, CliError::Daemon(error) if error.failure() == Some(FailureKind::Busy))
+}

@@ -1,0 +1,179 @@
+//! `resemble versions`: the versions of one file by their dates.
+//!
+//! They are the family of the file, as `groups --of FILE --family` has it, as one list: each has a
+//! row with how much of it is in the file that was asked about. Copies of that file have rows, too;
+//! those of the others are counted.
+
+use std::path::Path;
+
+use resemble_core::Params;
+use resemble_proto::documents::Document;
+use resemble_proto::list_body;
+use resemble_proto::message::{Groups, GroupsRequest, Whole};
+use resemble_proto::number::Fraction;
+use resemble_proto::path::PathText;
+use resemble_proto::places::Env;
+use resemble_report::document::Extras;
+use resemble_report::rows::DatedVersion;
+use serde::{Deserialize, Serialize};
+
+use crate::args::{Answering, Global, VersionsArgs};
+use crate::backend::Backend;
+use crate::error::{CliError, CliResult};
+use crate::lists;
+use crate::names::{self, Named};
+use crate::question::{self, Asked, Verb};
+use crate::ui::Ui;
+
+pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &VersionsArgs) -> CliResult {
+    let of = names::required(&args.file)?;
+    if of.is_dir() {
+        return Err(CliError::Usage(format!(
+            "{} is a directory; `resemble dirs` finds what resembles a directory",
+            resemble_report::quote::quoted(&args.file)
+        )));
+    }
+    let mut asked = Asked::within(&args.within);
+    asked.also.push(of.clone());
+    let asked = asked.or_here(ui, env, global);
+    question::run(ui, env, global, &asked, Family { args, of })
+}
+
+struct Family<'a> {
+    args: &'a VersionsArgs,
+    of: Named,
+}
+
+/// What was asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct FamilyParameters {
+    file: PathText,
+    #[serde(rename = "in")]
+    within: Vec<PathText>,
+    params: String,
+}
+
+list_body! {
+    /// The oldest version first.
+    #[derive(Debug, Default)]
+    struct Versions {
+        versions: Vec<DatedVersion>,
+    } of "versions", FamilyParameters
+}
+
+impl Verb for Family<'_> {
+    type Body = Versions;
+
+    fn answering(&self) -> Answering {
+        self.args.layer.answering(&self.args.answering)
+    }
+
+    fn ask(
+        &mut self,
+        ui: &mut Ui,
+        backend: &mut Backend,
+        asked: &Asked,
+    ) -> CliResult<Whole<Versions>> {
+        let of = PathText::from(self.of.real.as_path());
+        let mut request = GroupsRequest {
+            of: Some(of.clone()),
+            family: true,
+            text: !self.args.layer.no_text,
+            ..GroupsRequest::default()
+        };
+        request.scope.within = asked.scope();
+        let groups = backend.ask(ui, "grouping", request)?;
+        let mut answer = groups.map(|groups| Versions {
+            versions: by_date(&groups, &of),
+        });
+        let rows = answer.body.versions.len() as u64;
+        (answer.header.total, answer.header.shown) = (rows, rows);
+        Ok(answer)
+    }
+
+    fn show(&self, body: &mut Versions, asked: &Asked) {
+        for row in &mut body.versions {
+            row.path = asked.shown(&row.path);
+        }
+    }
+
+    fn parameters(&self, _: &Asked, params: &Params) -> FamilyParameters {
+        FamilyParameters {
+            file: PathText::from(self.args.file.as_path()),
+            within: names::as_given(&self.args.within),
+            params: params.to_string(),
+        }
+    }
+
+    fn output(&self) -> Option<&Path> {
+        self.args.output.output.as_deref()
+    }
+
+    fn print(&self, ui: &mut Ui, document: &Document<Versions>, _: &Extras<'_>) -> CliResult<()> {
+        let title =
+            "the larger share of one that is in the other, FILE or the version; oldest first:";
+        lists::title_of_rows(ui, &self.args.output, title, document)?;
+        lists::print_document(ui, &self.args.output, document, false)
+    }
+
+    fn nothing(&self, _: &Versions) -> &'static str {
+        "no other version found"
+    }
+}
+
+/// A row for each content of the family and for each copy of the file that is asked about, the
+/// oldest first. The youngest is marked, unless another is as young.
+fn by_date(groups: &Groups, of: &PathText) -> Vec<DatedVersion> {
+    let members = groups.clusters.iter().flat_map(|cluster| &cluster.members);
+    let mut rows: Vec<DatedVersion> = members
+        .map(|member| DatedVersion {
+            path: member.path.clone(),
+            mtime: member.mtime,
+            size: member.size,
+            a_in_b: member.a_in_b,
+            b_in_a: member.b_in_a,
+            estimate: member.estimate,
+            copies: member.copies,
+            newest: false,
+            identical: false,
+            asked: false,
+        })
+        .collect();
+    for set in &groups.identical {
+        let has_of = set.paths.contains(of);
+        let known = rows.iter().position(|row| set.paths.contains(&row.path));
+        let like = known.map(|at| rows.swap_remove(at));
+        let whole = if has_of {
+            Fraction::ONE
+        } else {
+            Fraction::default()
+        };
+        let (there, back) = like.map_or((whole, whole), |row| (row.a_in_b, row.b_in_a));
+        rows.extend(
+            set.paths
+                .iter()
+                .zip(&set.mtimes)
+                .map(|(path, mtime)| DatedVersion {
+                    path: path.clone(),
+                    mtime: *mtime,
+                    size: set.size,
+                    a_in_b: there,
+                    b_in_a: back,
+                    estimate: false,
+                    copies: 1,
+                    newest: false,
+                    identical: has_of,
+                    asked: false,
+                }),
+        );
+    }
+    for row in &mut rows {
+        row.asked = row.path == *of;
+        row.identical |= row.asked;
+    }
+    rows.sort_by(|one, other| (one.mtime, &one.path).cmp(&(other.mtime, &other.path)));
+    if let [.., before, last] = &mut rows[..] {
+        last.newest = before.mtime < last.mtime;
+    }
+    rows
+}

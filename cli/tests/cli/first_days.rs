@@ -1,0 +1,375 @@
+//! What a person meets in the first days: each a small promise.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, UNIX_EPOCH};
+
+use resemble_testutil::prose::paragraphs;
+use resemble_testutil::{Environment, Ran, finish};
+
+use crate::environment;
+
+/// Writes a file that was changed last at this time.
+fn dated(env: &Environment, name: &str, bytes: &str, seconds: u64) {
+    let path = env.write(name, bytes);
+    let file = File::options().write(true).open(path).unwrap();
+    file.set_modified(UNIX_EPOCH + Duration::from_secs(seconds))
+        .unwrap();
+}
+
+/// Four versions whose names are not in the order of their dates, a copy and a stranger.
+fn versions() -> Environment {
+    let env = environment();
+    let text = |edits: u64| [paragraphs(1, 60), paragraphs(100 + edits, 2)].concat();
+    let day = |day: u64| 1_700_000_000 + day * 86_400;
+    dated(&env, "docs/d.txt", &text(1), day(1));
+    dated(&env, "docs/a.txt", &text(2), day(2));
+    dated(&env, "docs/old/copy.txt", &text(2), day(3));
+    dated(&env, "docs/c.txt", &text(3), day(4));
+    dated(&env, "docs/b.txt", &text(4), day(5));
+    dated(&env, "docs/stranger.txt", &paragraphs(9, 60), day(6));
+    env
+}
+
+#[test]
+fn versions_of_a_file_come_by_their_dates() {
+    let env = versions();
+    for file in ["docs/a.txt", "docs/b.txt", "docs/d.txt"] {
+        let mut order = vec!["docs/d.txt", "docs/a.txt", "docs/c.txt", "docs/b.txt"];
+        // The copies of FILE have rows; those of another version are counted.
+        let has_copy = file == "docs/a.txt";
+        if has_copy {
+            order.insert(2, "docs/old/copy.txt");
+        }
+        let ran = env.run(["versions", file, "--in", "docs", "--format", "json"]);
+        let json = ran.json();
+        let rows = json["versions"].as_array().unwrap();
+        let paths: Vec<&str> = rows
+            .iter()
+            .map(|row| row["path"].as_str().unwrap())
+            .collect();
+        assert_eq!((ran.code, &paths), (0, &order), "{file}");
+        assert_eq!(json["total"], order.len());
+        for (at, row) in rows.iter().enumerate() {
+            assert_eq!(row["newest"], at + 1 == order.len(), "{file}: {row}");
+            let path = row["path"].as_str().unwrap();
+            let size = fs::metadata(env.path(path)).unwrap().len();
+            assert_eq!(row["size"], size, "{row}");
+            assert_eq!(row["asked"], path == file, "{row}");
+            let is_counted = path == "docs/a.txt" && !has_copy;
+            assert_eq!(row["copies"], if is_counted { 2 } else { 1 }, "{row}");
+            let is_equal = path == file || (has_copy && path == "docs/old/copy.txt");
+            let share = |name: &str| row[name].as_f64().unwrap();
+            let shares = (share("a_in_b"), share("b_in_a"));
+            assert_eq!(shares == (1.0, 1.0), is_equal, "{row}");
+            assert!(shares.0 > 0.5 && shares.1 > 0.5, "{row}");
+        }
+    }
+    let text = env.run(["versions", "docs/a.txt", "--in", "docs"]).text();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 5, "{text}");
+    assert!(lines[1].starts_with("FILE  "), "{text}");
+    assert!(lines[2].starts_with("100%  "), "{text}");
+    assert!(
+        lines[4].contains("  2023-11-19  docs/b.txt  newest"),
+        "{text}"
+    );
+    let tsv = env
+        .run(["versions", "docs/a.txt", "--in", "docs", "--format", "tsv"])
+        .text();
+    assert!(
+        tsv.lines().all(|line| line.split('\t').count() == 8),
+        "{tsv}"
+    );
+    let csv = env
+        .run(["versions", "docs/a.txt", "--in", "docs", "--format", "csv"])
+        .text();
+    assert!(
+        csv.starts_with("path,mtime,size,a_in_b,b_in_a,estimate,newest,copies\n"),
+        "{csv}"
+    );
+
+    let alone = env.run(["versions", "docs/stranger.txt", "--in", "docs"]);
+    assert_eq!((alone.code, alone.text().as_str()), (1, ""), "{alone:?}");
+    assert!(alone.err.contains("no other version found"), "{alone:?}");
+    let dir = env.run(["versions", "docs"]);
+    assert_eq!(dir.code, 2);
+    assert!(dir.err.contains("is a directory"), "{dir:?}");
+    let listed = env.run(["--help"]).text();
+    assert!(listed.contains("  versions "), "{listed}");
+}
+
+/// `--top` is for a reader: what is alike and differs comes before what is the same, the larger
+/// first. A score that is named sorts by that score.
+#[test]
+fn the_first_pairs_are_worth_reading() {
+    let env = environment();
+    for copy in 0..3 {
+        env.write(format!("docs/same-{copy}.txt"), paragraphs(1, 400));
+    }
+    let (small, large) = (paragraphs(2, 40), paragraphs(3, 200));
+    env.write("docs/small-1.txt", &small);
+    env.write(
+        "docs/small-2.txt",
+        [&small[..], &paragraphs(50, 1)].concat(),
+    );
+    env.write("docs/large-1.txt", &large);
+    env.write(
+        "docs/large-2.txt",
+        [&large[..], &paragraphs(51, 20)].concat(),
+    );
+    let first = |args: &[&str]| -> Vec<String> {
+        let ran = env.run([&["pairs", "docs", "--format", "tsv"], args].concat());
+        let text = ran.text();
+        text.lines()
+            .map(|line| line.split('\t').next().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(first(&["--top", "1"]), ["docs/large-1.txt"]);
+    assert_eq!(
+        first(&["--top", "3"]),
+        ["docs/large-1.txt", "docs/small-1.txt", "docs/same-0.txt"]
+    );
+    assert_eq!(
+        first(&["--top", "1", "--score", "containment"]),
+        ["docs/same-0.txt"]
+    );
+    assert_eq!(
+        first(&[])[0],
+        "docs/same-0.txt",
+        "all rows by the score, as ever"
+    );
+    // One relation alone, and the header counts what is left.
+    assert_eq!(
+        first(&["--only", "near"]),
+        ["docs/small-1.txt", "docs/large-1.txt"]
+    );
+    assert_eq!(first(&["--only", "identical"]), ["docs/same-0.txt"]);
+    let json = env
+        .run(["pairs", "docs", "--only", "near", "--format", "json"])
+        .json();
+    assert_eq!(
+        (&json["total"], &json["parameters"]["only"]),
+        (&2.into(), &"near".into())
+    );
+    let nothing = env.run(["pairs", "docs", "--only", "contains"]);
+    assert_eq!((nothing.code, nothing.text().as_str()), (1, ""));
+}
+
+#[test]
+fn a_directory_and_one_inside_it_are_not_compared_with_themselves() {
+    let env = environment();
+    env.write("all/a.txt", paragraphs(1, 20));
+    env.write("all/part/b.txt", paragraphs(1, 20));
+    for (args, side) in [(["all", "all/part"], "A"), (["all/part", "all"], "B")] {
+        let ran = env.run(["compare", args[0], args[1]]);
+        let note = format!("all/part lies in all: {side} is all without all/part");
+        assert!(ran.err.contains(&note), "{ran:?}");
+        let head: Vec<String> = ran.text().lines().take(2).map(str::to_owned).collect();
+        assert!(
+            head.iter().all(|line| line.contains("1 file, ")),
+            "{head:?}"
+        );
+    }
+    let beside = env.run(["compare", "all/part", "all/part"]);
+    assert!(!beside.err.contains("lies in"), "{beside:?}");
+}
+
+/// Runs a line of a shell in the working directory, with the program in its path.
+fn sh(env: &Environment, line: &str) -> Ran {
+    let program = Path::new(env!("CARGO_BIN_EXE_resemble")).parent().unwrap();
+    let path = format!("{}:/usr/bin:/bin", program.display());
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", line])
+        .env_clear()
+        .env("PATH", path)
+        .env("HOME", env.home())
+        .current_dir(env.path(""));
+    finish(&mut command, b"")
+}
+
+/// The commands of the page are run as they are printed.
+#[test]
+fn the_page_of_covered_makes_a_disk_safe() {
+    let env = environment();
+    env.write("orig/kept.txt", paragraphs(1, 40));
+    env.write("old-disk/kept.txt", paragraphs(1, 40));
+    env.write(
+        "old-disk/near.txt",
+        [paragraphs(1, 40), paragraphs(2, 1)].concat(),
+    );
+    env.write("old-disk/deep/er/lost\nname", paragraphs(3, 40));
+    env.write("old-disk/-dash", "minus");
+    let names = env.run(["covered", "old-disk", "--by", "orig", "-0"]);
+    let expected = b"-dash\0deep/er/lost\nname\0near.txt\0";
+    assert_eq!(
+        (names.code, &names.out[..]),
+        (1, &expected[..]),
+        "{names:?}"
+    );
+    let trailing = env.run(["covered", "./old-disk/", "--by", "orig", "-0"]);
+    assert_eq!(trailing.out, expected, "{trailing:?}");
+
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/covered.md");
+    let page = fs::read_to_string(page).unwrap();
+    let (_, way) = page.split_once("**To make a disk safe**").unwrap();
+    let block = way
+        .split("```console\n")
+        .nth(1)
+        .unwrap()
+        .split("```")
+        .next()
+        .unwrap();
+    let commands: Vec<&str> = block
+        .lines()
+        .filter_map(|line| line.strip_prefix("$ "))
+        .collect();
+    assert!(commands.len() >= 3, "{commands:?}");
+    let mut last = None;
+    for command in commands {
+        last = Some(sh(&env, command));
+    }
+    let last = last.unwrap();
+    assert_eq!(last.code, 0, "{last:?}");
+    assert!(last.text().ends_with("it can go\n"), "{last:?}");
+    assert_eq!(fs::read(env.path("orig/rescued/-dash")).unwrap(), b"minus");
+    let none = env.run(["covered", "old-disk", "--by", "orig", "-0"]);
+    assert_eq!((none.code, &none.out[..]), (0, &b""[..]));
+}
+
+/// Where no daemon runs, its log has the alerts, with times by the clock of the reader.
+#[test]
+fn alerts_without_a_daemon_are_those_of_its_log() {
+    let env = environment();
+    let log = ".local/state/resemble/alerts.jsonl";
+    let row = |seq: u32, time: u64| {
+        format!(r#"{{"seq":{seq},"time":{time},"kind":"file","a":"/d/new{seq}","b":"/d/old","#)
+            + r#""relation":"near","a_in_b":0.9,"b_in_a":0.9,"shared_bytes":5000,"files":1}"#
+    };
+    let path = env.home().join(log);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    // Half an hour before midnight in UTC, and the line that a crash cut.
+    let rows = [
+        row(1, 951_694_200),
+        row(2, 951_780_600),
+        "{\"seq\":3,".to_owned(),
+    ];
+    fs::write(&path, rows.join("\n")).unwrap();
+    let ask = |args: &[&str]| {
+        let mut command = env.command([&["alerts"], args].concat());
+        finish(command.env("TZ", "XXX-1"), b"")
+    };
+    let all = ask(&[]);
+    assert_eq!(all.code, 0, "{all:?}");
+    assert_eq!(
+        all.text(),
+        "2000-02-28 00:30:00  90%  near  /d/new1  /d/old\n\
+         2000-02-29 00:30:00  90%  near  /d/new2  /d/old\n"
+    );
+    assert!(all.err.contains("no daemon answers"), "{all:?}");
+    assert!(all.err.contains("alerts.jsonl"), "{all:?}");
+    // A day is that of the reader as well, unless it says Z.
+    assert_eq!(ask(&["--since", "2000-02-29"]).text().lines().count(), 1);
+    assert_eq!(ask(&["--since", "2000-02-29T00:00Z"]).code, 1);
+    assert_eq!(
+        ask(&["--since", "2000-02-28T23:30Z"])
+            .text()
+            .lines()
+            .count(),
+        1
+    );
+    let digest = ask(&["--digest"]).text();
+    assert!(
+        digest.starts_with("2000-02-28: 1 alert (days are in local time)"),
+        "{digest}"
+    );
+    let json = ask(&["--format", "json"]).json();
+    assert_eq!(json["alerts"][1]["time"], 951_780_600);
+    // There is nothing to follow, and a daemon that was named is not another one's log.
+    for args in [&["--follow"][..], &["--socket", "dead"]] {
+        let ran = ask(args);
+        assert_eq!((ran.code, ran.text()), (2, String::new()), "{ran:?}");
+    }
+}
+
+/// What a person sees first has no words of our own.
+#[test]
+fn first_screens_have_no_jargon() {
+    let env = environment();
+    let text = paragraphs(1, 40);
+    for n in 0..60 {
+        env.write(
+            format!("pages/{n}.txt"),
+            [&text[..], &paragraphs(100 + n, 2)].concat(),
+        );
+    }
+    // A book and its chapters, none of which is an archive.
+    let chapters: Vec<String> = (0..4).map(|n| paragraphs(900 + n, 30)).collect();
+    let page = |body: &str| format!("<html><body><p>{body}</p></body></html>");
+    env.write("book/all.html", page(&chapters.concat()));
+    for (n, chapter) in chapters.iter().enumerate() {
+        env.write(format!("book/{n}.html"), page(chapter));
+    }
+    env.write("lone.txt", paragraphs(77, 20));
+    let (_, brief) = crate::streams::on_terminal(&env, &["groups", "."], "dumb");
+    assert!(brief.contains("  contains  "), "{brief}");
+    for word in ["archive", "worst", "cluster of more", "centre"] {
+        assert!(!brief.contains(word), "{word}: {brief}");
+    }
+    assert!(brief.contains("that is in the other"), "a heading: {brief}");
+    let nothing = env.run(["find", "lone.txt", "--in", "pages"]);
+    assert!(
+        nothing.err.contains("nothing found: compared 60 files"),
+        "{nothing:?}"
+    );
+    assert!(!nothing.err.contains(" run "), "{nothing:?}");
+    // In full it is said what was not compared.
+    let whole = env.run(["groups", "pages", "--all"]).text();
+    assert!(
+        whole.contains("not every two files of 1 cluster with more than 48 files"),
+        "{whole}"
+    );
+    // Of one file the links of its group are counted, and not those of the collection.
+    for args in [
+        &["--of", "book/0.html"][..],
+        &["--of", "book/0.html", "--family"],
+    ] {
+        let ran = env.run([&["groups", "."], args, &["--format", "json"]].concat());
+        let json = ran.json();
+        let links = json["clusters"][0]["links"].as_array().unwrap().len();
+        assert_eq!(json["summary"]["links"], links, "{args:?}");
+        assert!(links < 10, "{links}");
+    }
+}
+
+/// A size says what K and KB are, in the help of each option and where one is refused.
+#[test]
+fn sizes_say_what_they_mean() {
+    let env = environment();
+    env.write("a.txt", "x");
+    let wrong = env.run(["find", "a.txt", "--min-size", "10X"]);
+    assert!(wrong.err.contains("10K (10 x 1024)"), "{wrong:?}");
+    for (verb, option) in [
+        ("find", "--min-size"),
+        ("groups", "--memory"),
+        ("groups", "--cache-size"),
+        ("watch add", "--max-size"),
+        ("watch add", "--alert-min-size"),
+        ("covered", "--min-size"),
+    ] {
+        let help = env.run(verb.split(' ').chain(["--help"])).text();
+        let (_, text) = help.split_once(&format!("{option} <")).unwrap();
+        let text: String = text.split("\n\n").next().unwrap().to_owned();
+        let text = text.split("\n      --").next().unwrap().to_owned();
+        assert!(text.contains("1024"), "{verb} {option}: {text}");
+    }
+    // An option that catalogues need is no secret.
+    assert!(
+        env.run(["pairs", "--help"])
+            .text()
+            .contains("--chunk-size <BYTES>")
+    );
+    assert!(!env.run(["pairs", "-h"]).text().contains("--chunk-size"));
+}

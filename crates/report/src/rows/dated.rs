@@ -1,0 +1,49 @@
+//! Rows of `find` for a person who wants to know more of each file.
+
+use resemble_proto::message::FindRow;
+use serde::Serialize;
+
+use super::Row;
+use crate::human::human_size;
+use crate::lines::{Cell, TextStyle, Tint};
+use crate::table::Field;
+
+/// A row of `find` with the size and the time of its file.
+#[derive(Debug, Serialize)]
+pub struct DatedRow<'a> {
+    /// The row.
+    #[serde(flatten)]
+    pub row: &'a FindRow,
+    /// Its bytes, and when it was changed last, in seconds since 1970; `None`: it is no file here.
+    #[serde(skip)]
+    pub file: Option<(u64, i64)>,
+}
+
+impl Row for DatedRow<'_> {
+    const COLUMNS: &'static [&'static str] = FindRow::COLUMNS;
+    const LATER_COLUMNS: &'static [&'static str] = FindRow::LATER_COLUMNS;
+
+    fn fields(&self) -> Vec<Field<'_>> {
+        self.row.fields()
+    }
+
+    fn cells(&self, style: TextStyle) -> Vec<Cell> {
+        let mut cells = self.row.cells(style);
+        let (size, date) = match self.file {
+            Some((size, time)) => (human_size(size), style.day(time)),
+            None => ("-".to_owned(), "-".to_owned()),
+        };
+        // After the percentage and the relation.
+        let at = cells.len().min(2);
+        let file = [
+            Cell::right(size, Tint::Plain),
+            Cell::left(date, Tint::Faint),
+        ];
+        cells.splice(at..at, file);
+        cells
+    }
+
+    fn heading(&self, style: TextStyle) -> Option<Cell> {
+        self.row.heading(style)
+    }
+}

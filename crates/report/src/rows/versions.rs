@@ -1,0 +1,79 @@
+//! The rows of `versions`.
+
+use resemble_proto::number::Fraction;
+use resemble_proto::path::{PathText, fields};
+use serde::Serialize;
+
+use super::{Row, columns, percent_text, yes};
+use crate::human::{human_count, human_size};
+use crate::lines::{Cell, TextStyle, Tint};
+use crate::table::Field;
+
+/// A version of a file that is asked about.
+#[derive(Clone, Debug, Serialize)]
+#[allow(clippy::struct_excessive_bools)] // facts about one file, independent of each other
+pub struct DatedVersion {
+    /// Where it is.
+    #[serde(flatten, with = "fields::path")]
+    pub path: PathText,
+    /// When it was changed last, in seconds since 1970.
+    pub mtime: i64,
+    /// Its bytes.
+    pub size: u64,
+    /// How much of it is in the file that is asked about.
+    pub a_in_b: Fraction,
+    /// How much of that file is in it.
+    pub b_in_a: Fraction,
+    /// The shares are estimates.
+    pub estimate: bool,
+    /// This many files have its bytes; those of the file that is asked about have a row each.
+    pub copies: u64,
+    /// No other is as young.
+    pub newest: bool,
+    /// It has the bytes of the file that is asked about.
+    pub identical: bool,
+    /// It is the file that is asked about.
+    pub asked: bool,
+}
+
+impl Row for DatedVersion {
+    columns! { row;
+        "path": Field::Name(row.path.as_bytes()),
+        "mtime": Field::Number(row.mtime),
+        "size": Field::Count(row.size),
+        "a_in_b": Field::Share(row.a_in_b),
+        "b_in_a": Field::Share(row.b_in_a),
+        "estimate": yes(row.estimate),
+        "newest": yes(row.newest),
+        "copies": Field::Count(row.copies),
+    }
+
+    fn cells(&self, style: TextStyle) -> Vec<Cell> {
+        let score = if self.asked {
+            Cell::right("FILE", Tint::Heading)
+        } else {
+            let mark = if self.estimate { "~" } else { "" };
+            let share = percent_text(self.a_in_b.max(self.b_in_a), self.identical);
+            let tint = if self.identical {
+                Tint::Good
+            } else {
+                Tint::Plain
+            };
+            Cell::right(format!("{mark}{share}"), tint)
+        };
+        let mut cells = vec![
+            score,
+            Cell::right(human_size(self.size), Tint::Plain),
+            Cell::left(style.day(self.mtime), Tint::Faint),
+            style.name(&self.path, Tint::Plain),
+        ];
+        if self.copies > 1 {
+            let copies = format!("({} copies)", human_count(self.copies));
+            cells.push(Cell::prose(copies, Tint::Faint));
+        }
+        if self.newest {
+            cells.push(Cell::left("newest", Tint::Faint));
+        }
+        cells
+    }
+}
