@@ -301,7 +301,7 @@ fn the_order_of_a_comparison() {
     assert!(lines[0].ends_with(r#","entries":["#), "{text}");
     assert!(lines[0].contains(r#""shown":2,"looked":{"#), "{text}");
     assert!(
-        lines[0].contains(r#"},"summary":{"same":0,"moved":0,"#),
+        lines[0].contains(r#"}],"summary":{"same":0,"moved":0,"#),
         "{text}"
     );
     assert!(
