@@ -56,6 +56,10 @@ pub(super) fn characters_of(name: &[u8]) -> Option<Characters> {
     if let [b'#', number @ ..] = name {
         return character_of(number).map(|character| [character, '\0']);
     }
+    // Nearly all that there are in texts of ASCII.
+    if matches!(name, b"amp" | b"gt" | b"lt" | b"nbsp" | b"quot") {
+        return None;
+    }
     let table = table();
     let at = table.binary_search_by(|(known, _)| known.as_bytes().cmp(name));
     at.ok().map(|at| table[at].1)

@@ -34,6 +34,9 @@ const STRAY: usize = 64;
 /// The longest rest of a tag that a part may begin with.
 const MAX_REST: usize = 4 << 10;
 
+/// The most attributes without values that the rest of a tag has.
+const MAX_BARE: usize = 3;
+
 /// The longest declaration.
 const MAX_DECLARATION: usize = 1 << 10;
 
@@ -256,20 +259,32 @@ fn rest_before(head: &[u8]) -> (Markup, usize) {
     }
     let first = &head[..head.len().min(MAX_REST)];
     match memchr2(b'<', b'>', first) {
-        Some(end) if first[end] == b'>' && is_rest_of_tag(&first[..end]) => (Markup::Tag, end + 1),
+        Some(end) if first[end] == b'>' && is_rest_of_tag(&first[..=end]) => (Markup::Tag, end + 1),
         _ => (Markup::Text, 0),
     }
 }
 
-/// Whether these may be the last bytes of a tag, before its `>`.
+/// Whether these, which end with `>`, may be the last bytes of a tag: the rest of a name or a
+/// value, and attributes.
 fn is_rest_of_tag(rest: &[u8]) -> bool {
-    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b":._-/\"'=#?&%+;,~".contains(byte);
-    let has_value = || {
-        let mut pairs = rest.windows(2);
-        pairs.any(|pair| matches!(pair, b"=\"" | b"='"))
+    let are_attributes = |rest: &[u8]| {
+        attributes(rest).is_some_and(|of| of.bare <= 1 || of.has_value && of.bare <= MAX_BARE)
     };
-    let is_quoted = matches!(rest, [.., b'"' | b'\'']);
-    rest.iter().all(is_part) || has_value() || is_quoted
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b":._-/\"'=#?&%+;,~".contains(byte);
+    let blank = rest
+        .iter()
+        .position(|byte| byte.is_ascii_whitespace() || *byte == b'>');
+    let (first, others) = rest.split_at(blank.unwrap_or(0));
+    let within_word = || first.iter().all(is_part) && are_attributes(others);
+    let within_name = || match attribute_length(rest) {
+        Some((length, true)) => are_attributes(&rest[length..]),
+        _ => false,
+    };
+    let within_value = || {
+        let end = memchr2(b'"', b'\'', rest);
+        end.is_some_and(|end| are_attributes(&rest[end + 1..]))
+    };
+    within_word() || within_name() || within_value()
 }
 
 /// Whether what follows the first `rest` bytes, which are no text, has as many marks as markup.
@@ -348,36 +363,57 @@ fn sure_tag_length(bytes: &[u8], before: Option<u8>) -> Option<usize> {
     if !name.first()?.is_ascii_alphabetic() {
         return None;
     }
-    let mut at = first + name.len();
-    let mut has_value = false;
-    loop {
-        let blanks = bytes[at..]
-            .iter()
-            .take_while(|byte| byte.is_ascii_whitespace());
-        let blanks = blanks.count();
-        at += blanks;
-        match *bytes.get(at)? {
-            b'>' => break,
-            b'/' if bytes.get(at + 1) == Some(&b'>') => {
-                at += 1;
-                has_value = true;
-                break;
-            }
-            _ if blanks == 0 || is_end => return None,
-            _ => {
-                let (length, with_value) = attribute_length(&bytes[at..])?;
-                has_value |= with_value;
-                at += length;
-            }
-        }
-    }
+    let at = first + name.len();
+    let of = attributes(&bytes[at..]).filter(|of| !is_end || of.bare == 0 && !of.has_value)?;
     let is_bare = || {
         let is_letter = before.is_some_and(|byte| byte.is_ascii_alphanumeric());
         let is_type = name.len() == 1 && name[0].is_ascii_uppercase();
         let is_name = |of: &&str| of.as_bytes().eq_ignore_ascii_case(name);
         !is_letter && !is_type && BARE.iter().any(is_name)
     };
-    (is_end || has_value || is_bare()).then_some(at + 1)
+    (is_end || of.has_value || is_bare()).then_some(at + of.length)
+}
+
+/// The attributes of a tag.
+struct Attributes {
+    /// Their bytes, with the `>` behind them.
+    length: usize,
+    /// One has a value, or the tag is empty.
+    has_value: bool,
+    /// Those without a value.
+    bare: usize,
+}
+
+/// The attributes that follow a name, with a blank before each.
+fn attributes(bytes: &[u8]) -> Option<Attributes> {
+    let (mut at, mut has_value, mut bare) = (0, false, 0);
+    loop {
+        let blanks = bytes[at..]
+            .iter()
+            .take_while(|byte| byte.is_ascii_whitespace());
+        let blanks = blanks.count();
+        at += blanks;
+        let length = match *bytes.get(at)? {
+            b'>' => at + 1,
+            b'/' if bytes.get(at + 1) == Some(&b'>') => {
+                has_value = true;
+                at + 2
+            }
+            _ if blanks == 0 => return None,
+            _ => {
+                let (length, with_value) = attribute_length(&bytes[at..])?;
+                has_value |= with_value;
+                bare += usize::from(!with_value);
+                at += length;
+                continue;
+            }
+        };
+        return Some(Attributes {
+            length,
+            has_value,
+            bare,
+        });
+    }
 }
 
 /// How long an attribute is that these bytes begin with, and whether it has a value.
@@ -520,6 +556,10 @@ mod tests {
             );
             assert!(part.len() <= all.len() + 2);
         }
+        // Prose before a part of a drawing is none of a tag.
+        let path = "<path id=\"a\" style=\"fill:#fff\"\n d=\"M 1 2 Z\" />\n";
+        let text = format!("some words of prose here\n{}", &path.repeat(9)[5..]);
+        assert_eq!(words(&text)[..5], ["some", "words", "of", "prose", "here"]);
         // A part of a text in entities without any tag.
         let entities = "M&uuml;ller f&uuml;hrt zw&ouml;lf S&auml;cke in die M&uuml;hle ".repeat(5);
         assert!(is_markup(&entities));

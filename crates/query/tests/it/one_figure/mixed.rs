@@ -125,7 +125,7 @@ pub(super) fn mixed() -> BTreeMap<String, Vec<u8>> {
         page(&letter.replacen("end. ", "fin. ", 4)).as_bytes(),
     );
     // One text, however it is written, and a part of a page that begins within a tag.
-    let accents = sentences(51, 60);
+    let accents = sentences(51, 60).replace('\n', " ");
     let written = |e: &str, o: &str| accents.replace('e', e).replace('o', o);
     add("accents.txt", written("é", "ộ").as_bytes());
     add(
