@@ -4,7 +4,7 @@
 //! never for work, and never two at a time. One exception: the lock of the index is held while the
 //! index is opened again, so that questions wait instead of being refused.
 
-mod fresh;
+pub(crate) mod fresh;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -15,6 +15,7 @@ use super::{
 };
 use crate::coalesce::Jobs;
 use crate::state::Topic;
+use crate::state::fresh::MOST_NAMED;
 use crate::watch::MORE_WATCHES;
 
 /// So often a barrier looks again at what changed whenever it was looked at.
@@ -22,9 +23,6 @@ const PERSISTENCE: usize = 20;
 
 /// So much is looked at again at a time.
 const FEW: usize = 32;
-
-/// If more files wait than this, all are taken for a part of every question.
-const MOST_NAMED: usize = 256;
 
 impl Indexer {
     pub(super) fn work(&mut self) {
@@ -332,7 +330,7 @@ impl Indexer {
         let waiting = self.coalescer.waiting() + self.unfinished.len() + documents;
         let mut waits = self.coalescer.long_waits();
         waits.truncate(StatusAnswer::MOST_WAITS);
-        let is_few = waiting <= MOST_NAMED;
+        let is_few = waiting - documents <= MOST_NAMED;
         self.shared.set_waiting(is_few.then(|| {
             let files = self.coalescer.waiting_files().map(Path::to_path_buf);
             files.chain(self.unfinished.iter().cloned()).collect()

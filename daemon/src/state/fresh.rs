@@ -3,9 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
+use resemble_core::ContentId;
+use resemble_index::ReadError;
 use resemble_proto::message::RootState;
 
 use super::{Shared, Topic};
+
+/// If more files wait than this, or more documents, all are taken for a part of every question.
+pub(crate) const MOST_NAMED: usize = 256;
 
 impl Shared {
     /// Whether no scan is under way and nothing is known to be stale.
@@ -46,11 +51,43 @@ impl Shared {
             _ => self.scanning.load(Ordering::Relaxed),
         };
         let waiting = match &*self.waiting.lock() {
-            Some(files) => files.iter().filter(|file| concerns(file)).count() as u64,
+            Some(files) => {
+                let files = files.iter().filter(|file| concerns(file)).count() as u64;
+                files + self.documents_within(concerns)
+            }
             None => self.pending.load(Ordering::Relaxed),
         };
         let is_fresh = !is_scanned && scanning + waiting == 0 && !self.is_behind();
         (is_fresh && self.begun(within), scanning + waiting)
+    }
+
+    /// How many documents that wait to be taken apart have a path that concerns the question. If
+    /// there are more than can be looked up, all of them.
+    fn documents_within(&self, concerns: impl Fn(&Path) -> bool) -> u64 {
+        let Some(waiting) = self.documents() else {
+            return 0;
+        };
+        let contents = match waiting.contents(MOST_NAMED) {
+            Ok(contents) if contents.is_empty() => return 0,
+            Ok(contents) => contents,
+            Err(number) => return number as u64,
+        };
+        let Ok(snapshot) = self.snapshot() else {
+            return contents.len() as u64;
+        };
+        // What cannot be looked up may be anywhere.
+        let is_within = |content: &ContentId| -> Result<bool, ReadError> {
+            for file in snapshot.files_of(*content)? {
+                if snapshot.paths(file)?.iter().any(|path| concerns(path)) {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        };
+        let within = contents.iter();
+        within
+            .filter(|content| is_within(content).unwrap_or(true))
+            .count() as u64
     }
 
     /// Whether the first scan has seen all of these paths.

@@ -100,6 +100,20 @@ impl WaitingDocuments {
     pub fn has(&self, content: ContentId) -> bool {
         self.0.state.lock().queue.has(content)
     }
+
+    /// The contents that wait; how many, if these are more than `most`.
+    ///
+    /// # Errors
+    ///
+    /// Their number.
+    pub fn contents(&self, most: usize) -> Result<Vec<ContentId>, usize> {
+        let state = self.0.state.lock();
+        let contents = state.queue.contents();
+        if contents.len() > most {
+            return Err(contents.len());
+        }
+        Ok(contents.collect())
+    }
 }
 
 /// How a thread takes contents apart.

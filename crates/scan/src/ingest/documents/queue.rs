@@ -129,6 +129,11 @@ impl Queue {
         self.known.contains_key(&content)
     }
 
+    /// The contents whose parts are not in the index.
+    pub(super) fn contents(&self) -> impl ExactSizeIterator<Item = ContentId> + '_ {
+        self.known.keys().copied()
+    }
+
     /// How many are not in the index.
     pub(super) fn len(&self) -> usize {
         self.known.len()
