@@ -28,11 +28,9 @@ const WINDOWS: [u16; 32] = [
     0x2122, 0x161, 0x203a, 0x153, 0x9d, 0x17e, 0x178,
 ];
 
-type Table = Vec<(&'static str, Characters)>;
-
 /// Names in order, each with one or two characters; behind one is a NUL.
-fn table() -> &'static Table {
-    static TABLE: OnceLock<Table> = OnceLock::new();
+fn table() -> &'static [(&'static str, Characters)] {
+    static TABLE: OnceLock<Vec<(&str, Characters)>> = OnceLock::new();
     TABLE.get_or_init(|| {
         let rows = LETTERS.lines().filter_map(|line| {
             let mut fields = line.split(' ');

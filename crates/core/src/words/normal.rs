@@ -3,8 +3,8 @@
 //! A character waits until the next one shows that nothing more belongs to it: a mark may change
 //! it, and a mark behind that may come between. What a text becomes is the same however it was
 //! written, and however its bytes come. It is what Unicode's annex 15 defines, but that more than
-//! [`MAX_MARKS`] marks in a row are taken apart, as its stream-safe form does: a text of marks alone
-//! needs no memory.
+//! [`MAX_MARKS`] marks in a row are taken apart, as its stream-safe form does: a text of marks
+//! alone needs no memory.
 
 use smallvec::SmallVec;
 use unicode_normalization::char::{canonical_combining_class, compose, decompose_canonical};

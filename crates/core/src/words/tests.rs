@@ -259,8 +259,12 @@ fn scripts_without_blanks_have_a_word_for_each_character() {
 /// each followed by a blank.
 fn naively(text: &str) -> String {
     let is_invisible = |c: &char| {
-        matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{e0100}'..='\u{e01ef}')
+        matches!(
+            c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
+            | '\u{e0100}'..='\u{e01ef}'
+        )
     };
     let is_alone =
         |c: char| matches!(c, '\u{e00}'..='\u{e7f}' | '\u{3040}'..='\u{30ff}' | '一'..='鿿');
