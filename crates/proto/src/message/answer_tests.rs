@@ -3,8 +3,9 @@
 use super::*;
 use crate::message::{
     AlertRules, AlertWord, Asked, CatalogueForm, DumpForm, FindOptions, FindRequest, IndexStatus,
-    MarkRequest, MeasureUnit, MountView, PairScore, PairsRequest, ProcessStatus, Request,
-    RootRules, RootState, RootStatus, Scope, StatusAnswer, Subject, TemplateRow, WatchStatus,
+    MarkRequest, MeasureUnit, MountView, PairOrder, PairRelation, PairScore, PairsRequest,
+    ProcessStatus, Request, RootRules, RootState, RootStatus, Scope, StatusAnswer, Subject,
+    TemplateRow, WatchStatus,
 };
 
 fn json<T: Serialize>(value: &T) -> String {
@@ -206,6 +207,8 @@ fn requests_as_a_newcomer_would_type_them() {
             exact: false,
             estimate: false,
             all: false,
+            only: None,
+            order: PairOrder::default(),
         })
     );
     for bad in [
@@ -238,6 +241,8 @@ fn a_request_survives_the_wire() {
             exact: true,
             estimate: true,
             all: true,
+            only: Some(PairRelation::Near),
+            order: PairOrder::Worth,
         }),
         Request::Alerts {
             follow: true,
