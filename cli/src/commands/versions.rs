@@ -56,13 +56,13 @@ struct FamilyParameters {
 list_body! {
     /// The oldest version first.
     #[derive(Debug, Default)]
-    struct Versions {
+    struct FileVersions {
         versions: Vec<DatedVersion>,
     } of "versions", FamilyParameters
 }
 
 impl Verb for Family<'_> {
-    type Body = Versions;
+    type Body = FileVersions;
 
     fn answering(&self) -> Answering {
         self.args.layer.answering(&self.args.answering)
@@ -73,7 +73,7 @@ impl Verb for Family<'_> {
         ui: &mut Ui,
         backend: &mut Backend,
         asked: &Asked,
-    ) -> CliResult<Whole<Versions>> {
+    ) -> CliResult<Whole<FileVersions>> {
         let of = PathText::from(self.of.real.as_path());
         let mut request = GroupsRequest {
             of: Some(of.clone()),
@@ -83,7 +83,7 @@ impl Verb for Family<'_> {
         };
         request.scope.within = asked.scope();
         let groups = backend.ask(ui, "grouping", request)?;
-        let mut answer = groups.map(|groups| Versions {
+        let mut answer = groups.map(|groups| FileVersions {
             versions: by_date(&groups, &of),
         });
         let rows = answer.body.versions.len() as u64;
@@ -91,7 +91,7 @@ impl Verb for Family<'_> {
         Ok(answer)
     }
 
-    fn show(&self, body: &mut Versions, asked: &Asked) {
+    fn show(&self, body: &mut FileVersions, asked: &Asked) {
         for row in &mut body.versions {
             row.path = asked.shown(&row.path);
         }
@@ -109,14 +109,19 @@ impl Verb for Family<'_> {
         self.args.output.output.as_deref()
     }
 
-    fn print(&self, ui: &mut Ui, document: &Document<Versions>, _: &Extras<'_>) -> CliResult<()> {
+    fn print(
+        &self,
+        ui: &mut Ui,
+        document: &Document<FileVersions>,
+        _: &Extras<'_>,
+    ) -> CliResult<()> {
         let title =
             "the larger share of one that is in the other, FILE or the version; oldest first:";
         lists::title_of_rows(ui, &self.args.output, title, document)?;
         lists::print_document(ui, &self.args.output, document, false)
     }
 
-    fn nothing(&self, _: &Versions) -> &'static str {
+    fn nothing(&self, _: &FileVersions) -> &'static str {
         "no other version found"
     }
 }

@@ -108,7 +108,7 @@ pub struct LocalIndex {
 impl LocalIndex {
     /// Opens the cache, or an index in memory if that is asked for or the cache cannot be had.
     pub fn open(options: LocalOptions) -> Result<Self, LocalError> {
-        let opened = Opened::of(&options)?;
+        let opened = OpenedIndex::of(&options)?;
         Ok(Self {
             ingest: Ingest::new(Arc::new(opened.index), ingest_options(&options, &[])),
             cache: opened.cache,
@@ -176,7 +176,7 @@ impl LocalIndex {
                 LocalError::Ingest(IngestError::Apply(e))
                 | LocalError::Catalogue(CatalogueError::Apply(e)),
             ) if self.cache.is_some() => {
-                self.take(Opened::in_memory(&self.options, &e.to_string())?);
+                self.take(OpenedIndex::in_memory(&self.options, &e.to_string())?);
                 self.look(&live, &recorded, observer)?
             }
             done => done?,
@@ -253,8 +253,8 @@ impl LocalIndex {
         let why = self.index().damage().map(|damage| damage.to_string());
         let why = why.unwrap_or_default();
         let opened = match self.index().set_aside() {
-            Ok(_) => Opened::of(&self.options)?,
-            Err(error) => Opened::in_memory(&self.options, &reason(&error))?,
+            Ok(_) => OpenedIndex::of(&self.options)?,
+            Err(error) => OpenedIndex::in_memory(&self.options, &reason(&error))?,
         };
         self.take(opened);
         if self.cache.is_some() {
@@ -263,7 +263,7 @@ impl LocalIndex {
         Ok(())
     }
 
-    fn take(&mut self, opened: Opened) {
+    fn take(&mut self, opened: OpenedIndex) {
         self.cache = opened.cache;
         self.note = opened.note;
         self.attached.clear();
@@ -467,7 +467,7 @@ fn real(folder: &Path) -> Option<PathBuf> {
 }
 
 /// An index for a command.
-struct Opened {
+struct OpenedIndex {
     index: Index,
     /// Where it is; `None`: in memory.
     cache: Option<PathBuf>,
@@ -477,7 +477,7 @@ struct Opened {
     note: Option<String>,
 }
 
-impl Opened {
+impl OpenedIndex {
     /// The cache, or an index in memory if that is asked for or the cache cannot be had.
     fn of(options: &LocalOptions) -> Result<Self, LocalError> {
         let Some(path) = &options.cache else {

@@ -42,11 +42,11 @@ pub(crate) struct Shares {
     limits: [u64; 3],
     /// Whether there is more than one account.
     is_for_all: bool,
-    taken: Mutex<Taken>,
+    taken: Mutex<ShareUse>,
 }
 
 #[derive(Debug, Default)]
-struct Taken {
+struct ShareUse {
     all: [u64; 3],
     of_each: HashMap<Account, [u64; 3]>,
 }
@@ -117,7 +117,7 @@ impl Shares {
 
     fn admit(
         &self,
-        taken: &Taken,
+        taken: &ShareUse,
         account: Account,
         own: [u64; 3],
         new: [u64; 3],

@@ -84,7 +84,7 @@ fn who_opens_until_it_is_refused_takes_no_opens_from_others() {
         others.extend(held);
     }
     for user in [USERS[0], USERS[1], ROOT] {
-        let find = json!({"request": "find", "path": "/srv/shares/a.txt"});
+        let find = json!({"request": "find", "subject": {"file": "/srv/shares/a.txt"}});
         let answer = ask(user, &find);
         assert!(answer.failed.is_none(), "{user:?}: {answer:?}");
     }

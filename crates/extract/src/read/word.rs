@@ -97,7 +97,7 @@ fn is_on(element: &Element<'_>) -> bool {
 
 /// A run that is open.
 #[derive(Debug, Default)]
-struct Run {
+struct WordRun {
     style: Option<String>,
     vanish: Option<bool>,
     /// Text of it was left out.
@@ -117,10 +117,10 @@ pub(super) fn paragraphs(
     let mut xml = Xml::new(zip.reader(entry)?)?;
     let mut in_text = false;
     // Boxes have paragraphs within runs.
-    let (mut runs, mut styles) = (Vec::<Run>::new(), Vec::<Option<String>>::new());
+    let (mut runs, mut styles) = (Vec::<WordRun>::new(), Vec::<Option<String>>::new());
     let mut of_paragraph = false;
     loop {
-        let is_hidden = |runs: &[Run], styles: &[Option<String>], hiding: &Hiding| {
+        let is_hidden = |runs: &[WordRun], styles: &[Option<String>], hiding: &Hiding| {
             let by_paragraph = hiding.is_hidden_by(styles.last().and_then(Option::as_ref));
             runs.iter().any(|run| {
                 let by_style = by_paragraph != hiding.is_hidden_by(run.style.as_ref());
@@ -137,7 +137,7 @@ pub(super) fn paragraphs(
                         *style = element.attribute("val");
                     }
                 }
-                "r" => runs.push(Run::default()),
+                "r" => runs.push(WordRun::default()),
                 "rStyle" if !of_paragraph => {
                     if let Some(run) = runs.last_mut() {
                         run.style = element.attribute("val");

@@ -140,7 +140,7 @@ fn mails_of_a_folder_are_named_by_their_subjects() {
     let names = |subject: &str| -> String {
         let mbox = format!("From a@b Thu Jan  1 10:00:00 2026\n{subject}\nwords of it\n");
         let pieces = take("x.mbox", mbox.as_bytes()).unwrap();
-        pieces.paths()[0].to_owned()
+        pieces.paths()[0].clone()
     };
     assert_eq!(names("Subject: =?utf-8?q?f=C3=BCr?= dich\n"), "1 für dich");
     assert_eq!(names("Subject: a\n  folded\n one\n"), "1 a folded one");

@@ -49,7 +49,8 @@ fn hidden_runs_of_a_docx_are_left_out() {
     let of = |style: &str| format!("<w:rStyle w:val=\"{style}\"/>");
     let paragraph = |style: &str, runs: &str| {
         format!(
-            "<w:p><w:pPr><w:pStyle w:val=\"{style}\"/><w:rPr><w:vanish/></w:rPr></w:pPr>{runs}</w:p>"
+            "<w:p><w:pPr><w:pStyle w:val=\"{style}\"/><w:rPr><w:vanish/></w:rPr></w:pPr>{runs}\
+             </w:p>"
         )
     };
     let body = [
@@ -62,7 +63,10 @@ fn hidden_runs_of_a_docx_are_left_out() {
                 run(&of("Secret"), "hidden"),
                 run(&of("Based"), "hidden"),
                 run(&of("Open"), "three"),
-                run("<w:rPrChange><w:rPr><w:vanish/></w:rPr></w:rPrChange>", "four"),
+                run(
+                    "<w:rPrChange><w:rPr><w:vanish/></w:rPr></w:rPrChange>",
+                    "four",
+                ),
             ]
             .concat(),
         ),
@@ -73,7 +77,8 @@ fn hidden_runs_of_a_docx_are_left_out() {
         ),
         // A box in a run.
         format!(
-            "<w:p><w:r><w:rPr><w:vanish/></w:rPr><w:drawing><w:p>{}</w:p></w:drawing></w:r>{}</w:p>",
+            "<w:p><w:r><w:rPr><w:vanish/></w:rPr><w:drawing><w:p>{}</w:p></w:drawing></w:r>{}\
+             </w:p>",
             run("", "hidden"),
             run("", "six")
         ),

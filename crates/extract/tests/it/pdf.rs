@@ -70,7 +70,8 @@ fn composite(encoding: &str, ordering: &str, more: &str, to_unicode: &str) -> St
     format!(
         "<</Type/Font/Subtype/Type0/BaseFont/F/Encoding/{encoding}{to_unicode}/DescendantFonts[\
          <</Type/Font/Subtype/CIDFontType2/BaseFont/F/CIDSystemInfo<</Registry(Adobe)\
-         /Ordering({ordering})/Supplement 0>>/FontDescriptor<</Type/FontDescriptor/Flags 4>>{more}>>]>>"
+         /Ordering({ordering})/Supplement 0>>/FontDescriptor\
+         <</Type/FontDescriptor/Flags 4>>{more}>>]>>"
     )
 }
 
@@ -499,7 +500,8 @@ fn what_is_printed_twice_to_look_bold_is_there_once() {
 
 #[test]
 fn a_text_in_the_place_of_glyphs_is_the_text() {
-    let content = "BT /F1 11 Tf 50 700 Td /Span <</ActualText (office)>> BDC (\\001\\002) Tj (\\003) Tj EMC ( hours) Tj \
+    let content = "BT /F1 11 Tf 50 700 Td /Span <</ActualText (office)>> BDC (\\001\\002) Tj \
+                   (\\003) Tj EMC ( hours) Tj \
                    0 -14 Td /Span /P BDC (\\001) Tj EMC ET";
     let page = "/Resources<</Font<</F1 5 0 R>>/Properties<</P<</ActualText<feff00660069006e>>>>>>>";
     let parts = Parts {
@@ -559,8 +561,8 @@ fn forms_are_read_in_each_other_and_end() {
 fn fonts_of_drawings_have_letters_by_name_and_by_code() {
     let font = |encoding: &str| {
         format!(
-            "<</Type/Font/Subtype/Type3/FontBBox[0 0 0 0]/FontMatrix[1 0 0 1 0 0]/CharProcs<</a 6 0 R>>\
-             /FirstChar 97/LastChar 99/Widths[50 50 50]{encoding}>>"
+            "<</Type/Font/Subtype/Type3/FontBBox[0 0 0 0]/FontMatrix[1 0 0 1 0 0]/CharProcs\
+             <</a 6 0 R>>/FirstChar 97/LastChar 99/Widths[50 50 50]{encoding}>>"
         )
     };
     // So large are its units that its size is small.

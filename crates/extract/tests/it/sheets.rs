@@ -90,7 +90,8 @@ fn cells_of_a_workbook_are_shown_by_their_kind_and_style() {
     let rows = "<row><c t=\"s\"><v>0</v></c><c t=\"s\"><v>1</v></c><c t=\"s\"><v>7</v></c>\
                 <c t=\"inlineStr\"><is><t>here</t><rPh><t>x</t></rPh></is></c></row>\
                 <row><c t=\"b\"><v>1</v></c><c t=\"b\"><v>0</v></c><c t=\"e\"><v>#N/A</v></c>\
-                <c t=\"str\"><f>A1&amp;\"!\"</f><v>made</v></c><c t=\"d\"><v>2024-01-31</v></c></row>\
+                <c t=\"str\"><f>A1&amp;\"!\"</f><v>made</v></c>\
+                <c t=\"d\"><v>2024-01-31</v></c></row>\
                 <row><c><v>0.30000000000000004</v></c><c s=\"1\"><v>43844</v></c>\
                 <c s=\"2\"><f>SUM(1)</f><v>12.26</v></c><c s=\"3\"><v>9</v></c>\
                 <c s=\"3\" t=\"s\"><v>1</v></c><c s=\"99\"><v>5</v></c><c><v>odd</v></c></row>";

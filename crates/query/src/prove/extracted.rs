@@ -108,8 +108,8 @@ pub struct OpenedMember<'p> {
 }
 
 impl<'p> OpenedMember<'p> {
-    /// The member that a path such as `mail.eml!report.zip!a.txt` leads to. `None`: it leads into no
-    /// file, or `may` says that the file which was opened must not be read.
+    /// The member that a path such as `mail.eml!report.zip!a.txt` leads to. `None`: it leads into
+    /// no file, or `may` says that the file which was opened must not be read.
     ///
     /// # Errors
     ///

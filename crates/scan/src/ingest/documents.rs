@@ -77,14 +77,14 @@ struct Candidate {
 /// What the threads share.
 #[derive(Debug)]
 struct Work {
-    state: Mutex<State>,
+    state: Mutex<WorkState>,
     changed: Condvar,
     /// Rings when something is done.
     bell: Sender<()>,
 }
 
 #[derive(Debug)]
-struct State {
+struct WorkState {
     queue: Queue,
     ended: bool,
     /// When the first of the results that wait came.
@@ -152,7 +152,7 @@ impl Documents {
         let (bell, ringing) = bounded(1);
         let (results, done) = bounded(MOST_DONE);
         let work = Arc::new(Work {
-            state: Mutex::new(State {
+            state: Mutex::new(WorkState {
                 queue: Queue::new(readers),
                 ended: false,
                 first_done: None,

@@ -173,8 +173,8 @@ pub(super) const KEYS: [Key; 54] = [
         "max-size",
         "BYTES or \"SIZE\"",
         None,
-        "Leave out larger files. A SIZE is a number with K, M, G or T (of 1024), or KB, MB, GB or TB \
-         (of 1000), such as \"1.5G\".",
+        "Leave out larger files. A SIZE is a number with K, M, G or T (of 1024), or KB, MB, GB or \
+         TB (of 1000), such as \"1.5G\".",
     ),
     key(
         "",

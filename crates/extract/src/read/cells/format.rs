@@ -5,7 +5,7 @@ use super::general;
 
 /// A piece of a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Token {
+pub(super) enum FormatToken {
     Literal(String),
     /// A place of a digit: `0`, `#` or `?`.
     Digit(u8),
@@ -65,7 +65,7 @@ impl Condition {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Section {
     condition: Option<Condition>,
-    pub(super) tokens: Vec<Token>,
+    pub(super) tokens: Vec<FormatToken>,
     /// Thousands are set apart.
     pub(super) groups: bool,
     /// Thousands that the number is divided by.
@@ -140,11 +140,16 @@ impl NumberFormat {
         let Some((section, value)) = self.section(value) else {
             return general(value);
         };
-        let is = |wanted: fn(&Token) -> bool| section.tokens.iter().any(wanted);
-        if is(|token| matches!(token, Token::Part(..) | Token::Elapsed(..) | Token::Half(_))) {
+        let is = |wanted: fn(&FormatToken) -> bool| section.tokens.iter().any(wanted);
+        if is(|token| {
+            matches!(
+                token,
+                FormatToken::Part(..) | FormatToken::Elapsed(..) | FormatToken::Half(_)
+            )
+        }) {
             return section.moment(value, epoch);
         }
-        if is(|token| *token == Token::Slash) {
+        if is(|token| *token == FormatToken::Slash) {
             return section.fraction(value);
         }
         section.number(value)
@@ -192,14 +197,14 @@ fn section(from: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Section {
     while let Some(character) = from.next() {
         match character {
             ';' => break,
-            '"' => tokens.push(Token::Literal(
+            '"' => tokens.push(FormatToken::Literal(
                 from.by_ref().take_while(|&c| c != '"').collect(),
             )),
-            '\\' | '!' => tokens.extend(from.next().map(|c| Token::Literal(c.into()))),
+            '\\' | '!' => tokens.extend(from.next().map(|c| FormatToken::Literal(c.into()))),
             // A blank as wide as the next character.
             '_' => {
                 from.next();
-                tokens.push(Token::Literal(" ".to_owned()));
+                tokens.push(FormatToken::Literal(" ".to_owned()));
             }
             // The next character fills the cell.
             '*' => drop(from.next()),
@@ -211,10 +216,10 @@ fn section(from: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Section {
                     Bracket::Other => {}
                 }
             }
-            '0' | '#' | '?' => tokens.push(Token::Digit(character as u8)),
+            '0' | '#' | '?' => tokens.push(FormatToken::Digit(character as u8)),
             '.' => tokens.push(point(tokens, from)),
-            '%' => tokens.push(Token::Percent),
-            ',' if matches!(tokens.last(), Some(Token::Digit(_))) => {
+            '%' => tokens.push(FormatToken::Percent),
+            ',' if matches!(tokens.last(), Some(FormatToken::Digit(_))) => {
                 if from.peek().is_some_and(|c| "0#?".contains(*c)) {
                     section.groups = true;
                 } else {
@@ -225,23 +230,25 @@ fn section(from: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Section {
                 }
             }
             'E' | 'e' if matches!(from.peek(), Some('+' | '-')) => {
-                tokens.push(Token::Exponent(from.next() == Some('+')));
+                tokens.push(FormatToken::Exponent(from.next() == Some('+')));
             }
-            '/' if matches!(tokens.last(), Some(Token::Digit(_))) => tokens.push(Token::Slash),
-            'G' | 'g' if word(from, "eneral") => tokens.push(Token::General),
-            'A' | 'a' if word(from, "m/pm") => tokens.push(Token::Half(false)),
-            'A' | 'a' if word(from, "/p") => tokens.push(Token::Half(true)),
+            '/' if matches!(tokens.last(), Some(FormatToken::Digit(_))) => {
+                tokens.push(FormatToken::Slash);
+            }
+            'G' | 'g' if word(from, "eneral") => tokens.push(FormatToken::General),
+            'A' | 'a' if word(from, "m/pm") => tokens.push(FormatToken::Half(false)),
+            'A' | 'a' if word(from, "/p") => tokens.push(FormatToken::Half(true)),
             'y' | 'Y' | 'm' | 'M' | 'd' | 'D' | 'h' | 'H' | 's' | 'S' => {
                 let same = |c: &char| c.eq_ignore_ascii_case(&character);
                 let mut width = 1;
                 while from.next_if(same).is_some() {
                     width += 1;
                 }
-                tokens.push(Token::Part(unit(character), width));
+                tokens.push(FormatToken::Part(unit(character), width));
             }
             // Stands for what is in the cell.
-            '@' => tokens.push(Token::General),
-            other => tokens.push(Token::Literal(other.into())),
+            '@' => tokens.push(FormatToken::General),
+            other => tokens.push(FormatToken::Literal(other.into())),
         }
     }
     minutes(tokens);
@@ -274,24 +281,27 @@ fn word(from: &mut std::iter::Peekable<std::str::Chars<'_>>, rest: &str) -> bool
 }
 
 /// A point: behind seconds, zeros are digits of these.
-fn point(tokens: &[Token], from: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Token {
+fn point(
+    tokens: &[FormatToken],
+    from: &mut std::iter::Peekable<std::str::Chars<'_>>,
+) -> FormatToken {
     let is_of_second = matches!(
         tokens.last(),
-        Some(Token::Part(Unit::Second, _) | Token::Elapsed(Unit::Second, _))
+        Some(FormatToken::Part(Unit::Second, _) | FormatToken::Elapsed(Unit::Second, _))
     );
     if !is_of_second {
-        return Token::Point;
+        return FormatToken::Point;
     }
     let mut digits = 0;
     while from.next_if_eq(&'0').is_some() {
         digits += 1;
     }
-    Token::OfSecond(digits)
+    FormatToken::OfSecond(digits)
 }
 
 enum Bracket {
     Condition(Condition),
-    Token(Token),
+    Token(FormatToken),
     /// A colour, a language.
     Other,
 }
@@ -302,7 +312,7 @@ fn bracket(inner: &str) -> Bracket {
     }
     if let Some(currency) = inner.strip_prefix('$') {
         let sign = currency.split('-').next().unwrap_or_default();
-        return Bracket::Token(Token::Literal(sign.to_owned()));
+        return Bracket::Token(FormatToken::Literal(sign.to_owned()));
     }
     let Some(first) = inner.chars().next() else {
         return Bracket::Other;
@@ -316,47 +326,48 @@ fn bracket(inner: &str) -> Bracket {
         Unit::Month => Unit::Minute,
         unit => unit,
     };
-    Bracket::Token(Token::Elapsed(unit, inner.len()))
+    Bracket::Token(FormatToken::Elapsed(unit, inner.len()))
 }
 
 /// A month that stands behind hours or before seconds is a minute.
-fn minutes(tokens: &mut [Token]) {
-    let is_clock = |token: Option<&Token>, unit: Unit| {
+fn minutes(tokens: &mut [FormatToken]) {
+    let is_clock = |token: Option<&FormatToken>, unit: Unit| {
         token.is_some_and(
-            |token| matches!(token, Token::Part(of, _) | Token::Elapsed(of, _) if *of == unit),
+            |token| matches!(token, FormatToken::Part(of, _) | FormatToken::Elapsed(of, _) if *of == unit),
         )
     };
-    let is_part = |token: &&Token| matches!(token, Token::Part(..) | Token::Elapsed(..));
+    let is_part =
+        |token: &&FormatToken| matches!(token, FormatToken::Part(..) | FormatToken::Elapsed(..));
     for at in 0..tokens.len() {
-        if let Token::Part(Unit::Month, width @ ..=2) = tokens[at]
+        if let FormatToken::Part(Unit::Month, width @ ..=2) = tokens[at]
             && (is_clock(tokens[..at].iter().rfind(is_part), Unit::Hour)
                 || is_clock(tokens[at + 1..].iter().find(is_part), Unit::Second))
         {
-            tokens[at] = Token::Part(Unit::Minute, width);
+            tokens[at] = FormatToken::Part(Unit::Minute, width);
         }
     }
 }
 
 /// Month, day and year in digits are the default date, which is written year first.
-fn default_date(tokens: &mut [Token]) {
-    let sign = |token: &Token| matches!(token, Token::Literal(sign) if sign == "/" || sign == "-");
+fn default_date(tokens: &mut [FormatToken]) {
+    let sign = |token: &FormatToken| matches!(token, FormatToken::Literal(sign) if sign == "/" || sign == "-");
     for at in 0..tokens.len().saturating_sub(4) {
         if let [
-            Token::Part(Unit::Month, ..=2),
+            FormatToken::Part(Unit::Month, ..=2),
             first,
-            Token::Part(Unit::Day, ..=2),
+            FormatToken::Part(Unit::Day, ..=2),
             second,
-            Token::Part(Unit::Year, _),
+            FormatToken::Part(Unit::Year, _),
         ] = &tokens[at..at + 5]
             && sign(first)
             && sign(second)
         {
-            let dash = || Token::Literal("-".to_owned());
-            tokens[at] = Token::Part(Unit::Year, 4);
+            let dash = || FormatToken::Literal("-".to_owned());
+            tokens[at] = FormatToken::Part(Unit::Year, 4);
             tokens[at + 1] = dash();
-            tokens[at + 2] = Token::Part(Unit::Month, 2);
+            tokens[at + 2] = FormatToken::Part(Unit::Month, 2);
             tokens[at + 3] = dash();
-            tokens[at + 4] = Token::Part(Unit::Day, 2);
+            tokens[at + 4] = FormatToken::Part(Unit::Day, 2);
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Numbers and moments, written into the places of a section.
 
 use super::date::{Epoch, Moment};
-use super::format::{Section, Token};
+use super::format::{FormatToken, Section};
 use super::{Decimal, general};
 
 impl Section {
     pub(super) fn moment(&self, value: f64, epoch: Epoch) -> String {
         let decimals = self.tokens.iter().find_map(|token| match token {
-            Token::OfSecond(digits) => Some(*digits),
+            FormatToken::OfSecond(digits) => Some(*digits),
             _ => None,
         });
         let Some(moment) = Moment::of(value, epoch, decimals.unwrap_or(0)) else {
@@ -16,24 +16,29 @@ impl Section {
         let twelve = self
             .tokens
             .iter()
-            .any(|token| matches!(token, Token::Half(_)));
+            .any(|token| matches!(token, FormatToken::Half(_)));
         let mut shown = String::new();
         for token in &self.tokens {
             match token {
-                Token::Literal(text) => shown.push_str(text),
-                Token::Part(unit, width) => shown.push_str(&moment.part(*unit, *width, twelve)),
-                Token::Elapsed(unit, width) => shown.push_str(&moment.elapsed(*unit, *width)),
-                Token::OfSecond(digits) => {
+                FormatToken::Literal(text) => shown.push_str(text),
+                FormatToken::Part(unit, width) => {
+                    shown.push_str(&moment.part(*unit, *width, twelve));
+                }
+                FormatToken::Elapsed(unit, width) => shown.push_str(&moment.elapsed(*unit, *width)),
+                FormatToken::OfSecond(digits) => {
                     shown.push('.');
                     shown.push_str(&moment.of_second(*digits));
                 }
-                Token::Half(is_short) => {
+                FormatToken::Half(is_short) => {
                     let half = if moment.is_afternoon() { "PM" } else { "AM" };
                     shown.push_str(if *is_short { &half[..1] } else { half });
                 }
-                Token::Point => shown.push('.'),
-                Token::Slash => shown.push('/'),
-                Token::Digit(_) | Token::Exponent(_) | Token::Percent | Token::General => {}
+                FormatToken::Point => shown.push('.'),
+                FormatToken::Slash => shown.push('/'),
+                FormatToken::Digit(_)
+                | FormatToken::Exponent(_)
+                | FormatToken::Percent
+                | FormatToken::General => {}
             }
         }
         shown
@@ -41,15 +46,18 @@ impl Section {
 
     /// A number with a numerator and a denominator, which is given or has so many digits.
     pub(super) fn fraction(&self, value: f64) -> String {
-        let slash = self.tokens.iter().position(|token| *token == Token::Slash);
+        let slash = self
+            .tokens
+            .iter()
+            .position(|token| *token == FormatToken::Slash);
         let (before, after) = self.tokens.split_at(slash.unwrap_or(0));
-        let is_digit = |token: &&Token| matches!(token, Token::Digit(_));
+        let is_digit = |token: &&FormatToken| matches!(token, FormatToken::Digit(_));
         let places = after[1..].iter().take_while(is_digit).count();
         let given: String = after[1..]
             .iter()
             .map_while(|token| match token {
-                Token::Literal(digit) => Some(digit.as_str()),
-                Token::Digit(b'0') => Some("0"),
+                FormatToken::Literal(digit) => Some(digit.as_str()),
+                FormatToken::Digit(b'0') => Some("0"),
                 _ => None,
             })
             .collect();
@@ -90,7 +98,7 @@ impl Section {
         let percents = self
             .tokens
             .iter()
-            .filter(|token| **token == Token::Percent)
+            .filter(|token| **token == FormatToken::Percent)
             .count();
         let shift = 2 * percents as i32 - 3 * self.thousands;
         let mut decimal = Decimal::of(value);
@@ -112,7 +120,7 @@ impl Section {
         } else {
             decimal = decimal.rounded(places.behind as i32);
         }
-        let is_general = self.tokens.contains(&Token::General);
+        let is_general = self.tokens.contains(&FormatToken::General);
         let mut shown = String::new();
         if value < 0.0 && (!decimal.is_zero() || is_general) {
             shown.push('-');
@@ -132,14 +140,14 @@ impl Section {
         let mut phase = Phase::Whole;
         for token in &self.tokens {
             match token {
-                Token::Literal(text) => shown.push_str(text),
-                Token::General => shown.push_str(&general(value.abs())),
-                Token::Percent => shown.push('%'),
-                Token::Point => {
+                FormatToken::Literal(text) => shown.push_str(text),
+                FormatToken::General => shown.push_str(&general(value.abs())),
+                FormatToken::Percent => shown.push('%'),
+                FormatToken::Point => {
                     shown.push('.');
                     (phase, digits.seen) = (Phase::Behind, 0);
                 }
-                Token::Exponent(plus) => {
+                FormatToken::Exponent(plus) => {
                     shown.push('E');
                     match (power < 0, plus) {
                         (true, _) => shown.push('-'),
@@ -148,7 +156,7 @@ impl Section {
                     }
                     (phase, digits.seen) = (Phase::Exponent, 0);
                 }
-                Token::Digit(place) => digits.push(phase, *place, &mut shown),
+                FormatToken::Digit(place) => digits.push(phase, *place, &mut shown),
                 _ => {}
             }
         }
@@ -177,26 +185,26 @@ struct Places {
 }
 
 impl Places {
-    fn of(tokens: &[Token]) -> Self {
+    fn of(tokens: &[FormatToken]) -> Self {
         let (mut places, mut phase) = (Self::default(), Phase::Whole);
         for token in tokens {
             match (token, phase) {
-                (Token::Point, Phase::Whole) => phase = Phase::Behind,
-                (Token::Exponent(_), _) => {
+                (FormatToken::Point, Phase::Whole) => phase = Phase::Behind,
+                (FormatToken::Exponent(_), _) => {
                     phase = Phase::Exponent;
                     places.has_exponent = true;
                 }
-                (Token::Digit(place), Phase::Whole) => {
+                (FormatToken::Digit(place), Phase::Whole) => {
                     places.whole += 1;
                     places.insists |= *place == b'0';
                 }
-                (Token::Digit(place), Phase::Behind) => {
+                (FormatToken::Digit(place), Phase::Behind) => {
                     places.behind += 1;
                     if *place == b'0' {
                         places.fixed = places.behind;
                     }
                 }
-                (Token::Digit(_), Phase::Exponent) => places.exponent += 1,
+                (FormatToken::Digit(_), Phase::Exponent) => places.exponent += 1,
                 _ => {}
             }
         }

@@ -14,7 +14,8 @@ use super::page::Faults;
 /// Of more operands only the last count.
 const MOST_OPERANDS: usize = 512;
 
-/// So many strings, arrays, dictionaries and images without an end are looked for to the end of the stream.
+/// The most strings, arrays, dictionaries and images without an end that are searched for to the
+/// end of the stream.
 const MOST_UNCLOSED: u32 = 64;
 
 /// The head of an image among the operators is no longer.

@@ -34,14 +34,14 @@ pub(super) struct Glyph {
 }
 
 pub(super) struct Font<'a> {
-    kind: Kind<'a>,
+    kind: FontKind<'a>,
     glyphs: RefCell<HashMap<(u32, usize), Glyph>>,
     /// The height of its letters for each unit of the size.
     pub(super) scale: f64,
     pub(super) vertical: bool,
 }
 
-enum Kind<'a> {
+enum FontKind<'a> {
     Simple(Option<hayro_font::Font<'a>>),
     Composite(Box<Composite>),
 }
@@ -101,13 +101,13 @@ impl<'a> Fonts<'a> {
             let composite = self.composite(dict);
             let mode = composite.encoding.metadata().writing_mode;
             let vertical = mode == Some(WritingMode::Vertical);
-            (Kind::Composite(Box::new(composite)), vertical)
+            (FontKind::Composite(Box::new(composite)), vertical)
         } else {
             let first: u32 = dict.get("FirstChar").unwrap_or(0);
             let font = (first <= LAST_CODE)
                 .then(|| self.cache.font(dict, &self.program, &self.map))
                 .flatten();
-            (Kind::Simple(font), false)
+            (FontKind::Simple(font), false)
         };
         let mut font = Font {
             kind,
@@ -187,8 +187,8 @@ impl Font<'_> {
     /// The next code of a string, and the bytes that it has.
     pub(super) fn code(&self, bytes: &[u8]) -> (u32, usize) {
         match &self.kind {
-            Kind::Simple(_) => (bytes.first().map_or(0, |&byte| u32::from(byte)), 1),
-            Kind::Composite(composite) => composite.code(bytes),
+            FontKind::Simple(_) => (bytes.first().map_or(0, |&byte| u32::from(byte)), 1),
+            FontKind::Composite(composite) => composite.code(bytes),
         }
     }
 
@@ -196,7 +196,7 @@ impl Font<'_> {
         let mut glyphs = self.glyphs.borrow_mut();
         let glyph = glyphs.entry((code, length)).or_insert_with(|| {
             let (letters, guess, advance) = match &self.kind {
-                Kind::Simple(font) => {
+                FontKind::Simple(font) => {
                     let (letters, advance) = font.as_ref().map_or((None, 500.0), |font| {
                         let letters = match font.glyph(GlyphId::NOTDEF, code) {
                             FontGlyph::Outline(glyph) => glyph.as_unicode(),
@@ -206,7 +206,7 @@ impl Font<'_> {
                     });
                     (letters, char::from_u32(code), advance)
                 }
-                Kind::Composite(composite) => {
+                FontKind::Composite(composite) => {
                     let cid = composite.cid(code, length);
                     let letters = composite.letters(code, cid);
                     let guess = composite.is_unicode.then(|| char::from_u32(code));

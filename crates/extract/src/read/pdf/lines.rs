@@ -193,7 +193,12 @@ impl Lines {
 
 /// Ligatures and the shapes that letters have in a word become letters.
 fn push_letters(text: &mut String, letters: &str) {
-    let is_shape = |letter| matches!(letter, '\u{fb00}'..='\u{fb06}' | '\u{fb13}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}');
+    let shapes = [
+        '\u{fb00}'..='\u{fb06}',
+        '\u{fb13}'..='\u{fdff}',
+        '\u{fe70}'..='\u{fefc}',
+    ];
+    let is_shape = |letter| shapes.iter().any(|shape| shape.contains(&letter));
     if !letters.contains(is_shape) {
         return text.push_str(letters);
     }

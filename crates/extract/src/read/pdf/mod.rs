@@ -1,8 +1,8 @@
 //! PDF: the words on the pages.
 //!
 //! A page has no words, only glyphs at places. The libraries give objects, streams ([`content`])
-//! and what fonts say of their codes ([`font`]); [`page`] follows the operators that place text, and
-//! [`lines`] makes words of it, in the direction in which it is read ([`direction`]).
+//! and what fonts say of their codes ([`font`]); [`page`] follows the operators that place text,
+//! and [`lines`] makes words of it, in the direction in which it is read ([`direction`]).
 //!
 //! # What could not be read
 //!

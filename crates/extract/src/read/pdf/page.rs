@@ -44,7 +44,7 @@ struct State<'d> {
 }
 
 /// What marked content stands for.
-enum Mark {
+enum MarkedContent {
     Nothing,
     /// A text in the place of its glyphs.
     Text(Rc<str>),
@@ -58,7 +58,7 @@ pub(super) struct Page<'f, 'd> {
     pub(super) faults: Faults,
     state: State<'d>,
     saved: Vec<State<'d>>,
-    marks: Vec<Mark>,
+    marks: Vec<MarkedContent>,
     matrix: Affine,
     line_matrix: Affine,
     forms: u32,
@@ -215,7 +215,7 @@ impl<'f, 'd> Page<'f, 'd> {
                         self.form(&stream, resources);
                     }
                 }
-                b"BMC" if self.marks.len() < MOST_SAVED => self.marks.push(Mark::Nothing),
+                b"BMC" if self.marks.len() < MOST_SAVED => self.marks.push(MarkedContent::Nothing),
                 b"BDC" if self.marks.len() < MOST_SAVED => {
                     let mark = match operands.last() {
                         Some(Object::Dict(dict)) => text(dict, "ActualText"),
@@ -225,8 +225,9 @@ impl<'f, 'd> Page<'f, 'd> {
                         }
                         _ => None,
                     };
-                    self.marks
-                        .push(mark.map_or(Mark::Nothing, |text| Mark::Text(text.into())));
+                    self.marks.push(mark.map_or(MarkedContent::Nothing, |text| {
+                        MarkedContent::Text(text.into())
+                    }));
                 }
                 b"EMC" => drop(self.marks.pop()),
                 _ => {}
@@ -315,10 +316,10 @@ impl<'f, 'd> Page<'f, 'd> {
         let mark = self
             .marks
             .iter_mut()
-            .find(|mark| !matches!(mark, Mark::Nothing));
+            .find(|mark| !matches!(mark, MarkedContent::Nothing));
         if let Some(mark) = mark {
-            match std::mem::replace(mark, Mark::Said) {
-                Mark::Text(text) if !text.is_empty() => self.lines.put(&text, placed),
+            match std::mem::replace(mark, MarkedContent::Said) {
+                MarkedContent::Text(text) if !text.is_empty() => self.lines.put(&text, placed),
                 _ => self.lines.widen(placed),
             }
             return;

@@ -88,8 +88,8 @@ pub(super) fn print(out: &mut TextWriter<'_>, document: &GroupsDocument) -> io::
         return Ok(());
     }
     out.lines(&[sentence("", Tint::Plain)], b'\n')?;
-    let columns = "bytes there more than once, kind, and the average share of a file and the center \
-                   of its group that is in the other:";
+    let columns = "bytes there more than once, kind, and the average share of a file and the \
+                   center of its group that is in the other:";
     if out.style().terminal {
         out.lines(&[sentence(columns, Tint::Faint)], b'\n')?;
     }
