@@ -5,7 +5,7 @@
 //! progress.
 //!
 //! 1. The file of `-o` is made when the first byte is written, after the files were looked at: it
-//!    must not be found by its own search. It has its name when it is complete ([`NewFile`]); a
+//!    must not be found by its own search. It has its name when it is complete (`NewFile`); a
 //!    command that fails leaves what was there before.
 //! 2. Output is buffered and flushed by [`Ui::finish`], so that a full disk is an error and not
 //!    a lost last page.

@@ -7,7 +7,7 @@
 //!    what `--exclude` leaves out; what the index has no place for is added here.
 //! 3. A cache that cannot be used costs time and nothing else; one line says why it is not used. If
 //!    it turns out to be damaged while a question is answered, another one takes its place, and the
-//!    question is asked again ([`Local::on_sound`]).
+//!    question is asked again (`Local::on_sound`).
 
 use std::io;
 use std::ops::ControlFlow;

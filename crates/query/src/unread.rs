@@ -8,7 +8,7 @@
 //! 2. What is left out on purpose (hidden text) is said in the same place, and is no error.
 //! 3. Questions about bytes (`covered`, `dump`, `--no-text`, identical files) have neither.
 //! 4. Few contents have anything skipped, and these are looked through, whatever the scope is.
-//! 5. Bounded: [`REASONS`] of a document, [`DOCUMENTS`] of an answer, and how many more there are.
+//! 5. Bounded: `REASONS` of a document, `DOCUMENTS` of an answer, and how many more there are.
 
 use std::path::{Path, PathBuf};
 

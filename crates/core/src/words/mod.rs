@@ -19,9 +19,9 @@
 //!    is not in UTF-8 is in ISO 8859-1; one that was cut within a letter, or has some stray bytes,
 //!    still is UTF-8. However long a run of letters is, it is one word:
 //!    a hash or a line of base64 is evidence of no more than a short one.
-//! 3. **One text is one text.** Words are those of normal form C ([`normal`]), without characters
-//!    that are not seen, and with entities resolved ([`entities`]).
-//! 4. **Markup is not text.** In HTML and XML, which have many tags ([`markup`]), tags with their
+//! 3. **One text is one text.** Words are those of normal form C (`normal`), without characters
+//!    that are not seen, and with entities resolved (`entities`).
+//! 4. **Markup is not text.** In HTML and XML, which have many tags (`markup`), tags with their
 //!    attributes, comments, scripts and styles separate words and are none.
 //! 5. **Streaming.** Pieces of any size give the same shingles; a word longer than memory costs
 //!    nothing, because only its hash is kept.
