@@ -12,7 +12,7 @@ use std::io;
 use std::path::Path;
 
 use resemble_proto::documents::CompareDocument;
-use resemble_proto::message::{CompareClass, CompareRow, TreeRow};
+use resemble_proto::message::{CompareClass, CompareRow, SoftError, TreeRow};
 use resemble_proto::path::PathText;
 
 use super::fold::{Leaf, Line, fold};
@@ -89,8 +89,10 @@ pub fn print(out: &mut TextWriter<'_>, document: &CompareDocument, view: View) -
 /// One line for each side.
 fn head(out: &TextWriter<'_>, document: &CompareDocument) -> Vec<Vec<Cell>> {
     let sum = &document.body.summary;
+    let is_partial = document.errors.iter().any(SoftError::is_trouble);
     let side = |which: &str, name: &PathText, files, bytes, found, without: u64, other: &str| {
         let rest = match without {
+            0 if is_partial => "no file that could be looked at is missing there".to_owned(),
             0 => "no file is missing there".to_owned(),
             1 => "1 file is not".to_owned(),
             n => format!("{} files are not", human_count(n)),

@@ -159,6 +159,15 @@ B  new:  1 file, 2.0 KiB; 100% of its bytes are in A; no file is missing there
 !       link  link, only in A
 ";
     assert_eq!(compared(&document, ALL), format!("{head}{tail}"));
+    // A folder that may not be listed may hold files that are missing.
+    document.errors.push(resemble_proto::message::SoftError {
+        path: "closed".into(),
+        kind: resemble_proto::message::SoftErrorKind::Unreadable,
+        message: "Permission denied".to_owned(),
+    });
+    let text = compared(&document, FOLDED);
+    assert!(!text.contains("no file is missing there"), "{text}");
+    assert!(text.contains("no file that could be looked at is missing there"));
 }
 
 #[test]
