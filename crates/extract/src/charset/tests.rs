@@ -136,8 +136,8 @@ fn encodings_of_the_mac_are_told_apart() {
 #[test]
 fn vietnamese_with_signs_behind_letters_is_recognised() {
     // Tone marks are characters of their own in code page 1258.
-    let text = "Cuô\u{323}c ho\u{323}p khai ma\u{323}c lúc ba\u{309}y giơ\u{300} rươ\u{303}i va\u{300} \
-                moi ngươ\u{300}i đê\u{300}u co\u{301} mă\u{323}t.\n";
+    let text = "Cuô\u{323}c ho\u{323}p khai ma\u{323}c lúc ba\u{309}y giơ\u{300} rươ\u{303}i \
+                va\u{300} moi ngươ\u{300}i đê\u{300}u co\u{301} mă\u{323}t.\n";
     let (bytes, _, _) = encoding_rs::WINDOWS_1258.encode(text);
     let found = of(&bytes);
     assert_eq!(found, Some(Charset::Listed(encoding_rs::WINDOWS_1258)));
@@ -145,8 +145,8 @@ fn vietnamese_with_signs_behind_letters_is_recognised() {
 
 #[test]
 fn quotation_marks_and_dashes_alone_are_no_letters_of_dos() {
-    let text = "He said \u{201c}wait\u{2026}\u{201d} \u{2013} and didn\u{2019}t. Well\u{2026} yes\u{2026} \
-                perhaps\u{2026} \u{a9} 2003 Example\u{ae}\n";
+    let text = "He said \u{201c}wait\u{2026}\u{201d} \u{2013} and didn\u{2019}t. Well\u{2026} \
+                yes\u{2026} perhaps\u{2026} \u{a9} 2003 Example\u{ae}\n";
     for times in [1, 40] {
         let bytes = encoded(WINDOWS_1252, &text.repeat(times));
         assert_eq!(of(&bytes), Some(Charset::Listed(WINDOWS_1252)));

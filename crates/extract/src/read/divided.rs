@@ -1,9 +1,9 @@
 //! Words that are divided at the ends of lines.
 //!
 //! A page is compared with the document that it was made from, by words. A word divided at the end
-//! of a line is put together again, if the document divides words: a hyphen there may as well belong
-//! to the word (`thirty-four`), so only a text with hyphens at the end of more than one line in fifty
-//! is taken to.
+//! of a line is put together again, if the document divides words: a hyphen there may as well
+//! belong to the word (`thirty-four`), so only a text with hyphens at the end of more than one line
+//! in fifty is taken to.
 
 use crate::read::Take;
 

@@ -67,7 +67,8 @@ fn bytes<'m>(message: &'m Message<'_>, part: &'m MessagePart<'_>) -> Cow<'m, [u8
 }
 
 /// The mails of a folder, by their numbers from 1 and their subjects. Each has the bytes that it
-/// has as a file of its own: without the line before it and the blank one after it, and without the quoting of `From`.
+/// has as a file of its own: without the line before it and the blank one after it, and without the
+/// quoting of `From`.
 pub(super) fn mbox(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
     let mut from = BufReader::new(from);
     let (mut mail, mut number, mut too_large) = (Vec::new(), 0u64, false);

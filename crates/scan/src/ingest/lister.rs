@@ -115,7 +115,7 @@ impl Listed {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ListerState {
     /// The next to be visited is the last.
     wanted: Vec<Upcoming>,
     /// What is just being listed.
@@ -130,7 +130,7 @@ struct State {
 
 #[derive(Debug, Default)]
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<ListerState>,
     /// There may be something to list.
     more: Condvar,
     /// A listing has ended.

@@ -332,9 +332,10 @@ fn bracket(inner: &str) -> Bracket {
 /// A month that stands behind hours or before seconds is a minute.
 fn minutes(tokens: &mut [FormatToken]) {
     let is_clock = |token: Option<&FormatToken>, unit: Unit| {
-        token.is_some_and(
-            |token| matches!(token, FormatToken::Part(of, _) | FormatToken::Elapsed(of, _) if *of == unit),
-        )
+        token.is_some_and(|token| match token {
+            FormatToken::Part(of, _) | FormatToken::Elapsed(of, _) => *of == unit,
+            _ => false,
+        })
     };
     let is_part =
         |token: &&FormatToken| matches!(token, FormatToken::Part(..) | FormatToken::Elapsed(..));
@@ -350,7 +351,10 @@ fn minutes(tokens: &mut [FormatToken]) {
 
 /// Month, day and year in digits are the default date, which is written year first.
 fn default_date(tokens: &mut [FormatToken]) {
-    let sign = |token: &FormatToken| matches!(token, FormatToken::Literal(sign) if sign == "/" || sign == "-");
+    let sign = |token: &FormatToken| match token {
+        FormatToken::Literal(sign) => sign == "/" || sign == "-",
+        _ => false,
+    };
     for at in 0..tokens.len().saturating_sub(4) {
         if let [
             FormatToken::Part(Unit::Month, ..=2),
