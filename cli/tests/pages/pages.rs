@@ -1,8 +1,10 @@
 //! Pages in a real browser.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::PathBuf;
 
+use resemble_proto::seal::{self, Sealing};
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
@@ -41,8 +43,14 @@ fn page_with_extras(env: &Environment, evidence: &Value) -> PathBuf {
         "extra",
         &json!({"base": "/base", "evidence": evidence}),
     );
+    // What was put in is sealed as if it had been written so.
+    let (page, _) = page.rsplit_once("<!-- digest ").unwrap();
+    let mut sealed = Vec::new();
+    let mut sealing = Sealing::new(&mut sealed);
+    sealing.write_all(page.as_bytes()).unwrap();
+    sealing.seal(seal::PAGE).unwrap();
     // The command reads the page and writes it again: it must keep what it has read.
-    let with = env.write("with.html", page);
+    let with = env.write("with.html", sealed);
     let again = env.path("again.html");
     let args = [
         "groups",
