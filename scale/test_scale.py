@@ -136,7 +136,7 @@ def without_pieces(answer):
     document = json.loads(answer)
     del document["digest"]
     notes = document["summary"]["notes"]
-    document["summary"]["notes"] = [note for note in notes if "into the memory" not in note]
+    document["summary"]["notes"] = [note for note in notes if "in the memory given" not in note]
     return json.dumps(document).encode()
 
 
