@@ -19,7 +19,7 @@ struct Slow {
 }
 
 impl Slow {
-    /// With so many seconds for a document.
+    /// With this many seconds for a document.
     fn new(seconds: u32) -> Self {
         let sandbox = Sandbox::new();
         let (started, go) = (sandbox.path("started"), sandbox.path("go"));

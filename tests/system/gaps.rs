@@ -230,7 +230,7 @@ fn what_lies_in_a_folder_goes_and_comes_with_the_right_to_list_it() {
         .enumerate()
     {
         mode(&sandbox, "open/dir", bits);
-        // Whoever owns a folder may know names in it.
+        // The owner of a folder may know names in it.
         sandbox.write(
             format!("open/dir/new {round}.txt"),
             prose(10 + round as u64, 4_000),

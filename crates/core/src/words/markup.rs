@@ -83,7 +83,7 @@ pub(super) enum Markup {
     Text,
     /// After `<`.
     Open,
-    /// In the name of a tag, of which so many letters agree with `script` and `style`.
+    /// In the name of a tag; this many letters agree with `script` and `style`.
     Name {
         script: u8,
         style: u8,
@@ -95,9 +95,9 @@ pub(super) enum Markup {
     Tag,
     /// After `<!`, `<!-`.
     Bang(u8),
-    /// In a comment, after so many `-`.
+    /// In a comment, after this many `-`.
     Comment(u8),
-    /// In a script or style, after so many bytes of its end tag.
+    /// In a script or style, after this many bytes of its end tag.
     Hidden(u8),
     /// In an entity.
     Entity,

@@ -11,7 +11,7 @@ pub(crate) struct MemberNames {
     judged: usize,
 }
 
-/// Names are looked at up to so many bytes.
+/// The most bytes of a name that are looked at.
 const SEEN: usize = 16 << 10;
 
 impl MemberNames {
@@ -23,7 +23,7 @@ impl MemberNames {
         }
     }
 
-    /// A name in UTF-8, if it is or if its encoding can be told; else as it is.
+    /// A name in UTF-8 if its encoding is recognised, else as it is.
     pub(crate) fn decode(&mut self, name: &[u8]) -> Vec<u8> {
         if std::str::from_utf8(name).is_ok() {
             return name.to_vec();

@@ -8,7 +8,7 @@ use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCa
 
 use super::is_control;
 
-/// Texts have a blank or a sign of punctuation for so many characters at least.
+/// Texts have a blank or a sign of punctuation at least once in this many characters.
 const APART: usize = 100;
 
 /// How much speaks for text in the order of bytes that `units` have been read with; `None`: it is

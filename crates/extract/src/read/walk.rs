@@ -169,7 +169,7 @@ impl Walk {
         result
     }
 
-    /// Tells of a part of what is being read that could not be. Its text is out.
+    /// Reports a part of what is being read that could not be read. Its text is out.
     pub(crate) fn unread(&mut self, place: String, reason: String) -> Take {
         self.out.skip(&self.path, Skipped::Unread { place, reason })
     }

@@ -1,4 +1,4 @@
-//! What was not looked at is kept, counted, and shown to whoever may know of it.
+//! What was not looked at is kept, counted, and shown to callers who may know of it.
 
 use std::io;
 use std::path::{Path, PathBuf};

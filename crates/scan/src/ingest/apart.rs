@@ -81,7 +81,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Takes what became of documents into the batch, as far as it is known.
+    /// Takes into the batch what is known of the documents that were taken apart.
     pub(super) fn take_documents(&mut self) -> Result<(), IngestError> {
         while let Some(taken) = self.documents.take_ready() {
             self.taken_apart(taken)?;

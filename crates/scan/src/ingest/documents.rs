@@ -40,7 +40,7 @@ const MOST_DONE: usize = 64;
 /// Results wait so long for others, as long as documents are under way: each batch is a
 /// transaction.
 const GATHER: Duration = Duration::from_secs(1);
-/// Of the files that have a content, so many are tried.
+/// The most files of one content that are tried.
 const MOST_FILES: usize = 16;
 /// Bytes of a piece that is hashed.
 const PIECE: usize = 1 << 20;
@@ -312,7 +312,7 @@ impl Takers {
         }
     }
 
-    /// Waits for the next content; `None`: there is none any more.
+    /// Waits for the next content; `None`: the queue has ended.
     fn next(&self) -> Option<Waiting> {
         let mut state = self.work.state.lock();
         loop {

@@ -66,7 +66,7 @@ const DAYS: [&str; 7] = [
 ];
 
 impl Moment {
-    /// The moment, to so many digits behind the point of its seconds.
+    /// The moment, to this many digits behind the point of its seconds.
     pub(super) fn of(value: f64, epoch: Epoch, decimals: usize) -> Option<Self> {
         if !(0.0..LAST_DAY).contains(&value) {
             return None;
@@ -94,7 +94,7 @@ impl Moment {
         })
     }
 
-    /// A unit, written in so many letters of the format.
+    /// A unit, written in this many letters of the format.
     pub(super) fn part(&self, unit: Unit, width: usize, twelve: bool) -> String {
         let seconds = self.of_day / self.rate;
         let name =

@@ -52,7 +52,7 @@ impl Decimal {
         }
     }
 
-    /// Rounds half away from zero to so many digits behind the point.
+    /// Rounds half away from zero to this many digits behind the point.
     fn rounded(mut self, decimals: i32) -> Self {
         let kept = self.exponent + decimals;
         if kept >= self.digits.len() as i32 {

@@ -44,7 +44,7 @@ impl Section {
         shown
     }
 
-    /// A number with a numerator and a denominator, which is given or has so many digits.
+    /// A number with a numerator and a denominator, which is given or has this many digits.
     pub(super) fn fraction(&self, value: f64) -> String {
         let slash = self
             .tokens

@@ -30,7 +30,7 @@ enum Holder {
     },
 }
 
-/// What a cell says besides its text.
+/// What a cell says beside its text.
 #[derive(Debug, Default)]
 struct Value {
     kind: String,
@@ -62,7 +62,7 @@ const MOST_COLUMNS: u64 = 16_384;
 /// No sheet has more rows.
 const MOST_ROWS: u64 = 1 << 20;
 
-/// What repeats is repeated up to so many bytes of a row.
+/// The most bytes of a row to which repeated cells are written out.
 const LONGEST_ROW: usize = 1 << 20;
 
 impl<'w> Body<'w> {

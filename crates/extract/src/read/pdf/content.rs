@@ -1,4 +1,4 @@
-//! Content streams: their bytes, as far as these can be had, and the operators in them.
+//! Content streams: the bytes of them that can be decoded, and the operators in these.
 //!
 //! Viewers draw what they can of a page, so an odd token costs itself and nothing after it.
 
@@ -21,7 +21,7 @@ const MOST_UNCLOSED: u32 = 64;
 /// The head of an image among the operators is no longer.
 const LONGEST_HEAD: usize = 4096;
 
-/// What a stream says, as far as it can be decoded.
+/// The part of a stream that can be decoded.
 pub(super) fn decoded(stream: &Stream<'_>, most: u64, faults: &mut Faults) -> Vec<u8> {
     let plain = stream.dict().get::<Object<'_>>("DecodeParms").is_none();
     if plain && stream.filters()[..] == [Filter::FlateDecode] {

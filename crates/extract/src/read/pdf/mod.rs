@@ -7,7 +7,7 @@
 //! # What could not be read
 //!
 //! A page of scanned paper has no text. One whose letters nothing tells, or whose content is
-//! damaged, has: it is told by its number and the reason, and what could be read of it is kept.
+//! damaged, has: its number and the reason are reported, and what could be read is kept.
 //!
 //! A file with an empty user password opens for everyone; others are encrypted.
 
@@ -94,7 +94,7 @@ fn caught<T>(read: impl FnOnce() -> T) -> Option<T> {
 enum Fault {
     Damaged,
     TooMuch,
-    /// Of so many characters the letters of so many are not known.
+    /// The number of characters, and of those whose letters are not known.
     NoLetters {
         unknown: u64,
         glyphs: u64,
@@ -117,7 +117,7 @@ fn fault(faults: Faults) -> Option<Fault> {
     }
 }
 
-/// Tells of pages: those that follow each other and have the same fault at once.
+/// Reports pages: those that follow each other and have the same fault at once.
 fn tell(walk: &mut Walk, pages: &[(usize, Fault)]) -> Take {
     let same = |a: &(usize, Fault), b: &(usize, Fault)| {
         a.0 + 1 == b.0 && std::mem::discriminant(&a.1) == std::mem::discriminant(&b.1)

@@ -46,7 +46,7 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// For so many readers, and one more for who has none.
+    /// For this many readers, and one more for an owner without one.
     pub(super) fn new(readers: usize) -> Self {
         Self {
             readers,

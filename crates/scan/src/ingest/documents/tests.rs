@@ -148,7 +148,7 @@ impl Scene {
         self.content(name).expect("a content").look
     }
 
-    /// What the text of a document is, told by its size and digest.
+    /// The text of a document, identified by its size and digest.
     fn text(&self, name: &str) -> resemble_core::ContentDigest {
         let snapshot = self.index.snapshot().expect("a snapshot");
         let content = self.content(name).expect("a content").id;
