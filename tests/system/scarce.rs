@@ -41,6 +41,16 @@ fn never_wrong(sandbox: &Sandbox, daemon: &Daemon<'_>) {
     }
 }
 
+/// How many descriptors it has open when it answers nobody. The connection of the last question may
+/// be open for a moment longer than the question.
+fn descriptors_at_rest(daemon: &Daemon<'_>) -> u64 {
+    let looks = (0..5).map(|_| {
+        daemon.status();
+        daemon.descriptors()
+    });
+    looks.min().expect("it was looked at")
+}
+
 #[test]
 fn without_descriptors_nothing_is_called_fresh_and_nothing_is_lost() {
     let sandbox = Sandbox::new();
@@ -72,7 +82,7 @@ fn a_document_that_no_process_could_be_started_for_is_read_when_there_is_room() 
     daemon.assert_true();
     let unopened = |status: &serde_json::Value| status["roots"][0]["unopened"].as_u64();
     // Enough to read a file, and not for the pipes to a process.
-    daemon.limit_descriptors(Some(daemon.descriptors() + 5));
+    daemon.limit_descriptors(Some(descriptors_at_rest(&daemon) + 5));
     for n in 0..4 {
         sandbox.write(format!("minutes{n}.docx"), docx(&sentences(n, 60)));
     }

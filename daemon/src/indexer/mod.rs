@@ -156,6 +156,9 @@ struct PendingSync {
     cookie: Option<Cookie>,
     /// Once the cookie came back and all before it is read: the documents that it waits for.
     documents: Option<u64>,
+    /// What failed before it is tried once more: a document that fails while the barrier waits for
+    /// it may have been begun before the barrier.
+    is_last_try: bool,
     reply: oneshot::Sender<Result<(), Failure>>,
 }
 

@@ -19,6 +19,7 @@ impl Indexer {
                 let mut sync = PendingSync {
                     cookie: None,
                     documents: None,
+                    is_last_try: false,
                     reply,
                 };
                 self.issue_cookie(&mut sync);
@@ -223,8 +224,14 @@ impl Indexer {
             return;
         }
         if !self.passing.is_empty() {
-            // Not the truth, and how long it is not is unknown.
-            for sync in done {
+            for mut sync in done {
+                if !sync.is_last_try {
+                    sync.is_last_try = true;
+                    sync.documents = None;
+                    self.syncs.push(sync);
+                    continue;
+                }
+                // Not the truth, and how long it is not is unknown.
                 let failure = Failure::new(FailureKind::Internal, self.why_not());
                 reply(sync.reply, Err(failure));
             }
