@@ -40,8 +40,9 @@ pub struct CompareArgs {
     /// Only the names of the files of B that A has nothing of, relative to B
     #[arg(long, conflicts_with_all = ["class", "all"])]
     pub new_only: bool,
-    /// In text, list every row and fold nothing
+    /// Look for further partners of every file; in text, list every row and fold nothing
     ///
+    /// Without it they are looked for only of files that have no partner of 70 % at their own path.
     /// With -v the files that are the same are listed, too.
     #[arg(long)]
     pub all: bool,

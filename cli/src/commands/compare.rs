@@ -170,6 +170,7 @@ impl Verb for Compare<'_> {
                 names: args.names,
                 min: selection.min.unwrap_or_default(),
                 min_shared: selection.min_shared,
+                all: args.all,
                 exact: args.exact,
                 text: !args.layer.no_text,
                 classes: self.classes.clone(),

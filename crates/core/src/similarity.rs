@@ -220,6 +220,16 @@ pub enum Relation {
 }
 
 impl Relation {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Identical,
+        Self::SameText,
+        Self::Near,
+        Self::Contains,
+        Self::Contained,
+        Self::Shares,
+    ];
+
     /// The same seen from the other file.
     #[must_use]
     pub const fn swapped(self) -> Self {

@@ -178,7 +178,8 @@ fn answer_without(
             send(reply, compared.into_answer(), AnyRow::Compare)
         }
         Request::Covered(request) => {
-            let coverage = covered::covered(snapshot, &request)?;
+            let part_reader = context.part_reader.as_deref();
+            let coverage = covered::covered(snapshot, &request, part_reader)?;
             send(reply, coverage.into_answer(), AnyRow::Covered)
         }
         Request::Dirs(request) => {

@@ -410,22 +410,8 @@ pub fn listing(
 enum Wanted {
     /// Rows with everything that is known of them.
     Everything,
-    /// No discounts: these rows have no place for them.
-    Scores,
     /// No discounts, and no rows that no listing has.
     Listed,
-}
-
-/// The files of `scoped` that relate to the subject, best first: for a question with many subjects
-/// among the same files.
-pub(crate) fn among(
-    snapshot: &Snapshot,
-    subject: &Subject,
-    scoped: &ScopedFiles,
-) -> Result<Vec<Similar>, AskError> {
-    let options = FindOptions::default();
-    let found = search_in(snapshot, subject, Some(scoped), &options, Wanted::Scores)?;
-    Ok(found.similar)
 }
 
 /// What was found, and what was looked at if that was less than everything.

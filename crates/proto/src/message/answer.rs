@@ -643,15 +643,6 @@ pub(super) mod relation_word {
     use serde::de::{Deserialize, Deserializer, Error};
     use serde::ser::{Serialize, Serializer};
 
-    const ALL: [Relation; 6] = [
-        Relation::Identical,
-        Relation::SameText,
-        Relation::Near,
-        Relation::Contains,
-        Relation::Contained,
-        Relation::Shares,
-    ];
-
     // The signature that serde's `with` asks for.
     #[allow(clippy::ref_option, clippy::trivially_copy_pass_by_ref)]
     pub(in crate::message) fn serialize<S: Serializer>(
@@ -667,7 +658,10 @@ pub(super) mod relation_word {
         let Some(word) = Option::<String>::deserialize(deserializer)? else {
             return Ok(None);
         };
-        match ALL.into_iter().find(|relation| relation.word() == word) {
+        match Relation::ALL
+            .into_iter()
+            .find(|relation| relation.word() == word)
+        {
             Some(relation) => Ok(Some(relation)),
             None => Err(Error::custom(format_args!("{word:?} is no relation"))),
         }

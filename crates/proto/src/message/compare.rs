@@ -40,6 +40,10 @@ pub struct CompareOptions {
     pub min: Fraction,
     /// The least number of shared bytes of partners with unequal content; absent: 256.
     pub min_shared: Option<u64>,
+    /// Further partners are wanted of every file, even if most of it lies in the file at its own
+    /// path.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub all: bool,
     /// Whether what cannot be measured on the files themselves is told as an error.
     pub exact: bool,
     /// Compare the texts of documents and the members of archives too.

@@ -30,7 +30,8 @@ use resemble_proto::message::{CompareClass, CompareOptions, FiguresTold};
 
 pub(super) use self::joined::Joined;
 pub(super) use self::links::Known;
-use self::links::{Adjacent, file_name, inside, least_inside, may_be_partners, rank, suffix};
+pub(super) use self::links::file_name;
+use self::links::{Adjacent, inside, least_inside, may_be_partners, rank, suffix};
 use super::partners::{Link, Partners};
 use super::sides::{Entry, Holders, Sides};
 

@@ -16,20 +16,20 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use resemble_core::hash::content::digest;
-use resemble_core::{ByteLen, Measures, Score};
+use resemble_core::{ByteLen, Measures, Relation, Score};
 use resemble_index::varint::put;
-use resemble_proto::message::FiguresTold;
+use resemble_proto::message::{EstimateInterval, FiguresTold, MeasureUnit};
 use resemble_proto::number::Fraction;
 use serde::{Deserialize, Serialize};
 
 use super::Terms;
 use super::discounts::Discounts;
-use super::partners::{Link, PartnerQuestion, Partners};
+use super::partners::{Link, Partners};
 use super::sides::{Holders, Sides};
 use crate::compare::cache::codec;
 
 /// Part of every name. It is raised whenever the layout below changes.
-const VERSION: u64 = 5;
+const VERSION: u64 = 6;
 
 /// A store of findings. A command keeps them in its cache, the daemon in memory.
 pub trait FindingsCache: Debug + Sync {
@@ -45,7 +45,7 @@ pub(super) fn name_of(
     sides: &Sides,
     holders: [&Holders; 2],
     terms: &Terms<'_>,
-    subjects: [&[u32]; 2],
+    (subjects, alone): ([&[u32]; 2], [&[u32]; 2]),
     twins: &[(u32, u32)],
 ) -> Option<String> {
     let options = terms.options;
@@ -56,7 +56,7 @@ pub(super) fn name_of(
     let mut all = Vec::with_capacity(48 * sides.contents.len());
     put(&mut all, VERSION);
     let terms_text = format!(
-        "{} {} {} {} {:?} {:?} {:?}\0",
+        "{} {} {} {} {:?} {:?} {:?} {}\0",
         env!("CARGO_PKG_VERSION"),
         terms.params,
         terms.limit,
@@ -64,6 +64,7 @@ pub(super) fn name_of(
         options.min,
         options.min_shared,
         options.size_ratio,
+        options.all,
     );
     all.extend_from_slice(terms_text.as_bytes());
     put(&mut all, sides.contents.len() as u64);
@@ -82,7 +83,7 @@ pub(super) fn name_of(
             put(&mut all, u64::from(content));
         }
     }
-    for side in subjects {
+    for side in subjects.into_iter().chain(alone) {
         put(&mut all, side.len() as u64);
         for &of in side {
             put(&mut all, u64::from(of));
@@ -117,25 +118,83 @@ struct FoundLink {
     b: u32,
     shared_bytes: u64,
     shares: [Option<f64>; 3],
-    told: FiguresTold,
+    /// The place in [`Relation::ALL`].
+    relation: Option<u8>,
+    unit: MeasureUnit,
+    estimate: bool,
+    /// In millionths. What an answer says of figures is not stored as it stands: it leaves fields
+    /// out, which this encoding cannot.
+    interval: Option<[FoundInterval; 3]>,
+}
+
+type FoundInterval = [Option<u32>; 2];
+
+impl FoundLink {
+    fn of(link: &Link) -> Self {
+        let (measures, told) = (&link.measures, &link.told);
+        let shares = [measures.a_in_b, measures.b_in_a, measures.resemblance];
+        let interval = told.interval.map(|interval| {
+            let ends = [interval.a_in_b, interval.b_in_a, interval.resemblance];
+            ends.map(|ends| ends.map(Fraction::millionths))
+        });
+        Self {
+            a: link.a,
+            b: link.b,
+            shared_bytes: measures.shared_bytes.0,
+            shares: shares.map(|share| share.map(Score::get)),
+            relation: told.relation.map(|relation| relation as u8),
+            unit: told.unit,
+            estimate: told.estimate,
+            interval,
+        }
+    }
+
+    /// `None` if it is none of so many contents.
+    fn link(self, contents: usize) -> Option<Link> {
+        if self.a as usize >= contents || self.b as usize >= contents {
+            return None;
+        }
+        let [a_in_b, b_in_a, resemblance] = self.shares.map(|share| share.and_then(score));
+        let relation = |place: u8| Relation::ALL.get(usize::from(place)).copied();
+        let ends = |ends: FoundInterval| {
+            ends.map(|end| end.map_or(Fraction::NONE, Fraction::from_millionths))
+        };
+        let interval = self.interval.map(|interval| {
+            let [a_in_b, b_in_a, resemblance] = interval.map(ends);
+            EstimateInterval {
+                a_in_b,
+                b_in_a,
+                resemblance,
+            }
+        });
+        Some(Link {
+            a: self.a,
+            b: self.b,
+            measures: Measures {
+                a_in_b,
+                b_in_a,
+                resemblance,
+                shared_bytes: ByteLen(self.shared_bytes),
+            },
+            told: FiguresTold {
+                relation: self.relation.and_then(relation),
+                unit: self.unit,
+                estimate: self.estimate,
+                interval,
+            },
+        })
+    }
+}
+
+/// A score is a number.
+fn score(share: f64) -> Option<Score> {
+    (!share.is_nan()).then(|| Score::new(share))
 }
 
 /// The findings as bytes.
 pub(super) fn encode(partners: &Partners, discounts: &Discounts) -> Vec<u8> {
-    let links = [&partners.links, &partners.twins].map(|links| {
-        let links = links.iter().map(|link| {
-            let measures = &link.measures;
-            FoundLink {
-                a: link.a,
-                b: link.b,
-                shared_bytes: measures.shared_bytes.0,
-                shares: [measures.a_in_b, measures.b_in_a, measures.resemblance]
-                    .map(|share| share.map(Score::get)),
-                told: link.told,
-            }
-        });
-        links.collect()
-    });
+    let links = [&partners.links, &partners.twins];
+    let links = links.map(|links| links.iter().map(FoundLink::of).collect());
     let covered = partners.covered.iter();
     let mut covered: Vec<_> = covered.map(|(&of, share)| (of, share.get())).collect();
     covered.sort_unstable_by_key(|&(content, _)| content);
@@ -152,36 +211,13 @@ pub(super) fn encode(partners: &Partners, discounts: &Discounts) -> Vec<u8> {
     })
 }
 
-/// The findings that [`encode`] wrote about the contents of this question; `None` if the bytes are
-/// anything else.
-pub(super) fn decode(
-    bytes: &[u8],
-    question: &PartnerQuestion<'_>,
-) -> Option<(Partners, Discounts)> {
+/// The findings that [`encode`] wrote about so many contents; `None` if the bytes are anything
+/// else.
+pub(super) fn decode(bytes: &[u8], contents: usize) -> Option<(Partners, Discounts)> {
     let findings: Findings = codec::decode(bytes)?;
-    let contents = question.sides.contents.len();
     let is_content = |number: u32| (number as usize) < contents;
-    // A score is a number.
-    let score = |share: f64| (!share.is_nan()).then(|| Score::new(share));
     let [links, twins] = findings.links.map(|links| {
-        let links = links.into_iter().map(|link| {
-            if !is_content(link.a) || !is_content(link.b) {
-                return None;
-            }
-            let [a_in_b, b_in_a, resemblance] = link.shares.map(|share| share.and_then(score));
-            let measures = Measures {
-                a_in_b,
-                b_in_a,
-                resemblance,
-                shared_bytes: ByteLen(link.shared_bytes),
-            };
-            Some(Link {
-                a: link.a,
-                b: link.b,
-                measures,
-                told: link.told,
-            })
-        });
+        let links = links.into_iter().map(|link| link.link(contents));
         let links = links.collect::<Option<Vec<_>>>();
         links.filter(|links| links.is_sorted_by_key(|link| (link.a, link.b)))
     });
@@ -239,5 +275,57 @@ impl FindingsCache for MemoryCache {
         while kept.len() > Self::MOST || bytes(&kept) > Self::MOST_BYTES {
             kept.pop_front();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_found_again() {
+        let told = |estimate: bool| FiguresTold {
+            relation: Some(Relation::Near),
+            unit: MeasureUnit::Bytes,
+            estimate,
+            interval: estimate.then(|| EstimateInterval {
+                a_in_b: [Fraction::from_millionths(1), Fraction::from_millionths(2)],
+                b_in_a: [Fraction::NONE; 2],
+                resemblance: [Fraction::from_millionths(3); 2],
+            }),
+        };
+        let link = |a, b, estimate| Link {
+            a,
+            b,
+            measures: Measures {
+                a_in_b: Some(Score::new(1.0 / 3.0)),
+                b_in_a: None,
+                resemblance: Some(Score::new(0.1)),
+                shared_bytes: ByteLen(7),
+            },
+            told: told(estimate),
+        };
+        let partners = Partners {
+            links: vec![link(0, 5, false), link(1, 4, true)],
+            twins: vec![link(2, 3, false)],
+            covered: [(1, Score::new(0.7))].into(),
+            ..Partners::default()
+        };
+        let half = Fraction::from_millionths(500_000);
+        let discounts = Discounts([((0, 5), None), ((1, 4), Some((half, 9)))].into());
+        let bytes = encode(&partners, &discounts);
+        let (found, discounted) = decode(&bytes, 6).expect("the findings");
+        let seen = |partners: &Partners| {
+            let links = partners.links.iter().chain(&partners.twins);
+            let links: Vec<_> = links
+                .map(|link| (link.a, link.b, link.measures, link.told))
+                .collect();
+            (links, partners.covered.clone())
+        };
+        assert_eq!(seen(&found), seen(&partners));
+        assert_eq!(discounted, discounts);
+        // Of fewer contents they are not.
+        assert!(decode(&bytes, 5).is_none());
+        assert!(decode(&bytes[1..], 6).is_none());
     }
 }

@@ -53,7 +53,16 @@ pub(super) fn sides<'a>(
         || listed(snapshot, a, inner_of(a, b).as_deref(), scope),
         || listed(snapshot, b, inner_of(b, a).as_deref(), scope),
     );
-    let (mut of_a, of_b) = (of_a?, of_b?);
+    joined(snapshot, of_a?, of_b?, request.options.text)
+}
+
+/// Both sides in one numbering; `text`: with what stands for the files.
+pub(super) fn joined(
+    snapshot: &Snapshot,
+    mut of_a: ListedSide,
+    of_b: ListedSide,
+    text: bool,
+) -> Result<(Sides, Indexed<'_>), AskError> {
     let mut sides = Sides {
         skipped: of_a.skipped + of_b.skipped,
         errors: std::mem::take(&mut of_a.errors),
@@ -86,7 +95,7 @@ pub(super) fn sides<'a>(
     };
     sides.a = renumbered();
     sides.b = renumbered();
-    if request.options.text {
+    if text {
         take_apart(snapshot, &mut sides, &mut numbers, &mut ids)?;
     }
     sides.contents = numbers.contents;
@@ -144,7 +153,7 @@ fn take_apart(
 
 /// One side, whose contents have numbers of their own.
 #[derive(Default)]
-struct ListedSide {
+pub(super) struct ListedSide {
     side: Side,
     contents: Vec<(ContentId, Content)>,
     errors: Vec<SoftError>,
@@ -233,6 +242,27 @@ fn listed(
 }
 
 impl ListedSide {
+    /// Of these files, each with its path below the root.
+    pub(super) fn of_files<'p>(
+        snapshot: &Snapshot,
+        root: &Path,
+        files: impl Iterator<Item = (&'p [u8], FileId, ContentId)>,
+    ) -> Result<Self, AskError> {
+        let mut listed = Self::default();
+        root.clone_into(&mut listed.side.root);
+        let mut numbers = HashMap::new();
+        for (path, file, content) in files {
+            let state = FileState::Settled(content);
+            let what = listed.file(snapshot, path, &state, &mut numbers)?;
+            listed.side.entries.push(Entry {
+                path: path.into(),
+                what,
+                inode: (0, u64::from(file.0)),
+            });
+        }
+        Ok(listed)
+    }
+
     fn file(
         &mut self,
         snapshot: &Snapshot,

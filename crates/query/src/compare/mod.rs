@@ -10,7 +10,7 @@
 //!    Files with equal contents there are settled, and between two copies of a tree that is all:
 //!    nothing is measured.
 //! 2. **What is left over is looked up in all files of the other side** (`partners`), by content
-//!    and once.
+//!    and once. What has most of itself at its own path is looked up only for a better partner.
 //! 3. **Every file gets one class** (`classes`), whose order of decisions is written there.
 //! 4. **The totals** are over files, whatever the rows: how many bytes of one side lie in any file
 //!    of the other. Of a file with several partners the common pieces are united, so what two
@@ -38,6 +38,7 @@ mod discounts;
 mod files;
 mod findings;
 mod indexed;
+mod nearest;
 mod partners;
 mod rows;
 pub(crate) mod sides;
@@ -55,12 +56,13 @@ use resemble_scan::parts::PartReader;
 use self::classes::{Classes, Joined, Known};
 use self::discounts::Discounts;
 use self::files::ComparedFiles;
-use self::partners::{PartnerQuestion, Partners};
-use self::sides::{Holders, Pieces, Side, Sides};
+use self::partners::{Better, PartnerQuestion, Partners};
+use self::sides::{Holders, Pieces, Sides};
 use crate::ask::AskError;
 use crate::prove::cost::MOST_WORK;
 
 pub use self::findings::{FindingsCache, MemoryCache};
+pub(crate) use self::nearest::{NearestFile, NearestQuestion};
 
 /// [`compare_with_parts`], without a reader of documents.
 ///
@@ -134,20 +136,11 @@ pub(crate) fn of_sides(
     let holders = [&sides.a, &sides.b].map(|side| Holders::of(side, sides.contents.len()));
     let holders = [&holders[0], &holders[1]];
     let joined = Joined::of(sides);
-    let content = |side: &Side, at: u32| side.entries[at as usize].what.content();
-    let mut twins: Vec<(u32, u32)> = joined
-        .pairs
-        .iter()
-        .filter_map(|&(a, b)| content(&sides.a, a).zip(content(&sides.b, b)))
-        .filter(|(a, b)| a != b)
-        .collect();
-    twins.sort_unstable();
-    twins.dedup();
+    let twins = joined.twins(sides);
+    let alone = joined.lone_contents(sides);
     let subjects = [0, 1].map(|side| {
-        let of = [&sides.a, &sides.b][side];
         let twin = |&(a, b): &(u32, u32)| [a, b][side];
-        let alone = joined.alone[side].iter().filter_map(|&at| content(of, at));
-        let mut subjects: Vec<u32> = alone
+        let mut subjects: Vec<u32> = (alone[side].iter().copied())
             .chain(twins.iter().map(twin))
             .filter(|&content| !holders[1 - side].has(content))
             .collect();
@@ -163,20 +156,24 @@ pub(crate) fn of_sides(
         pieces,
         templates: terms.templates,
         options: terms.options,
+        better: Better::OfBoth,
         holders,
         limit: terms.limit,
         work: terms.work,
         has_unread: AtomicBool::new(false),
     };
     let subjects = [&subjects[0][..], &subjects[1][..]];
+    let alone = [&alone[0][..], &alone[1][..]];
     let answer = |rows, known: &Known<'_>, partners: &Partners, discounts: &Discounts| {
         let params = terms.params;
         rows::answer(&question, params, &joined, rows, known, partners, discounts)
     };
-    let name = || findings::name_of(sides, holders, terms, subjects, &twins);
+    let name = || findings::name_of(sides, holders, terms, (subjects, alone), &twins);
     let cache = cache.and_then(|cache| Some((cache, name()?)));
     let kept = cache.as_ref().and_then(|(cache, name)| cache.get(name));
-    if let Some((partners, discounts)) = kept.and_then(|kept| findings::decode(&kept, &question)) {
+    if let Some((partners, discounts)) =
+        kept.and_then(|kept| findings::decode(&kept, sides.contents.len()))
+    {
         let (rows, known) =
             Classes::new(sides, holders, terms.options, &partners).rows(&joined, &partners);
         // Which pairs stand in rows also depends on the paths.
@@ -185,7 +182,7 @@ pub(crate) fn of_sides(
             return answer(rows, &known, &partners, &discounts);
         }
     }
-    let (partners, counts) = question.ask(subjects, &twins)?;
+    let (partners, counts) = question.ask(subjects, alone, &twins)?;
     tracing::debug!(
         contents = sides.contents.len(),
         looked_up = subjects[0].len() + subjects[1].len(),

@@ -26,8 +26,10 @@ mod candidates;
 mod cover;
 mod kin;
 mod members;
+mod ready;
+mod settled;
 
-use std::cell::OnceCell;
+use std::cell::LazyCell;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::PathBuf;
@@ -36,20 +38,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use resemble_core::hash::content::digest;
 use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::proof::{Provable, unit_of};
-use resemble_core::similarity::{self, Boilerplate, Interval, Prepared, Templates, Unit};
+use resemble_core::similarity::{self, Boilerplate, Interval, Templates, Unit};
 use resemble_core::{ByteLen, ContentId, Measures, Relation, Score};
 use resemble_proto::message::{CompareOptions, EstimateInterval, FiguresTold, SoftError};
 use resemble_scan::parts::PartReader;
 
-use self::budget::{BeyondBudget, CostlyPair};
+use self::budget::{BeyondBudget, Budget, CostlyPair};
 use self::candidates::{Candidate, FoundCandidates};
 use self::cover::Cover;
+use self::ready::Ready;
+pub(super) use self::settled::Better;
+use self::settled::Settled;
 use super::common::CommonKeys;
 use super::files::{ComparedFiles, FilesMeet};
 use super::sides::{Content, Holders, Pieces, Sides};
 use super::wanted::evidence_keys;
 use crate::ask::{AskError, soft_error};
-use crate::judge::estimate::{enough_shared, estimate_prepared, shown_in};
+use crate::judge::estimate::{enough_shared, shown_in};
 use crate::nominate::evidence::{Counts, Kept};
 use crate::parallel::{in_parallel, ordered};
 use crate::prove::exact::{Proven, judged, provable};
@@ -103,6 +108,7 @@ pub(super) struct PartnerQuestion<'a> {
     pub(super) pieces: &'a dyn Pieces,
     pub(super) templates: &'a Templates,
     pub(super) options: &'a CompareOptions,
+    pub(super) better: Better,
     pub(super) holders: [&'a Holders; 2],
     /// A piece that more contents have is boilerplate.
     pub(super) limit: u32,
@@ -159,10 +165,12 @@ impl PartnerQuestion<'_> {
     /// are.
     ///
     /// `subjects`: contents that A alone has, then contents that B alone has, both ascending.
+    /// `alone`: the contents of files with no file at their own path, of A and of B, ascending.
     /// `twins`: pairs of unequal contents (a, b) that stand at one path.
     pub(super) fn ask(
         &self,
         subjects: [&[u32]; 2],
+        alone: [&[u32]; 2],
         twins: &[(u32, u32)],
     ) -> Result<(Partners, Counts), AskError> {
         let mut partners = Partners::default();
@@ -203,16 +211,29 @@ impl PartnerQuestion<'_> {
         } = found;
         let common = common.unwrap_or_default();
         let is_subject = subjects.map(flags);
-        let (candidates, of_members) = self.candidates(candidates, &is_subject);
-        let beyond = self.beyond_budget(&candidates, &of_members, twins, &common)?;
-        self.measure_all(&candidates, &is_subject, (&common, &beyond), &mut partners)?;
+        let mut budget = Budget::new(self.work);
+        let beyond = self.beyond_budget(&mut budget, self.of_twins(twins), &common)?;
+        self.measure_twins(twins, (&common, &beyond), &mut partners)?;
+        partners.twins.sort_unstable_by_key(|twin| (twin.a, twin.b));
+        let (mut candidates, of_members) = self.candidates(candidates, &is_subject);
+        let mut is_summed = is_subject;
+        if !self.options.all {
+            let settled = Settled::of(&partners.twins, alone, self.better);
+            candidates = self.needed(&candidates, &is_summed, &settled, &common)?;
+            for (side, is_summed) in is_summed.iter_mut().enumerate() {
+                for (content, is_summed) in (0..).zip(is_summed) {
+                    *is_summed &= !settled.has(side, content);
+                }
+            }
+        }
+        let costly = Self::of_candidates(&candidates, &of_members);
+        let beyond = self.beyond_budget(&mut budget, costly, &common)?;
+        self.measure_all(&candidates, &is_summed, (&common, &beyond), &mut partners)?;
         let of_members = self.by_members(&of_members, &beyond)?;
         let of_members = of_members.into_iter();
         let passed = of_members.filter(|(link, sizes)| self.passes(link, *sizes));
         partners.links.extend(passed.map(|(link, _)| link));
         partners.links.sort_unstable_by_key(|link| (link.a, link.b));
-        self.measure_twins(twins, (&common, &beyond), &mut partners)?;
-        partners.twins.sort_unstable_by_key(|twin| (twin.a, twin.b));
         partners.errors.sort();
         partners.errors.dedup();
         Ok((partners, counts))
@@ -264,11 +285,12 @@ impl PartnerQuestion<'_> {
         Ok(())
     }
 
-    /// Measures the candidates that meet by contents and keeps those that are partners.
+    /// Measures the candidates that meet by contents and keeps those that are partners. `is_summed`:
+    /// whose shares in all partners together are wanted, by side and content.
     fn measure_all(
         &self,
         candidates: &[Candidate],
-        is_subject: &[Vec<bool>; 2],
+        is_summed: &[Vec<bool>; 2],
         (common, beyond): (&CommonKeys, &BeyondBudget),
         partners: &mut Partners,
     ) -> Result<(), AskError> {
@@ -314,7 +336,7 @@ impl PartnerQuestion<'_> {
                     for (file, content, partner, side) in
                         [(files.0, &a, &*b, 0), (files.1, b, &a, 1)]
                     {
-                        if is_subject[side][file as usize] {
+                        if is_summed[side][file as usize] {
                             let cover = covers.entry((file, content.kept.id.0)).or_default();
                             cover.add(&content.kept, partner);
                         }
@@ -368,11 +390,7 @@ impl PartnerQuestion<'_> {
             };
             return (same, None);
         }
-        let estimate = estimate_prepared(
-            (&a.prepared, a.kept.kind),
-            (&b.prepared, b.kept.kind),
-            common,
-        );
+        let estimate = LazyCell::new(|| a.estimate(b, common));
         // The estimate leaves boilerplate out and says whether they are partners. What is shown of
         // them is what every question shows.
         let estimated = |reading: Reading| {
@@ -388,7 +406,7 @@ impl PartnerQuestion<'_> {
                     (&of_b, b.kept.kind),
                 ))
             };
-            let measures = shown.map_or(estimate, |shown| shown.measures);
+            let measures = shown.map_or(*estimate, |shown| shown.measures);
             let found = Proven {
                 relation: relation(&estimate).and(relation(&measures)),
                 measures,
@@ -563,32 +581,6 @@ enum Reading {
     IfPartners,
     /// They are beyond the budget.
     Never,
-}
-
-/// A content ready to be measured.
-struct Ready {
-    kept: Kept,
-    prepared: Prepared,
-    /// What is in it, once it was needed; `None`: it cannot be read.
-    content: OnceCell<Option<Provable>>,
-}
-
-impl Ready {
-    fn of(kept: Kept, common: &CommonKeys) -> Self {
-        let prepared = Prepared::of(&kept.sketch(), common);
-        Self {
-            kept,
-            prepared,
-            content: OnceCell::new(),
-        }
-    }
-
-    /// Whether most of it is boilerplate.
-    fn is_header(&self) -> bool {
-        let all = self.kept.signature.fingerprints.len() as u64;
-        let own = self.prepared.samples_at(0);
-        own < all && 2 * own <= all
-    }
 }
 
 /// A thread keeps so many contents of B ready, because those of a family come up again and again.

@@ -143,6 +143,7 @@ fn row(
         } else {
             (0, row.a, row.b)
         };
+        let own = own.filter(|_| question.options.all || !is_settled(row));
         let further = own.map_or_else(Vec::new, |own| known.further(side, own, partner, OTHERS));
         let further = further.into_iter().filter_map(|(at, figures)| {
             let entry = entry(1 - side, Some(at))?;
@@ -177,6 +178,12 @@ fn row(
         others,
         discount: discounts.of_row(sides, row),
     }
+}
+
+/// Whether most of a file lies in the file at its own path.
+fn is_settled(row: &ClassRow) -> bool {
+    let share = row.measures.and_then(|measures| measures.a_in_b);
+    row.class == CompareClass::Edited && share >= Some(Score::new(Relation::MOSTLY))
 }
 
 /// How much of each side lies in any file of the other.

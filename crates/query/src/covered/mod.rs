@@ -41,6 +41,7 @@ use resemble_proto::message::{
     CoverPair, Coverage, CoveredRequest, Header, Looked, MissingRow, SoftError, Whole,
 };
 use resemble_proto::path::PathText;
+use resemble_scan::parts::PartReader;
 
 use crate::ask::AskError;
 use crate::parallel::ordered;
@@ -63,8 +64,14 @@ enum Verdict {
 
 /// Whether every file of a directory has an equal one elsewhere.
 ///
+/// `part_reader` takes documents and archives apart again, so that near copies are measured.
+///
 /// Fails if the directory cannot be looked at, or the index not be read.
-pub fn covered(snapshot: &Snapshot, request: &CoveredRequest) -> Result<Whole<Coverage>, AskError> {
+pub fn covered(
+    snapshot: &Snapshot,
+    request: &CoveredRequest,
+    part_reader: Option<&dyn PartReader>,
+) -> Result<Whole<Coverage>, AskError> {
     let listing = Listing::of(request.dir.as_path(), snapshot.stop())?;
     let mut errors = listing.errors.clone();
     let (recorded, live): (Vec<PathText>, Vec<PathText>) = request
@@ -149,7 +156,9 @@ pub fn covered(snapshot: &Snapshot, request: &CoveredRequest) -> Result<Whole<Co
         body.missing.push(MissingRow { path, size, reason });
     }
     body.bytes = looked.bytes;
-    body.near = near::rows(snapshot, &listing, &outside, &lost)?;
+    let (near, unread) = near::rows(snapshot, part_reader, (&listing, &outside), &lost)?;
+    body.near = near;
+    errors.extend(unread);
     body.missing
         .sort_by(|a, b| a.path.as_bytes().cmp(b.path.as_bytes()));
     body.covered = body.missing.is_empty();

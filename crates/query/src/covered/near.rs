@@ -3,38 +3,47 @@
 //! They are what the index knows: of a file that it has not read, or not since it changed, nothing
 //! is said here. None of them makes a file safe.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use resemble_core::similarity::too_small;
-use resemble_core::{Relation, Score};
-use resemble_index::Snapshot;
-use resemble_proto::message::{NearRow, Scope};
+use resemble_core::{ByteLen, ContentId, FileId};
+use resemble_index::{FileState, Snapshot};
+use resemble_proto::message::{NearRow, Scope, SoftError};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
+use resemble_scan::parts::PartReader;
 
-use super::each;
 use super::entries::{Listed, Listing};
 use super::equals::Outside;
 use crate::ask::AskError;
-use crate::find::{Similar, Subject, among};
+use crate::compare::{NearestFile, NearestQuestion};
 use crate::scope::ScopedFiles;
 
-/// The row of each file that has a quarter of its bytes in a file under a root: with the file that
-/// has most of them.
+/// The row of each file that has a listed partner under a root: with the one in which most of it
+/// lies.
 pub(super) fn rows(
     snapshot: &Snapshot,
-    listing: &Listing,
-    outside: &Outside<'_>,
+    part_reader: Option<&dyn PartReader>,
+    (listing, outside): (&Listing, &Outside<'_>),
     lost: &[&Listed],
-) -> Result<Vec<NearRow>, AskError> {
-    let lost: Vec<&Listed> = lost
-        .iter()
-        .copied()
-        .filter(|file| !too_small(resemble_core::ByteLen(file.stat.size)))
-        .collect();
-    if lost.is_empty() || outside.roots.is_empty() {
-        return Ok(Vec::new());
+) -> Result<(Vec<NearRow>, Vec<SoftError>), AskError> {
+    let mut known: Vec<(&Path, FileId, ContentId)> = Vec::new();
+    for file in lost {
+        let row = snapshot
+            .file_at(&file.path)?
+            .filter(|row| file.is_as(&row.stat));
+        let content = row.and_then(|row| match row.state {
+            FileState::Settled(content) | FileState::Unsettled(content) => Some((row.id, content)),
+            _ => None,
+        });
+        if let Some((id, content)) = content.filter(|_| !too_small(ByteLen(file.stat.size))) {
+            known.push((&file.path, id, content));
+        }
     }
+    let (Some(root), false) = (outside.roots.first(), known.is_empty()) else {
+        return Ok(Default::default());
+    };
     let within = outside.roots.iter().map(|root| PathText::from(root.path()));
     let scope = Scope {
         within: within.collect(),
@@ -42,50 +51,36 @@ pub(super) fn rows(
     };
     let mut scoped = ScopedFiles::of(snapshot, &scope)?;
     scoped.retain(|path| !path.starts_with(&listing.dir));
-    let found = each(&lost, snapshot.stop(), |_, file, _| {
-        let similar = nearest(snapshot, file, &scoped)?;
-        Ok::<_, AskError>(similar.map(|similar| row(&file.path, &similar)))
-    })?;
-    // The files are in the order of their paths.
-    Ok(found.into_iter().flatten().collect())
-}
-
-/// The file that most of this one lies in.
-fn nearest(
-    snapshot: &Snapshot,
-    file: &Listed,
-    scoped: &ScopedFiles,
-) -> Result<Option<Similar>, AskError> {
-    let known = snapshot.file_at(&file.path)?;
-    if known.is_none_or(|row| !file.is_as(&row.stat)) {
-        return Ok(None);
-    }
-    let Some(subject) = Subject::remembered(snapshot, &file.path)? else {
-        return Ok(None);
+    let roots = [&*listing.dir, root.path()];
+    let question = NearestQuestion {
+        snapshot,
+        roots,
+        part_reader,
     };
-    let share = |similar: &Similar| similar.measures.a_in_b.unwrap_or(Score::ZERO);
-    let mut best: Option<Similar> = None;
-    for similar in among(snapshot, &subject, scoped)? {
-        // Files that the index takes for identical have been compared already.
-        let counts = similar.relation != Some(Relation::Identical)
-            && share(&similar).get() >= Relation::PARTLY;
-        if counts
-            && best
-                .as_ref()
-                .is_none_or(|best| share(&similar) > share(best))
-        {
-            best = Some(similar);
-        }
-    }
-    Ok(best)
+    let scoped = scoped.files.iter();
+    let (nearest, errors) = question.ask(
+        known
+            .iter()
+            .map(|&(path, id, content)| (below(roots[0], path), id, content)),
+        scoped.map(|file| (below(roots[1], &file.path), file.file, file.content)),
+    )?;
+    Ok((nearest.iter().map(row).collect(), errors))
 }
 
-fn row(path: &Path, similar: &Similar) -> NearRow {
+/// The path below a root, or all of it if it lies elsewhere or is the root itself.
+fn below<'p>(root: &Path, path: &'p Path) -> &'p [u8] {
+    let below = path.strip_prefix(root).ok();
+    let below = below.filter(|below| !below.as_os_str().is_empty());
+    below.unwrap_or(path).as_os_str().as_bytes()
+}
+
+fn row(found: &NearestFile) -> NearRow {
+    let measures = &found.measures;
     NearRow {
-        path: PathText::from(path),
-        by: PathText::from(similar.path.as_path()),
-        a_in_b: Fraction::from(similar.measures.a_in_b),
-        b_in_a: Fraction::from(similar.measures.b_in_a),
-        shared_bytes: similar.measures.shared_bytes.0,
+        path: PathText::from(found.path.as_path()),
+        by: PathText::from(found.by.as_path()),
+        a_in_b: Fraction::from(measures.a_in_b),
+        b_in_a: Fraction::from(measures.b_in_a),
+        shared_bytes: measures.shared_bytes.0,
     }
 }

@@ -75,7 +75,7 @@ pub(super) fn search_in(
     let budget = match wanted {
         _ if options.exact => Budget::NONE,
         Wanted::Everything => Budget::QUESTION,
-        Wanted::Scores | Wanted::Listed => Budget::LISTING,
+        Wanted::Listed => Budget::LISTING,
     };
     let mut search = Search {
         snapshot,
@@ -183,7 +183,7 @@ impl Search<'_> {
         )?;
         let most = match self.wanted {
             Wanted::Everything => usize::MAX,
-            Wanted::Scores | Wanted::Listed => COPIES_LISTED,
+            Wanted::Listed => COPIES_LISTED,
         };
         for copy in counts.cut_copies(&mut nominees, most) {
             self.note_further(rendition, copy)?;

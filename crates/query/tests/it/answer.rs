@@ -263,7 +263,7 @@ fn the_rows_are_those_of_the_question() {
                 same(&asked, request, &whole);
             }
             Request::Covered(request) => {
-                let whole = covered::covered(snapshot, &request).expect("an answer");
+                let whole = covered::covered(snapshot, &request, None).expect("an answer");
                 same(&asked, request, &whole);
             }
             Request::Dirs(request) => {

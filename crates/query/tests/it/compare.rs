@@ -532,6 +532,80 @@ fn options_choose_partners_and_rows() {
     assert_eq!(answer.header.looked.expect("said").skipped, 4);
 }
 
+/// Five versions of one file on each side: each pair of them has 80 % in common, and those of one
+/// path nearly all.
+fn family(scene: &mut Scene) {
+    let body = text(7, 8000);
+    for n in 0..5 {
+        let own = joined(&[&body, &text(100 + n, 2000)]);
+        scene.write(&format!("a/{n}"), &own);
+        scene.write(&format!("b/{n}"), joined(&[&own, b" and a word"]));
+    }
+}
+
+#[test]
+fn relatives_of_what_is_settled_at_its_own_path_are_not_looked_for() {
+    let mut scene = Scene::new();
+    family(&mut scene);
+    let mut ask = |all: bool| {
+        let options = CompareOptions {
+            all,
+            ..CompareOptions::default()
+        };
+        let request = request(&scene, "a", "b", options);
+        asked(&mut scene, &request)
+    };
+    let (few, all) = (ask(false), ask(true));
+    assert_eq!(lines(&few), lines(&all));
+    assert_eq!(lines(&few)[4], "edited 4 4");
+    for (few, all) in few.body.entries.iter().zip(&all.body.entries) {
+        assert_eq!((few.a_in_b, few.b_in_a), (all.a_in_b, all.b_in_a));
+        assert_eq!((few.others.len(), all.others.len()), (0, 4));
+    }
+}
+
+#[test]
+fn what_is_left_over_is_looked_up_among_what_is_settled() {
+    let mut scene = Scene::new();
+    family(&mut scene);
+    // Alone in A: its best partner has a twin of its own. And at its own path a file has next to
+    // nothing of itself.
+    let of_family = joined(&[&text(7, 8000), &text(300, 2000)]);
+    scene.write("a/alone", &of_family);
+    scene.write("a/5", joined(&[&of_family, b" once more"]));
+    scene.write("b/5", text(400, 3000));
+    let request = request(&scene, "a", "b", CompareOptions::default());
+    let answer = asked(&mut scene, &request);
+    let row = |name: &str| {
+        let mut rows = answer.body.entries.iter();
+        let of =
+            |path: &Option<PathText>| path.as_ref().map(PathText::as_bytes).map(<[u8]>::to_vec);
+        rows.find(|row| of(&row.a) == Some(name.into()))
+            .expect("a row")
+    };
+    let alone = row("alone");
+    assert_eq!((alone.class, alone.others.len()), (Class::Contained, 4));
+    let unlike = row("5");
+    assert_eq!((unlike.class, unlike.others.len()), (Class::Edited, 5));
+    // Most of A's bytes are found, those of the two included.
+    let summary = &answer.body.summary;
+    assert!(summary.bytes_a_in_b as f64 > 0.9 * summary.bytes_a as f64 - 4000.0);
+}
+
+#[test]
+fn names_that_were_swapped_are_seen_though_the_files_are_much_alike() {
+    let mut scene = Scene::new();
+    let body = text(7, 8000);
+    for (name, other) in [(0, 1), (1, 0)] {
+        let own = |n: u64| joined(&[&body, &text(100 + n, 2000)]);
+        scene.write(&format!("a/{name}"), own(name));
+        scene.write(&format!("b/{name}"), joined(&[&own(other), b" and a word"]));
+    }
+    let request = request(&scene, "a", "b", CompareOptions::default());
+    let rows = lines(&asked(&mut scene, &request));
+    assert_eq!(rows, ["moved-edited 0 1", "moved-edited 1 0"]);
+}
+
 #[test]
 fn names_break_ties_where_that_is_asked_for() {
     let mut scene = Scene::new();

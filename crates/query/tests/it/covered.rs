@@ -20,7 +20,7 @@ fn ask(scene: &Scene, dir: &Path, by: &[PathBuf]) -> Whole<Coverage> {
         by: by.iter().map(|root| root.as_path().into()).collect(),
         by_digest: false,
     };
-    covered(&snapshot, &request).expect("an answer")
+    covered(&snapshot, &request, None).expect("an answer")
 }
 
 fn coverage(scene: &Scene, dir: &str, by: &[&str]) -> Coverage {
@@ -439,7 +439,7 @@ fn one_file_may_be_asked_about() {
         by: vec![scene.path("b").as_path().into()],
         by_digest: false,
     };
-    let failure = covered(&snapshot, &nothing).expect_err("not there");
+    let failure = covered(&snapshot, &nothing, None).expect_err("not there");
     assert!(failure.to_string().contains("none"), "{failure}");
 }
 
@@ -469,4 +469,35 @@ fn answers_do_not_depend_on_what_the_index_was_built_from() {
     assert_eq!(first, fresh);
     check(&first.body);
     assert!(first.body.covered);
+}
+
+/// Of several partners the one that holds most of a file is named, even if the one at its own path
+/// holds most of it too; what is listed nowhere else is no near copy here.
+#[test]
+fn the_near_copy_is_the_file_in_which_most_lies() {
+    let mut scene = Scene::new();
+    let own = text(1, 8000);
+    let half = |n: u64| [&own[..7000], &text(n, 1500)[..]].concat();
+    scene.write("old/x", &own);
+    scene.write("new/x", half(2));
+    scene.write(
+        "new/whole",
+        [&text(3, 20_000)[..], &own, &text(4, 20_000)].concat(),
+    );
+    scene.write("old/y", half(5));
+    scene.write("new/y", [&half(5)[..], b" and a word"].concat());
+    scene.write("old/z", text(6, 5000));
+    scene.scan();
+    let body = coverage(&scene, "old", &["new"]);
+    let near = body.near.iter();
+    let near: Vec<(String, String)> = near
+        .map(|row| {
+            (
+                scene.below(row.path.as_path()),
+                scene.below(row.by.as_path()),
+            )
+        })
+        .collect();
+    let expected = [("old/x", "new/whole"), ("old/y", "new/y")];
+    assert_eq!(near, expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
 }

@@ -102,7 +102,7 @@ fn every_question_ends_when_it_is_cancelled() {
             groups::order(snapshot, &of_groups, scratch),
             dirs::dirs(snapshot, &of_dirs),
             compare::compare(snapshot, &of_compare, &MemoryCache::default()),
-            covered::covered(snapshot, &of_covered),
+            covered::covered(snapshot, &of_covered, None),
         )
     };
     let answered = ask(&snapshot);

@@ -49,4 +49,30 @@ impl Joined {
         }
         joined
     }
+
+    /// The unequal contents at one path, of A and of B; ascending.
+    pub(in crate::compare) fn twins(&self, sides: &Sides) -> Vec<(u32, u32)> {
+        let content = |side: &Side, at: u32| side.entries[at as usize].what.content();
+        let contents = self.pairs.iter();
+        let contents = contents
+            .filter_map(|&(a, b)| content(&sides.a, a).zip(content(&sides.b, b)))
+            .filter(|(a, b)| a != b);
+        let mut twins: Vec<(u32, u32)> = contents.collect();
+        twins.sort_unstable();
+        twins.dedup();
+        twins
+    }
+
+    /// The contents of the files that stand alone, by side; ascending.
+    pub(in crate::compare) fn lone_contents(&self, sides: &Sides) -> [Vec<u32>; 2] {
+        [0, 1].map(|side| {
+            let entries = &[&sides.a, &sides.b][side].entries;
+            let alone = self.alone[side].iter();
+            let alone = alone.filter_map(|&at| entries[at as usize].what.content());
+            let mut alone: Vec<u32> = alone.collect();
+            alone.sort_unstable();
+            alone.dedup();
+            alone
+        })
+    }
 }

@@ -137,7 +137,7 @@ pub(super) fn may_be_partners(options: &CompareOptions, a: &Entry, b: &Entry) ->
 }
 
 /// The last component of a path.
-pub(super) fn file_name(path: &[u8]) -> &[u8] {
+pub(in crate::compare) fn file_name(path: &[u8]) -> &[u8] {
     let slash = path.iter().rposition(|&byte| byte == b'/');
     slash.map_or(path, |slash| &path[slash + 1..])
 }

@@ -2,8 +2,8 @@
 //!
 //! Nearly every comparison reads all that it wants to measure. Where that is more than
 //! [`PartnerQuestion::work`] bytes the best pairs by their estimates come first, and the rest keep
-//! their estimates. Which these are depends on the contents alone, and neither on threads nor on
-//! what was measured before.
+//! their estimates; pairs of one path come before all others. Which these are depends on the
+//! contents alone, and neither on threads nor on what was measured before.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -40,39 +40,57 @@ impl BeyondBudget {
 }
 
 /// What a comparison has decided to read.
-struct ComparisonPlan {
+#[derive(Clone)]
+pub(super) struct Budget {
     read: BitSet,
     left: u64,
 }
 
+impl Budget {
+    pub(super) fn new(work: u64) -> Self {
+        Self {
+            read: BitSet::default(),
+            left: work,
+        }
+    }
+}
+
 impl PartnerQuestion<'_> {
-    /// The pairs, of all that are to be measured, that are beyond the budget.
-    pub(super) fn beyond_budget(
-        &self,
+    /// The pairs of one path, as they are measured.
+    pub(super) fn of_twins(&self, twins: &[(u32, u32)]) -> Vec<CostlyPair> {
+        let pairs = twins.iter().map(|&(a, b)| match self.files.meeting(a, b) {
+            FilesMeet::Contents(x, y) => CostlyPair::Contents(x, y),
+            FilesMeet::Members => CostlyPair::Files(a, b),
+        });
+        pairs.collect()
+    }
+
+    /// The other pairs.
+    pub(super) fn of_candidates(
         candidates: &[Candidate],
         of_members: &[(u32, u32)],
-        twins: &[(u32, u32)],
+    ) -> Vec<CostlyPair> {
+        let contents = candidates.iter();
+        let contents = contents.map(|one| CostlyPair::Contents(one.met.0, one.met.1));
+        let files = of_members.iter().map(|&(a, b)| CostlyPair::Files(a, b));
+        contents.chain(files).collect()
+    }
+
+    /// Those of these pairs that are beyond what is left of the budget.
+    pub(super) fn beyond_budget(
+        &self,
+        budget: &mut Budget,
+        mut pairs: Vec<CostlyPair>,
         common: &CommonKeys,
     ) -> Result<BeyondBudget, AskError> {
         if self.options.exact {
             return Ok(BeyondBudget::default());
         }
-        let contents = candidates.iter();
-        let contents = contents.map(|one| CostlyPair::Contents(one.met.0, one.met.1));
-        let files = of_members.iter().map(|&(a, b)| CostlyPair::Files(a, b));
-        let twins = twins.iter().map(|&(a, b)| match self.files.meeting(a, b) {
-            FilesMeet::Contents(x, y) => CostlyPair::Contents(x, y),
-            FilesMeet::Members => CostlyPair::Files(a, b),
-        });
-        let mut pairs: Vec<CostlyPair> = contents.chain(files).chain(twins).collect();
         pairs.sort_unstable();
         pairs.dedup();
-        let plan = || ComparisonPlan {
-            read: BitSet::default(),
-            left: self.work,
-        };
-        let mut all = plan();
+        let mut all = budget.clone();
         if pairs.iter().all(|&pair| self.takes(&mut all, pair)) {
+            *budget = all;
             return Ok(BeyondBudget::default());
         }
         let score = |at: usize, (): &mut ()| {
@@ -83,14 +101,13 @@ impl PartnerQuestion<'_> {
         let mut best_first: Vec<(Reverse<Score>, CostlyPair)> =
             scores.into_iter().map(Reverse).zip(pairs).collect();
         best_first.sort_unstable();
-        let mut plan = plan();
         let beyond = best_first.into_iter().map(|(_, pair)| pair);
-        let beyond = beyond.filter(|&pair| !self.takes(&mut plan, pair));
+        let beyond = beyond.filter(|&pair| !self.takes(budget, pair));
         Ok(BeyondBudget(beyond.collect()))
     }
 
     /// Whether a pair is measured as well. What is too large to be read costs nothing.
-    fn takes(&self, plan: &mut ComparisonPlan, pair: CostlyPair) -> bool {
+    fn takes(&self, budget: &mut Budget, pair: CostlyPair) -> bool {
         let size = |content: u32| self.content(content).size;
         let (CostlyPair::Contents(a, b) | CostlyPair::Files(a, b)) = pair;
         if a == b || size(a).max(size(b)) > LARGEST_READ {
@@ -102,16 +119,16 @@ impl PartnerQuestion<'_> {
             CostlyPair::Contents(..) => {
                 let new = [a, b]
                     .into_iter()
-                    .filter(|&content| !plan.read.has(content));
+                    .filter(|&content| !budget.read.has(content));
                 new.map(|content| self.reading(content)).sum::<u64>() + both / MEASURED
             }
         };
-        let is_taken = cost <= plan.left;
+        let is_taken = cost <= budget.left;
         if is_taken {
-            plan.left -= cost;
+            budget.left -= cost;
             if matches!(pair, CostlyPair::Contents(..)) {
-                plan.read.insert(a);
-                plan.read.insert(b);
+                budget.read.insert(a);
+                budget.read.insert(b);
             }
         }
         is_taken

@@ -8,7 +8,7 @@ use resemble_core::bits::BitSet;
 use resemble_core::similarity::{Boilerplate, Sketch};
 use resemble_core::{ChunkList, ContentKind, Score, Signature};
 
-use super::Ready;
+use super::ready::Ready;
 use crate::judge::estimate::estimate;
 use crate::nominate::evidence::Kept;
 

@@ -1,0 +1,159 @@
+//! For each of some files the file of a tree in which most of it lies.
+//!
+//! The question of `covered` about what is missing: that of a comparison with one side that asks,
+//! so all files are one join, and what has most of itself at its own path is looked up elsewhere
+//! only for more.
+
+use std::cmp::Reverse;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use resemble_core::{ContentId, FileId, Measures};
+use resemble_index::Snapshot;
+use resemble_proto::message::{CompareOptions, SoftError};
+use resemble_scan::parts::PartReader;
+
+use super::classes::{Joined, file_name};
+use super::files::{ComparedFiles, FilesMeet};
+use super::indexed::{self, ListedSide};
+use super::partners::{Better, Link, PartnerQuestion, Partners};
+use super::sides::{Holders, Sides};
+use crate::ask::AskError;
+use crate::judge::listing::is_listed;
+use crate::nominate::evidence::Counts;
+use crate::parallel::ordered;
+use crate::prove::cost::MOST_WORK;
+
+/// A file with its path below the root of its side, or its absolute one.
+pub(crate) type PlacedFile<'p> = (&'p [u8], FileId, ContentId);
+
+/// The files that ask, and the tree in which they are looked for.
+pub(crate) struct NearestQuestion<'a> {
+    pub(crate) snapshot: &'a Snapshot,
+    /// The roots of both sides.
+    pub(crate) roots: [&'a Path; 2],
+    /// Takes documents and archives apart again.
+    pub(crate) part_reader: Option<&'a dyn PartReader>,
+}
+
+/// A file, and the one in which most of it lies.
+pub(crate) struct NearestFile {
+    pub(crate) path: PathBuf,
+    pub(crate) by: PathBuf,
+    pub(crate) measures: Measures,
+}
+
+impl NearestQuestion<'_> {
+    /// The listed partner of each file of A in which most of it lies, in the order of the paths.
+    pub(crate) fn ask<'p>(
+        &self,
+        a: impl Iterator<Item = PlacedFile<'p>>,
+        b: impl Iterator<Item = PlacedFile<'p>>,
+    ) -> Result<(Vec<NearestFile>, Vec<SoftError>), AskError> {
+        let snapshot = self.snapshot;
+        let a = ListedSide::of_files(snapshot, self.roots[0], a)?;
+        let b = ListedSide::of_files(snapshot, self.roots[1], b)?;
+        let (sides, pieces) = indexed::joined(snapshot, a, b, true)?;
+        let holders = [&sides.a, &sides.b].map(|side| Holders::of(side, sides.contents.len()));
+        let joined = Joined::of(&sides);
+        let twins = joined.twins(&sides);
+        let alone = joined.lone_contents(&sides);
+        let asked = (0..sides.contents.len() as u32)
+            .filter(|&content| holders[0].has(content) && !holders[1].has(content));
+        let asked: Vec<u32> = asked.collect();
+        let options = CompareOptions {
+            text: true,
+            ..CompareOptions::default()
+        };
+        let question = PartnerQuestion {
+            sides: &sides,
+            files: &ComparedFiles::of(&sides),
+            part_reader: self.part_reader,
+            pieces: &pieces,
+            templates: snapshot.templates(),
+            options: &options,
+            better: Better::OfA,
+            holders: [&holders[0], &holders[1]],
+            limit: snapshot.boilerplate_limit(),
+            work: MOST_WORK,
+            has_unread: AtomicBool::new(false),
+        };
+        let alone = [&alone[0][..], &alone[1][..]];
+        let (partners, counts) = question.ask([&asked, &[]], alone, &twins)?;
+        let nearest = ordered(
+            sides.a.entries.len(),
+            || (),
+            |at, ()| nearest_of(&question, at, &partners, &counts),
+        )?;
+        Ok((nearest.into_iter().flatten().collect(), partners.errors))
+    }
+}
+
+/// The file in which most of this entry of A lies.
+fn nearest_of(
+    question: &PartnerQuestion<'_>,
+    at: usize,
+    partners: &Partners,
+    counts: &Counts,
+) -> Result<Option<NearestFile>, AskError> {
+    let sides = question.sides;
+    let entry = &sides.a.entries[at];
+    let Some(content) = entry.what.content() else {
+        return Ok(None);
+    };
+    let of = |links: &'_ [Link]| {
+        let from = links.partition_point(|link| link.a < content);
+        let to = links.partition_point(|link| link.a <= content);
+        from..to
+    };
+    let (links, twins) = (&partners.links, &partners.twins);
+    let mut found: Vec<(&Link, &[u8])> = links[of(links)]
+        .iter()
+        .chain(&twins[of(twins)])
+        .filter_map(|link| {
+            Some((
+                link,
+                place_of(sides, question.holders[1], &entry.path, link)?,
+            ))
+        })
+        .collect();
+    let order = |(link, path): &(&Link, &[u8])| {
+        let measures = &link.measures;
+        (
+            measures.a_in_b,
+            link.score(),
+            measures.resemblance,
+            Reverse(path.to_vec()),
+        )
+    };
+    found.sort_by_key(|one| Reverse(order(one)));
+    for (link, path) in found {
+        let rarity = match question.files.meeting(link.a, link.b) {
+            FilesMeet::Contents(x, y) if x != y => {
+                let (x, y) = (question.load(x)?, question.load(y)?);
+                counts.rarity(&x.sketch(), &y.sketch())
+            }
+            _ => None,
+        };
+        if is_listed(link.told.relation, &link.measures, rarity) {
+            let by = Path::new(OsStr::from_bytes(path));
+            return Ok(Some(NearestFile {
+                path: sides.a.path(entry),
+                by: sides.b.root.join(by),
+                measures: link.measures,
+            }));
+        }
+    }
+    Ok(None)
+}
+
+/// Where the file of B is: at the same path, else with the same name, else at the least path.
+fn place_of<'s>(sides: &'s Sides, holders: &Holders, path: &[u8], link: &Link) -> Option<&'s [u8]> {
+    let held = holders.of_content(link.b);
+    let paths = || held.iter().map(|&at| &*sides.b.entries[at as usize].path);
+    let same_path = paths().find(|other| *other == path);
+    let same_name = || paths().find(|other| file_name(other) == file_name(path));
+    same_path.or_else(same_name).or_else(|| paths().min())
+}

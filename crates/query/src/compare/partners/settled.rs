@@ -1,0 +1,141 @@
+//! Files that are settled at their own path.
+//!
+//! Of two versions of a tree nearly all left-over files are edits of the file at their own path,
+//! and each resembles its relatives as well: a driver those of its family. To prove all these pairs
+//! would take ten times as long as to read both trees, and nobody asks for them. So a file of which
+//! 70 % lie in the file at its own path is paired with others only if these need it, or could be
+//! better for it by the bound of the estimate.
+//!
+//! Of documents and archives that meet by their members every pair is proven.
+
+use std::collections::HashMap;
+
+use resemble_core::similarity::interval;
+use resemble_core::{Relation, Score};
+
+use super::candidates::Candidate;
+use super::ready::Ready;
+use super::{Link, PartnerQuestion};
+use crate::ask::AskError;
+use crate::compare::common::CommonKeys;
+use crate::parallel::in_parallel;
+
+/// Which of two partners is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::compare) enum Better {
+    /// The one with the larger share of both files in common: the smaller containment decides.
+    OfBoth,
+    /// The one in which more of the file of A lies.
+    OfA,
+}
+
+impl Better {
+    fn share(self, a_in_b: Option<Score>, b_in_a: Option<Score>) -> Option<Score> {
+        match self {
+            Self::OfBoth => a_in_b.min(b_in_a),
+            Self::OfA => a_in_b,
+        }
+    }
+}
+
+/// The contents of which each file has most of itself at its own path: by side, with the share that
+/// a better partner has to exceed.
+pub(super) struct Settled([HashMap<u32, Score>; 2]);
+
+impl Settled {
+    /// `alone`: the contents of files with none at their own path.
+    pub(super) fn of(twins: &[Link], alone: [&[u32]; 2], better: Better) -> Self {
+        let mut settled = [0, 1].map(|side| {
+            let mut least: HashMap<u32, Option<Score>> = HashMap::new();
+            for twin in twins {
+                let measures = &twin.measures;
+                let own = [measures.a_in_b, measures.b_in_a][side];
+                let is_settled = own >= Some(Score::new(Relation::MOSTLY));
+                let share = better.share(measures.a_in_b, measures.b_in_a);
+                let share = share.filter(|_| is_settled);
+                let least = least.entry([twin.a, twin.b][side]).or_insert(share);
+                *least = (*least).min(share);
+            }
+            let settled = least.into_iter();
+            let settled = settled.filter_map(|(content, least)| Some((content, least?)));
+            settled.collect::<HashMap<u32, Score>>()
+        });
+        for (side, alone) in settled.iter_mut().zip(alone) {
+            side.retain(|content, _| alone.binary_search(content).is_err());
+        }
+        Self(settled)
+    }
+
+    pub(super) fn has(&self, side: usize, content: u32) -> bool {
+        self.0[side].contains_key(&content)
+    }
+}
+
+impl PartnerQuestion<'_> {
+    /// Of the candidates those that a file needs.
+    pub(super) fn needed(
+        &self,
+        candidates: &[Candidate],
+        is_subject: &[Vec<bool>; 2],
+        settled: &Settled,
+        common: &CommonKeys,
+    ) -> Result<Vec<Candidate>, AskError> {
+        // What a pair has to exceed to be needed; `None`: it is needed whatever it has in common.
+        let least_of = |files: (u32, u32)| {
+            let asked = [files.0, files.1].into_iter().enumerate();
+            let asked = asked.filter(|&(side, file)| is_subject[side][file as usize]);
+            let least = asked.map(|(side, file)| settled.0[side].get(&file).copied());
+            least.min().flatten()
+        };
+        let groups: Vec<&[Candidate]> = candidates.chunk_by(|x, y| x.met.0 == y.met.0).collect();
+        let kept = in_parallel(groups.len(), Vec::new, |at, kept: &mut Vec<Candidate>| {
+            let mut a = None;
+            for of_pair in groups[at].chunk_by(|x, y| x.met == y.met) {
+                self.pieces.go_on()?;
+                let met = of_pair[0].met;
+                // What the pair has to exceed for any of the files.
+                let least = of_pair.iter().map(|one| least_of(one.files)).min();
+                let is_needed = match least.flatten().filter(|_| met.0 != met.1) {
+                    None => true,
+                    Some(least) => {
+                        if a.is_none() {
+                            a = Some(Ready::of(self.load(met.0)?, common));
+                        }
+                        let b = Ready::of(self.load(met.1)?, common);
+                        a.as_ref()
+                            .is_none_or(|a| self.may_exceed(least, (a, &b), common))
+                    }
+                };
+                if is_needed {
+                    kept.extend_from_slice(of_pair);
+                }
+            }
+            Ok::<_, AskError>(())
+        })?;
+        let mut kept: Vec<Candidate> = kept.into_iter().flatten().collect();
+        kept.sort_unstable();
+        Ok(kept)
+    }
+
+    /// Whether two contents may have more than this share, as far as their samples say.
+    fn may_exceed(&self, least: Score, (a, b): (&Ready, &Ready), common: &CommonKeys) -> bool {
+        let level = a.kept.signature.level.max(b.kept.signature.level);
+        let most = |share: Score, of: &Ready| interval(share, of.prepared.samples_at(level)).1;
+        // A look at the samples spares most pairs the estimate.
+        let shared = a.common_samples(b, level) as f64;
+        let of_windows = |of: &Ready| {
+            let all = of.prepared.samples_at(level);
+            let share = most(Score::new(shared / all.max(1) as f64), of).get();
+            (all > 0).then(|| Score::new((share * (1.0 - share.ln())).min(1.0)))
+        };
+        let exceeds = |of_a: Option<Score>, of_b: Option<Score>| {
+            let most = self.better.share(of_a, of_b);
+            most.is_none_or(|most| most > least)
+        };
+        exceeds(of_windows(a), of_windows(b)) && {
+            let measures = a.estimate(b, common);
+            let most = |share: Option<Score>, of: &Ready| Some(most(share?, of));
+            exceeds(most(measures.a_in_b, a), most(measures.b_in_a, b))
+        }
+    }
+}
