@@ -273,6 +273,15 @@ impl Extractor {
         format::of(name, head).map(Format::read)
     }
 
+    /// Whether a file can be taken apart: it is of a [format](Self::format). Where only its end
+    /// tells, as of a program that may unpack itself, that is read; without the file it may be.
+    pub fn applies(&self, name: &[u8], head: &[u8], file: Option<BorrowedFd<'_>>) -> bool {
+        self.format(name, head).is_some_and(|format| {
+            format.kind() != Some(format::Kind::SelfExtracting)
+                || file.is_none_or(read::ends_in_zip)
+        })
+    }
+
     /// Whether a file of so many bytes is taken apart by this process: a plain text in another
     /// encoding. Nothing hostile makes that slow.
     pub fn is_decoded_here(&self, name: &[u8], head: &[u8], size: u64) -> bool {

@@ -22,7 +22,7 @@ use crate::convert::{self, Converting, Kept};
 use crate::format::Kind;
 use crate::process::{Outcome, Process};
 use crate::protocol::{self, Found, Frame};
-use crate::read::{self, LeftOut, Out, Source, Walk};
+use crate::read::{LeftOut, Out, Source, Walk};
 use crate::worker::{Order, Task, cannot_because};
 use crate::{Bound, Converter, Fences, Format, Limits, Part, Role, Sink, Skipped, Workers};
 
@@ -69,10 +69,6 @@ pub(crate) fn extract(
         let mut run = Run::new(limits, size);
         run.take(&decoded(source, limits)?, &mut delivery)?;
         return all_skipped(run.skipped, delivery, Vec::new());
-    }
-    // Of all the programs and scripts, few are worth a process.
-    if kind == Kind::SelfExtracting && !read::has_zip_at_end(&source) {
-        return Ok(Vec::new());
     }
     let mut crashed: Vec<(u32, Vec<u8>, Skipped)> = Vec::new();
     let skipped = loop {

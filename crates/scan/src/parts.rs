@@ -44,8 +44,8 @@ const MOST_SKIPPED: usize = 64;
 /// Takes files apart. Can be used by several threads.
 pub trait PartReader: fmt::Debug + Send + Sync {
     /// Whether a file with this name and these first bytes (up to [`HEAD`]) can be taken apart.
-    /// Cheap: asked of every file that is read.
-    fn applies(&self, name: &[u8], head: &[u8]) -> bool;
+    /// Cheap: asked of every file that is read. Without the file it is whether it may be.
+    fn applies(&self, name: &[u8], head: &[u8], file: Option<BorrowedFd<'_>>) -> bool;
 
     /// Takes an open file apart that [`Self::applies`] to; see [`Extractor::extract`].
     ///
@@ -152,8 +152,8 @@ pub fn worker() -> Option<ExitCode> {
 }
 
 impl PartReader for Formats {
-    fn applies(&self, name: &[u8], head: &[u8]) -> bool {
-        self.extractor.format(name, head).is_some()
+    fn applies(&self, name: &[u8], head: &[u8], file: Option<BorrowedFd<'_>>) -> bool {
+        self.extractor.applies(name, head, file)
     }
 
     fn read_parts(

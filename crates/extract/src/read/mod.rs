@@ -23,15 +23,21 @@ mod xml;
 mod zip;
 
 use std::io::{BufReader, Read};
+use std::os::fd::BorrowedFd;
 
 pub(crate) use emit::{Out, Stop};
 use emit::{Take, damaged, passed_on, unsupported};
 pub(crate) use source::Source;
 pub(crate) use walk::{LeftOut, Place, Walk};
 use walk::{Text, Unpacking};
-pub(crate) use zip::has_zip_at_end;
+use zip::has_zip_at_end;
 
 use crate::format::{Kind, unpacked_name};
+
+/// Whether an open file ends in a zip.
+pub(crate) fn ends_in_zip(file: BorrowedFd<'_>) -> bool {
+    Source::file(file).is_ok_and(|source| has_zip_at_end(&source))
+}
 
 /// Takes a source apart that can be read from anywhere.
 pub(crate) fn whole(

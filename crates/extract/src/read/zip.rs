@@ -49,7 +49,7 @@ const END_RECORD: usize = 22;
 
 /// Whether the last thing in a source is a zip, whatever comes before it: the record of its end is
 /// there, and its directory or what leads to it where the record says.
-pub(crate) fn has_zip_at_end(source: &Source<'_>) -> bool {
+pub(super) fn has_zip_at_end(source: &Source<'_>) -> bool {
     let longest = END_RECORD as u64 + u64::from(u16::MAX);
     let start = source.len().saturating_sub(longest);
     let mut tail = Vec::new();

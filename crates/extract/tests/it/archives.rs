@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use crate::pieces::{
-    Entry, deflated, entry, gzip, limits, sample, stored, take, take_within, tar, zip, zip_times,
+    Entry, applies, deflated, entry, gzip, limits, sample, stored, take, take_within, tar, zip,
+    zip_times,
 };
 use resemble_extract::{Bound, Limits, Skipped};
 use resemble_testutil::random::Random;
@@ -289,6 +290,9 @@ fn zips_behind_programs_and_scripts_are_read() {
             (0, 0),
             "{what}"
         );
+        for (bytes, expected) in [(&without, false), (&[&stub[..], &zip].concat(), true)] {
+            assert_eq!(applies(what, bytes), expected, "{what}");
+        }
     }
     // In an archive, too.
     let bytes = [&b"MZ\x90\0"[..], &vec![2; 9000], &zip].concat();

@@ -128,6 +128,16 @@ pub(crate) fn take_file(extractor: &Extractor, name: &str, file: &File) -> Resul
     Ok(pieces)
 }
 
+/// Whether a file can be taken apart, by its end too.
+pub(crate) fn applies(name: &str, bytes: &[u8]) -> bool {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(bytes).unwrap();
+    let extractor = Extractor::new(Workers::OfOurs(program()), limits(), Vec::new());
+    let head = &bytes[..bytes.len().min(HEAD)];
+    assert!(extractor.applies(name.as_bytes(), head, None), "{name}");
+    extractor.applies(name.as_bytes(), head, Some(file.as_fd()))
+}
+
 pub(crate) fn take_within(limits: Limits, name: &str, bytes: &[u8]) -> Result<Pieces, Skipped> {
     take_with(
         &Extractor::new(Workers::OfOurs(program()), limits, Vec::new()),

@@ -192,7 +192,7 @@ impl<'a> Stream<'a> {
             if self.head.len() < HEAD {
                 return;
             }
-            if before < HEAD && part_reader.applies(b"", &self.head[..HEAD]) {
+            if before < HEAD && part_reader.applies(b"", &self.head[..HEAD], None) {
                 self.begin()
             } else {
                 self.part_reader = None;
@@ -241,14 +241,15 @@ impl<'a> Stream<'a> {
 
     fn finish_digest(mut self) -> Incoming {
         let digest = self.digester.finish();
-        if let (Some(part_reader), None) = (self.part_reader, &self.kept)
-            && (!part_reader.applies(b"", &self.head) || self.begin().is_err())
-        {
+        if self.kept.is_none() && self.begin().is_err() {
             self.part_reader = None;
         }
         let (Some(part_reader), Some(kept)) = (self.part_reader, &self.kept) else {
             return Incoming::plain(digest);
         };
+        if !part_reader.applies(b"", &self.head, Some(kept.as_fd())) {
+            return Incoming::plain(digest);
+        }
         let pieces = DigestedParts::of(
             part_reader,
             b"",

@@ -254,7 +254,7 @@ impl<'p> OpenedFile<'p> {
             source: errno.into(),
         })?;
         let name = self.path.file_name().unwrap_or_default().as_bytes();
-        let applies = part_reader.applies(name, &head);
+        let applies = part_reader.applies(name, &head, Some(self.fd.as_fd()));
         Ok(applies.then(|| part_reader.read_parts(name, &head, self.fd.as_fd(), sink)))
     }
 }

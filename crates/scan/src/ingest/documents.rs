@@ -366,7 +366,7 @@ impl Takers {
             return Outcome::Changed;
         };
         let name = path.file_name().unwrap_or_default().as_bytes();
-        if !self.part_reader.applies(name, &head) {
+        if !self.part_reader.applies(name, &head, Some(file.as_fd())) {
             return Outcome::Plain;
         }
         tracing::debug!(?path, "taking apart");

@@ -577,7 +577,7 @@ impl Run<'_> {
             return Ok(false);
         };
         let name = path.file_name().unwrap_or_default().as_bytes();
-        if !part_reader.applies(name, &[]) {
+        if !part_reader.applies(name, &[], None) {
             return Ok(false);
         }
         let row = self.snapshot.content(content)?;

@@ -43,8 +43,8 @@ impl RecentParts {
 }
 
 impl PartReader for RecentParts {
-    fn applies(&self, name: &[u8], head: &[u8]) -> bool {
-        self.reader.applies(name, head)
+    fn applies(&self, name: &[u8], head: &[u8], file: Option<BorrowedFd<'_>>) -> bool {
+        self.reader.applies(name, head, file)
     }
 
     fn read_parts(
@@ -221,7 +221,7 @@ mod tests {
     struct Twice(AtomicUsize);
 
     impl PartReader for Twice {
-        fn applies(&self, _: &[u8], _: &[u8]) -> bool {
+        fn applies(&self, _: &[u8], _: &[u8], _: Option<BorrowedFd<'_>>) -> bool {
             true
         }
 

@@ -60,8 +60,9 @@ impl Reader {
     ) -> Result<FileRead, ReadFailure> {
         let (file, mut stat) = self.open(anchor, path)?;
         let name = path.file_name().unwrap_or_default().as_bytes();
-        if self.pieces.spares_cache && part_reader.applies(name, &read_prefix(&file, HEAD)?) {
-            self.pieces.spares_cache = false;
+        if self.pieces.spares_cache {
+            let head = read_prefix(&file, HEAD)?;
+            self.pieces.spares_cache = !part_reader.applies(name, &head, Some(file.as_fd()));
         }
         let mut earlier: Option<FileRead> = None;
         let mut attempt = 1;
@@ -113,7 +114,7 @@ impl Reader {
             from_file = read_prefix(file, HEAD)?;
             &from_file
         };
-        read.applies = part_reader.applies(name, head);
+        read.applies = part_reader.applies(name, head, Some(file.as_fd()));
         let look = match &read.content {
             Content::Known(id) => contents.look(*id),
             Content::New(_) | Content::Edited(_) => Look::Unseen,

@@ -56,8 +56,8 @@ fn the_layer_can_be_switched_on_later() {
 struct Other(Fake);
 
 impl resemble_scan::parts::PartReader for Other {
-    fn applies(&self, name: &[u8], head: &[u8]) -> bool {
-        self.0.applies(name, head) && !name.ends_with(b".conv")
+    fn applies(&self, name: &[u8], head: &[u8], file: Option<std::os::fd::BorrowedFd<'_>>) -> bool {
+        self.0.applies(name, head, file) && !name.ends_with(b".conv")
     }
 
     fn read_parts(
@@ -306,8 +306,8 @@ struct Meddler {
 }
 
 impl resemble_scan::parts::PartReader for Meddler {
-    fn applies(&self, name: &[u8], head: &[u8]) -> bool {
-        Fake.applies(name, head)
+    fn applies(&self, name: &[u8], head: &[u8], file: Option<std::os::fd::BorrowedFd<'_>>) -> bool {
+        Fake.applies(name, head, file)
     }
 
     fn read_parts(

@@ -106,7 +106,7 @@ fn scrambled(key: u64, bytes: &[u8]) -> Vec<u8> {
 pub(crate) struct Fake;
 
 impl PartReader for Fake {
-    fn applies(&self, name: &[u8], head: &[u8]) -> bool {
+    fn applies(&self, name: &[u8], head: &[u8], _: Option<BorrowedFd<'_>>) -> bool {
         head.starts_with(MAGIC) || name.ends_with(b".conv")
     }
 

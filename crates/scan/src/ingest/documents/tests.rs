@@ -16,7 +16,7 @@ use crate::ingest::DocumentTurns::{BeforeTheEnd, LaterByFolder, LaterByUser};
 use crate::ingest::{
     DocumentTurns, Ingest, IngestOptions, Observer, RootOptions, Target, Unobserved,
 };
-use crate::parts::PartReader;
+use crate::parts::{Formats, Limits, PartReader};
 
 /// Longer than anything takes that comes.
 const LONG: Duration = Duration::from_secs(60);
@@ -43,7 +43,7 @@ impl Slow {
 }
 
 impl PartReader for Slow {
-    fn applies(&self, name: &[u8], _: &[u8]) -> bool {
+    fn applies(&self, name: &[u8], _: &[u8], _: Option<BorrowedFd<'_>>) -> bool {
         name.ends_with(b".doc")
     }
 
@@ -165,7 +165,12 @@ impl Scene {
     }
 }
 
-fn ingest(root: &Path, index: &Arc<Index>, reader: &Arc<Slow>, documents: DocumentTurns) -> Ingest {
+fn ingest(
+    root: &Path,
+    index: &Arc<Index>,
+    reader: &Arc<impl PartReader + 'static>,
+    documents: DocumentTurns,
+) -> Ingest {
     let options = IngestOptions {
         threads: 2,
         roots: vec![RootOptions {
@@ -379,4 +384,32 @@ fn a_document_that_changes_while_it_is_taken_apart_is_read_again() {
     scene.finish();
     assert!(scene.content("slow-gone.doc").is_none());
     assert_ne!(scene.look("b.txt"), Look::Unseen);
+}
+
+/// Of all programs and scripts only those that end in a zip wait for a reader.
+#[test]
+fn programs_and_scripts_without_a_zip_are_no_documents() {
+    let mut scene = Scene::new(&[]);
+    let program = [&b"\x7fELF"[..], &[1; 12], &[2, 0], &vec![1; 200_000]].concat();
+    let script = b"#!/bin/sh\necho a line of it\n".repeat(500);
+    let entry = [&b"PK\x01\x02"[..], &[0; 42]].concat();
+    let length = (entry.len() as u32).to_le_bytes();
+    let end = [&b"PK\x05\x06"[..], &[0; 8], &length, &[0; 6]].concat();
+    for (name, bytes) in [("program", &program), ("script", &script)] {
+        let with = [&bytes[..], &entry, &end].concat();
+        let without = [&bytes[..], &end].concat();
+        for (ending, bytes) in [("", &bytes[..]), ("-with", &with), ("-without", &without)] {
+            fs::write(scene.root.join(format!("{name}{ending}")), bytes).expect("a file");
+        }
+    }
+    let nobody = Formats::by_starter(scene.root.join("socket"), Limits::default());
+    scene.ingest = ingest(&scene.root, &scene.index, &Arc::new(nobody), LaterByFolder);
+    scene.scan();
+    assert_eq!(scene.ingest.documents_mark(), 2);
+    for name in ["program", "program-without", "script", "script-without"] {
+        assert_eq!(scene.look(name), Look::Plain, "{name}");
+    }
+    for name in ["program-with", "script-with"] {
+        assert_ne!(scene.look(name), Look::Plain, "{name}");
+    }
 }

@@ -453,7 +453,9 @@ impl<'s, 'a> Worker<'s, 'a> {
     fn head_of(&self, path: &[u8], file: &OwnedFd) -> Option<Vec<u8>> {
         let part_reader = self.shared.part_reader?;
         let head = read_prefix(file, HEAD).ok()?;
-        part_reader.applies(name_of(path), &head).then_some(head)
+        part_reader
+            .applies(name_of(path), &head, Some(file.as_fd()))
+            .then_some(head)
     }
 
     /// Takes a file apart that was read, if that can be done.
