@@ -23,7 +23,7 @@ use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env, PlaceError};
 use resemble_proto::question::{AnyRow, Question};
 use resemble_query::answer::{self, Context, Reply};
-use resemble_query::gaps;
+use resemble_query::gaps::{self, AskedPlaces};
 use resemble_query::given::GivenPairs;
 use resemble_query::groups::groups_of_pairs;
 use resemble_query::local::{LocalIndex, LocalOptions};
@@ -165,10 +165,18 @@ impl Local {
         self.on_sound(|this| {
             let mut collected = Collected::<Q>(Whole::fresh());
             let context = this.context()?;
-            answer::answer(&context, question.clone().into_request(), &mut collected)?;
+            let request = question.clone().into_request();
+            let places = AskedPlaces::of(&request, &context.roots);
+            answer::answer(&context, request, &mut collected)?;
             let mut whole = collected.0;
-            let (header, errors) = (&mut whole.header, &mut whole.errors);
-            this.add_own(&context.snapshot, (header, errors), gaps::is_kept);
+            let mut own = Vec::new();
+            this.add_own(
+                &context.snapshot,
+                (&mut whole.header, &mut own),
+                gaps::is_kept,
+            );
+            places.drop_excluded(&mut own)?;
+            whole.errors.append(&mut own);
             Ok(whole)
         })
     }
@@ -438,4 +446,63 @@ pub(crate) fn templates(ui: &mut Ui, env: &Env, global: &Global, params: &Params
         ));
     }
     Some(store)
+}
+
+#[cfg(test)]
+mod tests {
+    use resemble_proto::message::Scope;
+
+    use super::*;
+
+    /// What vanished or failed while it was looked at is no error if `--exclude` takes it away.
+    #[test]
+    fn what_is_excluded_is_not_missed() {
+        let temp = tempfile::tempdir().expect("a folder");
+        let tree = temp.path().canonicalize().expect("a folder").join("tree");
+        std::fs::create_dir_all(tree.join("kept")).expect("a folder");
+        let index = LocalIndex::open(LocalOptions {
+            cache: None,
+            cache_bytes: 0,
+            params: Params::default(),
+            catalogues: None,
+            own: Vec::new(),
+            part_reader: None,
+        });
+        let gone = ["a.tmp", "kept/b", "left/c", "left"].map(|name| tree.join(name));
+        let mut local = Local {
+            index: index.expect("an index"),
+            templates: None,
+            params: Params::default(),
+            part_reader: None,
+            scratch: temp.path().to_owned(),
+            errors: gone.map(|path| SoftError::vanished(path.into())).to_vec(),
+            moving: 0,
+        };
+        let looked = local
+            .index
+            .refresh(std::slice::from_ref(&tree), &mut Unobserved);
+        looked.expect("looked at");
+        let scope = |exclude: &[&str]| Scope {
+            within: vec![tree.as_path().into()],
+            exclude: exclude.iter().map(|&glob| glob.to_owned()).collect(),
+            ..Scope::default()
+        };
+        for (exclude, missed) in [
+            (&[][..], &["a.tmp", "kept/b", "left/c", "left"][..]),
+            (&["*.tmp"], &["kept/b", "left/c", "left"]),
+            (&["left/", "*.tmp"], &["kept/b"]),
+        ] {
+            let request = GroupsRequest {
+                scope: scope(exclude),
+                ..GroupsRequest::default()
+            };
+            let whole = local.ask(&request).expect("answered");
+            let errors = whole.errors.iter().map(|error| error.path.as_path());
+            let below = errors.map(|path| path.strip_prefix(&tree).expect("within the tree"));
+            assert_eq!(
+                below.collect::<Vec<_>>(),
+                missed.iter().map(Path::new).collect::<Vec<_>>()
+            );
+        }
+    }
 }

@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use resemble_index::{DirGaps, Entry, Gap, LeftOutRule, Snapshot};
-use resemble_proto::message::{LeftOut, LeftOutWord, Request, Scope, SoftError};
+use resemble_proto::message::{CompareRequest, LeftOut, LeftOutWord, Request, Scope, SoftError};
 use resemble_proto::path::PathText;
 
 use crate::ask::AskError;
@@ -26,18 +26,14 @@ pub struct AskedPlaces {
 impl AskedPlaces {
     /// The places of a request; one that names none is about the roots.
     pub fn of(request: &Request, roots: &[PathBuf]) -> Self {
-        let scoped = |scope: &Scope| Self {
-            exclude: scope.exclude.clone(),
-            ..Self::at(&scope.within)
-        };
         let mut places = match request {
-            Request::Find(find) => scoped(&find.options.scope),
-            Request::Holders(holders) => scoped(&holders.scope),
-            Request::Pairs(pairs) => scoped(&pairs.scope),
-            Request::Dirs(dirs) => scoped(&dirs.scope),
-            Request::Groups(groups) | Request::Order(groups) => scoped(&groups.scope),
-            Request::TemplatesMark(mark) => scoped(&mark.scope),
-            Request::Compare(compare) => Self::at([&compare.a, &compare.b]),
+            Request::Find(find) => Self::within(&find.options.scope),
+            Request::Holders(holders) => Self::within(&holders.scope),
+            Request::Pairs(pairs) => Self::within(&pairs.scope),
+            Request::Dirs(dirs) => Self::within(&dirs.scope),
+            Request::Groups(groups) | Request::Order(groups) => Self::within(&groups.scope),
+            Request::TemplatesMark(mark) => Self::within(&mark.scope),
+            Request::Compare(compare) => Self::compared(compare),
             Request::Covered(covered) => Self::at(std::iter::once(&covered.dir).chain(&covered.by)),
             Request::Dump { roots } | Request::DumpAs { roots, .. } => Self::at(roots),
             _ => return Self::default(),
@@ -46,6 +42,22 @@ impl AskedPlaces {
             places.bases = roots.to_vec();
         }
         places
+    }
+
+    /// What is within a scope.
+    pub(crate) fn within(scope: &Scope) -> Self {
+        Self {
+            exclude: scope.exclude.clone(),
+            ..Self::at(&scope.within)
+        }
+    }
+
+    /// The two sides of a comparison.
+    pub(crate) fn compared(request: &CompareRequest) -> Self {
+        Self {
+            exclude: request.options.scope.exclude.clone(),
+            ..Self::at([&request.a, &request.b])
+        }
     }
 
     /// These places, with all below them.
@@ -77,27 +89,38 @@ impl AskedPlaces {
     ///
     /// If the index cannot be read, or a pattern is none.
     pub fn errors(&self, snapshot: &Snapshot) -> Result<Vec<SoftError>, AskError> {
-        let rules = self.rules()?;
         let mut errors = Vec::new();
         for unlisted in snapshot.unlisted_within(&self.bases)? {
-            if admit(&rules, &unlisted.path) {
-                errors.push(soft_error(&unlisted.path, unlisted.errno));
-            }
+            errors.push(soft_error(&unlisted.path, unlisted.errno));
         }
         for DirGaps { dir, counts } in snapshot.gaps_within(&self.bases)? {
             if counts.failed == 0 {
                 continue;
             }
             for (path, gap) in snapshot.gaps_of(&dir)? {
-                if let Gap::Failed(errno) = gap
-                    && admit(&rules, &path)
-                {
+                if let Gap::Failed(errno) = gap {
                     errors.push(soft_error(&path, errno));
                 }
             }
         }
+        self.drop_excluded(&mut errors)?;
         errors.sort();
         Ok(errors)
+    }
+
+    /// Drops what went wrong with names of these places that a pattern takes away.
+    ///
+    /// # Errors
+    ///
+    /// If a pattern is none.
+    pub fn drop_excluded(&self, errors: &mut Vec<SoftError>) -> Result<(), AskError> {
+        let rules = self.rules()?;
+        errors.retain(|error| {
+            let path = error.path.as_path();
+            let is_within = rules.iter().any(|rules| path.starts_with(rules.base()));
+            !is_within || admit(&rules, path)
+        });
+        Ok(())
     }
 
     /// What the roots leave out of these places, by root and rule.
@@ -185,5 +208,36 @@ const fn word(rule: LeftOutRule) -> LeftOutWord {
         LeftOutRule::Ignore => LeftOutWord::Ignore,
         LeftOutRule::MaxSize => LeftOutWord::MaxSize,
         LeftOutRule::OneFileSystem => LeftOutWord::OneFileSystem,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use resemble_proto::message::CompareOptions;
+
+    use super::*;
+
+    /// The comparison drops as any other question, and what is elsewhere is none of its business.
+    #[test]
+    fn patterns_take_errors_away_within_what_was_asked_about() {
+        let mut compare = CompareRequest {
+            a: Path::new("/a").into(),
+            b: Path::new("/b").into(),
+            options: CompareOptions::default(),
+        };
+        compare.options.scope.exclude = vec!["*.tmp".to_owned(), "left/".to_owned()];
+        let paths = [
+            "/a/x.tmp",
+            "/a/kept",
+            "/b/left",
+            "/b/left/y",
+            "/c/x.tmp",
+            "/a",
+        ];
+        let mut errors = paths.map(|path| soft_error(Path::new(path), 2)).to_vec();
+        let places = AskedPlaces::of(&Request::Compare(compare), &[]);
+        places.drop_excluded(&mut errors).expect("patterns");
+        let left: Vec<_> = errors.iter().map(|error| error.path.as_path()).collect();
+        assert_eq!(left, ["/a/kept", "/c/x.tmp", "/a"].map(Path::new));
     }
 }

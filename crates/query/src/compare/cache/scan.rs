@@ -37,6 +37,7 @@ use super::TreeCache;
 use super::known::{Inventory, Names, PackedPlace, Stamp};
 use crate::ask::AskError;
 use crate::compare::sides::{Apart, Content, Entry, Numbering, Side, Sides, inner_of};
+use crate::gaps::AskedPlaces;
 use crate::parallel::Tasks;
 use crate::scope::Rules;
 use crate::unindexed::{DirChain, Unindexed};
@@ -84,6 +85,7 @@ pub(super) fn scan(
     for notes in &mut notes {
         sides.errors.append(&mut notes.errors);
     }
+    AskedPlaces::compared(request).drop_excluded(&mut sides.errors)?;
     let mut items = [0, 1].map(|side| {
         let all = notes.iter_mut();
         all.flat_map(|notes| std::mem::take(&mut notes.items[side]))

@@ -13,6 +13,7 @@ use resemble_scan::walk::{Anchor, Kind, Stat};
 use rustix::io::Errno;
 
 use crate::ask::AskError;
+use crate::gaps::AskedPlaces;
 use crate::parallel::Tasks;
 use crate::scope::Rules;
 use crate::unindexed::{DirChain, DirListing, Unindexed};
@@ -111,6 +112,7 @@ pub(super) fn walk(
     for part in parts {
         walked.add(part);
     }
+    AskedPlaces::within(scope).drop_excluded(&mut walked.errors)?;
     walked.files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     walked.progress = walk.progress();
     walked.roots = walk.roots;
