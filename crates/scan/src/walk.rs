@@ -306,6 +306,13 @@ pub struct Found {
     pub stat: rustix::io::Result<Stat>,
 }
 
+impl Found {
+    /// Whether the name vanished after it was listed.
+    pub const fn is_gone(&self) -> bool {
+        matches!(self.stat, Err(Errno::NOENT))
+    }
+}
+
 impl AsFd for OpenDir {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
@@ -333,7 +340,7 @@ impl OpenDir {
 
     /// All names but `.`, `..`, snapshot directories and those that `skip` says, sorted by raw
     /// bytes. Any failure of the listing itself fails it as a whole: half a listing would look
-    /// like deletions.
+    /// like deletions. A name that vanishes before its `lstat` stays, with that failure.
     pub fn list(&self, skip: &dyn Fn(&OsStr) -> bool) -> rustix::io::Result<Vec<Found>> {
         self.listed(false, skip)
     }
@@ -366,9 +373,6 @@ impl OpenDir {
                 continue;
             }
             let stat = rustix::fs::statat(&self.fd, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW);
-            if matches!(stat, Err(Errno::NOENT)) {
-                continue;
-            }
             let name = OsString::from_vec(name.as_bytes().to_vec());
             found.push(Found {
                 name,

@@ -177,7 +177,7 @@ impl Run<'_> {
         } else {
             None
         };
-        let (found, left_out) = if ignores || !place.root.exclude.is_empty() {
+        let (mut found, left_out) = if ignores || !place.root.exclude.is_empty() {
             let rule_of = |found: &Found| {
                 let is_dir = found.stat.is_ok_and(|stat| stat.kind == Kind::Dir);
                 let path = visit.path.join(&found.name);
@@ -190,6 +190,7 @@ impl Run<'_> {
             let (mut kept, mut left_out) = (Vec::new(), Vec::new());
             for found in found {
                 match rule_of(&found) {
+                    Some(_) if found.is_gone() => {}
                     Some(rule) => left_out.push((found.name, rule)),
                     None => kept.push(found),
                 }
@@ -198,6 +199,12 @@ impl Run<'_> {
         } else {
             (found, Vec::new())
         };
+        found.retain(|found| {
+            if found.is_gone() {
+                self.report.vanished(&visit.path.join(&found.name));
+            }
+            !found.is_gone()
+        });
         self.leave_out(place, visit, &known, &left_out)?;
         // First what went: see `remove`.
         let is_gone = |(name, _): &&(OsString, KnownEntry)| {

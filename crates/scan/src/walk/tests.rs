@@ -111,6 +111,28 @@ fn snapshot_directories_and_skipped_names_are_not_looked_at() {
     assert_eq!(names(&found), [b"kept".as_slice()]);
 }
 
+/// A name that vanishes after it was listed is not passed over.
+#[test]
+fn what_vanishes_between_the_listing_and_its_stat_is_found_with_that_failure() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["gone", "kept"] {
+        std::fs::write(dir.path().join(name), "x").unwrap();
+    }
+    let anchor = Anchor::open(dir.path()).unwrap();
+    let open = anchor.dir(dir.path()).unwrap();
+    let found = open
+        .list(&|name| {
+            let _ = std::fs::remove_file(dir.path().join("gone"));
+            name == "other"
+        })
+        .unwrap();
+    assert_eq!(names(&found), [b"gone".as_slice(), b"kept"]);
+    assert_eq!(
+        found.iter().map(Found::is_gone).collect::<Vec<_>>(),
+        [true, false]
+    );
+}
+
 #[test]
 fn paths_beyond_path_max_are_reached_in_pieces() {
     let dir = tempfile::tempdir().unwrap();

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use resemble_proto::message::{Scope, SoftError};
 use resemble_proto::path::PathText;
 use resemble_scan::ingest::{Observer, Progress};
-use resemble_scan::walk::{Anchor, Kind, Stat};
+use resemble_scan::walk::{Anchor, Kind, Stat, means_absent};
 use rustix::io::Errno;
 
 use crate::ask::AskError;
@@ -175,6 +175,9 @@ impl Walk<'_> {
         for found in found {
             let path = path.join(&found.name);
             match found.stat {
+                Err(errno) if means_absent(errno) => {
+                    walked.errors.push(SoftError::vanished(path.into()));
+                }
                 Err(errno) => walked.error(&path, errno),
                 Ok(stat) if stat.kind == Kind::Dir => below.push(WalkTask {
                     root,

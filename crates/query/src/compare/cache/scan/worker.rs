@@ -16,7 +16,7 @@ use resemble_scan::parts::{DigestedParts, HEAD};
 use resemble_scan::read::{
     self, FileRead, ReadFailure, Reader, age, open_regular, open_regular_in, read_prefix,
 };
-use resemble_scan::walk::{Found, Kind, OpenDir, Stat};
+use resemble_scan::walk::{Found, Kind, OpenDir, Stat, means_absent};
 
 use super::apart::stand_ins;
 use super::{BYTES, Dirs, FILES, Notes, ScanItem, ScanShared, Task, TwinNames};
@@ -136,6 +136,7 @@ impl<'s, 'a> Worker<'s, 'a> {
                     continue;
                 }
                 match found {
+                    Err(errno) if means_absent(errno) => self.vanished(side, &path),
                     Err(errno) => self.error(side, &path, errno.raw_os_error()),
                     Ok(stat) if stat.kind == Kind::Dir => {
                         down[side] = Some(chains[side].clone());
