@@ -122,7 +122,7 @@ const MAY_USE: [(&str, &[&str]); 19] = [
     ("mounts", &[]),
     ("testutil", &[]),
     ("methods", &["core"]),
-    ("extract", &[]),
+    ("extract", &["core"]),
     ("proto", &["core"]),
     ("report", &["core", "proto"]),
     ("notify", &["core", "proto", "report"]),
@@ -210,6 +210,7 @@ fn foreign_crates_are_named_in_one_place_each() {
         ("notify", "daemon", Some("watch/notify.rs")),
         ("memmap2", "mapped", None),
         ("parquet", "tables", None),
+        ("unicode-normalization", "core", None),
         ("chrono", "cli", Some("local_time.rs")),
     ] {
         for (krate, _) in MAY_USE {

@@ -51,6 +51,7 @@ pub(crate) use collect::CollectedWords;
 pub(crate) use folding::Folding;
 pub(crate) use layout::{LineLayout, is_encoded_data, joined, short_rows, without_line_ends};
 pub use layout::{rows_of, telling_rows};
+pub use normal::letters_of_shape;
 pub(crate) use places::places_of;
 pub(crate) use sink::{Short, Sink};
 pub use spelled::WordTexts;

@@ -7,6 +7,7 @@
 //! alone needs no memory.
 
 use smallvec::SmallVec;
+use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::{canonical_combining_class, compose, decompose_canonical};
 
 /// The most marks that wait behind one character.
@@ -115,10 +116,14 @@ impl Composer {
     }
 }
 
+/// Returns the letters of a ligature, or of a shape that a letter has in a word: normal form KC.
+pub fn letters_of_shape(shape: char) -> impl Iterator<Item = char> {
+    std::iter::once(shape).nfkc()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use unicode_normalization::UnicodeNormalization;
 
     use super::*;
     use crate::words::classes::class_of;
@@ -141,6 +146,14 @@ mod tests {
             assert_eq!(composed([character].into_iter()), expected);
             let apart = composed([character].into_iter().nfd());
             assert_eq!(apart, expected, "{character:?}");
+        }
+    }
+
+    #[test]
+    fn shapes_have_letters() {
+        for (shape, letters) in [('ﬃ', "ffi"), ('ﻼ', "لا"), ('ﺏ', "ب"), ('a', "a"), ('é', "é")]
+        {
+            assert_eq!(letters_of_shape(shape).collect::<String>(), letters);
         }
     }
 

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use hayro_font::kurbo::{Point, Vec2};
-use unicode_normalization::UnicodeNormalization;
+use resemble_core::words::letters_of_shape;
 
 use super::direction;
 
@@ -204,7 +204,7 @@ fn push_letters(text: &mut String, letters: &str) {
     }
     for letter in letters.chars() {
         if is_shape(letter) {
-            text.extend(std::iter::once(letter).nfkc());
+            text.extend(letters_of_shape(letter));
         } else {
             text.push(letter);
         }
