@@ -10,9 +10,11 @@ mod covered;
 mod daemon;
 mod dirs;
 mod dump;
+mod find;
 mod groups;
 mod lab;
 mod layer;
+mod output;
 mod pairs;
 mod report;
 mod setup;
@@ -26,7 +28,7 @@ use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Effects, Styles};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
-use resemble_proto::message::{MeasureUnit, Scope};
+use resemble_proto::message::Scope;
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
@@ -44,9 +46,11 @@ pub use daemon::{
 };
 pub use dirs::DirsArgs;
 pub use dump::DumpArgs;
+pub use find::{FindArgs, Measuring};
 pub use groups::GroupsArgs;
 pub use lab::LabArgs;
 pub use layer::{TextLayer, TextWanted, WithText};
+pub use output::{DocumentFormat, DocumentOutput, RowFormat, RowOutput};
 pub use pairs::PairsArgs;
 pub use report::{ListAs, ListOutput, PlanKind, ReportFormat, ReportOutput};
 pub use setup::SetupArgs;
@@ -366,67 +370,6 @@ impl Command {
     }
 }
 
-/// How rows are printed.
-#[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Output")]
-pub struct RowOutput {
-    /// How to print the answer
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub format: RowFormat,
-    /// Write into FILE instead of standard output
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub output: Option<PathBuf>,
-    /// End rows (text, tsv) and names read by --files-from with NUL instead of a newline
-    #[arg(short = '0', long)]
-    #[arg(hide_short_help = true)]
-    pub null: bool,
-}
-
-/// How a single answer is printed.
-#[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Output")]
-pub struct DocumentOutput {
-    /// How to print the answer
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub format: DocumentFormat,
-    /// Write into FILE instead of standard output
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub output: Option<PathBuf>,
-}
-
-impl RowOutput {
-    /// The byte after a row of text or TSV.
-    pub const fn end(&self) -> u8 {
-        if self.null { b'\0' } else { b'\n' }
-    }
-}
-
-/// Formats of rows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum RowFormat {
-    /// For people: whole percents, names quoted on a terminal.
-    #[default]
-    Text,
-    /// One object with parameters, rows and errors.
-    Json,
-    /// The same with one object per line: header, rows, errors.
-    Jsonl,
-    /// Comma-separated, with a header row.
-    Csv,
-    /// Tab-separated, no header row; \t, \n and \\ in names.
-    Tsv,
-}
-
-/// Formats of single answers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum DocumentFormat {
-    /// For people.
-    #[default]
-    Text,
-    /// One object.
-    Json,
-}
-
 /// Which files take part, and which rows are shown.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Selection")]
@@ -491,68 +434,6 @@ pub struct Answering {
     /// system, which does not see with the caller's rights. It is set by the verbs.
     #[arg(skip)]
     pub whole: bool,
-}
-
-/// `find`
-#[derive(Debug, Args)]
-pub struct FindArgs {
-    /// Files to find similar ones for; - is standard input
-    #[arg(value_name = "FILE", required_unless_present = "files_from")]
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub files: Vec<PathBuf>,
-    /// Look among the files of DIR; may be repeated
-    ///
-    /// If left out, it looks among all that the daemon watches, and where no daemon runs below the
-    /// current directory.
-    #[arg(long = "in", value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub within: Vec<PathBuf>,
-    /// Read more FILE names from LIST, one per line; - is standard input
-    #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
-    #[arg(hide_short_help = true)]
-    pub files_from: Option<PathBuf>,
-    /// List every file that holds parts of FILE, and where they are
-    ///
-    /// Members of archives are listed, too, each with the ranges of FILE, the owner and the root,
-    /// if the parts have at least --min-shared bytes in all. Every file of the search is read.
-    #[arg(long)]
-    pub holders: bool,
-    /// With --holders: read only the files that share a chunk or a sample with FILE. This is
-    /// faster, but can miss a paragraph in a large file
-    #[arg(long, requires = "holders", conflicts_with = "exact")]
-    #[arg(hide_short_help = true)]
-    pub quick: bool,
-    /// Which files take part, and which rows are listed.
-    #[command(flatten)]
-    pub selection: Selection,
-    /// How the figures are measured.
-    #[command(flatten)]
-    pub measuring: Measuring,
-    /// Whether documents and archives are looked into.
-    #[command(flatten)]
-    pub layer: TextLayer,
-    /// How the list is printed, and where.
-    #[command(flatten)]
-    pub output: ListOutput,
-    /// Who answers, and with which cache.
-    #[command(flatten)]
-    pub answering: Answering,
-}
-
-/// How the figures of a pair of files are measured.
-#[derive(Clone, Copy, Debug, Args)]
-pub struct Measuring {
-    /// Measure on the files themselves instead of estimating from samples
-    #[arg(long, help_heading = "Selection", hide = true)]
-    pub exact: bool,
-    /// What the measures count: bytes in common runs, or runs of five words
-    #[arg(
-        long,
-        value_name = "UNIT",
-        default_value = "words",
-        help_heading = "Selection",
-        hide = true
-    )]
-    pub unit: MeasureUnit,
 }
 
 /// `completions`

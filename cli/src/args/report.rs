@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
+use resemble_proto::message::SoftError;
 use resemble_report::plan::Replacement;
 use strum::IntoStaticStr;
 
@@ -70,6 +71,11 @@ fn without_fdupes() -> impl TypedValueParser<Value = ReportFormat> {
 }
 
 impl ReportFormat {
+    /// Where the format is a document, its errors.
+    pub fn errors(self) -> Option<Vec<SoftError>> {
+        matches!(self, Self::Json | Self::Jsonl).then(Vec::new)
+    }
+
     /// The word on the command line.
     pub fn word(self) -> &'static str {
         self.into()

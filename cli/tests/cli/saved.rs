@@ -4,6 +4,8 @@ use serde_json::json;
 
 use crate::documents::{compare, covered, dirs, groups, printed, saved};
 use crate::environment;
+use crate::reports::{collection, two_trees};
+use resemble_testutil::prose::paragraphs;
 
 #[test]
 fn a_saved_report_is_filtered_and_printed_again() {
@@ -162,5 +164,126 @@ fn what_is_no_saved_report_is_refused() {
         assert_eq!(ran.text(), "");
         assert!(ran.err.contains(why), "{ran:?}");
         assert_eq!(ran.err.matches('\n').count(), 1, "one sentence: {ran:?}");
+    }
+}
+
+/// A saved report is printed again as it was, and filtered.
+#[test]
+fn saved_reports() {
+    let env = collection();
+    for verb in ["groups", "dirs"] {
+        let json = env.run([verb, "docs", "--format", "json"]);
+        env.write("saved.json", &json.out);
+        let again = env.run([verb, "--from", "saved.json", "--format", "json"]);
+        assert_eq!((again.text(), again.code), (json.text(), json.code));
+        let text = env.run([verb, "docs"]).text();
+        assert_eq!(env.run([verb, "--from", "saved.json"]).text(), text);
+    }
+    let json = env.run(["groups", "docs", "--format", "json"]);
+    env.write("saved.json", &json.out);
+    let filtered = env.run(["groups", "--from", "saved.json", "--exclude", "old/"]);
+    assert!(!filtered.text().contains("copy.txt"), "{filtered:?}");
+    let wrong = env.run(["dirs", "--from", "saved.json"]);
+    assert_eq!((wrong.code, wrong.text().as_str()), (2, ""));
+
+    let env = two_trees();
+    let json = env.run(["compare", "old", "new", "--format", "json"]);
+    env.write("saved.json", &json.out);
+    let again = env.run(["compare", "--from", "saved.json", "--format", "json"]);
+    assert_eq!((again.text(), again.code), (json.text(), 1));
+    let new = env.run(["compare", "--from", "saved.json", "--new-only"]);
+    assert_eq!(new.text(), "fresh.txt\n");
+    // Text shows of a saved report what it shows of the files.
+    let text = env.run(["compare", "old", "new"]).text();
+    assert_eq!(env.run(["compare", "--from", "saved.json"]).text(), text);
+
+    env.write("copy/same.txt", paragraphs(1, 60));
+    let json = env.run(["covered", "copy", "--by", "old", "--format", "json"]);
+    env.write("saved.json", &json.out);
+    let again = env.run(["covered", "--from", "saved.json", "--format", "json"]);
+    assert_eq!((again.text(), again.code), (json.text(), 0));
+}
+
+/// The lists of a saved report of covered are filtered; its verdict is about the whole.
+#[test]
+fn a_saved_coverage_is_filtered() {
+    let env = two_trees();
+    env.write("copy/same.txt", paragraphs(1, 60));
+    env.write(
+        "copy/sub/edited.txt",
+        paragraphs(2, 60).replacen("river", "R", 3),
+    );
+    env.write("copy/sub/gone.txt", paragraphs(99, 30));
+    env.write("copy/tiny", "x");
+    let json = env.run(["covered", "copy", "--by", "old", "--format", "json"]);
+    assert_eq!(json.code, 1, "{json:?}");
+    env.write("saved.json", &json.out);
+    let from = ["covered", "--from", "saved.json"];
+    let ask = |args: &[&str]| {
+        let ran = env.run([&from, args, &["--format", "json"]].concat());
+        assert_eq!(ran.code, 1, "the verdict is about the whole: {ran:?}");
+        ran.json()
+    };
+    let paths = |json: &serde_json::Value, list: &str| -> Vec<String> {
+        let rows = json[list].as_array().unwrap().iter();
+        rows.map(|row| row["path"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let whole = ask(&[]);
+    assert_eq!(whole, json.json());
+    assert_eq!(paths(&whole, "near"), ["copy/sub/edited.txt"]);
+    let sub = ask(&["--exclude", "sub/"]);
+    assert_eq!(paths(&sub, "missing"), ["copy/tiny"]);
+    assert_eq!(paths(&sub, "near"), [""; 0]);
+    assert_eq!(paths(&sub, "copies"), ["copy/same.txt"]);
+    assert_eq!((&sub["total"], &sub["shown"]), (&2.into(), &2.into()));
+    assert_eq!(sub["parameters"]["exclude"], serde_json::json!(["sub/"]));
+    let big = ask(&["--min-size", "100", "--include", "*.txt"]);
+    assert_eq!(
+        paths(&big, "missing"),
+        ["copy/sub/edited.txt", "copy/sub/gone.txt"]
+    );
+    let top = ask(&["--top", "1"]);
+    assert_eq!(paths(&top, "missing"), ["copy/sub/edited.txt"]);
+    assert_eq!((&top["total"], &top["shown"]), (&5.into(), &3.into()));
+    let none = env.run([&from[..], &["--exclude", "*"]].concat());
+    let first = "NOT covered:  copy  4 files, ";
+    assert!(none.text().starts_with(first), "{none:?}");
+    assert!(
+        none.text()
+            .contains("; 0 of those listed (0 B) would be lost"),
+        "{none:?}"
+    );
+
+    // Without --from every file counts: a user who believed half an answer could lose the other
+    // half.
+    let asked = env.run(["covered", "copy", "--by", "old", "--exclude", "sub/"]);
+    assert_eq!((asked.code, asked.text().as_str()), (2, ""));
+    assert!(
+        asked.err.contains("--from") && asked.err.lines().count() == 1,
+        "{asked:?}"
+    );
+}
+
+/// Options that decide how files are compared are refused with a saved report.
+#[test]
+fn a_saved_report_is_not_asked_anew() {
+    let env = two_trees();
+    for (verb, options) in [
+        (
+            "compare",
+            &["--exact", "--names", "--same-suffix", "--size-ratio=50%"][..],
+        ),
+        (
+            "groups",
+            &["--of=old/same.txt", "--degree=5", "--memory=64M", "--order"],
+        ),
+        ("dirs", &["--of=old"]),
+    ] {
+        for option in options {
+            let ran = env.run([verb, "--from", "saved.json", option]);
+            assert_eq!((ran.code, ran.text().as_str()), (2, ""), "{ran:?}");
+            assert!(ran.err.contains("cannot be used with"), "{ran:?}");
+        }
     }
 }

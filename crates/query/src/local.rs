@@ -14,6 +14,8 @@
 //!
 //! [`LocalIndex::take_note`] says what happened.
 
+mod opened;
+
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -24,7 +26,7 @@ use std::sync::Arc;
 use resemble_catalogue::{self as catalogue, CatalogueError};
 use resemble_core::Params;
 use resemble_core::similarity::Templates;
-use resemble_index::{Index, OpenError, Options, ReadError, Snapshot};
+use resemble_index::{Index, OpenError, ReadError, Snapshot};
 use resemble_proto::catalogued;
 use resemble_proto::message::{CompareRequest, Comparison, Groups, GroupsRequest, Whole, reason};
 use resemble_proto::path::PathText;
@@ -37,6 +39,8 @@ use crate::ask::AskError;
 use crate::compare::FindingsCache;
 use crate::compare::cache::TreeCache;
 use crate::{groups, renditions};
+
+use opened::{OpenedIndex, begun_anew};
 
 /// How a local index is opened.
 #[derive(Clone, Debug)]
@@ -464,105 +468,6 @@ fn real(folder: &Path) -> Option<PathBuf> {
         }
     });
     Some(met.unwrap_or(absolute))
-}
-
-/// An index for a command.
-struct OpenedIndex {
-    index: Index,
-    /// Where it is; `None`: in memory.
-    cache: Option<PathBuf>,
-    /// It had outgrown its limit and was begun anew.
-    outgrown: bool,
-    /// Why the cache is not used, or was replaced.
-    note: Option<String>,
-}
-
-impl OpenedIndex {
-    /// The cache, or an index in memory if that is asked for or the cache cannot be had.
-    fn of(options: &LocalOptions) -> Result<Self, LocalError> {
-        let Some(path) = &options.cache else {
-            return Ok(Self {
-                note: None,
-                ..Self::in_memory(options, "")?
-            });
-        };
-        match Self::in_file(path, options) {
-            Ok(opened) => Ok(opened),
-            Err(why) => Self::in_memory(options, &why),
-        }
-    }
-
-    fn in_memory(options: &LocalOptions, why: &str) -> Result<Self, LocalError> {
-        Ok(Self {
-            index: Index::in_memory(&options.params)?,
-            cache: None,
-            outgrown: false,
-            note: Some(format!("the cache is not used: {why}")),
-        })
-    }
-
-    /// The cache, or why it cannot be had.
-    fn in_file(path: &Path, options: &LocalOptions) -> Result<Self, String> {
-        use std::os::unix::fs::DirBuilderExt;
-        let folder = path.parent().ok_or("it has no folder")?;
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)
-            .map_err(|e| format!("{}: {e}", folder.display()))?;
-        let outgrown =
-            fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() > options.cache_bytes);
-        if outgrown {
-            // Removing the file of a running command is harmless to it: it keeps its own.
-            fs::remove_file(path).map_err(|e| format!("{}: {e}", path.display()))?;
-        }
-        let (index, note) = match usable(path, &options.params) {
-            Ok(opened) => opened,
-            Err(Unusable::Now(why)) => return Err(why),
-            Err(Unusable::AsItIs(why)) => {
-                resemble_index::set_aside(path).map_err(|_| why.clone())?;
-                let opened = usable(path, &options.params);
-                let (index, _) = opened.map_err(|unusable| unusable.to_string())?;
-                (index, Some(begun_anew(&why)))
-            }
-        };
-        Ok(Self {
-            index,
-            cache: Some(path.to_owned()),
-            outgrown,
-            note,
-        })
-    }
-}
-
-/// Why a cache cannot be used.
-#[derive(Debug, thiserror::Error)]
-enum Unusable {
-    /// Another command has it, or there is no room for one.
-    #[error("{0}")]
-    Now(String),
-    /// Something else is in its place, or it is damaged.
-    #[error("{0}")]
-    AsItIs(String),
-}
-
-/// The index at this path, without what a killed command has left in it of a catalogue that nobody
-/// names now; and a note if it is not the one that was there.
-fn usable(path: &Path, params: &Params) -> Result<(Index, Option<String>), Unusable> {
-    let opened = Index::open(path, params, &Options::default());
-    let (index, aside) = opened.map_err(|error| match error {
-        OpenError::InUse { .. } | OpenError::DiskFull { .. } => Unusable::Now(error.to_string()),
-        error => Unusable::AsItIs(error.to_string()),
-    })?;
-    match catalogue::unload_stray(&index, &[]) {
-        Err(error) if index.damage().is_some() => Err(Unusable::AsItIs(error.to_string())),
-        Err(error) => Err(Unusable::Now(error.to_string())),
-        Ok(()) => Ok((index, aside.map(|aside| begun_anew(&aside.reason)))),
-    }
-}
-
-fn begun_anew(why: &str) -> String {
-    format!("the cache is made anew, and every file is read again: {why}")
 }
 
 /// The record of the trees that the index has been brought in line with, separated by NUL.

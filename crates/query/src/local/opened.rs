@@ -1,0 +1,109 @@
+//! Opening the index of a command: the cache, one that takes its place, or none.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use resemble_catalogue as catalogue;
+use resemble_core::Params;
+use resemble_index::{Index, OpenError, Options};
+
+use super::{LocalError, LocalOptions};
+
+/// An index for a command.
+pub(super) struct OpenedIndex {
+    pub(super) index: Index,
+    /// Where it is; `None`: in memory.
+    pub(super) cache: Option<PathBuf>,
+    /// It had outgrown its limit and was begun anew.
+    pub(super) outgrown: bool,
+    /// Why the cache is not used, or was replaced.
+    pub(super) note: Option<String>,
+}
+
+impl OpenedIndex {
+    /// The cache, or an index in memory if that is asked for or the cache cannot be had.
+    pub(super) fn of(options: &LocalOptions) -> Result<Self, LocalError> {
+        let Some(path) = &options.cache else {
+            return Ok(Self {
+                note: None,
+                ..Self::in_memory(options, "")?
+            });
+        };
+        match Self::in_file(path, options) {
+            Ok(opened) => Ok(opened),
+            Err(why) => Self::in_memory(options, &why),
+        }
+    }
+
+    pub(super) fn in_memory(options: &LocalOptions, why: &str) -> Result<Self, LocalError> {
+        Ok(Self {
+            index: Index::in_memory(&options.params)?,
+            cache: None,
+            outgrown: false,
+            note: Some(format!("the cache is not used: {why}")),
+        })
+    }
+
+    /// The cache, or why it cannot be had.
+    fn in_file(path: &Path, options: &LocalOptions) -> Result<Self, String> {
+        use std::os::unix::fs::DirBuilderExt;
+        let folder = path.parent().ok_or("it has no folder")?;
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
+            .map_err(|e| format!("{}: {e}", folder.display()))?;
+        let outgrown =
+            fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() > options.cache_bytes);
+        if outgrown {
+            // Removing the file of a running command is harmless to it: it keeps its own.
+            fs::remove_file(path).map_err(|e| format!("{}: {e}", path.display()))?;
+        }
+        let (index, note) = match usable(path, &options.params) {
+            Ok(opened) => opened,
+            Err(Unusable::Now(why)) => return Err(why),
+            Err(Unusable::AsItIs(why)) => {
+                resemble_index::set_aside(path).map_err(|_| why.clone())?;
+                let opened = usable(path, &options.params);
+                let (index, _) = opened.map_err(|unusable| unusable.to_string())?;
+                (index, Some(begun_anew(&why)))
+            }
+        };
+        Ok(Self {
+            index,
+            cache: Some(path.to_owned()),
+            outgrown,
+            note,
+        })
+    }
+}
+
+/// Why a cache cannot be used.
+#[derive(Debug, thiserror::Error)]
+enum Unusable {
+    /// Another command has it, or there is no room for one.
+    #[error("{0}")]
+    Now(String),
+    /// Something else is in its place, or it is damaged.
+    #[error("{0}")]
+    AsItIs(String),
+}
+
+/// The index at this path, without what a killed command has left in it of a catalogue that nobody
+/// names now; and a note if it is not the one that was there.
+fn usable(path: &Path, params: &Params) -> Result<(Index, Option<String>), Unusable> {
+    let opened = Index::open(path, params, &Options::default());
+    let (index, aside) = opened.map_err(|error| match error {
+        OpenError::InUse { .. } | OpenError::DiskFull { .. } => Unusable::Now(error.to_string()),
+        error => Unusable::AsItIs(error.to_string()),
+    })?;
+    match catalogue::unload_stray(&index, &[]) {
+        Err(error) if index.damage().is_some() => Err(Unusable::AsItIs(error.to_string())),
+        Err(error) => Err(Unusable::Now(error.to_string())),
+        Ok(()) => Ok((index, aside.map(|aside| begun_anew(&aside.reason)))),
+    }
+}
+
+pub(super) fn begun_anew(why: &str) -> String {
+    format!("the cache is made anew, and every file is read again: {why}")
+}
