@@ -370,7 +370,7 @@ impl Backend {
         roots: Vec<PathText>,
         form: DumpForm,
         sink: &mut dyn FnMut(&[u8]) -> CliResult<()>,
-    ) -> CliResult<Vec<SoftError>> {
+    ) -> CliResult<Whole<()>> {
         match self {
             Self::Daemon { client, .. } => {
                 let is_text = !matches!(form, DumpForm::Catalogue(_));
@@ -384,7 +384,11 @@ impl Backend {
                         sink(&row.bytes().ok_or_else(broken)?)?;
                     }
                 }
-                Ok(rows.errors().to_vec())
+                Ok(Whole {
+                    header: rows.header(),
+                    body: (),
+                    errors: rows.errors().to_vec(),
+                })
             }
             Self::Local(local) => local.dump(roots, form, sink),
         }

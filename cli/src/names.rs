@@ -112,6 +112,25 @@ pub fn required(shown: &Path) -> CliResult<Named> {
     Named::of(shown).map_err(CliError::file("look at", shown))
 }
 
+/// The same, by `find`. With a list of the `missing`, a path that leads nowhere becomes one of
+/// them: a document names it among its errors.
+pub fn needed(
+    shown: &Path,
+    find: impl Fn(&Path) -> CliResult<Named>,
+    missing: &mut Option<Vec<SoftError>>,
+) -> CliResult<Named> {
+    match (find(shown), missing) {
+        (Err(CliError::File { path, source, .. }), Some(missing)) => {
+            missing.push(SoftError::of_io(path.as_path().into(), &source));
+            Ok(Named {
+                shown: path.clone(),
+                real: path,
+            })
+        }
+        (found, _) => found,
+    }
+}
+
 /// The same as [`required`] for a file on this machine: it is not opened to see whether it is a
 /// catalogue.
 pub fn required_here(shown: &Path) -> CliResult<Named> {

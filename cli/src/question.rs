@@ -87,6 +87,15 @@ impl Asked {
         }
     }
 
+    /// The same; it is not asked if paths are missing that it cannot do without.
+    #[must_use]
+    pub fn unless(mut self, missing: Option<Vec<SoftError>>) -> Self {
+        let missing = missing.unwrap_or_default();
+        self.anything &= missing.is_empty();
+        self.missing.extend(missing);
+        self
+    }
+
     /// Refuses a question that names files and no directory, where these are too few to be compared
     /// with each other: no more than `most`.
     pub fn not_files_alone(&self, verb: &str, most: usize) -> CliResult<()> {

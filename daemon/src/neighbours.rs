@@ -30,6 +30,7 @@ use resemble_proto::path::PathText;
 use resemble_proto::report;
 use resemble_query::dirs;
 use resemble_query::find::{self, LISTED, Similar, Subject};
+use resemble_query::gaps::AskedPlaces;
 use resemble_query::why;
 use resemble_query::{AskError, OpenedMember, unread};
 use resemble_report::quote::quoted;
@@ -362,13 +363,20 @@ impl Neighbours for IndexNeighbours {
                 }
                 None => Answer::fresh(Vec::new(), Vec::new()),
             };
-            let request = FindRequest {
+            let request = Request::Find(FindRequest {
                 subject: message::Subject::File(name.clone()),
                 options,
-            };
+            });
+            let roots = self.shared.root_paths();
+            let places = AskedPlaces::of(&request, &roots);
+            answer.header.left_out = places.left_out(snapshot, &roots)?;
+            answer.errors.extend(places.errors(snapshot)?);
             answer
                 .errors
-                .extend(unread::of_request(snapshot, &Request::Find(request))?);
+                .extend(unread::of_request(snapshot, &request)?);
+            if self.sight.is_none() {
+                answer.errors.extend(self.shared.unreachable(&[]));
+            }
             answer.errors.sort();
             answer.errors.dedup_by(|a, b| a.path == b.path);
             for row in &mut answer.rows {

@@ -147,6 +147,41 @@ fn no_text_and_no_other_folder_waits_for_hostile_documents() {
     assert!(slow.started() >= 40);
 }
 
+/// A catalogue outlives the answer, so it says that texts are missing in it.
+#[test]
+fn a_catalogue_says_that_documents_wait() {
+    let slow = Slow::new(600);
+    slow.sandbox.write("one.slow", sentences(1, 60));
+    slow.sandbox.write("text/a.txt", sentences(2, 60));
+    let daemon = slow.daemon();
+    until("a document is begun", &mut || slow.started() > 0);
+    let export = |of: &str, further: &[&str]| {
+        let (of, to) = (slow.sandbox.tree(of), slow.sandbox.path("tree.cat"));
+        let of = of.to_str().expect("UTF-8");
+        let to = to.to_str().expect("UTF-8");
+        slow.sandbox
+            .resemble([&["export", of, "-o", to][..], further].concat())
+    };
+    let said = "the text of 1 document was not read yet";
+    let waiting = export("", &[]).exits(2).err;
+    assert!(waiting.contains(said), "{waiting}");
+    assert!(
+        waiting.contains("has not seen everything yet (1 file to be read)"),
+        "{waiting}"
+    );
+    for (of, further) in [("text", &[][..]), ("", &["--no-text"])] {
+        let other = export(of, further).success().err;
+        assert!(!other.contains("the text of"), "{other}");
+    }
+    slow.go();
+    daemon.sync();
+    let whole = export("", &[]).success().err;
+    assert!(
+        !whole.contains("the text of") && !whole.contains("yet"),
+        "{whole}"
+    );
+}
+
 #[test]
 fn what_took_too_long_is_not_tried_again() {
     let slow = Slow::new(1);

@@ -301,7 +301,7 @@ fn what_could_not_be_read_is_in_every_answer_both_ways() {
     sandbox.write("b/encrypted.pdf", sample("encrypted.pdf"));
     sandbox.write("b/copy of it.pdf", sample("encrypted.pdf"));
     sandbox.write("b/broken.docx", &docx(&text)[..700]);
-    let daemon = sandbox.daemon([""; 0]);
+    let daemon = sandbox.mounted([""; 0]);
     daemon.sync();
     let path = |name: &str| sandbox.tree(name).display().to_string();
     let (a, b, pdf) = (path("a"), path("b"), path("b/encrypted.pdf"));
@@ -352,6 +352,19 @@ fn what_could_not_be_read_is_in_every_answer_both_ways() {
     }
     let why = sandbox.resemble(["why", &pdf, &path("b/copy of it.pdf")]);
     assert!(why.exits(2).err.contains("encrypted.pdf: encrypted"));
+    let text = "b/text.txt/.similar/.why/100%_text.txt";
+    let texts = fs::read_to_string(sandbox.mount(text)).expect("a text");
+    assert!(!texts.contains("unread"), "{texts}");
+    let copies = "b/encrypted.pdf/.similar/.why/100%_copy of it.pdf";
+    let copies = fs::read_to_string(sandbox.mount(copies)).expect("a text");
+    let unread = copies.lines().filter(|line| line.starts_with("unread    "));
+    let unread: Vec<&str> = unread.collect();
+    assert_eq!(unread.len(), 2, "{copies}");
+    assert!(unread[0].contains("b/encrypted.pdf: encrypted"), "{copies}");
+    assert!(
+        unread[1].contains("b/copy of it.pdf: encrypted"),
+        "{copies}"
+    );
     let status = daemon.status();
     assert_eq!(status["roots"][0]["unopened"], 3);
     assert_eq!(status["roots"][0]["hidden_text"], 0);

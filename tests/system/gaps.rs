@@ -339,6 +339,7 @@ fn home(sandbox: &Sandbox) -> Daemon<'_> {
     fs::write(&config, text).expect("a configuration");
     let mut command = sandbox.program("resembled");
     command.arg("--config").arg(config);
+    command.arg("--mount").arg(sandbox.mount(""));
     let daemon = sandbox.start(&mut command);
     let daemon = daemon.unwrap_or_else(|ran| panic!("resembled ended at once: {ran:?}"));
     daemon.sync();
@@ -412,6 +413,31 @@ fn what_a_root_leaves_out_is_said_and_is_no_error() {
         []
     );
     assert_eq!(left_out(&sandbox, &["groups", tree, "--local"], 0), []);
+
+    let report = fs::read(sandbox.mount("docs/a.txt/.similar/.report.json")).expect("a report");
+    let report: Value = serde_json::from_slice(&report).expect("json");
+    let printed = ["find", &file, "--format", "json"];
+    let printed = sandbox.resemble(printed).json();
+    assert!(!report["left_out"].is_null());
+    assert_eq!(report["left_out"], printed["left_out"]);
+    assert_eq!(report["errors"], printed["errors"]);
+    for question in [
+        &["export", tree, "-o", "-"][..],
+        &["dump", "--canonical", tree],
+    ] {
+        let err = sandbox.resemble(question).success().err;
+        assert!(err.contains("left out: "), "{question:?} {err}");
+    }
+    let catalogue = sandbox.path("disk.cat");
+    let catalogue = catalogue.to_str().expect("UTF-8");
+    sandbox
+        .resemble(["export", &docs, "-o", catalogue])
+        .success();
+    sandbox.resemble(["import", catalogue]).success();
+    for verb in ["history", "lost"] {
+        let answer = sandbox.resemble([verb, &file, "--format", "json"]).json();
+        assert_eq!(answer["left_out"], printed["left_out"], "{verb} {answer}");
+    }
 
     // It follows the tree.
     fs::remove_file(sandbox.tree("project/src/one.o")).expect("it goes");

@@ -56,6 +56,9 @@ mod two_ways;
 /// What could not be looked at, and what a root leaves out, is part of every answer.
 mod gaps;
 
+/// What is named and does not exist, and what vanishes, is said.
+mod missing;
+
 /// Trees that are not here: export, import, and every question about them.
 mod catalogues;
 

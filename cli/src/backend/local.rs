@@ -283,11 +283,11 @@ impl Local {
         roots: Vec<PathText>,
         form: DumpForm,
         sink: &mut dyn FnMut(&[u8]) -> CliResult<()>,
-    ) -> CliResult<Vec<SoftError>> {
+    ) -> CliResult<Whole<()>> {
         self.on_sound(|this| Ok(this.index.verify().map_err(AskError::from)?))?;
         let mut pieces = Pieces {
             sink,
-            errors: Vec::new(),
+            dumped: Whole::fresh(),
             result: Ok(()),
         };
         let request = Request::DumpAs { roots, form };
@@ -295,10 +295,10 @@ impl Local {
         let answered = answer::answer(&context, request, &mut pieces);
         pieces.result?;
         answered?;
-        let mut errors = pieces.errors;
-        let own = (&mut Header::default(), &mut errors);
+        let mut dumped = pieces.dumped;
+        let own = (&mut dumped.header, &mut dumped.errors);
         self.add_own(&context.snapshot, own, gaps::is_kept);
-        Ok(errors)
+        Ok(dumped)
     }
 
     /// Puts the cache in order, after the answer was printed. A note says if it was replaced.
@@ -355,12 +355,14 @@ impl<Q: Question> Reply for Collected<Q> {
 /// Hands a dump to the sink until the sink fails.
 struct Pieces<'a> {
     sink: &'a mut dyn FnMut(&[u8]) -> CliResult<()>,
-    errors: Vec<SoftError>,
+    /// What is said of the dump.
+    dumped: Whole<()>,
     result: CliResult<()>,
 }
 
 impl Reply for Pieces<'_> {
-    fn header(&mut self, _: Header) -> ControlFlow<()> {
+    fn header(&mut self, header: Header) -> ControlFlow<()> {
+        self.dumped.header = header;
         ControlFlow::Continue(())
     }
 
@@ -369,7 +371,7 @@ impl Reply for Pieces<'_> {
     }
 
     fn error(&mut self, error: SoftError) -> ControlFlow<()> {
-        self.errors.push(error);
+        self.dumped.errors.push(error);
         ControlFlow::Continue(())
     }
 
@@ -413,10 +415,8 @@ fn errors_of(report: &Report) -> Vec<SoftError> {
         let source = io::Error::from_raw_os_error(error.errno);
         SoftError::of_io(PathText::from(error.path.as_path()), &source)
     });
-    let away = report.unavailable.iter().map(|path| {
-        let source = io::Error::other("cannot be reached; what is known of it may be old");
-        SoftError::of_io(PathText::from(path.as_path()), &source)
-    });
+    let away = report.unavailable.iter();
+    let away = away.map(|path| SoftError::unreachable(path.as_path().into()));
     let mut errors: Vec<SoftError> = unread.chain(away).collect();
     errors.sort();
     errors

@@ -48,10 +48,14 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CompareArgs) -
         let text = "name two directories or two files";
         return Err(CliError::Usage(text.to_owned()));
     };
-    let named = [names::required(a)?, names::required(b)?];
-    agree(&named)?;
-    note_nested(ui, &named);
-    let asked = Asked::about(named.into());
+    let mut missing = args.output.format.errors();
+    let mut needed = |path| names::needed(path, names::required, &mut missing);
+    let named = [needed(a)?, needed(b)?];
+    if missing.iter().all(Vec::is_empty) {
+        agree(&named)?;
+        note_nested(ui, &named);
+    }
+    let asked = Asked::about(named.into()).unless(missing);
     question::run(ui, env, global, &asked, Compare { args, classes })
 }
 

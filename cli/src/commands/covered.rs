@@ -38,8 +38,10 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CoveredArgs) -
     }
     // The parser has already refused a call without DIR.
     let nameless = || CliError::Usage("name the directory that is to go".to_owned());
-    let dir = names::required_dir(args.dir.as_deref().ok_or_else(nameless)?)?;
-    let by = args.by.iter().map(|root| names::required_dir(root));
+    let mut missing = args.output.format.errors();
+    let mut needed = |path| names::needed(path, names::required_dir, &mut missing);
+    let dir = needed(args.dir.as_deref().ok_or_else(nameless)?)?;
+    let by = args.by.iter().map(|root| needed(root));
     let by = by.collect::<CliResult<Vec<_>>>()?;
     if dir.is_catalogued() {
         return Err(CliError::Usage(format!(
@@ -50,6 +52,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CoveredArgs) -
     }
     // DIR comes first: see `Covered`.
     let asked = Asked::about(std::iter::once(dir).chain(by).collect()).only_about(1);
+    let asked = asked.unless(missing);
     if args.plan.is_some() {
         names::no_plan_for(&asked.named)?;
     }

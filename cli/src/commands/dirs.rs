@@ -28,8 +28,10 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &DirsArgs) -> C
         saved::pick_dirs(&mut report, &picked(&args.selection))?;
         return question::print_again(ui, &Dirs { args, of: None }, report);
     }
-    let of = args.of.as_deref().map(names::required_dir).transpose()?;
-    let mut asked = Asked::within(&args.roots);
+    let mut missing = args.output.format.errors();
+    let needed = |path| names::needed(path, names::required_dir, &mut missing);
+    let of = args.of.as_deref().map(needed).transpose()?;
+    let mut asked = Asked::within(&args.roots).unless(missing);
     asked.not_files_alone("dirs", usize::MAX)?;
     asked.also.extend(of.clone());
     question::run(ui, env, global, &asked, Dirs { args, of })

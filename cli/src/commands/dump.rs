@@ -7,6 +7,7 @@ use resemble_proto::places::Env;
 
 use crate::args::{DumpArgs, Global};
 use crate::error::{CliResult, Outcome};
+use crate::lists;
 use crate::question::Asked;
 use crate::ui::Ui;
 
@@ -18,11 +19,12 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &DumpArgs) -> C
     }
     let mut backend = asked.open(ui, env, global, &args.answering)?;
     ui.redirect(args.output.as_deref());
-    let found = backend.dump(asked.scope(), args.form(), &mut |piece| {
+    let dumped = backend.dump(asked.scope(), args.form(), &mut |piece| {
         ui.write(|out| out.write_all(piece))
     })?;
     ui.flush()?;
-    let errors = asked.errors(found);
+    lists::note_limits(ui, &dumped.header, None, backend.is_daemon());
+    let errors = asked.errors(dumped.errors);
     ui.soft_errors(&errors);
     backend.close(ui);
     Ok(Outcome::Holds.with_errors(!errors.is_empty()))

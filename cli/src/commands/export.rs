@@ -24,6 +24,7 @@ use resemble_tables::Written;
 use super::destination::Destination;
 use crate::args::{ExportArgs, ExportFormat, Global};
 use crate::error::{CliError, CliResult, Outcome};
+use crate::lists;
 use crate::new_file::NewFile;
 use crate::question::Asked;
 use crate::ui::Ui;
@@ -86,12 +87,13 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ExportArgs) ->
     let mut file = product.begin()?;
     let progress = ui.progress("writing the catalogue");
     let form = DumpForm::Catalogue(form);
-    let found = backend.dump(asked.scope(), form, &mut |piece| file.write(piece))?;
+    let dumped = backend.dump(asked.scope(), form, &mut |piece| file.write(piece))?;
     drop(progress);
     let params = *backend.params();
+    lists::note_limits(ui, &dumped.header, None, backend.is_daemon());
     backend.close(ui);
     let summary = finish(ui, args, (product, file), &params)?;
-    let errors = asked.errors(found);
+    let errors = asked.errors(dumped.errors);
     ui.soft_errors(&errors);
     ui.note(&summary);
     Ok(Outcome::Holds.with_errors(!errors.is_empty()))

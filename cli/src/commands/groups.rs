@@ -51,8 +51,10 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
         report.evidence.truncate(args.output.evidence);
         return question::print_again(ui, &Grouping { args, of: None }, report);
     }
-    let of = args.of.as_deref().map(names::required).transpose()?;
-    let mut asked = Asked::within(&args.roots);
+    let mut missing = args.output.format.errors();
+    let needed = |path| names::needed(path, names::required, &mut missing);
+    let of = args.of.as_deref().map(needed).transpose()?;
+    let mut asked = Asked::within(&args.roots).unless(missing);
     asked.not_files_alone("groups", 1)?;
     if args.plan.is_some() {
         names::no_plan_for(&asked.named)?;

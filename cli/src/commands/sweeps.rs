@@ -14,7 +14,9 @@ use std::path::{Component, Path, PathBuf};
 
 use resemble_catalogue as catalogue;
 use resemble_proto::catalogued;
-use resemble_proto::message::{FindOptions, FindRow, Scope, SoftError, WatchRow};
+use resemble_proto::message::{
+    Answer, FindOptions, FindRow, Header, Scope, SoftError, WatchRow, Whole,
+};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::{PathText, fields};
 use resemble_proto::places::Env;
@@ -57,7 +59,12 @@ fn sweeps(
     also: Option<Named>,
 ) -> CliResult<(Asked, Vec<Sweep>)> {
     let (mut named, missing) = if options.within.is_empty() {
-        (everywhere(env, global), Vec::new())
+        let is_there = |one: &Named| one.is_catalogued() || one.real.exists();
+        let (named, away): (Vec<_>, Vec<_>) =
+            everywhere(env, global).into_iter().partition(is_there);
+        let missing = away.iter();
+        let missing = missing.map(|root| SoftError::unreachable(root.real.as_path().into()));
+        (named, missing.collect())
     } else {
         names::resolve(&options.within)
     };
@@ -102,6 +109,8 @@ struct Search<'a> {
     asked: &'a Asked,
     all: &'a [Sweep],
     text: bool,
+    /// What holds for all answers together.
+    header: Header,
     /// Files that could not be looked at.
     errors: Vec<SoftError>,
 }
@@ -129,8 +138,20 @@ impl<'a> Search<'a> {
             asked,
             all,
             text: !options.layer.no_text,
+            header: Whole::<()>::fresh().header,
             errors: Vec::new(),
         }
+    }
+
+    /// The answer of these rows, with what the answers say that they were made of.
+    fn answer<R>(self, rows: Vec<R>) -> Answer<R> {
+        let answer = Answer::fresh(rows, self.errors);
+        let header = Header {
+            total: answer.header.total,
+            shown: answer.header.shown,
+            ..self.header
+        };
+        Answer { header, ..answer }
     }
 
     /// What resembles the file at `real` among the files of `scope`; `None` if there is no such
@@ -154,7 +175,16 @@ impl<'a> Search<'a> {
             ..FindOptions::default()
         };
         let (rows, errors) = match self.backend.find(&sought, &shown, &options)? {
-            Ok(answer) => (Some(answer.body.results), answer.errors),
+            Ok(answer) => {
+                let header = std::mem::take(&mut self.header);
+                self.header = header.and(Header {
+                    fresh: answer.header.fresh,
+                    pending: answer.header.pending,
+                    left_out: answer.header.left_out,
+                    ..Header::default()
+                });
+                (Some(answer.body.results), answer.errors)
+            }
             // A catalogue has no unreadable files, so this file is not in it.
             Err(_) if catalogued::is_catalogued(real) => (None, Vec::new()),
             Err(error) => (None, vec![error]),

@@ -26,14 +26,15 @@ use crate::question::{self, Asked, Verb};
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &VersionsArgs) -> CliResult {
-    let of = names::required(&args.file)?;
+    let mut missing = args.output.format.errors();
+    let of = names::needed(&args.file, names::required, &mut missing)?;
     if of.is_dir() {
         return Err(CliError::Usage(format!(
             "{} is a directory; `resemble dirs` finds what resembles a directory",
             resemble_report::quote::quoted(&args.file)
         )));
     }
-    let mut asked = Asked::within(&args.within);
+    let mut asked = Asked::within(&args.within).unless(missing);
     asked.also.push(of.clone());
     let asked = asked.or_here(ui, env, global);
     question::run(ui, env, global, &asked, Family { args, of })

@@ -51,7 +51,10 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WhyArgs) -> Cl
             "{option} is for people; leave out --format"
         )));
     }
-    let (a, b) = (subject(args, &args.a)?, subject(args, &args.b)?);
+    let (a, b) = match [subject(args, &args.a), subject(args, &args.b)] {
+        [Ok(a), Ok(b)] => (a, b),
+        failed => return unexplained(ui, args, failed.map(Result::err)),
+    };
     let inode = |of: &Subject| of.inode;
     if inode(&a).is_some() && inode(&a) == inode(&b) {
         ui.note("both names lead to one file");
@@ -71,8 +74,12 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WhyArgs) -> Cl
     let templates = templates.unwrap_or_default();
     let terms = (&params, &*templates);
     let comparison = why::compare_with_parts(&a.real, &b.real, terms, part_reader)
-        .map_err(|error| as_named(error, &[(&a.real, &args.a), (&b.real, &args.b)]))?;
+        .map_err(|error| as_named(error, &[(&a.real, &args.a), (&b.real, &args.b)]));
     drop(progress);
+    let comparison = match comparison {
+        Ok(comparison) => comparison,
+        Err(error) => return unexplained(ui, args, [Some(error), None]),
+    };
     let errors = part_reader.map(|part_reader| {
         let sides = [(&a.real, &args.a), (&b.real, &args.b)].into_iter();
         let said = sides.filter_map(|(real, name)| unread::of_path(real, name, part_reader));
@@ -102,6 +109,44 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WhyArgs) -> Cl
     ui.soft_errors(&errors);
     ui.flush()?;
     Ok(outcome)
+}
+
+/// Ends without a comparison. A document names the files that cannot be looked at among its errors;
+/// it has no figures.
+fn unexplained(ui: &mut Ui, args: &WhyArgs, failed: [Option<CliError>; 2]) -> CliResult {
+    let mut errors = args.format.errors();
+    for failed in failed.into_iter().flatten() {
+        match (failed, &mut errors) {
+            (CliError::File { path, source, .. }, Some(errors)) => {
+                errors.push(SoftError::of_io(path.as_path().into(), &source));
+            }
+            (other, _) => return Err(other),
+        }
+    }
+    let errors = errors.unwrap_or_default();
+    let totals = WhyTotals {
+        a_in_b: Fraction::NONE,
+        b_in_a: Fraction::NONE,
+        resemblance: Fraction::NONE,
+        ..WhyTotals::default()
+    };
+    let body = Explanation {
+        totals,
+        ..Explanation::default()
+    };
+    let header = Header {
+        fresh: true,
+        ..Header::default()
+    };
+    let document = Document::new(parameters(args), header, body, errors.clone());
+    ui.redirect(args.output.as_deref());
+    ui.write_data(|out| match args.format {
+        RowFormat::Jsonl => document.write_jsonl(out),
+        _ => document.write_json(out),
+    })?;
+    ui.soft_errors(&errors);
+    ui.flush()?;
+    Ok(Outcome::Incomplete)
 }
 
 /// A file, or a member of an archive.
@@ -304,12 +349,6 @@ fn document(
         differs_b: stretches(&shared.differs_b),
         changed: changed.collect(),
     };
-    let parameters = WhyParameters {
-        a: PathText::from(args.a.as_path()),
-        b: PathText::from(args.b.as_path()),
-        matches_only: args.matches_only,
-        params: Params::default().to_string(),
-    };
     let rows = body.members.len().max(body.ranges.len()) as u64;
     let header = Header {
         fresh: true,
@@ -317,7 +356,16 @@ fn document(
         shown: rows,
         ..Header::default()
     };
-    Document::new(parameters, header, body, errors)
+    Document::new(parameters(args), header, body, errors)
+}
+
+fn parameters(args: &WhyArgs) -> WhyParameters {
+    WhyParameters {
+        a: PathText::from(args.a.as_path()),
+        b: PathText::from(args.b.as_path()),
+        matches_only: args.matches_only,
+        params: Params::default().to_string(),
+    }
 }
 
 fn member(member: &MemberMatch) -> WhyMember {

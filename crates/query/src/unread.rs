@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use resemble_core::ContentId;
 use resemble_index::{PartRole, ReadError, SkippedPart, Snapshot};
 use resemble_proto::message::{
-    FindRequest, OnlyGroups, Request, Scope, SoftError, SoftErrorKind, Subject,
+    DumpForm, FindRequest, OnlyGroups, Request, Scope, SoftError, SoftErrorKind, Subject,
 };
 use resemble_proto::path::PathText;
 use resemble_scan::parts::PartReader;
@@ -47,6 +47,16 @@ pub fn of_request(snapshot: &Snapshot, request: &Request) -> Result<Vec<SoftErro
             if groups.text && groups.only != OnlyGroups::Identical =>
         {
             within(snapshot, &groups.scope, |_| Ok(true))
+        }
+        Request::DumpAs {
+            roots,
+            form: DumpForm::Catalogue(form),
+        } if form.text => {
+            let scope = Scope {
+                within: roots.clone(),
+                ..Scope::default()
+            };
+            within(snapshot, &scope, |_| Ok(true))
         }
         _ => Ok(Vec::new()),
     }

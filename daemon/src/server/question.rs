@@ -14,6 +14,7 @@ use resemble_proto::question::AnyRow;
 use resemble_query::AskError;
 use resemble_query::answer::{self, Reply};
 use resemble_query::gaps::AskedPlaces;
+use resemble_report::human::counted;
 use serde::Serialize;
 
 use super::asker::Asker;
@@ -39,10 +40,10 @@ pub(super) fn answer(
         Err(failure) => return out.answer::<()>(Err(failure)),
     };
     let mut lines = Lines::of((context, asker), &request, out);
-    let rebuilding = rebuilding((context, asker), &request);
+    let lacking = lacking((context, asker), &request);
     match answer::answer(&from, request, &mut lines) {
         Ok(()) => {
-            for error in rebuilding {
+            for error in lacking {
                 // Whether the client is gone, the end says as well.
                 let _ = lines.error(error);
             }
@@ -192,10 +193,11 @@ fn in_index(context: &Context, scope: &mut Scope) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A scope that names nothing is about all roots.
+/// A scope that names nothing is about all roots. One that is not there is among them.
 fn in_roots(context: &Context, scope: &mut Scope) -> Result<(), Failure> {
+    watched(context, &scope.within)?;
     fill(scope, context.shared.roots());
-    watched(context, &scope.within)
+    Ok(())
 }
 
 fn fill(scope: &mut Scope, roots: Vec<Root>) {
@@ -232,6 +234,7 @@ fn within(request: &Request) -> Vec<PathBuf> {
         Request::Covered(covered) => std::iter::once(&covered.dir).chain(&covered.by).collect(),
         Request::Dirs(dirs) => dirs.scope.within.iter().collect(),
         Request::Groups(groups) | Request::Order(groups) => groups.scope.within.iter().collect(),
+        Request::TemplatesMark(mark) => mark.scope.within.iter().collect(),
         Request::Dump { roots } | Request::DumpAs { roots, .. } => roots.iter().collect(),
         _ => Vec::new(),
     };
@@ -260,6 +263,33 @@ fn not_watched(path: &Path) -> Failure {
         path.display()
     );
     Failure::new(FailureKind::NotWatched, text)
+}
+
+/// What an answer may lack, or have as it was. Known before the question is answered, because
+/// scans and readers go on meanwhile.
+fn lacking((context, asker): (&Context, &Asker), request: &Request) -> Vec<SoftError> {
+    let mut errors = rebuilding((context, asker), request);
+    if asker.hears_all() {
+        let within = within(request);
+        errors.extend(context.shared.unreachable(&within));
+        if matches!(request, Request::DumpAs { form: DumpForm::Catalogue(form), .. } if form.text) {
+            errors.extend(within.iter().filter_map(|root| without_text(context, root)));
+        }
+    }
+    errors
+}
+
+/// The documents below a root that go into a catalogue without their texts.
+fn without_text(context: &Context, root: &Path) -> Option<SoftError> {
+    let documents = context.shared.waiting_documents(root);
+    (documents > 0).then(|| SoftError {
+        path: root.into(),
+        kind: SoftErrorKind::Other,
+        message: format!(
+            "the text of {} was not read yet and is missing; `resemble sync` waits for it",
+            counted(documents, "document")
+        ),
+    })
 }
 
 /// What of the scope is in an index that is being built anew: what is missing in an answer may be

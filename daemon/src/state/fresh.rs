@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use resemble_core::ContentId;
 use resemble_index::ReadError;
-use resemble_proto::message::RootState;
+use resemble_proto::message::{RootState, SoftError};
 
 use super::{Shared, Topic};
 
@@ -33,10 +33,7 @@ impl Shared {
     /// The same as [`Self::fresh`] and [`Self::pending`] of these paths and of all below them:
     /// what waits elsewhere does not concern them. No paths mean everything.
     pub fn freshness(&self, within: &[PathBuf]) -> (bool, u64) {
-        let concerns = |path: &Path| {
-            let meets = |one: &PathBuf| path.starts_with(one) || one.starts_with(path);
-            within.is_empty() || within.iter().any(meets)
-        };
+        let concerns = |path: &Path| concerns(within, path);
         let is_scanned = {
             let roots = self.roots.lock();
             let mut scanned = roots
@@ -59,6 +56,21 @@ impl Shared {
         };
         let is_fresh = !is_scanned && scanning + waiting == 0 && !self.is_behind();
         (is_fresh && self.begun(within), scanning + waiting)
+    }
+
+    /// The roots of a question that are not there. No paths mean all roots.
+    pub fn unreachable(&self, within: &[PathBuf]) -> Vec<SoftError> {
+        let roots = self.roots.lock();
+        let away = roots.iter().filter(|root| {
+            root.state == RootState::Unavailable && concerns(within, &root.options.path)
+        });
+        away.map(|root| SoftError::unreachable(root.options.path.as_path().into()))
+            .collect()
+    }
+
+    /// How many documents below a path wait to be taken apart.
+    pub fn waiting_documents(&self, root: &Path) -> u64 {
+        self.documents_within(|path| path.starts_with(root))
     }
 
     /// How many documents that wait to be taken apart have a path that concerns the question. If
@@ -98,4 +110,10 @@ impl Shared {
         };
         self.first_scan_done() || (!within.is_empty() && within.iter().all(is_live))
     }
+}
+
+/// Whether a path lies in what was asked about, or holds it. No paths mean everything.
+fn concerns(within: &[PathBuf], path: &Path) -> bool {
+    let meets = |one: &PathBuf| path.starts_with(one) || one.starts_with(path);
+    within.is_empty() || within.iter().any(meets)
 }

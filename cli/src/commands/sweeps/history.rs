@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use resemble_core::Params;
 use resemble_proto::documents::Document;
 use resemble_proto::list_body;
-use resemble_proto::message::{Answer, FindRow, Whole};
+use resemble_proto::message::{FindRow, Whole};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
@@ -75,7 +75,7 @@ impl Verb for Following<'_> {
         };
         let places = places(&mut search, &known, options.min)?;
         let versions = versions(&mut search, &places)?;
-        let answer = Answer::fresh(versions, search.errors);
+        let answer = search.answer(versions);
         Ok(Whole::from(answer).map(|versions| Versions { versions }))
     }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use resemble_core::Params;
 use resemble_proto::documents::Document;
 use resemble_proto::list_body;
-use resemble_proto::message::{Answer, Scope, Whole};
+use resemble_proto::message::{Scope, Whole};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
@@ -93,7 +93,7 @@ impl Verb for LostSearch<'_> {
             self.last = Some((asked.shown(&real), date));
         }
         self.is_cut = found.cut;
-        let answer = Answer::fresh(found.rows, search.errors).cut(self.args.top);
+        let answer = search.answer(found.rows).cut(self.args.top);
         Ok(Whole::from(answer).map(|places| Places { places }))
     }
 

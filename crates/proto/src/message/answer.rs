@@ -279,6 +279,15 @@ impl SoftError {
         }
     }
 
+    /// A root that is not there: what is known of it stays.
+    pub fn unreachable(root: PathText) -> Self {
+        Self {
+            path: root,
+            kind: SoftErrorKind::Other,
+            message: "cannot be reached; what is known of it may be old".to_owned(),
+        }
+    }
+
     /// Whether something is missing that should be there.
     pub fn is_trouble(&self) -> bool {
         self.kind != SoftErrorKind::LeftOut

@@ -17,6 +17,7 @@ use crate::ask::AskError;
 use crate::find::holders;
 use crate::prove::read::bytes_if;
 use crate::renditions::{Rendition, locate, names, occurrences, shown};
+use crate::unread;
 use crate::why::layout::{Block, BlockKind};
 use crate::why::view::grouped;
 use crate::why::{Comparison, MemberMatch, Placing, RangesOf, Shared, compare_with_parts};
@@ -67,6 +68,19 @@ pub fn explain(
         .filter(|&left| left > 0)
     {
         let _ = writeln!(text, "also in   {} more", grouped(left as u64));
+    }
+    if let Some(part_reader) = part_reader {
+        // Both were just taken apart, and small ones are remembered.
+        let unread = [a, b].map(|path| unread::of_path(path, path, part_reader));
+        for unread in unread.into_iter().flatten() {
+            let label = if unread.is_trouble() {
+                "unread"
+            } else {
+                "left out"
+            };
+            let said = format!("{}: {}", unread.path.as_path().display(), unread.message);
+            let _ = writeln!(text, "{label:<9} {}", printable(Path::new(&said)));
+        }
     }
     text.push('\n');
     let (lines, left) = comparison.listed(SHOWN);
