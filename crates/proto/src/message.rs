@@ -37,12 +37,12 @@ mod parts;
 mod request;
 mod status;
 mod templates;
+mod trouble;
 mod why;
 
 pub use answer::{
-    Answer, CoverRow, Discount, DumpRow, End, EstimateInterval, Failure, FailureKind, FiguresTold,
-    FindRow, Header, Hello, Layer, LeftOut, LeftOutWord, Looked, PairRow, Reply, SoftError,
-    SoftErrorKind, StepProgress, reason,
+    Answer, CoverRow, Discount, DumpRow, End, EstimateInterval, FiguresTold, FindRow, Header,
+    Hello, Layer, LeftOut, LeftOutWord, Looked, PairRow, Reply, StepProgress,
 };
 pub use compare::{
     CompareClass, CompareOptions, ComparePart, CompareRequest, CompareRow, CompareSummary,
@@ -68,6 +68,7 @@ pub use status::{
     StatusAnswer, Unopened, WaitStatus, WatchOrigin, WatchRow, WatchStatus,
 };
 pub use templates::{MarkRequest, TemplateRow};
+pub use trouble::{Failure, FailureKind, SoftError, SoftErrorKind, reason};
 pub use why::{
     ChangedNumber, Differs, Explanation, WhyMember, WhyParameters, WhyRange, WhyStretch, WhyTotals,
 };

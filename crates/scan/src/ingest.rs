@@ -45,8 +45,10 @@ mod assumed;
 mod batch;
 mod costs;
 mod documents;
+mod files;
 mod gaps;
 mod lister;
+mod paths;
 mod pool;
 mod report;
 mod results;
@@ -54,6 +56,7 @@ mod rules;
 mod run;
 mod sweep;
 mod target;
+mod verdict;
 mod visit;
 
 use std::path::{Path, PathBuf};

@@ -1,0 +1,255 @@
+//! Comparing regular files with what the index has of them.
+
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use resemble_core::{ByteLen, ContentId};
+use resemble_index::{Change, FileRow, FileStat, FileState, Look, NewState};
+
+use super::batch::Link;
+use super::pool::Job;
+use super::report::IngestError;
+use super::rules;
+use super::run::{Place, Run};
+use super::target::Cause;
+use super::verdict::{Verdict, decide, has_same_bytes, is_same_file};
+use crate::read::{ReadFailure, age, open_regular};
+use crate::walk::{OpenDir, Stat};
+
+impl Run<'_> {
+    /// A regular file. `listed`: as of an entry.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn file(
+        &mut self,
+        place: &Place,
+        path: &Path,
+        stat: &Stat,
+        there: Option<FileRow>,
+        cause: Cause,
+        read_now: bool,
+        listed: Option<(&OpenDir, bool)>,
+    ) -> Result<(), IngestError> {
+        self.report.progress.files += 1;
+        self.bytes_seen += stat.size;
+        let fs = match listed {
+            // Overlayfs shows files of several devices in one directory; the inode numbers of
+            // two of those may be equal.
+            Some((dir, _)) if dir.stat.dev == stat.dev => self.area.fs.id_of(dir.as_fd(), stat.dev),
+            _ => {
+                let Ok(fd) = place.anchor.open_at(path, rustix::fs::OFlags::PATH) else {
+                    self.look_again(path.to_owned());
+                    return Ok(());
+                };
+                self.area.fs.id_of(fd.as_fd(), stat.dev)
+            }
+        };
+        let row = stat.row(fs.clone());
+        let same_file = |known: &FileRow| is_same_file(known, &row);
+        if let Some(other) = there.as_ref().filter(|there| !same_file(there)) {
+            self.look_at_names.insert(other.id);
+        }
+        if let Some(most) = place.root.max_size.filter(|most| row.size > *most) {
+            self.too_large(path, row, there.as_ref(), most);
+            return Ok(());
+        }
+        let number = self.pool.given();
+        let replaced = there.as_ref().filter(|there| !same_file(there));
+        let replaced = replaced.filter(|there| there.stat.fs == row.fs);
+        let replaces = replaced.map(|there| (stat.dev, there.stat.ino));
+        let job = |known_size, second_look| Job {
+            number,
+            anchor: Arc::clone(&place.anchor),
+            root: Arc::clone(&place.root),
+            path: path.to_owned(),
+            fs: fs.clone(),
+            seen: *stat,
+            known_size,
+            replaces,
+            second_look,
+            with_parts: place.root.text && self.options.part_reader.is_some(),
+            may_assume: !read_now,
+            turn: self.options.turn,
+        };
+        if let Some(known) = there.as_ref().filter(|known| same_file(known)) {
+            let unsettled = matches!(known.state, FileState::Unsettled(_));
+            if known.stat.nlink != row.nlink {
+                self.look_at_names.insert(known.id);
+            }
+            let written_to = cause == Cause::Modified || self.written_to.contains(&known.id);
+            let may_wait = !read_now && !self.options.distrust_unsettled;
+            let verdict = decide(known, &row, written_to, || {
+                let window = self.options.settle_window.as_nanos() as i128;
+                may_wait && age(row.ctime, std::time::SystemTime::now()) < window
+            });
+            let is_unseen = match (verdict, known.state.content()) {
+                // Whatever its state is, it is to be looked into.
+                (Verdict::Settled | Verdict::Settling, Some(content)) => {
+                    self.is_unseen(place, content)?
+                }
+                _ => false,
+            };
+            if verdict == Verdict::Settled && !is_unseen {
+                return Ok(());
+            }
+            if verdict == Verdict::Settling && !is_unseen {
+                self.assumed.meet(&row);
+                self.recheck(path, row.ctime);
+                return Ok(());
+            }
+            if verdict == Verdict::Touched && self.is_explained(known, stat, cause, 0)? {
+                match may_be_read(place, path) {
+                    Ok(()) => {
+                        if unsettled {
+                            self.recheck(path, row.ctime);
+                        }
+                        self.batch.stat(known.id, row);
+                    }
+                    Err(ReadFailure::Errno(errno)) => {
+                        self.report.error(path, errno);
+                        self.unreadable(number, path.to_owned(), row, errno)?;
+                    }
+                    Err(_) => self.look_again(path.to_owned()),
+                }
+                return Ok(());
+            }
+            self.rules_changed(place, path, listed.is_some_and(|(_, below)| below));
+            let same_stat = known.stat == row;
+            let size = known.state.content().map(|_| known.stat.size);
+            return self.read(job(size, unsettled && same_stat));
+        }
+        self.rules_changed(place, path, listed.is_some_and(|(_, below)| below));
+        if self.being_read.contains(&(stat.dev, stat.ino)) {
+            self.look_again(path.to_owned());
+            return Ok(());
+        }
+        let moved = match self.snapshot.file_by_inode(&row.fs, row.ino)? {
+            Some(file) => self.snapshot.file(file)?,
+            None => None,
+        };
+        if let Some(moved) = moved {
+            if moved.stat.nlink != row.nlink {
+                self.look_at_names.insert(moved.id);
+            }
+            let trusted = has_same_bytes(&moved, &row)
+                && cause != Cause::Modified
+                && !self.written_to.contains(&moved.id)
+                && moved.state.content().is_some()
+                && (moved.stat.ctime == row.ctime
+                    || self.is_explained(&moved, stat, cause, 1)?
+                        && may_be_read(place, path).is_ok())
+                && !self.is_another_kind(place, path, &moved)?;
+            // Else each name would take a round of its own, and there are few rounds.
+            let unreadable = matches!(moved.state, FileState::Unreadable(_))
+                && has_same_bytes(&moved, &row)
+                && moved.stat.ctime == row.ctime
+                && self.unreadable.contains(&(row.fs.clone(), row.ino));
+            if trusted || unreadable {
+                if matches!(moved.state, FileState::Unsettled(_)) {
+                    self.recheck(path, row.ctime);
+                }
+                let content = moved.state.content();
+                let was = there
+                    .as_ref()
+                    .map_or(content, |there| there.state.content());
+                let occupant = there.map(|there| there.id);
+                let link = Link {
+                    path: path.to_owned(),
+                    file: moved.id,
+                    occupant,
+                    content,
+                    was,
+                };
+                self.batch.link(link, row);
+                return Ok(());
+            }
+            return self.read(job(moved.state.content().map(|_| moved.stat.size), false));
+        }
+        self.read(job(None, false))
+    }
+}
+
+impl Run<'_> {
+    /// Whether what was heard of a name explains why the inode behind it changed. Whatever else
+    /// was done to it was heard, too, if each of its names is known: `new` of them only now.
+    fn is_explained(
+        &self,
+        known: &FileRow,
+        stat: &Stat,
+        cause: Cause,
+        new: usize,
+    ) -> Result<bool, IngestError> {
+        let is_heard = matches!(cause, Cause::Named | Cause::AttributesOnly);
+        if !is_heard || self.options.distrust || self.written_to.contains(&known.id) {
+            return Ok(false);
+        }
+        let all = stat.nlink as usize;
+        Ok(all == 1 || self.snapshot.paths(known.id)?.len() + new >= all)
+    }
+
+    /// Records a file that its root leaves out for its size, unless that is what is known of it.
+    fn too_large(&mut self, path: &Path, stat: FileStat, known: Option<&FileRow>, most: ByteLen) {
+        self.assumed.note(&stat, None);
+        let reason = format!("larger than {} bytes, the most of its root", most.0);
+        let is_known = |row: &FileRow| {
+            let state = &row.state;
+            row.stat == stat && matches!(state, FileState::Skipped(known) if *known == reason)
+        };
+        if !known.is_some_and(is_known) {
+            self.push(Change::File {
+                path: path.to_owned(),
+                stat,
+                state: NewState::Skipped(reason),
+            });
+        }
+    }
+
+    /// Whether a content has yet to be looked into.
+    fn is_unseen(&self, place: &Place, content: ContentId) -> Result<bool, IngestError> {
+        if !place.root.text || self.options.part_reader.is_none() {
+            return Ok(false);
+        }
+        let row = self.snapshot.content(content)?;
+        let is_unseen = row.is_some_and(|row| row.look == Look::Unseen);
+        Ok(is_unseen && !self.documents.has(content))
+    }
+
+    /// Whether a file that was nothing to take apart is by its new name: editors make a document
+    /// under another one.
+    fn is_another_kind(
+        &self,
+        place: &Place,
+        path: &Path,
+        row: &FileRow,
+    ) -> Result<bool, IngestError> {
+        let part_reader = self
+            .options
+            .part_reader
+            .as_ref()
+            .filter(|_| place.root.text);
+        let (Some(part_reader), Some(content)) = (part_reader, row.state.content()) else {
+            return Ok(false);
+        };
+        let name = path.file_name().unwrap_or_default().as_bytes();
+        if !part_reader.applies(name, &[], None) {
+            return Ok(false);
+        }
+        let row = self.snapshot.content(content)?;
+        Ok(row.is_some_and(|row| row.look == Look::Plain))
+    }
+
+    /// If the path is an ignore file that counts, what it rules is compared anew, unless that is
+    /// just being done.
+    pub(super) fn rules_changed(&mut self, place: &Place, path: &Path, all_below: bool) {
+        let name = path.file_name();
+        if place.root.ignore && !all_below && rules::NAMES.iter().any(|n| name == Some(n.as_ref()))
+        {
+            self.look_again_below(path.parent().unwrap_or(path).to_owned());
+        }
+    }
+}
+
+fn may_be_read(place: &Place, path: &Path) -> Result<(), ReadFailure> {
+    open_regular(&place.anchor, path).map(drop)
+}

@@ -1,0 +1,278 @@
+//! Looking at the paths that a reconcile is asked to look at.
+
+use std::ops::ControlFlow;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::sync::Arc;
+
+use resemble_index::{Change, Entry, Gap, LeftOutRule};
+
+use super::lister::KnownEntry;
+use super::report::IngestError;
+use super::rules::Rules;
+use super::run::{Place, Run, Why};
+use super::target::{Cause, Scope, Target};
+use super::visit::Visit;
+use crate::walk::{Anchor, Kind, means_absent, means_denied};
+
+impl Run<'_> {
+    pub(super) fn target(&mut self, target: &Target) -> Result<(), IngestError> {
+        match target {
+            Target::Path {
+                path,
+                scope,
+                cause,
+                read_now,
+            } => self.path(path, *scope, *cause, *read_now),
+            Target::Renamed { from, to, modified } => self.renamed(from, to, *modified),
+        }
+    }
+
+    /// Files need no rename: their inode is known, and the new name is a link. A directory moves
+    /// as one row if that is what happened, and is then compared like any other.
+    fn renamed(&mut self, from: &Path, to: &Path, modified: bool) -> Result<(), IngestError> {
+        let is_dir = |run: &mut Self, path: &Path| -> Result<bool, IngestError> {
+            Ok(match run.place(path)? {
+                Some(place) => place
+                    .anchor
+                    .stat_at(path)
+                    .is_ok_and(|stat| stat.kind == Kind::Dir),
+                None => false,
+            })
+        };
+        let moved_dir = is_dir(self, to)?
+            && !is_dir(self, from)?
+            && self
+                .area
+                .root_of(from)
+                .is_some_and(|root| root.path != from);
+        if moved_dir {
+            // Files that are being read may lie in there.
+            self.drain()?;
+            self.commit()?;
+            // Where the index has a directory at the new path already, of which something was told
+            // before the rename, the names below are compared one by one and become links.
+            let is_known_dir = |path: &Path| -> Result<bool, IngestError> {
+                Ok(matches!(self.snapshot.entry(path)?, Some(Entry::Dir(_))))
+            };
+            if is_known_dir(from)? && !is_known_dir(to)? {
+                self.observer.directory_gone(from);
+                self.imply_above(to)?;
+                let change = Change::Rename {
+                    from: from.to_owned(),
+                    to: to.to_owned(),
+                };
+                self.index.apply(vec![change])?;
+                self.report.changes += 1;
+                self.renew_snapshot()?;
+            }
+        }
+        let cause = if modified {
+            Cause::Modified
+        } else {
+            Cause::Named
+        };
+        // All of both: a directory that is at either end by now may be another one than the index
+        // has there, with equal names below.
+        let cause = if moved_dir { Cause::Unknown } else { cause };
+        self.path(to, Scope::Subtree, cause, false)?;
+        self.path(from, Scope::Subtree, Cause::Unknown, false)
+    }
+
+    /// The open root of a path, unless it is in none or that is unavailable.
+    pub(super) fn place(&mut self, path: &Path) -> Result<Option<Place>, IngestError> {
+        let Some(root) = self.area.root_of(path) else {
+            tracing::debug!(?path, "not in a root; left alone");
+            return Ok(None);
+        };
+        let first = !self.area.was_opened(&root.path);
+        match self.area.anchor(&root.path) {
+            Ok(Some(anchor)) if first && self.lies_unmounted(&root.path, &anchor)? => {
+                self.area.lose(&root.path);
+                self.report.unavailable.push(root.path);
+                Ok(None)
+            }
+            Ok(anchor) => Ok(anchor.map(|anchor| Place {
+                excluded: self.area.excluded(&root),
+                root: Arc::new(root),
+                anchor,
+            })),
+            Err(errno) if means_absent(errno) && self.file_vanished(&root.path)? => {
+                self.push(Change::Remove(root.path));
+                self.report.removed += 1;
+                Ok(None)
+            }
+            Err(errno) => {
+                self.report.error(&root.path, errno.raw_os_error());
+                if let Some(Entry::Dir(dir)) = self.snapshot.entry(&root.path)?
+                    && means_denied(errno)
+                {
+                    self.set_unlisted(&root.path, Some(dir), Some(errno))?;
+                }
+                self.report.unavailable.push(root.path);
+                Ok(None)
+            }
+        }
+    }
+
+    /// A root that is empty now, on another file system than its files were: its own is not
+    /// mounted. Asked once, before anything below the root is.
+    fn lies_unmounted(&mut self, root: &Path, anchor: &Anchor) -> Result<bool, IngestError> {
+        if anchor.path() != root || !anchor.dir(root).is_ok_and(|dir| dir.is_empty()) {
+            return Ok(false);
+        }
+        let mut first = None;
+        self.snapshot.walk(root, &mut |_, entry| match entry {
+            Entry::File(file) => {
+                first = Some(*file);
+                ControlFlow::Break(())
+            }
+            _ => ControlFlow::Continue(()),
+        })?;
+        let row = first.map(|file| self.snapshot.file(file)).transpose()?;
+        let id = self.area.fs.id_of(anchor.as_fd(), anchor.stat().dev);
+        Ok(row.flatten().is_some_and(|row| row.stat.fs != id))
+    }
+
+    /// Whether a root that is not there was a single file: that is then gone, as any file.
+    fn file_vanished(&self, root: &Path) -> Result<bool, IngestError> {
+        let was_file = matches!(self.snapshot.entry(root)?, Some(Entry::File(_)));
+        Ok(was_file
+            && root
+                .parent()
+                .is_some_and(|parent| Anchor::open(parent).is_ok()))
+    }
+
+    fn path(
+        &mut self,
+        path: &Path,
+        scope: Scope,
+        cause: Cause,
+        read_now: bool,
+    ) -> Result<(), IngestError> {
+        if self.area.is_crowded() {
+            self.drain()?;
+            self.area.drained();
+        }
+        let Some(place) = self.place(path)? else {
+            return Ok(());
+        };
+        if self.area.left_out(&place.root.path, path) {
+            return self.remove(path, Why::LeftOut);
+        }
+        if self.is_below_denied(&place, path)? {
+            return Ok(());
+        }
+        let stat = match place.anchor.stat_at(path) {
+            Ok(stat) => stat,
+            Err(errno) if means_absent(errno) => {
+                if self.snapshot.entry(path)?.is_some() {
+                    self.rules_changed(&place, path, false);
+                }
+                return self.remove(path, Why::Vanished);
+            }
+            Err(errno) if means_denied(errno) => {
+                self.report.error(path, errno.raw_os_error());
+                return self.leave_named(path, Gap::Failed(errno.raw_os_error()));
+            }
+            Err(errno) => {
+                self.report.error(path, errno.raw_os_error());
+                return Ok(());
+            }
+        };
+        let is_dir = stat.kind == Kind::Dir;
+        if path != place.root.path && place.excluded.holds(path, is_dir) {
+            self.report.ignored += 1;
+            return self.leave_named(path, Gap::LeftOut(LeftOutRule::Exclude));
+        }
+        let mut rules = None;
+        if place.root.ignore && path != place.root.path {
+            let Some(above) = rules_above(&place, path) else {
+                return self.remove(path, Why::LeftOut);
+            };
+            if Rules::ignore(above.as_ref(), path, is_dir) {
+                self.report.ignored += 1;
+                return self.leave_named(path, Gap::LeftOut(LeftOutRule::Ignore));
+            }
+            rules = above;
+        }
+        let known = self.snapshot.entry(path)?;
+        if known.is_none() {
+            self.imply_above(path)?;
+        }
+        if stat.kind == Kind::Dir {
+            if path != place.root.path
+                && matches!(path.file_name(), Some(name) if name == ".zfs" || name == ".snapshot")
+            {
+                return self.remove(path, Why::LeftOut);
+            }
+            let known = match known {
+                Some(Entry::Dir(dir)) => Some(dir),
+                _ => None,
+            };
+            let below = scope == Scope::Subtree;
+            let start = Visit {
+                path: path.to_owned(),
+                depth: 0,
+                below: below || known.is_none(),
+                known,
+                device_above: None,
+                rules,
+                cause: if below && cause == Cause::Modified {
+                    cause
+                } else {
+                    Cause::Unknown
+                },
+                read_now,
+            };
+            return self.walk(&place, start);
+        }
+        self.named.insert(path.to_owned());
+        let known = known.map(|entry| KnownEntry::of(&self.snapshot, entry));
+        self.entry(
+            &place,
+            path,
+            &stat,
+            known.transpose()?,
+            cause,
+            read_now,
+            None,
+        )?;
+        self.make_progress()
+    }
+
+    /// Notes which directories the index gets by an entry that it gets: see [`Self::implied`].
+    fn imply_above(&mut self, path: &Path) -> Result<(), IngestError> {
+        let Some(root) = self.area.root_of(path) else {
+            return Ok(());
+        };
+        let mut top = None;
+        for dir in path.ancestors().skip(1) {
+            let is_below_root = dir.starts_with(&root.path) && dir != root.path;
+            if !is_below_root || matches!(self.snapshot.entry(dir)?, Some(Entry::Dir(_))) {
+                break;
+            }
+            top = Some(dir);
+        }
+        let top = top.filter(|dir| !self.entered.contains(*dir));
+        self.implied.extend(top.map(Path::to_owned));
+        Ok(())
+    }
+}
+
+/// The rules of the directories above a path within its root; `None` if one of these is ignored.
+/// What is wrong with them is told where they are listed.
+#[allow(clippy::option_option)]
+fn rules_above(place: &Place, path: &Path) -> Option<Option<Arc<Rules>>> {
+    let below = path.strip_prefix(&place.root.path).ok()?;
+    let mut dir = place.root.path.clone();
+    let mut rules = Rules::enter(&place.anchor, &dir, None, &mut |_, _| ());
+    for name in below.parent().unwrap_or(Path::new("")) {
+        dir.push(name);
+        if Rules::ignore(rules.as_ref(), &dir, true) {
+            return None;
+        }
+        rules = Rules::enter(&place.anchor, &dir, rules.as_ref(), &mut |_, _| ());
+    }
+    Some(rules)
+}

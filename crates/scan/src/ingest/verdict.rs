@@ -1,0 +1,144 @@
+//! What follows from a look at a file that the index has.
+
+use resemble_index::{FileRow, FileStat, FileState};
+
+/// What is to be done about a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It is as the index has it, and was read long enough after its last change.
+    Settled,
+    /// It is as the index has it, and is looked at again when its window is over.
+    Settling,
+    /// Its inode changed, but neither its size nor the time of its bytes. It need not be read if
+    /// what was heard explains that.
+    Touched,
+    /// It is to be read.
+    Changed,
+}
+
+/// Decides about a file by the stat that it has now. `may_wait` is asked if it is not settled: it
+/// then need not be read before its window is over.
+pub(super) fn decide(
+    known: &FileRow,
+    now: &FileStat,
+    written_to: bool,
+    may_wait: impl FnOnce() -> bool,
+) -> Verdict {
+    if !has_same_bytes(known, now) {
+        return Verdict::Changed;
+    }
+    if known.stat.ctime != now.ctime {
+        let was_read = known.state.content().is_some();
+        return if was_read {
+            Verdict::Touched
+        } else {
+            Verdict::Changed
+        };
+    }
+    match known.state {
+        _ if written_to => Verdict::Changed,
+        FileState::Settled(_) => Verdict::Settled,
+        FileState::Unsettled(_) if may_wait() => Verdict::Settling,
+        // Whatever kept it from being read may have ended.
+        FileState::Unsettled(_) | FileState::Unreadable(_) | FileState::Skipped(_) => {
+            Verdict::Changed
+        }
+    }
+}
+
+/// Whether a stat is that of the inode that the index has.
+pub(super) fn is_same_file(known: &FileRow, now: &FileStat) -> bool {
+    known.stat.fs == now.fs && known.stat.ino == now.ino
+}
+
+/// The same with its size and the time of its bytes, which can be put back.
+pub(super) fn has_same_bytes(known: &FileRow, now: &FileStat) -> bool {
+    is_same_file(known, now) && known.stat.size == now.size && known.stat.mtime == now.mtime
+}
+
+#[cfg(test)]
+mod tests {
+    use resemble_core::{ByteLen, ContentId, FileId};
+    use resemble_index::{FsId, Timestamp};
+
+    use super::*;
+
+    fn known(state: FileState) -> FileRow {
+        let time = |secs| Timestamp { secs, nanos: 7 };
+        FileRow {
+            id: FileId(1),
+            stat: FileStat {
+                fs: FsId("fs".into()),
+                ino: 2,
+                size: ByteLen(3),
+                mtime: time(4),
+                ctime: time(5),
+                nlink: 1,
+            },
+            state,
+        }
+    }
+
+    fn states() -> [FileState; 4] {
+        [
+            FileState::Settled(ContentId(1)),
+            FileState::Unsettled(ContentId(1)),
+            FileState::Unreadable(13),
+            FileState::Skipped("size".to_owned()),
+        ]
+    }
+
+    #[test]
+    fn what_did_not_change_is_read_only_if_it_has_to_be() {
+        use Verdict::{Changed, Settled, Settling};
+        for (written_to, may_wait, expected) in [
+            (false, true, [Settled, Settling, Changed, Changed]),
+            (false, false, [Settled, Changed, Changed, Changed]),
+            (true, true, [Changed; 4]),
+        ] {
+            let verdicts = states().map(|state| {
+                let known = known(state);
+                decide(&known, &known.stat, written_to, || may_wait)
+            });
+            assert_eq!(verdicts, expected, "{written_to} {may_wait}");
+        }
+    }
+
+    #[test]
+    fn a_changed_inode_is_read_unless_that_is_explained() {
+        use Verdict::{Changed, Touched};
+        for written_to in [false, true] {
+            let verdicts = states().map(|state| {
+                let known = known(state);
+                let mut now = known.stat.clone();
+                now.ctime.nanos += 1;
+                decide(&known, &now, written_to, || true)
+            });
+            // Whether it was written to is asked where the change is to be explained.
+            assert_eq!(verdicts, [Touched, Touched, Changed, Changed]);
+        }
+    }
+
+    #[test]
+    fn other_bytes_are_read() {
+        let changes: [fn(&mut FileStat); 4] = [
+            |now| now.size.0 += 1,
+            |now| now.mtime.nanos += 1,
+            |now| now.ino += 1,
+            |now| now.fs = FsId("other".into()),
+        ];
+        for change in changes {
+            for state in states() {
+                let known = known(state);
+                let mut now = known.stat.clone();
+                change(&mut now);
+                assert_eq!(decide(&known, &now, false, || true), Verdict::Changed);
+            }
+        }
+        // The number of names is no part of the bytes.
+        let known = known(FileState::Settled(ContentId(1)));
+        let mut now = known.stat.clone();
+        now.nlink = 2;
+        assert_eq!(decide(&known, &now, false, || false), Verdict::Settled);
+    }
+}
