@@ -12,7 +12,8 @@
 //!
 //! A part may begin within a tag, a script or a style. What stands before the first `>` without any
 //! `<` is then the rest of a tag, if it looks like one, and what stands before the end of a script
-//! that did not begin is script.
+//! that did not begin is script, unless it begins as prose does: a text that has such a part in it
+//! shows the rest of the script rather than hide its own words.
 
 use memchr::{memchr, memchr2, memmem};
 
@@ -33,6 +34,9 @@ const STRAY: usize = 64;
 
 /// The longest rest of a tag that a part may begin with.
 const MAX_REST: usize = 4 << 10;
+
+/// Within this many bytes a script or a style has a brace or a `=`, which prose rarely has.
+const CODE: usize = 256;
 
 /// The most attributes without values that the rest of a tag has.
 const MAX_BARE: usize = 3;
@@ -253,6 +257,9 @@ fn rest_before(head: &[u8]) -> (Markup, usize) {
             break;
         }
         if begins_with(bytes, b"/script") || begins_with(bytes, b"/style") {
+            if at >= CODE && !head[..CODE].iter().any(|byte| b"{}=".contains(byte)) {
+                break;
+            }
             return (Markup::Hidden(0), at);
         }
         from = at + 1;
@@ -561,6 +568,12 @@ mod tests {
         let path = "<path id=\"a\" style=\"fill:#fff\"\n d=\"M 1 2 Z\" />\n";
         let text = format!("some words of prose here\n{}", &path.repeat(9)[5..]);
         assert_eq!(words(&text)[..5], ["some", "words", "of", "prose", "here"]);
+        // Nor is prose before a part that begins in a script, however much of it there is.
+        let prose = "some words of prose, here and there.\n".repeat(40);
+        let begin = page.find("var a").expect("a script");
+        let text = format!("{prose}{}", &page[begin + 500..]);
+        assert!(words(&text).starts_with(&words(&prose)));
+        assert!(words(&text).ends_with(&all));
         // A part of a text in entities without any tag.
         let entities = "M&uuml;ller f&uuml;hrt zw&ouml;lf S&auml;cke in die M&uuml;hle ".repeat(5);
         assert!(is_markup(&entities));
