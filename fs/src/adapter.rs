@@ -1,4 +1,4 @@
-//! The only file that names `fuser`. It translates a request, asks the view, and translates the
+//! The only module that names `fuser`. It translates a request, asks the view, and translates the
 //! answer.
 //!
 //! 1. **Who waits for whom.** Requests that only look at the watched tree are answered on the
@@ -14,8 +14,8 @@
 //!    reason stands beside it.
 //! 4. **Nothing is cached beyond its time to live**: no `FOPEN_KEEP_CACHE`, no `FOPEN_CACHE_DIR`,
 //!    no `CACHE_SYMLINKS`, no readdirplus (which would fetch attributes that are seldom asked for).
-//!    `AUTO_INVAL_DATA` and attributes of files that are asked for before each read make a
-//!    long-open reader notice that the file behind it changed. An open of what the kernel knows
+//!    `AUTO_INVAL_DATA` and attributes of files that are trusted for 10 ms at most make a long-open
+//!    reader notice that the file behind it changed. An open of what the kernel knows
 //!    otherwise is ESTALE: it looks the name up again, and opens what that leads to.
 
 use std::ffi::{OsStr, OsString};
@@ -23,21 +23,25 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use fuser::{
-    AccessFlags, BsdFileFlags, Config, CopyFileRangeFlags, Errno, FileAttr, FileHandle, FileType,
-    Filesystem, FopenFlags, Generation, INodeNo, InitFlags, IoctlFlags, KernelConfig, LockOwner,
-    OpenAccMode, OpenFlags, PollEvents, PollNotifier, RenameFlags, ReplyAttr, ReplyBmap,
-    ReplyCreate, ReplyData, ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyIoctl,
-    ReplyLseek, ReplyOpen, ReplyPoll, ReplyStatfs, ReplyWrite, ReplyXattr, Request, Session,
-    SessionACL, TimeOrNow, WriteFlags,
+    AccessFlags, BsdFileFlags, Config, CopyFileRangeFlags, Errno, FileHandle, Filesystem,
+    FopenFlags, Generation, INodeNo, InitFlags, IoctlFlags, KernelConfig, LockOwner, OpenAccMode,
+    OpenFlags, PollEvents, PollNotifier, RenameFlags, ReplyAttr, ReplyBmap, ReplyCreate, ReplyData,
+    ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyIoctl, ReplyLseek, ReplyOpen,
+    ReplyPoll, ReplyStatfs, ReplyWrite, ReplyXattr, Request, Session, SessionACL, TimeOrNow,
+    WriteFlags,
 };
 
 use crate::audience::Spaces;
 use crate::lanes::Lanes;
 use crate::names::MAX_NAME;
-use crate::view::{Attr, Effort, Kind, Namespace, Refusal, Sink, Time};
+use crate::view::{Effort, Namespace, Refusal};
+
+mod translate;
+
+use translate::{DirectorySink, attribute, errno, file_attr};
 
 /// Threads that read requests from the kernel.
 const SERVERS: usize = 4;
@@ -518,102 +522,5 @@ impl Filesystem for Adapter {
         reply: ReplyWrite,
     ) {
         read_only!(reply); // its target would be in the overlay
-    }
-}
-
-// ---- translations ----
-
-struct DirectorySink<'a>(&'a mut ReplyDirectory);
-
-impl Sink for DirectorySink<'_> {
-    fn add(&mut self, ino: u64, next: u64, kind: Kind, name: &OsStr) -> bool {
-        !self.0.add(INodeNo(ino), next, file_type(kind), name)
-    }
-}
-
-fn errno(refusal: Refusal) -> Errno {
-    Errno::from_i32(refusal.errno())
-}
-
-/// The protocol of `getxattr` and `listxattr`: size 0 asks for the length.
-fn attribute(reply: ReplyXattr, size: u32, value: &[u8]) {
-    let length = value.len() as u32;
-    if size == 0 {
-        reply.size(length);
-    } else if length > size {
-        reply.error(Errno::ERANGE);
-    } else {
-        reply.data(value);
-    }
-}
-
-fn file_type(kind: Kind) -> FileType {
-    match kind {
-        Kind::Directory => FileType::Directory,
-        Kind::File => FileType::RegularFile,
-        Kind::Link => FileType::Symlink,
-    }
-}
-
-fn file_attr(attr: &Attr) -> FileAttr {
-    FileAttr {
-        ino: INodeNo(attr.ino),
-        size: attr.size,
-        blocks: attr.blocks,
-        atime: system_time(attr.accessed),
-        mtime: system_time(attr.modified),
-        ctime: system_time(attr.changed),
-        crtime: UNIX_EPOCH,
-        kind: file_type(attr.kind),
-        perm: attr.perm,
-        nlink: 1,
-        uid: attr.uid,
-        gid: attr.gid,
-        rdev: 0,
-        blksize: attr.block_size,
-        flags: 0,
-    }
-}
-
-/// A time that `SystemTime` cannot hold (from a broken file system) becomes 1970.
-fn system_time(time: Time) -> SystemTime {
-    let seconds = Duration::from_secs(time.seconds.unsigned_abs());
-    let whole = if time.seconds < 0 {
-        UNIX_EPOCH.checked_sub(seconds)
-    } else {
-        UNIX_EPOCH.checked_add(seconds)
-    };
-    let nanos = Duration::from_nanos(u64::from(time.nanos));
-    whole
-        .and_then(|whole| whole.checked_add(nanos))
-        .unwrap_or(UNIX_EPOCH)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_before_1970_keep_their_fraction() {
-        let time = system_time(Time {
-            seconds: -2,
-            nanos: 800_000_000,
-        });
-        assert_eq!(
-            UNIX_EPOCH.duration_since(time).unwrap(),
-            Duration::from_millis(1200)
-        );
-    }
-
-    #[test]
-    fn a_time_that_cannot_be_is_1970() {
-        for seconds in [i64::MIN, i64::MAX] {
-            assert_ne!(system_time(Time { seconds, nanos: 0 }), UNIX_EPOCH);
-        }
-        let time = Time {
-            seconds: i64::MAX,
-            nanos: u32::MAX,
-        };
-        assert_eq!(system_time(time), UNIX_EPOCH);
     }
 }

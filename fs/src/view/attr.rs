@@ -1,10 +1,13 @@
 //! Attributes, answers and refusals in our own types.
 
 use std::ffi::OsStr;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::Stat;
 use rustix::io::Errno;
+
+/// Seconds for which a change counts as recent. File systems keep times to two seconds at worst.
+const RECENT: i64 = 5;
 
 /// The type of an entry. There are no others: special files are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,6 +32,13 @@ pub struct Time {
 impl Time {
     const fn new(seconds: i64, nanos: u32) -> Self {
         Self { seconds, nanos }
+    }
+
+    /// Whether this is less than [`RECENT`] seconds ago, or still to come.
+    pub(crate) fn is_recent(self) -> bool {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.map_or(0, |now| now.as_secs() as i64);
+        now.saturating_sub(self.seconds) < RECENT
     }
 }
 
@@ -146,8 +156,8 @@ pub struct Entry {
     /// How long the kernel may trust the name without asking again, and the attributes of what is
     /// no file of the tree.
     pub ttl: Duration,
-    /// How long it may trust the attributes. Those of a file of the tree it asks for each time, and
-    /// before each read: what is changed in place is seen as on the real path.
+    /// How long it may trust the attributes. Those of a file that is being changed it asks for each
+    /// time, and before each read: what is changed in place is seen as on the real path.
     pub attr_ttl: Duration,
 }
 
@@ -238,6 +248,26 @@ impl From<Errno> for Refusal {
             Errno::NOENT => Self::NotFound,
             Errno::NOTDIR => Self::NotADirectory,
             other => Self::Real(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_recent_for_seconds() {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        let now = now.as_secs() as i64;
+        for (seconds, is_recent) in [
+            (now, true),
+            (now - 2, true),
+            (now - RECENT - 1, false),
+            (i64::MIN, false),
+            (now + 100_000, true),
+        ] {
+            assert_eq!(Time::new(seconds, 0).is_recent(), is_recent, "{seconds}");
         }
     }
 }

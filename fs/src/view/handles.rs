@@ -94,13 +94,15 @@ impl Handles {
         Some(handle) // the file is closed when the lock is gone
     }
 
-    /// Some open file of this inode number, that this account has open: it answers `fstat` when its
-    /// path is gone.
-    pub(crate) fn open_file(&self, account: Account, ino: u64) -> Option<u64> {
+    /// Some open file of this inode number that this account has open: it answers `fstat` when its
+    /// path is gone. And whether anybody has one.
+    pub(crate) fn open_file(&self, account: Account, ino: u64) -> (Option<Arc<Handle>>, bool) {
         let open = self.open.lock();
-        let mut of_it = open.files.range((ino, 0)..=(ino, u64::MAX));
+        let mut of_it = open.files.range((ino, 0)..=(ino, u64::MAX)).peekable();
+        let is_open = of_it.peek().is_some();
         let own = of_it.find(|(_, owner)| **owner == account);
-        own.map(|((_, handle), _)| *handle)
+        let own = own.and_then(|((_, number), _)| open.all.get(number));
+        (own.map(|(handle, _)| Arc::clone(handle)), is_open)
     }
 
     #[cfg(test)]

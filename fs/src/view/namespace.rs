@@ -28,6 +28,9 @@ use crate::neighbours::{Neighbours, Party};
 
 /// How long the kernel may trust attributes that mirror the tree.
 const MIRROR_TTL: Duration = Duration::from_secs(1);
+/// The same of a file that was not changed lately. The kernel asks for its attributes before a read
+/// unless it may trust them: many reads in a row ask once, and no program notices the delay.
+const FILE_TTL: Duration = Duration::from_millis(10);
 /// How expensive a request is, which decides where it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
@@ -252,26 +255,32 @@ impl Namespace {
     /// The attributes that `stat` shows, and for how long they may be trusted.
     pub fn getattr(&self, ino: u64) -> Result<Entry> {
         let node = self.node(ino)?;
-        let stat = self.stat_of(&node, None);
-        let stat = match (&*node, stat) {
-            (Node::File(_), Ok(Some(stat))) if !self.inodes.show(ino, Shown::of(&stat)) => {
-                Err(Refusal::Stale)
-            }
-            (_, stat) => stat,
-        };
-        match stat {
-            Ok(stat) => Ok(self.entry(&node, attr(ino, &node, stat.as_ref()))),
+        loop {
+            let refusal = match (&*node, self.stat_of(&node, None)) {
+                (Node::File(_), Ok(Some(stat))) if !self.inodes.show(ino, Shown::of(&stat)) => None,
+                (_, Ok(stat)) => return Ok(self.entry(&node, attr(ino, &node, stat.as_ref()))),
+                (_, Err(refusal)) => Some(refusal),
+            };
             // The path is gone or leads to another file, but this account still reads this one.
-            Err(refusal) => match self.handles.open_file(self.account, ino) {
-                Some(open) => self.getattr_open(ino, open),
-                None => Err(refusal),
-            },
+            let (own, is_open) = self.handles.open_file(self.account, ino);
+            if let Some(open) = own {
+                return self.attr_of(ino, &open);
+            }
+            match refusal {
+                // Who had the other file open has closed it just now.
+                None if !is_open => {}
+                refusal => return Err(refusal.unwrap_or(Refusal::Stale)),
+            }
         }
     }
 
     /// The same of a file that is open, whatever its path leads to now.
     pub fn getattr_open(&self, ino: u64, handle: u64) -> Result<Entry> {
-        match self.handles.get(handle)?.as_ref() {
+        self.attr_of(ino, self.handles.get(handle)?.as_ref())
+    }
+
+    fn attr_of(&self, ino: u64, open: &Handle) -> Result<Entry> {
+        match open {
             Handle::File { file, .. } => {
                 let (node, stat) = (self.node(ino)?, rustix::fs::fstat(file)?);
                 self.inodes.show(ino, Shown::of(&stat));
@@ -284,7 +293,8 @@ impl Namespace {
     fn entry(&self, node: &Node, attr: Attr) -> Entry {
         let ttl = self.ttl(node);
         let attr_ttl = match node {
-            Node::File(_) => Duration::ZERO,
+            Node::File(_) if attr.changed.is_recent() => Duration::ZERO,
+            Node::File(_) => ttl.min(FILE_TTL),
             _ => ttl,
         };
         Entry {

@@ -37,6 +37,33 @@ fn inode_numbers_are_stable() {
     assert_ne!(as_dir.ino(), as_file.ino());
 }
 
+#[test]
+fn attributes_of_a_file_are_never_refused_while_it_is_replaced() {
+    let fixture = Fixture::new();
+    let space = fixture.space(View::Files, Show::Default);
+    let walk = Walk::to(&space, "/report.txt").unwrap();
+    let ino = walk.ino();
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                fixture.dir.write("docs/new", "another report");
+                fs::rename(fixture.path("docs/new"), fixture.path("docs/report.txt")).unwrap();
+            }
+        });
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                if let Ok(opened) = space.open(ino, 7) {
+                    space.release(opened.handle);
+                }
+            }
+        });
+        let refused = (0..20_000).find_map(|_| space.getattr(ino).err());
+        is_over.store(true, Ordering::Relaxed);
+        assert_eq!(refused, None);
+    });
+}
+
 /// A file that is open can still be read, and its attributes are still shown, when its name is
 /// gone.
 #[test]

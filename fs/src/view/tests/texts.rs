@@ -221,7 +221,7 @@ fn times_to_live() {
         assert_eq!(ttl(mirrored), Duration::from_secs(1), "{mirrored}");
     }
     assert_eq!(attr_ttl("/report.txt"), Duration::from_secs(1));
-    // Before each read: what is changed in place is seen at once.
+    // It has just been changed, and is asked for before each read.
     assert_eq!(attr_ttl("/report.txt/report.txt"), Duration::ZERO);
     for answer in [
         "",
@@ -237,6 +237,19 @@ fn times_to_live() {
         );
     }
     assert_eq!(attr_ttl("/report.txt/.similar"), Duration::ZERO);
+}
+
+/// If a file was not changed for five seconds, the kernel trusts its attributes for 10 ms, and a
+/// program that has it open sees the next change that much later.
+#[test]
+fn a_quiet_file_is_trusted_for_ten_milliseconds() {
+    // The sources of this test are older than it.
+    let roots = [PathBuf::from(env!("CARGO_MANIFEST_DIR"))];
+    let map: Arc<dyn Neighbours> = Arc::new(MapNeighbours::new());
+    let space = Namespace::new(View::Files, Show::Default, &roots, Vec::new(), map).unwrap();
+    let entry = Walk::to(&space, "/Cargo.toml").unwrap().entry.clone();
+    assert_eq!(entry.attr_ttl, Duration::from_millis(10));
+    assert_eq!(entry.ttl, Duration::from_secs(1));
 }
 
 /// `.similar` answers from the index at every open.
