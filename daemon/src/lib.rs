@@ -29,7 +29,6 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
 use parking_lot::Mutex;
-use resemble_core::Params;
 use resemble_core::stop::StopFlag;
 use resemble_index::{Index, OpenError, Options as IndexOptions, ReadError};
 use resemble_proto::message::{RootState, WatchOrigin};
@@ -45,6 +44,7 @@ pub mod alerts;
 pub mod coalesce;
 pub mod config;
 mod doors;
+mod index_file;
 pub mod indexer;
 pub mod journal;
 pub mod link;
@@ -64,6 +64,7 @@ use acks::AckStore;
 use alerts::log::AlertLog;
 use alerts::sinks::Delivery;
 use config::{Config, RootError, not_nested};
+use index_file::{open_index, opener};
 use indexer::{Command, Indexer, roots};
 use overlays::{Overlays, ShowError};
 use server::{Context, socket};
@@ -176,30 +177,6 @@ pub struct Handle {
     /// Changes with every SIGHUP.
     hung_up: signal::Receiver<()>,
     indexer_gone: Option<oneshot::Receiver<()>>,
-}
-
-/// How long a start waits for an index that is in use. A daemon that was killed may have been
-/// about to run a program for an alert: that holds the lock until it is executed.
-const LAST_USE: Duration = Duration::from_secs(1);
-
-fn open_index(
-    config: &Config,
-    path: &Path,
-    options: &IndexOptions,
-) -> Result<Arc<Index>, StartError> {
-    let began = Instant::now();
-    loop {
-        match open(path, &config.params, options) {
-            Err(OpenError::InUse { .. }) if began.elapsed() < LAST_USE => {
-                thread::sleep(Duration::from_millis(20));
-            }
-            Err(OpenError::InUse { .. }) => {
-                let state = config.state.clone();
-                return Err(StartError::InUse { state });
-            }
-            opened => return Ok(opened?),
-        }
-    }
 }
 
 impl Daemon {
@@ -449,7 +426,7 @@ impl Handle {
             runtime.shutdown_timeout(LAST_ANSWERS);
         }
         if let Some(index) = self.shared.close_index() {
-            close(index);
+            index_file::close(index);
         }
         drop(self.socket.take());
         tracing::info!(seconds = began.elapsed().as_secs_f32(), "ended");
@@ -487,51 +464,6 @@ fn prepare_state(state: &Path) -> Result<(), StartError> {
         });
     }
     Ok(())
-}
-
-fn open(path: &Path, params: &Params, options: &IndexOptions) -> Result<Arc<Index>, OpenError> {
-    let (index, set_aside) = Index::open(path, params, options)?;
-    if let Some(aside) = set_aside {
-        tracing::warn!(
-            reason = aside.reason,
-            moved_to = ?aside.moved_to,
-            "the index could not be used; it is set aside and built anew"
-        );
-    }
-    Ok(Arc::new(index))
-}
-
-/// Opens the index again after a failure.
-fn opener(path: PathBuf, params: Params, options: IndexOptions) -> indexer::Opener {
-    Box::new(move || {
-        open(&path, &params, &options).map_err(|error| {
-            let last = Index::last_commit(&path, &params, &options);
-            let last = last.inspect_err(|error| tracing::debug!(%error, "no last commit"));
-            (error, last.ok())
-        })
-    })
-}
-
-/// Closes the index as soon as the last question has released it, and leaves it as it is if that
-/// takes too long.
-fn close(mut index: Arc<Index>) {
-    let patience = Instant::now() + LAST_ANSWERS;
-    let index = loop {
-        match Arc::try_unwrap(index) {
-            Ok(index) => break index,
-            Err(shared) if Instant::now() < patience => {
-                index = shared;
-                thread::sleep(Duration::from_millis(10));
-            }
-            // Every commit is on the disk; only the compaction is skipped.
-            Err(_) => {
-                return tracing::warn!("a question still holds the index; it is not compacted");
-            }
-        }
-    };
-    if let Err(error) = index.close() {
-        tracing::warn!(%error, "the index was not compacted");
-    }
 }
 
 /// The roots that the configuration and the command line name, and those that `watch add` keeps.

@@ -1,0 +1,81 @@
+//! The file of the index: opened at the start and after failures, and closed at the end.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use resemble_core::Params;
+use resemble_index::{Index, OpenError, Options as IndexOptions};
+
+use crate::config::Config;
+use crate::{LAST_ANSWERS, StartError, indexer};
+
+/// How long a start waits for an index that is in use. A daemon that was killed may have been
+/// about to run a program for an alert: that holds the lock until it is executed.
+const LAST_USE: Duration = Duration::from_secs(1);
+
+pub(crate) fn open_index(
+    config: &Config,
+    path: &Path,
+    options: &IndexOptions,
+) -> Result<Arc<Index>, StartError> {
+    let began = Instant::now();
+    loop {
+        match open(path, &config.params, options) {
+            Err(OpenError::InUse { .. }) if began.elapsed() < LAST_USE => {
+                thread::sleep(Duration::from_millis(20));
+            }
+            Err(OpenError::InUse { .. }) => {
+                let state = config.state.clone();
+                return Err(StartError::InUse { state });
+            }
+            opened => return Ok(opened?),
+        }
+    }
+}
+
+fn open(path: &Path, params: &Params, options: &IndexOptions) -> Result<Arc<Index>, OpenError> {
+    let (index, set_aside) = Index::open(path, params, options)?;
+    if let Some(aside) = set_aside {
+        tracing::warn!(
+            reason = aside.reason,
+            moved_to = ?aside.moved_to,
+            "the index could not be used; it is set aside and built anew"
+        );
+    }
+    Ok(Arc::new(index))
+}
+
+/// Opens the index again after a failure.
+pub(crate) fn opener(path: PathBuf, params: Params, options: IndexOptions) -> indexer::Opener {
+    Box::new(move || {
+        open(&path, &params, &options).map_err(|error| {
+            let last = Index::last_commit(&path, &params, &options);
+            let last = last.inspect_err(|error| tracing::debug!(%error, "no last commit"));
+            (error, last.ok())
+        })
+    })
+}
+
+/// Closes the index as soon as the last question has released it, and leaves it as it is if that
+/// takes too long.
+pub(crate) fn close(mut index: Arc<Index>) {
+    let patience = Instant::now() + LAST_ANSWERS;
+    let index = loop {
+        match Arc::try_unwrap(index) {
+            Ok(index) => break index,
+            Err(shared) if Instant::now() < patience => {
+                index = shared;
+                thread::sleep(Duration::from_millis(10));
+            }
+            // Every commit is on the disk; only the compaction is skipped.
+            Err(_) => {
+                return tracing::warn!("a question still holds the index; it is not compacted");
+            }
+        }
+    };
+    if let Err(error) = index.close() {
+        tracing::warn!(%error, "the index was not compacted");
+    }
+}

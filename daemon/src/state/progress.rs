@@ -1,0 +1,124 @@
+//! What is still to be read, how far a scan is, and what was done since the start.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use resemble_proto::message::WatchStatus;
+use resemble_scan::ingest::{Amount, Progress};
+
+use super::Shared;
+use crate::coalesce::LongWait;
+
+impl Shared {
+    /// Files known to be changed and not read yet.
+    pub fn pending(&self) -> u64 {
+        self.pending.load(Ordering::Relaxed) + self.scanning.load(Ordering::Relaxed)
+    }
+
+    /// Files that have grown, of whose beginning it is not verified that it is what it was.
+    pub fn assumed(&self) -> u64 {
+        self.assumed.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_assumed(&self, files: u64) {
+        self.assumed.store(files, Ordering::Relaxed);
+    }
+
+    /// The files that wait longer than others because reading them takes long.
+    pub fn waits(&self) -> Vec<LongWait> {
+        self.waits.lock().clone()
+    }
+
+    /// For how long the change has been known that has waited longest to be read.
+    pub fn lag(&self) -> Duration {
+        let since = *self.oldest_change.lock();
+        since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    pub(crate) fn set_oldest_change(&self, since: Option<Instant>) {
+        *self.oldest_change.lock() = since;
+    }
+
+    /// For how long the daemon runs.
+    pub fn uptime(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    pub(crate) fn set_waits(&self, waits: Vec<LongWait>) {
+        *self.waits.lock() = waits;
+    }
+
+    pub(crate) fn set_pending(&self, files: u64) {
+        self.pending.store(files, Ordering::Relaxed);
+    }
+
+    /// Names the files that wait; `None`: too many to be named.
+    pub(crate) fn set_waiting(&self, files: Option<Vec<PathBuf>>) {
+        *self.waiting.lock() = files;
+    }
+
+    /// The scan of a root under way, with what is done of it. The number is another one whenever a
+    /// scan has begun or ended.
+    pub fn scan(&self) -> (u64, Option<(PathBuf, Amount)>) {
+        self.scan.lock().clone()
+    }
+
+    /// A scan of this root has begun; `None`: it has ended.
+    pub(crate) fn set_scan(&self, root: Option<&Path>) {
+        let mut scan = self.scan.lock();
+        *scan = (
+            scan.0 + 1,
+            root.map(|root| (root.to_owned(), Amount::default())),
+        );
+        self.scanning.store(0, Ordering::Relaxed);
+    }
+
+    /// How far a reconcile is, whether it is that of a scan or not.
+    pub(crate) fn set_progress(&self, progress: &Progress) {
+        self.scanning.store(progress.pending, Ordering::Relaxed);
+        if let Some((_, done)) = &mut self.scan.lock().1 {
+            *done = progress.done;
+        }
+    }
+
+    /// A number that rises with every change of the index and of the templates.
+    pub fn clock(&self) -> u64 {
+        drop(self.templates());
+        self.clock.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn tick(&self) {
+        self.clock.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Files read since the start: after a restart, those that had changed.
+    pub fn files_read(&self) -> u64 {
+        self.files_read.load(Ordering::Relaxed)
+    }
+
+    /// Bytes read since the start.
+    pub fn bytes_read(&self) -> u64 {
+        self.bytes_read.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count_read(&self, files: u64, bytes: u64) {
+        self.files_read.fetch_add(files, Ordering::Relaxed);
+        self.bytes_read.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// How the roots are watched.
+    pub fn watch_status(&self) -> WatchStatus {
+        *self.watch.lock()
+    }
+
+    pub(crate) fn set_watched(&self, directories: usize, polled: usize) {
+        let mut watch = self.watch.lock();
+        watch.directories = directories as u64;
+        watch.polled = polled as u64;
+    }
+
+    pub(crate) fn count_overflow(&self) {
+        self.watch.lock().overflows += 1;
+    }
+}
