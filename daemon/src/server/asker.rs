@@ -3,6 +3,7 @@
 //! A daemon of one user answers that user, who sees everything. In system mode everybody may ask,
 //! and sees what he could open; what concerns all users is for root and a group.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use resemble_callers::{Sight, identity};
@@ -88,13 +89,14 @@ impl Asker {
         self.is_in_control
     }
 
-    /// How many files wait to be read, as far as he may know.
-    pub(super) fn pending(&self, context: &Context) -> u64 {
+    /// Whether answers about these paths (none: about everything) are up to date, and how many files
+    /// wait to be read, as far as he may know.
+    pub(super) fn freshness(&self, context: &Context, within: &[PathBuf]) -> (bool, u64) {
         if self.hears_all() {
-            context.shared.pending()
-        } else {
-            0
+            return context.shared.freshness(within, None);
         }
+        let (fresh, _) = context.shared.freshness(within, self.sight.as_deref());
+        (fresh, 0)
     }
 
     /// Refuses what is not answered in system mode, or not to him.

@@ -266,7 +266,8 @@ fn absolute(path: &PathText) -> Result<&Path, Failure> {
 }
 
 fn with_header<R>((context, asker): (&Context, &Asker), mut answer: Answer<R>) -> Answer<R> {
-    answer.header.fresh = context.shared.fresh();
-    answer.header.pending = asker.pending(context);
+    let (fresh, pending) = asker.freshness(context, &[]);
+    answer.header.fresh = fresh;
+    answer.header.pending = pending;
     answer
 }

@@ -412,10 +412,10 @@ impl<'a> Lines<'a> {
 
 impl Reply for Lines<'_> {
     fn header(&mut self, header: Header) -> ControlFlow<()> {
-        let (fresh, pending) = self.context.shared.freshness(&self.within);
+        let (fresh, pending) = self.asker.freshness(self.context, &self.within);
         self.line(&Line::<()>::Header(Header {
             fresh,
-            pending: if self.asker.hears_all() { pending } else { 0 },
+            pending,
             ..header
         }))
     }

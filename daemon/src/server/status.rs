@@ -163,7 +163,7 @@ pub(super) fn for_caller(context: &Context, asker: &Asker) -> Result<StatusAnswe
         roots: rows.collect(),
         index: IndexStatus::default(),
         clock: 0,
-        fresh: shared.fresh(),
+        fresh: asker.freshness(context, &[]).0,
         degraded: Vec::new(),
         mounts,
         watch: WatchStatus::default(),

@@ -1,15 +1,18 @@
 //! Whether answers are up to date: all of them, or those about some paths.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
+use resemble_callers::{Seen, Sight};
 use resemble_core::ContentId;
 use resemble_index::ReadError;
 use resemble_proto::message::{RootState, SoftError};
 
 use super::{Shared, Topic};
 
-/// If more files wait than this, or more documents, all are taken for a part of every question.
+/// If more files wait than this, or more documents, all are taken for a part of every question. So
+/// is what waits at more paths than can be looked at for somebody.
 pub(crate) const MOST_NAMED: usize = 256;
 
 impl Shared {
@@ -31,23 +34,33 @@ impl Shared {
     }
 
     /// The same as [`Self::fresh`] and [`Self::pending`] of these paths and of all below them:
-    /// what waits elsewhere does not concern them. No paths mean everything.
-    pub fn freshness(&self, within: &[PathBuf]) -> (bool, u64) {
-        let concerns = |path: &Path| concerns(within, path);
+    /// what waits elsewhere does not concern them, and neither does what somebody with this sight
+    /// does not see. No paths mean everything.
+    pub fn freshness(&self, within: &[PathBuf], sight: Option<&dyn Sight>) -> (bool, u64) {
+        let is_within = |path: &Path| concerns(within, path);
+        let looks = Cell::new(0);
+        let concerns = |path: &Path| {
+            is_within(path)
+                && sight.is_none_or(|sight| {
+                    looks.set(looks.get() + 1);
+                    looks.get() > MOST_NAMED || sees(sight, path)
+                })
+        };
         let is_scanned = {
             let roots = self.roots.lock();
             let mut scanned = roots
                 .iter()
                 .filter(|root| root.state == RootState::Scanning);
-            scanned.any(|root| concerns(&root.options.path))
+            scanned.any(|root| is_within(&root.options.path))
         };
         // A comparison that is no scan of a root may be anywhere.
         let scan = self.scan();
         let scanning = match &scan.1 {
-            Some((root, _)) if !concerns(root) => 0,
+            Some((root, _)) if !is_within(root) => 0,
             _ => self.scanning.load(Ordering::Relaxed),
         };
-        let waiting = match &*self.waiting.lock() {
+        let named = self.waiting.lock().clone();
+        let waiting = match named {
             Some(files) => {
                 let files = files.iter().filter(|file| concerns(file)).count() as u64;
                 files + self.documents_within(concerns)
@@ -116,4 +129,63 @@ impl Shared {
 fn concerns(within: &[PathBuf], path: &Path) -> bool {
     let meets = |one: &PathBuf| path.starts_with(one) || one.starts_with(path);
     within.is_empty() || within.iter().any(meets)
+}
+
+/// Whether somebody sees the file at this path.
+fn sees(sight: &dyn Sight, path: &Path) -> bool {
+    let seen = sight.look(&[path.to_owned()]);
+    seen.is_ok_and(|seen| seen.iter().any(|seen| *seen != Seen::Nothing))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use resemble_callers::SeenPlace;
+    use resemble_core::Params;
+    use resemble_index::Index;
+
+    use super::*;
+
+    /// Sees what lies below a path.
+    #[derive(Debug)]
+    struct Below(&'static str);
+
+    impl Sight for Below {
+        fn look(&self, paths: &[PathBuf]) -> std::io::Result<Vec<Seen>> {
+            let seen = |path: &PathBuf| {
+                let is_below = path.starts_with(self.0);
+                let seen = is_below.then_some(Seen::File(SeenPlace::default()));
+                seen.unwrap_or(Seen::Nothing)
+            };
+            Ok(paths.iter().map(seen).collect())
+        }
+    }
+
+    /// An answer is not called old because of files that its asker may not see.
+    #[test]
+    fn what_waits_unseen_makes_no_answer_old() {
+        let index = Index::in_memory(&Params::default()).unwrap();
+        let shared = Shared::new(Arc::new(index));
+        shared.open_first_scan();
+        shared.set_pending(2);
+        let wait = ["/all/own/a", "/all/hidden/b"].map(PathBuf::from);
+        shared.set_waiting(Some(wait.to_vec()));
+        let asked = |within: &[&str], sight: Option<&'static str>| {
+            let within: Vec<PathBuf> = within.iter().map(PathBuf::from).collect();
+            let sight = sight.map(Below);
+            shared.freshness(&within, sight.as_ref().map(|sight| sight as &dyn Sight))
+        };
+        assert_eq!(asked(&[], None), (false, 2));
+        assert_eq!(asked(&[], Some("/all")), (false, 2));
+        assert_eq!(asked(&[], Some("/all/own")), (false, 1));
+        assert_eq!(asked(&[], Some("/all/other")), (true, 0));
+        let hidden = "/all/hidden/b";
+        assert_eq!(asked(&[hidden], Some("/all/own")), (true, 0));
+        assert_eq!(asked(&[hidden], Some("/all/hidden")), (false, 1));
+        // Not each of very many files is looked at.
+        let many = (0..300).map(|n| format!("/all/hidden/{n}").into());
+        shared.set_waiting(Some(many.collect()));
+        assert!(!asked(&[], Some("/all/own")).0);
+    }
 }
