@@ -8,6 +8,7 @@ mod documents; // documents that other programs made
 mod fuzz; // samples changed at random
 mod hidden; // text that is not shown
 mod pdf; // PDFs, one cause of lost text each
+mod pdf_letters; // the same for letters, their widths and their order
 mod pieces; // takes bytes apart and remembers what came out
 mod seven_zips; // archives of 7z
 mod sheets; // cells as they are shown

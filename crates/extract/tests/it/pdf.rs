@@ -1,11 +1,11 @@
-//! PDFs, one cause of lost text each.
+//! PDFs, one cause of lost text each: what is on a page, and what of it is damaged.
 
 use resemble_core::words::canonical;
 use resemble_extract::Skipped;
 
 use crate::pieces::{Pieces, pdf, take};
 
-const LINES: [&str; 3] = [
+pub(super) const LINES: [&str; 3] = [
     "The harbour master wrote down every ship that came in before the storm",
     "and each line of his book has the name of the ship and its cargo.",
     "In the third winter the ink froze twice.",
@@ -15,20 +15,20 @@ const FORM: &str = "/Type/XObject/Subtype/Form/BBox[0 0 612 792]/Resources<</Fon
 
 /// What a test says of a document. Objects of its own have numbers from 6 on.
 #[derive(Clone, Default)]
-struct Parts<'a> {
-    content: String,
+pub(super) struct Parts<'a> {
+    pub(super) content: String,
     /// Helvetica, if it is empty.
-    font: String,
-    page: &'a str,
-    more: Vec<String>,
+    pub(super) font: String,
+    pub(super) page: &'a str,
+    pub(super) more: Vec<String>,
 }
 
-fn stream(head: &str, content: &str) -> String {
+pub(super) fn stream(head: &str, content: &str) -> String {
     let length = content.len();
     format!("<<{head}/Length {length}>>\nstream\n{content}\nendstream")
 }
 
-fn made(parts: &Parts<'_>) -> Vec<u8> {
+pub(super) fn made(parts: &Parts<'_>) -> Vec<u8> {
     let font = "<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>";
     let mut objects = vec![
         "<</Type/Catalog/Pages 2 0 R>>".to_owned(),
@@ -49,7 +49,7 @@ fn made(parts: &Parts<'_>) -> Vec<u8> {
     pdf(&objects)
 }
 
-fn shown(lines: &[&str]) -> String {
+pub(super) fn shown(lines: &[&str]) -> String {
     let lines = lines
         .iter()
         .map(|line| format!("({line}) Tj T*\n"))
@@ -58,65 +58,27 @@ fn shown(lines: &[&str]) -> String {
     format!("BT /F1 11 Tf 14 TL 50 740 Td\n{lines}ET\n")
 }
 
-fn of_content(content: impl Into<String>) -> Parts<'static> {
+pub(super) fn of_content(content: impl Into<String>) -> Parts<'static> {
     Parts {
         content: content.into(),
         ..Parts::default()
     }
 }
 
-/// A font of two-byte codes.
-fn composite(encoding: &str, ordering: &str, more: &str, to_unicode: &str) -> String {
-    format!(
-        "<</Type/Font/Subtype/Type0/BaseFont/F/Encoding/{encoding}{to_unicode}/DescendantFonts[\
-         <</Type/Font/Subtype/CIDFontType2/BaseFont/F/CIDSystemInfo<</Registry(Adobe)\
-         /Ordering({ordering})/Supplement 0>>/FontDescriptor\
-         <</Type/FontDescriptor/Flags 4>>{more}>>]>>"
-    )
-}
-
-/// A map of the codes of letters to these letters, as object 6.
-fn to_unicode(codes: &[(u32, char)]) -> String {
-    let mut map =
-        "/CMapType 2 def 1 begincodespacerange <0000> <FFFF> endcodespacerange\n".to_owned();
-    for some in codes.chunks(90) {
-        map.extend([format!("{} beginbfchar\n", some.len())]);
-        for (code, letter) in some {
-            map.extend([format!("<{code:04x}> <{:04x}>\n", u32::from(*letter))]);
-        }
-        map += "endbfchar\n";
-    }
-    stream("", &map)
-}
-
-/// Letters as codes, and the map of these.
-fn coded(lines: &[String]) -> (Vec<Vec<u32>>, String) {
-    let mut letters: Vec<char> = lines.iter().flat_map(|line| line.chars()).collect();
-    letters.sort_unstable();
-    letters.dedup();
-    let code = |letter: char| letters.binary_search(&letter).unwrap() as u32 + 1;
-    let codes: Vec<(u32, char)> = letters
-        .iter()
-        .map(|letter| (code(*letter), *letter))
-        .collect();
-    let lines = lines.iter().map(|line| line.chars().map(code).collect());
-    (lines.collect(), to_unicode(&codes))
-}
-
-fn hex(codes: &[u32]) -> String {
+pub(super) fn hex(codes: &[u32]) -> String {
     let codes: Vec<_> = codes.iter().map(|code| format!("{code:04x}")).collect();
     codes.concat()
 }
 
-fn words(text: impl AsRef<[u8]>) -> String {
+pub(super) fn words(text: impl AsRef<[u8]>) -> String {
     String::from_utf8(canonical(text.as_ref())).unwrap()
 }
 
-fn taken(bytes: &[u8]) -> Pieces {
+pub(super) fn taken(bytes: &[u8]) -> Pieces {
     take("x.pdf", bytes).unwrap()
 }
 
-fn words_of(bytes: &[u8]) -> String {
+pub(super) fn words_of(bytes: &[u8]) -> String {
     let pieces = taken(bytes);
     assert_eq!(pieces.skipped, []);
     pieces
@@ -126,7 +88,7 @@ fn words_of(bytes: &[u8]) -> String {
         .unwrap_or_default()
 }
 
-fn all() -> String {
+pub(super) fn all() -> String {
     words(LINES.join("\n"))
 }
 
@@ -202,82 +164,6 @@ fn what_was_filled_in_is_text() {
         ..of_content(shown(&LINES))
     };
     assert_eq!(words_of(&made(&parts)), all());
-}
-
-#[test]
-fn widths_are_read_in_every_way_that_they_are_written() {
-    let (codes, map) = coded(&LINES.map(str::to_owned));
-    let blank = codes[0][3];
-    let mut content = "BT /F1 10 Tf\n".to_owned();
-    for (at, line) in codes.iter().enumerate() {
-        content.extend([format!("1 0 0 1 10 {} Tm\n", 740 - 14 * at)]);
-        // The blanks are gaps only.
-        for code in line {
-            let letter = format!("<{code:04x}> Tj ");
-            content.extend([format!(
-                "{}6 0 Td\n",
-                if *code == blank { "" } else { &letter }
-            )]);
-        }
-    }
-    content += "ET";
-    let list = "600 ".repeat(70);
-    for widths in [
-        format!("[1[{list}]]"),
-        "[1 70 600]".to_owned(),
-        format!("[1 20 600 21[{list}]]"),
-        "[1.0 70.0 600.0]".to_owned(),
-        "[0 4294967295 600]".to_owned(),
-    ] {
-        let font = composite(
-            "Identity-H",
-            "Identity",
-            &format!("/DW 266/W{widths}"),
-            "/ToUnicode 6 0 R",
-        );
-        let parts = Parts {
-            font,
-            more: vec![map.clone()],
-            ..of_content(content.clone())
-        };
-        assert_eq!(words_of(&made(&parts)), all(), "{widths}");
-    }
-}
-
-#[test]
-fn what_is_read_from_right_to_left_is_read_so() {
-    let font = || composite("Identity-H", "Identity", "/DW 500", "/ToUnicode 6 0 R");
-    // As it is read, and as it stands on the page from left to right.
-    for (text, stands) in [
-        ("מנהל הנמל רשם כל ספינה", "הניפס לכ םשר למנה להנמ"),
-        ("كتب مدير الميناء", "ءانيملا ريدم بتك"),
-        ("בשנת 1887 עברו 34.5 מילים", "םילימ 34.5 ורבע 1887 תנשב"),
-        ("קובץ README file בתיקייה", "הייקיתב README file ץבוק"),
-        (
-            "the word שלום עולם in a line",
-            "the word םלוע םולש in a line",
-        ),
-        // The shapes of letters in a word, and two letters in one shape.
-        ("سلام لا", "\u{fefb} \u{fee1}\u{fefc}\u{feb3}"),
-    ] {
-        let (codes, map) = coded(&[stands.to_owned()]);
-        let in_order = format!("BT /F1 11 Tf 50 700 Td <{}> Tj ET", hex(&codes[0]));
-        let mut placed = "BT /F1 11 Tf\n".to_owned();
-        for (at, code) in codes[0].iter().enumerate().rev() {
-            placed.extend([format!(
-                "1 0 0 1 {} 700 Tm <{code:04x}> Tj\n",
-                50.0 + 5.5 * at as f64
-            )]);
-        }
-        for content in [in_order, placed + "ET"] {
-            let parts = Parts {
-                font: font(),
-                more: vec![map.clone()],
-                ..of_content(content)
-            };
-            assert_eq!(words_of(&made(&parts)), words(text), "{text}");
-        }
-    }
 }
 
 #[test]
@@ -358,114 +244,6 @@ fn an_odd_token_costs_itself_alone() {
 }
 
 #[test]
-fn east_asian_encodings_are_known_by_name() {
-    for (text, bytes, encoding, ordering) in [
-        (
-            "港の記録係",
-            &b"\x8d\x60\x82\xcc\x8b\x4c\x98\x5e\x8c\x57"[..],
-            "90ms-RKSJ-H",
-            "Japan1",
-        ),
-        (
-            "港の記録係",
-            b"\xb9\xc1\xa4\xce\xb5\xad\xcf\xbf\xb7\xb8",
-            "EUC-H",
-            "Japan1",
-        ),
-        (
-            "港の記録係",
-            b"\x6e\x2f\x30\x6e\x8a\x18\x93\x32\x4f\xc2",
-            "UniJIS-UTF16-H",
-            "Japan1",
-        ),
-        (
-            "港の記録係",
-            b"\x6e\x2f\x30\x6e\x8a\x18\x93\x32\x4f\xc2",
-            "UniJIS-UCS2-V",
-            "Japan1",
-        ),
-        (
-            "港务长记",
-            b"\xb8\xdb\xce\xf1\xb3\xa4\xbc\xc7",
-            "GBK-EUC-H",
-            "GB1",
-        ),
-        (
-            "港务长记",
-            b"\xb8\xdb\xce\xf1\xb3\xa4\xbc\xc7",
-            "GB-EUC-H",
-            "GB1",
-        ),
-        ("港務局", b"\xb4\xe4\xb0\xc8\xa7\xbd", "ETen-B5-H", "CNS1"),
-        (
-            "항만장",
-            b"\xc7\xd7\xb8\xb8\xc0\xe5",
-            "KSCms-UHC-H",
-            "Korea1",
-        ),
-        (
-            "항만장",
-            b"\xd5\x6d\xb9\xcc\xc7\xa5",
-            "UniKS-UCS2-H",
-            "Korea1",
-        ),
-    ] {
-        let hex: Vec<_> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        let hex = hex.concat();
-        let content = format!("BT /F1 11 Tf 50 700 Td <{hex}> Tj ET");
-        // Embedded or not: a program that cannot be read is as good as none.
-        for more in [
-            "/DW 1000",
-            "/DW 1000/FontDescriptor<</Type/FontDescriptor/FontFile2 4 0 R>>",
-        ] {
-            let font = composite(encoding, ordering, more, "");
-            let parts = Parts {
-                font,
-                ..of_content(content.clone())
-            };
-            assert_eq!(words_of(&made(&parts)), words(text), "{encoding}");
-        }
-    }
-    // By the numbers that the characters have in their collection.
-    let font = composite(
-        "Identity-H",
-        "Japan1",
-        "/FontDescriptor<</FontFile2 4 0 R>>",
-        "",
-    );
-    let parts = Parts {
-        font,
-        ..of_content("BT /F1 11 Tf 50 700 Td <034b> Tj ET")
-    };
-    assert_eq!(words_of(&made(&parts)), words("あ"));
-    // Codes that are letters: by a map to themselves, or one that says nothing.
-    for (map, more) in [
-        ("/ToUnicode/Identity-H", Vec::new()),
-        ("/ToUnicode 6 0 R", vec![stream("", "begincmap endcmap")]),
-    ] {
-        let font = composite("Identity-H", "Identity", "", map);
-        let parts = Parts {
-            font,
-            more,
-            ..of_content("BT /F1 11 Tf 50 700 Td <6e2f> Tj ET")
-        };
-        assert_eq!(words_of(&made(&parts)), words("港"));
-    }
-    // A map in the file that leaves the rest to one by name.
-    let map = stream(
-        "/Type/CMap/CMapName/Own",
-        "/90ms-RKSJ-H usecmap begincmap endcmap",
-    );
-    let font = composite("Own", "Japan1", "", "").replace("/Encoding/Own", "/Encoding 6 0 R");
-    let parts = Parts {
-        font,
-        more: vec![map],
-        ..of_content("BT /F1 11 Tf 50 700 Td <8d60> Tj ET")
-    };
-    assert_eq!(words_of(&made(&parts)), words("港"));
-}
-
-#[test]
 fn what_is_printed_twice_to_look_bold_is_there_once() {
     let line = LINES[0];
     let twice = |parts: Vec<&str>, width: f64| {
@@ -496,20 +274,6 @@ fn what_is_printed_twice_to_look_bold_is_there_once() {
         words_of(&made(&of_content(format!("2 Tr {}", shown(&LINES))))),
         all()
     );
-}
-
-#[test]
-fn a_text_in_the_place_of_glyphs_is_the_text() {
-    let content = "BT /F1 11 Tf 50 700 Td /Span <</ActualText (office)>> BDC (\\001\\002) Tj \
-                   (\\003) Tj EMC ( hours) Tj \
-                   0 -14 Td /Span /P BDC (\\001) Tj EMC ET";
-    let page = "/Resources<</Font<</F1 5 0 R>>/Properties<</P<</ActualText<feff00660069006e>>>>>>>";
-    let parts = Parts {
-        content: content.to_owned(),
-        page,
-        ..Parts::default()
-    };
-    assert_eq!(words_of(&made(&parts)), "office hours fin ");
 }
 
 #[test]
@@ -555,71 +319,6 @@ fn forms_are_read_in_each_other_and_end() {
         pieces.skips(),
         [": page 1 could not be read: it draws too much"]
     );
-}
-
-#[test]
-fn fonts_of_drawings_have_letters_by_name_and_by_code() {
-    let font = |encoding: &str| {
-        format!(
-            "<</Type/Font/Subtype/Type3/FontBBox[0 0 0 0]/FontMatrix[1 0 0 1 0 0]/CharProcs\
-             <</a 6 0 R>>/FirstChar 97/LastChar 99/Widths[50 50 50]{encoding}>>"
-        )
-    };
-    // So large are its units that its size is small.
-    let content = "BT .2 0 0 .2 50 700 Tm /F1 1 Tf (ab) Tj 104 0 Td (c) Tj 180 0 Td (a) Tj ET";
-    let named = "/Encoding<</Differences[97/o/n/e]>>";
-    for (encoding, expected) in [
-        (named, "one o "),
-        ("/Encoding<</Differences[97/a1/a2/a3]>>", "abc a "),
-    ] {
-        let parts = Parts {
-            font: font(encoding),
-            more: vec![stream("", "")],
-            ..of_content(content)
-        };
-        let read = words_of(&made(&parts));
-        assert_eq!(read, expected);
-    }
-}
-
-#[test]
-fn a_page_whose_letters_nothing_tells_is_not_read_and_no_scan() {
-    let unknown = "BT /F1 11 Tf 50 700 Td <00010002000300040005> Tj ET";
-    let font = composite("Identity-H", "Identity", "", "");
-    let parts = Parts {
-        font: font.clone(),
-        ..of_content(unknown)
-    };
-    let why = take("x.pdf", &made(&parts)).unwrap_err();
-    let reason = "no font says which letters 5 of 5 characters are".to_owned();
-    assert_eq!(
-        why,
-        Skipped::Unread {
-            place: "page 1".to_owned(),
-            reason
-        }
-    );
-    // Beside pages that are read; two that follow each other are one report.
-    let objects = [
-        "<</Type/Catalog/Pages 2 0 R>>".to_owned(),
-        "<</Type/Pages/Kids[3 0 R 6 0 R 7 0 R]/Count 3>>".to_owned(),
-        "<</Type/Page/Parent 2 0 R/Contents 4 0 R/Resources<</Font<</F1 8 0 R>>>>>>".to_owned(),
-        stream("", &shown(&LINES)),
-        font,
-        "<</Type/Page/Parent 2 0 R/Contents 9 0 R/Resources<</Font<</F1 5 0 R>>>>>>".to_owned(),
-        "<</Type/Page/Parent 2 0 R/Contents 9 0 R/Resources<</Font<</F1 5 0 R>>>>>>".to_owned(),
-        "<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>".to_owned(),
-        stream("", unknown),
-    ];
-    let pieces = taken(&pdf(&objects));
-    assert_eq!(words(&pieces.all[0].bytes), all());
-    let said =
-        ": pages 2 to 3 could not be read: no font says which letters 10 of 10 characters are";
-    assert_eq!(pieces.skips(), [said]);
-    // A page without text is one.
-    let scan = made(&of_content("q 600 0 0 800 0 0 cm Q 10 10 100 100 re f"));
-    let pieces = taken(&scan);
-    assert!(pieces.all.is_empty() && pieces.skipped.is_empty());
 }
 
 #[test]

@@ -3,8 +3,10 @@
 //! Viewers draw what they can of a page, so an odd token costs itself and nothing after it.
 
 use std::borrow::Cow;
+use std::io::Read;
 
-use flate2::{Decompress, FlushDecompress, Status};
+use encoding_rs::Encoding;
+use flate2::read::DeflateDecoder;
 use hayro_syntax::Filter;
 use hayro_syntax::object::{Dict, Number, Object, Stream};
 use hayro_syntax::reader::{Reader, ReaderExt};
@@ -21,15 +23,22 @@ const MOST_UNCLOSED: u32 = 64;
 /// The head of an image among the operators is no longer.
 const LONGEST_HEAD: usize = 4096;
 
-/// The part of a stream that can be decoded.
-pub(super) fn decoded(stream: &Stream<'_>, most: u64, faults: &mut Faults) -> Vec<u8> {
-    let plain = stream.dict().get::<Object<'_>>("DecodeParms").is_none();
-    if plain && stream.filters()[..] == [Filter::FlateDecode] {
-        return inflated(&stream.raw_data(), most, faults);
+/// The part of a stream that can be decoded, and how many bytes are left for others.
+pub(super) fn decoded(stream: &Stream<'_>, left: &mut u64, faults: &mut Faults) -> Vec<u8> {
+    if *left == 0 {
+        faults.too_much = true;
+        return Vec::new();
     }
-    let bytes = stream.decoded_data();
-    faults.damaged |= bytes.is_err();
-    bytes.map(Cow::into_owned).unwrap_or_default()
+    let plain = stream.dict().get::<Object<'_>>("DecodeParms").is_none();
+    let bytes = if plain && stream.filters()[..] == [Filter::FlateDecode] {
+        inflated(&stream.raw_data(), *left, faults)
+    } else {
+        let bytes = stream.decoded_data();
+        faults.damaged |= bytes.is_err();
+        bytes.map(Cow::into_owned).unwrap_or_default()
+    };
+    *left = left.saturating_sub(bytes.len() as u64);
+    bytes
 }
 
 /// The library gives all of a compressed stream or nothing. Its check sum is not looked at: there
@@ -39,23 +48,17 @@ fn inflated(bytes: &[u8], most: u64, faults: &mut Faults) -> Vec<u8> {
         [a, b, ..] if a & 15 == 8 && (u32::from(*a) * 256 + u32::from(*b)).is_multiple_of(31) => 2,
         _ => 0,
     };
-    let (bytes, mut all) = (&bytes[header..], Vec::new());
-    let mut inflate = Decompress::new(false);
+    let mut inflate = DeflateDecoder::new(&bytes[header..]);
+    let (mut all, mut piece) = (Vec::new(), [0; 4096]);
     loop {
-        let (read, written) = (inflate.total_in(), inflate.total_out());
-        all.reserve(all.len().max(4 * bytes.len()).clamp(1 << 10, 8 << 20));
-        let rest = bytes.get(read as usize..).unwrap_or_default();
-        match inflate.decompress_vec(rest, &mut all, FlushDecompress::None) {
-            Ok(Status::StreamEnd) => return all,
-            Ok(_) if all.len() as u64 > most => {
-                faults.too_much = true;
-                return all;
-            }
-            Ok(_) if (inflate.total_in(), inflate.total_out()) != (read, written) => {}
-            _ => {
-                faults.damaged = true;
-                return all;
-            }
+        let read = inflate.read(&mut piece);
+        // What came before an error is there, too.
+        let end = inflate.total_out() as usize - all.len();
+        all.extend_from_slice(&piece[..end.min(piece.len())]);
+        faults.damaged |= read.is_err();
+        faults.too_much |= all.len() as u64 > most;
+        if matches!(read, Ok(0) | Err(_)) || all.len() as u64 > most {
+            return all;
         }
     }
 }
@@ -80,19 +83,23 @@ impl<'a> Operators<'a> {
         loop {
             self.reader.skip_white_spaces_and_comments();
             match self.reader.peek_byte()? {
-                b'0'..=b'9' | b'+' | b'-' | b'.' => {
-                    let number = Number::from_f32(self.number());
-                    operands.push(Object::Number(number));
+                b'0'..=b'9' | b'+' | b'-' | b'.' => operands.push(self.number()),
+                b'/' | b'(' | b'<' | b'[' if self.unclosed < MOST_UNCLOSED => {
+                    if let Some(object) = self.reader.read_without_context() {
+                        operands.push(object);
+                    } else {
+                        self.unclosed += 1;
+                        self.reader.forward();
+                    }
                 }
-                b'/' | b'(' | b'<' | b'[' => match self.object() {
-                    Some(object) => operands.push(object),
-                    None => self.reader.forward(),
-                },
-                byte if is_of_operators(byte) => match self.operator() {
+                byte if is_of_operators(byte) => match self.token(is_of_operators) {
                     b"true" | b"false" | b"null" => {}
-                    b"BI" => {
+                    b"BI" if self.unclosed < MOST_UNCLOSED => {
                         operands.clear();
-                        self.skip_image();
+                        match image_end(self.reader.tail().unwrap_or_default()) {
+                            Some(end) => self.reader.jump(self.reader.offset() + end),
+                            None => self.unclosed += 1,
+                        }
                     }
                     operator => return Some(operator),
                 },
@@ -104,68 +111,40 @@ impl<'a> Operators<'a> {
         }
     }
 
-    fn operator(&mut self) -> &'a [u8] {
+    fn token(&mut self, is_of_token: fn(u8) -> bool) -> &'a [u8] {
         let start = self.reader.offset();
-        self.reader.forward_while(is_of_operators);
-        let operator = self.reader.range(start..self.reader.offset());
-        operator.unwrap_or_default()
-    }
-
-    fn object(&mut self) -> Option<Object<'a>> {
-        if self.unclosed >= MOST_UNCLOSED {
-            return None;
-        }
-        let object = self.reader.read_without_context::<Object<'a>>();
-        self.unclosed += u32::from(object.is_none());
-        object
+        self.reader.forward_while(is_of_token);
+        self.reader
+            .range(start..self.reader.offset())
+            .unwrap_or_default()
     }
 
     /// A number, whatever its signs and points: of two points or signs within it the first part.
-    fn number(&mut self) -> f32 {
-        let mut sign = 1.0;
-        while let Some(byte) = self.reader.eat(|byte| matches!(byte, b'+' | b'-')) {
-            sign = if byte == b'-' { -1.0 } else { sign };
-        }
-        let (mut value, mut unit, mut over) = (0.0f32, 0.0f32, false);
-        let of_number = |byte: u8| matches!(byte, b'0'..=b'9' | b'.' | b'-');
-        while let Some(byte) = self.reader.eat(of_number) {
-            match byte {
-                b'.' if unit == 0.0 => unit = 1.0,
-                b'0'..=b'9' if !over => {
-                    unit /= 10.0;
-                    value = if unit == 0.0 { value * 10.0 } else { value }
-                        + f32::from(byte - b'0') * if unit == 0.0 { 1.0 } else { unit };
-                }
-                _ => over = true,
-            }
-        }
-        sign * value
-    }
-
-    /// Goes past an image that stands among the operators: its head, `ID`, its bytes, `EI`. Without
-    /// an end it is taken for no image.
-    fn skip_image(&mut self) {
-        if self.unclosed >= MOST_UNCLOSED {
-            return;
-        }
-        let start = self.reader.offset();
-        let bytes = self.reader.tail().unwrap_or_default();
-        let head = &bytes[..bytes.len().min(LONGEST_HEAD)];
-        let is_plain = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~' | 0);
-        let is_end = |&at: &usize| {
-            let after = &bytes[at + 2..bytes.len().min(at + 12)];
-            after.first().is_none_or(u8::is_ascii_whitespace) && after.iter().all(is_plain)
-        };
-        let data = memchr::memmem::find(head, b"ID").map(|at| at + 2);
-        let end = data.and_then(|data| {
-            let mut ends = memchr::memmem::find_iter(&bytes[data..], b"EI").map(|at| data + at);
-            ends.find(is_end)
+    fn number(&mut self) -> Object<'a> {
+        let of_number = |byte: u8| matches!(byte, b'+' | b'-' | b'.' | b'0'..=b'9');
+        let all = str::from_utf8(self.token(of_number)).unwrap_or_default();
+        let value = all.trim_start_matches(['+', '-']);
+        let is_negative = all[..all.len() - value.len()].contains('-');
+        let mut points = 0;
+        let mut parts = value.split(|letter| {
+            points += u32::from(letter == '.');
+            points > 1 || matches!(letter, '+' | '-')
         });
-        match end {
-            Some(end) => self.reader.jump(start + end + 2),
-            None => self.unclosed += 1,
-        }
+        let value: f32 = parts.next().unwrap_or_default().parse().unwrap_or(0.0);
+        Object::Number(Number::from_f32(if is_negative { -value } else { value }))
     }
+}
+
+/// Where an image that stands among the operators ends: it has a head, `ID`, its bytes, `EI`.
+/// Without an end it is taken for no image.
+fn image_end(bytes: &[u8]) -> Option<usize> {
+    let data = 2 + memchr::memmem::find(&bytes[..bytes.len().min(LONGEST_HEAD)], b"ID")?;
+    let is_plain = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~' | 0);
+    let mut ends = memchr::memmem::find_iter(&bytes[data..], b"EI").map(|at| data + at + 2);
+    ends.find(|&end| {
+        let after = &bytes[end..];
+        after.first().is_none_or(u8::is_ascii_whitespace) && after.iter().take(10).all(is_plain)
+    })
 }
 
 fn is_of_operators(byte: u8) -> bool {
@@ -179,27 +158,20 @@ pub(super) fn text(dict: &Dict<'_>, key: &str) -> Option<String> {
 
 /// A string in Unicode: UTF-16 and UTF-8 have a mark.
 pub(super) fn in_unicode(value: &Object<'_>) -> Option<String> {
-    // 0x18 to 0x1f, and 0x80 to 0xa0: all else is as in Latin-1.
-    const LOW: [char; 8] = ['˘', 'ˇ', 'ˆ', '˙', '˝', '˛', '˚', '˜'];
+    // 0x80 to 0xa0: all else is as in Latin-1, but for accents that stand alone.
     const HIGH: &str = "•†‡…—–ƒ⁄‹›−‰„“”‘’‚™ﬁﬂŁŒŠŸŽıłœšž\u{fffd}€";
     let bytes = match value {
         Object::String(string) => string.as_bytes().to_vec(),
         Object::Stream(stream) => stream.decoded_data().ok()?.into_owned(),
         _ => return None,
     };
-    let utf_16 = |rest: &[u8], of: fn([u8; 2]) -> u16| {
-        let units = rest.as_chunks().0.iter().map(|unit| of(*unit));
-        char::decode_utf16(units).map_while(Result::ok).collect()
-    };
-    let of_doc = |&byte: &u8| match byte {
-        0x18..=0x1f => LOW[usize::from(byte - 0x18)],
+    if let Some((encoding, mark)) = Encoding::for_bom(&bytes) {
+        let (text, _) = encoding.decode_without_bom_handling(&bytes[mark..]);
+        return Some(text.into_owned());
+    }
+    let letter = |&byte: &u8| match byte {
         0x80..=0xa0 => HIGH.chars().nth(usize::from(byte - 0x80)).unwrap_or(' '),
         byte => char::from(byte),
     };
-    Some(match &bytes[..] {
-        [0xfe, 0xff, rest @ ..] => utf_16(rest, u16::from_be_bytes),
-        [0xff, 0xfe, rest @ ..] => utf_16(rest, u16::from_le_bytes),
-        [0xef, 0xbb, 0xbf, rest @ ..] => String::from_utf8_lossy(rest).into_owned(),
-        other => other.iter().map(of_doc).collect(),
-    })
+    Some(bytes.iter().map(letter).collect())
 }

@@ -5,6 +5,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -27,8 +28,8 @@ const NO_FONT: &[u8] = &[0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 pub(super) struct Glyph {
     /// Its letters; `None`: nothing says which.
     pub(super) letters: Option<Rc<str>>,
-    /// The code was taken for the letter.
-    pub(super) guessed: bool,
+    /// They are no guess, or likely to be right.
+    pub(super) is_known: bool,
     /// In thousandths of the size.
     pub(super) advance: f64,
 }
@@ -42,7 +43,8 @@ pub(super) struct Font<'a> {
 }
 
 enum FontKind<'a> {
-    Simple(Option<hayro_font::Font<'a>>),
+    Unknown,
+    Simple(hayro_font::Font<'a>),
     Composite(Box<Composite>),
 }
 
@@ -53,32 +55,20 @@ struct Composite {
     is_unicode: bool,
     /// From the characters of a known collection to Unicode.
     collection: Option<Rc<CMap>>,
-    lists: HashMap<u32, f64>,
-    ranges: Vec<(u32, u32, f64)>,
+    /// From the first to the last of some characters.
+    widths: Vec<(RangeInclusive<u32>, f64)>,
     default: f64,
 }
 
 /// The fonts of a document.
+#[derive(Default)]
 pub(super) struct Fonts<'a> {
     held: HashMap<*const u8, Rc<Font<'a>>>,
     collections: HashMap<CidFamily, Option<Rc<CMap>>>,
     cache: FontCache<'a>,
-    program: FontResolverFn,
-    map: CMapResolverFn,
 }
 
 impl<'a> Fonts<'a> {
-    pub(super) fn new() -> Self {
-        let program: FontData = Arc::new(NO_FONT);
-        Self {
-            held: HashMap::new(),
-            collections: HashMap::new(),
-            cache: FontCache::new(),
-            program: Arc::new(move |_| Some((program.clone(), 0))),
-            map: Arc::new(load_embedded),
-        }
-    }
-
     /// The font of a dictionary.
     pub(super) fn of(&mut self, dict: &Dict<'a>) -> Rc<Font<'a>> {
         let key = dict.data().as_ptr();
@@ -87,7 +77,7 @@ impl<'a> Fonts<'a> {
         }
         if self.held.len() >= MOST_FONTS {
             self.held.clear();
-            self.cache = FontCache::new();
+            self.cache = FontCache::default();
         }
         let font = Rc::new(self.load(dict));
         self.held.insert(key, font.clone());
@@ -97,24 +87,24 @@ impl<'a> Fonts<'a> {
     fn load(&mut self, dict: &Dict<'a>) -> Font<'a> {
         let subtype: Option<Name<'_>> = dict.get("Subtype");
         let subtype = subtype.as_deref().unwrap_or_default();
-        let (kind, vertical) = if subtype == b"Type0" || dict.contains_key("DescendantFonts") {
-            let composite = self.composite(dict);
-            let mode = composite.encoding.metadata().writing_mode;
-            let vertical = mode == Some(WritingMode::Vertical);
-            (FontKind::Composite(Box::new(composite)), vertical)
-        } else {
-            let first: u32 = dict.get("FirstChar").unwrap_or(0);
-            let font = (first <= LAST_CODE)
-                .then(|| self.cache.font(dict, &self.program, &self.map))
-                .flatten();
-            (FontKind::Simple(font), false)
-        };
+        let program: FontResolverFn = Arc::new(|_| Some((Arc::new(NO_FONT) as FontData, 0)));
+        let maps: CMapResolverFn = Arc::new(load_embedded);
         let mut font = Font {
-            kind,
+            kind: FontKind::Unknown,
             glyphs: RefCell::default(),
             scale: 1.0,
-            vertical,
+            vertical: false,
         };
+        if subtype == b"Type0" || dict.contains_key("DescendantFonts") {
+            let composite = self.composite(dict);
+            let mode = composite.encoding.metadata().writing_mode;
+            font.vertical = mode == Some(WritingMode::Vertical);
+            font.kind = FontKind::Composite(Box::new(composite));
+        } else if dict.get("FirstChar").unwrap_or(0) <= LAST_CODE
+            && let Some(simple) = self.cache.font(dict, &program, &maps)
+        {
+            font.kind = FontKind::Simple(simple);
+        }
         if subtype == b"Type3" {
             font.scale = font.height();
         }
@@ -131,14 +121,11 @@ impl<'a> Fonts<'a> {
             _ => None,
         };
         let encoding = encoding.unwrap_or_else(CMap::identity_h);
-        let (to_unicode, is_unicode) = match dict.get::<Object<'_>>("ToUnicode") {
-            Some(Object::Stream(stream)) => match parsed(&stream) {
-                Some((map, says)) => (Some(map), !says),
-                None => (None, false),
-            },
-            // That of codes to themselves.
-            Some(Object::Name(_)) => (None, true),
-            _ => (None, false),
+        let to_unicode = dict.get::<Object<'_>>("ToUnicode");
+        // A map by name is that of codes to themselves.
+        let (to_unicode, says) = match &to_unicode {
+            Some(Object::Stream(stream)) => parsed(stream).unzip(),
+            other => (None, Some(!matches!(other, Some(Object::Name(_))))),
         };
         let descendants = dict.get::<Array<'_>>("DescendantFonts");
         let descendant = descendants.and_then(|array| array.iter::<Dict<'_>>().next());
@@ -151,9 +138,8 @@ impl<'a> Fonts<'a> {
             collection: family.and_then(|family| self.collection(family)),
             encoding,
             to_unicode,
-            is_unicode,
-            lists: HashMap::new(),
-            ranges: Vec::new(),
+            is_unicode: says == Some(false),
+            widths: Vec::new(),
             default: descendant.get::<f32>("DW").map_or(1000.0, f64::from),
         };
         if let Some(widths) = descendant.get::<Array<'_>>("W") {
@@ -187,8 +173,8 @@ impl Font<'_> {
     /// The next code of a string, and the bytes that it has.
     pub(super) fn code(&self, bytes: &[u8]) -> (u32, usize) {
         match &self.kind {
-            FontKind::Simple(_) => (bytes.first().map_or(0, |&byte| u32::from(byte)), 1),
             FontKind::Composite(composite) => composite.code(bytes),
+            _ => (bytes.first().map_or(0, |&byte| u32::from(byte)), 1),
         }
     }
 
@@ -196,36 +182,29 @@ impl Font<'_> {
         let mut glyphs = self.glyphs.borrow_mut();
         let glyph = glyphs.entry((code, length)).or_insert_with(|| {
             let (letters, guess, advance) = match &self.kind {
+                FontKind::Unknown => (None, char::from_u32(code), 500.0),
                 FontKind::Simple(font) => {
-                    let (letters, advance) = font.as_ref().map_or((None, 500.0), |font| {
-                        let letters = match font.glyph(GlyphId::NOTDEF, code) {
-                            FontGlyph::Outline(glyph) => glyph.as_unicode(),
-                            FontGlyph::Type3(glyph) => glyph.as_unicode(),
-                        };
-                        (letters, font.code_advance(code).x)
-                    });
-                    (letters, char::from_u32(code), advance)
+                    let letters = match font.glyph(GlyphId::NOTDEF, code) {
+                        FontGlyph::Outline(glyph) => glyph.as_unicode(),
+                        FontGlyph::Type3(glyph) => glyph.as_unicode(),
+                    };
+                    (letters, char::from_u32(code), font.code_advance(code).x)
                 }
-                FontKind::Composite(composite) => {
-                    let cid = composite.cid(code, length);
-                    let letters = composite.letters(code, cid);
-                    let guess = composite.is_unicode.then(|| char::from_u32(code));
-                    (letters, guess.flatten(), composite.advance(cid))
-                }
+                FontKind::Composite(composite) => composite.glyph(code, length),
             };
             let letters = letters.map(|letters| match letters {
                 BfString::Char(character) => String::from(character),
                 BfString::String(letters) => letters,
             });
             let is_letter =
-                |letter: char| !letter.is_control() && letter != char::REPLACEMENT_CHARACTER;
-            let known = letters.filter(|letters| letters.chars().any(is_letter));
-            let guessed = known.is_none();
-            let guess = || guess.filter(|letter| is_letter(*letter)).map(String::from);
+                |letter: &char| !letter.is_control() && *letter != char::REPLACEMENT_CHARACTER;
+            let known = letters.filter(|letters| letters.chars().any(|letter| is_letter(&letter)));
+            let guess = guess.filter(is_letter);
+            let is_likely = guess.is_some_and(|letter| letter.is_alphanumeric() || letter == ' ');
             Glyph {
-                letters: known.or_else(guess).map(Rc::from),
-                guessed,
-                advance: if self.vertical { -1000.0 } else { advance },
+                is_known: known.is_some() || is_likely,
+                letters: known.or(guess.map(String::from)).map(Rc::from),
+                advance: if self.vertical { 1000.0 } else { advance },
             }
         });
         glyph.clone()
@@ -235,16 +214,11 @@ impl Font<'_> {
     /// wide.
     fn height(&self) -> f64 {
         let widths = (0..=LAST_CODE).map(|code| self.glyph(code, 1).advance.abs());
-        let (mut sum, mut count) = (0.0, 0.0);
-        for width in widths.filter(|width| *width > 0.0) {
-            sum += width;
-            count += 1.0;
+        let widths: Vec<f64> = widths.filter(|width| *width > 0.0).collect();
+        if widths.is_empty() {
+            return 1.0;
         }
-        if count == 0.0 {
-            1.0
-        } else {
-            2.0 * sum / count / 1000.0
-        }
+        2.0 * widths.iter().sum::<f64>() / widths.len() as f64 / 1000.0
     }
 }
 
@@ -264,24 +238,16 @@ impl Composite {
         }
     }
 
-    fn cid(&self, code: u32, length: usize) -> u32 {
-        self.encoding
-            .lookup_cid_code(code, length as u8)
-            .unwrap_or(0)
-    }
-
-    fn letters(&self, code: u32, cid: u32) -> Option<BfString> {
+    /// Its letters, a guess at them, and its advance.
+    fn glyph(&self, code: u32, length: usize) -> (Option<BfString>, Option<char>, f64) {
+        let cid = self.encoding.lookup_cid_code(code, length as u8);
+        let cid = cid.unwrap_or(0);
         let map = self.to_unicode.as_ref();
-        map.and_then(|map| map.lookup_bf_string(code))
-            .or_else(|| self.collection.as_ref()?.lookup_bf_string(cid))
-    }
-
-    fn advance(&self, cid: u32) -> f64 {
-        let range = |(first, last, _): &&(u32, u32, f64)| (*first..=*last).contains(&cid);
-        let listed = self.lists.get(&cid).copied();
-        listed
-            .or_else(|| self.ranges.iter().find(range).map(|range| range.2))
-            .unwrap_or(self.default)
+        let letters = map.and_then(|map| map.lookup_bf_string(code));
+        let letters = letters.or_else(|| self.collection.as_ref()?.lookup_bf_string(cid));
+        let guess = char::from_u32(code).filter(|_| self.is_unicode);
+        let width = self.widths.iter().find(|(of, _)| of.contains(&cid));
+        (letters, guess, width.map_or(self.default, |width| width.1))
     }
 
     /// A first code and the widths from there on in an array, or a first and a last code and the
@@ -291,15 +257,14 @@ impl Composite {
         for object in widths.iter::<Object<'_>>() {
             match (object, &numbers[..]) {
                 (Object::Array(list), &[.., first]) => {
-                    let codes = first as u32..=u32::MAX;
-                    let each = codes.zip(list.iter::<f32>());
-                    self.lists
-                        .extend(each.map(|(code, width)| (code, f64::from(width))));
+                    let each = (first as u32..=u32::MAX).zip(list.iter::<f32>());
+                    let each = each.map(|(code, width)| (code..=code, f64::from(width)));
+                    self.widths.extend(each);
                     numbers.clear();
                 }
                 (Object::Number(width), &[first, last]) => {
-                    self.ranges
-                        .push((first as u32, last as u32, width.as_f64()));
+                    let codes = first as u32..=last as u32;
+                    self.widths.push((codes, width.as_f64()));
                     numbers.clear();
                 }
                 (Object::Number(number), _) => numbers.push(number.as_f64()),

@@ -18,9 +18,8 @@ use resemble_core::words::letters_of_shape;
 
 use super::direction;
 
-/// Gaps that are blanks, in sizes of the letters.
-const BETWEEN_STRINGS: f64 = 0.15;
-const WITHIN_A_STRING: f64 = 0.2;
+/// Gaps that are blanks, in sizes of the letters: between strings and within one.
+const BLANK: [f64; 2] = [0.15, 0.2];
 
 /// A glyph so far off the line, in sizes of the letters, begins another one.
 const OFF_THE_LINE: f64 = 0.5;
@@ -43,7 +42,7 @@ pub(super) struct Placed {
     pub(super) along: Vec2,
     pub(super) advance: f64,
     pub(super) size: f64,
-    pub(super) begins_string: bool,
+    pub(super) within_string: bool,
 }
 
 /// A glyph on the line under way.
@@ -68,10 +67,10 @@ pub(super) struct Lines {
     end: Option<(Point, Vec2)>,
     /// What was drawn where, in steps of twice [`OVERPRINT`].
     drawn: HashMap<(Option<char>, i64, i64), Point>,
-    has_right_to_left: bool,
 }
 
 impl Lines {
+    /// Letters; none if what the glyph stands for was said before.
     pub(super) fn put(&mut self, letters: &Rc<str>, placed: Placed) {
         if self.is_drawn(letters, placed) {
             return;
@@ -81,11 +80,6 @@ impl Lines {
         if let Some((end, along)) = self.end {
             let by = placed.at - end;
             let (forward, off) = (by.dot(placed.along), by.cross(placed.along));
-            let gap = if placed.begins_string {
-                BETWEEN_STRINGS
-            } else {
-                WITHIN_A_STRING
-            };
             if placed.along.dot(along) < 0.9
                 || off.abs() > OFF_THE_LINE * size
                 || forward < -BACK * size
@@ -93,14 +87,13 @@ impl Lines {
             {
                 self.end_line();
             } else {
-                blank_before = forward > gap * size;
+                blank_before = forward > BLANK[usize::from(placed.within_string)] * size;
             }
         }
         if self.line.is_empty() {
             self.start = placed.at;
         }
         let from = (placed.at - self.start).dot(placed.along);
-        self.has_right_to_left |= letters.chars().any(direction::is_right_to_left);
         self.line.push(OnLine {
             letters: letters.clone(),
             from,
@@ -112,35 +105,37 @@ impl Lines {
         self.end = Some((placed.at + placed.advance * placed.along, placed.along));
     }
 
-    /// More of the last glyph: what it stands for is said already.
-    pub(super) fn widen(&mut self, placed: Placed) {
-        let end = placed.at + placed.advance * placed.along;
-        self.end = Some((end, placed.along));
-        if let Some(last) = self.line.last_mut() {
-            last.to = (end - self.start).dot(placed.along);
-        }
-    }
-
     /// What comes next is on a line of its own.
     pub(super) fn end_line(&mut self) {
         self.end = None;
         let mut line = std::mem::take(&mut self.line);
-        let turned = std::mem::take(&mut self.has_right_to_left);
-        if turned {
+        if line.iter().any(direction::is_right_to_left) {
             direction::to_reading_order(&mut line);
             for at in 1..line.len() {
-                let gap = direction::gap(&line[at - 1], &line[at]);
-                line[at].blank_before = gap > BETWEEN_STRINGS * line[at].size;
+                let (before, after) = (&line[at - 1], &line[at]);
+                let gap = (after.from - before.to).max(before.from - after.to);
+                line[at].blank_before = gap > BLANK[0] * after.size;
             }
         }
+        let mut blank_before = false;
         for glyph in &line {
-            if glyph.blank_before && !self.text.ends_with([' ', '\n']) {
+            blank_before |= glyph.blank_before;
+            if glyph.letters.is_empty() {
+                continue;
+            }
+            if std::mem::take(&mut blank_before) && !self.text.ends_with([' ', '\n']) {
                 self.text.push(' ');
             }
-            push_letters(&mut self.text, &glyph.letters);
+            for letter in glyph.letters.chars() {
+                match letter {
+                    // Ligatures, and the shapes that letters have in a word, become letters.
+                    '\u{fb00}'..='\u{fb06}' | '\u{fb13}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}' => {
+                        self.text.extend(letters_of_shape(letter));
+                    }
+                    _ => self.text.push(letter),
+                }
+            }
         }
-        line.clear();
-        self.line = line;
         if !self.text.is_empty() && !self.text.ends_with('\n') {
             self.text.push('\n');
         }
@@ -152,9 +147,8 @@ impl Lines {
         self.drawn.clear();
     }
 
-    /// Text that has no place.
+    /// Text that has no place, after a line has ended.
     pub(super) fn add(&mut self, text: &str) {
-        self.end_line();
         self.text.push_str(text);
         self.end_line();
     }
@@ -173,40 +167,17 @@ impl Lines {
     fn is_drawn(&mut self, letters: &str, placed: Placed) -> bool {
         let (letter, close) = (letters.chars().next(), OVERPRINT * placed.size);
         // What is within half a step is in this step or in a neighbour of it.
-        let step = |shift: Vec2| {
-            let at = placed.at + close * shift;
-            let in_steps = |place: f64| (place / (2.0 * close)).floor() as i64;
-            (letter, in_steps(at.x), in_steps(at.y))
+        let step = |x: f64, y: f64| {
+            let at = (placed.at.to_vec2() / close + Vec2::new(x, y)) / 2.0;
+            (letter, at.x.floor() as i64, at.y.floor() as i64)
         };
-        let corners = [(-1.0, -1.0), (-1.0, 1.0), (1.0, -1.0), (1.0, 1.0)];
-        let is_close = |corner: (f64, f64)| {
-            let drawn = self.drawn.get(&step(corner.into()));
-            drawn.is_some_and(|drawn| drawn.distance(placed.at) < close)
-        };
-        let is_drawn = corners.into_iter().any(is_close);
+        let is_drawn = [(-1.0, -1.0), (-1.0, 1.0), (1.0, -1.0), (1.0, 1.0)]
+            .into_iter()
+            .filter_map(|(x, y)| self.drawn.get(&step(x, y)))
+            .any(|drawn| drawn.distance(placed.at) < close);
         if !is_drawn {
-            self.drawn.insert(step(Vec2::ZERO), placed.at);
+            self.drawn.insert(step(0.0, 0.0), placed.at);
         }
         is_drawn
-    }
-}
-
-/// Ligatures and the shapes that letters have in a word become letters.
-fn push_letters(text: &mut String, letters: &str) {
-    let shapes = [
-        '\u{fb00}'..='\u{fb06}',
-        '\u{fb13}'..='\u{fdff}',
-        '\u{fe70}'..='\u{fefc}',
-    ];
-    let is_shape = |letter| shapes.iter().any(|shape| shape.contains(&letter));
-    if !letters.contains(is_shape) {
-        return text.push_str(letters);
-    }
-    for letter in letters.chars() {
-        if is_shape(letter) {
-            text.extend(letters_of_shape(letter));
-        } else {
-            text.push(letter);
-        }
     }
 }

@@ -27,6 +27,8 @@ use self::page::{Faults, Page};
 use crate::read::{Place, Source, Stop, Take, Walk, divided};
 use crate::{Bound, Skipped};
 
+const NO_LETTERS: &str = "no font says which letters";
+
 pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
     let mut bytes = walk.all(&source)?;
     // What stands before the mark is no part of the file.
@@ -44,25 +46,20 @@ pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
     }
     let most = walk.limits.memory / 4;
     let (mut all, mut unread) = (String::new(), Vec::new());
-    let mut fonts = Fonts::new();
+    let mut fonts = Fonts::default();
     for (at, page) in pages.iter().enumerate() {
-        let read = caught(|| {
-            let mut reader = Page::new(&mut fonts, most);
-            reader.read(page.raw(), page.resources());
-            let faults = reader.faults;
-            (reader.lines.into_text(), faults)
-        });
-        let (text, fault) = match read {
-            Some((text, faults)) => (text, fault(faults)),
-            None => (String::new(), Some(Fault::Damaged)),
+        let read = catch_unwind(AssertUnwindSafe(|| Page::read(&mut fonts, page, most)));
+        let damaged = Faults {
+            damaged: true,
+            ..Faults::default()
         };
+        let (text, faults) = read.unwrap_or((String::new(), damaged));
         if (all.len() + text.len()) as u64 > most {
             return Err(Bound::Memory.into());
         }
         all.push_str(&text);
-        all.push('\n');
-        if let Some(fault) = fault {
-            unread.push((at + 1, fault));
+        if let Some(why) = why_unread(faults) {
+            unread.push((at + 1, why, faults));
         }
     }
     let mut text = walk.text(place);
@@ -84,70 +81,32 @@ fn no_pages() -> Stop {
     Stop::This(Skipped::Damaged("no pages can be found".to_owned()))
 }
 
-/// What a library gives, unless it panics.
-fn caught<T>(read: impl FnOnce() -> T) -> Option<T> {
-    catch_unwind(AssertUnwindSafe(read)).ok()
-}
-
-/// Why a page is not read.
-#[derive(Clone, Copy, Debug)]
-enum Fault {
-    Damaged,
-    TooMuch,
-    /// The number of characters, and of those whose letters are not known.
-    NoLetters {
-        unknown: u64,
-        glyphs: u64,
-    },
-}
-
 /// What is worst about a page.
-fn fault(faults: Faults) -> Option<Fault> {
-    let Faults {
-        glyphs, unknown, ..
-    } = faults;
+fn why_unread(faults: Faults) -> Option<&'static str> {
     if faults.damaged {
-        Some(Fault::Damaged)
+        Some("a part of the content is damaged")
     } else if faults.too_much {
-        Some(Fault::TooMuch)
-    } else if unknown * 2 > glyphs {
-        Some(Fault::NoLetters { unknown, glyphs })
+        Some("it draws too much")
     } else {
-        None
+        (faults.unknown * 2 > faults.glyphs).then_some(NO_LETTERS)
     }
 }
 
 /// Reports pages: those that follow each other and have the same fault at once.
-fn tell(walk: &mut Walk, pages: &[(usize, Fault)]) -> Take {
-    let same = |a: &(usize, Fault), b: &(usize, Fault)| {
-        a.0 + 1 == b.0 && std::mem::discriminant(&a.1) == std::mem::discriminant(&b.1)
-    };
-    for run in pages.chunk_by(same) {
-        let (Some((first, fault)), Some((last, _))) = (run.first(), run.last()) else {
-            continue;
-        };
+fn tell(walk: &mut Walk, pages: &[(usize, &str, Faults)]) -> Take {
+    for run in pages.chunk_by(|a, b| a.0 + 1 == b.0 && a.1 == b.1) {
+        let ((first, why, _), last) = (run[0], run[run.len() - 1].0);
         let place = if first == last {
             format!("page {first}")
         } else {
             format!("pages {first} to {last}")
         };
-        let reason = match fault {
-            Fault::Damaged => "a part of the content is damaged".to_owned(),
-            Fault::TooMuch => "it draws too much".to_owned(),
-            Fault::NoLetters { .. } => {
-                let (mut unknown, mut glyphs) = (0, 0);
-                for (_, fault) in run {
-                    if let Fault::NoLetters {
-                        unknown: some,
-                        glyphs: of,
-                    } = fault
-                    {
-                        unknown += some;
-                        glyphs += of;
-                    }
-                }
-                format!("no font says which letters {unknown} of {glyphs} characters are")
-            }
+        let sum = |of: fn(&Faults) -> u64| run.iter().map(|page| of(&page.2)).sum::<u64>();
+        let reason = if why == NO_LETTERS {
+            let (unknown, glyphs) = (sum(|page| page.unknown), sum(|page| page.glyphs));
+            format!("{why} {unknown} of {glyphs} characters are")
+        } else {
+            why.to_owned()
         };
         walk.unread(place, reason)?;
     }
