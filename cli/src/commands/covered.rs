@@ -89,6 +89,8 @@ impl Verb for Covered<'_> {
     fn answering(&self) -> Answering {
         Answering {
             whole: true,
+            // Near copies have the figures of every other question.
+            text: true,
             ..self.args.answering.clone()
         }
     }

@@ -10,7 +10,7 @@ use resemble_testutil::{Environment, finish, in_a_process_of_its_own};
 
 /// `old` and `new`, with one file each that is the same, edited, moved, moved and edited, inside
 /// another, and new or gone.
-pub fn two_trees() -> Environment {
+pub(crate) fn two_trees() -> Environment {
     let env = environment();
     let texts: Vec<String> = (1..6).map(|seed| paragraphs(seed, 60)).collect();
     env.write("old/same.txt", &texts[0]);
@@ -29,7 +29,7 @@ pub fn two_trees() -> Environment {
 }
 
 /// `docs` with a text, a copy and an edited version of it; `only` with a text unlike any other.
-pub fn collection() -> Environment {
+pub(crate) fn collection() -> Environment {
     let env = environment();
     let text = paragraphs(1, 60);
     env.write("docs/report.txt", &text);

@@ -10,6 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use resemble_index::{DirGaps, Entry, Gap, LeftOutRule, Snapshot};
+use resemble_proto::catalogued;
 use resemble_proto::message::{CompareRequest, LeftOut, LeftOutWord, Request, Scope, SoftError};
 use resemble_proto::path::PathText;
 
@@ -160,7 +161,7 @@ impl AskedPlaces {
             }
         }
         let rows = found.into_iter().map(|((root, rule), entries)| LeftOut {
-            root: root.into(),
+            root: catalogued::shown(root).map_or_else(|| root.into(), PathText::from),
             rule,
             entries,
         });

@@ -89,8 +89,8 @@ impl Asker {
         self.is_in_control
     }
 
-    /// Whether answers about these paths (none: about everything) are up to date, and how many files
-    /// wait to be read, as far as he may know.
+    /// Whether answers about these paths (none: about everything) are up to date, and how many
+    /// files wait to be read, as far as he may know.
     pub(super) fn freshness(&self, context: &Context, within: &[PathBuf]) -> (bool, u64) {
         if self.hears_all() {
             return context.shared.freshness(within, None);

@@ -1,11 +1,13 @@
 //! Messages byte for byte: what these tests say is the protocol.
 
+use std::io;
+
 use super::*;
 use crate::message::{
-    AlertRules, AlertWord, Asked, CatalogueForm, DumpForm, FindOptions, FindRequest, IndexStatus,
-    MarkRequest, MeasureUnit, MountView, PairOrder, PairRelation, PairScore, PairsRequest,
-    ProcessStatus, Request, RootRules, RootState, RootStatus, Scope, StatusAnswer, Subject,
-    TemplateRow, WatchStatus,
+    AlertRules, AlertWord, Asked, CatalogueForm, DumpForm, FailureKind, FindOptions, FindRequest,
+    IndexStatus, MarkRequest, MeasureUnit, MountView, PairOrder, PairRelation, PairScore,
+    PairsRequest, ProcessStatus, Request, RootRules, RootState, RootStatus, Scope, SoftErrorKind,
+    StatusAnswer, Subject, TemplateRow, WatchStatus, reason,
 };
 
 fn json<T: Serialize>(value: &T) -> String {

@@ -43,7 +43,7 @@ use resemble_core::{ByteLen, ContentId, Measures, Relation, Score};
 use resemble_proto::message::{CompareOptions, EstimateInterval, FiguresTold, SoftError};
 use resemble_scan::parts::PartReader;
 
-use self::budget::{BeyondBudget, Budget, CostlyPair};
+use self::budget::{BeyondBudget, CostlyPair, ReadBudget};
 use self::candidates::{Candidate, FoundCandidates};
 use self::cover::Cover;
 use self::ready::Ready;
@@ -211,7 +211,7 @@ impl PartnerQuestion<'_> {
         } = found;
         let common = common.unwrap_or_default();
         let is_subject = subjects.map(flags);
-        let mut budget = Budget::new(self.work);
+        let mut budget = ReadBudget::new(self.work);
         let beyond = self.beyond_budget(&mut budget, self.of_twins(twins), &common)?;
         self.measure_twins(twins, (&common, &beyond), &mut partners)?;
         partners.twins.sort_unstable_by_key(|twin| (twin.a, twin.b));
@@ -285,8 +285,8 @@ impl PartnerQuestion<'_> {
         Ok(())
     }
 
-    /// Measures the candidates that meet by contents and keeps those that are partners. `is_summed`:
-    /// whose shares in all partners together are wanted, by side and content.
+    /// Measures the candidates that meet by contents and keeps those that are partners.
+    /// `is_summed`: whose shares in all partners together are wanted, by side and content.
     fn measure_all(
         &self,
         candidates: &[Candidate],

@@ -41,12 +41,12 @@ impl BeyondBudget {
 
 /// What a comparison has decided to read.
 #[derive(Clone)]
-pub(super) struct Budget {
+pub(super) struct ReadBudget {
     read: BitSet,
     left: u64,
 }
 
-impl Budget {
+impl ReadBudget {
     pub(super) fn new(work: u64) -> Self {
         Self {
             read: BitSet::default(),
@@ -79,7 +79,7 @@ impl PartnerQuestion<'_> {
     /// Those of these pairs that are beyond what is left of the budget.
     pub(super) fn beyond_budget(
         &self,
-        budget: &mut Budget,
+        budget: &mut ReadBudget,
         mut pairs: Vec<CostlyPair>,
         common: &CommonKeys,
     ) -> Result<BeyondBudget, AskError> {
@@ -107,7 +107,7 @@ impl PartnerQuestion<'_> {
     }
 
     /// Whether a pair is measured as well. What is too large to be read costs nothing.
-    fn takes(&self, budget: &mut Budget, pair: CostlyPair) -> bool {
+    fn takes(&self, budget: &mut ReadBudget, pair: CostlyPair) -> bool {
         let size = |content: u32| self.content(content).size;
         let (CostlyPair::Contents(a, b) | CostlyPair::Files(a, b)) = pair;
         if a == b || size(a).max(size(b)) > LARGEST_READ {
