@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# trees.sh A B [BIN]: `resemble compare A B` beside diff -rq and git, in one run, with memory.
+# trees.sh A B [BIN]: `resemble compare A B` and `covered A --by B` beside diff -rq and git, in one
+# run, with memory.
 #
 # From nothing (no daemon, no cache), with a warm cache, and through a daemon that watches both trees. Each
 # figure is the least of three. BIN is the folder of the two programs (default target/release).
@@ -32,9 +33,11 @@ best 'resemble compare, from nothing' "rm -rf '$work/cache'" "$bin/resemble" --l
 best 'resemble compare, nothing kept' : "$bin/resemble" --local compare --no-cache "$a" "$b"
 best 'resemble compare, warm cache' : "$bin/resemble" --local compare "$a" "$b"
 best 'resemble compare --format json, warm cache' : "$bin/resemble" --local compare --format json "$a" "$b"
+best 'resemble covered, nothing kept' : "$bin/resemble" --local covered --no-cache "$a" --by "$b"
 "$bin/resembled" --state "$work/state" --socket "$work/socket" "$a" "$b" 2>"$work/log" &
 daemon=$!
 until "$bin/resemble" status >/dev/null 2>&1 || [ $? -eq 1 ]; do :; done
 "$bin/resemble" sync
 best 'resemble compare, daemon' : "$bin/resemble" compare "$a" "$b"
 best 'resemble compare --format json, daemon' : "$bin/resemble" compare --format json "$a" "$b"
+best 'resemble covered, daemon' : "$bin/resemble" covered "$a" --by "$b"
