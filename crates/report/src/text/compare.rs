@@ -11,6 +11,8 @@ use std::collections::HashSet;
 use std::io;
 use std::path::Path;
 
+use resemble_core::ByteLen;
+use resemble_core::similarity::too_small;
 use resemble_proto::documents::CompareDocument;
 use resemble_proto::message::{CompareClass, CompareRow, SoftError, TreeRow};
 use resemble_proto::path::PathText;
@@ -172,6 +174,7 @@ fn counts(document: &CompareDocument) -> Vec<Vec<Cell>> {
             ),
         ]);
     }
+    lines.extend(small(document));
     lines
 }
 
@@ -183,9 +186,22 @@ const fn meaning(class: CompareClass) -> &'static str {
         CompareClass::MovedEdited => "moved-edited: alike, other path",
         CompareClass::Contained => "contained: A's file lies in B's",
         CompareClass::Contains => "contains: B's file lies in A's",
-        CompareClass::OnlyA => "only-a: nothing of it in B",
-        CompareClass::OnlyB => "only-b: nothing of it in A",
+        CompareClass::OnlyA => "only-a: no partner in B",
+        CompareClass::OnlyB => "only-b: no partner in A",
     }
+}
+
+/// What is said of files without a partner that are too small for one, unless it is identical.
+fn small(document: &CompareDocument) -> Option<Vec<Cell>> {
+    let alone = document.body.entries.iter();
+    let alone = alone.filter(|row| matches!(row.class, CompareClass::OnlyA | CompareClass::OnlyB));
+    let sizes = alone.filter_map(|row| row.size_a.or(row.size_b));
+    let small = sizes
+        .filter(|&size| size > 0 && too_small(ByteLen(size)))
+        .count() as u64;
+    let files = counted(small, "file");
+    let text = format!("{files} without a partner: too small to judge, unless a copy is there");
+    (small > 0).then(|| sentence(text, Tint::Plain))
 }
 
 /// How many trees are shown unless everything is asked for.

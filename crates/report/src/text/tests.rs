@@ -137,9 +137,10 @@ B  new:  1 file, 2.0 KiB; 100% of its bytes are in A; no file is missing there
 *   1  edited: same path, other bytes
 >   1  moved: equal bytes, other path
 >*  1  moved-edited: alike, other path
--   1  only-a: nothing of it in B
-+   1  only-b: nothing of it in A
+-   1  only-a: no partner in B
++   1  only-b: no partner in A
 !   1  differ: links, special and unreadable files (1 only in A)
+2 files without a partner: too small to judge, unless a copy is there
 
 -     10 B  gone
 +     30 B  x/new
@@ -238,7 +239,7 @@ fn a_long_comparison_is_folded() {
         .sum();
     assert_eq!(folders, 100_000, "{text}");
     assert!(text.ends_with("--all shows everything\n"), "{text}");
-    assert_eq!(compared(&document, ALL).lines().count(), 100_002 + 6);
+    assert_eq!(compared(&document, ALL).lines().count(), 100_002 + 7);
 }
 
 #[test]
