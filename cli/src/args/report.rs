@@ -73,7 +73,7 @@ fn without_fdupes() -> impl TypedValueParser<Value = ReportFormat> {
 impl ReportFormat {
     /// Where the format is a document, its errors.
     pub fn errors(self) -> Option<Vec<SoftError>> {
-        matches!(self, Self::Json | Self::Jsonl).then(Vec::new)
+        self.for_rows().and_then(RowFormat::errors)
     }
 
     /// The word on the command line.

@@ -149,7 +149,7 @@ impl FoundLink {
         }
     }
 
-    /// `None` if it is none of so many contents.
+    /// `None` if one of the two is not among this many contents.
     fn link(self, contents: usize) -> Option<Link> {
         if self.a as usize >= contents || self.b as usize >= contents {
             return None;
@@ -211,7 +211,7 @@ pub(super) fn encode(partners: &Partners, discounts: &Discounts) -> Vec<u8> {
     })
 }
 
-/// The findings that [`encode`] wrote about so many contents; `None` if the bytes are anything
+/// The findings that [`encode`] wrote about this many contents; `None` if the bytes are anything
 /// else.
 pub(super) fn decode(bytes: &[u8], contents: usize) -> Option<(Partners, Discounts)> {
     let findings: Findings = codec::decode(bytes)?;

@@ -4,7 +4,6 @@
 //! so all files are one join, and what has most of itself at its own path is looked up elsewhere
 //! only for more.
 
-use std::cmp::Reverse;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -119,16 +118,14 @@ fn nearest_of(
             ))
         })
         .collect();
-    let order = |(link, path): &(&Link, &[u8])| {
+    let figures = |link: &Link| {
         let measures = &link.measures;
-        (
-            measures.a_in_b,
-            link.score(),
-            measures.resemblance,
-            Reverse(path.to_vec()),
-        )
+        (measures.a_in_b, link.score(), measures.resemblance)
     };
-    found.sort_by_key(|one| Reverse(order(one)));
+    found.sort_by(|(x, path), (y, other)| {
+        let best_first = figures(y).cmp(&figures(x));
+        best_first.then_with(|| path.cmp(other))
+    });
     for (link, path) in found {
         let rarity = match question.files.meeting(link.a, link.b) {
             FilesMeet::Contents(x, y) if x != y => {

@@ -11,7 +11,7 @@ use resemble_proto::number::Fraction;
 
 use super::classes::{ClassRow, Joined, Known};
 use super::discounts::Discounts;
-use super::partners::{PartnerQuestion, Partners};
+use super::partners::{PartnerQuestion, Partners, is_settled};
 use super::sides::{Side, Sides, What, path_text};
 use super::trees::{self, Vote};
 use crate::ask::AskError;
@@ -143,7 +143,9 @@ fn row(
         } else {
             (0, row.a, row.b)
         };
-        let own = own.filter(|_| question.options.all || !is_settled(row));
+        // What is settled at its own path was not looked up for more.
+        let is_settled = row.class == CompareClass::Edited && is_settled(measures.a_in_b);
+        let own = own.filter(|_| question.options.all || !is_settled);
         let further = own.map_or_else(Vec::new, |own| known.further(side, own, partner, OTHERS));
         let further = further.into_iter().filter_map(|(at, figures)| {
             let entry = entry(1 - side, Some(at))?;
@@ -178,12 +180,6 @@ fn row(
         others,
         discount: discounts.of_row(sides, row),
     }
-}
-
-/// Whether most of a file lies in the file at its own path.
-fn is_settled(row: &ClassRow) -> bool {
-    let share = row.measures.and_then(|measures| measures.a_in_b);
-    row.class == CompareClass::Edited && share >= Some(Score::new(Relation::MOSTLY))
 }
 
 /// How much of each side lies in any file of the other.

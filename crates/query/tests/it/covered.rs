@@ -10,7 +10,7 @@ use resemble_proto::message::{CoverPair, Coverage, CoveredRequest, SoftError, Wh
 use resemble_query::covered::covered;
 
 use crate::scene::Scene;
-use resemble_testutil::random::letters as text;
+use resemble_testutil::random::{letters as text, noise};
 use resemble_testutil::{Mounted, in_a_process_of_its_own, skipped};
 
 fn ask(scene: &Scene, dir: &Path, by: &[PathBuf]) -> Whole<Coverage> {
@@ -500,4 +500,23 @@ fn the_near_copy_is_the_file_in_which_most_lies() {
         .collect();
     let expected = [("old/x", "new/whole"), ("old/y", "new/y")];
     assert_eq!(near, expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
+}
+
+/// A text and data have no samples in common: chunks alone say how much of the text is there.
+#[test]
+fn what_lies_in_data_is_found_though_most_of_it_lies_at_its_own_path() {
+    let mut scene = Scene::new();
+    let own = text(1, 40_000);
+    scene.write("old/x", &own);
+    scene.write("new/x", [&own[..32_000], &text(2, 8_000)[..]].concat());
+    scene.write(
+        "new/blob",
+        [&noise(3, 90_000)[..], &own, &noise(4, 90_000)].concat(),
+    );
+    scene.scan();
+    let body = coverage(&scene, "old", &["new"]);
+    let by: Vec<String> = (body.near.iter())
+        .map(|row| scene.below(row.by.as_path()))
+        .collect();
+    assert_eq!(by, ["new/blob"]);
 }

@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 
 use resemble_core::similarity::interval;
-use resemble_core::{Relation, Score};
+use resemble_core::{ContentKind, Relation, Score};
 
 use super::candidates::Candidate;
 use super::ready::Ready;
@@ -38,6 +38,11 @@ impl Better {
     }
 }
 
+/// Whether a file is settled that has this share of itself at its own path.
+pub(in crate::compare) fn is_settled(own: Option<Score>) -> bool {
+    own >= Some(Score::new(Relation::MOSTLY))
+}
+
 /// The contents of which each file has most of itself at its own path: by side, with the share that
 /// a better partner has to exceed.
 pub(super) struct Settled([HashMap<u32, Score>; 2]);
@@ -50,9 +55,8 @@ impl Settled {
             for twin in twins {
                 let measures = &twin.measures;
                 let own = [measures.a_in_b, measures.b_in_a][side];
-                let is_settled = own >= Some(Score::new(Relation::MOSTLY));
                 let share = better.share(measures.a_in_b, measures.b_in_a);
-                let share = share.filter(|_| is_settled);
+                let share = share.filter(|_| is_settled(own));
                 let least = least.entry([twin.a, twin.b][side]).or_insert(share);
                 *least = (*least).min(share);
             }
@@ -121,12 +125,14 @@ impl PartnerQuestion<'_> {
     fn may_exceed(&self, least: Score, (a, b): (&Ready, &Ready), common: &CommonKeys) -> bool {
         let level = a.kept.signature.level.max(b.kept.signature.level);
         let most = |share: Score, of: &Ready| interval(share, of.prepared.samples_at(level)).1;
-        // A look at the samples spares most pairs the estimate.
+        // A look at the samples spares most pairs the estimate. Of a text and data chunks alone speak.
+        let is_text = |of: &Ready| of.kept.kind == ContentKind::Text;
+        let have_samples = is_text(a) == is_text(b);
         let shared = a.common_samples(b, level) as f64;
         let of_windows = |of: &Ready| {
             let all = of.prepared.samples_at(level);
             let share = most(Score::new(shared / all.max(1) as f64), of).get();
-            (all > 0).then(|| Score::new((share * (1.0 - share.ln())).min(1.0)))
+            (all > 0 && have_samples).then(|| Score::new((share * (1.0 - share.ln())).min(1.0)))
         };
         let exceeds = |of_a: Option<Score>, of_b: Option<Score>| {
             let most = self.better.share(of_a, of_b);
