@@ -125,7 +125,8 @@ impl PartnerQuestion<'_> {
     fn may_exceed(&self, least: Score, (a, b): (&Ready, &Ready), common: &CommonKeys) -> bool {
         let level = a.kept.signature.level.max(b.kept.signature.level);
         let most = |share: Score, of: &Ready| interval(share, of.prepared.samples_at(level)).1;
-        // A look at the samples spares most pairs the estimate. Of a text and data chunks alone speak.
+        // A look at the samples spares most pairs the estimate. A text and data have none in
+        // common.
         let is_text = |of: &Ready| of.kept.kind == ContentKind::Text;
         let have_samples = is_text(a) == is_text(b);
         let shared = a.common_samples(b, level) as f64;
