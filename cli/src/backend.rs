@@ -32,11 +32,7 @@ use resemble_proto::message::{
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
 use resemble_proto::question::Question;
-use resemble_query::AskError;
 use resemble_query::find::{self, Incoming, Stream, holders};
-use resemble_query::given::GivenPairs;
-use resemble_query::parallel::{CurrentStep, relay, watched};
-use resemble_query::renditions::{self, Rendition};
 use resemble_query::unread;
 use resemble_report::quote::quoted;
 use resemble_scan::parts::{Formats, Limits, PartReader};
@@ -54,6 +50,10 @@ pub use daemon::{
 };
 use local::Local;
 pub(crate) use local::templates;
+use resemble_relate::AskError;
+use resemble_relate::given::GivenPairs;
+use resemble_relate::parallel::{CurrentStep, relay, watched};
+use resemble_relate::renditions::{self, Rendition};
 
 /// The one that answers: the daemon or this process.
 #[derive(Debug)]

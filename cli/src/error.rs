@@ -14,9 +14,9 @@ use resemble_proto::client::ClientError;
 use resemble_proto::message::{BadParams, reason};
 use resemble_proto::pattern::BadPattern;
 use resemble_proto::places::PlaceError;
-use resemble_query::AskError;
 use resemble_query::local::LocalError;
 use resemble_query::templates::TemplateError;
+use resemble_relate::AskError;
 use resemble_report::quote::quoted;
 use resemble_tables::{LinkTablesError, TablesError};
 

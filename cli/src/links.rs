@@ -8,7 +8,7 @@ use std::path::Path;
 use resemble_core::similarity::Unit;
 use resemble_core::similarity::proof::Proven;
 use resemble_core::{ContentDigest, Params};
-use resemble_query::given::{
+use resemble_relate::given::{
     GivenCommon, GivenError, GivenMeasures, GivenPair, GivenPairs, GivenRows,
 };
 use resemble_tables::{LinkTables, LinkTablesError};

@@ -19,7 +19,7 @@ use resemble_catalogue as catalogue;
 use resemble_proto::catalogued;
 use resemble_proto::message::{SoftError, reason};
 use resemble_proto::path::PathText;
-use resemble_query::renditions::{self, INTO};
+use resemble_relate::renditions::{self, INTO};
 use resemble_report::quote::quoted;
 
 use crate::error::{CliError, CliResult};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use resemble_index::Snapshot;
 use resemble_proto::catalogued::is_catalogued;
-use resemble_query::AskError;
 use resemble_query::find::{self, Similar, Subject};
+use resemble_relate::AskError;
 use resemble_scan::parts::PartReader;
 
 /// The files that resemble the file at `path` as the index knows it, best first, and how many there

@@ -116,7 +116,7 @@ fn code(text: &str) -> String {
 }
 
 /// What each crate may know of the others. Everything else is forbidden.
-const MAY_USE: [(&str, &[&str]); 19] = [
+const MAY_USE: [(&str, &[&str]); 20] = [
     ("core", &[]),
     ("mapped", &[]),
     ("mounts", &[]),
@@ -132,15 +132,16 @@ const MAY_USE: [(&str, &[&str]); 19] = [
     ("scan", &["core", "extract", "index", "mounts"]),
     ("catalogue", &["core", "index", "proto"]),
     ("tables", &["catalogue", "core"]),
+    ("relate", &["core", "extract", "index", "proto", "scan"]),
     (
         "query",
         &[
             "catalogue",
             "core",
-            "extract",
             "index",
             "mounts",
             "proto",
+            "relate",
             "scan",
         ],
     ),
@@ -156,6 +157,7 @@ const MAY_USE: [(&str, &[&str]); 19] = [
             "notify",
             "proto",
             "query",
+            "relate",
             "report",
             "scan",
         ],
@@ -168,6 +170,7 @@ const MAY_USE: [(&str, &[&str]); 19] = [
             "notify",
             "proto",
             "query",
+            "relate",
             "report",
             "scan",
             "tables",
@@ -176,7 +179,8 @@ const MAY_USE: [(&str, &[&str]); 19] = [
     (
         "lab",
         &[
-            "cli", "core", "index", "mapped", "methods", "proto", "query", "report", "scan",
+            "cli", "core", "index", "mapped", "methods", "proto", "query", "relate", "report",
+            "scan",
         ],
     ),
 ];
@@ -341,7 +345,28 @@ fn nothing_outside_the_laboratory_names_a_crate_of_it() {
 #[test]
 fn rooms_know_no_more_than_they_must() {
     for (krate, forbidden) in [
-        ("scan", &["resemble_query", "resemble_proto"][..]),
+        (
+            "scan",
+            &["resemble_query", "resemble_relate", "resemble_proto"][..],
+        ),
+        // Of the protocol only values: no verb, no request and no printer. Both name others.
+        (
+            "relate",
+            &[
+                "Request,",
+                "Request;",
+                "Request}",
+                "&Request",
+                "Options",
+                "Answer<",
+                "Report",
+                "Reply",
+                "redb::",
+                "UnixStream",
+                "println!",
+                "tokio",
+            ],
+        ),
         (
             "query",
             &[

@@ -22,14 +22,15 @@ use resemble_proto::message::{
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env, PlaceError};
 use resemble_proto::question::{AnyRow, Question};
+use resemble_query::Snapshot;
 use resemble_query::answer::{self, Context, Reply};
 use resemble_query::gaps::{self, AskedPlaces};
-use resemble_query::given::GivenPairs;
 use resemble_query::groups::groups_of_pairs;
 use resemble_query::local::{LocalIndex, LocalOptions};
-use resemble_query::parallel::watched;
 use resemble_query::templates::Store;
-use resemble_query::{AskError, Snapshot};
+use resemble_relate::AskError;
+use resemble_relate::given::GivenPairs;
+use resemble_relate::parallel::watched;
 use resemble_scan::ingest::{Observer, Progress as Reading, Report, Unobserved};
 use resemble_scan::parts::{PartReader, RecentParts};
 use rustix::fs::{Access, access};

@@ -14,7 +14,7 @@ use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::remote::is_remote;
 use resemble_proto::report::FindParameters;
-use resemble_query::parallel::watched;
+use resemble_relate::parallel::watched;
 use resemble_report::document::{Extras, Report};
 use resemble_report::rows::DatedRow;
 

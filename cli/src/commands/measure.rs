@@ -8,7 +8,7 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 
 use resemble_core::ContentDigest;
-use resemble_query::listed::{ListedFile, ListedProver};
+use resemble_relate::listed::{ListedFile, ListedProver};
 
 use crate::error::{CliError, CliResult, Outcome};
 use crate::links::numbers;

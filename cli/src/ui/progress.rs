@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use parking_lot::Mutex;
 use resemble_proto::message::StepProgress;
-use resemble_query::parallel::{CurrentStep, Steps};
+use resemble_relate::parallel::{CurrentStep, Steps};
 use resemble_report::human::{human_count, human_size};
 use resemble_report::quote::harmless;
 use resemble_scan::ingest::Amount;

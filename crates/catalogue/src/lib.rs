@@ -12,7 +12,7 @@
 //! 1. **A catalogue becomes a tree of the index** ([`load()`]), so every question takes it like any
 //!    other root and none knows of catalogues. The path of that tree
 //!    ([`resemble_proto::catalogued`]) leads nowhere on a file system: what wants bytes is refused
-//!    by the kernel, and says so (`AskError::Elsewhere` of `resemble-query`).
+//!    by the kernel, and says so (`AskError::Elsewhere` of `resemble-relate`).
 //! 2. **The format is a stream of records** (`format`): written and read in one pass, contents
 //!    before what refers to them, and a digest of everything at the end. It is checked whole before
 //!    the first record is believed.

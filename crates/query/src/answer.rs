@@ -25,15 +25,17 @@ use resemble_proto::message::{
 };
 use resemble_proto::path::PathText;
 use resemble_proto::question::AnyRow;
+use resemble_relate::AskError;
+use resemble_relate::renditions::Rendition;
 use resemble_scan::fsid::FsIds;
 use resemble_scan::parts::PartReader;
 
 use crate::compare::FindingsCache;
 use crate::dump::{self, chunks, files};
 use crate::gaps::AskedPlaces;
-use crate::renditions::Rendition;
 use crate::templates::{Store, TemplateError};
-use crate::{AskError, compare, covered, dirs, find, groups, pairs, templates, unread};
+
+use crate::{compare, covered, dirs, find, groups, pairs, templates, unread};
 
 /// What a question is answered from.
 #[derive(Debug)]

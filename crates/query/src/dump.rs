@@ -13,8 +13,7 @@ use std::path::{Path, PathBuf};
 use resemble_index::{Entry, FileState, ReadError, Snapshot, SpecialKind};
 use resemble_proto::catalogued;
 use resemble_proto::message::SoftError;
-
-use crate::scope;
+use resemble_relate::scope;
 
 mod chunks;
 

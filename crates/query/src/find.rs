@@ -31,16 +31,6 @@ use resemble_proto::path::PathText;
 use resemble_scan::parts::PartReader;
 use resemble_scan::read::{Content, Reader};
 
-use crate::ask::AskError;
-use crate::judge::listing;
-use crate::nominate::block::Common;
-use crate::nominate::evidence::{self, FoundBy, Nominee, Nominees, Told};
-use crate::nominate::kinship::SubjectWindows;
-use crate::nominate::quotations::Passage;
-use crate::prove::read::{anchor_of, bytes_of, unreadable};
-use crate::renditions::{self, Located, Place, Rendition};
-use crate::scope::ScopedFiles;
-
 mod bound;
 mod held;
 pub mod holders;
@@ -52,8 +42,17 @@ pub use read::{Incoming, Stream, read_member, read_with_parts};
 
 use search::{FoundRows, search_in};
 
+use resemble_relate::AskError;
+use resemble_relate::judge::listing;
 /// The most entries of one `.similar` listing.
-pub use crate::judge::listing::LISTED;
+pub use resemble_relate::judge::listing::LISTED;
+use resemble_relate::nominate::block::Common;
+use resemble_relate::nominate::evidence::{self, FoundBy, Nominee, Nominees, Told};
+use resemble_relate::nominate::kinship::SubjectWindows;
+use resemble_relate::nominate::quotations::Passage;
+use resemble_relate::prove::read::{anchor_of, bytes_of, unreadable};
+use resemble_relate::renditions::{self, Located, Place, Rendition};
+use resemble_relate::scope::ScopedFiles;
 
 /// The file or the bytes that others are compared with.
 #[derive(Clone, Debug)]

@@ -13,9 +13,8 @@ use resemble_index::{DirGaps, Entry, Gap, LeftOutRule, Snapshot};
 use resemble_proto::catalogued;
 use resemble_proto::message::{CompareRequest, LeftOut, LeftOutWord, Request, Scope, SoftError};
 use resemble_proto::path::PathText;
-
-use crate::ask::AskError;
-use crate::scope::Rules;
+use resemble_relate::AskError;
+use resemble_relate::scope::Rules;
 
 /// The places that a question is about.
 #[derive(Clone, Debug, Default)]

@@ -35,12 +35,13 @@ use resemble_scan::ingest::{
 };
 use resemble_scan::parts::PartReader;
 
-use crate::ask::AskError;
 use crate::compare::FindingsCache;
 use crate::compare::cache::TreeCache;
-use crate::{groups, renditions};
+use crate::groups;
 
 use opened::{OpenedIndex, begun_anew};
+use resemble_relate::AskError;
+use resemble_relate::renditions;
 
 /// How a local index is opened.
 #[derive(Clone, Debug)]

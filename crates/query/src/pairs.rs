@@ -26,21 +26,6 @@ use resemble_index::Snapshot;
 use resemble_proto::message::{Answer, Header, Layer, PairRow, PairScore, PairsRequest, SoftError};
 use resemble_scan::parts::PartReader;
 
-use crate::ask::AskError;
-use crate::nominate::block::PostingBlock;
-use crate::nominate::evidence::Kept;
-use crate::nominate::families::LARGE;
-use crate::nominate::kinship::{Kinships, WindowCounts};
-use crate::parallel::{in_a_step, named, ordered, threads};
-use crate::prove::contents::{ContentReader, WantedContent, WantedOfKind};
-use crate::prove::cost::COMPARED;
-use crate::prove::many::{DraftPair, PairProver};
-use crate::prove::read::LARGEST_READ;
-use crate::prove::texts::{TEXTS_READ, Texts};
-use crate::renditions::owners::RenditionOwners;
-use crate::renditions::same_words;
-use crate::scope::ScopedFiles;
-
 mod copies;
 mod draft;
 mod question;
@@ -49,6 +34,20 @@ mod worker;
 
 use draft::{PairDraft, RowTexts};
 use question::Question;
+use resemble_relate::AskError;
+use resemble_relate::nominate::block::PostingBlock;
+use resemble_relate::nominate::evidence::Kept;
+use resemble_relate::nominate::families::LARGE;
+use resemble_relate::nominate::kinship::{Kinships, WindowCounts};
+use resemble_relate::parallel::{in_a_step, named, ordered, threads};
+use resemble_relate::prove::contents::{ContentReader, WantedContent, WantedOfKind};
+use resemble_relate::prove::cost::COMPARED;
+use resemble_relate::prove::many::{DraftPair, PairProver};
+use resemble_relate::prove::read::LARGEST_READ;
+use resemble_relate::prove::texts::{TEXTS_READ, Texts};
+use resemble_relate::renditions::owners::RenditionOwners;
+use resemble_relate::renditions::same_words;
+use resemble_relate::scope::ScopedFiles;
 use worker::WorkerPairs;
 
 /// [`pairs_with_parts`], without a reader of documents.

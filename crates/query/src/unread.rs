@@ -18,12 +18,11 @@ use resemble_proto::message::{
     DumpForm, FindRequest, OnlyGroups, Request, Scope, SoftError, SoftErrorKind, Subject,
 };
 use resemble_proto::path::PathText;
+use resemble_relate::AskError;
+use resemble_relate::prove::extracted::{OpenedFile, way};
+use resemble_relate::renditions::{INTO, locate};
+use resemble_relate::scope::Rules;
 use resemble_scan::parts::PartReader;
-
-use crate::ask::AskError;
-use crate::prove::extracted::{OpenedFile, way};
-use crate::renditions::{INTO, locate};
-use crate::scope::Rules;
 
 /// Reasons that are named of one document.
 const REASONS: usize = 3;

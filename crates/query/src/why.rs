@@ -50,15 +50,7 @@ use resemble_core::{
 use resemble_proto::message::Layer;
 use resemble_scan::parts::PartReader;
 
-use crate::ask::AskError;
 use crate::find::read_now;
-use crate::judge::estimate::estimate;
-use crate::judge::matched::all_words;
-use crate::parallel::both;
-use crate::prove::exact::prove_once;
-use crate::prove::extracted::{Extracted, extract, way};
-use crate::prove::members::{HeldContent, held_by};
-use crate::prove::read::{LARGEST_READ, bytes_of};
 
 pub use explain::explain;
 pub use layout::{Block, BlockKind};
@@ -67,6 +59,14 @@ pub use order::Placing;
 pub use view::{Fold, Folded, Line, Rest, Row, RowSide, Run, Span, View, ViewOptions};
 
 use lines::Lines;
+use resemble_relate::AskError;
+use resemble_relate::judge::estimate::estimate;
+use resemble_relate::judge::matched::all_words;
+use resemble_relate::parallel::both;
+use resemble_relate::prove::exact::prove_once;
+use resemble_relate::prove::extracted::{Extracted, extract, way};
+use resemble_relate::prove::members::{HeldContent, held_by};
+use resemble_relate::prove::read::{LARGEST_READ, bytes_of};
 use tables::TableRows;
 
 /// If breaking documents into sentences gains at least this share, they are shown so instead of

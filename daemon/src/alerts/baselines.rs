@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use resemble_core::{ContentDigest, ContentId};
 use resemble_index::{ReadError, Snapshot};
 use resemble_proto::number::Fraction;
-use resemble_query::AskError;
+use resemble_relate::AskError;
 
 use super::partners::{self, ChangedFile, content_at};
 use super::rules::Rules;

@@ -16,7 +16,7 @@ use std::ops::Range;
 use resemble_core::{ByteLen, Digest};
 use resemble_proto::number::Fraction;
 use resemble_query::find::{self, Subject};
-use resemble_query::{AskError, bytes_within};
+use resemble_relate::{AskError, bytes_within};
 
 use super::partners::{self, ChangedFile, LEAST_SIZE};
 

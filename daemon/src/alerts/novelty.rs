@@ -36,7 +36,7 @@ use ignore::gitignore::Gitignore;
 use resemble_core::{ByteLen, ContentId, FileId, Relation, Score};
 use resemble_index::{FileRow, ReadError, Snapshot};
 use resemble_proto::catalogued::is_catalogued;
-use resemble_query::AskError;
+use resemble_relate::AskError;
 use resemble_scan::ingest::{WaitingDocuments, gitignore_of};
 use resemble_scan::parts::PartReader;
 

@@ -7,8 +7,8 @@ use resemble_core::{ByteLen, ContentId, FileId, Relation, Score};
 use resemble_index::{ContentRow, PartRole, ReadError, Snapshot};
 use resemble_proto::message::AlertRules;
 use resemble_proto::number::Fraction;
-use resemble_query::AskError;
 use resemble_query::find::Similar;
+use resemble_relate::AskError;
 use resemble_scan::parts::PartReader;
 
 use crate::questions::similar;

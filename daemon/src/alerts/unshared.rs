@@ -16,7 +16,7 @@ use std::path::Path;
 use resemble_core::hash::content::digest;
 use resemble_core::{ByteLen, ChunkList, ContentId, ContentKind, words};
 use resemble_index::{ContentRow, PostingKind, ReadError, Snapshot};
-use resemble_query::{AskError, bytes_of};
+use resemble_relate::{AskError, bytes_of};
 
 use super::partners::ChangedFile;
 

@@ -15,7 +15,7 @@ use resemble_proto::message::{
     AlertRow, Answer, Asked, End, Failure, FailureKind, Header, Hello, Reply, Request,
 };
 use resemble_proto::path::PathText;
-use resemble_query::parallel::{Steps, watched};
+use resemble_relate::parallel::{Steps, watched};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;

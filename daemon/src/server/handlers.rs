@@ -11,9 +11,9 @@ use resemble_proto::message::{
     TemplateRow, WatchOrigin, WatchRow,
 };
 use resemble_proto::path::PathText;
-use resemble_query::AskError;
 use resemble_query::gaps::AskedPlaces;
 use resemble_query::templates::{Store, TemplateError};
+use resemble_relate::AskError;
 use resemble_scan::ingest::RootOptions;
 
 use super::acks;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use resemble_proto::message::StepProgress;
-use resemble_query::parallel::Steps;
+use resemble_relate::parallel::Steps;
 use resemble_report::quote::quoted;
 use resemble_scan::tally::Tally;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};

@@ -11,9 +11,9 @@ use resemble_proto::message::{
 };
 use resemble_proto::path::PathText;
 use resemble_proto::question::AnyRow;
-use resemble_query::AskError;
 use resemble_query::answer::{self, Reply};
 use resemble_query::gaps::AskedPlaces;
+use resemble_relate::AskError;
 use resemble_report::human::counted;
 use serde::Serialize;
 

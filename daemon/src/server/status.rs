@@ -17,7 +17,8 @@ use resemble_proto::message::{
     Degraded, Failure, FailureKind, IndexStatus, ProcessStatus, RootState, RootStatus,
     SoftErrorKind, StatusAnswer, Unopened, WaitStatus, WatchStatus,
 };
-use resemble_query::{renditions, unread};
+use resemble_query::unread;
+use resemble_relate::renditions;
 use resemble_scan::ingest::RootOptions;
 
 use super::asker::Asker;

@@ -8,7 +8,7 @@ use resemble_methods::anchors::AnchorError;
 use resemble_methods::vocabulary::LemmaError;
 use resemble_methods::{ParamError, Refused};
 use resemble_proto::message::reason;
-use resemble_query::AskError;
+use resemble_relate::AskError;
 
 use crate::arrays::ArraysError;
 

@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use resemble_core::Fingerprint;
 use resemble_core::similarity::Boilerplate;
+use resemble_relate::nominate::evidence::CHUNK;
 
 use super::wanted::spread;
-use crate::nominate::evidence::CHUNK;
 
 /// Bits of a bucket's number: 16 MiB of counters.
 const BUCKETS: u32 = 22;

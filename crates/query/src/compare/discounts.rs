@@ -6,14 +6,14 @@ use std::collections::HashMap;
 use resemble_core::Score;
 use resemble_proto::message::{CompareClass, Discount};
 use resemble_proto::number::Fraction;
+use resemble_relate::AskError;
+use resemble_relate::nominate::evidence::Counts;
+use resemble_relate::parallel::ordered;
 
 use super::classes::ClassRow;
 use super::files::FilesMeet;
 use super::partners::PartnerQuestion;
 use super::sides::Sides;
-use crate::ask::AskError;
-use crate::nominate::evidence::Counts;
-use crate::parallel::ordered;
 
 /// For each pair that stands in a row its discounted score, and how many contents have the common
 /// text. `None` if nothing is discounted.

@@ -7,12 +7,12 @@
 //! not be what it is measured by.
 
 use resemble_core::{ContentId, ContentKind};
+use resemble_relate::prove::members::AloneSide;
+use resemble_relate::renditions::Rendition;
+use resemble_relate::renditions::faces::Faces;
+use resemble_relate::renditions::owners::{RenditionOwners, StandIn};
 
 use super::sides::Sides;
-use crate::prove::members::AloneSide;
-use crate::renditions::Rendition;
-use crate::renditions::faces::Faces;
-use crate::renditions::owners::{RenditionOwners, StandIn};
 
 /// The files of both sides, by their contents, and what stands for them.
 pub(super) struct ComparedFiles<'a> {

@@ -12,13 +12,13 @@ use resemble_core::{ChunkList, ContentId, FileId, Signature, Stopped};
 use resemble_index::{Entry as Known, FileState, Snapshot};
 use resemble_proto::message::{CompareRequest, Scope, SoftError};
 use resemble_proto::path::PathText;
+use resemble_relate::AskError;
+use resemble_relate::parallel::both;
+use resemble_relate::renditions::{MOST_MEMBERS, Place, Rendition, held_contents, renditions};
+use resemble_relate::scope::Rules;
 use rustix::io::Errno;
 
 use super::sides::{Content, Entry, Numbering, Pieces, Side, Sides, What, inner_of};
-use crate::ask::AskError;
-use crate::parallel::both;
-use crate::renditions::{MOST_MEMBERS, Place, Rendition, held_contents, renditions};
-use crate::scope::Rules;
 
 /// Finds what an index keeps of a content by the content's number in the comparison.
 pub(super) struct Indexed<'a> {

@@ -51,6 +51,8 @@ use resemble_core::Params;
 use resemble_core::similarity::Templates;
 use resemble_index::{Options, Snapshot};
 use resemble_proto::message::{CompareOptions, CompareRequest, Comparison, Whole};
+use resemble_relate::AskError;
+use resemble_relate::prove::cost::MOST_WORK;
 use resemble_scan::parts::PartReader;
 
 use self::classes::{Classes, Joined, Known};
@@ -58,8 +60,6 @@ use self::discounts::Discounts;
 use self::files::ComparedFiles;
 use self::partners::{Better, PartnerQuestion, Partners};
 use self::sides::{Holders, Pieces, Sides};
-use crate::ask::AskError;
-use crate::prove::cost::MOST_WORK;
 
 pub use self::findings::{FindingsCache, MemoryCache};
 pub(crate) use self::nearest::{NearestFile, NearestQuestion};

@@ -12,6 +12,11 @@ use std::sync::atomic::AtomicBool;
 use resemble_core::{ContentId, FileId, Measures};
 use resemble_index::Snapshot;
 use resemble_proto::message::{CompareOptions, SoftError};
+use resemble_relate::AskError;
+use resemble_relate::judge::listing::is_listed;
+use resemble_relate::nominate::evidence::Counts;
+use resemble_relate::parallel::ordered;
+use resemble_relate::prove::cost::MOST_WORK;
 use resemble_scan::parts::PartReader;
 
 use super::classes::{Joined, file_name};
@@ -19,11 +24,6 @@ use super::files::{ComparedFiles, FilesMeet};
 use super::indexed::{self, ListedSide};
 use super::partners::{Better, Link, PartnerQuestion, Partners};
 use super::sides::{Holders, Sides};
-use crate::ask::AskError;
-use crate::judge::listing::is_listed;
-use crate::nominate::evidence::Counts;
-use crate::parallel::ordered;
-use crate::prove::cost::MOST_WORK;
 
 /// A file with its path below the root of its side, or its absolute one.
 pub(crate) type PlacedFile<'p> = (&'p [u8], FileId, ContentId);

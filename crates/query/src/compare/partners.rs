@@ -41,6 +41,14 @@ use resemble_core::similarity::proof::{Provable, unit_of};
 use resemble_core::similarity::{self, Boilerplate, Interval, Templates, Unit};
 use resemble_core::{ByteLen, ContentId, Measures, Relation, Score};
 use resemble_proto::message::{CompareOptions, EstimateInterval, FiguresTold, SoftError};
+use resemble_relate::judge::estimate::{enough_shared, shown_in};
+use resemble_relate::nominate::evidence::{Counts, Kept};
+use resemble_relate::parallel::{in_parallel, ordered};
+use resemble_relate::prove::exact::{Proven, judged, provable};
+use resemble_relate::prove::extracted::extract;
+use resemble_relate::prove::read::{LARGEST_READ, bytes_if};
+use resemble_relate::renditions::Rendition;
+use resemble_relate::{AskError, soft_error};
 use resemble_scan::parts::PartReader;
 
 use self::budget::{BeyondBudget, CostlyPair, ReadBudget};
@@ -53,14 +61,6 @@ use super::common::CommonKeys;
 use super::files::{ComparedFiles, FilesMeet};
 use super::sides::{Content, Holders, Pieces, Sides};
 use super::wanted::evidence_keys;
-use crate::ask::{AskError, soft_error};
-use crate::judge::estimate::{enough_shared, shown_in};
-use crate::nominate::evidence::{Counts, Kept};
-use crate::parallel::{in_parallel, ordered};
-use crate::prove::exact::{Proven, judged, provable};
-use crate::prove::extracted::extract;
-use crate::prove::read::{LARGEST_READ, bytes_if};
-use crate::renditions::Rendition;
 
 /// At most so many subjects are looked up in one scan.
 const BATCH: usize = 1 << 16;

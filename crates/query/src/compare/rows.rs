@@ -8,17 +8,17 @@ use resemble_proto::message::{
     Partner, Whole,
 };
 use resemble_proto::number::Fraction;
+use resemble_relate::AskError;
+use resemble_relate::parallel::ordered;
 
 use super::classes::{ClassRow, Joined, Known};
 use super::discounts::Discounts;
 use super::partners::{PartnerQuestion, Partners, is_settled};
 use super::sides::{Side, Sides, What, path_text};
 use super::trees::{self, Vote};
-use crate::ask::AskError;
-use crate::parallel::ordered;
 
 /// Further partners of a row, at most: as many as the overlay lists for a file.
-const OTHERS: usize = crate::judge::listing::LISTED;
+const OTHERS: usize = resemble_relate::judge::listing::LISTED;
 
 /// Puts the answer together.
 pub(super) fn answer(

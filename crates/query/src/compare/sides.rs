@@ -16,9 +16,9 @@ use resemble_core::{ByteLen, ChunkList, ContentDigest, ContentKind, Signature, S
 use resemble_index::{SkippedPart, Snapshot, SpecialKind};
 use resemble_proto::message::SoftError;
 use resemble_proto::path::PathText;
+use resemble_relate::AskError;
+use resemble_relate::renditions::Rendition;
 
-use crate::ask::AskError;
-use crate::renditions::Rendition;
 use crate::unread;
 
 /// What is at a path.

@@ -4,9 +4,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use resemble_core::bits::BitSet;
 use resemble_core::similarity::Sketch;
-
-use crate::nominate::evidence::{CHUNK, chunk_keys};
-use crate::parallel::threads;
+use resemble_relate::nominate::evidence::{CHUNK, chunk_keys};
+use resemble_relate::parallel::threads;
 
 /// Fills `keys` with the distinct evidence of a content: fingerprints as they are, chunks with
 /// [`CHUNK`].

@@ -12,11 +12,10 @@ use resemble_index::{FileStat, SpecialKind};
 use resemble_mounts::{FsClass, MountTable, class_of};
 use resemble_proto::message::{MissingRow, SoftError};
 use resemble_proto::path::PathText;
+use resemble_relate::AskError;
+use resemble_relate::prove::read::anchor_of;
 use resemble_scan::walk::{Anchor, Found, Kind, Stat, is_snapshots};
 use rustix::io::Errno;
-
-use crate::ask::AskError;
-use crate::prove::read::anchor_of;
 
 /// A regular file.
 #[derive(Clone, Debug)]

@@ -43,11 +43,11 @@ use resemble_proto::message::{
 use resemble_proto::path::PathText;
 use resemble_scan::parts::PartReader;
 
-use crate::ask::AskError;
-use crate::parallel::ordered;
 use bytes::Verifier;
 use entries::{Listed, Listing};
 use equals::{Outside, Places};
+use resemble_relate::AskError;
+use resemble_relate::parallel::ordered;
 
 /// How a file is covered, or why not.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,13 +12,13 @@ use resemble_index::{FileState, Snapshot};
 use resemble_proto::message::{NearRow, Scope, SoftError};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
+use resemble_relate::AskError;
+use resemble_relate::scope::ScopedFiles;
 use resemble_scan::parts::PartReader;
 
 use super::entries::{Listed, Listing};
 use super::equals::Outside;
-use crate::ask::AskError;
 use crate::compare::{NearestFile, NearestQuestion};
-use crate::scope::ScopedFiles;
 
 /// The row of each file that has a listed partner under a root: with the one in which most of it
 /// lies.

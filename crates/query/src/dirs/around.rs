@@ -25,8 +25,8 @@ use std::path::{Path, PathBuf};
 use resemble_core::similarity::too_small;
 use resemble_core::{ByteLen, ContentId, FileId, Relation, Score};
 use resemble_index::{Entry, ReadError, Snapshot};
+use resemble_relate::AskError;
 
-use crate::ask::AskError;
 use crate::find::{self, Subject};
 
 /// A directory with more files below it has no listing.

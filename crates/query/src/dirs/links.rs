@@ -11,11 +11,11 @@ use resemble_core::similarity::too_small;
 use resemble_core::tree::{Link, Share};
 use resemble_core::{ByteLen, ContentId};
 use resemble_index::Snapshot;
+use resemble_relate::AskError;
+use resemble_relate::scope::ScopedFiles;
 use resemble_scan::parts::PartReader;
 
-use crate::ask::AskError;
 use crate::groups::near::{NearTerms, near_links};
-use crate::scope::ScopedFiles;
 
 /// So many links of one content are kept.
 const MOST: usize = 64;

@@ -28,11 +28,11 @@ use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_scan::parts::PartReader;
 
-use crate::ask::AskError;
-use crate::judge::listing::LISTED;
-use crate::prove::cost::MOST_WORK;
-use crate::scope::ScopedFiles;
 use links::{LinkEffort, WhichSide};
+use resemble_relate::AskError;
+use resemble_relate::judge::listing::LISTED;
+use resemble_relate::prove::cost::MOST_WORK;
+use resemble_relate::scope::ScopedFiles;
 use trees::Trees;
 
 /// The larger containment that a pair must have unless the question says otherwise.

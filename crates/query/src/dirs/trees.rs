@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use resemble_core::tree::{Forest, Held, Holdings, Limits, Node};
 use resemble_core::{ByteLen, ContentId};
 use resemble_index::Snapshot;
+use resemble_relate::AskError;
+use resemble_relate::scope::ScopedFiles;
 
 use super::links::{EstimatedLink, FoundLinks};
-use crate::ask::AskError;
 use crate::groups::near::MOST_ESTIMATES;
-use crate::scope::ScopedFiles;
 
 /// Levels of directories below a path of the question. What lies deeper counts with the directory
 /// at this depth: a chain of thousands of directories is an accident or an attack, and each level

@@ -4,10 +4,10 @@ use resemble_core::similarity::proof::are_text_and_data;
 use resemble_core::{ByteLen, ContentKind, Relation, Score};
 use resemble_index::ContentRow;
 use resemble_proto::message::FindOptions;
+use resemble_relate::nominate::evidence::Nominee;
+use resemble_relate::nominate::levels::SamplesFrom;
 
 use super::Payload;
-use crate::nominate::evidence::Nominee;
-use crate::nominate::levels::SamplesFrom;
 
 /// What a nominee's common pieces can come to at most.
 pub(super) struct NomineeBound {

@@ -8,10 +8,9 @@ use resemble_core::similarity::{self, Unit};
 use resemble_core::{ByteLen, Measures, Relation, Score};
 use resemble_index::ContentRow;
 use resemble_proto::message::Layer;
-
-use crate::judge::matched::{Match, match_of_wholes, of_part};
-use crate::prove::members::{ComparedSide, unit_of};
-use crate::renditions::{Occurrence, WholeDigest};
+use resemble_relate::judge::matched::{Match, match_of_wholes, of_part};
+use resemble_relate::prove::members::{ComparedSide, unit_of};
+use resemble_relate::renditions::{Occurrence, WholeDigest};
 
 /// What nominated a place that holds members, or that was nominated for the members of the subject.
 #[derive(Default)]

@@ -30,15 +30,14 @@ use resemble_index::{PartRole, ReadError, Snapshot};
 use resemble_proto::catalogued;
 use resemble_proto::message::{Answer, HolderRow, Layer, Proof, Scope, SoftError};
 use resemble_proto::path::PathText;
+use resemble_relate::nominate::evidence;
+use resemble_relate::parallel::ordered;
+use resemble_relate::prove::extracted::{Extracted, extract, extract_all};
+use resemble_relate::prove::read::{LARGEST_READ, bytes_of};
+use resemble_relate::renditions::{INTO, Place, names, occurrences, shown};
+use resemble_relate::scope::ScopedFiles;
+use resemble_relate::{AskError, soft_error};
 use resemble_scan::parts::PartReader;
-
-use crate::ask::{AskError, soft_error};
-use crate::nominate::evidence;
-use crate::parallel::ordered;
-use crate::prove::extracted::{Extracted, extract, extract_all};
-use crate::prove::read::{LARGEST_READ, bytes_of};
-use crate::renditions::{INTO, Place, names, occurrences, shown};
-use crate::scope::ScopedFiles;
 
 /// Samples of the file that are looked up, at most.
 const SAMPLES: u32 = 1 << 14;

@@ -15,17 +15,17 @@ use resemble_core::similarity::proof::{Provable, ProvableMembers, unit_of};
 use resemble_core::{ByteLen, ContentDigest, ContentKind, Digest, Fingerprint, Relation};
 use resemble_index::{ContentRow, Snapshot};
 use resemble_proto::message::{FindOptions, Layer, SoftError};
+use resemble_relate::judge::matched::Match;
+use resemble_relate::parallel::{ordered_on, threads};
+use resemble_relate::prove::cost::TAKEN_APART;
+use resemble_relate::prove::exact::{Proven, judged, provable};
+use resemble_relate::prove::extracted::extract;
+use resemble_relate::prove::read::{LARGEST_READ, OpenFolders};
+use resemble_relate::renditions::{Occurrence, Rendition, layer, names, shown};
+use resemble_relate::scope::ScopedFiles;
+use resemble_relate::{AskError, soft_error};
 
 use super::{Subject, first_holder};
-use crate::ask::{AskError, soft_error};
-use crate::judge::matched::Match;
-use crate::parallel::{ordered_on, threads};
-use crate::prove::cost::TAKEN_APART;
-use crate::prove::exact::{Proven, judged, provable};
-use crate::prove::extracted::extract;
-use crate::prove::read::{LARGEST_READ, OpenFolders};
-use crate::renditions::{Occurrence, Rendition, layer, names, shown};
-use crate::scope::ScopedFiles;
 
 mod members;
 

@@ -6,15 +6,15 @@ use std::path::Path;
 
 use resemble_core::{Digest, Digester, Params, StopFlag};
 use resemble_index::{ContentRef, NewLook, NewPart, SkippedPart};
+use resemble_relate::AskError;
+use resemble_relate::prove::read::{anchor_of, unreadable};
+use resemble_relate::renditions::{Rendition, members_at, renditions_among};
 use resemble_scan::parts::{DigestedPart, DigestedParts, HEAD, PartReader};
 use resemble_scan::read::{Content, NoContents, Reader};
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
 
 use super::read_now;
-use crate::ask::AskError;
-use crate::prove::read::{anchor_of, unreadable};
-use crate::renditions::{Rendition, members_at, renditions_among};
 use crate::unread;
 
 /// A file, or a member in one, that was read.

@@ -14,17 +14,17 @@ use std::path::Path;
 
 use resemble_core::ContentId;
 use resemble_index::{PostingKind, Snapshot};
+use resemble_relate::AskError;
+use resemble_relate::given::{GivenCommon, GivenError, GivenPairs};
+use resemble_relate::nominate::evidence::piece_of;
+use resemble_relate::nominate::families::Families;
+use resemble_relate::scope::ScopedFiles;
+use resemble_relate::sort::Sorter;
 
 use super::Room;
 use super::measured::{MeasuredPairs, MeasuredSorter};
 use super::pair_lists::{MetPair, PairLists};
-use super::sort::Sorter;
 use super::table::Table;
-use crate::ask::AskError;
-use crate::given::{GivenCommon, GivenError, GivenPairs};
-use crate::nominate::evidence::piece_of;
-use crate::nominate::families::Families;
-use crate::scope::ScopedFiles;
 
 /// What is counted to check candidates.
 #[derive(Debug)]

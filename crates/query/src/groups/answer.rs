@@ -10,12 +10,12 @@ use resemble_index::Snapshot;
 use resemble_proto::message::{Cluster, ClusterKind, Groups, GroupsSummary, Layer, Link, Member};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
+use resemble_relate::AskError;
+use resemble_relate::parallel::ordered;
 
 use super::links::{By, HalfLink};
 use super::meeting::{MEASURED, MeetingShares, Shown};
 use super::{About, Collection};
-use crate::ask::AskError;
-use crate::parallel::ordered;
 
 /// Hex digits of an id: of a million contents two have the same with a chance of one in 500.
 const ID_DIGITS: usize = 12;

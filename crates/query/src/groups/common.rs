@@ -16,17 +16,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use resemble_core::cluster::UnionFind;
 use resemble_core::{ContentId, ContentKind, Fingerprint, Relation};
 use resemble_index::{PostingKind, Snapshot};
+use resemble_relate::AskError;
+use resemble_relate::nominate::evidence::{
+    CHUNK, Counts, Kept, chunk_keys, fingerprint_keys, piece_of,
+};
+use resemble_relate::nominate::families::{Families, FamilyNames, NearCopies, are_near_copies};
+use resemble_relate::nominate::levels::SignatureLevels;
+use resemble_relate::parallel::{in_a_step, in_parallel, named, on_threads, threads};
+use resemble_relate::prove::many::PairProver;
+use resemble_relate::sort::{Merge, Record, Sorter, put_words, take_words};
 
 use super::Room;
 use super::accounts::Accounts;
-use super::sort::{Merge, Record, Sorter, put_words, take_words};
 use super::table::Table;
-use crate::ask::AskError;
-use crate::nominate::evidence::{CHUNK, Counts, Kept, chunk_keys, fingerprint_keys, piece_of};
-use crate::nominate::families::{Families, FamilyNames, NearCopies, are_near_copies};
-use crate::nominate::levels::SignatureLevels;
-use crate::parallel::{in_a_step, in_parallel, named, on_threads, threads};
-use crate::prove::many::PairProver;
 
 /// A piece of a content: the kind in the top bit, then the key, then the content's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -24,13 +24,13 @@ use resemble_core::similarity::too_small;
 use resemble_core::{ByteLen, ContentDigest, Params};
 use resemble_proto::message::{Groups, GroupsRequest, Looked, Whole};
 use resemble_proto::path::PathText;
+use resemble_relate::AskError;
 use resemble_scan::ingest::Observer;
 
 use self::read::{Done, EqualSizes, How};
 use self::walk::{Walked, file_at, walk};
 use super::identical::{SameBytes, add, whole};
 use super::not_among;
-use crate::ask::AskError;
 
 /// The sets of identical files below the paths of a scope, which are absolute and there.
 pub(crate) fn identical(

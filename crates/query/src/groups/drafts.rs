@@ -3,8 +3,9 @@
 //! What the index knows of two contents decides only whether they are looked at; the link, and all
 //! that is shown of it, is made of measures of the contents themselves. Two passes over the drafts:
 //!
-//! 1. **The best first**, to see how far the question may read ([`crate::prove::cost::MOST_WORK`]).
-//!    What is beyond that keeps its estimate, whatever the threads do.
+//! 1. **The best first**, to see how far the question may read
+//!    ([`resemble_relate::prove::cost::MOST_WORK`]). What is beyond that keeps its estimate,
+//!    whatever the threads do.
 //! 2. **By the places of the files.** A draft goes by the later of its two files in the order of
 //!    paths, so all drafts of one file follow each other, and the other files were mostly met
 //!    shortly before: files resemble those in their own directory.
@@ -19,16 +20,16 @@ use resemble_proto::number::Fraction;
 
 use super::links::{By, HalfLink};
 use super::solve::{Sinks, Solver};
-use super::sort::{Merge, Record, SortedRun, Sorter, put_words, take_words};
 use super::table::Table;
 use super::terms::PairFound;
-use crate::ask::AskError;
-use crate::judge::matched::{all_words, of_part};
-use crate::nominate::evidence::Kept;
-use crate::parallel::{on_threads, threads};
-use crate::prove::cost::{MEASURED, TAKEN_APART};
-use crate::renditions::{Rendition, layer, same_words};
 use resemble_proto::message::Layer;
+use resemble_relate::AskError;
+use resemble_relate::judge::matched::{all_words, of_part};
+use resemble_relate::nominate::evidence::Kept;
+use resemble_relate::parallel::{on_threads, threads};
+use resemble_relate::prove::cost::{MEASURED, TAKEN_APART};
+use resemble_relate::renditions::{Rendition, layer, same_words};
+use resemble_relate::sort::{Merge, Record, SortedRun, Sorter, put_words, take_words};
 
 /// Drafts that a thread takes at once.
 const BATCH: usize = 64;

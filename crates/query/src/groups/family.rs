@@ -10,11 +10,11 @@ use std::collections::HashMap;
 
 use resemble_core::cluster::{chains, spanning_forest};
 use resemble_proto::message::{Cluster, ClusterKind, Groups};
+use resemble_relate::AskError;
 
 use super::answer;
 use super::links::HalfLink;
 use super::meeting::{MEASURED, MeetingShares, Shown};
-use crate::ask::AskError;
 
 /// The family of a content as the only cluster; none if nothing is similar to it.
 pub(super) fn family(shown: &Shown<'_>, of: u32) -> Result<Groups, AskError> {

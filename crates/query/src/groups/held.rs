@@ -10,16 +10,16 @@ use std::collections::HashMap;
 use resemble_core::Relation;
 use resemble_core::similarity::Unit;
 use resemble_index::Snapshot;
+use resemble_relate::AskError;
+use resemble_relate::prove::archives::Archives;
+use resemble_relate::prove::cost::TAKEN_APART;
+use resemble_relate::renditions::owners::RenditionOwners;
+use resemble_relate::scope::ScopedFiles;
 use resemble_scan::parts::PartReader;
 
 use super::links::{By, HalfLink};
 use super::table::Table;
 use super::terms::{LinkTerms, PairFound};
-use crate::ask::AskError;
-use crate::prove::archives::Archives;
-use crate::prove::cost::TAKEN_APART;
-use crate::renditions::owners::RenditionOwners;
-use crate::scope::ScopedFiles;
 
 /// Makes one link of several of one pair of files.
 pub(super) struct JoinedLinks<'a> {

@@ -8,9 +8,8 @@ use resemble_proto::message::{
     Groups, GroupsRequest, GroupsSummary, Header, IdenticalSet, Looked, SoftError, Whole,
 };
 use resemble_proto::path::PathText;
-
-use crate::ask::AskError;
-use crate::scope::ScopedFiles;
+use resemble_relate::AskError;
+use resemble_relate::scope::ScopedFiles;
 
 /// Files of equal bytes: at least two, and not empty.
 pub(super) struct SameBytes {

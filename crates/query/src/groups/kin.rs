@@ -10,12 +10,12 @@
 
 use resemble_core::{ContentKind, Fingerprint};
 use resemble_index::{PostingKind, ReadError};
+use resemble_relate::AskError;
+use resemble_relate::nominate::block::{Common, PieceWorth, nominating_pieces};
+use resemble_relate::nominate::evidence::{CHUNK, Kept};
+use resemble_relate::nominate::kinship::{Kinships, WindowCounts, come_to_at_most, rare_in_less};
 
 use super::solve::{BlockContent, Solver};
-use crate::ask::AskError;
-use crate::nominate::block::{Common, PieceWorth, nominating_pieces};
-use crate::nominate::evidence::{CHUNK, Kept};
-use crate::nominate::kinship::{Kinships, WindowCounts, come_to_at_most, rare_in_less};
 
 /// How two contents met.
 #[derive(Clone, Copy, Debug)]

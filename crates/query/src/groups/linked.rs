@@ -4,15 +4,16 @@
 //! for pairs. So the numbers of a pair are added up in the same order. Where it is bounded the two
 //! contents of each pair are read from the index, which needs next to none.
 
+use resemble_relate::AskError;
+use resemble_relate::nominate::block::Common;
+use resemble_relate::nominate::evidence::Kept;
+use resemble_relate::parallel::in_parallel;
+use resemble_relate::sort::Sorter;
+
 use super::drafts::LinkDraft;
 use super::kin::MetBy;
 use super::pair_lists::PairLists;
 use super::solve::{Sinks, Solver, stripped};
-use super::sort::Sorter;
-use crate::ask::AskError;
-use crate::nominate::block::Common;
-use crate::nominate::evidence::Kept;
-use crate::parallel::in_parallel;
 
 impl Solver<'_> {
     /// Drafts pairs that may be links, one after the other. `sets` and `only` as in

@@ -11,15 +11,15 @@ use resemble_core::similarity::discount::Rarity;
 use resemble_core::{ByteLen, Measures, StopFlag};
 use resemble_proto::message::Discount;
 use resemble_proto::number::Fraction;
+use resemble_relate::AskError;
+use resemble_relate::nominate::evidence::Counts;
+use resemble_relate::parallel::{in_a_step, named};
+use resemble_relate::renditions::Rendition;
+use resemble_relate::sort::scratch::Scratch;
+use resemble_relate::sort::{Merge, Record, SortedRun, put_words, take_words};
 
 use super::Room;
-use super::scratch::Scratch;
-use super::sort::{Merge, Record, SortedRun, put_words, take_words};
 use super::table::Table;
-use crate::ask::AskError;
-use crate::nominate::evidence::Counts;
-use crate::parallel::{in_a_step, named};
-use crate::renditions::Rendition;
 
 /// A link as one of its ends sees it. Shares are in millionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

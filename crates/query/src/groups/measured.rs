@@ -8,12 +8,12 @@ use std::path::Path;
 use resemble_core::ContentId;
 use resemble_core::similarity::Unit;
 use resemble_core::similarity::proof::Proven;
+use resemble_relate::AskError;
+use resemble_relate::prove::many::KnownMeasures;
+use resemble_relate::sort::scratch::Scratch;
+use resemble_relate::sort::{Merge, Record, Sorter, put_words, take_words};
 
 use super::Room;
-use super::scratch::Scratch;
-use super::sort::{Merge, Record, Sorter, put_words, take_words};
-use crate::ask::AskError;
-use crate::prove::many::KnownMeasures;
 
 /// Pairs in a block of the scratch file.
 const BLOCK: usize = 256;

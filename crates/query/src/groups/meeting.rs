@@ -10,17 +10,17 @@ use resemble_core::{ContentId, Measures, Relation, Score};
 use resemble_index::Snapshot;
 use resemble_proto::message::EstimateInterval;
 use resemble_proto::number::Fraction;
+use resemble_relate::AskError;
+use resemble_relate::judge::estimate::{estimate, shown_in, shown_whole};
+use resemble_relate::judge::matched::{all_words, match_of_wholes, shown_wholes};
+use resemble_relate::nominate::evidence::Kept;
+use resemble_relate::prove::many::PairProver;
+use resemble_relate::renditions::{Place, Rendition, is_same_text, renditions, same_words};
 
 use super::Collection;
 use super::links::HalfLink;
 use super::solve::{Ignored, stripped};
 use super::table::Table;
-use crate::ask::AskError;
-use crate::judge::estimate::{estimate, shown_in, shown_whole};
-use crate::judge::matched::{all_words, match_of_wholes, shown_wholes};
-use crate::nominate::evidence::Kept;
-use crate::prove::many::PairProver;
-use crate::renditions::{Place, Rendition, is_same_text, renditions, same_words};
 
 /// The worst pair of a group is searched for among at most so many members, those furthest from the
 /// centre: a group of a thousand has half a million pairs.

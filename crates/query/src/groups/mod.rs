@@ -49,15 +49,7 @@ use resemble_proto::message::{
 use resemble_proto::path::PathText;
 use resemble_scan::parts::PartReader;
 
-use crate::ask::AskError;
 use crate::compare::FindingsCache;
-use crate::given::{GivenError, GivenPairs, reaches};
-use crate::parallel::named;
-use crate::prove::contents::ContentReader;
-use crate::prove::cost::MOST_WORK;
-use crate::prove::many::PairProver;
-use crate::renditions::owners::RenditionOwners;
-use crate::scope::ScopedFiles;
 
 mod accounts;
 mod answer;
@@ -78,9 +70,7 @@ mod order;
 mod pair_lists;
 mod partition;
 mod problems;
-pub(crate) mod scratch;
 mod solve;
-pub mod sort;
 mod table;
 mod terms;
 
@@ -92,6 +82,14 @@ use known::KnownDrafts;
 use links::{HalfLink, LinkSimilarity, Links};
 use measured::MeasuredPairs;
 use meeting::Shown;
+use resemble_relate::AskError;
+use resemble_relate::given::{GivenError, GivenPairs, reaches};
+use resemble_relate::parallel::named;
+use resemble_relate::prove::contents::ContentReader;
+use resemble_relate::prove::cost::MOST_WORK;
+use resemble_relate::prove::many::PairProver;
+use resemble_relate::renditions::owners::RenditionOwners;
+use resemble_relate::scope::ScopedFiles;
 use solve::{Solved, Solver};
 use table::Table;
 use terms::LinkTerms;
@@ -148,7 +146,7 @@ struct Collection {
     scoped: ScopedFiles,
     looked: Looked,
     table: Table,
-    counts: crate::nominate::evidence::Counts,
+    counts: resemble_relate::nominate::evidence::Counts,
     links: Links,
     ignored: u64,
     notes: Vec<String>,

@@ -10,6 +10,11 @@ use resemble_core::{ContentId, Score};
 use resemble_index::Snapshot;
 use resemble_proto::message::GroupsRequest;
 use resemble_proto::number::Fraction;
+use resemble_relate::AskError;
+use resemble_relate::prove::contents::ContentReader;
+use resemble_relate::prove::many::PairProver;
+use resemble_relate::renditions::owners::RenditionOwners;
+use resemble_relate::scope::ScopedFiles;
 use resemble_scan::parts::PartReader;
 
 use super::Room;
@@ -20,11 +25,6 @@ use super::meeting::shown;
 use super::solve::Solver;
 use super::table::Table;
 use super::terms::LinkTerms;
-use crate::ask::AskError;
-use crate::prove::contents::ContentReader;
-use crate::prove::many::PairProver;
-use crate::renditions::owners::RenditionOwners;
-use crate::scope::ScopedFiles;
 
 /// Two linked contents of files. Shares are in millionths.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +59,7 @@ impl NearLink {
 pub(crate) struct NearTerms<'a> {
     /// Whether two files with these contents are compared.
     pub(crate) is_wanted: &'a (dyn Fn(ContentId, ContentId) -> bool + Sync),
-    /// How much is read: as [`MOST_WORK`](crate::prove::cost::MOST_WORK).
+    /// How much is read: as [`MOST_WORK`](resemble_relate::prove::cost::MOST_WORK).
     pub(crate) work: u64,
 }
 

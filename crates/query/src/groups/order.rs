@@ -12,10 +12,10 @@ use std::path::Path;
 use resemble_core::cluster::{chains, spanning_forest};
 use resemble_proto::message::OrderRow;
 use resemble_proto::path::PathText;
+use resemble_relate::AskError;
+use resemble_relate::scope::ScopedFile;
 
 use super::Collection;
-use crate::ask::AskError;
-use crate::scope::ScopedFile;
 
 /// Every path of the collection once.
 pub(super) fn rows(collection: &Collection) -> Result<Vec<OrderRow>, AskError> {

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use resemble_relate::AskError;
+use resemble_relate::sort::scratch::Scratch;
+use resemble_relate::sort::{Merge, Record, SortedRun, put_words, take_words};
+
 use super::Room;
-use super::scratch::Scratch;
-use super::sort::{Merge, Record, SortedRun, put_words, take_words};
-use crate::ask::AskError;
 
 /// A pair, the lesser place first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -129,8 +130,8 @@ impl PairLists {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::sort::Sorter;
     use super::*;
+    use resemble_relate::sort::Sorter;
 
     fn lists(pairs: &[(u32, u32)], room: Option<u64>) -> PairLists {
         let dir = tempfile::tempdir().expect("a folder");

@@ -10,10 +10,9 @@ use std::path::Path;
 use resemble_core::{ByteLen, ContentId, ContentKind, WordsDigest};
 use resemble_index::packed;
 use resemble_index::varint::{self, Reader};
-
-use super::scratch::{Extent, Scratch};
-use crate::ask::AskError;
-use crate::nominate::evidence::Kept;
+use resemble_relate::AskError;
+use resemble_relate::nominate::evidence::Kept;
+use resemble_relate::sort::scratch::{Extent, Scratch};
 
 /// The contents of all sub-problems, on disk.
 #[derive(Debug)]

@@ -8,13 +8,13 @@ use std::path::Path;
 
 use resemble_core::cluster::first_fit_decreasing;
 use resemble_index::Snapshot;
+use resemble_relate::AskError;
+use resemble_relate::nominate::evidence::Kept;
+use resemble_relate::parallel::ordered;
 
 use super::Room;
 use super::partition::Partition;
 use super::table::Table;
-use crate::ask::AskError;
-use crate::nominate::evidence::Kept;
-use crate::parallel::ordered;
 
 /// Contents that a thread reads at a time.
 const BATCH: usize = 256;

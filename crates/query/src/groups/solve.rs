@@ -18,6 +18,17 @@ use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::{Boilerplate, Sketch};
 use resemble_core::{ByteLen, Fingerprint, Measures};
 use resemble_index::Snapshot;
+use resemble_relate::AskError;
+use resemble_relate::judge::estimate::estimate;
+use resemble_relate::judge::matched::all_words;
+use resemble_relate::nominate::block::{Common, PostingBlock, Tally};
+use resemble_relate::nominate::evidence::{Counts, Kept};
+use resemble_relate::nominate::families::Families;
+use resemble_relate::nominate::kinship::Kinships;
+use resemble_relate::parallel::{in_parallel, on_threads, ordered, threads};
+use resemble_relate::prove::many::PairProver;
+use resemble_relate::renditions::{Rendition, is_same_text};
+use resemble_relate::sort::{Record, SortedRun, Sorter};
 
 use super::Room;
 use super::drafts::LinkDraft;
@@ -26,19 +37,8 @@ use super::known::KnownDrafts;
 use super::links::{By, HalfLink};
 use super::pair_lists::PairLists;
 use super::problems::{ContentSource, Problems};
-use super::sort::{Record, SortedRun, Sorter};
 use super::table::Table;
 use super::terms::{LinkTerms, PairFound};
-use crate::ask::AskError;
-use crate::judge::estimate::estimate;
-use crate::judge::matched::all_words;
-use crate::nominate::block::{Common, PostingBlock, Tally};
-use crate::nominate::evidence::{Counts, Kept};
-use crate::nominate::families::Families;
-use crate::nominate::kinship::Kinships;
-use crate::parallel::{in_parallel, on_threads, ordered, threads};
-use crate::prove::many::PairProver;
-use crate::renditions::{Rendition, is_same_text};
 
 /// Boilerplate for contents whose ignored fingerprints have been taken out already. Asking about
 /// each of them again would cost as much as the estimate itself.
@@ -69,7 +69,7 @@ pub(super) struct Solver<'a> {
     pub(super) prover: &'a PairProver<'a>,
     /// Whether two files are compared, by their places.
     pub(super) is_wanted: &'a (dyn Fn(u32, u32) -> bool + Sync),
-    /// How much is read: as [`crate::prove::cost::MOST_WORK`].
+    /// How much is read: as [`resemble_relate::prove::cost::MOST_WORK`].
     pub(super) work: u64,
     pub(super) room: Room,
     pub(super) dir: &'a Path,

@@ -13,11 +13,10 @@ use resemble_core::hash::content::digest;
 use resemble_core::{ByteLen, ContentId};
 use resemble_index::varint::put;
 use resemble_index::{ContentRow, ReadError, Snapshot};
-
-use crate::renditions::faces::Faces;
-use crate::renditions::owners::RenditionOwners;
-use crate::renditions::{Rendition, WholeDigest};
-use crate::scope::{ScopedFile, ScopedFiles};
+use resemble_relate::renditions::faces::Faces;
+use resemble_relate::renditions::owners::RenditionOwners;
+use resemble_relate::renditions::{Rendition, WholeDigest};
+use resemble_relate::scope::{ScopedFile, ScopedFiles};
 
 /// All contents that can be compared, which the empty one cannot.
 #[derive(Debug, Default)]

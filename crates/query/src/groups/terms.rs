@@ -12,13 +12,13 @@ use resemble_core::similarity::{self, too_small};
 use resemble_core::{ByteLen, ContentKind, Measures, Relation, Score};
 use resemble_proto::message::GroupsRequest;
 use resemble_proto::number::Fraction;
+use resemble_relate::judge::estimate::{enough_shared, interval_at};
+use resemble_relate::judge::matched::match_of_wholes;
+use resemble_relate::nominate::block::Common;
+use resemble_relate::nominate::evidence::Kept;
 
 use super::links::{By, HalfLink};
 use super::table::Table;
-use crate::judge::estimate::{enough_shared, interval_at};
-use crate::judge::matched::match_of_wholes;
-use crate::nominate::block::Common;
-use crate::nominate::evidence::Kept;
 
 /// Which pairs are links.
 #[derive(Clone, Copy, Debug)]

@@ -8,12 +8,13 @@ use std::path::Component;
 use resemble_core::Relation;
 use resemble_core::similarity::discount::FREE;
 use resemble_index::Snapshot;
-
-use crate::ask::AskError;
-use crate::nominate::evidence::Kept;
-use crate::nominate::families::{Families, FamilyNames, NEIGHBOURS, NearCopies, are_near_copies};
-use crate::prove::many::PairProver;
-use crate::scope::ScopedFile;
+use resemble_relate::AskError;
+use resemble_relate::nominate::evidence::Kept;
+use resemble_relate::nominate::families::{
+    Families, FamilyNames, NEIGHBOURS, NearCopies, are_near_copies,
+};
+use resemble_relate::prove::many::PairProver;
+use resemble_relate::scope::ScopedFile;
 
 /// The families of contents by what is kept of them, and where that is not enough by the contents,
 /// if they may be read.

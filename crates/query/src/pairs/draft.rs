@@ -8,10 +8,9 @@ use resemble_core::{FileId, Measures, Relation, Score, rank};
 use resemble_proto::message::{Discount, FiguresTold, PairOrder, PairRow};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
-
-use crate::judge::matched::Match;
-use crate::nominate::evidence::Counts;
-use crate::scope::ScopedFile;
+use resemble_relate::judge::matched::Match;
+use resemble_relate::nominate::evidence::Counts;
+use resemble_relate::scope::ScopedFile;
 
 /// A pair of files before it is an answer; `a` has the lesser path.
 pub(super) struct PairDraft<'a> {

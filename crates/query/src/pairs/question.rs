@@ -3,18 +3,18 @@
 use resemble_core::{ByteLen, ContentId, ContentKind, Measures, Relation, Score};
 use resemble_index::{ReadError, Snapshot};
 use resemble_proto::message::{Layer, PairScore, PairsRequest};
+use resemble_relate::judge::estimate::{enough_shared, estimate_in};
+use resemble_relate::judge::matched::Match;
+use resemble_relate::nominate::evidence::{Counts, Kept};
+use resemble_relate::prove::archives::Archives;
+use resemble_relate::renditions::Rendition;
+use resemble_relate::renditions::owners::RenditionOwners;
+use resemble_relate::scope::{ScopedFile, ScopedFiles};
 use resemble_scan::parts::PartReader;
 
 use super::copies::named_alike;
 use super::draft::{PairDraft, row};
 use super::ways::Met;
-use crate::judge::estimate::{enough_shared, estimate_in};
-use crate::judge::matched::Match;
-use crate::nominate::evidence::{Counts, Kept};
-use crate::prove::archives::Archives;
-use crate::renditions::Rendition;
-use crate::renditions::owners::RenditionOwners;
-use crate::scope::{ScopedFile, ScopedFiles};
 
 /// All that the pairs of a question depend on.
 #[derive(Clone, Copy)]

@@ -4,11 +4,11 @@ use resemble_core::bits::BitSet;
 use resemble_core::similarity::{Estimated, Unit};
 use resemble_core::{ContentId, ContentKind, Relation};
 use resemble_proto::message::MeasureUnit;
+use resemble_relate::judge::matched::{Match, shown_wholes};
+use resemble_relate::nominate::evidence::Kept;
+use resemble_relate::renditions::Rendition;
 
 use super::Question;
-use crate::judge::matched::{Match, shown_wholes};
-use crate::nominate::evidence::Kept;
-use crate::renditions::Rendition;
 
 /// The contents of two files, the lesser first, and one way in which these meet.
 pub(super) type Pair = ((ContentId, ContentId), Way);

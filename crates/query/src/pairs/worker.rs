@@ -7,15 +7,15 @@ use resemble_core::similarity::proof::{Proven, unit_of};
 use resemble_core::similarity::{self, Estimated, Interval, Proof};
 use resemble_core::{ContentId, Measures, Relation, Score};
 use resemble_proto::message::{Layer, PairScore};
+use resemble_relate::judge::estimate::shown_in;
+use resemble_relate::judge::matched::{Match, all_words};
+use resemble_relate::nominate::evidence::Kept;
+use resemble_relate::prove::exact::judged;
+use resemble_relate::prove::many::{DraftPair, MeasuredPair};
+use resemble_relate::renditions::{Rendition, is_same_text, layer, same_words};
 
 use super::question::Question;
 use super::ways::{Pair, Way};
-use crate::judge::estimate::shown_in;
-use crate::judge::matched::{Match, all_words};
-use crate::nominate::evidence::Kept;
-use crate::prove::exact::judged;
-use crate::prove::many::{DraftPair, MeasuredPair};
-use crate::renditions::{Rendition, is_same_text, layer, same_words};
 
 /// What one worker found.
 #[derive(Default)]

@@ -18,9 +18,8 @@ use resemble_index::ReadError;
 use resemble_proto::message::{TemplateRow, reason};
 use resemble_proto::number::Fraction;
 use resemble_proto::places::{self, PlaceError};
+use resemble_relate::AskError;
 use serde::{Deserialize, Serialize};
-
-use crate::ask::AskError;
 
 /// The file in the state folder.
 pub const FILE_NAME: &str = "templates.json";

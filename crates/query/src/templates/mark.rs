@@ -8,14 +8,14 @@ use resemble_core::{ByteLen, ContentDigest, ContentId, ContentKind, Score};
 use resemble_index::Snapshot;
 use resemble_proto::message::{GroupsRequest, MarkRequest, TemplateRow};
 use resemble_proto::number::Fraction;
+use resemble_relate::AskError;
+use resemble_relate::nominate::evidence::Kept;
+use resemble_relate::prove::read::{LARGEST_READ, bytes_if};
 use resemble_scan::parts::PartReader;
 
 use super::file::{TemplateError, TemplateRecord};
 use super::store::Store;
-use crate::ask::AskError;
 use crate::groups;
-use crate::nominate::evidence::Kept;
-use crate::prove::read::{LARGEST_READ, bytes_if};
 
 /// [`mark_with_parts`], without a reader of documents.
 pub fn mark(

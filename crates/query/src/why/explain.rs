@@ -11,12 +11,12 @@ use resemble_core::similarity::Boilerplate;
 use resemble_core::{ByteLen, Params, Relation, Score};
 use resemble_index::{PostingKind, Snapshot};
 use resemble_proto::message::{Layer, MeasureUnit};
+use resemble_relate::AskError;
+use resemble_relate::prove::read::bytes_if;
+use resemble_relate::renditions::{Rendition, locate, names, occurrences, shown};
 use resemble_scan::parts::PartReader;
 
-use crate::ask::AskError;
 use crate::find::holders;
-use crate::prove::read::bytes_if;
-use crate::renditions::{Rendition, locate, names, occurrences, shown};
 use crate::unread;
 use crate::why::layout::{Block, BlockKind};
 use crate::why::view::grouped;

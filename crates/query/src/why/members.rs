@@ -12,10 +12,10 @@ use resemble_core::similarity::proof::Provable;
 use resemble_core::similarity::{self, Templates, Unit};
 use resemble_core::{ByteLen, ContentDigest, Measures, Relation, Score};
 use resemble_proto::message::Layer;
+use resemble_relate::judge::matched::all_words;
+use resemble_relate::prove::exact::judged;
+use resemble_relate::prove::members::{HeldContent, provable_members};
 
-use crate::judge::matched::all_words;
-use crate::prove::exact::judged;
-use crate::prove::members::{HeldContent, provable_members};
 use crate::why::{Comparison, FoundRuns, RangesOf};
 
 /// So many pairs of members are measured to find out which belong together.

@@ -17,9 +17,10 @@ use resemble_query::answer::{Context, Reply, answer};
 use resemble_query::compare::MemoryCache;
 use resemble_query::find::{self, holders};
 use resemble_query::templates::Store;
-use resemble_query::{AskError, Snapshot, compare, covered, dirs, dump, groups, pairs};
+use resemble_query::{Snapshot, compare, covered, dirs, dump, groups, pairs};
 
 use crate::scene::Scene;
+use resemble_relate::AskError;
 use resemble_testutil::random::letters as text;
 
 /// Two versions of ten texts.

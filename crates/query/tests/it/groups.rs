@@ -13,11 +13,11 @@ use resemble_proto::message::{
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
-use resemble_query::AskError;
 use resemble_query::groups::{groups, order};
 use resemble_query::pairs::pairs;
 
 use crate::scene::Scene;
+use resemble_relate::AskError;
 use resemble_testutil::prose::overwritten as edited;
 use resemble_testutil::random::{Random, letters as text};
 

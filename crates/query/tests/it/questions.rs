@@ -9,9 +9,9 @@ use resemble_index::{Change, ContentRef, FileStat, FsId, Index, NewState, Timest
 use resemble_proto::message::{Answer, Discount, FindOptions, FindRow, PairsRequest, Scope};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
-use resemble_query::AskError;
 use resemble_query::find::{Subject, find, listing};
 use resemble_query::pairs::pairs;
+use resemble_relate::AskError;
 use resemble_testutil::prose::overwritten as edited;
 use resemble_testutil::random::letters;
 

@@ -13,7 +13,8 @@ use resemble_proto::path::PathText;
 use resemble_query::compare::MemoryCache;
 use resemble_query::find::{self, Subject};
 use resemble_query::templates::{Store, TemplateError};
-use resemble_query::{AskError, Snapshot, compare, covered, dirs, dump, groups, pairs, templates};
+use resemble_query::{Snapshot, compare, covered, dirs, dump, groups, pairs, templates};
+use resemble_relate::AskError;
 
 use crate::scene::Scene;
 

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use resemble_methods::arrays::{ArrayError, Counter, Parts};
 use resemble_methods::judged::Overlap;
+use resemble_relate::parallel;
 
 use super::build::cut;
 use super::{ArraysError, ArraysFolder, DocumentValues, MappedParts, shards};
-use resemble_query::parallel;
 
 /// The most values of documents that are in memory at a time: 64 MiB. Each further block of
 /// documents costs another pass over the arrays, a tenth of a second at 24 bits.

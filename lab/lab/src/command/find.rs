@@ -20,7 +20,7 @@ use resemble_proto::message::{Header, SoftError};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::Head;
-use resemble_query::AskError;
+use resemble_relate::AskError;
 use resemble_report::quote::quoted;
 
 use super::args::{FindArgs, RowArgs};

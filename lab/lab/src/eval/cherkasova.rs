@@ -7,13 +7,13 @@
 
 use resemble_methods::changes::{Edit, Spread, edited};
 use resemble_methods::{Method, MethodParams, MethodSignature, Signer, score};
+use resemble_relate::parallel::in_parallel;
 
 use super::{
     Clock, Collection, Page, Plot, Section, Table, Text, figure, mean, percent, rated, short_texts,
     sign_all, windowed,
 };
 use crate::error::LabError;
-use resemble_query::parallel::in_parallel;
 
 /// How many documents the research corpus has: 100 reports of 9 to 540 KB.
 const DOCUMENTS: usize = 100;

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use resemble_core::ContentKind;
 use resemble_core::hash::content::digest;
+use resemble_relate::{AskError, bytes_of};
 
 use crate::error::LabError;
-use resemble_query::{AskError, bytes_of};
 
 /// A text of the folder.
 #[derive(Clone, Debug, PartialEq, Eq)]

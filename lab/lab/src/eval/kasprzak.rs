@@ -13,12 +13,12 @@ use resemble_methods::select::select;
 use resemble_methods::{
     Features, Method, MethodParams, MethodSignature, Settings, sorted5::ChunkHashing,
 };
+use resemble_relate::parallel::in_parallel;
 
 use super::{Clock, Collection, Page, Section};
 use crate::arrays::{ArraysError, ArraysFolder, ArraysUpdate, DocumentValues, MappedParts};
 use crate::error::{LabError, MethodError};
 use crate::method::sorted::real_chunks;
-use resemble_query::parallel::in_parallel;
 
 /// How many distinct chunks the paper has for each value of the hash: 445,000,000 over 2^24.
 const PAPERS_LOAD: f64 = 26.5;

@@ -25,9 +25,9 @@ pub use resemble_report::page::{Curve, Marks, Page, Plot, Section, Table};
 
 use resemble_methods::changes::Random;
 use resemble_methods::{Judged, Method, MethodParams, MethodSignature, Settings, Signer, score};
+use resemble_relate::parallel::in_parallel;
 
 use crate::error::{LabError, MethodError};
-use resemble_query::parallel::in_parallel;
 
 /// Returns the seconds since some fixed moment.
 pub type Clock<'a> = &'a (dyn Fn() -> f64 + Sync);

@@ -10,11 +10,11 @@
 //! everything that two files have in common.
 
 use resemble_methods::{Method, MethodParams, MethodSignature};
+use resemble_relate::parallel::in_parallel;
 
 use super::PairScores;
 use super::scores::RowThreshold;
 use crate::error::LabError;
-use resemble_query::parallel::in_parallel;
 
 /// A pair of signatures with its scores. The signatures are named by their places; the lesser place
 /// comes first.

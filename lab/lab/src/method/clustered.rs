@@ -24,14 +24,14 @@ use resemble_core::{ContentDigest, ContentId, ContentKind};
 use resemble_methods::{Scheme, shingle};
 use resemble_proto::message::{Answer, SoftError};
 use resemble_proto::path::PathText;
-use resemble_query::bytes_of;
-use resemble_query::scope::ScopedFile;
 
 use super::MethodContext;
 use super::signed::Signed;
 use crate::error::{LabError, PhaseError};
 use crate::locked::{LockedFolder, forget_oldest};
 use crate::phases::{ClusterBatch, ClusterPlan, MEMORY, PhaseResults, Policy, SketchedDocument};
+use resemble_relate::bytes_of;
+use resemble_relate::scope::ScopedFile;
 use tempfile::TempDir;
 
 /// Stands for no document.

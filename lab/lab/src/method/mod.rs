@@ -46,10 +46,10 @@ use resemble_proto::message::{Answer, Scope, SoftError};
 use resemble_proto::path::PathText;
 
 use crate::error::{LabError, MethodError};
-use resemble_query::scope::ScopedFiles;
 
 use cache::CachedSignatures;
 pub use cache::SignatureCache;
+use resemble_relate::scope::ScopedFiles;
 pub use scores::{PairScores, RowThreshold};
 pub use sign::{SignedFile, Signing, sign_file};
 

@@ -4,12 +4,12 @@ use crate::question::{MethodLimits, MethodPairRow, MethodPairs, MethodRow, Metho
 use resemble_index::ContentRow;
 use resemble_proto::message::{Answer, SoftError};
 use resemble_proto::path::PathText;
+use resemble_relate::scope::ScopedFile;
 
 use super::all_pairs::{ScoredPair, all_pairs};
 use super::signed::Signed;
 use super::{MethodContext, PairScores, RowThreshold, sorted};
 use crate::error::LabError;
-use resemble_query::scope::ScopedFile;
 
 pub(super) fn pairs(
     context: &MethodContext<'_>,

@@ -17,11 +17,11 @@ use resemble_methods::Method;
 use resemble_methods::collate::{Collated, Collator};
 use resemble_proto::message::{Answer, SoftError};
 use resemble_proto::path::PathText;
+use resemble_relate::scope::ScopedFile;
 
 use super::signed::Signed;
 use super::{MethodContext, pairs};
 use crate::error::LabError;
-use resemble_query::scope::ScopedFile;
 
 pub(super) fn groups(
     context: &MethodContext<'_>,

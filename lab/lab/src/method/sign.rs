@@ -6,7 +6,7 @@ use resemble_core::hash::content::ContentHasher;
 use resemble_core::{ByteLen, ContentDigest};
 use resemble_methods::{MethodParams, MethodSignature, Signer};
 
-use resemble_query::{AskError, anchor_of, unreadable};
+use resemble_relate::{AskError, anchor_of, unreadable};
 use resemble_scan::read::bytes::{Bytes, Next};
 
 /// The signature of a file and what identifies the bytes that it was made of.

@@ -6,13 +6,13 @@ use resemble_core::ContentId;
 use resemble_index::ContentRow;
 use resemble_methods::MethodSignature;
 use resemble_proto::message::SoftError;
+use resemble_relate::parallel::in_parallel;
+use resemble_relate::soft_error;
 
 use super::cache::{BLOCK, CachedSignatures, NewSignature};
 use super::{MethodContext, Signing};
-use resemble_query::soft_error;
 
 use crate::error::LabError;
-use resemble_query::parallel::in_parallel;
 
 /// How many ids of contents are signed together.
 const TOGETHER: u32 = 1 << 16;

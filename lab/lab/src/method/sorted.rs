@@ -25,7 +25,7 @@ use resemble_methods::judged::Overlap;
 use resemble_methods::sorted5::{overlap, overlap_of_sorted};
 use resemble_methods::{Features, Method, MethodParams, MethodSignature, Scheme};
 use resemble_proto::message::SoftError;
-use resemble_query::bytes_of;
+use resemble_relate::bytes_of;
 use tempfile::TempDir;
 
 use super::all_pairs::ScoredPair;
@@ -395,7 +395,7 @@ pub(super) fn exactly(
     let chunks = |place: usize| {
         let mut holders = context.scoped.holders(contents[place].id);
         holders.find_map(|file| {
-            let small = file.size <= resemble_query::LARGEST_READ;
+            let small = file.size <= resemble_relate::LARGEST_READ;
             let bytes = small.then(|| bytes_of(&file.path).ok())??;
             Some(real_chunks(context.params, &bytes))
         })

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use resemble_core::ContentDigest;
 use resemble_core::hash::content::{ContentHasher, digest};
 use resemble_methods::{MethodSignature, Scheme, shingle, super_shingle};
-use resemble_query::AskError;
+use resemble_relate::AskError;
+use resemble_relate::sort::{Merge, Record, SortedRun, Sorter};
 
 use super::ClusterPlan;
 use super::cluster::PhaseResults;
@@ -17,7 +18,6 @@ use super::files::{
 use super::records::{DocumentRecord, IgnoredShingle, NamedId, ShingleEntry, Triple, array_at};
 use super::sketches::{Sketches, framed};
 use crate::error::{LabError, PhaseError};
-use resemble_query::groups::sort::{Merge, Record, SortedRun, Sorter};
 
 /// A new document.
 #[derive(Clone, Debug)]

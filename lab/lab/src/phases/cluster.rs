@@ -9,6 +9,7 @@ use resemble_core::cluster::UnionFind;
 use resemble_methods::judged::Overlap;
 use resemble_methods::shingle::{Estimate, Estimates, Sample, estimates, of_overlap};
 use resemble_methods::{MethodSignature, Scheme};
+use resemble_relate::sort::{Merge, Record, Sorter};
 
 use super::ClusterPlan;
 use super::batch::results_header;
@@ -16,7 +17,6 @@ use super::files::{PhaseFile, RecordReader, damaged};
 use super::records::{DocumentRecord, IdPair, IgnoredShingle, ShingleEntry, Triple};
 use super::sketches::Sketches;
 use crate::error::{LabError, PhaseError};
-use resemble_query::groups::sort::{Merge, Record, Sorter};
 
 /// Decides which pairs of documents are linked.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -16,10 +16,10 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use resemble_core::hash::content::{ContentHasher, digest};
+use resemble_relate::sort::Record;
 
 use super::records::array_at;
 use crate::error::PhaseError;
-use resemble_query::groups::sort::Record;
 
 const MAGIC: &[u8; 16] = b"resemble phases\n";
 const VERSION: u8 = 1;

@@ -1,6 +1,6 @@
 //! The records that are sorted. Each has a fixed size, as small as possible.
 
-use resemble_query::groups::sort::Record;
+use resemble_relate::sort::Record;
 
 /// <shingle, id>: a shingle of `KEY` bytes (5 for shingles, 8 for super shingles) and a document
 /// that has it. With 5 bytes it takes 9 bytes on disk, as in the paper.

@@ -18,7 +18,7 @@ use resemble_lab::question::{
 };
 use resemble_methods::{Method, MethodParams, sign};
 use resemble_proto::message::Answer;
-use resemble_query::LARGEST_READ;
+use resemble_relate::LARGEST_READ;
 use resemble_testutil::random::Random;
 
 /// Words that are all different.

@@ -12,13 +12,13 @@ use std::path::Path;
 use parking_lot::Mutex;
 use resemble_core::{ByteLen, ContentDigest, ContentKind, Params};
 use resemble_index::{FsId, SkippedPart, Timestamp};
+use resemble_relate::renditions::Rendition;
 use serde::{Deserialize, Serialize};
 
 use super::known::{
     Inventory, KnownApart, KnownFile, KnownSkipped, Names, PackedPlace, Stamp, Where,
 };
 use crate::compare::sides::Content;
-use crate::renditions::Rendition;
 
 /// A head of another version is treated as missing.
 const VERSION: u64 = 5;

@@ -6,11 +6,11 @@ use std::path::Path;
 use parking_lot::Mutex;
 use resemble_core::{ByteLen, Params};
 use resemble_index::{FsId, SkippedPart, Snapshot, Timestamp};
+use resemble_relate::renditions::Rendition;
 use resemble_scan::walk::Stat;
 
 use super::{codec, store};
 use crate::compare::sides::Content;
-use crate::renditions::Rendition;
 
 /// Where the packed pieces of a content lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

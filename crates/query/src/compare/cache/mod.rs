@@ -36,17 +36,17 @@ use resemble_core::similarity::Templates;
 use resemble_core::{ChunkList, Signature};
 use resemble_index::{Index, ReadError, Snapshot, packed};
 use resemble_proto::message::{CompareRequest, Comparison, Whole};
+use resemble_relate::AskError;
+use resemble_relate::nominate::evidence::CHUNK;
+use resemble_relate::parallel::both;
+use resemble_relate::prove::cost::MOST_WORK;
 use resemble_scan::ingest::Observer;
 use resemble_scan::parts::PartReader;
 
 use self::known::{Inventory, Names, PackedPlace};
 use self::scan::Scanned;
-use crate::ask::AskError;
 use crate::compare::sides::Pieces;
 use crate::compare::{Terms, of_sides};
-use crate::nominate::evidence::CHUNK;
-use crate::parallel::both;
-use crate::prove::cost::MOST_WORK;
 
 /// Where inventories are kept, and how large they may become.
 #[derive(Debug)]

@@ -25,6 +25,9 @@ use parking_lot::Mutex;
 use resemble_core::{ContentDigest, ContentId};
 use resemble_index::SkippedPart;
 use resemble_proto::message::{CompareRequest, SoftError};
+use resemble_relate::AskError;
+use resemble_relate::parallel::Tasks;
+use resemble_relate::scope::Rules;
 use resemble_scan::fsid::FsIds;
 use resemble_scan::ingest::{Amount, Observer, Progress};
 use resemble_scan::parts::PartReader;
@@ -35,11 +38,8 @@ use rustix::io::Errno;
 use self::worker::Worker;
 use super::TreeCache;
 use super::known::{Inventory, Names, PackedPlace, Stamp};
-use crate::ask::AskError;
 use crate::compare::sides::{Apart, Content, Entry, Numbering, Side, Sides, inner_of};
 use crate::gaps::AskedPlaces;
-use crate::parallel::Tasks;
-use crate::scope::Rules;
 use crate::unindexed::{DirChain, Unindexed};
 
 /// At most so many files are one task.

@@ -18,6 +18,8 @@ use std::path::Path;
 use resemble_core::hash::content::digest;
 use resemble_index::{ApplyError, ReadError};
 use resemble_proto::message::CompareRequest;
+use resemble_relate::renditions::Rendition;
+use resemble_relate::scope::Rules;
 use serde::{Deserialize, Serialize};
 
 use super::codec::{InventoryHead, decode, encode, encode_files};
@@ -25,8 +27,6 @@ use super::known::{Inventory, KnownApart, KnownSkipped, PackedPlace, Where};
 use super::scan::Scanned;
 use super::{Packed, TreeCache};
 use crate::compare::sides::{Content, Side};
-use crate::renditions::Rendition;
-use crate::scope::Rules;
 
 /// An inventory that would name more pools gets one that holds everything.
 const MOST_POOLS: usize = 24;

@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use resemble_core::{ByteLen, ContentDigest, ContentKind, Params};
 use resemble_index::{FsId, Options, SkippedPart, Timestamp};
 use resemble_proto::path::PathText;
+use resemble_relate::renditions::Rendition;
 use resemble_scan::ingest::Progress;
 use resemble_testutil::TempTree;
 use resemble_testutil::random::letters;
@@ -17,7 +18,6 @@ use super::codec::{InventoryHead, decode_files, encode, encode_files};
 use super::known::Stamp;
 use super::*;
 use crate::compare::sides::Content;
-use crate::renditions::Rendition;
 
 struct Scene {
     temp: TempTree,
@@ -232,7 +232,7 @@ fn many_looks_do_not_make_many_pools() {
         );
         scene.compare("a", "b");
     }
-    let threads = crate::parallel::threads();
+    let threads = resemble_relate::parallel::threads();
     assert!(scene.records("catalogue.pieces/").len() <= 24 + threads);
     let (answer, read) = scene.compare("a", "b");
     assert_eq!(read, 0);

@@ -10,16 +10,16 @@ use std::collections::HashSet;
 
 use resemble_core::Score;
 use resemble_core::bits::BitSet;
+use resemble_relate::AskError;
+use resemble_relate::judge::estimate::estimate;
+use resemble_relate::parallel::ordered;
+use resemble_relate::prove::cost::{MEASURED, TAKEN_APART};
+use resemble_relate::prove::read::LARGEST_READ;
 
 use super::PartnerQuestion;
 use super::candidates::Candidate;
-use crate::ask::AskError;
 use crate::compare::common::CommonKeys;
 use crate::compare::files::FilesMeet;
-use crate::judge::estimate::estimate;
-use crate::parallel::ordered;
-use crate::prove::cost::{MEASURED, TAKEN_APART};
-use crate::prove::read::LARGEST_READ;
 
 /// A pair that is to be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

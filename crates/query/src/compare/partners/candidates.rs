@@ -9,19 +9,19 @@ use std::collections::HashMap;
 
 use resemble_core::{ByteLen, ContentKind, Fingerprint, Relation, Score, similarity};
 use resemble_index::PostingKind;
+use resemble_relate::AskError;
+use resemble_relate::nominate::block::{Common, PieceWorth};
+use resemble_relate::nominate::evidence::{CHUNK, Counts, Kept};
+use resemble_relate::nominate::kinship::WindowCounts;
+use resemble_relate::nominate::levels::SignatureLevels;
+use resemble_relate::parallel::{in_parallel, ordered};
+use resemble_relate::renditions::Rendition;
 
 use super::PartnerQuestion;
 use super::kin::{BatchWindows, RareAtMost, UndecidedPair};
-use crate::ask::AskError;
 use crate::compare::common::{Buckets, CommonKeys};
 use crate::compare::files::FilesMeet;
 use crate::compare::wanted::WantedKeys;
-use crate::nominate::block::{Common, PieceWorth};
-use crate::nominate::evidence::{CHUNK, Counts, Kept};
-use crate::nominate::kinship::WindowCounts;
-use crate::nominate::levels::SignatureLevels;
-use crate::parallel::{in_parallel, ordered};
-use crate::renditions::Rendition;
 
 /// What is found for all batches.
 #[derive(Default)]

@@ -7,10 +7,10 @@
 use resemble_core::bits::BitSet;
 use resemble_core::similarity::{Boilerplate, Sketch};
 use resemble_core::{ChunkList, ContentKind, Score, Signature};
+use resemble_relate::judge::estimate::estimate;
+use resemble_relate::nominate::evidence::Kept;
 
 use super::ready::Ready;
-use crate::judge::estimate::estimate;
-use crate::nominate::evidence::Kept;
 
 /// Which pieces of a subject any of its partners has.
 #[derive(Default)]

@@ -9,13 +9,13 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use resemble_core::{ContentKind, Fingerprint};
+use resemble_relate::AskError;
+use resemble_relate::nominate::block::PieceWorth;
+use resemble_relate::nominate::evidence::CHUNK;
+use resemble_relate::nominate::kinship::come_to_at_most;
 
 use super::PartnerQuestion;
-use crate::ask::AskError;
 use crate::compare::wanted::WantedKeys;
-use crate::nominate::block::PieceWorth;
-use crate::nominate::evidence::CHUNK;
-use crate::nominate::kinship::come_to_at_most;
 
 /// The windows of the subjects of a batch that are judged by them.
 pub(super) struct BatchWindows<'a> {

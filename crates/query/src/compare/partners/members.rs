@@ -6,16 +6,16 @@ use std::sync::atomic::Ordering;
 use resemble_core::similarity::{Estimated, Interval, Unit};
 use resemble_core::{ByteLen, ContentId};
 use resemble_index::ReadError;
+use resemble_relate::AskError;
+use resemble_relate::judge::estimate::shown_whole;
+use resemble_relate::judge::matched::shown_wholes;
+use resemble_relate::prove::archives::{Archives, OwnedFiles};
+use resemble_relate::prove::exact::Proven;
+use resemble_relate::prove::members::AloneSide;
+use resemble_relate::renditions::WholeDigest;
 
 use super::budget::{BeyondBudget, CostlyPair};
 use super::{Link, PartnerQuestion};
-use crate::ask::AskError;
-use crate::judge::estimate::shown_whole;
-use crate::judge::matched::shown_wholes;
-use crate::prove::archives::{Archives, OwnedFiles};
-use crate::prove::exact::Proven;
-use crate::prove::members::AloneSide;
-use crate::renditions::WholeDigest;
 
 /// A link, and the sizes of what was measured.
 pub(super) type SizedLink = (Link, (ByteLen, ByteLen));

@@ -5,10 +5,10 @@ use std::cell::OnceCell;
 use resemble_core::Measures;
 use resemble_core::similarity::Prepared;
 use resemble_core::similarity::proof::Provable;
+use resemble_relate::judge::estimate::estimate_prepared;
+use resemble_relate::nominate::evidence::Kept;
 
 use crate::compare::common::CommonKeys;
-use crate::judge::estimate::estimate_prepared;
-use crate::nominate::evidence::Kept;
 
 /// A content ready to be measured.
 pub(super) struct Ready {

@@ -12,13 +12,13 @@ use std::collections::HashMap;
 
 use resemble_core::similarity::interval;
 use resemble_core::{ContentKind, Relation, Score};
+use resemble_relate::AskError;
+use resemble_relate::parallel::in_parallel;
 
 use super::candidates::Candidate;
 use super::ready::Ready;
 use super::{Link, PartnerQuestion};
-use crate::ask::AskError;
 use crate::compare::common::CommonKeys;
-use crate::parallel::in_parallel;
 
 /// Which of two partners is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,18 +6,18 @@ use std::sync::OnceLock;
 use resemble_core::ByteLen;
 use resemble_core::similarity::proof::ProvableMembers;
 use resemble_proto::message::Layer;
-
-use super::{Prover, matched};
-use crate::ask::AskError;
-use crate::find::holders;
-use crate::judge::matched::Match;
-use crate::prove::cost::TAKEN_APART;
-use crate::prove::exact::judged;
-use crate::prove::members::{
+use resemble_relate::AskError;
+use resemble_relate::judge::matched::Match;
+use resemble_relate::prove::cost::TAKEN_APART;
+use resemble_relate::prove::exact::judged;
+use resemble_relate::prove::members::{
     ComparedSide, are_of, held_by, provable_members, provable_single, unit_of,
 };
-use crate::prove::read::{LARGEST_READ, OpenFolders};
-use crate::renditions::{Occurrence, Place, WholeDigest, names, shown};
+use resemble_relate::prove::read::{LARGEST_READ, OpenFolders};
+use resemble_relate::renditions::{Occurrence, Place, WholeDigest, names, shown};
+
+use super::{Prover, matched};
+use crate::find::holders;
 
 impl Prover<'_> {
     /// Measures all that the subject holds against all that a place holds; of a side that holds no

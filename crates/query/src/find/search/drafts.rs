@@ -10,19 +10,19 @@ use resemble_core::similarity::{self, NoBoilerplate, Prepared, Unit};
 use resemble_core::{ContentDigest, Measures, Relation};
 use resemble_index::ContentRow;
 use resemble_proto::message::Discount;
+use resemble_relate::AskError;
+use resemble_relate::judge::estimate::{shown_if, shown_whole};
+use resemble_relate::judge::listing;
+use resemble_relate::judge::matched::{Match, shown_wholes};
+use resemble_relate::nominate::evidence::{Counts, Kept};
+use resemble_relate::nominate::quotations::Passage;
+use resemble_relate::prove::members::ComparedSide;
+use resemble_relate::renditions::{Occurrence, Place, Rendition, WholeDigest};
 
 use super::Search;
 use super::rows::passes;
-use crate::ask::AskError;
 use crate::find::Wanted;
 use crate::find::prover::{SubjectSide, UnmeasuredPair};
-use crate::judge::estimate::{shown_if, shown_whole};
-use crate::judge::listing;
-use crate::judge::matched::{Match, shown_wholes};
-use crate::nominate::evidence::{Counts, Kept};
-use crate::nominate::quotations::Passage;
-use crate::prove::members::ComparedSide;
-use crate::renditions::{Occurrence, Place, Rendition, WholeDigest};
 
 /// A pair that is to be measured on the contents.
 pub(super) struct Draft {

@@ -6,21 +6,21 @@ use resemble_core::similarity::proof::{are_text_and_data, unit_of};
 use resemble_core::similarity::{self, Boilerplate, Prepared, Sketch};
 use resemble_core::{ByteLen, ContentKind, Digest, Fingerprint, Measures, Relation, Score};
 use resemble_index::ContentRow;
+use resemble_relate::AskError;
+use resemble_relate::judge::estimate::prepared_in;
+use resemble_relate::judge::matched::{Match, relate};
+use resemble_relate::nominate::block::Common;
+use resemble_relate::nominate::boilerplate::KnownBoilerplate;
+use resemble_relate::nominate::evidence::{Counts, Kept};
+use resemble_relate::nominate::kinship::SubjectKin;
+use resemble_relate::nominate::quotations::Passage;
+use resemble_relate::renditions::{Named, Occurrence, Place, Rendition, WholeDigest};
 
 use super::drafts::{Draft, DraftSides};
 use super::promise::ListingPromise;
 use super::{Meeting, Search};
-use crate::ask::AskError;
 use crate::find::Wanted;
 use crate::find::prover::SubjectSide;
-use crate::judge::estimate::prepared_in;
-use crate::judge::matched::{Match, relate};
-use crate::nominate::block::Common;
-use crate::nominate::boilerplate::KnownBoilerplate;
-use crate::nominate::evidence::{Counts, Kept};
-use crate::nominate::kinship::SubjectKin;
-use crate::nominate::quotations::Passage;
-use crate::renditions::{Named, Occurrence, Place, Rendition, WholeDigest};
 
 /// A rendition of the subject, ready to be compared with what it meets.
 pub(super) struct PreparedRendition<'a> {

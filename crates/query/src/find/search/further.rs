@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, HashSet};
 
 use resemble_core::ContentId;
 use resemble_index::PartRole;
+use resemble_relate::AskError;
+use resemble_relate::renditions::{Place, Rendition};
 
 use super::Search;
-use crate::ask::AskError;
 use crate::find::Similar;
-use crate::renditions::{Place, Rendition};
 
 /// What was not looked at. Each is taken for as similar as a near-copy is.
 #[derive(Clone, Debug, Default)]

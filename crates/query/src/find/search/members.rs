@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use resemble_core::{Digest, Relation, similarity};
 use resemble_index::ContentRow;
-
-use super::drafts::{Draft, DraftSides};
-use super::{Meeting, Search};
-use crate::ask::AskError;
-use crate::find::held::HeldNominee;
-use crate::judge::matched::Match;
-use crate::prove::members::{AloneSide, ComparedSide};
-use crate::renditions::faces::Faces;
-use crate::renditions::{
+use resemble_relate::AskError;
+use resemble_relate::judge::matched::Match;
+use resemble_relate::prove::members::{AloneSide, ComparedSide};
+use resemble_relate::renditions::faces::Faces;
+use resemble_relate::renditions::{
     self, MOST_MEMBERS, Occurrence, Place, Rendition, WholeDigest, faces_of, held_contents,
     occurrences,
 };
+
+use super::drafts::{Draft, DraftSides};
+use super::{Meeting, Search};
+use crate::find::held::HeldNominee;
 
 impl Search<'_> {
     /// How this rendition of the subject and this one of the place are compared, if they are. `row`

@@ -21,10 +21,9 @@ use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::{self, Boilerplate, too_small};
 use resemble_core::{ByteLen, ContentKind, Digest, Relation, Repeats, Score, Signature};
 use resemble_index::ContentRow;
-
-use crate::nominate::block::Common;
-use crate::nominate::evidence::{Counts, LOOKED_UP};
-use crate::nominate::levels::SamplesFrom;
+use resemble_relate::nominate::block::Common;
+use resemble_relate::nominate::evidence::{Counts, LOOKED_UP};
+use resemble_relate::nominate::levels::SamplesFrom;
 
 /// What is known of the samples of a subject, which is a text.
 pub(super) struct ListingPromise<'a> {

@@ -4,14 +4,14 @@ use std::collections::HashSet;
 
 use resemble_core::{ByteLen, Relation, rank};
 use resemble_proto::message::FindOptions;
+use resemble_relate::AskError;
+use resemble_relate::judge::estimate::enough_shared;
+use resemble_relate::judge::listing::is_quotation;
+use resemble_relate::judge::matched::Match;
+use resemble_relate::renditions::{Place, names, shown};
 
 use super::{FoundRows, Search};
-use crate::ask::AskError;
 use crate::find::{Similar, holders};
-use crate::judge::estimate::enough_shared;
-use crate::judge::listing::is_quotation;
-use crate::judge::matched::Match;
-use crate::renditions::{Place, names, shown};
 
 impl Search<'_> {
     /// Keeps what was found of a place if it is the best.

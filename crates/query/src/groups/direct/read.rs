@@ -10,13 +10,13 @@ use resemble_core::hash::content;
 use resemble_core::{ByteLen, ContentDigest, ContentId, Params, StopFlag};
 use resemble_proto::message::SoftError;
 use resemble_proto::path::PathText;
+use resemble_relate::parallel::Tasks;
 use resemble_scan::ingest::{Amount, Observer, Progress};
 use resemble_scan::read::{Contents, Lookup, ReadFailure, Reader, open_regular, read_prefix};
 use resemble_scan::walk::{Anchor, Stat};
 use rustix::fs::{Access, access};
 
 use super::walk::WalkedFile;
-use crate::parallel::Tasks;
 
 /// What is read of a file that is longer than [`AT_ONCE`] before all of it is.
 const HEAD: usize = 4 << 10;

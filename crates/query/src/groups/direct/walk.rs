@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use resemble_proto::message::{Scope, SoftError};
 use resemble_proto::path::PathText;
+use resemble_relate::AskError;
+use resemble_relate::parallel::Tasks;
+use resemble_relate::scope::Rules;
 use resemble_scan::ingest::{Observer, Progress};
 use resemble_scan::walk::{Anchor, Kind, Stat, means_absent};
 use rustix::io::Errno;
 
-use crate::ask::AskError;
 use crate::gaps::AskedPlaces;
-use crate::parallel::Tasks;
-use crate::scope::Rules;
 use crate::unindexed::{DirChain, DirListing, Unindexed};
 
 /// One name of a file.

@@ -13,12 +13,12 @@ use resemble_index::{PartRole, Snapshot};
 use resemble_proto::message::{Degree, Groups, GroupsRequest, Scope};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
-use resemble_query::AskError;
-use resemble_query::given::{
+use resemble_query::groups::{groups, groups_of_pairs};
+use resemble_relate::AskError;
+use resemble_relate::given::{
     CHECKED, GivenCommon, GivenError, GivenMeasures, GivenPair, GivenPairs, GivenRows,
 };
-use resemble_query::groups::{groups, groups_of_pairs};
-use resemble_query::listed::{ListedFile, ListedProver};
+use resemble_relate::listed::{ListedFile, ListedProver};
 use resemble_testutil::prose::sentences;
 use resemble_testutil::random::{Random, noise};
 

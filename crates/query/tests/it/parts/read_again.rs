@@ -247,7 +247,7 @@ fn a_subject_outside_the_index_brings_what_stands_for_it() {
     let params = Params::default();
     let docx = Subject::of_digest(Digest::of(&fake(1, &[text_of(&text)]), &params));
     let text = Digest::of(text.as_bytes(), &params);
-    let docx = docx.with_others(vec![(resemble_query::renditions::Rendition::Text, text)]);
+    let docx = docx.with_others(vec![(resemble_relate::renditions::Rendition::Text, text)]);
     let snapshot = scene.index.snapshot().expect("a snapshot");
     let options = FindOptions {
         text: true,

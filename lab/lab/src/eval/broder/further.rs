@@ -7,13 +7,13 @@ use resemble_core::hash::content::digest;
 use resemble_methods::changes::{Edit, Spread, edited};
 use resemble_methods::shingle::wording;
 use resemble_methods::{Scheme, sign};
+use resemble_relate::bytes_of;
 
 use super::super::{Collection, Section, Table, percent};
 use super::status::{counted, megabytes};
 use super::{ClusteredFolder, Meters, Stage, supers, timed};
 use crate::error::LabError;
 use crate::phases::{ClusterBatch, ClusterPlan, Clusters, PhaseResults, Policy, SketchedDocument};
-use resemble_query::bytes_of;
 
 /// How many texts come in a later batch.
 const LATER: usize = 1000;

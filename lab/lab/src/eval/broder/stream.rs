@@ -9,12 +9,12 @@ use resemble_core::hash::content::digest;
 use resemble_methods::Feature;
 use resemble_methods::shingle::{ShingleParams, Shingling};
 use resemble_methods::{MethodParams, Scheme, Selector};
+use resemble_relate::parallel::in_parallel;
+use resemble_relate::{AskError, bytes_of};
 
 use crate::error::LabError;
 use crate::error::PhaseError;
 use crate::phases::SketchedDocument;
-use resemble_query::parallel::in_parallel;
-use resemble_query::{AskError, bytes_of};
 
 /// How many files are read before more are listed.
 const BLOCK: usize = 1 << 12;

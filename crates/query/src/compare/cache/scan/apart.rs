@@ -5,9 +5,8 @@ use std::collections::HashSet;
 
 use resemble_core::Digest;
 use resemble_core::similarity::too_small;
+use resemble_relate::renditions::{MOST_MEMBERS, Rendition, held_among, renditions_among};
 use resemble_scan::parts::DigestedParts;
-
-use crate::renditions::{MOST_MEMBERS, Rendition, held_among, renditions_among};
 
 /// The contents that stand for a file, and as what.
 pub(super) fn stand_ins(parts: &DigestedParts) -> Vec<(Rendition, &Digest)> {

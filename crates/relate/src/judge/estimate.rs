@@ -1,0 +1,109 @@
+//! Measures of a pair from what is kept of both, by the estimate that fits their kinds.
+
+use resemble_core::similarity::{
+    self, Boilerplate, Compared, Estimated, Interval, NoBoilerplate, Prepared, ShownEstimate,
+    Sketch, Unit,
+};
+use resemble_core::{ByteLen, ContentKind, Measures, Score};
+
+/// The estimate that fits the kinds: shingles of words for two texts, windows for the rest.
+pub fn estimate(
+    a: (&Sketch<'_>, ContentKind),
+    b: (&Sketch<'_>, ContentKind),
+    boilerplate: &dyn Boilerplate,
+) -> Measures {
+    estimate_in(Unit::Words, a, b, boilerplate)
+}
+
+/// [`estimate`], of two texts in this unit.
+pub fn estimate_in(
+    unit: Unit,
+    (a, a_kind): (&Sketch<'_>, ContentKind),
+    (b, b_kind): (&Sketch<'_>, ContentKind),
+    boilerplate: &dyn Boilerplate,
+) -> Measures {
+    let (a, b) = (Prepared::of(a, boilerplate), Prepared::of(b, boilerplate));
+    prepared_in(unit, (&a, a_kind), (&b, b_kind), boilerplate)
+}
+
+/// [`estimate`] of contents that were made ready with the same boilerplate.
+pub fn estimate_prepared(
+    a: (&Prepared, ContentKind),
+    b: (&Prepared, ContentKind),
+    boilerplate: &dyn Boilerplate,
+) -> Measures {
+    prepared_in(Unit::Words, a, b, boilerplate)
+}
+
+/// [`estimate_in`] of contents that were made ready with the same boilerplate.
+pub fn prepared_in(
+    unit: Unit,
+    (a, a_kind): (&Prepared, ContentKind),
+    (b, b_kind): (&Prepared, ContentKind),
+    boilerplate: &dyn Boilerplate,
+) -> Measures {
+    similarity::estimate_prepared(a, b, Compared::of(a_kind, b_kind, unit), boilerplate)
+}
+
+/// What is shown of two contents, which are not identical, if they are not read: as the measures of
+/// the contents do, the estimates leave no boilerplate out.
+pub fn shown_in(
+    unit: Unit,
+    (a, a_kind): (&Sketch<'_>, ContentKind),
+    (b, b_kind): (&Sketch<'_>, ContentKind),
+) -> Estimated {
+    let (a, b) = (
+        Prepared::of(a, &NoBoilerplate),
+        Prepared::of(b, &NoBoilerplate),
+    );
+    shown_if(unit, (&a, a_kind), (&b, b_kind), |_| true)
+}
+
+/// [`shown_in`] of contents that were made ready so. Of measures that are not shown there is no
+/// interval, which is most of the work.
+pub fn shown_if(
+    unit: Unit,
+    (a, a_kind): (&Prepared, ContentKind),
+    (b, b_kind): (&Prepared, ContentKind),
+    are_shown: impl FnOnce(&Measures) -> bool,
+) -> Estimated {
+    let compared = Compared::of(a_kind, b_kind, unit);
+    let pair = ShownEstimate::of(a, b, compared, &NoBoilerplate);
+    let measures = pair.measures().below_identical();
+    let interval = if are_shown(&measures) {
+        pair.interval().below_identical()
+    } else {
+        Interval::default()
+    };
+    Estimated { measures, interval }
+}
+
+/// [`shown_in`], of two wholes: of equal ones it is known.
+pub fn shown_whole(
+    unit: Unit,
+    a: (&Sketch<'_>, ContentKind),
+    b: (&Sketch<'_>, ContentKind),
+    are_equal: bool,
+) -> Estimated {
+    if !are_equal {
+        return shown_in(unit, a, b);
+    }
+    let measures = Measures::identical(a.0.size);
+    Estimated {
+        measures,
+        interval: Interval::of(&measures),
+    }
+}
+
+/// How far an estimated share of a content can be trusted, by its samples at this level.
+pub fn interval_at(share: Option<Score>, of: &Sketch<'_>, level: u8) -> Option<(Score, Score)> {
+    let samples = of.signature.at_level(level).count() as u64;
+    share.map(|share| similarity::interval(share, samples))
+}
+
+/// Whether a pair shares at least so many bytes, proven or estimated.
+pub fn enough_shared((a, b): (ByteLen, ByteLen), measures: &Measures, min_shared: ByteLen) -> bool {
+    let bytes = |score: Option<Score>, size: ByteLen| score.map_or(0.0, Score::get) * size.0 as f64;
+    let estimated = bytes(measures.a_in_b, a).max(bytes(measures.b_in_a, b));
+    estimated.max(measures.shared_bytes.0 as f64) >= min_shared.0 as f64
+}

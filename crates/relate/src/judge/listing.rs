@@ -1,0 +1,43 @@
+//! What is listed of a file: by the overlay, and by a question besides.
+
+use resemble_core::similarity::discount::Rarity;
+use resemble_core::similarity::{LEAST_JUDGED, Unit};
+use resemble_core::{ByteLen, Measures, Relation, Score};
+
+use crate::judge::matched::Match;
+
+/// The most entries of one `.similar` listing.
+pub const LISTED: usize = 100;
+
+/// Whether a similar file is listed: it is identical or of the same text, or a quarter of the
+/// subject (a) lies in it without common text, or most of it lies in the subject.
+pub fn is_listed(relation: Option<Relation>, measures: &Measures, rarity: Option<Rarity>) -> bool {
+    let share = |score: Option<Score>| score.map_or(0.0, Score::get);
+    let rare = |score: Score| rarity.map_or(score, |rarity| rarity.discounted(score));
+    relation.is_some_and(|relation| {
+        matches!(relation, Relation::Identical | Relation::SameText)
+            || share(measures.a_in_b.map(rare)) >= Relation::PARTLY
+            || share(measures.b_in_a) >= Relation::MOSTLY
+    })
+}
+
+/// A file that is too small to judge quotes another one if that has so much of it and so many
+/// bytes.
+const QUOTED_OF_SMALL: (f64, ByteLen) = (Relation::MOSTLY, ByteLen(64));
+
+/// Whether a pair without a relation is still one of a text and its quotation: they have a rare
+/// passage in common. A question shows that; the overlay does not: an entry says how much of a file
+/// is in another one, and this is next to nothing of both. `least`: the shared bytes asked for.
+pub fn is_quotation(found: &Match, least: Option<ByteLen>) -> bool {
+    let smaller = found.sizes.0.min(found.sizes.1);
+    let shared = found.measures.shared_bytes;
+    let (most, bytes) = QUOTED_OF_SMALL;
+    let is_small_part = found.unit == Unit::Words
+        && smaller < LEAST_JUDGED
+        && shared >= bytes
+        && shared.0 as f64 >= most * smaller.0 as f64;
+    found.has_rare_text
+        && !found.is_estimate
+        && (found.has_passage || is_small_part)
+        && least.is_none_or(|least| shared >= least)
+}

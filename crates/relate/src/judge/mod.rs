@@ -1,0 +1,5 @@
+//! What is said of a pair: its measures, its relation, and which of several matches stands.
+
+pub mod estimate;
+pub mod listing;
+pub mod matched;

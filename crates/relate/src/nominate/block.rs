@@ -1,0 +1,561 @@
+//! Which contents of a block have something in common: the in-memory heart of `pairs` and `groups`.
+//!
+//! 1. For each kind of evidence one sorted array of (key, content) is made of the block's contents,
+//!    and kept as posting lists.
+//! 2. For each content, the lists of its keys are run through with a counter for every later
+//!    content: time in proportion to the sum of the squares of the lists' lengths, memory to the
+//!    number of contents (Forman, Eshghi & Chiocchetti 2005, section 2.3, step 4, on contents
+//!    instead of files).
+//! 3. A pair with a chunk or two fingerprints in common is a candidate ([`Common::is_candidate`]).
+//!    One common window is a phrase, unless the files themselves are looked at.
+//!
+//! How common a piece is is told by how many *otherwise different* contents have it: a family of
+//! near-copies ([`Families`]) counts once. What more contents have than the limit, most of them
+//! near-copies, nominates for each of them the first in the list, which stands for its family, and
+//! its neighbours, so that time stays linear.
+//!
+//! Where a collection is larger than memory, contents outside of the block are held against it one
+//! by one ([`PostingBlock::against`]); the pairs found are the same.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use resemble_core::similarity::Boilerplate;
+use resemble_core::similarity::discount;
+use resemble_core::{ContentKind, Fingerprint, StopFlag, Stopped};
+use resemble_index::PostingKind;
+
+use crate::nominate::evidence::{CHUNK, Counts, Kept, chunk_keys, fingerprint_keys};
+use crate::nominate::families::{Families, NEIGHBOURS};
+use crate::nominate::levels::SignatureLevels;
+use crate::parallel::{in_a_step, on_threads};
+
+/// How much two contents have in common.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Common {
+    /// Distinct fingerprints.
+    pub fingerprints: u32,
+    /// Distinct chunks, by their posting keys.
+    pub chunks: u32,
+    /// How rare the fingerprints are: the sum of what each counts ([`discount::weight`]).
+    pub rare: f32,
+    /// The same as far as few have them: each counts fully up to [`FEW`], and as much less as more
+    /// contents have it.
+    pub few: f32,
+    /// How few have the fingerprints: each counts 1/n² if n *others* have it.
+    pub own: f32,
+    /// The same of chunks besides, which count [`CHUNK_TELLS`] times as much.
+    pub told: f32,
+}
+
+/// A chunk that nobody else has says as much as so many windows: that is their least number.
+const CHUNK_TELLS: f32 = 4.0;
+
+/// So many contents are few ([`Common::few`]).
+const FEW: f32 = 24.0;
+
+/// What a piece counts, by how many contents have it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PieceWorth {
+    /// [`discount::weight`].
+    weight: f32,
+    /// One over all of them but one.
+    of_others: f32,
+}
+
+impl PieceWorth {
+    /// Of a piece that so many contents have; what more than `limit` have is boilerplate.
+    pub fn of(contents: u32, limit: u32) -> Self {
+        Self {
+            weight: discount::weight(contents, limit) as f32,
+            of_others: 1.0 / contents.saturating_sub(1).max(1) as f32,
+        }
+    }
+
+    /// [`Common::few`]. Of n contents n - 1 are the others of one.
+    fn few(self) -> f32 {
+        (FEW * self.of_others / (1.0 + self.of_others)).min(1.0)
+    }
+
+    /// One over the square of all of them but one: what a window counts as evidence of kinship.
+    pub fn own(self) -> f64 {
+        f64::from(self.of_others * self.of_others)
+    }
+}
+
+impl Common {
+    /// Nothing.
+    pub const NONE: Self = Self {
+        fingerprints: 0,
+        chunks: 0,
+        rare: 0.0,
+        few: 0.0,
+        own: 0.0,
+        told: 0.0,
+    };
+
+    /// One more.
+    pub fn add(&mut self, kind: PostingKind, worth: PieceWorth) {
+        match kind {
+            PostingKind::Fingerprint => {
+                self.fingerprints += 1;
+                self.rare += worth.weight;
+                self.few += worth.few();
+                self.own += worth.of_others * worth.of_others;
+                self.told += worth.of_others * worth.of_others;
+            }
+            PostingKind::Chunk => {
+                self.chunks += 1;
+                self.told += CHUNK_TELLS * worth.of_others * worth.of_others;
+            }
+        }
+    }
+
+    /// What a content has of the pieces of another one. How rare they are is not looked at.
+    pub fn of(pieces: &HashSet<u64>, other: &Kept) -> Self {
+        let count = |keys: Vec<u64>, kind: u64| {
+            let common = keys.iter().filter(|&&key| pieces.contains(&(key | kind)));
+            common.count() as u32
+        };
+        Self {
+            fingerprints: count(fingerprint_keys(&other.sketch()), 0),
+            chunks: count(chunk_keys(&other.sketch()), CHUNK),
+            ..Self::NONE
+        }
+    }
+
+    /// What two contents have in common that nominates them. How rare it is is not looked at.
+    pub fn of_both(a: &Kept, b: &Kept, counts: &Counts) -> Self {
+        let count = |kind| {
+            let of_b = nominating_pieces(kind, b, counts);
+            let mut common = nominating_pieces(kind, a, counts);
+            common.retain(|key| of_b.binary_search(key).is_ok());
+            common.len() as u32
+        };
+        Self {
+            fingerprints: count(PostingKind::Fingerprint),
+            chunks: count(PostingKind::Chunk),
+            ..Self::NONE
+        }
+    }
+
+    /// Enough to estimate by.
+    pub fn is_candidate(self) -> bool {
+        self.fingerprints >= 2 || self.chunks >= 1
+    }
+}
+
+/// Contents in memory, with the posting lists over them.
+#[derive(Debug)]
+pub struct PostingBlock {
+    /// The contents; they go by their place here.
+    pub kept: Vec<Kept>,
+    fingerprints: Lists,
+    chunks: Lists,
+    stop: StopFlag,
+}
+
+impl PostingBlock {
+    /// A block of all contents that are in question: what is common is counted among them, and what
+    /// more than `limit` otherwise different ones have is left out of the lists. When `stop` is
+    /// set, looking for candidates ends early.
+    pub fn counting(
+        kept: Vec<Kept>,
+        families: &Families,
+        limit: u32,
+        stop: &StopFlag,
+    ) -> (Self, Counts) {
+        let mut counts = Counts::new(limit);
+        let samples = own_fingerprints;
+        let limits = (limit as usize, limit);
+        let is_text = |content: &Kept| content.kind == ContentKind::Text;
+        let level = |content: &Kept| (is_text(content), content.signature.level);
+        let levels = SignatureLevels::of(families, (0u32..).zip(kept.iter().map(level)));
+        let mut scratch = Vec::new();
+        let fingerprints = Lists::new(&kept, limits, samples, |key, places| {
+            let contents = families.count(places, &mut scratch);
+            let is_text = is_text(&kept[places[0] as usize]);
+            let contents = levels.contents(Fingerprint(key), is_text, contents, limit);
+            counts.note(PostingKind::Fingerprint, key, contents);
+            contents
+        });
+        for content in &kept {
+            counts.note_passages(&content.sketch());
+        }
+        let mut of_chunks = Counts::new(limit);
+        let chunks = |content: &Kept| usable(own_chunks(content), PostingKind::Chunk, &counts);
+        let chunks = Lists::new(&kept, limits, chunks, |key, places| {
+            let contents = families.count(places, &mut scratch);
+            of_chunks.note(PostingKind::Chunk, key, contents);
+            contents
+        });
+        counts.join(of_chunks);
+        let block = Self {
+            kept,
+            fingerprints,
+            chunks,
+            stop: stop.clone(),
+        };
+        (block, counts)
+    }
+
+    /// A block of some of the contents in question, of which `counts` knows what is common. When
+    /// `stop` is set, looking for candidates ends early.
+    pub fn of(kept: Vec<Kept>, counts: &Counts, stop: &StopFlag) -> Self {
+        let limits = (usize::MAX, counts.limit());
+        let of_kind = |kind| {
+            let keys = |content: &Kept| nominating_pieces(kind, content, counts);
+            Lists::new(&kept, limits, keys, |_, places| places.len())
+        };
+        let fingerprints = of_kind(PostingKind::Fingerprint);
+        let chunks = of_kind(PostingKind::Chunk);
+        Self {
+            kept,
+            fingerprints,
+            chunks,
+            stop: stop.clone(),
+        }
+    }
+
+    /// The fingerprints, ascending, and the places of those that have them; boilerplate is none.
+    pub(crate) fn lists_of_fingerprints(&self) -> impl Iterator<Item = (Fingerprint, &[u32])> + '_ {
+        let lists = &self.fingerprints;
+        (0..lists.keys.len()).map(|at| {
+            let (begin, end) = lists.range(at);
+            (Fingerprint(lists.keys[at].0), &lists.contents[begin..end])
+        })
+    }
+
+    /// Calls `found` with each pair of places (the lesser first) that have anything in common, on
+    /// so many threads, each with a state of its own; returns the states, or the first failure. The
+    /// pairs of one lesser place follow each other on one thread.
+    pub fn nominees<S: Send, E: Send + From<Stopped>>(
+        &self,
+        threads: usize,
+        start: impl Fn() -> S + Sync,
+        found: impl Fn(&mut S, usize, usize, Common) -> Result<(), E> + Sync,
+    ) -> Result<Vec<S>, E> {
+        let later = |_, rest: &ListRest, contents: &[u32], tally: &mut Tally, kind| {
+            for &b in contents {
+                tally.at(b).add(kind, rest.worth);
+            }
+        };
+        in_a_step(self.kept.len(), |done| {
+            self.nominees_by(later, threads, start, found, done)
+        })
+    }
+
+    /// [`Self::nominees`], of these pairs alone: for each place the later ones, ascending.
+    pub fn among<S: Send, E: Send + From<Stopped>>(
+        &self,
+        pairs: &[Vec<u32>],
+        threads: usize,
+        start: impl Fn() -> S + Sync,
+        found: impl Fn(&mut S, usize, usize, Common) -> Result<(), E> + Sync,
+    ) -> Result<Vec<S>, E> {
+        let later = |a: usize, rest: &ListRest, contents: &[u32], tally: &mut Tally, kind| {
+            let wanted = &pairs[a][..];
+            let (few, many) = if wanted.len() < contents.len() {
+                (wanted, contents)
+            } else {
+                (contents, wanted)
+            };
+            for &b in few.iter().filter(|b| many.binary_search(b).is_ok()) {
+                tally.at(b).add(kind, rest.worth);
+            }
+        };
+        in_a_step(self.kept.len(), |done| {
+            self.nominees_by(later, threads, start, found, done)
+        })
+    }
+
+    /// `later` tallies what a content has in common with the later ones of a list.
+    fn nominees_by<S: Send, E: Send + From<Stopped>>(
+        &self,
+        later: impl Fn(usize, &ListRest, &[u32], &mut Tally, PostingKind) + Sync,
+        threads: usize,
+        start: impl Fn() -> S + Sync,
+        found: impl Fn(&mut S, usize, usize, Common) -> Result<(), E> + Sync,
+        done: &(dyn Fn(usize) + Sync),
+    ) -> Result<Vec<S>, E> {
+        let next = AtomicUsize::new(0);
+        on_threads(threads.min(self.kept.len()), || {
+            let mut state = start();
+            let mut tally = Tally::new(self.kept.len());
+            loop {
+                let a = next.fetch_add(1, Ordering::Relaxed);
+                if a >= self.kept.len() {
+                    return Ok(state);
+                }
+                done(1);
+                self.stop.go_on()?;
+                for (rest, contents) in self.fingerprints.later(a) {
+                    later(a, rest, contents, &mut tally, PostingKind::Fingerprint);
+                }
+                for (rest, contents) in self.chunks.later(a) {
+                    later(a, rest, contents, &mut tally, PostingKind::Chunk);
+                }
+                let drained = tally.drain(|b, common| {
+                    self.stop.go_on()?;
+                    found(&mut state, a, b, common)
+                });
+                if let Err(error) = drained {
+                    // The others find nothing left to do.
+                    next.store(self.kept.len(), Ordering::Relaxed);
+                    return Err(error);
+                }
+            }
+        })
+    }
+
+    /// Calls `found` with the place of each content of the block that has anything in common with a
+    /// content outside of it, in no particular order.
+    pub fn against<E>(
+        &self,
+        other: &Kept,
+        tally: &mut Tally,
+        found: impl FnMut(usize, Common) -> Result<(), E>,
+    ) -> Result<(), E> {
+        // Boilerplate has no list.
+        for key in own_fingerprints(other) {
+            for &a in self.fingerprints.of_key(key) {
+                tally.at(a).fingerprints += 1;
+            }
+        }
+        for key in own_chunks(other) {
+            for &a in self.chunks.of_key(key) {
+                tally.at(a).chunks += 1;
+            }
+        }
+        tally.drain(found)
+    }
+}
+
+/// The pieces of a content that nominate others, ascending.
+pub fn nominating_pieces(kind: PostingKind, content: &Kept, counts: &Counts) -> Vec<u64> {
+    let keys = match kind {
+        PostingKind::Fingerprint => own_fingerprints(content),
+        PostingKind::Chunk => own_chunks(content),
+    };
+    usable(keys, kind, counts)
+}
+
+/// The fingerprints of a content that nominate others: of a member of a family those that its
+/// leader has not.
+fn own_fingerprints(content: &Kept) -> Vec<u64> {
+    let mut keys = fingerprint_keys(&content.sketch());
+    if let Some(of_leader) = &content.of_leader {
+        keys.retain(|key| !of_leader.contains(key));
+    }
+    keys
+}
+
+/// The same of chunks.
+fn own_chunks(content: &Kept) -> Vec<u64> {
+    let mut keys = chunk_keys(&content.sketch());
+    if let Some(of_leader) = &content.of_leader {
+        keys.retain(|key| !of_leader.contains(&(key | CHUNK)));
+    }
+    keys
+}
+
+fn usable(mut keys: Vec<u64>, kind: PostingKind, boilerplate: &Counts) -> Vec<u64> {
+    keys.retain(|&key| match kind {
+        PostingKind::Chunk => !Boilerplate::chunk(boilerplate, key),
+        PostingKind::Fingerprint => !Boilerplate::fingerprint(boilerplate, Fingerprint(key)),
+    });
+    keys
+}
+
+/// The rest of a list, behind one of its contents.
+#[derive(Clone, Copy, Debug, Default)]
+struct ListRest {
+    from: u32,
+    to: u32,
+    /// What its key counts, by the length of the whole list.
+    worth: PieceWorth,
+}
+
+/// The posting lists of one kind of evidence over the contents of a block.
+#[derive(Debug)]
+struct Lists {
+    /// The keys that have a list, ascending, and where each list begins in `contents`. The list
+    /// ends where the next one begins.
+    keys: Vec<(u64, u32)>,
+    /// The contents (by place) of all lists, one list after the other, each ascending.
+    contents: Vec<u32>,
+    /// Where in `contents` the rest of a list after this content begins and the list ends:
+    /// `of[starts[i]..starts[i+1]]`.
+    of: Vec<ListRest>,
+    starts: Vec<usize>,
+}
+
+impl Lists {
+    /// `count` is told of every key and the places that have it, and says how many otherwise
+    /// different contents these are. Keys of more than `limit` have no list; `cutoff` is that of
+    /// what a key counts.
+    fn new(
+        kept: &[Kept],
+        (limit, cutoff): (usize, u32),
+        keys: impl Fn(&Kept) -> Vec<u64>,
+        mut count: impl FnMut(u64, &[u32]) -> usize,
+    ) -> Self {
+        let mut postings: Vec<(u64, u32)> = Vec::new();
+        for (place, content) in (0u32..).zip(kept) {
+            postings.extend(keys(content).into_iter().map(|key| (key, place)));
+        }
+        postings.sort_unstable();
+        let mut lists = Self {
+            keys: Vec::new(),
+            contents: Vec::with_capacity(postings.len()),
+            of: Vec::new(),
+            starts: vec![0; kept.len() + 1],
+        };
+        let mut places = Vec::new();
+        for list in postings.chunk_by(|a, b| a.0 == b.0) {
+            places.clear();
+            places.extend(list.iter().map(|&(_, place)| place));
+            if count(list[0].0, &places) <= limit {
+                lists.keys.push((list[0].0, lists.contents.len() as u32));
+                lists.contents.extend(&places);
+                // A content only looks at the contents after itself: the last looks at none.
+                for &(_, place) in &list[..list.len() - 1] {
+                    lists.starts[place as usize + 1] += 1;
+                }
+            }
+        }
+        drop(postings);
+        for place in 0..kept.len() {
+            lists.starts[place + 1] += lists.starts[place];
+        }
+        let mut next = lists.starts.clone();
+        lists.of = vec![ListRest::default(); next[kept.len()]];
+        for at in 0..lists.keys.len() {
+            let (begin, end) = lists.range(at);
+            let worth = PieceWorth::of((end - begin) as u32, cutoff);
+            for from in begin..end.saturating_sub(1) {
+                let next = &mut next[lists.contents[from] as usize];
+                // The first of a family stands for it.
+                let to = if end - begin > limit && from > begin {
+                    end.min(from + 1 + NEIGHBOURS)
+                } else {
+                    end
+                };
+                lists.of[*next] = ListRest {
+                    from: from as u32 + 1,
+                    to: to as u32,
+                    worth,
+                };
+                *next += 1;
+            }
+        }
+        lists
+    }
+
+    fn range(&self, at: usize) -> (usize, usize) {
+        let end = self
+            .keys
+            .get(at + 1)
+            .map_or(self.contents.len(), |next| next.1 as usize);
+        (self.keys[at].1 as usize, end)
+    }
+
+    /// The later contents that share a key with this one, and what the key counts: key by key.
+    fn later(&self, place: usize) -> impl Iterator<Item = (&ListRest, &[u32])> + '_ {
+        let lists = &self.of[self.starts[place]..self.starts[place + 1]];
+        lists.iter().map(|rest| {
+            let contents = &self.contents[rest.from as usize..rest.to as usize];
+            (rest, contents)
+        })
+    }
+
+    fn of_key(&self, key: u64) -> &[u32] {
+        let Ok(at) = self.keys.binary_search_by_key(&key, |&(key, _)| key) else {
+            return &[];
+        };
+        let (begin, end) = self.range(at);
+        &self.contents[begin..end]
+    }
+}
+
+/// Counters for one content against those of a block.
+#[derive(Debug)]
+pub struct Tally {
+    counts: Vec<Common>,
+    touched: Vec<u32>,
+}
+
+impl Tally {
+    /// For a block of so many contents.
+    pub fn new(contents: usize) -> Self {
+        Self {
+            counts: vec![Common::NONE; contents],
+            touched: Vec::new(),
+        }
+    }
+
+    fn at(&mut self, place: u32) -> &mut Common {
+        let count = &mut self.counts[place as usize];
+        if *count == Common::NONE {
+            self.touched.push(place);
+        }
+        count
+    }
+
+    /// Hands the candidates out and starts anew.
+    fn drain<E>(&mut self, mut found: impl FnMut(usize, Common) -> Result<(), E>) -> Result<(), E> {
+        let mut result = Ok(());
+        for place in self.touched.drain(..) {
+            let common = std::mem::take(&mut self.counts[place as usize]);
+            if result.is_ok() {
+                result = found(place as usize, common);
+            }
+        }
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use resemble_core::{ByteLen, ChunkList, ContentId, ContentKind, Signature};
+
+    use super::*;
+
+    /// Nothing but the block itself looks whether anybody still waits: reading has ended when pairs
+    /// are looked for.
+    #[test]
+    fn looking_for_pairs_ends_in_the_middle() {
+        let alike = |id| Kept {
+            id: ContentId(id),
+            whole: ByteLen(1000),
+            size: ByteLen(1000),
+            kind: ContentKind::Text,
+            chunks: ChunkList::default(),
+            signature: Signature {
+                fingerprints: vec![Fingerprint(1), Fingerprint(2)],
+                ..Signature::default()
+            },
+            words: None,
+            of_leader: None,
+        };
+        let all: Vec<Kept> = (0..100).map(alike).collect();
+        let pairs = |stop: &StopFlag, stops: bool| {
+            let (block, _) = PostingBlock::counting(all.clone(), &Families::default(), 1000, stop);
+            let found = AtomicUsize::new(0);
+            let looked = block.nominees(
+                1,
+                || (),
+                |(), _, _, _| {
+                    found.fetch_add(1, Ordering::Relaxed);
+                    if stops {
+                        stop.set();
+                    }
+                    Ok::<(), Stopped>(())
+                },
+            );
+            (looked.map(drop), found.into_inner())
+        };
+        assert_eq!(pairs(&StopFlag::default(), false), (Ok(()), 100 * 99 / 2));
+        assert_eq!(pairs(&StopFlag::default(), true), (Err(Stopped), 1));
+    }
+}

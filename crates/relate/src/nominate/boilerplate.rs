@@ -1,0 +1,77 @@
+//! What is boilerplate to the index, or among the files of a question.
+
+use std::collections::HashMap;
+
+use parking_lot::Mutex;
+use resemble_core::Fingerprint;
+use resemble_core::similarity::Boilerplate;
+use resemble_index::{PostingKind, ReadError, Snapshot};
+
+use crate::scope::ScopedFiles;
+
+/// Boilerplate as the index counts it (all contents), or among the scoped files of a question.
+#[derive(Debug)]
+pub struct KnownBoilerplate<'a> {
+    snapshot: &'a Snapshot,
+    scoped: Option<&'a ScopedFiles>,
+    counted: Mutex<HashMap<(bool, u64), bool>>,
+    failure: Mutex<Option<ReadError>>,
+}
+
+impl<'a> KnownBoilerplate<'a> {
+    /// Counts among these files, or in all of the index.
+    pub fn new(snapshot: &'a Snapshot, scoped: Option<&'a ScopedFiles>) -> Self {
+        Self {
+            snapshot,
+            scoped,
+            counted: Mutex::default(),
+            failure: Mutex::default(),
+        }
+    }
+
+    /// The failure that an answer met, if one did: [`Boilerplate`] has no way to say so.
+    pub fn failure(&self) -> Result<(), ReadError> {
+        self.failure.lock().take().map_or(Ok(()), Err)
+    }
+
+    fn is(&self, kind: PostingKind, key: u64) -> bool {
+        self.look(kind, key).unwrap_or_else(|e| {
+            *self.failure.lock() = Some(e);
+            false
+        })
+    }
+
+    fn look(&self, kind: PostingKind, key: u64) -> Result<bool, ReadError> {
+        // What few contents have, few scoped files have.
+        if !self.snapshot.is_boilerplate(kind, key)? {
+            return Ok(false);
+        }
+        let Some(scoped) = self.scoped else {
+            return Ok(true);
+        };
+        let place = (kind == PostingKind::Chunk, key);
+        if let Some(&known) = self.counted.lock().get(&place) {
+            return Ok(known);
+        }
+        let mut count = 0;
+        self.snapshot.postings(kind, &[key], &mut |_, contents| {
+            count = contents
+                .iter()
+                .filter(|&&content| scoped.has(content))
+                .count();
+        })?;
+        let is = count > self.snapshot.boilerplate_limit() as usize;
+        self.counted.lock().insert(place, is);
+        Ok(is)
+    }
+}
+
+impl Boilerplate for KnownBoilerplate<'_> {
+    fn chunk(&self, key: u64) -> bool {
+        self.is(PostingKind::Chunk, key)
+    }
+
+    fn fingerprint(&self, fingerprint: Fingerprint) -> bool {
+        self.is(PostingKind::Fingerprint, fingerprint.0)
+    }
+}

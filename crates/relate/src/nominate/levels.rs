@@ -1,0 +1,122 @@
+//! How many contents could have a sample.
+//!
+//! The level of a signature grows with the size of its content, so samples of a low level are kept
+//! by small contents alone. Of a header of 1,800 files, half of which are small, some samples are
+//! in 1,800 signatures, and others, no less common in the contents, in 900: counted as they are,
+//! these would be no boilerplate, and would nominate every two small files for each other. So a
+//! sample is counted among those contents that would have kept it, and taken to be as common among
+//! the others, as far as that can be said of a few ([`MOST`]).
+
+use resemble_core::Fingerprint;
+
+use crate::nominate::families::Families;
+
+/// A sample is taken to be in so many times as many contents at most. If few are small, what these
+/// alone have says little about the others.
+const MOST: u64 = 16;
+
+/// Levels are smaller.
+const LEVELS: usize = 64;
+
+/// How many contents have signatures of each level: of texts, whose samples are shingles, and of
+/// all others.
+#[derive(Clone, Debug)]
+pub struct SignatureLevels([[u32; LEVELS]; 2]);
+
+impl Default for SignatureLevels {
+    fn default() -> Self {
+        Self([[0; LEVELS]; 2])
+    }
+}
+
+impl SignatureLevels {
+    /// Of contents by their places: whether each is a text, and its level. A family counts once.
+    pub fn of(families: &Families, contents: impl IntoIterator<Item = (u32, (bool, u8))>) -> Self {
+        let mut levels = Self::default();
+        let contents = contents.into_iter();
+        contents
+            .filter(|&(place, _)| families.leader(place) == place)
+            .for_each(|(_, (is_text, level))| levels.note(is_text, level));
+        levels
+    }
+
+    /// One more content has a signature of this level.
+    pub fn note(&mut self, is_text: bool, level: u8) {
+        self.0[usize::from(is_text)][usize::from(level).min(LEVELS - 1)] += 1;
+    }
+
+    /// Adds what was counted apart.
+    pub fn join(&mut self, other: &Self) {
+        let ours = self.0.iter_mut().flatten();
+        ours.zip(other.0.iter().flatten())
+            .for_each(|(ours, theirs)| *ours += theirs);
+    }
+
+    /// How many contents a sample is in, if `kept` have it in their signatures: more than `limit`
+    /// if it would be in more, were all signatures as dense as those.
+    pub fn contents(&self, sample: Fingerprint, is_text: bool, kept: usize, limit: u32) -> usize {
+        let (limit, count) = (u64::from(limit), kept as u64);
+        if count > limit || count * MOST <= limit {
+            return kept;
+        }
+        let of_kind = &self.0[usize::from(is_text)];
+        let sum = |counts: &[u32]| counts.iter().map(|&count| u64::from(count)).sum::<u64>();
+        let could = sum(&of_kind[..=usize::from(sample.level()).min(LEVELS - 1)]);
+        if count * sum(of_kind) > limit * could.max(1) {
+            limit as usize + 1
+        } else {
+            kept
+        }
+    }
+}
+
+/// How many of some samples have each level or a greater one.
+#[derive(Clone, Copy, Debug)]
+pub struct SamplesFrom([u32; LEVELS]);
+
+impl SamplesFrom {
+    /// Of these samples.
+    pub fn of(samples: impl IntoIterator<Item = Fingerprint>) -> Self {
+        let mut from = [0; LEVELS];
+        for sample in samples {
+            for count in &mut from[..=usize::from(sample.level()).min(LEVELS - 1)] {
+                *count += 1;
+            }
+        }
+        Self(from)
+    }
+
+    /// How many have this level or a greater one.
+    pub fn level(&self, level: u8) -> f64 {
+        f64::from(self.0[usize::from(level).min(LEVELS - 1)])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_small_contents_keep_is_as_common_as_what_all_keep() {
+        let mut levels = SignatureLevels::default();
+        (0..900).for_each(|_| levels.note(true, 3));
+        (0..900).for_each(|_| levels.note(true, 6));
+        (0..5000).for_each(|_| levels.note(false, 9));
+        let of_level = |level: u8| {
+            let fingerprint = (0..64).map(|bit| Fingerprint(1 << bit));
+            let mut of_level = fingerprint.filter(|sample| sample.level() == level);
+            of_level.next().expect("a sample of each level")
+        };
+        let contents = |level, kept| levels.contents(of_level(level), true, kept, 1000);
+        assert_eq!(contents(3, 900), 1001);
+        assert_eq!(contents(3, 501), 1001);
+        assert_eq!(contents(3, 500), 500);
+        // All would have kept it.
+        assert_eq!(contents(6, 900), 900);
+        assert_eq!(contents(6, 1400), 1400);
+        let mut few = SignatureLevels::default();
+        (0..60).for_each(|_| few.note(true, 3));
+        (0..9000).for_each(|_| few.note(true, 6));
+        assert_eq!(few.contents(of_level(3), true, 60, 1000), 60);
+    }
+}

@@ -1,0 +1,183 @@
+//! What the files of a question hold, read again for it.
+//!
+//! The index says which content a file has; what is read counts only if it still is that one.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use resemble_core::hash::content;
+use resemble_core::{ByteLen, ContentDigest, ContentId, ContentKind};
+use resemble_index::{ContentRow, Snapshot};
+use resemble_proto::message::{SoftError, SoftErrorKind};
+use resemble_proto::path::PathText;
+use resemble_scan::parts::{HEAD, PartReader};
+use resemble_scan::read::{open_regular, read_prefix};
+
+use crate::ask::{AskError, soft_error};
+use crate::prove::extracted::extract;
+use crate::prove::read::{LARGEST_READ, anchor_of, bytes_if, bytes_of, unreadable};
+use crate::renditions::Rendition;
+use crate::renditions::owners::RenditionOwners;
+use crate::scope::ScopedFiles;
+
+/// So many of the files with one content are tried.
+const TRIED: usize = 4;
+
+/// A content of a question.
+#[derive(Clone, Copy, Debug)]
+pub struct WantedContent {
+    /// Its number in the index.
+    pub id: ContentId,
+    /// What it must be when it is read.
+    pub digest: ContentDigest,
+    /// Its bytes.
+    pub size: ByteLen,
+}
+
+/// A content, and what it is to the index.
+pub type WantedOfKind = (WantedContent, ContentKind);
+
+impl WantedContent {
+    /// A content of the index.
+    pub const fn of(row: &ContentRow) -> Self {
+        Self {
+            id: row.id,
+            digest: row.digest,
+            size: row.size,
+        }
+    }
+}
+
+/// Reads contents.
+#[derive(Clone, Copy, Debug)]
+pub struct ContentReader<'a> {
+    /// Where contents stand.
+    pub snapshot: &'a Snapshot,
+    /// The files that may be opened.
+    pub scoped: &'a ScopedFiles,
+    /// What stands for a file.
+    pub renditions: &'a RenditionOwners,
+    /// Takes documents apart; without it they are not read.
+    pub part_reader: Option<&'a dyn PartReader>,
+}
+
+impl ContentReader<'_> {
+    /// The bytes of a content, or why they cannot be had: where it stands, and what is the matter.
+    pub fn read(&self, wanted: &WantedContent) -> Result<Result<Vec<u8>, SoftError>, AskError> {
+        self.snapshot.stop().go_on()?;
+        let mut holders = self.scoped.holders(wanted.id).take(TRIED).peekable();
+        if holders.peek().is_none() {
+            return Ok(self.text_of_document(wanted));
+        }
+        let mut failure = None;
+        for holder in holders {
+            if wanted.size > LARGEST_READ {
+                failure = Some(Self::unread(&holder.path, TOO_LARGE));
+                break;
+            }
+            match bytes_if(&holder.path, &wanted.digest) {
+                Ok(Some(bytes)) => return Ok(Ok(bytes)),
+                Ok(None) => failure = Some(Self::unread(&holder.path, CHANGED)),
+                Err(AskError::Cancelled) => return Err(AskError::Cancelled),
+                Err(error) => failure = Some(soft_error(&holder.path, &error)),
+            }
+        }
+        let failure = failure.unwrap_or_else(|| Self::unread(&PathBuf::new(), CHANGED));
+        // The text of a document may say the same.
+        Ok(self.text_of_document(wanted).map_err(|_| failure))
+    }
+
+    /// Whether a content is a plain text in another encoding than UTF-8, as far as its beginning
+    /// says.
+    pub fn is_encoded(&self, wanted: &WantedContent) -> Result<bool, AskError> {
+        self.snapshot.stop().go_on()?;
+        let Some(holder) = self.scoped.holders(wanted.id).next() else {
+            return Ok(false);
+        };
+        if self.snapshot.is_partial() {
+            // Nothing of a file is said before all of it is known to be what it was.
+            return Ok(false);
+        }
+        Ok(is_encoded(&holder.path))
+    }
+
+    /// What these bytes of a content say in UTF-8, if they are a text in another encoding.
+    pub fn decoded(&self, wanted: &WantedContent, bytes: &[u8]) -> Option<String> {
+        let holder = self.scoped.holders(wanted.id).next()?;
+        let is_encoded = resemble_extract::is_encoded(name_of(&holder.path), bytes);
+        is_encoded.then(|| resemble_extract::decoded(bytes))?
+    }
+
+    /// The text of a document, made of it again.
+    fn text_of_document(&self, wanted: &WantedContent) -> Result<Vec<u8>, SoftError> {
+        let owners = self.renditions.owners(wanted.id).iter();
+        let mut owners = owners
+            .filter(|(_, rendition)| matches!(rendition, Rendition::Text | Rendition::Unpacked));
+        let holder = owners.find_map(|&(owner, _)| self.scoped.holders(owner).next());
+        let (Some(holder), Some(part_reader)) = (holder, self.part_reader) else {
+            // All that an archive holds stands nowhere as such.
+            let path = holder.map_or_else(PathBuf::new, |holder| holder.path.clone());
+            return Err(Self::unread(&path, NOT_TAKEN_APART));
+        };
+        if let Some(text) = decoded_text(&holder.path, wanted) {
+            return Ok(text);
+        }
+        let extracted =
+            extract(&holder.path, part_reader).map_err(|error| soft_error(&holder.path, &error))?;
+        let texts = extracted.map(|extracted| [extracted.text, extracted.packed]);
+        let mut texts = texts.into_iter().flatten().flatten();
+        texts
+            .find(|text| content::digest(text) == wanted.digest)
+            .ok_or_else(|| Self::unread(&holder.path, CHANGED))
+    }
+
+    fn unread(path: &Path, (kind, message): (SoftErrorKind, &str)) -> SoftError {
+        SoftError {
+            path: PathText::from(path),
+            kind,
+            message: message.to_owned(),
+        }
+    }
+}
+
+/// Whether a file is a plain text in another encoding than UTF-8, as far as its beginning says.
+fn is_encoded(path: &Path) -> bool {
+    let head = head_of(path);
+    head.is_ok_and(|head| resemble_extract::is_encoded(name_of(path), &head))
+}
+
+/// This text, if it is what a plain text in another encoding says: no process is needed for that.
+fn decoded_text(path: &Path, wanted: &WantedContent) -> Option<Vec<u8>> {
+    if !is_encoded(path) {
+        return None;
+    }
+    let text = resemble_extract::decoded(&bytes_of(path).ok()?)?;
+    let text = text.into_bytes();
+    (content::digest(&text) == wanted.digest).then_some(text)
+}
+
+fn head_of(path: &Path) -> Result<Vec<u8>, AskError> {
+    let anchor = anchor_of(path)?;
+    let (fd, _) = open_regular(&anchor, path).map_err(|failure| unreadable(path, failure))?;
+    read_prefix(&fd, HEAD).map_err(|errno| AskError::Unreadable {
+        path: path.to_owned(),
+        source: errno.into(),
+    })
+}
+
+fn name_of(path: &Path) -> &[u8] {
+    path.file_name().unwrap_or_default().as_bytes()
+}
+
+const TOO_LARGE: (SoftErrorKind, &str) = (
+    SoftErrorKind::Other,
+    "it is larger than 64 MiB, so its figures are estimates",
+);
+const CHANGED: (SoftErrorKind, &str) = (
+    SoftErrorKind::Changing,
+    "it has changed since it was indexed, so its figures are estimates",
+);
+const NOT_TAKEN_APART: (SoftErrorKind, &str) = (
+    SoftErrorKind::Other,
+    "it cannot be taken apart now, so its figures are estimates",
+);

@@ -1,0 +1,322 @@
+//! Many pairs of one question, each content read and cut into words as few times as memory allows.
+//!
+//! A question about all pairs measures one content against five others on average, and against
+//! hundreds in a family. What a measure needs of a content ([`ReadyContent`]) is kept in a bounded
+//! store that all threads share ([`Recent`]). So pairs should come in an order in which those of
+//! one content follow each other, and its partners lie near: files of one directory do.
+//!
+//! Nothing here depends on what is in the store but time.
+//!
+//! A question with a budget measures the best of its pairs by their estimates, as far as that goes
+//! ([`PairProver::measure_best`]). Which pairs these are depends on the contents alone, and neither
+//! on threads nor on what was measured before: a pair whose measures are kept takes its part of the
+//! budget all the same.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use resemble_core::recent::Recent;
+use resemble_core::similarity::proof::{self, ComparedBytes, ComparedText, unit_of};
+use resemble_core::similarity::{PairKey, Unit};
+use resemble_core::{ByteLen, ContentId, ContentKind, Fingerprint, Score};
+use resemble_index::{ContentRow, Snapshot};
+use resemble_proto::message::SoftError;
+
+use crate::ask::AskError;
+use crate::given::{CHECKED, GivenError};
+use crate::parallel::ordered;
+use crate::prove::archives::Archives;
+use crate::prove::contents::{ContentReader, WantedContent, WantedOfKind};
+use crate::prove::exact::{Proven, judged};
+use crate::prove::read::LARGEST_READ;
+
+/// Bytes of memory that the store takes where memory is not bounded.
+const USUAL_ROOM: u64 = 40 << 20;
+
+/// Of contents of more bytes one is read at a time: while it is cut into words it takes memory
+/// twice.
+pub const LARGE: ByteLen = ByteLen(4 << 20);
+
+/// Measures of pairs of so many bytes are kept in the index: smaller ones are read and measured
+/// sooner than looked up.
+const KEPT: ByteLen = ByteLen(16 << 10);
+
+/// A pair of places, the lesser first, and the estimate of its score.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DraftPair {
+    /// The lesser place.
+    pub a: usize,
+    /// The greater place.
+    pub b: usize,
+    /// The estimate of its score.
+    pub estimate: Score,
+}
+
+/// The measures of a pair, and the sizes that they are of; `None`: the pair keeps its estimate.
+pub type MeasuredPair = Option<(proof::Proven, (ByteLen, ByteLen))>;
+
+/// Pairs that were measured elsewhere.
+pub trait KnownMeasures: fmt::Debug + Sync {
+    /// What two contents have in common in this unit, if that was measured.
+    fn known(
+        &self,
+        a: ContentId,
+        b: ContentId,
+        unit: Unit,
+    ) -> Result<Option<proof::Proven>, AskError>;
+}
+
+/// Measures pairs of contents where they stand.
+#[derive(Debug)]
+pub struct PairProver<'a> {
+    reader: ContentReader<'a>,
+    known: Option<&'a dyn KnownMeasures>,
+    asked: Unit,
+    ready: Mutex<Recent<Key, Arc<ReadyContent>>>,
+    /// Held by who reads a content of more than [`LARGE`] bytes.
+    large: Mutex<()>,
+}
+
+/// A content ready to be measured in one unit.
+#[derive(Debug)]
+enum ReadyContent {
+    /// As a text, and its size without what is template.
+    Words(Box<ComparedText>, ByteLen),
+    Bytes(ComparedBytes),
+    /// It cannot be read now, or is not what the index has.
+    Unreadable(SoftError),
+}
+
+impl<'a> PairProver<'a> {
+    /// For the contents of these files, and what stands for them. `room`: the bytes of memory that
+    /// contents ready to be measured take, besides those of the pairs being measured.
+    pub fn new(reader: ContentReader<'a>, room: Option<u64>) -> Self {
+        Self {
+            reader,
+            known: None,
+            asked: Unit::Words,
+            ready: Mutex::new(Recent::new(room.unwrap_or(USUAL_ROOM) as usize)),
+            large: Mutex::new(()),
+        }
+    }
+
+    /// Measures in this unit.
+    #[must_use]
+    pub const fn asked(mut self, unit: Unit) -> Self {
+        self.asked = unit;
+        self
+    }
+
+    /// Takes what was measured elsewhere for what it would measure.
+    #[must_use]
+    pub fn knowing(mut self, known: Option<&'a impl KnownMeasures>) -> Self {
+        self.known = known.map(|known| known as &dyn KnownMeasures);
+        self
+    }
+
+    /// What the contents are known by.
+    pub const fn snapshot(&self) -> &'a Snapshot {
+        self.reader.snapshot
+    }
+
+    /// Measures two contents that are not identical; `None`: one of them cannot be read now, or is
+    /// not what the index has.
+    pub fn measure(
+        &self,
+        a: &ContentRow,
+        b: &ContentRow,
+        min_shared: ByteLen,
+    ) -> Result<Option<Proven>, AskError> {
+        if a.size > LARGEST_READ || b.size > LARGEST_READ {
+            return Ok(None);
+        }
+        let of = |row: &ContentRow| (WantedContent::of(row), row.kind);
+        let measured = self.measures(&of(a), &of(b), &mut Vec::new())?;
+        Ok(measured.map(|(found, sizes)| judged(found, sizes, min_shared)))
+    }
+
+    /// Measures the best of these pairs of `contents`, as far as the budget goes: the measures in
+    /// the order of the pairs, and what could not be read.
+    pub fn measure_best(
+        &self,
+        contents: &[WantedOfKind],
+        drafts: &[DraftPair],
+        mut budget: ByteLen,
+    ) -> Result<(Vec<MeasuredPair>, Vec<SoftError>), AskError> {
+        let mut order: Vec<usize> = (0..drafts.len()).collect();
+        let place = |at: usize| (drafts[at].a, drafts[at].b);
+        order.sort_unstable_by_key(|&at| (Reverse(drafts[at].estimate), place(at)));
+        let size = |place: usize| contents[place].0.size;
+        let within = order.iter().take_while(|&&at| {
+            let cost = size(drafts[at].a) + size(drafts[at].b);
+            let is_enough = cost <= budget;
+            budget = budget - cost;
+            is_enough
+        });
+        order.truncate(within.count());
+        order.sort_unstable_by_key(|&at| place(at));
+        let measure = |at: usize, (): &mut ()| {
+            let (a, b) = place(order[at]);
+            let mut errors = Vec::new();
+            let found = self.measures(&contents[a], &contents[b], &mut errors)?;
+            Ok::<_, AskError>((found, errors))
+        };
+        let mut measured: Vec<MeasuredPair> = vec![None; drafts.len()];
+        let mut unread = HashMap::new();
+        let found = ordered(order.len(), || (), measure)?;
+        for (&at, (found, errors)) in order.iter().zip(found) {
+            measured[at] = found;
+            let errors = errors.into_iter();
+            unread.extend(errors.map(|error| (error.path.as_bytes().to_vec(), error)));
+        }
+        Ok((measured, unread.into_values().collect()))
+    }
+
+    /// The measures of two contents that are not identical, kept or made, if both can be read.
+    fn measures(
+        &self,
+        (a, a_kind): &WantedOfKind,
+        (b, b_kind): &WantedOfKind,
+        errors: &mut Vec<SoftError>,
+    ) -> Result<MeasuredPair, AskError> {
+        let snapshot = self.reader.snapshot;
+        snapshot.stop().go_on()?;
+        let unit = unit_of(*a_kind, *b_kind, self.asked);
+        let known = self.known.map(|known| known.known(a.id, b.id, unit));
+        if let Some(known) = known.transpose()?.flatten() {
+            let (key, _) = PairKey::of(&a.digest, &b.digest, unit);
+            if key.0.is_multiple_of(CHECKED)
+                && let Some((found, _)) = self.made(a, b, (*a_kind, *b_kind), &mut Vec::new())?
+                && found != known
+            {
+                let (a, b) = (a.digest, b.digest);
+                return Err(AskError::Given(GivenError::Measures { a, b }));
+            }
+            return Ok(Some((known, (a.size, b.size))));
+        }
+        let is_kept = a.size + b.size >= KEPT;
+        if is_kept && let Some(found) = snapshot.kept_measures(&a.digest, &b.digest, unit) {
+            return Ok(Some((found, (a.size, b.size))));
+        }
+        let found = self.made(a, b, (*a_kind, *b_kind), errors)?;
+        if is_kept && let Some((found, _)) = &found {
+            snapshot.keep_measures(&a.digest, &b.digest, found);
+        }
+        Ok(found)
+    }
+
+    /// The measures of two contents of these kinds, made of what is read of both.
+    fn made(
+        &self,
+        a: &WantedContent,
+        b: &WantedContent,
+        (a_kind, b_kind): (ContentKind, ContentKind),
+        errors: &mut Vec<SoftError>,
+    ) -> Result<MeasuredPair, AskError> {
+        let unit = unit_of(a_kind, b_kind, self.asked);
+        let mut ready = |wanted: &WantedContent| {
+            let ready = self.ready(wanted, unit)?;
+            if let ReadyContent::Unreadable(error) = &*ready {
+                errors.push(error.clone());
+                return Ok(None);
+            }
+            Ok::<_, AskError>(Some(ready))
+        };
+        let Some(one) = ready(a)? else {
+            return Ok(None);
+        };
+        let Some(other) = ready(b)? else {
+            return Ok(None);
+        };
+        Ok(match (&*one, &*other) {
+            (ReadyContent::Words(a, size), ReadyContent::Words(b, other)) => {
+                let sizes = (*size, *other);
+                Some((proof::Proven::in_words(a, b, sizes), sizes))
+            }
+            (ReadyContent::Bytes(a), ReadyContent::Bytes(b)) => {
+                let found = proof::Proven::in_bytes((a, a_kind), (b, b_kind));
+                Some((found, (a.size(), b.size())))
+            }
+            _ => None,
+        })
+    }
+
+    /// Measures two files, by their contents, of which one at least holds members; `None` as for
+    /// [`Self::measure`].
+    pub fn measure_members(
+        &self,
+        owners: (ContentId, ContentId),
+        min_shared: ByteLen,
+    ) -> Result<Option<Proven>, AskError> {
+        let reader = &self.reader;
+        let Some(part_reader) = reader.part_reader else {
+            return Ok(None);
+        };
+        let files = (reader.snapshot, reader.scoped);
+        let mut archives = Archives::of(files, reader.renditions, part_reader);
+        Ok(archives.measure(owners, self.asked, min_shared)?)
+    }
+
+    /// The share of a text's words that stand nearest to these samples, by what each of them is
+    /// worth ([`ShingledText::share_nearest`]); `None`: it is no text, or cannot be read now.
+    pub fn share_nearest(
+        &self,
+        row: &ContentRow,
+        level: u8,
+        worth: &HashMap<Fingerprint, f64>,
+    ) -> Result<Option<f64>, AskError> {
+        if row.kind != ContentKind::Text || row.size > LARGEST_READ {
+            return Ok(None);
+        }
+        Ok(match &*self.ready(&WantedContent::of(row), Unit::Words)? {
+            ReadyContent::Words(text, _) => {
+                let worth = |sample| worth.get(&sample).copied().unwrap_or(0.0);
+                Some(text.words().share_nearest(level, worth))
+            }
+            ReadyContent::Bytes(_) | ReadyContent::Unreadable(_) => None,
+        })
+    }
+
+    /// A content, from the store or from where it stands.
+    fn ready(&self, wanted: &WantedContent, unit: Unit) -> Result<Arc<ReadyContent>, AskError> {
+        let key = (wanted.id, unit == Unit::Bytes);
+        if let Some(known) = self.ready.lock().get(&key) {
+            return Ok(known);
+        }
+        let _one_at_a_time = (wanted.size > LARGE).then(|| self.large.lock());
+        let templates = self.reader.snapshot.templates();
+        let ready = |bytes: Vec<u8>| match unit {
+            Unit::Words => {
+                let size = ByteLen(templates.payload(&bytes).len() as u64);
+                ReadyContent::Words(Box::new(ComparedText::without(templates, &bytes)), size)
+            }
+            Unit::Bytes => ReadyContent::Bytes(ComparedBytes::new(templates.into_payload(bytes))),
+        };
+        let read = self.reader.read(wanted)?;
+        let ready = Arc::new(read.map_or_else(ReadyContent::Unreadable, ready));
+        self.ready
+            .lock()
+            .put(key, Arc::clone(&ready), ready.memory());
+        Ok(ready)
+    }
+}
+
+impl ReadyContent {
+    /// Bytes of memory that it takes, about.
+    fn memory(&self) -> usize {
+        /// What an entry takes besides.
+        const ENTRY: usize = 64;
+        let content = match self {
+            Self::Words(text, _) => text.memory(),
+            Self::Bytes(bytes) => bytes.memory(),
+            Self::Unreadable(_) => 0,
+        };
+        ENTRY + content
+    }
+}
+
+/// A content and whether it is measured in bytes.
+type Key = (ContentId, bool);

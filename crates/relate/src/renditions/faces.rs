@@ -1,0 +1,109 @@
+//! Which renditions of two files are compared: one pair of contents for one pair of files.
+//!
+//! A file has a **text** to compare, its own or the one that was taken out of it, or none; and it
+//! has **bytes**, those of what is packed in it or its own. Two files that both have a text are
+//! compared by their texts, all others by their bytes, whatever the samples of other renditions
+//! have in common. So the styles and fonts of two documents never make these similar, and the same
+//! two files have the same figures in every question. What holds members, an archive or a mail, is
+//! compared by all of them, also with a file that holds none.
+
+use resemble_core::ContentKind;
+
+use crate::renditions::Rendition;
+
+/// The renditions that a file or member is compared by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Faces {
+    text: Option<Rendition>,
+    bytes: Rendition,
+    holds_members: bool,
+}
+
+impl Faces {
+    /// Of a file whose own bytes are of this kind, and what else stands for it.
+    pub fn of(
+        own: ContentKind,
+        others: impl IntoIterator<Item = (Rendition, ContentKind)>,
+    ) -> Self {
+        let text_of = |kind, rendition| (kind == ContentKind::Text).then_some(rendition);
+        let mut faces = Self {
+            text: text_of(own, Rendition::Own),
+            bytes: Rendition::Own,
+            holds_members: false,
+        };
+        let mut has_text = false;
+        for (rendition, kind) in others {
+            match rendition {
+                Rendition::Text => {
+                    faces.text = Some(Rendition::Text);
+                    has_text = true;
+                }
+                Rendition::Unpacked => {
+                    faces.bytes = Rendition::Unpacked;
+                    if !has_text {
+                        faces.text = text_of(kind, Rendition::Unpacked);
+                    }
+                }
+                Rendition::WholeText | Rendition::WholeBytes => faces.holds_members = true,
+                Rendition::Own | Rendition::Member => {}
+            }
+        }
+        faces
+    }
+
+    /// Whether it is compared by its members.
+    pub const fn holds_members(self) -> bool {
+        self.holds_members
+    }
+
+    /// By which rendition something that holds no members meets what holds some.
+    pub fn alone(self) -> Rendition {
+        self.text.unwrap_or(self.bytes)
+    }
+
+    /// Whether a member of this archive nominates it for a file that is compared by `rendition`.
+    pub fn is_named_by_member(self, other: Self, rendition: Rendition) -> bool {
+        self.holds_members && !other.holds_members && rendition == other.alone()
+    }
+
+    /// Which rendition of the first and which of the second are compared.
+    pub const fn meeting(self, other: Self) -> (Rendition, Rendition) {
+        match (self.text, other.text) {
+            (Some(one), Some(other)) => (one, other),
+            _ => (self.bytes, other.bytes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::renditions::Rendition::{Own, Text, Unpacked, WholeBytes};
+
+    #[test]
+    fn texts_meet_texts_and_bytes_meet_bytes() {
+        let plain = Faces::of(ContentKind::Text, []);
+        let binary = Faces::of(ContentKind::Binary, []);
+        let document = Faces::of(ContentKind::Binary, [(Text, ContentKind::Text)]);
+        let packed = Faces::of(ContentKind::Binary, [(Unpacked, ContentKind::Text)]);
+        let packed_document = Faces::of(
+            ContentKind::Binary,
+            [(Unpacked, ContentKind::Binary), (Text, ContentKind::Text)],
+        );
+        assert_eq!(plain.meeting(plain), (Own, Own));
+        assert_eq!(plain.meeting(binary), (Own, Own));
+        assert_eq!(plain.meeting(document), (Own, Text));
+        assert_eq!(document.meeting(document), (Text, Text));
+        assert_eq!(document.meeting(binary), (Own, Own));
+        assert_eq!(plain.meeting(packed), (Own, Unpacked));
+        assert_eq!(packed.meeting(binary), (Unpacked, Own));
+        assert_eq!(packed_document.meeting(document), (Text, Text));
+        assert_eq!(packed_document.meeting(binary), (Unpacked, Own));
+        let mail = Faces::of(
+            ContentKind::Text,
+            [(Text, ContentKind::Text), (WholeBytes, ContentKind::Binary)],
+        );
+        assert!(mail.holds_members() && !packed_document.holds_members());
+        assert_eq!((packed.alone(), binary.alone()), (Unpacked, Own));
+    }
+}

@@ -1,0 +1,171 @@
+//! What stands for the files of a question, for questions about all pairs among them.
+//!
+//! Files go by their contents here: the **owner** of a text is the content of the document. What
+//! one document says another may say as well, so a stand-in has any number of owners; and it may be
+//! a file of the question itself.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use resemble_core::similarity::too_small;
+use resemble_core::{ByteLen, ContentDigest, ContentId, ContentKind};
+use resemble_index::{ContentRow, ReadError, Snapshot};
+
+use crate::renditions::faces::Faces;
+use crate::renditions::{MOST_MEMBERS, Place, Rendition, WholeDigest, held_contents, renditions};
+use crate::scope::ScopedFiles;
+
+/// A content that stands for a file.
+#[derive(Clone, Copy, Debug)]
+pub struct StandIn {
+    /// What it is to the file.
+    pub rendition: Rendition,
+    /// Its number in the index.
+    pub content: ContentId,
+    /// Its digest.
+    pub digest: ContentDigest,
+    /// Its bytes.
+    pub size: ByteLen,
+    /// What it is to the index.
+    pub kind: ContentKind,
+}
+
+impl StandIn {
+    /// A content of the index.
+    pub const fn of(rendition: Rendition, row: &ContentRow) -> Self {
+        Self {
+            rendition,
+            content: row.id,
+            digest: row.digest,
+            size: row.size,
+            kind: row.kind,
+        }
+    }
+}
+
+/// The renditions of the files of a question, apart from their own bytes.
+#[derive(Debug, Default)]
+pub struct RenditionOwners {
+    /// For each rendition the owners, ascending, and what it is to them.
+    owners: HashMap<ContentId, Vec<(ContentId, Rendition)>>,
+    /// For each owner what stands for it.
+    stand_ins: HashMap<ContentId, Vec<StandIn>>,
+    /// What each owner is compared by.
+    faces: HashMap<ContentId, Faces>,
+    /// The archives, mails and compressed files of a question that looks into none.
+    unopened: HashSet<ContentId>,
+}
+
+impl RenditionOwners {
+    /// Finds the renditions of all files of a question.
+    pub fn of(snapshot: &Snapshot, scoped: &ScopedFiles) -> Result<Self, ReadError> {
+        Self::read(snapshot, scoped, 0)
+    }
+
+    /// Finds them with what archives hold ([`Rendition::Member`]).
+    pub fn with_members(snapshot: &Snapshot, scoped: &ScopedFiles) -> Result<Self, ReadError> {
+        Self::read(snapshot, scoped, MOST_MEMBERS)
+    }
+
+    /// Finds the texts of documents, and nothing of what holds other files.
+    pub fn of_documents(snapshot: &Snapshot, scoped: &ScopedFiles) -> Result<Self, ReadError> {
+        let mut found = Self::read(snapshot, scoped, 0)?;
+        let is_held = |one: &StandIn| one.rendition != Rendition::Text;
+        let holders = found.stand_ins.iter();
+        let holders = holders.filter(|(_, stand_ins)| stand_ins.iter().any(is_held));
+        found.unopened = holders.map(|(&owner, _)| owner).collect();
+        let unopened = &found.unopened;
+        found.stand_ins.retain(|owner, _| !unopened.contains(owner));
+        found.faces.retain(|owner, _| !unopened.contains(owner));
+        found.owners.retain(|_, owners| {
+            owners.retain(|(owner, _)| !unopened.contains(owner));
+            !owners.is_empty()
+        });
+        Ok(found)
+    }
+
+    /// Whether nothing is said of a file, because it is judged by what it holds and was not looked
+    /// into.
+    pub fn is_unopened(&self, owner: ContentId) -> bool {
+        self.unopened.contains(&owner)
+    }
+
+    /// The files of [`Self::is_unopened`].
+    pub fn unopened(&self) -> impl Iterator<Item = ContentId> {
+        self.unopened.iter().copied()
+    }
+
+    fn read(snapshot: &Snapshot, scoped: &ScopedFiles, members: usize) -> Result<Self, ReadError> {
+        let mut found = Self::default();
+        for owner in scoped.contents() {
+            let Some(own) = snapshot.content(owner)?.filter(|row| row.parts > 0) else {
+                continue;
+            };
+            let mut stand_ins = Vec::new();
+            for (rendition, content) in renditions(snapshot, Place::file(owner))? {
+                let row = snapshot.content(content)?;
+                stand_ins.extend(row.map(|row| StandIn::of(rendition, &row)));
+            }
+            let holds = stand_ins.iter().any(|one| one.rendition.is_whole());
+            let most = if holds { members } else { 0 };
+            for content in held_contents(snapshot, Place::file(owner), most)? {
+                let row = snapshot.content(content)?;
+                let row = row.filter(|row| !too_small(row.size));
+                stand_ins.extend(row.map(|row| StandIn::of(Rendition::Member, &row)));
+            }
+            found.add(owner, own.kind, stand_ins);
+        }
+        Ok(found)
+    }
+
+    /// Adds a file whose own bytes are of this kind, and what stands for it. Owners come in
+    /// ascending order.
+    pub fn add(&mut self, owner: ContentId, own: ContentKind, mut stand_ins: Vec<StandIn>) {
+        let kinds = stand_ins.iter().map(|one| (one.rendition, one.kind));
+        self.faces.insert(owner, Faces::of(own, kinds));
+        stand_ins.retain(|one| {
+            let owners = self.owners.entry(one.content).or_default();
+            // One text may be in two places of a file.
+            let is_new = !owners.contains(&(owner, one.rendition));
+            if is_new {
+                owners.push((owner, one.rendition));
+            }
+            is_new
+        });
+        self.stand_ins.insert(owner, stand_ins);
+    }
+
+    /// All renditions, ascending.
+    pub fn contents(&self) -> BTreeSet<ContentId> {
+        self.owners.keys().copied().collect()
+    }
+
+    /// The owners of a content, itself not counted.
+    pub fn owners(&self, content: ContentId) -> &[(ContentId, Rendition)] {
+        self.owners.get(&content).map_or(&[], Vec::as_slice)
+    }
+
+    /// What stands for a file.
+    pub fn stand_ins(&self, owner: ContentId) -> &[StandIn] {
+        self.stand_ins.get(&owner).map_or(&[], Vec::as_slice)
+    }
+
+    /// What a file whose own bytes are of this kind is compared by.
+    pub fn faces(&self, owner: ContentId, own: ContentKind) -> Faces {
+        let known = self.faces.get(&owner).copied();
+        known.unwrap_or_else(|| Faces::of(own, []))
+    }
+
+    /// The two wholes of an owner.
+    pub fn wholes(&self, owner: ContentId) -> [Option<WholeDigest>; 2] {
+        let mut wholes = [None; 2];
+        for one in self.stand_ins(owner) {
+            if let Some(at) = one.rendition.which_whole() {
+                wholes[at] = Some(WholeDigest {
+                    digest: one.digest,
+                    size: one.size,
+                });
+            }
+        }
+        wholes
+    }
+}

@@ -1,0 +1,336 @@
+//! The files that take part in a question.
+//!
+//! A question that names directories is answered from the files under them alone: they are the
+//! candidates, and boilerplate is counted among them. So the daemon, whose index holds more, and
+//! the command line, which reads just these, give the same answer.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use resemble_core::bits::BitSet;
+use resemble_core::similarity::too_small;
+use resemble_core::{ByteLen, ContentId, FileId};
+use resemble_index::{Entry, FileRow, FileState, ReadError, Snapshot};
+use resemble_proto::message::{Looked, Scope, SoftError, SoftErrorKind, reason};
+use resemble_proto::path::PathText;
+use resemble_proto::pattern::Patterns;
+
+use crate::ask::AskError;
+use crate::parallel::{named, ordered};
+
+/// One file that takes part. Hard links are one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScopedFile {
+    /// Its id.
+    pub file: FileId,
+    /// The least of its paths in the scope, by raw bytes.
+    pub path: PathBuf,
+    /// What it holds.
+    pub content: ContentId,
+    /// Its size.
+    pub size: ByteLen,
+    /// When it was changed last, in seconds since 1970.
+    pub mtime: i64,
+}
+
+/// The files of a scope.
+#[derive(Debug, Default)]
+pub struct ScopedFiles {
+    /// In the order of their paths' raw bytes.
+    pub files: Vec<ScopedFile>,
+    /// Files in the scope that could not be read when they were looked at.
+    pub errors: Vec<SoftError>,
+    /// Files in the scope's directories that a pattern, the least size or the index left out.
+    pub skipped: u64,
+    by_content: ByContent,
+    /// The other paths in the scope of files with hard links, by file, then path.
+    further: Vec<(FileId, PathBuf)>,
+}
+
+impl ScopedFiles {
+    /// The files of `scope`, which names at least one path.
+    pub fn of(snapshot: &Snapshot, scope: &Scope) -> Result<Self, AskError> {
+        let mut found: HashMap<FileId, ScopedFile> = HashMap::new();
+        let mut errors: HashMap<FileId, SoftError> = HashMap::new();
+        let mut further: Vec<(FileId, PathBuf)> = Vec::new();
+        let mut skipped = 0;
+        for base in &scope.within {
+            let base = base.as_path();
+            let rules = Rules::new(base, scope)?;
+            let mut paths = Vec::new();
+            let mut left_out = 0;
+            snapshot.walk(base, &mut |path, entry| {
+                if let Entry::File(file) = entry {
+                    if rules.admit(path) {
+                        paths.push((*file, path.to_path_buf()));
+                    } else {
+                        left_out += 1;
+                    }
+                }
+                std::ops::ControlFlow::Continue(())
+            })?;
+            skipped += left_out;
+            let rows = rows(snapshot, &paths)?;
+            for ((file, path), row) in paths.into_iter().zip(rows) {
+                if let Some(scoped) = found.get_mut(&file) {
+                    // Paths of the scope may lie inside one another.
+                    if scoped.path != path {
+                        let (least, other) = in_order(std::mem::take(&mut scoped.path), path);
+                        scoped.path = least;
+                        further.push((file, other));
+                    }
+                    continue;
+                }
+                let Some(row) = row else {
+                    continue;
+                };
+                if row.stat.size.0 < scope.min_size {
+                    skipped += 1;
+                    continue;
+                }
+                match row.state {
+                    FileState::Settled(content) | FileState::Unsettled(content) => {
+                        found.insert(
+                            file,
+                            ScopedFile {
+                                file,
+                                path,
+                                content,
+                                size: row.stat.size,
+                                mtime: row.stat.mtime.secs,
+                            },
+                        );
+                    }
+                    FileState::Unreadable(errno) => {
+                        let error = unreadable(&path, errno);
+                        let least = errors.entry(file).or_insert_with(|| error.clone());
+                        if error.path.as_bytes() < least.path.as_bytes() {
+                            *least = error;
+                        }
+                    }
+                    FileState::Skipped(_) => skipped += 1,
+                }
+            }
+        }
+        let mut files: Vec<ScopedFile> = found.into_values().collect();
+        files.sort_unstable_by(|a, b| raw(&a.path).cmp(raw(&b.path)));
+        let mut errors: Vec<SoftError> = errors.into_values().collect();
+        errors.sort_unstable_by(|a, b| a.path.as_bytes().cmp(b.path.as_bytes()));
+        further.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| raw(&a.1).cmp(raw(&b.1))));
+        further.dedup();
+        let by_content = ByContent::of(&files);
+        Ok(Self {
+            files,
+            errors,
+            skipped,
+            by_content,
+            further,
+        })
+    }
+
+    /// What a question about these files looked at. Any run of twice the largest chunk holds a
+    /// whole chunk, wherever it begins, and is seen by that.
+    pub fn looked(&self, snapshot: &Snapshot) -> Looked {
+        let files = self.files.iter();
+        Looked {
+            files: self.files.len() as u64,
+            bytes: files.clone().map(|scoped| scoped.size.0).sum(),
+            unreadable: self.errors.len() as u64,
+            skipped: self.skipped,
+            small: files.filter(|scoped| too_small(scoped.size)).count() as u64,
+            least_run: u64::from(snapshot.params().chunk.max) * 2,
+        }
+    }
+
+    /// Leaves out what lies at paths that are not wanted; a file stays while one of its paths is.
+    pub fn retain(&mut self, wanted: impl Fn(&Path) -> bool) {
+        self.further.retain(|(_, path)| wanted(path));
+        let further = &self.further;
+        self.files.retain_mut(|scoped| {
+            if wanted(&scoped.path) {
+                return true;
+            }
+            let next = further.partition_point(|other| other.0 < scoped.file);
+            let next = further.get(next).filter(|other| other.0 == scoped.file);
+            next.is_some_and(|(_, path)| {
+                scoped.path.clone_from(path);
+                true
+            })
+        });
+        self.files
+            .sort_unstable_by(|a, b| raw(&a.path).cmp(raw(&b.path)));
+        let files = &self.files;
+        self.further.retain(|(file, path)| {
+            let is_least = |at: usize| files[at].file == *file;
+            let least = files.binary_search_by(|scoped| raw(&scoped.path).cmp(raw(path)));
+            !least.is_ok_and(is_least)
+        });
+        self.errors.retain(|error| wanted(error.path.as_path()));
+        self.by_content = ByContent::of(&self.files);
+    }
+
+    /// Those of the files that hold these contents.
+    #[must_use]
+    pub fn with_contents(&self, contents: &HashSet<ContentId>) -> Self {
+        let mut files = self.files.clone();
+        files.retain(|file| contents.contains(&file.content));
+        Self {
+            by_content: ByContent::of(&files),
+            files,
+            ..Self::default()
+        }
+    }
+
+    /// From now on parts of the files take part as well: [`Self::has`] is true for them, too.
+    pub fn know_parts(&mut self, snapshot: &Snapshot) -> Result<(), ReadError> {
+        for content in self.contents() {
+            let row = snapshot.content(content)?;
+            if row.is_some_and(|row| row.parts > 0) {
+                for part in snapshot.parts(content)? {
+                    if let Some(content) = part.content {
+                        self.by_content.held.insert(content.0);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a file of the scope holds just this content.
+    pub fn has_file_of(&self, content: ContentId) -> bool {
+        !self.by_content.holders(content).is_empty()
+    }
+
+    /// Whether a file of the scope holds this content.
+    pub fn has(&self, content: ContentId) -> bool {
+        self.by_content.held.has(content.0)
+    }
+
+    /// The files of the scope that hold this content, in path order.
+    pub fn holders(&self, content: ContentId) -> impl Iterator<Item = &ScopedFile> {
+        let holders = self.by_content.holders(content).iter();
+        holders.map(|&(_, at)| &self.files[at as usize])
+    }
+
+    /// The contents that several files of the scope hold, with the places of these in
+    /// [`Self::files`], ascending.
+    pub fn copies(&self) -> impl Iterator<Item = (ContentId, Vec<u32>)> {
+        let holders = self.by_content.holders.chunk_by(|a, b| a.0 == b.0);
+        let several = holders.filter(|holders| holders.len() > 1);
+        several.map(|holders| (holders[0].0, holders.iter().map(|&(_, at)| at).collect()))
+    }
+
+    /// All paths of a file in the scope, the least first.
+    pub fn paths<'a>(&'a self, scoped: &'a ScopedFile) -> impl Iterator<Item = &'a Path> {
+        let from = self.further.partition_point(|other| other.0 < scoped.file);
+        let others = self.further[from..].iter();
+        let others = others.take_while(|other| other.0 == scoped.file);
+        std::iter::once(scoped.path.as_path()).chain(others.map(|other| other.1.as_path()))
+    }
+
+    /// The distinct contents, ascending.
+    pub fn contents(&self) -> Vec<ContentId> {
+        let holders = self.by_content.holders.iter();
+        let mut contents: Vec<ContentId> = holders.map(|&(content, _)| content).collect();
+        contents.dedup();
+        contents
+    }
+}
+
+/// Files whose rows a thread reads at a time.
+const BATCH: usize = 1024;
+
+/// The rows of files, in their order.
+fn rows(
+    snapshot: &Snapshot,
+    files: &[(FileId, PathBuf)],
+) -> Result<Vec<Option<FileRow>>, ReadError> {
+    let read = |part: usize, (): &mut ()| {
+        let files = files[part * BATCH..].iter().take(BATCH);
+        let rows = files.map(|&(file, _)| snapshot.file(file));
+        rows.collect::<Result<Vec<_>, ReadError>>()
+    };
+    let all = || ordered(files.len().div_ceil(BATCH), || (), read);
+    let parts = named("looking up the files", all)?;
+    Ok(parts.into_iter().flatten().collect())
+}
+
+/// The files by what they hold: a few bytes a file, for there may be millions.
+#[derive(Debug, Default)]
+struct ByContent {
+    /// Sorted. The second number is the index of the file in the order of paths.
+    holders: Vec<(ContentId, u32)>,
+    /// Nomination asks for every posting that it finds whether the content is one of these.
+    held: BitSet,
+}
+
+impl ByContent {
+    fn of(files: &[ScopedFile]) -> Self {
+        let places = files.iter().zip(0..);
+        let mut holders: Vec<_> = places.map(|(scoped, at)| (scoped.content, at)).collect();
+        holders.sort_unstable();
+        let mut held = BitSet::default();
+        for (content, _) in &holders {
+            held.insert(content.0);
+        }
+        Self { holders, held }
+    }
+
+    fn holders(&self, content: ContentId) -> &[(ContentId, u32)] {
+        if !self.held.has(content.0) {
+            return &[];
+        }
+        let from = self.holders.partition_point(|&(other, _)| other < content);
+        let rest = &self.holders[from..];
+        &rest[..rest.partition_point(|&(other, _)| other == content)]
+    }
+}
+
+fn raw(path: &Path) -> &[u8] {
+    path.as_os_str().as_encoded_bytes()
+}
+
+fn in_order(a: PathBuf, b: PathBuf) -> (PathBuf, PathBuf) {
+    if raw(&b) < raw(&a) { (b, a) } else { (a, b) }
+}
+
+/// The error row of a folder or file that the index could not look at.
+pub fn unreadable(path: &Path, errno: i32) -> SoftError {
+    SoftError {
+        path: PathText::from(path),
+        kind: SoftErrorKind::Unreadable,
+        message: reason(&std::io::Error::from_raw_os_error(errno)),
+    }
+}
+
+/// The patterns of a scope below one of its paths.
+#[derive(Debug)]
+pub struct Rules {
+    base: PathBuf,
+    patterns: Patterns,
+}
+
+impl Rules {
+    /// The rules of a scope for what lies below this path.
+    pub fn new(base: &Path, scope: &Scope) -> Result<Self, AskError> {
+        Ok(Self {
+            base: base.to_owned(),
+            patterns: Patterns::new(&scope.include, &scope.exclude)?,
+        })
+    }
+
+    /// Where they begin.
+    pub fn base(&self) -> &Path {
+        &self.base
+    }
+
+    /// Whether the patterns let a path at or below the base take part.
+    pub fn admit(&self, path: &Path) -> bool {
+        // A scope may name the file itself: then its name is what patterns see.
+        let below = match path.strip_prefix(&self.base) {
+            Ok(below) if !below.as_os_str().is_empty() => below,
+            _ => Path::new(path.file_name().unwrap_or_default()),
+        };
+        self.patterns.admit(below)
+    }
+}

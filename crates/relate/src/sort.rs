@@ -1,0 +1,347 @@
+//! Sorting more than memory holds (the "disk-based sort" of Forman, Eshghi & Chiocchetti 2005,
+//! section 2.5, step 2).
+//!
+//! Records are collected into runs that fit, each run is sorted and written, and the runs are
+//! merged while they are read. Without a bound the runs stay in memory and nothing is written, but
+//! all else is the same: a question answered out of core takes the same way as any other.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::ask::AskError;
+use scratch::Scratch;
+
+pub mod scratch;
+
+/// Something of fixed size that is sorted.
+pub trait Record: Copy + Ord + Send {
+    /// Bytes on disk.
+    const BYTES: usize;
+    /// Writes itself; `out` has [`Self::BYTES`].
+    fn put(&self, out: &mut [u8]);
+    /// What [`Self::put`] wrote.
+    fn take(bytes: &[u8]) -> Self;
+
+    /// Merges the record that follows into this one, if both are to become one, and returns whether
+    /// it did. By default records are never merged.
+    fn absorb(&mut self, _other: &Self) -> bool {
+        false
+    }
+}
+
+/// Writes numbers one after the other, for [`Record::put`].
+pub fn put_words(words: &[u32], out: &mut [u8]) {
+    for (word, out) in words.iter().zip(out.as_chunks_mut().0) {
+        *out = word.to_le_bytes();
+    }
+}
+
+/// What [`put_words`] wrote; 0 for what is missing.
+pub fn take_words<const COUNT: usize>(bytes: &[u8]) -> [u32; COUNT] {
+    let words = bytes.as_chunks().0;
+    std::array::from_fn(|at| words.get(at).copied().map_or(0, u32::from_le_bytes))
+}
+
+/// Records of a run in memory where there is no bound.
+const UNBOUNDED_RUN: usize = 1 << 20;
+
+/// The least that a run has however little memory there is: a merge of very many tiny runs
+/// would need more than it saves.
+const LEAST_RUN: usize = 1 << 10;
+
+/// Bytes read or written at once for each run.
+const PIECE: usize = 16 << 10;
+
+/// Sorted records.
+#[derive(Debug)]
+pub enum SortedRun<R> {
+    /// In memory.
+    Memory(Vec<R>),
+    /// In a scratch file.
+    Disk {
+        /// The file.
+        scratch: Arc<Scratch>,
+        /// Where they begin in it.
+        at: u64,
+        /// How many there are.
+        records: u64,
+    },
+}
+
+impl<R: Record> SortedRun<R> {
+    /// Bytes on disk.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Self::Memory(_) => 0,
+            Self::Disk { records, .. } => records * R::BYTES as u64,
+        }
+    }
+}
+
+/// Collects records into sorted runs.
+#[derive(Debug)]
+pub struct Sorter<R> {
+    records: Vec<R>,
+    most: usize,
+    scratch: Option<Arc<Scratch>>,
+    runs: Vec<SortedRun<R>>,
+}
+
+impl<R: Record> Sorter<R> {
+    /// Holds at most about `room` bytes, the rest in a file in `dir`; `None`: everything in memory.
+    pub fn new(room: Option<u64>, dir: &Path) -> Result<Self, AskError> {
+        let most = room.map_or(UNBOUNDED_RUN, |room| {
+            (room as usize / size_of::<R>()).max(LEAST_RUN)
+        });
+        let scratch = room.map(|_| Scratch::new(dir)).transpose()?;
+        Ok(Self {
+            records: Vec::new(),
+            most,
+            scratch: scratch.map(Arc::new),
+            runs: Vec::new(),
+        })
+    }
+
+    /// Takes one more.
+    pub fn push(&mut self, record: R) -> Result<(), AskError> {
+        if self.records.len() == self.most {
+            self.end_run()?;
+        }
+        if self.records.capacity() == 0 && self.scratch.is_some() {
+            // Doubling would take half as much again at the end of each run.
+            self.records.reserve_exact(self.most);
+        }
+        self.records.push(record);
+        Ok(())
+    }
+
+    fn end_run(&mut self) -> Result<(), AskError> {
+        if self.records.is_empty() {
+            return Ok(());
+        }
+        self.records.sort_unstable();
+        self.records.dedup_by(|next, kept| kept.absorb(next));
+        if let Some(scratch) = &self.scratch {
+            let records = self.records.iter().copied().map(Ok);
+            self.runs.push(write_run(scratch, records)?);
+            self.records.clear();
+        } else {
+            let mut records = std::mem::take(&mut self.records);
+            records.shrink_to_fit();
+            self.runs.push(SortedRun::Memory(records));
+        }
+        Ok(())
+    }
+
+    /// The runs.
+    pub fn finish(mut self) -> Result<Vec<SortedRun<R>>, AskError> {
+        self.end_run()?;
+        Ok(self.runs)
+    }
+}
+
+/// Writes ascending records as one run.
+fn write_run<R: Record>(
+    scratch: &Arc<Scratch>,
+    records: impl Iterator<Item = Result<R, AskError>>,
+) -> Result<SortedRun<R>, AskError> {
+    let mut bytes = Vec::with_capacity(PIECE);
+    let (mut start, mut count) = (None, 0);
+    for record in records {
+        let from = bytes.len();
+        bytes.resize(from + R::BYTES, 0);
+        record?.put(&mut bytes[from..]);
+        count += 1;
+        if bytes.len() + R::BYTES > PIECE {
+            start.get_or_insert(scratch.append(&bytes)?.at);
+            bytes.clear();
+        }
+    }
+    let last = scratch.append(&bytes)?.at;
+    Ok(SortedRun::Disk {
+        scratch: Arc::clone(scratch),
+        at: start.unwrap_or(last),
+        records: count,
+    })
+}
+
+/// Reads one run.
+#[derive(Debug)]
+enum Source<R> {
+    Memory(std::vec::IntoIter<R>),
+    Disk {
+        scratch: Arc<Scratch>,
+        at: u64,
+        records: u64,
+        /// What has been read and not been handed out, the next record last.
+        ready: Vec<R>,
+    },
+}
+
+impl<R: Record> Source<R> {
+    fn next(&mut self) -> Result<Option<R>, AskError> {
+        match self {
+            Self::Memory(records) => Ok(records.next()),
+            Self::Disk {
+                scratch,
+                at,
+                records,
+                ready,
+            } => {
+                if ready.is_empty() && *records > 0 {
+                    let count = (PIECE / R::BYTES).min(*records as usize);
+                    let mut bytes = vec![0; count * R::BYTES];
+                    scratch.read(*at, &mut bytes)?;
+                    *at += bytes.len() as u64;
+                    *records -= count as u64;
+                    ready.extend(bytes.chunks_exact(R::BYTES).rev().map(R::take));
+                }
+                Ok(ready.pop())
+            }
+        }
+    }
+}
+
+/// The records of several runs in order.
+#[derive(Debug)]
+pub struct Merge<R> {
+    sources: Vec<Source<R>>,
+    heads: BinaryHeap<Reverse<(R, usize)>>,
+}
+
+impl<R: Record> Merge<R> {
+    /// Merges runs. If there are so many that their buffers would take more than `room`, some are
+    /// merged into longer ones first.
+    pub fn new(
+        mut runs: Vec<SortedRun<R>>,
+        room: Option<u64>,
+        dir: &Path,
+    ) -> Result<Self, AskError> {
+        if let Some(room) = room {
+            let each = (PIECE + PIECE / R::BYTES * size_of::<R>()) as u64;
+            let most = (room / each).max(8) as usize;
+            while runs.len() > most {
+                let scratch = Arc::new(Scratch::new(dir)?);
+                let mut longer = Vec::new();
+                let mut rest = runs.into_iter().peekable();
+                while rest.peek().is_some() {
+                    let mut merge = Self::of(rest.by_ref().take(most).collect())?;
+                    let records = std::iter::from_fn(|| merge.next().transpose());
+                    longer.push(write_run(&scratch, records)?);
+                }
+                runs = longer;
+            }
+        }
+        Self::of(runs)
+    }
+
+    fn of(runs: Vec<SortedRun<R>>) -> Result<Self, AskError> {
+        let mut merge = Self {
+            sources: Vec::new(),
+            heads: BinaryHeap::new(),
+        };
+        for run in runs {
+            let mut source = match run {
+                SortedRun::Memory(records) => Source::Memory(records.into_iter()),
+                SortedRun::Disk {
+                    scratch,
+                    at,
+                    records,
+                } => Source::Disk {
+                    scratch,
+                    at,
+                    records,
+                    ready: Vec::new(),
+                },
+            };
+            if let Some(first) = source.next()? {
+                merge.heads.push(Reverse((first, merge.sources.len())));
+                merge.sources.push(source);
+            }
+        }
+        Ok(merge)
+    }
+
+    /// The next record; `None` at the end.
+    #[allow(clippy::should_implement_trait)] // it may fail
+    pub fn next(&mut self) -> Result<Option<R>, AskError> {
+        let Some(mut record) = self.step()? else {
+            return Ok(None);
+        };
+        while let Some(Reverse((next, _))) = self.heads.peek() {
+            let next = *next;
+            if !record.absorb(&next) {
+                break;
+            }
+            self.step()?;
+        }
+        Ok(Some(record))
+    }
+
+    fn step(&mut self) -> Result<Option<R>, AskError> {
+        let Some(mut head) = self.heads.peek_mut() else {
+            return Ok(None);
+        };
+        let Reverse((record, source)) = *head;
+        if let Some(next) = self.sources[source].next()? {
+            *head = Reverse((next, source));
+        } else {
+            // A run that has ended needs no buffer.
+            self.sources[source] = Source::Memory(Vec::new().into_iter());
+            PeekMut::pop(head);
+        }
+        Ok(Some(record))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use resemble_testutil::random::Random;
+
+    use super::*;
+
+    impl Record for u64 {
+        const BYTES: usize = 8;
+
+        fn put(&self, out: &mut [u8]) {
+            out.copy_from_slice(&self.to_le_bytes());
+        }
+
+        fn take(bytes: &[u8]) -> Self {
+            bytes.try_into().map_or(0, Self::from_le_bytes)
+        }
+    }
+
+    fn sorted(records: &[u64], room: Option<u64>) -> Vec<u64> {
+        let dir = tempfile::tempdir().expect("a folder");
+        let mut sorters = [0, 1].map(|_| Sorter::new(room, dir.path()).expect("a sorter"));
+        for (at, &record) in records.iter().enumerate() {
+            sorters[at % 2].push(record).expect("pushed");
+        }
+        let runs = sorters
+            .into_iter()
+            .flat_map(|sorter| sorter.finish().expect("runs"));
+        let mut merge = Merge::new(runs.collect(), room, dir.path()).expect("a merge");
+        std::iter::from_fn(|| merge.next().expect("read")).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn any_room_sorts(seed in any::<u64>(), count in 0usize..60_000) {
+            let mut random = Random::new(seed);
+            let records: Vec<u64> = (0..count).map(|_| random.draw() >> 50).collect();
+            let mut expected = records.clone();
+            expected.sort_unstable();
+            // So little room that runs are merged in two rounds, some, and no bound.
+            for room in [Some(1), Some(40_000), None] {
+                prop_assert!(sorted(&records, room) == expected, "{room:?}");
+            }
+        }
+    }
+}

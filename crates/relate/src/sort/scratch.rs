@@ -1,0 +1,118 @@
+//! Room on a disk for what does not fit into memory.
+//!
+//! A scratch file has no name ([`tempfile::tempfile_in`]). So nothing is left behind however the
+//! process ends, and nobody else can open it; it is readable by its owner alone all the same. It is
+//! only ever appended to and read by position, and so can be shared between threads.
+
+use std::fs::{File, Permissions};
+use std::io;
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::ask::AskError;
+
+/// A file without a name.
+#[derive(Debug)]
+pub struct Scratch {
+    dir: PathBuf,
+    file: File,
+    end: AtomicU64,
+}
+
+/// A piece of a scratch file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Position of its first byte.
+    pub at: u64,
+    /// Bytes.
+    pub len: u64,
+}
+
+impl Scratch {
+    /// A new file in `dir`.
+    pub fn new(dir: &Path) -> Result<Self, AskError> {
+        let file = tempfile::tempfile_in(dir).map_err(|error| failed(dir, error))?;
+        // Nobody finds it without a name; a file system without modes leaves it at that.
+        file.set_permissions(Permissions::from_mode(0o600)).ok();
+        Ok(Self {
+            dir: dir.to_owned(),
+            file,
+            end: AtomicU64::new(0),
+        })
+    }
+
+    /// Appends bytes; they are one piece whatever others append meanwhile.
+    pub fn append(&self, bytes: &[u8]) -> Result<Extent, AskError> {
+        let len = bytes.len() as u64;
+        let at = self.end.fetch_add(len, Ordering::Relaxed);
+        self.file
+            .write_all_at(bytes, at)
+            .map_err(|error| failed(&self.dir, error))?;
+        Ok(Extent { at, len })
+    }
+
+    /// Fills `into` with the bytes from `at` on.
+    pub fn read(&self, at: u64, into: &mut [u8]) -> Result<(), AskError> {
+        self.file
+            .read_exact_at(into, at)
+            .map_err(|error| failed(&self.dir, error))
+    }
+
+    /// The error for bytes that are not what was written.
+    pub fn damaged(&self) -> AskError {
+        failed(
+            &self.dir,
+            io::Error::other("what was written there has changed"),
+        )
+    }
+}
+
+fn failed(dir: &Path, source: io::Error) -> AskError {
+    AskError::Scratch {
+        dir: dir.to_owned(),
+        source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    #[test]
+    fn has_no_name_and_belongs_to_its_owner() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let scratch = Scratch::new(dir.path()).expect("a file");
+        let stat = scratch.file.metadata().expect("a stat");
+        assert_eq!((stat.nlink(), stat.mode() & 0o777), (0, 0o600));
+        assert_eq!(std::fs::read_dir(dir.path()).expect("a folder").count(), 0);
+    }
+
+    #[test]
+    fn what_was_appended_is_read() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let scratch = Scratch::new(dir.path()).expect("a file");
+        let first = scratch.append(b"first").expect("written");
+        let second = scratch.append(b"second").expect("written");
+        let mut bytes = [0; 6];
+        scratch.read(second.at, &mut bytes).expect("read");
+        assert_eq!((first.len, second.at, &bytes), (5, 5, b"second"));
+    }
+
+    #[test]
+    fn one_sentence_names_folder_trouble_and_remedy() {
+        let gone = Scratch::new(Path::new("/no/such/folder")).expect_err("no folder");
+        let said = gone.to_string();
+        assert!(
+            said.contains("/no/such/folder") && said.contains("No such file"),
+            "{said}"
+        );
+        let full = failed(Path::new("/var/tmp"), rustix::io::Errno::NOSPC.into()).to_string();
+        assert!(
+            full.contains("No space left") && full.contains("--memory"),
+            "{full}"
+        );
+    }
+}
