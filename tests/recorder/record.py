@@ -365,6 +365,9 @@ VOLATILE = [
     ),
     (re.compile(rb"\b20\d\d-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?(\.\d+)?Z?"), b"TIME"),
     (re.compile(rb"\b(in|took) [0-9.]+ ?m?s\b"), b"in T"),
+    # A digest of all of an answer, times among it.
+    (re.compile(rb"<!-- digest [0-9a-f]{64} -->"), b"<!-- digest DIGEST -->"),
+    (re.compile(rb',"digest":"[0-9a-f]{64}"\}'), b',"digest":"DIGEST"}'),
 ]
 
 
