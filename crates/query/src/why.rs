@@ -145,8 +145,8 @@ pub struct Shared {
     pub numbers: Option<OnlyNumbers>,
     /// The measures in words, if both are texts that were read: those of every other question.
     pub words: Option<Measures>,
-    /// The measures in bytes without what is template, if anything is marked and they are not in
-    /// words.
+    /// The measures in bytes of what two texts say, if they are not in words: of encoded data those
+    /// without its line ends. With templates of any two contents, without what is template.
     pub payload: Option<Measures>,
     /// The relation by the measures in words, or else in bytes; `None` if they have none worth a
     /// word.
@@ -209,13 +209,11 @@ impl Comparison {
             let files = (a.clone(), b.clone());
             let found = prove_once(templates, files, Unit::Words, least);
             let told = match found.unit {
-                Unit::Words => Some(&mut shared.words),
-                Unit::Bytes => (!templates.is_empty()).then_some(&mut shared.payload),
+                Unit::Words => &mut shared.words,
+                Unit::Bytes => &mut shared.payload,
             };
-            if let Some(told) = told {
-                *told = Some(found.measures);
-                shared.relation = found.relation;
-            }
+            *told = Some(found.measures);
+            shared.relation = found.relation;
         }
         Self {
             shared,

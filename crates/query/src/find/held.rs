@@ -1,11 +1,12 @@
 //! Pairs of which one side holds members: an archive or a mail, and another one or a single file.
 //!
 //! Such a pair is compared by all that both hold, whatever nominated it: common samples of the
-//! wholes, the text of a mail, or a file that is equal to a member. The last is how an archive
-//! finds the files that lie in it; a file finds the member, which says more than the archive's row.
+//! wholes, the text of a mail, or samples of members. The last is how an archive finds the files
+//! that lie in it, edited or in part; a file finds the member, which says more than the archive's
+//! row.
 
 use resemble_core::similarity::{self, Unit};
-use resemble_core::{ByteLen, Measures, Relation, Score};
+use resemble_core::{ByteLen, Measures, Score};
 use resemble_index::ContentRow;
 use resemble_proto::message::Layer;
 use resemble_relate::judge::matched::{Match, match_of_wholes, of_part};
@@ -24,8 +25,8 @@ pub(super) struct HeldNominee {
     /// What is known of the text of the mail among the two and the other side: the measures and the
     /// size of that text.
     pub(super) text: Option<(Measures, ByteLen)>,
-    /// The single content is equal to a member of the subject.
-    pub(super) is_member: bool,
+    /// The share of the single content that members of the subject may have.
+    pub(super) in_members: Option<Score>,
 }
 
 impl HeldNominee {
@@ -43,13 +44,14 @@ impl HeldNominee {
                 let measures = self.wholes.map(|found| found.map(|(measures, _)| measures));
                 match_of_wholes(*ours, *theirs, measures, least)
             }
-            (ComparedSide::Held(_), ComparedSide::Alone(_)) if self.is_member => {
-                Some(contained(sizes, least))
+            (ComparedSide::Held(_), ComparedSide::Alone(_)) => {
+                let by_text = self.text.map(|(measures, text)| {
+                    let of_one = of_part(measures.swapped(), text, (sizes.1, sizes.0));
+                    related(of_one.swapped(), sizes, least)
+                });
+                let by_members = self.in_members.map(|share| contained(share, sizes, least));
+                by_members.or(by_text)
             }
-            (ComparedSide::Held(_), ComparedSide::Alone(_)) => self.text.map(|(measures, text)| {
-                let of_one = of_part(measures.swapped(), text, (sizes.1, sizes.0));
-                related(of_one.swapped(), sizes, least)
-            }),
             (ComparedSide::Alone(_), _) => self
                 .text
                 .map(|(measures, text)| related(of_part(measures, text, sizes), sizes, least)),
@@ -74,18 +76,15 @@ fn related(measures: Measures, sizes: (ByteLen, ByteLen), least: ByteLen) -> Mat
     Match::new(relation, Layer::Text, measures, sizes)
 }
 
-/// Of an archive, a, and a file that is equal to a member of it.
-fn contained(sizes: (ByteLen, ByteLen), least: ByteLen) -> Match {
-    let part = Score::new(sizes.1.0 as f64 / sizes.0.0.max(1) as f64);
-    let part = part.min(Score::ALL_BUT_IDENTICAL);
+/// Of an archive, a, and a file of which this share is in it.
+fn contained(share: Score, sizes: (ByteLen, ByteLen), least: ByteLen) -> Match {
+    let shared = share.get() * sizes.1.0 as f64;
+    let of = |all: f64| Some(Score::new(shared / all.max(1.0)).min(Score::ALL_BUT_IDENTICAL));
     let measures = Measures {
-        a_in_b: Some(part),
-        b_in_a: Some(Score::ALL_BUT_IDENTICAL),
-        resemblance: Some(part),
-        shared_bytes: sizes.1,
+        a_in_b: of(sizes.0.0 as f64),
+        b_in_a: Some(share.min(Score::ALL_BUT_IDENTICAL)),
+        resemblance: of((sizes.0.0 + sizes.1.0) as f64 - shared),
+        shared_bytes: ByteLen(shared as u64),
     };
-    Match {
-        relation: Some(Relation::Contains),
-        ..related(measures, sizes, least)
-    }
+    related(measures, sizes, least)
 }

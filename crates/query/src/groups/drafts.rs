@@ -344,7 +344,7 @@ impl Solver<'_> {
             PairFound {
                 sizes: proven.sizes,
                 measures: proven.measures,
-                same: proven.relation == Some(Relation::SameText),
+                relation: proven.relation,
                 is_estimate: false,
                 rarity: draft.rarity(),
                 of_both: None,
@@ -360,7 +360,7 @@ impl Solver<'_> {
             PairFound {
                 sizes,
                 measures: if same { all_words(&estimate) } else { estimate },
-                same,
+                relation: same.then_some(Relation::SameText),
                 is_estimate: true,
                 rarity: draft.rarity(),
                 of_both: None,
@@ -384,7 +384,7 @@ impl Solver<'_> {
                 let link = if let Some(by) = By::of_wholes(one.1) {
                     Some(HalfLink::new(ends, &estimate, 0, None).with_match(by))
                 } else if draft.may_link() {
-                    let is_text = found.same || layer(one.1, other.1) == Layer::Text;
+                    let is_text = found.is_same_text() || layer(one.1, other.1) == Layer::Text;
                     let by = if is_text { By::Text } else { By::Bytes };
                     let link = self.terms.link_of(ends, &found);
                     let kinship = f32::from_bits(draft.kinship);
@@ -411,7 +411,10 @@ impl Solver<'_> {
         (a, b): (&ContentRow, &ContentRow),
         found: PairFound,
     ) -> Result<(PairFound, bool), AskError> {
-        let Some(rarity) = found.rarity.filter(|_| !found.is_estimate && !found.same) else {
+        let Some(rarity) = found
+            .rarity
+            .filter(|_| !found.is_estimate && !found.is_same_text())
+        else {
             return Ok((found, true));
         };
         let all = PairFound {
@@ -473,7 +476,7 @@ impl Solver<'_> {
         let found = PairFound {
             sizes: (size, whole),
             measures: of_part(measures, member, (size, whole)),
-            same: false,
+            relation: None,
             is_estimate: true,
             rarity: None,
             of_both: None,

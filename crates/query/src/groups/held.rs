@@ -7,7 +7,6 @@
 
 use std::collections::HashMap;
 
-use resemble_core::Relation;
 use resemble_core::similarity::Unit;
 use resemble_index::Snapshot;
 use resemble_relate::AskError;
@@ -100,7 +99,7 @@ impl<'a> JoinedLinks<'a> {
         let found = PairFound {
             sizes: proven.sizes,
             measures: proven.measures,
-            same: proven.relation == Some(Relation::SameText),
+            relation: proven.relation,
             is_estimate: false,
             rarity: None,
             of_both: None,

@@ -171,7 +171,7 @@ impl Collection {
         let scoped = ScopedFiles::of(snapshot, &request.scope)?;
         let looked = scoped.looked(snapshot);
         let renditions = if request.text {
-            RenditionOwners::with_members(snapshot, &scoped)?
+            RenditionOwners::of(snapshot, &scoped)?
         } else {
             RenditionOwners::default()
         };

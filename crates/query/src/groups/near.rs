@@ -69,7 +69,7 @@ pub(crate) fn near_links(
     scoped: &ScopedFiles,
     near: NearTerms<'_>,
 ) -> Result<Vec<NearLink>, AskError> {
-    let renditions = RenditionOwners::with_members(snapshot, scoped)?;
+    let renditions = RenditionOwners::of(snapshot, scoped)?;
     let table = Table::of(snapshot, scoped, &renditions)?;
     // Memory is not bounded, so nothing is written.
     let (room, dir) = (Room(None), Path::new("/"));

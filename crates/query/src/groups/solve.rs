@@ -16,7 +16,7 @@ use std::path::Path;
 use parking_lot::Mutex;
 use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::{Boilerplate, Sketch};
-use resemble_core::{ByteLen, Fingerprint, Measures};
+use resemble_core::{ByteLen, Fingerprint, Measures, Relation};
 use resemble_index::Snapshot;
 use resemble_relate::AskError;
 use resemble_relate::judge::estimate::estimate;
@@ -236,7 +236,7 @@ impl Solver<'_> {
             let found = PairFound {
                 sizes: (size, size),
                 measures: all_words(&measures),
-                same: true,
+                relation: Some(Relation::SameText),
                 is_estimate: false,
                 rarity: None,
                 of_both: None,

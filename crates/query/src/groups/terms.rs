@@ -32,13 +32,19 @@ pub(super) struct LinkTerms {
 pub(super) struct PairFound {
     pub(super) sizes: (ByteLen, ByteLen),
     pub(super) measures: Measures,
-    /// Both have the same text.
-    pub(super) same: bool,
+    /// What was judged of it; of an estimate that both have the same text.
+    pub(super) relation: Option<Relation>,
     /// The measures are estimates.
     pub(super) is_estimate: bool,
     pub(super) rarity: Option<Rarity>,
     /// So much of each lies in the other without what is common, if their words told it.
     pub(super) of_both: Option<Score>,
+}
+
+impl PairFound {
+    pub(super) fn is_same_text(&self) -> bool {
+        self.relation == Some(Relation::SameText)
+    }
 }
 
 /// Scattered edits spoil 64 windows each but one byte: with a share p of the windows in common the
@@ -145,19 +151,23 @@ impl LinkTerms {
         let PairFound {
             sizes,
             measures,
-            same,
+            relation,
             is_estimate,
             rarity,
             of_both,
         } = found;
         let raw = measures.containment()?;
-        let is_link = *same
-            || if self.min == Fraction::NONE {
-                let (a, b) = *sizes;
-                similarity::relation(false, a, b, measures, self.min_shared).is_some()
-            } else {
-                Fraction::from(raw) >= self.min && enough_shared(*sizes, measures, self.min_shared)
-            };
+        let by_figures = similarity::relation(false, sizes.0, sizes.1, measures, self.min_shared);
+        // A phrase that two files repeat is a share of them and no relation.
+        let is_phrase = !is_estimate && relation.is_none() && by_figures.is_some();
+        let is_link = found.is_same_text()
+            || !is_phrase
+                && if self.min == Fraction::NONE {
+                    by_figures.is_some()
+                } else {
+                    Fraction::from(raw) >= self.min
+                        && enough_shared(*sizes, measures, self.min_shared)
+                };
         if !is_link {
             return None;
         }
@@ -193,7 +203,7 @@ impl LinkTerms {
         let found = PairFound {
             sizes: matched.sizes,
             measures: matched.measures,
-            same: matched.relation == Some(Relation::SameText),
+            relation: matched.relation,
             is_estimate: matched.is_estimate,
             rarity: None,
             of_both: None,

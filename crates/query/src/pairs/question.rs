@@ -1,10 +1,10 @@
 //! What a question asks of a pair: whether two files are compared by it, and what is shown of it.
 
-use resemble_core::{ByteLen, ContentId, ContentKind, Measures, Relation, Score};
+use resemble_core::{ByteLen, ContentId, ContentKind, Measures, Relation, Score, similarity};
 use resemble_index::{ReadError, Snapshot};
 use resemble_proto::message::{Layer, PairScore, PairsRequest};
 use resemble_relate::judge::estimate::{enough_shared, estimate_in};
-use resemble_relate::judge::matched::Match;
+use resemble_relate::judge::matched::{Match, of_part};
 use resemble_relate::nominate::evidence::{Counts, Kept};
 use resemble_relate::prove::archives::Archives;
 use resemble_relate::renditions::Rendition;
@@ -58,8 +58,56 @@ impl<'a> Question<'a> {
         // What has renditions besides its own bytes is known by these.
         let faces = |owner, kind| self.renditions.faces(owner, kind);
         let (ours, theirs) = (faces(one.0, kind), faces(other.0, other_kind));
-        // What holds members is compared by these; its text is a reason to look.
-        ours.meeting(theirs) == (one.1, other.1)
+        // What holds members is compared by these; a member and its text are a reason to look.
+        match (one.1, other.1) {
+            (Rendition::Member, single) => ours.is_named_by_member(theirs, single),
+            (single, Rendition::Member) => theirs.is_named_by_member(ours, single),
+            met => ours.meeting(theirs) == met,
+        }
+    }
+
+    /// Whether one content that is both of these renditions says that the files are equal, whatever
+    /// they are compared by; a member says that of a single file.
+    pub(super) fn may_be_equal(
+        &self,
+        (one, other): ((ContentId, Rendition), (ContentId, Rendition)),
+        kinds: (ContentKind, ContentKind),
+    ) -> bool {
+        if one.1 == Rendition::Member || other.1 == Rendition::Member {
+            return self.are_compared((one, kinds.0), (other, kinds.1));
+        }
+        one.1.meets(other.1)
+    }
+
+    /// What is known of an archive and a single file by a member of it, until they are measured;
+    /// `None`: none of the two is a member.
+    pub(super) fn of_member(
+        &self,
+        one: (ContentId, Rendition),
+        other: (ContentId, Rendition),
+        found: &Match,
+    ) -> Option<Match> {
+        let whole = |owner| -> ByteLen {
+            let wholes = self.renditions.wholes(owner);
+            wholes.iter().flatten().map(|whole| whole.size).sum()
+        };
+        let (sizes, measures) = match (one.1, other.1) {
+            (_, Rendition::Member) => {
+                let sizes = (found.sizes.0, whole(other.0));
+                (sizes, of_part(found.measures, found.sizes.1, sizes))
+            }
+            (Rendition::Member, _) => {
+                let sizes = (found.sizes.1, whole(one.0));
+                let of_single = of_part(found.measures.swapped(), found.sizes.0, sizes);
+                ((sizes.1, sizes.0), of_single.swapped())
+            }
+            _ => return None,
+        };
+        let relation = similarity::relation(false, sizes.0, sizes.1, &measures, self.min_shared());
+        Some(Match {
+            unit: found.unit,
+            ..Match::new(relation, Layer::Text, measures, sizes)
+        })
     }
 
     /// Whether two contents stand for two files that are compared by them.
@@ -167,7 +215,12 @@ impl<'a> Question<'a> {
                 }
             }
         }
-        matched.retain(|(_, matched)| self.passes(matched));
+        matched.retain(|(owners, matched)| {
+            let holds = (self.holds_members(owners.0), self.holds_members(owners.1));
+            // Of one member nothing follows for all of them.
+            let is_of_member = matched.is_estimate && matched.interval.is_none();
+            self.passes(matched) && !(is_of_member && holds.0 != holds.1)
+        });
         Ok(matched)
     }
 

@@ -122,6 +122,10 @@ impl WorkerPairs {
                 self.keep(one.0, other.0, Way::Part(at, part));
                 continue;
             }
+            if let Some(matched) = question.of_member(one, other, found) {
+                self.keep(one.0, other.0, Way::Whole(matched));
+                continue;
+            }
             // What is shown nowhere needs no memory.
             if !question.passes(found) {
                 continue;
@@ -165,10 +169,14 @@ impl WorkerPairs {
                 self.matched.push(((one.0, one.0), Way::Whole(identical)));
             }
             for other in &owners[at + 1..] {
-                if one.0 == other.0 || !one.1.meets(other.1) {
+                let kinds = (content.kind, content.kind);
+                if one.0 == other.0 || !question.may_be_equal((*one, *other), kinds) {
                     continue;
                 }
-                let way = if one.1.is_whole() {
+                let equal = matched(Relation::SameText, Layer::Text);
+                let way = if let Some(held) = question.of_member(*one, *other, &equal) {
+                    Way::Whole(held)
+                } else if one.1.is_whole() {
                     let interval = Interval::of(&measures);
                     let part = Estimated { measures, interval };
                     Way::Part(usize::from(one.1 == Rendition::WholeBytes), part)

@@ -5,7 +5,7 @@
 //! twice, with names in the opposite order and scanned in another one. Files are called by what is
 //! behind the `-` of their names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -76,7 +76,11 @@ impl Said {
 
 /// What the verbs say of each pair, by the names of both.
 #[derive(Default)]
-struct Answers(BTreeMap<(String, String), Vec<(&'static str, Said)>>);
+struct Answers(
+    BTreeMap<(String, String), Vec<(&'static str, Said)>>,
+    /// Files of which a member stands in the place of the whole.
+    BTreeSet<(String, String)>,
+);
 
 impl Answers {
     fn add(&mut self, verb: &'static str, a: &str, b: &str, said: Said) {
@@ -87,6 +91,17 @@ impl Answers {
             .entry(key)
             .or_default()
             .push((verb, said.turned(swap)));
+    }
+}
+
+impl Answers {
+    /// A member of a file resembles another file: where that says more, the file has no row.
+    fn add_member(&mut self, scene: &Scene, name: &str, member: &PathText) {
+        let path = String::from_utf8_lossy(member.as_bytes()).into_owned();
+        let file = path.split('!').next().unwrap_or_default();
+        let other = plain(scene, &PathText::from(Path::new(file))).expect("a file");
+        let (a, b) = (name.to_owned(), other);
+        self.1.insert(if a > b { (b, a) } else { (a, b) });
     }
 }
 
@@ -139,6 +154,7 @@ fn ask_find(scene: &Scene, all: &[String], said: &mut Answers) {
             for row in answer.rows {
                 assert!(!row.estimate, "{row:?}");
                 let Some(other) = plain(scene, &row.path) else {
+                    said.add_member(scene, &name, &row.path);
                     continue;
                 };
                 let found = Said {
@@ -364,6 +380,32 @@ fn ask_all(scene: &Scene, by_disk: bool, said: &mut Answers) {
     ask_groups(scene, said);
 }
 
+/// What is related is so in every verb that lists all pairs, and what is not in none of them.
+fn assert_one_list(said: &Answers) {
+    let mut wrong: Vec<String> = Vec::new();
+    for ((a, b), all) in &said.0 {
+        let told = |verb: &str| {
+            all.iter()
+                .find(|(by, _)| *by == verb)
+                .map(|(_, said)| said.told)
+        };
+        let relation = told("why").flatten().and_then(|told| told.0);
+        for verb in ["find", "find --in", ".similar", "pairs"] {
+            let is_row = told(verb).is_some();
+            let by_member = verb != "pairs" && said.1.contains(&(a.clone(), b.clone()));
+            if relation.is_some() && !is_row && !by_member {
+                wrong.push(format!("{a} | {b}: {relation:?}, and no row of {verb}"));
+            }
+        }
+        for verb in ["find", "find --in", ".similar", "groups"] {
+            if relation.is_none() && told(verb).is_some() {
+                wrong.push(format!("{a} | {b}: no relation, and a row of {verb}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
 fn assert_no_contradiction(said: &Answers) {
     let mut wrong: Vec<String> = Vec::new();
     for ((a, b), all) in &said.0 {
@@ -452,6 +494,7 @@ fn every_verb_says_the_same_of_every_pair() {
         ask_all(&scene, backwards, &mut said);
     }
     assert_no_contradiction(&said);
+    assert_one_list(&said);
     let found = |a: &str, b: &str| said.0[&(a.to_owned(), b.to_owned())].clone();
     let verbs = |a: &str, b: &str| {
         found(a, b)

@@ -13,7 +13,7 @@ use resemble_proto::message::{
 use resemble_proto::path::PathText;
 use resemble_query::find::{self, Subject};
 use resemble_query::groups;
-use resemble_query::pairs::pairs;
+use resemble_query::pairs::pairs_with_parts;
 use resemble_scan::ingest::{Cause, Ingest, Target, Unobserved};
 
 use crate::scene::Scene;
@@ -359,7 +359,7 @@ fn pairs_of(scene: &Scene, (text, archives): (bool, bool)) -> Vec<(String, Strin
         let path = path.as_path().strip_prefix(scene.root());
         path.expect("in it").to_str().expect("a name").to_owned()
     };
-    pairs(&snapshot, &options)
+    pairs_with_parts(&snapshot, &options, Some(&Fake))
         .expect("an answer")
         .rows
         .iter()
@@ -413,11 +413,15 @@ fn pairs_are_of_files_by_whatever_stands_for_them() {
     assert_eq!(find("c.txt", "e.txt").expect("a pair").0, Layer::Bytes);
     let (layer, score) = find("f.zip", "g.zip").expect("a pair");
     assert!(layer == Layer::Text && score > 0.9, "{score}");
-    // Members are no rows, and no pair is made of an archive and what lies in it.
-    assert_eq!(rows.len(), 5 * 4 / 2 + 1);
+    // Of what lies in both, edited or not, each archive has a row beside each file that says it.
+    let (layer, score) = find("c.txt", "f.zip").expect("a pair");
+    assert!(layer == Layer::Text && score > 0.9, "{score}");
+    assert!(find("c.txt", "g.zip").is_some() && find("a.docx", "f.zip").is_some());
+    // Members are no rows.
+    assert_eq!(rows.len(), 5 * 4 / 2 + 1 + 2 * 5);
     // Without archives the others are the same, and it is said how many there are.
     let mut of_documents = rows.clone();
-    of_documents.retain(|row| !row.0.ends_with("zip"));
+    of_documents.retain(|row| !row.0.ends_with("zip") && !row.1.ends_with("zip"));
     assert_eq!(pairs_of(&scene, (true, false)), of_documents);
     let plain = pairs_of(&scene, (false, false));
     assert_eq!(plain.len(), 3);

@@ -596,7 +596,7 @@ pub fn sharing(snapshot: &Snapshot, digest: &Digest) -> Result<BTreeSet<ContentI
 
 /// How many of the keys each content has, boilerplate aside; by content. What is common is noted in
 /// `counts`, boilerplate among it; of what is none `note` is told the key and who has it.
-fn hits(
+pub(crate) fn hits(
     (snapshot, scoped): (&Snapshot, Option<&ScopedFiles>),
     kind: PostingKind,
     keys: &[u64],

@@ -7,4 +7,5 @@ pub mod evidence;
 pub mod families;
 pub mod kinship;
 pub mod levels;
+pub mod members;
 pub mod quotations;

@@ -58,11 +58,6 @@ pub struct RenditionOwners {
 impl RenditionOwners {
     /// Finds the renditions of all files of a question.
     pub fn of(snapshot: &Snapshot, scoped: &ScopedFiles) -> Result<Self, ReadError> {
-        Self::read(snapshot, scoped, 0)
-    }
-
-    /// Finds them with what archives hold ([`Rendition::Member`]).
-    pub fn with_members(snapshot: &Snapshot, scoped: &ScopedFiles) -> Result<Self, ReadError> {
         Self::read(snapshot, scoped, MOST_MEMBERS)
     }
 

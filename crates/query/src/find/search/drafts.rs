@@ -33,6 +33,8 @@ pub(super) struct Draft {
     pub(super) rarity_of_all: Option<Rarity>,
     /// By the estimate it may have a relation.
     pub(super) could_relate: bool,
+    /// What is known of it is said if it is not read.
+    pub(super) is_said_unread: bool,
     /// [`ContentPair::passage`].
     pub(super) passage: Option<Passage>,
 }
@@ -108,7 +110,8 @@ impl Search<'_> {
                     has_rare_text: draft.passage.is_some(),
                     ..proven
                 },
-                None => self.unproven(&draft)?,
+                None if draft.is_said_unread => self.unproven(&draft)?,
+                None => continue,
             };
             let found = match &draft.compared {
                 DraftSides::Contents(subject, _, row) => {

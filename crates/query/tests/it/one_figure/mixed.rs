@@ -213,6 +213,31 @@ pub(super) fn mixed() -> BTreeMap<String, Vec<u8>> {
         &mail(17, &format!("{more}{body}"), &[folder[0]]),
     );
     add("body.txt", body.as_bytes());
+    // What is in an archive, edited and in part.
+    add("edited letter.txt", edited.as_bytes());
+    add("half of report.txt", &report.as_bytes()[report.len() / 2..]);
+    // One encoding in lines of two lengths, and dumps that repeat a phrase.
+    let encoded: String = {
+        let digits = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        let letter = |byte: u8| char::from(digits[usize::from(byte) % 64]);
+        noise(52, 16_000).into_iter().map(letter).collect()
+    };
+    for width in [76, 64] {
+        let lines = encoded.as_bytes().chunks(width);
+        let lines: Vec<String> = lines
+            .map(|line| String::from_utf8_lossy(line).into_owned())
+            .collect();
+        add(&format!("encoded {width}.txt"), lines.join("\n").as_bytes());
+    }
+    let dump = |seed: u64| -> String {
+        let row = |at: u64| {
+            let value = sentences(9000 + 100 * seed + at, 1).replace(' ', "', '");
+            format!("INSERT INTO one (two, three, four, five) VALUES ('{value}');\n")
+        };
+        (0..60).map(row).collect()
+    };
+    add("dump.sql", dump(1).as_bytes());
+    add("dump of another.sql", dump(2).as_bytes());
     // Few bytes.
     add("few.txt", b"only a few words are in here");
     add("few more.txt", b"only a few words are in here as well");
