@@ -35,6 +35,9 @@ pub struct FindArgs {
     #[arg(long, requires = "holders", conflicts_with = "exact")]
     #[arg(hide_short_help = true)]
     pub quick: bool,
+    /// List as well what resembles FILE by text that many files have: a letterhead, a licence
+    #[arg(long, help_heading = "Selection")]
+    pub all: bool,
     /// Which files take part, and which rows are listed.
     #[command(flatten)]
     pub selection: Selection,

@@ -102,6 +102,7 @@ impl Verb for Find<'_> {
                 scope: selection.scope(asked.scope()),
                 min: selection.min.unwrap_or_default(),
                 min_shared: selection.min_shared,
+                all: self.args.all,
                 top: selection.top,
                 exact: measuring.exact,
                 unit: measuring.unit,
@@ -132,6 +133,7 @@ impl Verb for Find<'_> {
             files: names::as_given(&self.files),
             within: names::as_given(&self.args.within),
             unit: measuring.unit,
+            all: self.args.all,
             common: common_parameters(&self.args.selection, measuring.exact, params),
         }
     }

@@ -160,6 +160,7 @@ impl Verb for Holding<'_> {
                 .collect(),
             within: names::as_given(&self.args.within),
             unit: self.args.measuring.unit,
+            all: self.args.all,
             common: common_parameters(&self.args.selection, true, params),
         }
     }

@@ -170,6 +170,7 @@ impl<'a> Search<'a> {
         let options = FindOptions {
             scope,
             min: Fraction::ZERO,
+            all: true,
             top,
             text: self.text,
             ..FindOptions::default()

@@ -76,6 +76,9 @@ pub struct FindParameters {
     /// What the measures are about.
     #[serde(default)]
     pub unit: MeasureUnit,
+    /// Whether the rows that the listing rule leaves out are there.
+    #[serde(default)]
+    pub all: bool,
     /// The parameters that all questions about similar files have.
     #[serde(flatten)]
     pub common: CommonParameters,
@@ -240,6 +243,7 @@ pub fn find_json(
 ) -> Vec<u8> {
     let parameters = FindParameters {
         unit: MeasureUnit::default(),
+        all: false,
         files: vec![file.clone()],
         within: Vec::new(),
         common: CommonParameters {

@@ -259,6 +259,9 @@ pub struct FindOptions {
     /// Only rows with at least this many shared bytes, identical files aside; absent: 256.
     #[serde(default)]
     pub min_shared: Option<u64>,
+    /// Rows as well that the listing rule leaves out: what both files have, many others have too.
+    #[serde(default)]
+    pub all: bool,
     /// Only this many rows, the first ones; the header still counts all.
     #[serde(default)]
     pub top: Option<u64>,

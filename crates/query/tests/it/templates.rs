@@ -85,10 +85,16 @@ impl Collection {
     }
 
     fn find(&self, path: &str, within: Option<&str>) -> Answer<FindRow> {
+        self.find_also(path, within, false)
+    }
+
+    /// With `all` also what is similar by common text alone.
+    fn find_also(&self, path: &str, within: Option<&str>, all: bool) -> Answer<FindRow> {
         let snapshot = self.snapshot();
         let subject = Subject::remembered(&snapshot, Path::new(path)).expect("readable");
         let options = FindOptions {
             scope: within.map_or_else(Scope::default, scope),
+            all,
             ..FindOptions::default()
         };
         let name = PathText::from(path);
@@ -480,7 +486,9 @@ fn common_text_is_discounted_and_the_reason_given() {
     files.push(("/t/version".to_owned(), version));
     let collection = Collection::new(&files);
     for within in [None, Some("/t")] {
-        let rows = collection.find("/t/007", within).rows;
+        let listed = collection.find("/t/007", within).rows;
+        assert_eq!(listed.len(), 1, "the header lists nothing");
+        let rows = collection.find_also("/t/007", within, true).rows;
         assert_eq!(rows.len(), 200);
         let (first, second) = (&rows[0], &rows[1]);
         assert_eq!(first.path, PathText::from("/t/version"));

@@ -6,7 +6,7 @@ use resemble_core::{ByteLen, Relation, rank};
 use resemble_proto::message::FindOptions;
 use resemble_relate::AskError;
 use resemble_relate::judge::estimate::enough_shared;
-use resemble_relate::judge::listing::is_quotation;
+use resemble_relate::judge::listing::{is_listed, is_quotation};
 use resemble_relate::judge::matched::Match;
 use resemble_relate::renditions::{Place, names, shown};
 
@@ -104,8 +104,13 @@ impl Search<'_> {
 /// Whether what was found is a row of the answer. `min_shared`: the least bytes in common.
 pub(super) fn passes((options, min_shared): (&FindOptions, ByteLen), found: &Match) -> bool {
     let min = options.min;
+    let is_left_out = !options.all && !is_listed(found.relation, &found.measures, found.rarity);
     if min.is_none() {
-        return found.relation.is_some() || is_quotation(found, options.min_shared.map(ByteLen));
+        let is_related = found.relation.is_some() && !is_left_out;
+        return is_related || is_quotation(found, options.min_shared.map(ByteLen));
+    }
+    if found.relation.is_some() && is_left_out {
+        return false;
     }
     let is_equal = matches!(
         found.relation,
