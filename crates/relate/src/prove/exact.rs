@@ -48,9 +48,8 @@ pub fn judged(proven: proof::Proven, sizes: (ByteLen, ByteLen), min_shared: Byte
     } else {
         similarity::relation(false, sizes.0, sizes.1, &measures, min_shared)
     };
-    let is_one_phrase = unit == Unit::Words
-        && relation.is_some_and(|relation| relation != Relation::SameText)
-        && is_one_phrase(&measures, sizes);
+    let is_one_phrase = relation.is_some_and(|relation| relation != Relation::SameText)
+        && is_one_phrase(unit, &measures, sizes);
     Proven {
         relation: relation.filter(|_| !is_one_phrase),
         measures,
@@ -63,16 +62,25 @@ pub fn judged(proven: proof::Proven, sizes: (ByteLen, ByteLen), min_shared: Byte
 /// So many words are covered for each shingle in common, if they are not repeated.
 const FOR_A_SHINGLE: f64 = 3.0;
 
-/// Whether most of what two texts share is the same few runs again and again: each row of a dump
-/// begins as in every other dump of the kind, and each line of a log with a year.
+/// So many bytes are covered for each window in common, if they are not repeated: those of runs of
+/// 68 bytes and more.
+const FOR_A_WINDOW: f64 = 16.0;
+
+/// Whether most of what two contents share is the same few runs again and again: each row of a dump
+/// begins as in every other dump of the kind, each line of a log with a year, and programs are
+/// padded with one byte.
 ///
 /// What is covered beyond three words for each *distinct* shingle in common is repeated; how many
 /// of these each text has is taken to go by the sizes. A shingle lies over five words, but short
-/// runs alone that come to a quarter of a text are accidents of records.
-fn is_one_phrase(measures: &Measures, sizes: (ByteLen, ByteLen)) -> bool {
+/// runs alone that come to a quarter of a text are accidents of records. So it is with bytes.
+fn is_one_phrase(unit: Unit, measures: &Measures, sizes: (ByteLen, ByteLen)) -> bool {
     let of_both = shared_once(measures, sizes);
+    let for_one = match unit {
+        Unit::Words => FOR_A_SHINGLE,
+        Unit::Bytes => FOR_A_WINDOW,
+    };
     let once = |share: Option<Score>, size: ByteLen| {
-        let most = FOR_A_SHINGLE * of_both / size.0.max(1) as f64;
+        let most = for_one * of_both / size.0.max(1) as f64;
         share.map_or(0.0, Score::get).min(most)
     };
     once(measures.a_in_b, sizes.0).max(once(measures.b_in_a, sizes.1)) < Relation::PARTLY
@@ -99,6 +107,7 @@ pub fn prove_once(
 #[cfg(test)]
 mod tests {
     use resemble_testutil::prose::words;
+    use resemble_testutil::random::noise;
 
     use super::*;
 
@@ -231,6 +240,30 @@ mod tests {
         for found in [of(&repeating, &once), of(&once, &repeating)] {
             assert_eq!((found.relation, found.has_passage), (None, true));
         }
+    }
+
+    /// Whatever it is padded with; what two files are besides has its relation.
+    #[test]
+    fn padding_alone_makes_no_relation() {
+        let prove = |a: Vec<u8>, b: Vec<u8>| {
+            let (none, least) = (Templates::default(), Relation::MIN_SHARED);
+            prove_once(&none, (a, b), Unit::Words, least)
+        };
+        for period in [1, 2, 3, 4, 8] {
+            let padding: Vec<u8> = noise(7, period).repeat(40_000 / period);
+            let padded = |seed, own| [&b"\0"[..], &noise(seed, own), &padding].concat();
+            let found = prove(padded(1, 1000), padded(2, 1000));
+            assert!(found.measures.containment() > Some(Score::new(0.9)));
+            assert_eq!(found.relation, None, "{period}: {found:?}");
+            let (one, mut other) = (padded(3, 30_000), padded(3, 30_000));
+            other[15_000..16_000].fill(1);
+            assert_eq!(prove(one, other).relation, Some(Relation::Near), "{period}");
+        }
+        // Every hundredth byte of it is another one.
+        let one = noise(4, 30_000);
+        let mut other = one.clone();
+        other.iter_mut().step_by(100).for_each(|byte| *byte ^= 1);
+        assert_eq!(prove(one, other).relation, Some(Relation::Near));
     }
 
     #[test]
