@@ -23,6 +23,9 @@
 //!    text nodes, and its plain tables have them escaped. In the workbook they are strings, never
 //!    formulas. In a plan every byte that a shell could misread is escaped. What a person would not
 //!    see (controls, characters that turn the direction of the line) is escaped everywhere.
+//!
+//! Workbooks are a feature of the crate, `xlsx`, which only the command turns on: the crate that
+//! writes them is large, and the daemon makes none.
 #![forbid(unsafe_code)]
 
 pub mod document;
@@ -43,6 +46,7 @@ pub mod tables;
 pub mod text;
 mod worksheets;
 pub mod wrap;
+#[cfg(feature = "xlsx")]
 pub mod xlsx;
 
 pub use header::left_out_in_words;
