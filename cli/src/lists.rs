@@ -13,6 +13,7 @@ use resemble_report::document::{Extras, Report};
 use resemble_report::human::{counted, human_count, human_size};
 use resemble_report::left_out_in_words;
 use resemble_report::rows::{self, Row};
+use resemble_report::table::{Style, write_header, write_rows, write_table};
 use serde::Serialize;
 
 use crate::args::{ListAs, RowFormat, RowOutput};
@@ -133,11 +134,8 @@ fn print_rows<R: Row>(
     match output.format {
         RowFormat::Text => print_text(ui, output, rows, grouped),
         RowFormat::Json | RowFormat::Jsonl => ui.write_data(json),
-        RowFormat::Csv => ui.write_data(|out| {
-            rows::write_csv_header::<R>(out)?;
-            rows::write_csv(out, rows)
-        }),
-        RowFormat::Tsv => ui.write_data(|out| rows::write_tsv(out, rows, end)),
+        RowFormat::Csv => ui.write_data(|out| write_table(out, Style::Csv, rows, b'\n')),
+        RowFormat::Tsv => ui.write_data(|out| write_table(out, Style::Tsv, rows, end)),
     }
 }
 
@@ -161,8 +159,8 @@ pub fn print_one<R: Row>(ui: &mut Ui, output: &RowOutput, row: &R) -> CliResult<
     match output.format {
         RowFormat::Text => ui.print(|out| rows::write_text(out, one, end, false))?,
         RowFormat::Json | RowFormat::Jsonl => ui.write_data(|out| json_line(out, row))?,
-        RowFormat::Csv => ui.write_data(|out| rows::write_csv(out, one))?,
-        RowFormat::Tsv => ui.write_data(|out| rows::write_tsv(out, one, end))?,
+        RowFormat::Csv => ui.write_data(|out| write_rows(out, Style::Csv, one, b'\n'))?,
+        RowFormat::Tsv => ui.write_data(|out| write_rows(out, Style::Tsv, one, end))?,
     }
     ui.flush()
 }
@@ -175,7 +173,7 @@ pub fn print_head<P: Serialize, R: Row>(
 ) -> CliResult<()> {
     match output.format {
         RowFormat::Json | RowFormat::Jsonl => ui.write_data(|out| json_line(out, head))?,
-        RowFormat::Csv => ui.write_data(rows::write_csv_header::<R>)?,
+        RowFormat::Csv => ui.write_data(write_header::<R>)?,
         RowFormat::Text | RowFormat::Tsv => {}
     }
     ui.flush()

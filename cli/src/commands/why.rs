@@ -447,14 +447,14 @@ fn print_table(
 fn fields(kind: &'static str, a: Option<Place<'_>>, b: Option<Place<'_>>) -> Vec<Field<'static>> {
     let bytes = |place: Option<Place<'_>>| match place {
         Some((range, _)) => [Field::Count(range.start), Field::Count(range.end)],
-        None => [Field::Word(""); 2],
+        None => [Field::Nothing; 2],
     };
     let lines = |place: Option<Place<'_>>| match place.and_then(|(_, lines)| lines) {
         Some((first, last)) => [Field::Count(first), Field::Count(last)],
-        None => [Field::Word(""); 2],
+        None => [Field::Nothing; 2],
     };
     let len = a.or(b).map_or(0, |(range, _)| range.end - range.start);
-    let mut row = vec![Field::Word(kind)];
+    let mut row = vec![Field::Text(kind)];
     row.extend(bytes(a));
     row.extend(bytes(b));
     row.extend(lines(a));

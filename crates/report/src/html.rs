@@ -32,7 +32,8 @@ use crate::evidence::Evidence;
 use crate::header::{self, ReportHeader};
 use crate::human::human_count;
 use crate::human::utc;
-use crate::worksheets::{self, Align, Sheet, SheetCell, SheetSink};
+use crate::table::{Align, Field};
+use crate::worksheets::{self, Sheet, SheetSink};
 use resemble_proto::path::PathText;
 
 const PAGE: &str = include_str!("html/page.html");
@@ -222,34 +223,37 @@ impl SheetSink for Tables<'_> {
             self.out,
             "<section><h2>{name}</h2><p class=\"lead\">{lead}</p><div class=\"rows\"><table><tr>"
         )?;
-        for (title, _, align) in sheet.columns {
-            let class = if *align == Align::Right { "num" } else { "" };
+        for (title, _, align) in sheet.columns() {
+            let class = if align == Align::Right { "num" } else { "" };
             let title = for_html(title);
             write!(self.out, "<th scope=\"col\" class=\"{class}\">{title}</th>")?;
         }
         writeln!(self.out, "</tr>")
     }
 
-    fn row(&mut self, level: u8, cells: &[SheetCell<'_>]) -> io::Result<()> {
+    fn row(&mut self, level: u8, cells: &[Field<'_>]) -> io::Result<()> {
         self.rows += 1;
         if self.rows > PLAIN_ROWS {
             return Ok(());
         }
         write!(self.out, "<tr class=\"level-{level}\">")?;
         for cell in cells {
-            let (class, text) = match cell {
-                SheetCell::Empty => ("", String::new()),
-                SheetCell::Text(text) => ("", visible(text.as_bytes())),
-                SheetCell::Name(name) => ("wide", visible(name.as_bytes())),
-                SheetCell::Count(count) => ("num", human_count(*count)),
-                SheetCell::Share(share, identical) => {
-                    let percent = share.percent(*identical);
+            let (class, text) = match *cell {
+                Field::Name(name) => ("wide", visible(name)),
+                Field::Text(text) | Field::Flag(true, text) => ("", visible(text.as_bytes())),
+                Field::Count(count) => ("num", human_count(count)),
+                Field::Share(share, identical) => {
+                    let percent = share.percent(identical);
                     (
                         "num",
                         percent.map_or(String::new(), |percent| format!("{percent} %")),
                     )
                 }
-                SheetCell::Time(time) => ("num", u64::try_from(*time).map(utc).unwrap_or_default()),
+                Field::Time(time) => ("num", u64::try_from(time).map(utc).unwrap_or_default()),
+                // No worksheet has ranges or numbers that are not rounded.
+                Field::Nothing | Field::Flag(false, _) | Field::Ranges(_) | Field::Real(_) => {
+                    ("", String::new())
+                }
             };
             let text = for_html(&text);
             write!(self.out, "<td class=\"{class}\"><bdi>{text}</bdi></td>")?;

@@ -18,8 +18,10 @@
 //! 2. **No file is opened here**, the environment is not read and no terminal is asked. A printer
 //!    that must know what a file holds or is takes a function ([`evidence::Show`], [`plan::Look`]);
 //!    a printer of text is told by [`lines::TextStyle`] who will read it.
-//! 3. **Because the page carries the very JSON**, a page is a saved report too: `--from page.html`.
-//! 4. **Names are hostile.** On a terminal they are quoted. In the page a program puts them in as
+//! 3. **The columns of a row are written once** ([`columns!`]): tables, lists, worksheets and the
+//!    plain tables of the page follow from that.
+//! 4. **Because the page carries the very JSON**, a page is a saved report too: `--from page.html`.
+//! 5. **Names are hostile.** On a terminal they are quoted. In the page a program puts them in as
 //!    text nodes, and its plain tables have them escaped. In the workbook they are strings, never
 //!    formulas. In a plan every byte that a shell could misread is escaped. What a person would not
 //!    see (controls, characters that turn the direction of the line) is escaped everywhere.
@@ -40,6 +42,7 @@ pub mod plan;
 pub mod quote;
 pub mod rows;
 pub mod saved;
+mod schema;
 pub mod sweeps;
 pub mod table;
 pub mod tables;

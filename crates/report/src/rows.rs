@@ -1,7 +1,6 @@
 //! Answers that are lists of rows, in every format.
 //!
-//! The type of a row says once what its columns are ([`Row`]); text, tables and JSON follow from
-//! that.
+//! What its columns are, a row says once ([`columns!`]); here is what it looks like as text.
 
 mod dated;
 mod fold;
@@ -21,53 +20,19 @@ use resemble_proto::number::Fraction;
 use resemble_proto::report::{Head, json_line, write_error_line};
 use serde::Serialize;
 
+use crate::columns;
 use crate::human::{counted, human_count, human_size};
 use crate::lines::{Cell, TextStyle, TextWriter, Tint};
 use crate::quote::harmless;
-use crate::table::{Field, Style, write_row};
+use crate::table::Columns;
 
 pub use dated::DatedRow;
 pub use fold::FoldRow;
 pub use sweeps::{Became, LostRow, VersionRow};
 pub use versions::DatedVersion;
 
-/// The columns of a row, each with its name and its value: [`Row::COLUMNS`] and [`Row::fields`].
-/// Those after `later` are [`Row::LATER_COLUMNS`].
-macro_rules! columns {
-    (
-        $row:ident;
-        $($name:literal: $field:expr,)*
-        $(later $($later:literal: $added:expr,)*)?
-    ) => {
-        const COLUMNS: &'static [&'static str] = &[$($name),*];
-        $(const LATER_COLUMNS: &'static [&'static str] = &[$($later),*];)?
-
-        fn fields(&self) -> Vec<$crate::table::Field<'_>> {
-            let $row = self;
-            vec![$($field,)* $($($added,)*)?]
-        }
-    };
-}
-pub(crate) use columns;
-
 /// A row that can be printed.
-pub trait Row: Serialize {
-    /// The names of the columns of TSV and CSV, in the order of [`Self::fields`] and of the JSON.
-    /// TSV has no header row, so scripts count on the number of its columns: it never changes.
-    const COLUMNS: &'static [&'static str];
-
-    /// The names of the columns that were added later. They are in CSV alone, after the others,
-    /// because readers take columns by their place.
-    const LATER_COLUMNS: &'static [&'static str] = &[];
-
-    /// The names of all columns.
-    fn columns() -> Vec<&'static str> {
-        [Self::COLUMNS, Self::LATER_COLUMNS].concat()
-    }
-
-    /// The values for TSV and CSV.
-    fn fields(&self) -> Vec<Field<'_>>;
-
+pub trait Row: Columns + Serialize {
     /// The cells of its line of text.
     fn cells(&self, style: TextStyle) -> Vec<Cell>;
 
@@ -115,30 +80,6 @@ pub fn write_jsonl<P: Serialize, R: Row>(
         .try_for_each(|error| write_error_line(out, error))
 }
 
-/// Writes the header row of CSV.
-pub fn write_csv_header<R: Row>(out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{}", R::columns().join(","))
-}
-
-/// Writes rows of CSV, without the header row.
-pub fn write_csv<R: Row>(out: &mut dyn Write, rows: &[R]) -> io::Result<()> {
-    rows.iter()
-        .try_for_each(|row| write_row(out, Style::Csv, &row.fields(), b'\n'))
-}
-
-/// Writes rows of TSV.
-pub fn write_tsv<R: Row>(out: &mut dyn Write, rows: &[R], end: u8) -> io::Result<()> {
-    rows.iter().try_for_each(|row| {
-        let fields = row.fields();
-        write_row(
-            out,
-            Style::Tsv,
-            &fields[..R::COLUMNS.len().min(fields.len())],
-            end,
-        )
-    })
-}
-
 /// `97%`, or `?` for what is too small to judge.
 pub(crate) fn percent_text(share: Fraction, identical: bool) -> String {
     let percent = share.percent(identical);
@@ -180,17 +121,6 @@ fn details(a_in_b: Fraction, b_in_a: Fraction, shared: u64, identical: bool) -> 
     ]
 }
 
-/// A column that says yes or no.
-pub(crate) const fn yes(yes: bool) -> Field<'static> {
-    Field::Word(if yes { "true" } else { "false" })
-}
-
-/// The reason of a discount as a column, which is empty where there is none.
-pub fn reason(discount: &Discount) -> Field<'_> {
-    let reason = discount.reason.as_deref();
-    reason.map_or(Field::Nothing, |text| Field::Name(text.as_bytes()))
-}
-
 /// The reason of a discount of ten points or more: a smaller one does not change the picture.
 fn much_discounted(raw: Fraction, discount: &Discount) -> Option<Cell> {
     const MUCH: u32 = 100_000;
@@ -201,23 +131,22 @@ fn much_discounted(raw: Fraction, discount: &Discount) -> Option<Cell> {
     Some(Cell::prose(format!("({reason})"), Tint::Faint))
 }
 
-impl Row for FindRow {
-    columns! { row;
-        "file": Field::Name(row.file.as_bytes()),
-        "path": Field::Name(row.path.as_bytes()),
-        "relation": Field::Word(row.relation.map_or("", Relation::word)),
-        "unit": Field::Word(row.unit.word()),
-        "layer": Field::Word(row.layer.word()),
-        "estimate": Field::Word(if row.estimate { "true" } else { "false" }),
-        "a_in_b": Field::Share(row.a_in_b),
-        "b_in_a": Field::Share(row.b_in_a),
-        "resemblance": Field::Share(row.resemblance),
-        "shared_bytes": Field::Count(row.shared_bytes),
-        later
-        "discounted": Field::Share(row.discount.discounted),
-        "reason": reason(&row.discount),
-    }
+columns! { FindRow: row =>
+    "file" ["File", 50] name(&row.file);
+    "path" ["Similar file", 70] name(&row.path);
+    "relation" ["Relation", 12] text(row.relation.map(Relation::word));
+    "unit" text(row.unit.word());
+    "layer" text(row.layer.word());
+    "estimate" yes(row.estimate);
+    "a_in_b" ["File in similar", 14] share_of(row.a_in_b, row.is_identical());
+    "b_in_a" ["Similar in file", 14] share_of(row.b_in_a, row.is_identical());
+    "resemblance" ["Resemblance", 12] share_of(row.resemblance, row.is_identical());
+    "shared_bytes" ["Bytes in both", 14] count(row.shared_bytes);
+    "discounted" @later ["Without common text", 19] share(row.discount.discounted);
+    "reason" @later ["Reason", 40] text(row.discount.reason.as_deref());
+}
 
+impl Row for FindRow {
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
         let tint = tint(self.relation);
         let identical = self.is_identical();
@@ -256,24 +185,23 @@ impl Row for FindRow {
     }
 }
 
-impl Row for PairRow {
-    columns! { row;
-        "a": Field::Name(row.a.as_bytes()),
-        "b": Field::Name(row.b.as_bytes()),
-        "score": Field::Share(row.score),
-        "a_in_b": Field::Share(row.a_in_b),
-        "b_in_a": Field::Share(row.b_in_a),
-        "resemblance": Field::Share(row.resemblance),
-        "shared_bytes": Field::Count(row.shared_bytes),
-        later
-        "discounted": Field::Share(row.discount.discounted),
-        "reason": reason(&row.discount),
-        "relation": Field::Word(row.told.relation.map_or("", Relation::word)),
-        "unit": Field::Word(row.told.unit.word()),
-        "estimate": yes(row.told.estimate),
-        "copies": row.copies.map_or(Field::Nothing, Field::Count),
-    }
+columns! { PairRow: row =>
+    "a" ["First file", 60] name(&row.a);
+    "b" ["Second file", 60] name(&row.b);
+    "score" ["Score", 9] share_of(row.score, row.identical);
+    "a_in_b" ["First in second", 14] share_of(row.a_in_b, row.identical);
+    "b_in_a" ["Second in first", 14] share_of(row.b_in_a, row.identical);
+    "resemblance" ["Resemblance", 12] share_of(row.resemblance, row.identical);
+    "shared_bytes" ["Bytes in both", 14] count(row.shared_bytes);
+    "discounted" @later ["Without common text", 19] share(row.discount.discounted);
+    "reason" @later ["Reason", 40] text(row.discount.reason.as_deref());
+    "relation" @later text(row.told.relation.map(Relation::word));
+    "unit" @later text(row.told.unit.word());
+    "estimate" @later yes(row.told.estimate);
+    "copies" @later count(row.copies);
+}
 
+impl Row for PairRow {
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
         let tint = if self.identical {
             Tint::Good
@@ -309,24 +237,24 @@ impl Row for PairRow {
     }
 }
 
-impl Row for AlertRow {
-    columns! { row;
-        "seq": Field::Count(row.seq),
-        "time": Field::Count(row.time),
-        "kind": Field::Word(match row.kind {
-                AlertKind::File => "file",
-                AlertKind::Tree => "tree",
-                AlertKind::Summary => "summary",
-            }),
-        "a": Field::Name(row.a.as_bytes()),
-        "b": Field::Name(row.b.as_bytes()),
-        "relation": Field::Word(row.relation.map_or("", Relation::word)),
-        "a_in_b": Field::Share(row.a_in_b),
-        "b_in_a": Field::Share(row.b_in_a),
-        "shared_bytes": Field::Count(row.shared_bytes),
-        "files": Field::Count(row.files),
-    }
+columns! { AlertRow: row =>
+    "seq" count(row.seq);
+    "time" count(row.time);
+    "kind" text(match row.kind {
+        AlertKind::File => "file",
+        AlertKind::Tree => "tree",
+        AlertKind::Summary => "summary",
+    });
+    "a" name(&row.a);
+    "b" name(&row.b);
+    "relation" text(row.relation.map(Relation::word));
+    "a_in_b" share(row.a_in_b);
+    "b_in_a" share(row.b_in_a);
+    "shared_bytes" count(row.shared_bytes);
+    "files" count(row.files);
+}
 
+impl Row for AlertRow {
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
         let time = Cell::left(style.time(self.time), Tint::Faint);
         let (a, b) = (
@@ -351,15 +279,15 @@ impl Row for AlertRow {
     }
 }
 
-impl Row for AckRow {
-    columns! { row;
-        "time": Field::Count(row.time),
-        "group": yes(row.group),
-        "files": Field::Count(row.paths.len() as u64),
-        "a": path_at(row, 0),
-        "b": path_at(row, 1),
-    }
+columns! { AckRow: row =>
+    "time" count(row.time);
+    "group" yes(row.group);
+    "files" count(row.paths.len() as u64);
+    "a" name(row.paths.first());
+    "b" name(row.paths.get(1));
+}
 
+impl Row for AckRow {
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
         let mut cells = vec![Cell::left(style.time(self.time), Tint::Faint)];
         if self.group {
@@ -380,16 +308,11 @@ impl Row for AckRow {
     }
 }
 
-fn path_at(row: &AckRow, at: usize) -> Field<'_> {
-    let path = row.paths.get(at);
-    path.map_or(Field::Nothing, |path| Field::Name(path.as_bytes()))
+columns! { OrderRow: row =>
+    "path" name(&row.path);
 }
 
 impl Row for OrderRow {
-    columns! { row;
-        "path": Field::Name(row.path.as_bytes()),
-    }
-
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
         vec![style.name(&self.path, Tint::Plain)]
     }
@@ -448,15 +371,15 @@ pub fn alerts_in_words(rules: &AlertRules) -> Option<String> {
     Some(format!("alerts {}", words.join(" ")))
 }
 
-impl Row for WatchRow {
-    columns! { row;
-        "path": Field::Name(row.path.as_bytes()),
-        "origin": Field::Word(row.origin.word()),
-        "ignore": yes(row.rules.ignore),
-        "one_file_system": yes(row.rules.one_file_system),
-        "text": yes(row.rules.text),
-    }
+columns! { WatchRow: row =>
+    "path" name(&row.path);
+    "origin" text(row.origin.word());
+    "ignore" yes(row.rules.ignore);
+    "one_file_system" yes(row.rules.one_file_system);
+    "text" yes(row.rules.text);
+}
 
+impl Row for WatchRow {
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
         let mut cells = vec![style.name(&self.path, Tint::Plain)];
         if style.verbose {

@@ -1,4 +1,7 @@
-//! Rows for other programs, as TSV or CSV.
+//! The columns of rows, written once, and rows for other programs, as TSV or CSV.
+//!
+//! A kind of row says in one place ([`columns!`]) what its columns are called, what type they have,
+//! and how wide they are in a worksheet. Lists, tables, workbooks and pages are written from that.
 //!
 //! * TSV has no header row. In names, tab, newline and backslash are written `\t`, `\n`, `\\`. Many
 //!   readers of TSV take a line that starts with `#` for a comment, so a first field that starts so
@@ -8,29 +11,187 @@
 //!
 //! Names are bytes in both: a name that is not UTF-8 goes through unchanged.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use resemble_proto::number::Fraction;
+use resemble_proto::path::PathText;
 
 /// One value of a row.
 #[derive(Clone, Copy, Debug)]
 pub enum Field<'a> {
-    /// A name: any bytes.
-    Name(&'a [u8]),
-    /// A word of this program.
-    Word(&'static str),
-    /// A count.
-    Count(u64),
-    /// A number that may be negative.
-    Number(i64),
     /// A column that does not apply.
     Nothing,
-    /// A share; empty if the files are too small to judge.
-    Share(Fraction),
+    /// A name: any bytes.
+    Name(&'a [u8]),
+    /// Text of this program, or a message of the system.
+    Text(&'a str),
+    /// A count.
+    Count(u64),
+    /// A time in seconds since 1970.
+    Time(i64),
+    /// A share, and whether it is one of identical files; empty if the files are too small to
+    /// judge.
+    Share(Fraction, bool),
+    /// Yes or no. A worksheet has this word for yes, and nothing for no.
+    Flag(bool, &'static str),
     /// Ranges as `0-1234 5000-6000`: the first byte, and the one after the last.
     Ranges(&'a [[u64; 2]]),
-    /// A number as it is, unrounded; empty without one.
-    Real(Option<f64>),
+    /// A number as it is, unrounded.
+    Real(f64),
+}
+
+/// A name, if there is one.
+pub fn name<'a>(path: impl Into<Option<&'a PathText>>) -> Field<'a> {
+    let path = path.into();
+    path.map_or(Field::Nothing, |path| Field::Name(path.as_bytes()))
+}
+
+/// Text, if there is any.
+pub fn text<'a>(text: impl Into<Option<&'a str>>) -> Field<'a> {
+    text.into().map_or(Field::Nothing, Field::Text)
+}
+
+/// A count, if there is one.
+pub fn count(count: impl Into<Option<u64>>) -> Field<'static> {
+    count.into().map_or(Field::Nothing, Field::Count)
+}
+
+/// A time in seconds since 1970, if there is one.
+pub fn time(seconds: impl Into<Option<i64>>) -> Field<'static> {
+    seconds.into().map_or(Field::Nothing, Field::Time)
+}
+
+/// A share of files that are not identical, if there is one.
+pub fn share(share: impl Into<Option<Fraction>>) -> Field<'static> {
+    share_of(share, false)
+}
+
+/// A share of files that may be identical, if there is one.
+pub fn share_of(share: impl Into<Option<Fraction>>, identical: bool) -> Field<'static> {
+    let share = share.into();
+    share.map_or(Field::Nothing, |share| Field::Share(share, identical))
+}
+
+/// A figure that only the rows above have, which sum up those below them.
+pub const fn blank() -> Field<'static> {
+    Field::Nothing
+}
+
+/// Yes or no.
+pub const fn yes(yes: bool) -> Field<'static> {
+    Field::Flag(yes, "")
+}
+
+/// Yes or no, and the word for yes in a worksheet.
+pub const fn flag(yes: bool, word: &'static str) -> Field<'static> {
+    Field::Flag(yes, word)
+}
+
+/// Ranges of bytes.
+pub const fn ranges(ranges: &[[u64; 2]]) -> Field<'_> {
+    Field::Ranges(ranges)
+}
+
+/// A number as it is, if there is one.
+pub fn real(number: Option<f64>) -> Field<'static> {
+    number.map_or(Field::Nothing, Field::Real)
+}
+
+/// On which side of a column its values are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Align {
+    /// Names and words.
+    Left,
+    /// Numbers and times.
+    Right,
+}
+
+/// A column of a kind of row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name in tables, which is that of the JSON. Without one it is in worksheets only.
+    pub name: Option<&'static str>,
+    /// It was added later. Such columns are the last ones of a list and in CSV alone, because
+    /// readers of TSV, which has no header row, count on the number of columns.
+    pub later: bool,
+    /// Its title in worksheets, and its width there in characters. Without one it is in tables
+    /// only.
+    pub title: Option<(&'static str, u16)>,
+    /// On which side its values are.
+    pub align: Align,
+}
+
+/// A kind of row, of which is known what its columns are.
+pub trait Columns {
+    /// The columns. The order never changes, as readers take columns by their place.
+    const COLUMNS: &'static [Column];
+
+    /// The values of all columns, in their order.
+    fn values(&self) -> Vec<Field<'_>>;
+}
+
+/// The values of those columns for which `is_wanted` holds.
+pub(crate) fn values_of<R: Columns>(
+    row: &R,
+    is_wanted: impl Fn(&Column) -> bool,
+) -> Vec<Field<'_>> {
+    let mut columns = R::COLUMNS.iter();
+    let mut values = row.values();
+    values.retain(|_| columns.next().is_some_and(&is_wanted));
+    values
+}
+
+/// The columns of a kind of row. A column has a name in tables or a title and a width in
+/// worksheets, or both, and then its value, by a function of [`crate::table`] that is its type:
+///
+/// ```
+/// use resemble_report::table::{Columns, Style, write_header, write_rows};
+///
+/// struct Entry { name: &'static str, bytes: u64, pages: Option<u64> }
+///
+/// resemble_report::columns! { Entry: row =>
+///     "name" ["Name", 40] text(row.name);
+///     "bytes" ["Size", 12] count(row.bytes);
+///     ["KiB", 9] count(row.bytes / 1024);
+///     "pages" @later count(row.pages);
+/// }
+///
+/// let mut out = Vec::new();
+/// write_header::<Entry>(&mut out)?;
+/// let rows = [Entry { name: "a", bytes: 7, pages: None }];
+/// write_rows(&mut out, Style::Csv, &rows, b'\n')?;
+/// assert_eq!(out, b"name,bytes,pages\na,7,\n");
+/// # std::io::Result::Ok(())
+/// ```
+#[macro_export]
+macro_rules! columns {
+    ($of:ty: $row:ident => $(
+        $($name:literal)? $(@$later:ident)? $([$title:literal, $width:literal])?
+        $kind:ident($($value:tt)*);
+    )*) => {
+        impl $crate::table::Columns for $of {
+            const COLUMNS: &'static [$crate::table::Column] = &[$($crate::table::Column {
+                name: $crate::columns!(@some $($name)?),
+                later: $crate::columns!(@is $($later)?),
+                title: $crate::columns!(@some $(($title, $width))?),
+                align: $crate::columns!(@align $kind),
+            }),*];
+
+            fn values(&self) -> Vec<$crate::table::Field<'_>> {
+                let $row = self;
+                vec![$($crate::table::$kind($($value)*)),*]
+            }
+        }
+    };
+    (@some) => { None };
+    (@some $some:expr) => { Some($some) };
+    (@is) => { false };
+    (@is later) => { true };
+    (@align name) => { $crate::table::Align::Left };
+    (@align text) => { $crate::table::Align::Left };
+    (@align flag) => { $crate::table::Align::Left };
+    (@align $number:ident) => { $crate::table::Align::Right };
 }
 
 /// The format of a row.
@@ -42,6 +203,37 @@ pub enum Style {
     Csv,
 }
 
+/// Writes rows as a table, for CSV with its header row. `end` comes after each row.
+pub fn write_table<R: Columns>(
+    out: &mut dyn Write,
+    style: Style,
+    rows: &[R],
+    end: u8,
+) -> io::Result<()> {
+    if style == Style::Csv {
+        write_header::<R>(out)?;
+    }
+    write_rows(out, style, rows, end)
+}
+
+/// Writes the header row of CSV.
+pub fn write_header<R: Columns>(out: &mut dyn Write) -> io::Result<()> {
+    let names: Vec<_> = R::COLUMNS.iter().filter_map(|column| column.name).collect();
+    writeln!(out, "{}", names.join(","))
+}
+
+/// Writes rows, each with `end` after it; the header row of CSV is not among them.
+pub fn write_rows<R: Columns>(
+    out: &mut dyn Write,
+    style: Style,
+    rows: &[R],
+    end: u8,
+) -> io::Result<()> {
+    let is_in = |column: &Column| column.name.is_some() && (style == Style::Csv || !column.later);
+    rows.iter()
+        .try_for_each(|row| write_row(out, style, &values_of(row, is_in), end))
+}
+
 /// Writes a row and `end` after it.
 pub fn write_row(out: &mut dyn Write, style: Style, fields: &[Field], end: u8) -> io::Result<()> {
     for (i, field) in fields.iter().enumerate() {
@@ -50,28 +242,37 @@ pub fn write_row(out: &mut dyn Write, style: Style, fields: &[Field], end: u8) -
             Style::Tsv => out.write_all(b"\t")?,
             Style::Csv => out.write_all(b",")?,
         }
-        match (field, style) {
-            (Field::Word(word), _) => out.write_all(word.as_bytes())?,
-            (Field::Count(count), _) => write!(out, "{count}")?,
-            (Field::Number(number), _) => write!(out, "{number}")?,
-            (Field::Nothing | Field::Real(None), _) => {}
-            (Field::Share(share), _) => {
-                if let Some(digits) = share.digits() {
-                    out.write_all(&digits)?;
-                }
-            }
-            (Field::Ranges(ranges), _) => {
-                for (at, [from, to]) in ranges.iter().enumerate() {
-                    let blank = if at == 0 { "" } else { " " };
-                    write!(out, "{blank}{from}-{to}")?;
-                }
-            }
-            (Field::Real(Some(number)), _) => write!(out, "{number}")?,
-            (Field::Name(name), Style::Tsv) => write_tsv(out, name, i == 0)?,
-            (Field::Name(name), Style::Csv) => write_csv(out, name)?,
+        match *field {
+            Field::Nothing => {}
+            Field::Name(name) => write_name(out, style, name, i == 0)?,
+            Field::Text(text) => write_name(out, style, text.as_bytes(), i == 0)?,
+            Field::Count(count) => write!(out, "{count}")?,
+            Field::Time(seconds) => write!(out, "{seconds}")?,
+            Field::Share(share, _) => write!(out, "{share}")?,
+            Field::Flag(yes, _) => write!(out, "{yes}")?,
+            Field::Ranges(ranges) => out.write_all(in_words(ranges).as_bytes())?,
+            Field::Real(number) => write!(out, "{number}")?,
         }
     }
     out.write_all(&[end])
+}
+
+/// Ranges as `0-1234 5000-6000`: the first byte, and the one after the last.
+pub(crate) fn in_words(ranges: &[[u64; 2]]) -> String {
+    let mut text = String::new();
+    for [from, to] in ranges {
+        let blank = if text.is_empty() { "" } else { " " };
+        // Writing to a string does not fail.
+        write!(text, "{blank}{from}-{to}").unwrap_or_default();
+    }
+    text
+}
+
+fn write_name(out: &mut dyn Write, style: Style, name: &[u8], is_first: bool) -> io::Result<()> {
+    match style {
+        Style::Tsv => write_tsv(out, name, is_first),
+        Style::Csv => write_csv(out, name),
+    }
 }
 
 fn write_tsv(out: &mut dyn Write, name: &[u8], is_first: bool) -> io::Result<()> {

@@ -4,46 +4,58 @@
 //! are below their set, their cluster or their folder, as in Forman et al. 2005, figures 5 and 6.
 //! The rows are handed out one by one, so that a million of them are never held twice.
 
-mod layout;
-
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 
-use resemble_core::Relation;
-use resemble_proto::documents::{
-    CompareDocument, CoveredDocument, DirsDocument, FindDocument, GroupsDocument, PairsDocument,
-};
+use resemble_proto::documents::DirsDocument;
 use resemble_proto::message::{
-    Cluster, CompareClass, CompareRow, CoverPair, DirRow, Discount, IdenticalSet, SoftError,
+    Cluster, CompareClass, CompareRow, Comparison, Coverage, DirRow, Groups, TreeRow,
 };
-use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
 use crate::document::{Extras, Report};
+use crate::schema::{ClusterLink, ClusterMember, SetFile, set_files};
+use crate::table::{Align, Column, Columns, Field, count, name, share, text, time, values_of};
 
-pub(crate) use layout::{Align, Sheet};
+/// A sheet without its rows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sheet {
+    /// Its name, of at most 31 characters, which is what a workbook allows.
+    pub name: &'static str,
+    /// A sentence that says how to read it.
+    pub lead: &'static str,
+    /// Rows of this level and deeper ones are folded away at first. 0 if all rows have level 0.
+    #[cfg_attr(
+        not(feature = "xlsx"),
+        expect(dead_code, reason = "a page folds no rows")
+    )]
+    pub folded: u8,
+    columns: &'static [Column],
+}
 
-use layout::{
-    CLUSTERS, COMPARE, COPIES, ERRORS, FOLDERS, FOUND, IDENTICAL, LINKED, LINKS, MISSING, NEAR,
-    OTHERS, PAIRS, RECORDED,
-};
+impl Sheet {
+    const fn of<R: Columns>(name: &'static str, lead: &'static str) -> Self {
+        Self {
+            name,
+            lead,
+            folded: 0,
+            columns: R::COLUMNS,
+        }
+    }
 
-/// A value of a row.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum SheetCell<'a> {
-    /// Nothing.
-    Empty,
-    /// Text from this program, or a message of the system.
-    Text(Cow<'a, str>),
-    /// A name.
-    Name(&'a PathText),
-    /// A whole number.
-    Count(u64),
-    /// A share, and whether the two files are identical: only then can it be 100 %.
-    Share(Fraction, bool),
-    /// Seconds since 1970.
-    Time(i64),
+    const fn folded(self, folded: u8) -> Self {
+        Self { folded, ..self }
+    }
+
+    /// Its columns: the title of each, its width in characters, and on which side its values are.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = (&'static str, u16, Align)> {
+        let titled = |column: &Column| {
+            column
+                .title
+                .map(|(title, width)| (title, width, column.align))
+        };
+        self.columns.iter().filter_map(titled)
+    }
 }
 
 /// Takes the sheets of a report, one after the other.
@@ -51,177 +63,123 @@ pub(crate) trait SheetSink {
     /// Begins a sheet: the rows that follow are its rows.
     fn sheet(&mut self, sheet: &Sheet) -> io::Result<()>;
 
-    /// Takes a row with one cell for each column. A row of level 1 is below the last one of level
+    /// Takes a row with one value for each column. A row of level 1 is below the last one of level
     /// 0, and so on.
-    fn row(&mut self, level: u8, cells: &[SheetCell<'_>]) -> io::Result<()>;
+    fn row(&mut self, level: u8, cells: &[Field<'_>]) -> io::Result<()>;
 }
+
+type Sink<'s> = &'s mut dyn SheetSink;
 
 /// Hands every sheet with its rows to `sink`: folders first, then clusters, then identical files.
-pub(crate) fn walk(
-    report: Report<'_>,
-    extras: &Extras<'_>,
-    sink: &mut dyn SheetSink,
-) -> io::Result<()> {
+pub(crate) fn walk(report: Report<'_>, extras: &Extras<'_>, sink: Sink<'_>) -> io::Result<()> {
     match report {
-        Report::Groups(document) => groups(document, extras.folders, sink),
-        Report::Compare(document) => compare(document, sink),
-        Report::Dirs(document) => dirs(document, sink),
-        Report::Covered(document) => covered(document, sink),
-        Report::Find(document) => find(document, sink),
-        Report::Pairs(document) => pairs(document, sink),
-    }?;
-    errors(report.common().errors, sink)
-}
-
-fn text(text: &str) -> SheetCell<'_> {
-    SheetCell::Text(Cow::Borrowed(text))
-}
-
-fn reason(discount: &Discount) -> SheetCell<'_> {
-    discount.reason.as_deref().map_or(SheetCell::Empty, text)
-}
-
-fn folders<'a>(
-    rows: impl IntoIterator<Item = &'a DirRow>,
-    sink: &mut dyn SheetSink,
-) -> io::Result<()> {
-    sink.sheet(&FOLDERS)?;
-    for row in rows {
-        let cells = [
-            SheetCell::Name(&row.a),
-            SheetCell::Name(&row.b),
-            SheetCell::Share(row.a_in_b, row.identical),
-            SheetCell::Share(row.b_in_a, row.identical),
-            SheetCell::Count(row.shared_bytes),
-            SheetCell::Count(row.files_a),
-            SheetCell::Count(row.files_b),
-            SheetCell::Count(row.bytes_a),
-            SheetCell::Count(row.bytes_b),
-            text(if row.identical { "identical" } else { "" }),
-        ];
-        sink.row(0, &cells)?;
+        Report::Groups(document) => groups(&document.body, extras.folders, sink)?,
+        Report::Compare(document) => compare(&document.body, sink)?,
+        Report::Dirs(document) => flat(FOLDERS, &document.body.pairs, sink)?,
+        Report::Covered(document) => covered(&document.body, sink)?,
+        Report::Find(document) => {
+            let lead = "Files similar to those that were named, best first. Bytes in both are a \
+                        lower bound.";
+            flat(("Similar files", lead), &document.body.results, sink)?;
+        }
+        Report::Pairs(document) => {
+            let lead = "Pairs of similar files, best first. Bytes in both are a lower bound.";
+            flat(("Pairs", lead), &document.body.pairs, sink)?;
+        }
     }
-    Ok(())
+    let lead = "What could not be looked at: the report says nothing about it.";
+    flat_if_any(("Errors", lead), report.common().errors, sink)
 }
 
-fn dirs(document: &DirsDocument, sink: &mut dyn SheetSink) -> io::Result<()> {
-    folders(&document.body.pairs, sink)
+/// The name of a sheet and its lead.
+type Named = (&'static str, &'static str);
+
+const FOLDERS: Named = (
+    "Folders",
+    "Similar folders whatever their names: how much of the bytes below one is in files below the \
+     other.",
+);
+
+/// A sheet whose rows all have level 0.
+fn flat<R: Columns>((name, lead): Named, rows: &[R], sink: Sink<'_>) -> io::Result<()> {
+    sink.sheet(&Sheet::of::<R>(name, lead))?;
+    rows.iter().try_for_each(|row| put(0, row, sink))
 }
 
-fn groups(
-    document: &GroupsDocument,
-    folders_of: Option<&DirsDocument>,
-    sink: &mut dyn SheetSink,
-) -> io::Result<()> {
-    let groups = &document.body;
-    if let Some(pairs) = folders_of {
-        folders(&pairs.body.pairs, sink)?;
+fn flat_if_any<R: Columns>(named: Named, rows: &[R], sink: Sink<'_>) -> io::Result<()> {
+    if rows.is_empty() {
+        return Ok(());
     }
-    sink.sheet(&CLUSTERS)?;
-    for (at, cluster) in groups.clusters.iter().enumerate() {
-        cluster_rows(at as u64 + 1, cluster, sink)?;
+    flat(named, rows, sink)
+}
+
+fn put(level: u8, row: &impl Columns, sink: Sink<'_>) -> io::Result<()> {
+    sink.row(level, &values_of(row, |column| column.title.is_some()))
+}
+
+/// A row of the sheet of `R` that has values in these columns alone.
+fn put_some<R: Columns>(level: u8, some: &[(&str, Field<'_>)], sink: Sink<'_>) -> io::Result<()> {
+    let titles = || R::COLUMNS.iter().filter_map(|column| column.title);
+    debug_assert!(
+        some.iter()
+            .all(|(of, _)| titles().any(|(title, _)| title == *of))
+    );
+    let value = |title: &str| {
+        let of_title = some.iter().find(|(of, _)| *of == title);
+        of_title.map_or(Field::Nothing, |(_, value)| *value)
+    };
+    let cells: Vec<_> = titles().map(|(title, _)| value(title)).collect();
+    sink.row(level, &cells)
+}
+
+fn groups(groups: &Groups, folders: Option<&DirsDocument>, sink: Sink<'_>) -> io::Result<()> {
+    if let Some(document) = folders {
+        flat(FOLDERS, &document.body.pairs, sink)?;
     }
-    sink.sheet(&IDENTICAL)?;
-    for (at, set) in groups.identical.iter().enumerate() {
-        set_rows(at as u64 + 1, set, sink)?;
+    let lead = "Groups of similar files. A cluster's row has its totals and its centre, which \
+                every member resembles; members stand below it.";
+    sink.sheet(&Sheet::of::<ClusterMember<'_>>("Clusters", lead).folded(1))?;
+    let clusters = || (1..).zip(&groups.clusters);
+    for (number, cluster) in clusters() {
+        put_head(number, cluster, sink)?;
+        for member in &cluster.members {
+            put(1, &ClusterMember { cluster, member }, sink)?;
+        }
     }
-    sink.sheet(&LINKS)?;
-    for (at, cluster) in groups.clusters.iter().enumerate() {
+    let lead = "Sets of files with equal bytes. Overhead is what all but one of a set take.";
+    sink.sheet(&Sheet::of::<SetFile<'_>>("Identical files", lead).folded(1))?;
+    set_files(groups).try_for_each(|file| put(u8::from(file.at > 0), &file, sink))?;
+    let lead = "Pairs of similar members of a cluster. Bytes in both are a lower bound.";
+    sink.sheet(&Sheet::of::<ClusterLink<'_>>("Links", lead))?;
+    for (number, cluster) in clusters() {
         for link in &cluster.links {
-            let cells = [
-                SheetCell::Count(at as u64 + 1),
-                SheetCell::Name(&link.a),
-                SheetCell::Name(&link.b),
-                SheetCell::Share(link.a_in_b, false),
-                SheetCell::Share(link.b_in_a, false),
-                SheetCell::Count(link.shared_bytes),
-                SheetCell::Share(link.discount.discounted, false),
-                reason(&link.discount),
-            ];
-            sink.row(0, &cells)?;
+            let row = ClusterLink {
+                number,
+                cluster,
+                link,
+            };
+            put(0, &row, sink)?;
         }
     }
     Ok(())
 }
 
-fn set_rows(number: u64, set: &IdenticalSet, sink: &mut dyn SheetSink) -> io::Result<()> {
-    let files = set.paths.len() as u64;
-    let time = |at: usize| {
-        set.mtimes
-            .get(at)
-            .map_or(SheetCell::Empty, |t| SheetCell::Time(*t))
-    };
-    for (at, path) in set.paths.iter().enumerate() {
-        let [first, size, overhead, count] = if at == 0 {
-            let overhead = set.size.saturating_mul(files.saturating_sub(1));
-            [number, set.size, overhead, files].map(SheetCell::Count)
-        } else {
-            [const { SheetCell::Empty }; 4]
-        };
-        let cells = [
-            first,
-            count,
-            overhead,
-            size,
-            time(at),
-            SheetCell::Name(path),
-        ];
-        sink.row(u8::from(at > 0), &cells)?;
-    }
-    Ok(())
-}
-
-fn cluster_rows(number: u64, cluster: &Cluster, sink: &mut dyn SheetSink) -> io::Result<()> {
+fn put_head(number: u64, cluster: &Cluster, sink: Sink<'_>) -> io::Result<()> {
     let newest = cluster.members.iter().map(|member| member.mtime).max();
-    let top = [
-        SheetCell::Count(number),
-        text(cluster.kind.word()),
-        SheetCell::Count(cluster.members.len() as u64),
-        SheetCell::Count(cluster.links.len() as u64),
-        SheetCell::Count(cluster.bytes),
-        SheetCell::Share(cluster.average, false),
-        SheetCell::Share(cluster.worst, false),
-        SheetCell::Empty,
-        SheetCell::Empty,
-        newest.map_or(SheetCell::Empty, SheetCell::Time),
-        SheetCell::Empty,
-        text("cluster"),
-        text(&cluster.id),
-        SheetCell::Name(&cluster.center),
+    let head = [
+        ("Cluster", count(number)),
+        ("Kind", text(cluster.kind.word())),
+        ("Files", count(cluster.members.len() as u64)),
+        ("Links", count(cluster.links.len() as u64)),
+        ("Size", count(cluster.bytes)),
+        ("Similar", share(cluster.average)),
+        ("Worst pair", share(cluster.worst)),
+        ("Changed (UTC)", time(newest)),
+        ("Mark", text("cluster")),
+        ("Id", text(cluster.id.as_str())),
+        ("File", name(&cluster.center)),
     ];
-    sink.row(0, &top)?;
-    for member in &cluster.members {
-        let is_center = member.path == cluster.center;
-        let share = |share| {
-            if is_center {
-                SheetCell::Empty
-            } else {
-                SheetCell::Share(share, false)
-            }
-        };
-        let cells = [
-            SheetCell::Empty,
-            SheetCell::Empty,
-            SheetCell::Empty,
-            SheetCell::Empty,
-            SheetCell::Count(member.size),
-            share(member.a_in_b.max(member.b_in_a)),
-            SheetCell::Empty,
-            share(member.a_in_b),
-            share(member.b_in_a),
-            SheetCell::Time(member.mtime),
-            SheetCell::Count(member.copies),
-            text(match (is_center, member.newest) {
-                (_, true) => "newest",
-                (true, false) => "centre",
-                (false, false) => "",
-            }),
-            SheetCell::Empty,
-            SheetCell::Name(&member.path),
-        ];
-        sink.row(1, &cells)?;
-    }
-    Ok(())
+    put_some::<ClusterMember<'_>>(0, &head, sink)
 }
 
 /// The folder of a row's file on the first side, or else on the second.
@@ -232,201 +190,107 @@ fn folder(row: &CompareRow) -> &[u8] {
     &bytes[..slash.unwrap_or(0)]
 }
 
-fn compare(document: &CompareDocument, sink: &mut dyn SheetSink) -> io::Result<()> {
-    let comparison = &document.body;
+fn compare(comparison: &Comparison, sink: Sink<'_>) -> io::Result<()> {
     if !comparison.trees.is_empty() {
-        sink.sheet(&FOLDERS)?;
+        sink.sheet(&Sheet::of::<DirRow>(FOLDERS.0, FOLDERS.1))?;
         for tree in &comparison.trees {
-            let cells = [
-                SheetCell::Name(&tree.a),
-                SheetCell::Name(&tree.b),
-                SheetCell::Share(tree.a_in_b, false),
-                SheetCell::Share(tree.b_in_a, false),
-                SheetCell::Empty,
-                SheetCell::Count(tree.files_a),
-                SheetCell::Count(tree.files_b),
-                SheetCell::Count(tree.bytes_a),
-                SheetCell::Count(tree.bytes_b),
-                SheetCell::Empty,
-            ];
-            sink.row(0, &cells)?;
+            put_tree(tree, sink)?;
         }
     }
-    sink.sheet(&COMPARE)?;
-    let size = |row: &CompareRow| row.size_a.or(row.size_b).unwrap_or(0);
+    let lead = "Every file of both sides by class and folder, with its partner; further partners \
+                stand below their file.";
+    sink.sheet(&Sheet::of::<CompareRow>("Compare", lead).folded(2))?;
     for class in CompareClass::ALL {
         let mut by_folder: BTreeMap<&[u8], Vec<&CompareRow>> = BTreeMap::new();
-        let (mut files, mut bytes) = (0, 0);
         for row in comparison.entries.iter().filter(|row| row.class == class) {
             by_folder.entry(folder(row)).or_default().push(row);
-            files += 1;
-            bytes += size(row);
         }
-        if files == 0 {
+        if by_folder.is_empty() {
             continue;
         }
-        let total = |first, files, bytes, name| {
-            let mut cells = [const { SheetCell::Empty }; 11];
-            cells[0] = first;
-            cells[1] = SheetCell::Count(files);
-            cells[2] = SheetCell::Count(bytes);
-            cells[3] = name;
-            cells
-        };
-        sink.row(
-            0,
-            &total(text(class.word()), files, bytes, SheetCell::Empty),
-        )?;
-        for (folder, rows) in by_folder {
-            let bytes = rows.iter().map(|row| size(row)).sum();
-            let mut name = crate::escaping::visible(folder);
-            name.push('/');
-            let name = SheetCell::Text(Cow::Owned(name));
-            sink.row(
-                1,
-                &total(text(class.word()), rows.len() as u64, bytes, name),
-            )?;
-            for row in rows {
-                file_rows(row, sink)?;
-            }
+        let all = by_folder.values().flatten();
+        put_total(0, class, all, Field::Nothing, sink)?;
+        for (folder, rows) in &by_folder {
+            let folder = crate::escaping::visible(folder) + "/";
+            put_total(1, class, rows.iter(), text(folder.as_str()), sink)?;
+            rows.iter().try_for_each(|row| put_file(row, sink))?;
         }
     }
-    if !comparison.others.is_empty() {
-        sink.sheet(&OTHERS)?;
-        for other in &comparison.others {
-            let side = |what: &'_ Option<String>| {
-                what.clone()
-                    .map_or(SheetCell::Empty, |what| SheetCell::Text(Cow::Owned(what)))
-            };
-            sink.row(
-                0,
-                &[SheetCell::Name(&other.path), side(&other.a), side(&other.b)],
-            )?;
-        }
-    }
-    Ok(())
+    let lead = "What is no regular file, or could not be read, and is not the same on both sides.";
+    flat_if_any(("Links and special files", lead), &comparison.others, sink)
 }
 
-fn file_rows(row: &CompareRow, sink: &mut dyn SheetSink) -> io::Result<()> {
-    let identical = matches!(row.class, CompareClass::Same | CompareClass::Moved);
-    let name = |path: &'_ Option<PathText>| path.is_some();
-    let both = name(&row.a) && name(&row.b);
-    let size = |size: Option<u64>| size.map_or(SheetCell::Empty, SheetCell::Count);
+fn put_tree(tree: &TreeRow, sink: Sink<'_>) -> io::Result<()> {
     let cells = [
-        text(row.class.word()),
-        SheetCell::Empty,
-        SheetCell::Empty,
-        row.a.as_ref().map_or(SheetCell::Empty, SheetCell::Name),
-        row.b.as_ref().map_or(SheetCell::Empty, SheetCell::Name),
-        SheetCell::Share(row.a_in_b, identical),
-        SheetCell::Share(row.b_in_a, identical),
-        if both {
-            SheetCell::Count(row.shared_bytes)
-        } else {
-            SheetCell::Empty
-        },
-        size(row.size_a),
-        size(row.size_b),
-        text(if row.copy { "surplus copy" } else { "" }),
+        ("First folder", name(&tree.a)),
+        ("Second folder", name(&tree.b)),
+        ("First in second", share(tree.a_in_b)),
+        ("Second in first", share(tree.b_in_a)),
+        ("Files first", count(tree.files_a)),
+        ("Files second", count(tree.files_b)),
+        ("Bytes first", count(tree.bytes_a)),
+        ("Bytes second", count(tree.bytes_b)),
     ];
-    sink.row(2, &cells)?;
-    for other in &row.others {
-        let mut cells = [const { SheetCell::Empty }; 11];
-        cells[0] = text(row.class.word());
-        cells[if row.a.is_some() { 4 } else { 3 }] = SheetCell::Name(&other.path);
-        cells[5] = SheetCell::Share(other.a_in_b, false);
-        cells[6] = SheetCell::Share(other.b_in_a, false);
-        cells[7] = SheetCell::Count(other.shared_bytes);
-        cells[10] = text("further partner");
-        sink.row(2, &cells)?;
-    }
-    Ok(())
+    put_some::<DirRow>(0, &cells, sink)
 }
 
-fn covered(document: &CoveredDocument, sink: &mut dyn SheetSink) -> io::Result<()> {
-    let coverage = &document.body;
-    sink.sheet(&MISSING)?;
-    for row in &coverage.missing {
-        let cells = [
-            SheetCell::Name(&row.path),
-            SheetCell::Count(row.size),
-            text(&row.reason),
-        ];
-        sink.row(0, &cells)?;
+/// The totals of the rows of a class, or of those in one folder.
+fn put_total<'a>(
+    level: u8,
+    class: CompareClass,
+    rows: impl Iterator<Item = &'a &'a CompareRow>,
+    folder: Field<'_>,
+    sink: Sink<'_>,
+) -> io::Result<()> {
+    let (mut files, mut bytes) = (0, 0);
+    for row in rows {
+        files += 1;
+        bytes += row.size_a.or(row.size_b).unwrap_or(0);
     }
-    sink.sheet(&NEAR)?;
-    for row in &coverage.near {
-        let cells = [
-            SheetCell::Name(&row.path),
-            SheetCell::Name(&row.by),
-            SheetCell::Share(row.a_in_b, false),
-            SheetCell::Share(row.b_in_a, false),
-            SheetCell::Count(row.shared_bytes),
-        ];
-        sink.row(0, &cells)?;
-    }
-    let pairs = |sheet: &Sheet, rows: &[CoverPair], sink: &mut dyn SheetSink| {
-        sink.sheet(sheet)?;
-        rows.iter().try_for_each(|row| {
-            let cells = [
-                SheetCell::Name(&row.path),
-                SheetCell::Name(&row.by),
-                SheetCell::Count(row.size),
-            ];
-            sink.row(0, &cells)
-        })
+    let cells = [
+        ("Class", text(class.word())),
+        ("Files", count(files)),
+        ("Bytes", count(bytes)),
+        ("First file", folder),
+    ];
+    put_some::<CompareRow>(level, &cells, sink)
+}
+
+/// The row of a file, and those of its further partners.
+fn put_file(row: &CompareRow, sink: Sink<'_>) -> io::Result<()> {
+    put(2, row, sink)?;
+    let side = if row.a.is_some() {
+        "Second file"
+    } else {
+        "First file"
     };
-    pairs(&LINKED, &coverage.linked, sink)?;
-    pairs(&COPIES, &coverage.copies, sink)?;
-    if coverage.recorded.is_empty() {
-        return Ok(());
-    }
-    pairs(&RECORDED, &coverage.recorded, sink)
-}
-
-fn find(document: &FindDocument, sink: &mut dyn SheetSink) -> io::Result<()> {
-    sink.sheet(&FOUND)?;
-    document.body.results.iter().try_for_each(|row| {
-        let identical = row.is_identical();
+    row.others.iter().try_for_each(|other| {
         let cells = [
-            SheetCell::Name(&row.file),
-            SheetCell::Name(&row.path),
-            text(row.relation.map_or("", Relation::word)),
-            SheetCell::Share(row.a_in_b, identical),
-            SheetCell::Share(row.b_in_a, identical),
-            SheetCell::Share(row.resemblance, identical),
-            SheetCell::Count(row.shared_bytes),
-            SheetCell::Share(row.discount.discounted, false),
-            reason(&row.discount),
+            ("Class", text(row.class.word())),
+            (side, name(&other.path)),
+            ("First in second", share(other.a_in_b)),
+            ("Second in first", share(other.b_in_a)),
+            ("Bytes in both", count(other.shared_bytes)),
+            ("Mark", text("further partner")),
         ];
-        sink.row(0, &cells)
+        put_some::<CompareRow>(2, &cells, sink)
     })
 }
 
-fn pairs(document: &PairsDocument, sink: &mut dyn SheetSink) -> io::Result<()> {
-    sink.sheet(&PAIRS)?;
-    document.body.pairs.iter().try_for_each(|row| {
-        let cells = [
-            SheetCell::Name(&row.a),
-            SheetCell::Name(&row.b),
-            SheetCell::Share(row.score, row.identical),
-            SheetCell::Share(row.a_in_b, row.identical),
-            SheetCell::Share(row.b_in_a, row.identical),
-            SheetCell::Share(row.resemblance, row.identical),
-            SheetCell::Count(row.shared_bytes),
-            SheetCell::Share(row.discount.discounted, false),
-            reason(&row.discount),
-        ];
-        sink.row(0, &cells)
-    })
-}
-
-fn errors(errors: &[SoftError], sink: &mut dyn SheetSink) -> io::Result<()> {
-    if errors.is_empty() {
-        return Ok(());
-    }
-    sink.sheet(&ERRORS)?;
-    errors
-        .iter()
-        .try_for_each(|error| sink.row(0, &[SheetCell::Name(&error.path), text(&error.message)]))
+fn covered(coverage: &Coverage, sink: Sink<'_>) -> io::Result<()> {
+    let missing = "Entries without an equal elsewhere: they would be lost.";
+    let near = "Of those not covered, the ones that resemble a file elsewhere. Resembling is not \
+                having.";
+    let linked = "The equal is the same inode under another name.";
+    let copies = "Compared byte by byte when the report was made.";
+    let recorded = "Equal by digest to what only a catalogue has: no bytes were compared.";
+    flat(("Not covered", missing), &coverage.missing, sink)?;
+    flat(("Near copies, not safe", near), &coverage.near, sink)?;
+    flat(("Covered by a hard link", linked), &coverage.linked, sink)?;
+    flat(("Covered by a copy", copies), &coverage.copies, sink)?;
+    flat_if_any(
+        ("Recorded in a catalogue", recorded),
+        &coverage.recorded,
+        sink,
+    )
 }

@@ -23,7 +23,8 @@ use rust_xlsxwriter::{
 use crate::document::{Extras, Report};
 use crate::escaping::visible;
 use crate::header::{self, ReportHeader};
-use crate::worksheets::{self, Align, Sheet, SheetCell, SheetSink};
+use crate::table::{Align, Field};
+use crate::worksheets::{self, Sheet, SheetSink};
 
 /// The rows of a sheet, including the header.
 const SHEET_ROWS: u32 = 1_048_576;
@@ -172,7 +173,7 @@ impl SheetSink for Book {
         self.open(sheet, 0).map_err(failed)
     }
 
-    fn row(&mut self, level: u8, cells: &[SheetCell<'_>]) -> io::Result<()> {
+    fn row(&mut self, level: u8, cells: &[Field<'_>]) -> io::Result<()> {
         // A group that is too long for one sheet is not held back.
         let long = self.group.len() as u32 >= self.sheet_rows.min(100_000) / 2;
         if level == 0 || long {
@@ -183,21 +184,27 @@ impl SheetSink for Book {
     }
 }
 
-fn value(cell: &SheetCell<'_>) -> Value {
+fn value(cell: &Field<'_>) -> Value {
     let clipped = |text: String| match text.char_indices().nth(CELL_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     };
-    match cell {
-        SheetCell::Text(text) if text.is_empty() => Value::Empty,
-        SheetCell::Empty => Value::Empty,
-        SheetCell::Text(text) => Value::Text(clipped(visible(text.as_bytes()))),
-        SheetCell::Name(name) => Value::Text(clipped(visible(name.as_bytes()))),
-        SheetCell::Count(count) => Value::Count(*count),
-        SheetCell::Share(share, identical) => {
-            tenths(*share, *identical).map_or(Value::Empty, Value::Share)
+    match *cell {
+        // No worksheet has ranges or numbers that are not rounded.
+        Field::Nothing
+        | Field::Text("")
+        | Field::Flag(false, _)
+        | Field::Ranges(_)
+        | Field::Real(_) => Value::Empty,
+        Field::Text(text) | Field::Flag(true, text) => {
+            Value::Text(clipped(visible(text.as_bytes())))
         }
-        SheetCell::Time(seconds) => Value::Time(*seconds),
+        Field::Name(name) => Value::Text(clipped(visible(name))),
+        Field::Count(count) => Value::Count(count),
+        Field::Share(share, identical) => {
+            tenths(share, identical).map_or(Value::Empty, Value::Share)
+        }
+        Field::Time(seconds) => Value::Time(seconds),
     }
 }
 
@@ -221,13 +228,13 @@ impl Book {
         worksheet.set_repeat_rows(HEADER_ROWS - 1, HEADER_ROWS - 1)?;
         worksheet.set_freeze_panes(HEADER_ROWS, 0)?;
         worksheet.write_string_with_format(0, 0, sheet.lead, &self.formats.lead)?;
-        for (column, (title, width, align)) in (0u16..).zip(sheet.columns) {
-            worksheet.set_column_width(column, f64::from(*width))?;
+        for (column, (title, width, align)) in (0u16..).zip(sheet.columns()) {
+            worksheet.set_column_width(column, f64::from(width))?;
             let title_format = match align {
                 Align::Left => &self.formats.title,
                 Align::Right => &self.formats.title_right,
             };
-            worksheet.write_string_with_format(1, column, *title, title_format)?;
+            worksheet.write_string_with_format(1, column, title, title_format)?;
         }
         self.sheet = Some(Current {
             sheet: *sheet,
@@ -250,7 +257,7 @@ impl Book {
         };
         let worksheet = self.workbook.worksheet_from_index(current.worksheet)?;
         if current.row > HEADER_ROWS && current.sheet.folded == 0 {
-            let last = (current.sheet.columns.len() - 1) as u16;
+            let last = (current.sheet.columns().count() - 1) as u16;
             worksheet.autofilter(HEADER_ROWS - 1, 0, current.row - 1, last)?;
         } else if current.row == HEADER_ROWS {
             worksheet.write_string_with_format(current.row, 0, "None.", &self.formats.key)?;

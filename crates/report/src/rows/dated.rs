@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::Row;
 use crate::human::human_size;
 use crate::lines::{Cell, TextStyle, Tint};
-use crate::table::Field;
+use crate::table::{Column, Columns, Field};
 
 /// A row of `find` with the size and the time of its file.
 #[derive(Debug, Serialize)]
@@ -19,14 +19,15 @@ pub struct DatedRow<'a> {
     pub file: Option<(u64, i64)>,
 }
 
-impl Row for DatedRow<'_> {
-    const COLUMNS: &'static [&'static str] = FindRow::COLUMNS;
-    const LATER_COLUMNS: &'static [&'static str] = FindRow::LATER_COLUMNS;
+impl Columns for DatedRow<'_> {
+    const COLUMNS: &'static [Column] = FindRow::COLUMNS;
 
-    fn fields(&self) -> Vec<Field<'_>> {
-        self.row.fields()
+    fn values(&self) -> Vec<Field<'_>> {
+        self.row.values()
     }
+}
 
+impl Row for DatedRow<'_> {
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
         let mut cells = self.row.cells(style);
         let (size, date) = match self.file {

@@ -3,9 +3,9 @@
 use resemble_proto::path::{PathText, fields};
 use serde::Serialize;
 
-use super::{Row, columns};
+use super::Row;
+use crate::columns;
 use crate::lines::{Cell, TextStyle, Tint};
-use crate::table::Field;
 
 /// A listed file that stands for the files of its cluster that come later in the list.
 #[derive(Clone, Debug, Serialize)]
@@ -17,12 +17,12 @@ pub struct FoldRow {
     pub others: Vec<PathText>,
 }
 
-impl Row for FoldRow {
-    columns! { row;
-        "path": Field::Name(row.path.as_bytes()),
-        "others": Field::Count(row.others.len() as u64),
-    }
+columns! { FoldRow: row =>
+    "path" name(&row.path);
+    "others" count(row.others.len() as u64);
+}
 
+impl Row for FoldRow {
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
         let mut cells = vec![style.name(&self.path, Tint::Plain)];
         if !self.others.is_empty() {

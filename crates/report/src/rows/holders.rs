@@ -4,36 +4,27 @@ use std::fmt::Write as _;
 
 use resemble_proto::message::HolderRow;
 
-use super::{Row, columns};
+use super::Row;
+use crate::columns;
 use crate::human::human_size;
 use crate::lines::{Cell, TextStyle, Tint};
-use crate::table::Field;
+use crate::table::in_words;
 
 /// How many ranges a line of text names; the others are counted.
 const NAMED: usize = 4;
 
-/// Ranges as `0-1234 5000-6000`: the first byte, and the one after the last.
-fn in_words(ranges: &[[u64; 2]]) -> String {
-    let mut text = String::new();
-    for [from, to] in ranges {
-        let blank = if text.is_empty() { "" } else { " " };
-        let _ = write!(text, "{blank}{from}-{to}");
-    }
-    text
+columns! { HolderRow: row =>
+    "file" name(&row.file);
+    "path" name(&row.path);
+    "bytes" count(row.bytes);
+    "ranges" ranges(&row.ranges);
+    "layer" text(row.layer.word());
+    "proof" text(row.proof.word());
+    "owner" text(row.owner.as_deref());
+    "root" name(&row.root);
 }
 
 impl Row for HolderRow {
-    columns! { row;
-        "file": Field::Name(row.file.as_bytes()),
-        "path": Field::Name(row.path.as_bytes()),
-        "bytes": Field::Count(row.bytes),
-        "ranges": Field::Ranges(&row.ranges),
-        "layer": Field::Word(row.layer.word()),
-        "proof": Field::Word(row.proof.word()),
-        "owner": Field::Name(row.owner.as_deref().unwrap_or_default().as_bytes()),
-        "root": Field::Name(row.root.as_bytes()),
-    }
-
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
         let mut ranges = in_words(&self.ranges[..self.ranges.len().min(NAMED)]);
         if self.ranges.len() > NAMED {

@@ -6,10 +6,10 @@ use resemble_proto::path::{PathText, fields};
 use serde::{Serialize, Serializer};
 use strum::IntoStaticStr;
 
-use super::{Row, columns, percent, tint, word};
+use super::{Row, percent, tint, word};
+use crate::columns;
 use crate::human::day;
 use crate::lines::{Cell, TextStyle, Tint};
-use crate::table::Field;
 
 /// A place where a file of a cluster is or was.
 #[derive(Clone, Debug, Serialize)]
@@ -84,18 +84,14 @@ fn date_cell(date: Option<i64>) -> Cell {
     Cell::left(date.map_or_else(|| "now".to_owned(), day), Tint::Faint)
 }
 
-fn date_field(date: Option<i64>) -> Field<'static> {
-    date.map_or(Field::Nothing, Field::Number)
+columns! { LostRow: row =>
+    "date" time(row.date);
+    "path" name(&row.path);
+    "relation" text(row.relation.map(Relation::word));
+    "resemblance" share(row.resemblance);
 }
 
 impl Row for LostRow {
-    columns! { row;
-        "date": date_field(row.date),
-        "path": Field::Name(row.path.as_bytes()),
-        "relation": Field::Word(row.relation.map_or("", Relation::word)),
-        "resemblance": Field::Share(row.resemblance),
-    }
-
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
         let tint = tint(self.relation);
         let identical = self.relation == Some(Relation::Identical);
@@ -119,17 +115,17 @@ impl Row for LostRow {
     }
 }
 
-impl Row for VersionRow {
-    columns! { row;
-        "date": date_field(row.date),
-        "became": Field::Word(row.became.word()),
-        "path": Field::Name(row.path.as_ref().map_or(&b""[..], PathText::as_bytes)),
-        "a_in_b": Field::Share(row.a_in_b),
-        "b_in_a": Field::Share(row.b_in_a),
-        "resemblance": Field::Share(row.resemblance),
-        "shared_bytes": Field::Count(row.shared_bytes),
-    }
+columns! { VersionRow: row =>
+    "date" time(row.date);
+    "became" text(row.became.word());
+    "path" name(&row.path);
+    "a_in_b" share(row.a_in_b);
+    "b_in_a" share(row.b_in_a);
+    "resemblance" share(row.resemblance);
+    "shared_bytes" count(row.shared_bytes);
+}
 
+impl Row for VersionRow {
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
         let identical = matches!(self.became, Became::Same | Became::Moved);
         let mut cells = vec![

@@ -4,24 +4,24 @@ use resemble_proto::message::TemplateRow;
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
-use super::{Row, columns};
+use super::Row;
+use crate::columns;
 use crate::human::human_count;
 use crate::lines::{Cell, TextStyle, Tint};
-use crate::table::Field;
+
+columns! { TemplateRow: row =>
+    "id" text(row.id.as_str());
+    "name" text(row.name.as_deref());
+    "files" count(row.files);
+    "share" share(row.share);
+    "template" share(row.template);
+    "chunks" count(row.chunks);
+    "bytes" count(row.bytes);
+    "fingerprints" count(row.fingerprints);
+    "shingles" count(row.shingles);
+}
 
 impl Row for TemplateRow {
-    columns! { row;
-        "id": Field::Name(row.id.as_bytes()),
-        "name": Field::Name(row.name.as_deref().unwrap_or_default().as_bytes()),
-        "files": Field::Count(row.files),
-        "share": Field::Share(row.share),
-        "template": Field::Share(row.template),
-        "chunks": Field::Count(row.chunks),
-        "bytes": Field::Count(row.bytes),
-        "fingerprints": Field::Count(row.fingerprints),
-        "shingles": Field::Count(row.shingles),
-    }
-
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
         let percent = self.template.percent(self.template == Fraction::ONE);
         let name = PathText::from_bytes(self.name.clone().unwrap_or_default());

@@ -4,10 +4,10 @@ use resemble_proto::number::Fraction;
 use resemble_proto::path::{PathText, fields};
 use serde::Serialize;
 
-use super::{Row, columns, percent_text, yes};
+use super::{Row, percent_text};
+use crate::columns;
 use crate::human::{human_count, human_size};
 use crate::lines::{Cell, TextStyle, Tint};
-use crate::table::Field;
 
 /// A version of a file that is asked about.
 #[derive(Clone, Debug, Serialize)]
@@ -36,18 +36,18 @@ pub struct DatedVersion {
     pub asked: bool,
 }
 
-impl Row for DatedVersion {
-    columns! { row;
-        "path": Field::Name(row.path.as_bytes()),
-        "mtime": Field::Number(row.mtime),
-        "size": Field::Count(row.size),
-        "a_in_b": Field::Share(row.a_in_b),
-        "b_in_a": Field::Share(row.b_in_a),
-        "estimate": yes(row.estimate),
-        "newest": yes(row.newest),
-        "copies": Field::Count(row.copies),
-    }
+columns! { DatedVersion: row =>
+    "path" name(&row.path);
+    "mtime" time(row.mtime);
+    "size" count(row.size);
+    "a_in_b" share(row.a_in_b);
+    "b_in_a" share(row.b_in_a);
+    "estimate" yes(row.estimate);
+    "newest" yes(row.newest);
+    "copies" count(row.copies);
+}
 
+impl Row for DatedVersion {
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
         let score = if self.asked {
             Cell::right("FILE", Tint::Heading)

@@ -65,7 +65,7 @@ fn only_identical_is_100_percent() {
 #[test]
 fn a_cell_has_a_bound() {
     let long = "é".repeat(CELL_CHARS + 1);
-    let Value::Text(text) = value(&SheetCell::Text(long.into())) else {
+    let Value::Text(text) = value(&Field::Text(&long)) else {
         panic!("text");
     };
     assert_eq!(text.chars().count(), CELL_CHARS + 1);

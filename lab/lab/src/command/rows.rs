@@ -6,11 +6,9 @@
 use crate::figure::Figure;
 use crate::question::{MethodFindRow, MethodPairRow};
 use resemble_core::Relation;
-use resemble_proto::message::PairRow;
 use resemble_proto::number::Fraction;
 use resemble_report::lines::{Cell, TextStyle, Tint};
 use resemble_report::rows::{Row, tint, word};
-use resemble_report::table::Field;
 use serde::Serialize;
 
 /// A row of find.
@@ -32,44 +30,26 @@ fn percent(figure: Figure, tint: Tint) -> Cell {
     )
 }
 
-fn count(count: Option<u64>) -> Field<'static> {
-    count.map_or(Field::Nothing, Field::Count)
-}
-
 impl FoundFile {
     fn relation(&self) -> Option<Relation> {
         self.0.identical.then_some(Relation::Identical)
     }
 }
 
+resemble_report::columns! { FoundFile: row =>
+    "file" name(&row.0.file);
+    "path" name(&row.0.path);
+    "relation" text(row.relation().map(Relation::word));
+    "layer" text(row.0.layer.word());
+    "a_in_b" share(row.0.a_in_b);
+    "b_in_a" share(row.0.b_in_a);
+    "resemblance" share(row.0.resemblance);
+    "shared_bytes" count(row.0.shared_bytes);
+    "score" @later real(row.0.score.value());
+    "size" @later count(row.0.size);
+}
+
 impl Row for FoundFile {
-    const COLUMNS: &'static [&'static str] = &[
-        "file",
-        "path",
-        "relation",
-        "layer",
-        "a_in_b",
-        "b_in_a",
-        "resemblance",
-        "shared_bytes",
-    ];
-    const LATER_COLUMNS: &'static [&'static str] = &["score", "size"];
-
-    fn fields(&self) -> Vec<Field<'_>> {
-        vec![
-            Field::Name(self.0.file.as_bytes()),
-            Field::Name(self.0.path.as_bytes()),
-            Field::Word(self.relation().map_or("", Relation::word)),
-            Field::Word(self.0.layer.word()),
-            Field::Share(self.0.a_in_b),
-            Field::Share(self.0.b_in_a),
-            Field::Share(self.0.resemblance),
-            count(self.0.shared_bytes),
-            Field::Real(self.0.score.value()),
-            Field::Count(self.0.size),
-        ]
-    }
-
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
         let tint = tint(self.relation().or(Some(Relation::Near)));
         vec![
@@ -85,23 +65,18 @@ impl Row for FoundFile {
     }
 }
 
+resemble_report::columns! { FoundPair: row =>
+    "a" name(&row.0.a);
+    "b" name(&row.0.b);
+    "score" real(row.0.score.value());
+    "a_in_b" share(row.0.a_in_b);
+    "b_in_a" share(row.0.b_in_a);
+    "resemblance" share(row.0.resemblance);
+    "shared_bytes" count(row.0.shared_bytes);
+    "identical" @later yes(row.0.identical);
+}
+
 impl Row for FoundPair {
-    const COLUMNS: &'static [&'static str] = PairRow::COLUMNS;
-    const LATER_COLUMNS: &'static [&'static str] = &["identical"];
-
-    fn fields(&self) -> Vec<Field<'_>> {
-        vec![
-            Field::Name(self.0.a.as_bytes()),
-            Field::Name(self.0.b.as_bytes()),
-            Field::Real(self.0.score.value()),
-            Field::Share(self.0.a_in_b),
-            Field::Share(self.0.b_in_a),
-            Field::Share(self.0.resemblance),
-            count(self.0.shared_bytes),
-            Field::Word(if self.0.identical { "true" } else { "false" }),
-        ]
-    }
-
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
         let tint = if self.0.identical {
             Tint::Good

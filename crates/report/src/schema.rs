@@ -1,0 +1,193 @@
+//! The columns of the rows of reports.
+//!
+//! A report is lists of rows. Tables, workbooks and plain tables of a page have the same columns of
+//! them, except that a worksheet leaves cells empty which would say again what the row above says.
+//! Such a column is two: one with a name, for tables, and one with a title, for worksheets. The
+//! columns of `find` and `pairs`, which are lists as well, are in [`crate::rows`].
+
+use resemble_proto::message::{
+    Cluster, CompareClass, CompareRow, CoverPair, DirRow, Groups, IdenticalSet, Link, Member,
+    MissingRow, NearRow, OtherRow, SoftError,
+};
+use resemble_proto::number::Fraction;
+
+use crate::columns;
+
+/// Whether both files of a row have equal bytes.
+pub(crate) const fn is_equal(row: &CompareRow) -> bool {
+    matches!(row.class, CompareClass::Same | CompareClass::Moved)
+}
+
+columns! { CompareRow: row =>
+    "class" ["Class", 14] text(row.class.word());
+    ["Files", 9] blank();
+    ["Bytes", 14] blank();
+    "a" ["First file", 60] name(&row.a);
+    "b" ["Second file", 60] name(&row.b);
+    "a_in_b" ["First in second", 14] share_of(row.a_in_b, is_equal(row));
+    "b_in_a" ["Second in first", 14] share_of(row.b_in_a, is_equal(row));
+    "shared_bytes" count(row.shared_bytes);
+    ["Bytes in both", 14] count(row.a.as_ref().and(row.b.as_ref()).map(|_| row.shared_bytes));
+    "size_a" ["Size first", 13] count(row.size_a);
+    "size_b" ["Size second", 13] count(row.size_b);
+    "copy" ["Mark", 16] flag(row.copy, "surplus copy");
+    "discounted" share(row.discount.discounted);
+    "reason" text(row.discount.reason.as_deref());
+}
+
+columns! { OtherRow: row =>
+    ["Path", 90] name(&row.path);
+    ["First", 14] text(row.a.as_deref());
+    ["Second", 14] text(row.b.as_deref());
+}
+
+columns! { DirRow: row =>
+    "a" ["First folder", 50] name(&row.a);
+    "b" ["Second folder", 50] name(&row.b);
+    "a_in_b" ["First in second", 14] share_of(row.a_in_b, row.identical);
+    "b_in_a" ["Second in first", 14] share_of(row.b_in_a, row.identical);
+    "shared_bytes" ["Bytes in both", 14] count(row.shared_bytes);
+    "files_a" ["Files first", 11] count(row.files_a);
+    "files_b" ["Files second", 11] count(row.files_b);
+    "bytes_a" ["Bytes first", 14] count(row.bytes_a);
+    "bytes_b" ["Bytes second", 14] count(row.bytes_b);
+    "identical" ["Identical", 10] flag(row.identical, "identical");
+    "estimate" yes(row.estimate);
+}
+
+columns! { MissingRow: row =>
+    "path" ["File", 90] name(&row.path);
+    "size" ["Size", 14] count(row.size);
+    "reason" ["Why", 40] text(row.reason.as_str());
+}
+
+columns! { NearRow: row =>
+    "path" ["File", 60] name(&row.path);
+    "by" ["Resembles", 60] name(&row.by);
+    "a_in_b" ["Of it elsewhere", 15] share(row.a_in_b);
+    "b_in_a" ["Of the other in it", 17] share(row.b_in_a);
+    "shared_bytes" ["Bytes in both", 14] count(row.shared_bytes);
+}
+
+columns! { CoverPair: row =>
+    "path" ["File", 60] name(&row.path);
+    "by" ["Its equal", 60] name(&row.by);
+    "size" ["Size", 14] count(row.size);
+}
+
+/// A file of a set of identical ones.
+pub(crate) struct SetFile<'a> {
+    /// The number of the set.
+    number: u64,
+    set: &'a IdenticalSet,
+    /// The place of the file in the set.
+    pub(crate) at: usize,
+}
+
+impl SetFile<'_> {
+    /// A figure of the set, which the worksheet has in the first row alone.
+    fn once(&self, figure: u64) -> Option<u64> {
+        (self.at == 0).then_some(figure)
+    }
+
+    fn files(&self) -> u64 {
+        self.set.paths.len() as u64
+    }
+
+    /// What all but one of the set take.
+    fn overhead(&self) -> u64 {
+        self.set.size.saturating_mul(self.files().saturating_sub(1))
+    }
+}
+
+columns! { SetFile<'_>: file =>
+    "id" count(file.number);
+    ["Set", 7] count(file.once(file.number));
+    ["Files", 7] count(file.once(file.files()));
+    ["Overhead bytes", 15] count(file.once(file.overhead()));
+    "size" count(file.set.size);
+    ["File size", 13] count(file.once(file.set.size));
+    "mtime" ["Changed (UTC)", 17] time(file.set.mtimes.get(file.at).copied());
+    "a" ["File", 90] name(file.set.paths.get(file.at));
+}
+
+/// The files of all sets.
+pub(crate) fn set_files(groups: &Groups) -> impl Iterator<Item = SetFile<'_>> {
+    let sets = (1..).zip(&groups.identical);
+    sets.flat_map(|(number, set)| (0..set.paths.len()).map(move |at| SetFile { number, set, at }))
+}
+
+/// A member of a cluster.
+pub(crate) struct ClusterMember<'a> {
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) member: &'a Member,
+}
+
+impl ClusterMember<'_> {
+    fn is_center(&self) -> bool {
+        self.member.path == self.cluster.center
+    }
+
+    /// A share of what the member and the centre have in common, in the rows of other members.
+    fn with_center(&self, share: Fraction) -> Option<Fraction> {
+        (!self.is_center()).then_some(share)
+    }
+
+    fn mark(&self) -> &'static str {
+        match (self.is_center(), self.member.newest) {
+            (_, true) => "newest",
+            (true, false) => "centre",
+            (false, false) => "",
+        }
+    }
+}
+
+columns! { ClusterMember<'_>: row =>
+    "id" text(row.cluster.id.as_str());
+    "kind" text(row.cluster.kind.word());
+    ["Cluster", 9] blank();
+    ["Kind", 10] text("");
+    ["Files", 7] blank();
+    ["Links", 8] blank();
+    "size" ["Size", 13] count(row.member.size);
+    ["Similar", 9] share(row.with_center(row.member.a_in_b.max(row.member.b_in_a)));
+    ["Worst pair", 11] blank();
+    "a_in_b" share(row.member.a_in_b);
+    "b_in_a" share(row.member.b_in_a);
+    ["In centre", 10] share(row.with_center(row.member.a_in_b));
+    ["Centre in it", 12] share(row.with_center(row.member.b_in_a));
+    "mtime" ["Changed (UTC)", 17] time(row.member.mtime);
+    ["Copies", 8] count(row.member.copies);
+    ["Mark", 9] text(row.mark());
+    ["Id", 18] text("");
+    "a" ["File", 90] name(&row.member.path);
+    "b" name(&row.cluster.center);
+    "estimate" yes(row.member.estimate);
+}
+
+/// Two similar members of a cluster.
+pub(crate) struct ClusterLink<'a> {
+    /// The number of the cluster.
+    pub(crate) number: u64,
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) link: &'a Link,
+}
+
+columns! { ClusterLink<'_>: row =>
+    "id" text(row.cluster.id.as_str());
+    "kind" text(row.cluster.kind.word());
+    ["Cluster", 9] count(row.number);
+    "a" ["First file", 60] name(&row.link.a);
+    "b" ["Second file", 60] name(&row.link.b);
+    "a_in_b" ["First in second", 14] share(row.link.a_in_b);
+    "b_in_a" ["Second in first", 14] share(row.link.b_in_a);
+    "shared_bytes" ["Bytes in both", 14] count(row.link.shared_bytes);
+    "discounted" ["Without common text", 19] share(row.link.discount.discounted);
+    "reason" ["Reason", 40] text(row.link.discount.reason.as_deref());
+    "estimate" yes(row.link.estimate);
+}
+
+columns! { SoftError: error =>
+    ["Path", 90] name(&error.path);
+    ["Why", 60] text(error.message.as_str());
+}
