@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::document::{Common, Extras, Report};
 use crate::escaping::visible;
-use crate::human::{human_count, human_size, tenths_of_percent, utc};
+use crate::human::{counted, files_and_bytes, human_count, human_size, tenths_of_percent, utc};
 use crate::quote::{harmless, quoted};
 
 /// The header of a report.
@@ -65,8 +65,8 @@ fn all_of(roots: &[PathText]) -> String {
     names.join(", ")
 }
 
-fn figure(value: impl Into<String>, label: impl Into<String>) -> (String, String) {
-    (value.into(), label.into())
+fn figure(count: u64, label: impl Into<String>) -> (String, String) {
+    (human_count(count), label.into())
 }
 
 fn plural(count: u64, one: &str, many: &str) -> String {
@@ -105,26 +105,25 @@ fn groups(document: &GroupsDocument) -> ReportHeader {
     let mut figures = Vec::new();
     if *only != OnlyGroups::Identical {
         figures.push(figure(
-            human_count(summary.clusters),
+            summary.clusters,
             format!(
-                "clusters of similar files: {}, {}",
-                plural(summary.cluster_files, "file", "files"),
-                human_size(summary.cluster_bytes)
+                "clusters of similar files: {}",
+                files_and_bytes(summary.cluster_files, summary.cluster_bytes)
             ),
         ));
     }
     if *only != OnlyGroups::Near {
         figures.push(figure(
-            human_count(summary.sets),
+            summary.sets,
             format!(
                 "sets of identical files: {}, {} overhead",
-                plural(summary.set_files, "file", "files"),
+                counted(summary.set_files, "file"),
                 human_size(summary.overhead)
             ),
         ));
     }
     figures.push(figure(
-        human_count(summary.files),
+        summary.files,
         format!("files looked at, {}", human_size(summary.bytes)),
     ));
     let mut notes: Vec<String> = summary.notes.iter().map(|note| sentence(note)).collect();
@@ -151,18 +150,16 @@ fn compare(document: &CompareDocument) -> ReportHeader {
     let (a, b) = (named(&document.parameters.a), named(&document.parameters.b));
     let left = |missing: u64, all: u64, of: &str, other: &str| {
         figure(
-            human_count(missing),
+            missing,
             format!(
                 "of the {of}'s {} have nothing in the {other}",
-                plural(all, "file", "files")
+                counted(all, "file")
             ),
         )
     };
     let share = |found: u64, all: u64, of: &str, other: &str| {
-        figure(
-            part(found, all),
-            format!("of the {of}'s {} are in the {other}", human_size(all)),
-        )
+        let label = format!("of the {of}'s {} are in the {other}", human_size(all));
+        (part(found, all), label)
     };
     let same = summary.is_same();
     ReportHeader {
@@ -205,11 +202,11 @@ fn dirs(document: &DirsDocument) -> ReportHeader {
             None => all_of(&document.parameters.roots),
         },
         figures: vec![
-            figure(human_count(document.header.total), "pairs"),
-            figure(human_count(identical), "of those shown identical"),
-            figure(
+            figure(document.header.total, "pairs"),
+            figure(identical, "of those shown identical"),
+            (
                 human_size(shared),
-                "shared by those shown, a pair at a time",
+                "shared by those shown, a pair at a time".to_owned(),
             ),
         ],
         ..ReportHeader::default()
@@ -230,38 +227,29 @@ fn covered(document: &CoveredDocument) -> ReportHeader {
         )
     } else if body.covered {
         format!("{dir} can go: every entry has an equal elsewhere, compared byte by byte.")
-    } else if !is_whole {
-        format!(
-            "{dir} cannot go: of those listed, {} no equal elsewhere.",
-            plural(missing, "entry has", "entries have")
-        )
     } else {
-        format!(
-            "{dir} cannot go: {} no equal elsewhere.",
-            plural(missing, "entry has", "entries have")
-        )
+        let listed = if is_whole { "" } else { "of those listed, " };
+        let entries = plural(missing, "entry has", "entries have");
+        format!("{dir} cannot go: {listed}{entries} no equal elsewhere.")
     };
     ReportHeader {
         title: "Can the directory go?".to_owned(),
         about: format!("{dir} by {}", all_of(&document.parameters.by)),
         verdict: Some((body.covered, verdict)),
         figures: vec![
-            figure(human_count(body.files), "entries"),
-            figure(human_size(body.bytes), "their size"),
+            figure(body.files, "entries"),
+            (human_size(body.bytes), "their size".to_owned()),
             figure(
-                human_count(missing),
+                missing,
                 if is_whole {
                     "not covered"
                 } else {
                     "of those listed not covered"
                 },
             ),
-            figure(human_count(body.near.len() as u64), "of these near copies"),
-            figure(
-                human_count(body.linked.len() as u64),
-                "covered by a hard link",
-            ),
-            figure(human_count(body.copies.len() as u64), "covered by a copy"),
+            figure(body.near.len() as u64, "of these near copies"),
+            figure(body.linked.len() as u64, "covered by a hard link"),
+            figure(body.copies.len() as u64, "covered by a copy"),
         ],
         ..ReportHeader::default()
     }
@@ -298,14 +286,11 @@ fn pairs(document: &PairsDocument) -> ReportHeader {
 /// The figures of a report that is one list.
 fn list_figures(header: &Header, identical: u64, what: &str) -> Vec<(String, String)> {
     let mut figures = vec![
-        figure(human_count(header.total), what),
-        figure(human_count(identical), "of those shown identical"),
+        figure(header.total, what),
+        figure(identical, "of those shown identical"),
     ];
     figures.extend(header.looked.map(|Looked { files, bytes, .. }| {
-        figure(
-            human_count(files),
-            format!("files looked at, {}", human_size(bytes)),
-        )
+        figure(files, format!("files looked at, {}", human_size(bytes)))
     }));
     figures
 }
@@ -316,7 +301,7 @@ pub fn left_out_in_words(left_out: &[LeftOut]) -> Option<String> {
         return None;
     }
     let one = |left: &LeftOut| {
-        let names = plural(left.entries, "name", "names");
+        let names = counted(left.entries, "name");
         format!("{names} ({})", left.rule.word())
     };
     let of_root = |rows: &[LeftOut]| {
@@ -354,7 +339,7 @@ fn limits(common: &Common<'_>, extras: &Extras<'_>) -> Vec<String> {
         notes.push(format!(
             "Cut: the first {} of {}.",
             human_count(shown),
-            plural(total, "row", "rows")
+            counted(total, "row")
         ));
     }
     let count = |is: fn(SoftErrorKind) -> bool| {
@@ -372,14 +357,14 @@ fn limits(common: &Common<'_>, extras: &Extras<'_>) -> Vec<String> {
     if unread > 0 {
         notes.push(format!(
             "{} could not be read in full; named at the end.",
-            plural(unread, "document", "documents")
+            counted(unread, "document")
         ));
     }
     let left_out = count(|kind| kind == SoftErrorKind::LeftOut);
     if left_out > 0 {
         notes.push(format!(
             "Of {} something is left out on purpose; named at the end.",
-            plural(left_out, "document", "documents")
+            counted(left_out, "document")
         ));
     }
     notes.extend(left_out_in_words(&common.header.left_out).map(|text| sentence(&text)));

@@ -38,6 +38,11 @@ pub fn counted(count: u64, what: &str) -> String {
     format!("{} {what}{s}", human_count(count))
 }
 
+/// `12 files, 3.4 MiB`.
+pub(crate) fn files_and_bytes(files: u64, bytes: u64) -> String {
+    format!("{}, {}", counted(files, "file"), human_size(bytes))
+}
+
 /// The percent of a share with one decimal, rounded down: `97.3`.
 pub(crate) fn tenths_of_percent(part: u64, whole: u64) -> String {
     let tenths = u128::from(part) * 1000 / u128::from(whole);

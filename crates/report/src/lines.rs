@@ -42,6 +42,11 @@ pub enum Tint {
 }
 
 impl Tint {
+    /// The tint of two files or folders.
+    pub const fn of_pair(identical: bool) -> Self {
+        if identical { Self::Good } else { Self::Plain }
+    }
+
     /// Its colour.
     pub const fn style(self) -> Style {
         match self {
@@ -238,10 +243,7 @@ impl TextStyle {
         };
         Cell {
             text,
-            tint,
-            right: false,
-            overflow: Overflow::Below,
-            between: 0..0,
+            ..Cell::left("", tint)
         }
     }
 }

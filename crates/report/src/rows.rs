@@ -102,8 +102,13 @@ pub fn tint(relation: Option<Relation>) -> Tint {
 
 /// A share of files that are not identical, flush right, with a mark if it is an estimate.
 pub(crate) fn marked(share: Fraction, is_estimate: bool, tint: Tint) -> Cell {
+    score(share, false, is_estimate, tint)
+}
+
+/// A share of files that may be identical, flush right, with a mark if it is an estimate.
+pub(crate) fn score(share: Fraction, identical: bool, is_estimate: bool, tint: Tint) -> Cell {
     let mark = if is_estimate { "~" } else { "" };
-    Cell::right(format!("{mark}{}", percent_text(share, false)), tint)
+    Cell::right(format!("{mark}{}", percent_text(share, identical)), tint)
 }
 
 /// A relation in a word; `-` for none.
@@ -151,14 +156,7 @@ impl Row for FindRow {
         let tint = tint(self.relation);
         let identical = self.is_identical();
         let mut cells = vec![
-            Cell::right(
-                format!(
-                    "{}{}",
-                    if self.estimate { "~" } else { "" },
-                    percent_text(self.score(), identical)
-                ),
-                tint,
-            ),
+            score(self.score(), identical, self.estimate, tint),
             Cell::left(word(self.relation), tint),
         ];
         if style.verbose {
@@ -203,19 +201,8 @@ columns! { PairRow: row =>
 
 impl Row for PairRow {
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
-        let tint = if self.identical {
-            Tint::Good
-        } else {
-            Tint::Plain
-        };
-        let mut cells = vec![Cell::right(
-            format!(
-                "{}{}",
-                if self.told.estimate { "~" } else { "" },
-                percent_text(self.score, self.identical)
-            ),
-            tint,
-        )];
+        let tint = Tint::of_pair(self.identical);
+        let mut cells = vec![score(self.score, self.identical, self.told.estimate, tint)];
         if style.verbose {
             cells.extend(details(
                 self.a_in_b,

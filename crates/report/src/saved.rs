@@ -24,8 +24,7 @@ use std::path::{Component, PathBuf};
 
 use resemble_proto::documents::{Body, DirsDocument, Document, SavedBody, SimilarDirs};
 use resemble_proto::message::{
-    CompareClass, Comparison, CoverPair, Coverage, Groups, GroupsSummary, IdenticalSet, OnlyGroups,
-    SoftError,
+    CompareClass, Comparison, Coverage, Groups, GroupsSummary, IdenticalSet, OnlyGroups, SoftError,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
@@ -484,39 +483,32 @@ pub fn pick_covered(saved: &mut Saved<Coverage>, picked: &Picked) -> Result<(), 
     filter.min_size = filter.min_size.max(picked.min_size);
     filter.top = least(filter.top, picked.top);
     pick_errors(&mut document.errors, &names);
-    let Coverage {
-        missing,
-        near,
-        linked,
-        recorded,
-        copies,
-        ..
-    } = &mut document.body;
+    let body = &mut document.body;
     if picked.is_filter() {
         let keep =
             |path: &PathText, size| size >= picked.min_size.unwrap_or(0) && names.admit(path);
         // A near copy has no size in the report; it stays with its row among the missing.
-        missing.retain(|row| keep(&row.path, row.size));
-        let stays: HashSet<&PathText> = missing.iter().map(|row| &row.path).collect();
-        near.retain(|row| stays.contains(&row.path));
-        for list in [&mut *linked, &mut *copies, &mut *recorded] {
+        body.missing.retain(|row| keep(&row.path, row.size));
+        let stays: HashSet<&PathText> = body.missing.iter().map(|row| &row.path).collect();
+        body.near.retain(|row| stays.contains(&row.path));
+        for list in [&mut body.linked, &mut body.copies, &mut body.recorded] {
             list.retain(|pair| keep(&pair.path, pair.size));
         }
-        document.header.total =
-            (missing.len() + near.len()) as u64 + pairs_of(&[linked, copies, recorded]);
+        document.header.total = rows_of(body);
     }
-    cut(missing, picked.top);
-    cut(near, picked.top);
-    cut(linked, picked.top);
-    cut(copies, picked.top);
-    cut(recorded, picked.top);
-    document.header.shown =
-        (missing.len() + near.len()) as u64 + pairs_of(&[linked, copies, recorded]);
+    cut(&mut body.missing, picked.top);
+    cut(&mut body.near, picked.top);
+    for list in [&mut body.linked, &mut body.copies, &mut body.recorded] {
+        cut(list, picked.top);
+    }
+    document.header.shown = rows_of(body);
     Ok(())
 }
 
-fn pairs_of(lists: &[&Vec<CoverPair>]) -> u64 {
-    lists.iter().map(|list| list.len() as u64).sum()
+/// The number of rows of all lists.
+fn rows_of(body: &Coverage) -> u64 {
+    let pairs = body.linked.len() + body.copies.len() + body.recorded.len();
+    (body.missing.len() + body.near.len() + pairs) as u64
 }
 
 /// Keeps what is picked of a report of `dirs`.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use resemble_proto::message::{CompareClass, CompareRow, Comparison};
 use resemble_proto::path::PathText;
 
-use crate::page::{Curve, Page, Plot, Section, Table};
+use crate::page::{Page, Plot, Section, Table};
 
 /// Seconds of a day.
 const DAY: f64 = 86_400.0;
@@ -48,6 +48,22 @@ struct Step {
     died: u64,
     bytes_new: u64,
 }
+
+/// A count of a step and its name.
+type StepColumn = (&'static str, fn(&Step) -> u64);
+
+/// The counts of a step that the table has.
+const STEP_COLUMNS: [StepColumn; 9] = [
+    ("files", |step| step.files),
+    ("bytes", |step| step.bytes),
+    ("same", |step| step.same),
+    ("edited", |step| step.edited),
+    ("moved", |step| step.moved),
+    ("moved-edited", |step| step.moved_edited),
+    ("created", |step| step.created),
+    ("died", |step| step.died),
+    ("new bytes", |step| step.bytes_new),
+];
 
 /// Where a move leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -193,66 +209,37 @@ impl Summary {
     }
 
     fn steps_section(&self) -> Section {
-        let columns = [
-            "sweep",
-            "date",
-            "days",
-            "files",
-            "bytes",
-            "same",
-            "edited",
-            "moved",
-            "moved-edited",
-            "created",
-            "died",
-            "new bytes",
-        ];
+        let counts = STEP_COLUMNS.iter().map(|(name, _)| *name);
+        let columns: Vec<_> = ["sweep", "date", "days"]
+            .into_iter()
+            .chain(counts)
+            .collect();
         let mut table = Table::new("sweeps", &columns);
-        let mut plot = Plot::new("sweeps", "From sweep to sweep", "day", "files");
-        let mut curves: [(&str, Vec<(f64, f64)>); 4] = [
-            ("edited", Vec::new()),
-            ("moved", Vec::new()),
-            ("created", Vec::new()),
-            ("died", Vec::new()),
-        ];
         for (at, sweep) in self.sweeps.iter().enumerate() {
-            let Some(step) = at.checked_sub(1).and_then(|at| self.steps.get(at)) else {
-                let mut values = vec![sweep.name.clone(), sweep.shown.clone(), "0".to_owned()];
-                values.extend([self.first.0.to_string(), self.first.1.to_string()]);
-                values.resize(columns.len(), String::new());
-                table.row(values);
-                continue;
-            };
             let mut values = vec![sweep.name.clone(), sweep.shown.clone()];
-            values.push(format!("{:.1}", self.days(0, at)));
-            let counts = [
-                step.files,
-                step.bytes,
-                step.same,
-                step.edited,
-                step.moved,
-                step.moved_edited,
-                step.created,
-                step.died,
-                step.bytes_new,
-            ];
-            values.extend(counts.map(|count| count.to_string()));
-            table.row(values);
-            let figures = [
-                step.edited + step.moved_edited,
-                step.moved + step.moved_edited,
-                step.created,
-                step.died,
-            ];
-            for ((_, points), figure) in curves.iter_mut().zip(figures) {
-                points.push((self.days(0, at), figure as f64));
+            if let Some(step) = at.checked_sub(1).and_then(|at| self.steps.get(at)) {
+                values.push(format!("{:.1}", self.days(0, at)));
+                values.extend(STEP_COLUMNS.map(|(_, count)| count(step).to_string()));
+            } else {
+                let (files, bytes) = self.first;
+                values.extend([0, files, bytes].map(|figure| figure.to_string()));
+                values.resize(columns.len(), String::new());
             }
+            table.row(values);
         }
-        for (label, points) in curves {
-            plot.curves.push(Curve {
-                label: label.to_owned(),
-                points,
-            });
+        let mut plot = Plot::new("sweeps", "From sweep to sweep", "day", "files");
+        let curves: [StepColumn; 4] = [
+            ("edited", |step| step.edited + step.moved_edited),
+            ("moved", |step| step.moved + step.moved_edited),
+            ("created", |step| step.created),
+            ("died", |step| step.died),
+        ];
+        for (label, count) in curves {
+            let steps = (1..self.sweeps.len()).zip(&self.steps);
+            plot.curve(
+                label,
+                steps.map(|(at, step)| (self.days(0, at), count(step) as f64)),
+            );
         }
         let text = "Each row says what became of the files of the sweep before. A file that now \
                     lies in another counts as died, and one that was part of another as created; \

@@ -13,7 +13,7 @@ pub mod groups;
 
 use std::io;
 
-use crate::human::{counted, human_size, tenths_of_percent};
+use crate::human::tenths_of_percent;
 use crate::lines::{Cell, TextWriter, Tint};
 use crate::rows::percent;
 
@@ -26,11 +26,6 @@ fn share_of(part: u64, whole: u64) -> String {
         return "100%".to_owned();
     }
     format!("{}%", tenths_of_percent(part, whole))
-}
-
-/// `12 files, 3.4 MiB`.
-fn files_and_bytes(files: u64, bytes: u64) -> String {
-    format!("{}, {}", counted(files, "file"), human_size(bytes))
 }
 
 /// Says on a terminal what the percentages below are shares of. In a pipe there is no such line.

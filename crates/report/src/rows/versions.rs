@@ -4,7 +4,7 @@ use resemble_proto::number::Fraction;
 use resemble_proto::path::{PathText, fields};
 use serde::Serialize;
 
-use super::{Row, percent_text};
+use super::{Row, score};
 use crate::columns;
 use crate::human::{human_count, human_size};
 use crate::lines::{Cell, TextStyle, Tint};
@@ -49,20 +49,15 @@ columns! { DatedVersion: row =>
 
 impl Row for DatedVersion {
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
-        let score = if self.asked {
+        let first = if self.asked {
             Cell::right("FILE", Tint::Heading)
         } else {
-            let mark = if self.estimate { "~" } else { "" };
-            let share = percent_text(self.a_in_b.max(self.b_in_a), self.identical);
-            let tint = if self.identical {
-                Tint::Good
-            } else {
-                Tint::Plain
-            };
-            Cell::right(format!("{mark}{share}"), tint)
+            let share = self.a_in_b.max(self.b_in_a);
+            let tint = Tint::of_pair(self.identical);
+            score(share, self.identical, self.estimate, tint)
         };
         let mut cells = vec![
-            score,
+            first,
             Cell::right(human_size(self.size), Tint::Plain),
             Cell::left(style.day(self.mtime), Tint::Faint),
             style.name(&self.path, Tint::Plain),

@@ -18,8 +18,8 @@ use resemble_proto::message::{CompareClass, CompareRow, SoftError, TreeRow};
 use resemble_proto::path::PathText;
 
 use super::fold::{Leaf, Line, fold};
-use super::{LARGER_SHARE, SCREENFUL, files_and_bytes, percent, percentages, sentence, share_of};
-use crate::human::{counted, human_count, human_size};
+use super::{LARGER_SHARE, SCREENFUL, percent, percentages, sentence, share_of};
+use crate::human::{counted, files_and_bytes, human_count, human_size};
 use crate::lines::{Cell, TextWriter, Tint};
 
 /// What is shown.

@@ -4,10 +4,10 @@ use std::io;
 
 use resemble_proto::documents::DirsDocument;
 
-use super::{percent, sentence};
+use super::sentence;
 use crate::human::{human_count, human_size};
 use crate::lines::{Cell, TextWriter, Tint};
-use crate::rows::marked;
+use crate::rows::score;
 
 /// Prints the pairs in the order of the document: both containments, what both share, how many
 /// files each has, and the names.
@@ -38,18 +38,9 @@ pub fn print(out: &mut TextWriter<'_>, document: &DirsDocument) -> io::Result<()
         right.into_iter().chain(left).collect()
     });
     let pairs = pairs.iter().map(|pair| {
-        let tint = if pair.identical {
-            Tint::Good
-        } else {
-            Tint::Plain
-        };
-        let share = |share| {
-            if pair.estimate {
-                marked(share, true, tint)
-            } else {
-                percent(share, pair.identical, tint)
-            }
-        };
+        let tint = Tint::of_pair(pair.identical);
+        let identical = pair.identical && !pair.estimate;
+        let share = |share| score(share, identical, pair.estimate, tint);
         vec![
             share(pair.a_in_b),
             share(pair.b_in_a),

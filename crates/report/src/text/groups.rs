@@ -9,8 +9,8 @@ use resemble_proto::documents::GroupsDocument;
 use resemble_proto::message::{Cluster, IdenticalSet, Link, Member};
 use resemble_proto::path::PathText;
 
-use super::{files_and_bytes, percentages, sentence};
-use crate::human::{counted, human_count, human_size};
+use super::{percentages, sentence};
+use crate::human::{counted, files_and_bytes, human_count, human_size};
 use crate::lines::{Cell, TextWriter, Tint};
 use crate::quote::harmless;
 use crate::rows::{marked, percent_text};

@@ -78,11 +78,7 @@ resemble_report::columns! { FoundPair: row =>
 
 impl Row for FoundPair {
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
-        let tint = if self.0.identical {
-            Tint::Good
-        } else {
-            Tint::Plain
-        };
+        let tint = Tint::of_pair(self.0.identical);
         let share = |name: &str, share: Fraction| {
             let percent = share.percent(self.0.identical);
             let percent = percent.map_or("?".to_owned(), |percent| format!("{percent}%"));

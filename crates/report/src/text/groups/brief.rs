@@ -13,8 +13,8 @@ use resemble_proto::message::{Cluster, Groups, IdenticalSet};
 use resemble_proto::path::PathText;
 
 use super::super::fold::{Leaf, Line, fold};
-use super::super::{files_and_bytes, sentence};
-use crate::human::{counted, human_count, human_size};
+use super::super::sentence;
+use crate::human::{counted, files_and_bytes, human_count, human_size};
 use crate::lines::{Cell, TextWriter, Tint};
 use crate::rows::marked;
 
