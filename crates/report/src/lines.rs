@@ -306,6 +306,17 @@ impl<'a> TextWriter<'a> {
         Ok(())
     }
 
+    /// Writes lines that end with a newline.
+    pub(crate) fn print(&mut self, lines: impl IntoIterator<Item = Vec<Cell>>) -> io::Result<()> {
+        let lines: Vec<_> = lines.into_iter().collect();
+        self.lines(&lines, b'\n')
+    }
+
+    /// Writes a line of one sentence.
+    pub(crate) fn say(&mut self, text: impl Into<String>, tint: Tint) -> io::Result<()> {
+        self.print([vec![Cell::prose(text, tint)]])
+    }
+
     fn line(&mut self, line: &[Cell], widths: &[usize]) -> io::Result<()> {
         for (i, cell) in line.iter().enumerate() {
             let width = widths.get(i).copied().unwrap_or(0);

@@ -33,10 +33,7 @@ fn percentages(out: &mut TextWriter<'_>, of_what: &str) -> io::Result<()> {
     if !out.style().terminal {
         return Ok(());
     }
-    out.lines(
-        &[sentence(format!("percentages: {of_what}"), Tint::Faint)],
-        b'\n',
-    )
+    out.say(format!("percentages: {of_what}"), Tint::Faint)
 }
 
 /// What most percentages are.

@@ -17,10 +17,10 @@ use resemble_proto::documents::CompareDocument;
 use resemble_proto::message::{CompareClass, CompareRow, SoftError, TreeRow};
 use resemble_proto::path::PathText;
 
-use super::fold::{Leaf, Line, fold};
+use super::fold::{Line, fold};
 use super::{LARGER_SHARE, SCREENFUL, percent, percentages, sentence, share_of};
 use crate::human::{counted, files_and_bytes, human_count, human_size};
-use crate::lines::{Cell, TextWriter, Tint};
+use crate::lines::{Cell, TextStyle, TextWriter, Tint};
 
 /// What is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,29 +67,26 @@ const fn tint(class: CompareClass) -> Tint {
 
 /// Prints a comparison.
 pub fn print(out: &mut TextWriter<'_>, document: &CompareDocument, view: View) -> io::Result<()> {
-    let mut lines = head(out, document);
-    out.lines(&lines, b'\n')?;
-    lines = counts(document);
-    out.lines(&lines, b'\n')?;
+    out.print(head(out.style(), document))?;
+    out.print(counts(document))?;
     if view.trees && !document.body.trees.is_empty() {
-        out.lines(&[sentence("", Tint::Plain)], b'\n')?;
-        let rows = trees(out, document, view);
-        out.lines(&rows, b'\n')?;
+        out.say("", Tint::Plain)?;
+        out.print(trees(out.style(), document, view))?;
     }
-    let (rows, rest) = entries(out, document, view);
+    let (rows, rest) = entries(out.style(), document, view);
     if !rows.is_empty() {
-        out.lines(&[sentence("", Tint::Plain)], b'\n')?;
+        out.say("", Tint::Plain)?;
         percentages(out, LARGER_SHARE)?;
-        out.lines(&rows, b'\n')?;
+        out.print(rows)?;
     }
     if let Some(rest) = rest {
-        out.lines(&[sentence(rest, Tint::Faint)], b'\n')?;
+        out.say(rest, Tint::Faint)?;
     }
     Ok(())
 }
 
 /// One line for each side.
-fn head(out: &TextWriter<'_>, document: &CompareDocument) -> Vec<Vec<Cell>> {
+fn head(style: TextStyle, document: &CompareDocument) -> Vec<Vec<Cell>> {
     let sum = &document.body.summary;
     let is_partial = document.errors.iter().any(SoftError::is_trouble);
     let side = |which: &str, name: &PathText, files, bytes, found, without: u64, other: &str| {
@@ -101,7 +98,7 @@ fn head(out: &TextWriter<'_>, document: &CompareDocument) -> Vec<Vec<Cell>> {
         };
         vec![
             Cell::left(which, Tint::Heading),
-            out.name(name, Tint::Heading).followed_by(":"),
+            style.name(name, Tint::Heading).followed_by(":"),
             Cell::prose(
                 format!(
                     "{}; {} of its bytes are in {other}; {rest}",
@@ -207,7 +204,7 @@ fn small(document: &CompareDocument) -> Option<Vec<Cell>> {
 /// How many trees are shown unless everything is asked for.
 const TREES: usize = 12;
 
-fn trees(out: &TextWriter<'_>, document: &CompareDocument, view: View) -> Vec<Vec<Cell>> {
+fn trees(style: TextStyle, document: &CompareDocument, view: View) -> Vec<Vec<Cell>> {
     let trees = &document.body.trees;
     let shown = if view.all { trees.len() } else { TREES };
     let mut lines: Vec<Vec<Cell>> = trees
@@ -219,8 +216,9 @@ fn trees(out: &TextWriter<'_>, document: &CompareDocument, view: View) -> Vec<Ve
                 percent(tree.a_in_b, false, Tint::Plain),
                 Cell::right(human_size(tree.bytes_a), Tint::Plain),
                 Cell::right(counted(tree.files_a, "file"), Tint::Plain),
-                out.name(&folder(&tree.a), Tint::Plain)
-                    .joined(" -> ", &out.name(&folder(&tree.b), Tint::Plain)),
+                style
+                    .name(&folder(&tree.a), Tint::Plain)
+                    .joined(" -> ", &style.name(&folder(&tree.b), Tint::Plain)),
             ]
         })
         .collect();
@@ -254,7 +252,7 @@ fn folder(path: &PathText) -> PathText {
 
 /// The rows, and a sentence about what is not shown.
 fn entries(
-    out: &TextWriter<'_>,
+    style: TextStyle,
     document: &CompareDocument,
     view: View,
 ) -> (Vec<Vec<Cell>>, Option<String>) {
@@ -295,24 +293,16 @@ fn entries(
     let mut lines = Vec::new();
     let (mut hidden_files, mut hidden_folders, mut is_folded) = (0, 0, false);
     for ((class, rows), room) in sections.iter().zip(&room) {
-        let mut leaves: Vec<Leaf<'_>> = rows
-            .iter()
-            .enumerate()
-            .map(|(index, row)| Leaf {
-                path: place(row).as_bytes(),
-                bytes: weight(row),
-                index,
-            })
-            .collect();
-        let folded = fold(&mut leaves, *room);
+        let files = rows.iter().map(|row| (place(row).as_bytes(), weight(row)));
+        let folded = fold(files, *room);
         hidden_files += folded.hidden_files;
         hidden_folders += folded.hidden_folders;
         is_folded |= folded.is_folded();
         for line in &folded.lines {
             match line {
-                Line::File(index) => entry(out, document, rows[*index], view, &mut lines),
+                Line::File(index) => entry(style, document, rows[*index], view, &mut lines),
                 Line::Folder { path, files, bytes } => {
-                    let name = out.name(&PathText::from_bytes(*path), Tint::Plain);
+                    let name = style.name(&PathText::from_bytes(*path), Tint::Plain);
                     lines.push(vec![
                         Cell::left(format!("{:2}", sign(*class)), tint(*class)),
                         Cell::right("", Tint::Plain),
@@ -337,7 +327,7 @@ fn entries(
             Cell::left("! ", Tint::Notable),
             Cell::right("", Tint::Plain),
             Cell::right("", Tint::Plain),
-            out.name(&other.path, Tint::Plain),
+            style.name(&other.path, Tint::Plain),
             Cell::prose(crate::quote::harmless(&what), Tint::Plain),
         ]);
     }
@@ -421,7 +411,7 @@ fn shares(needs: &[usize], room: usize) -> Vec<usize> {
 
 /// Adds the line of a row, and the lines of its further partners.
 fn entry(
-    out: &TextWriter<'_>,
+    style: TextStyle,
     document: &CompareDocument,
     row: &CompareRow,
     view: View,
@@ -447,7 +437,7 @@ fn entry(
         Cell::left(format!("{:2}", sign(row.class)), tint),
         score,
         Cell::right(human_size(weight(row)), Tint::Plain),
-        names(out, document, row),
+        names(style, document, row),
     ];
     if !more.is_empty() {
         line.push(Cell::prose(more.join("  "), Tint::Plain));
@@ -459,14 +449,14 @@ fn entry(
                 Cell::left("  ", Tint::Plain),
                 percent(other.a_in_b.max(other.b_in_a), false, Tint::Faint),
                 Cell::right("", Tint::Plain),
-                Cell::left("also ", Tint::Faint).joined("", &out.name(&other.path, Tint::Faint)),
+                Cell::left("also ", Tint::Faint).joined("", &style.name(&other.path, Tint::Faint)),
             ]);
         }
     }
 }
 
 /// The names of a row: `a`, or `a -> b` if they differ.
-fn names(out: &TextWriter<'_>, document: &CompareDocument, row: &CompareRow) -> Cell {
+fn names(style: TextStyle, document: &CompareDocument, row: &CompareRow) -> Cell {
     let shown = |path: &PathText, whole: &PathText| {
         // Two files are compared, so there is no directory that a name could be relative to.
         let path = if path.as_bytes().is_empty() {
@@ -474,11 +464,11 @@ fn names(out: &TextWriter<'_>, document: &CompareDocument, row: &CompareRow) -> 
         } else {
             path
         };
-        out.name(path, Tint::Plain)
+        style.name(path, Tint::Plain)
     };
     let parameters = &document.parameters;
     match (&row.a, &row.b) {
-        (Some(a), Some(b)) if a == b && !a.as_bytes().is_empty() => out.name(a, Tint::Plain),
+        (Some(a), Some(b)) if a == b && !a.as_bytes().is_empty() => style.name(a, Tint::Plain),
         (Some(a), Some(b)) => shown(a, &parameters.a).joined(" -> ", &shown(b, &parameters.b)),
         (Some(a), None) => shown(a, &parameters.a),
         (None, Some(b)) => shown(b, &parameters.b),

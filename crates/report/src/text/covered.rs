@@ -7,8 +7,8 @@ use resemble_proto::documents::CoveredDocument;
 use resemble_proto::message::{CoverPair, MissingRow};
 use resemble_proto::path::PathText;
 
-use super::fold::{Leaf, Line, fold};
-use super::{SCREENFUL, percent, sentence};
+use super::fold::{Line, fold};
+use super::{SCREENFUL, percent};
 use crate::human::{counted, human_count, human_size};
 use crate::lines::{Cell, TextWriter, Tint};
 use crate::quote::harmless;
@@ -16,23 +16,17 @@ use crate::quote::harmless;
 /// Prints the answer of `covered`. If `all`, nothing is folded, and what is covered is listed too.
 pub fn print(out: &mut TextWriter<'_>, document: &CoveredDocument, all: bool) -> io::Result<()> {
     let body = &document.body;
+    let style = out.style();
     let line = vec![
-        Cell::left(
-            if body.covered {
-                "covered:"
-            } else {
-                "NOT covered:"
-            },
-            if body.covered {
-                Tint::Good
-            } else {
-                Tint::Notable
-            },
-        ),
+        if body.covered {
+            Cell::left("covered:", Tint::Good)
+        } else {
+            Cell::left("NOT covered:", Tint::Notable)
+        },
         out.name(&document.parameters.dir, Tint::Heading),
         Cell::prose(verdict(document), Tint::Plain),
     ];
-    out.lines(&[line], b'\n')?;
+    out.print([line])?;
 
     // Near copies are among the missing, but have a list of their own: each is listed once.
     let near: HashSet<&PathText> = body.near.iter().map(|row| &row.path).collect();
@@ -43,24 +37,16 @@ pub fn print(out: &mut TextWriter<'_>, document: &CoveredDocument, all: bool) ->
         .collect();
     let mut folded = list_missing(out, &missing, all)?;
     if !body.near.is_empty() {
-        heading(
-            out,
-            "near copies, NOT safe (how much of each is in the other):",
-        )?;
+        let title = "near copies, NOT safe (how much of each is in the other):";
+        out.say(title, Tint::Heading)?;
         let shown = if all { body.near.len() } else { SCREENFUL };
-        let lines: Vec<Vec<Cell>> = body
-            .near
-            .iter()
-            .take(shown)
-            .map(|row| {
-                vec![
-                    percent(row.a_in_b, false, Tint::Notable),
-                    out.name(&row.path, Tint::Plain)
-                        .joined(" is like ", &out.name(&row.by, Tint::Plain)),
-                ]
-            })
-            .collect();
-        out.lines(&lines, b'\n')?;
+        out.print(body.near.iter().take(shown).map(|row| {
+            let by = style.name(&row.by, Tint::Plain);
+            vec![
+                percent(row.a_in_b, false, Tint::Notable),
+                style.name(&row.path, Tint::Plain).joined(" is like ", &by),
+            ]
+        }))?;
         folded |= more(out, body.near.len(), shown)?;
     }
     folded |= list_pairs(
@@ -81,7 +67,7 @@ pub fn print(out: &mut TextWriter<'_>, document: &CoveredDocument, all: bool) ->
         list_pairs(out, "covered:", " equals ", &body.copies, all)?;
     }
     if folded {
-        out.lines(&[sentence("--all shows everything", Tint::Faint)], b'\n')?;
+        out.say("--all shows everything", Tint::Faint)?;
     }
     Ok(())
 }
@@ -119,16 +105,12 @@ fn verdict(document: &CoveredDocument) -> String {
     )
 }
 
-fn heading(out: &mut TextWriter<'_>, text: &str) -> io::Result<()> {
-    out.lines(&[sentence(text, Tint::Heading)], b'\n')
-}
-
 /// Says how many were left out, and returns whether any were.
 fn more(out: &mut TextWriter<'_>, len: usize, shown: usize) -> io::Result<bool> {
     let more = len.saturating_sub(shown);
     if more > 0 {
         let text = format!("… and {} more", human_count(more as u64));
-        out.lines(&[sentence(text, Tint::Faint)], b'\n')?;
+        out.say(text, Tint::Faint)?;
     }
     Ok(more > 0)
 }
@@ -137,38 +119,26 @@ fn list_missing(out: &mut TextWriter<'_>, missing: &[&MissingRow], all: bool) ->
     if missing.is_empty() {
         return Ok(false);
     }
-    heading(out, "missing:")?;
-    let mut leaves: Vec<Leaf<'_>> = missing
-        .iter()
-        .enumerate()
-        .map(|(index, row)| Leaf {
-            path: row.path.as_bytes(),
-            bytes: row.size,
-            index,
-        })
-        .collect();
+    out.say("missing:", Tint::Heading)?;
     let room = if all { missing.len() } else { SCREENFUL };
-    let folded = fold(&mut leaves, room);
-    let lines: Vec<Vec<Cell>> = folded
-        .lines
-        .iter()
-        .map(|line| match line {
-            Line::File(index) => {
-                let row = missing[*index];
-                vec![
-                    Cell::right(human_size(row.size), Tint::Plain),
-                    out.name(&row.path, Tint::Plain),
-                    Cell::left(harmless(&row.reason), Tint::Faint),
-                ]
-            }
-            Line::Folder { path, files, bytes } => vec![
-                Cell::right(human_size(*bytes), Tint::Plain),
-                out.name(&PathText::from_bytes(*path), Tint::Plain),
-                Cell::left(counted(*files, "file"), Tint::Faint),
-            ],
-        })
-        .collect();
-    out.lines(&lines, b'\n')?;
+    let files = missing.iter().map(|row| (row.path.as_bytes(), row.size));
+    let folded = fold(files, room);
+    let style = out.style();
+    out.print(folded.lines.iter().map(|line| match line {
+        Line::File(index) => {
+            let row = missing[*index];
+            vec![
+                Cell::right(human_size(row.size), Tint::Plain),
+                style.name(&row.path, Tint::Plain),
+                Cell::left(harmless(&row.reason), Tint::Faint),
+            ]
+        }
+        Line::Folder { path, files, bytes } => vec![
+            Cell::right(human_size(*bytes), Tint::Plain),
+            style.name(&PathText::from_bytes(*path), Tint::Plain),
+            Cell::left(counted(*files, "file"), Tint::Faint),
+        ],
+    }))?;
     let hidden = folded.hidden_files as usize;
     more(out, hidden, 0)?;
     Ok(folded.is_folded())
@@ -184,19 +154,15 @@ fn list_pairs(
     if pairs.is_empty() {
         return Ok(false);
     }
-    heading(out, title)?;
+    out.say(title, Tint::Heading)?;
     let shown = if all { pairs.len() } else { SCREENFUL / 2 };
-    let lines: Vec<Vec<Cell>> = pairs
-        .iter()
-        .take(shown)
-        .map(|pair| {
-            vec![
-                Cell::right(human_size(pair.size), Tint::Plain),
-                out.name(&pair.path, Tint::Plain)
-                    .joined(verb, &out.name(&pair.by, Tint::Plain)),
-            ]
-        })
-        .collect();
-    out.lines(&lines, b'\n')?;
+    let style = out.style();
+    out.print(pairs.iter().take(shown).map(|pair| {
+        let by = style.name(&pair.by, Tint::Plain);
+        vec![
+            Cell::right(human_size(pair.size), Tint::Plain),
+            style.name(&pair.path, Tint::Plain).joined(verb, &by),
+        ]
+    }))?;
     more(out, pairs.len(), shown)
 }

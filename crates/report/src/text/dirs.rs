@@ -4,7 +4,6 @@ use std::io;
 
 use resemble_proto::documents::DirsDocument;
 
-use super::sentence;
 use crate::human::{human_count, human_size};
 use crate::lines::{Cell, TextWriter, Tint};
 use crate::rows::score;
@@ -28,8 +27,9 @@ pub fn print(out: &mut TextWriter<'_>, document: &DirsDocument) -> io::Result<()
             human_size(biggest)
         ),
     };
-    out.lines(&[sentence(head, Tint::Heading)], b'\n')?;
-    let has_titles = out.style().terminal;
+    out.say(head, Tint::Heading)?;
+    let style = out.style();
+    let has_titles = style.terminal;
     // In a pipe each line is a pair but the first.
     let titles = has_titles.then(|| {
         let right =
@@ -54,10 +54,9 @@ pub fn print(out: &mut TextWriter<'_>, document: &DirsDocument) -> io::Result<()
                 ),
                 Tint::Faint,
             ),
-            out.name(&pair.a, Tint::Plain),
-            out.name(&pair.b, Tint::Plain),
+            style.name(&pair.a, Tint::Plain),
+            style.name(&pair.b, Tint::Plain),
         ]
     });
-    let lines: Vec<Vec<Cell>> = titles.into_iter().chain(pairs).collect();
-    out.lines(&lines, b'\n')
+    out.print(titles.into_iter().chain(pairs))
 }

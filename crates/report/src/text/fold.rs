@@ -12,13 +12,13 @@ use std::ops::Range;
 
 /// A file of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Leaf<'a> {
+struct Leaf<'a> {
     /// Its path, with `/` between folders.
-    pub path: &'a [u8],
+    path: &'a [u8],
     /// Its size.
-    pub bytes: u64,
+    bytes: u64,
     /// Its place in the caller's list.
-    pub index: usize,
+    index: usize,
 }
 
 /// A line of the folded list.
@@ -68,10 +68,12 @@ struct Node {
     bytes: u64,
 }
 
-/// The list in at most `room` lines (at least one).
-pub(super) fn fold<'a>(leaves: &mut [Leaf<'a>], room: usize) -> Folded<'a> {
+/// The list of paths and sizes in at most `room` lines (at least one).
+pub(super) fn fold<'a>(files: impl Iterator<Item = (&'a [u8], u64)>, room: usize) -> Folded<'a> {
+    let leaf = |(index, (path, bytes))| Leaf { path, bytes, index };
+    let mut leaves: Vec<Leaf<'a>> = files.enumerate().map(leaf).collect();
     leaves.sort_by(|x, y| x.path.cmp(y.path).then(x.index.cmp(&y.index)));
-    let leaves = &*leaves;
+    let leaves = &leaves[..];
     if leaves.is_empty() {
         return Folded::default();
     }
@@ -192,21 +194,15 @@ mod tests {
 
     use super::*;
 
-    fn leaves<'a>(files: &[(&'a str, u64)]) -> Vec<Leaf<'a>> {
-        files
-            .iter()
-            .enumerate()
-            .map(|(index, (path, bytes))| Leaf {
-                path: path.as_bytes(),
-                bytes: *bytes,
-                index,
-            })
-            .collect()
+    fn folded<'a>(files: &[(&'a str, u64)], room: usize) -> Folded<'a> {
+        fold(
+            files.iter().map(|(path, bytes)| (path.as_bytes(), *bytes)),
+            room,
+        )
     }
 
     fn shown(files: &[(&str, u64)], room: usize) -> (Vec<String>, u64, u64) {
-        let mut list = leaves(files);
-        let folded = fold(&mut list, room);
+        let folded = folded(files, room);
         let lines = folded
             .lines
             .iter()
@@ -295,8 +291,7 @@ mod tests {
                 .map(|name| (name.as_str(), next(100)))
                 .collect();
             let room = next(20) as usize + 1;
-            let mut list = leaves(&files);
-            let folded = fold(&mut list, room);
+            let folded = folded(&files, room);
             let mut seen = folded.hidden_files;
             for line in &folded.lines {
                 seen += match line {

@@ -11,7 +11,7 @@ use resemble_proto::path::PathText;
 
 use super::{percentages, sentence};
 use crate::human::{counted, files_and_bytes, human_count, human_size};
-use crate::lines::{Cell, TextWriter, Tint};
+use crate::lines::{Cell, TextStyle, TextWriter, Tint};
 use crate::quote::harmless;
 use crate::rows::{marked, percent_text};
 
@@ -55,7 +55,7 @@ pub fn print(out: &mut TextWriter<'_>, document: &GroupsDocument) -> io::Result<
     }
     head.extend(sum.notes.iter().map(|note| harmless(note)));
     for line in head {
-        out.lines(&[sentence(line, Tint::Heading)], b'\n')?;
+        out.say(line, Tint::Heading)?;
     }
     if !body.clusters.is_empty() {
         let of_what = if document.parameters.family {
@@ -90,23 +90,15 @@ fn print_set(out: &mut TextWriter<'_>, set: &IdenticalSet) -> io::Result<()> {
         Cell::left("identical", Tint::Good),
         Cell::prose(title, Tint::Faint),
     ];
-    out.lines(&[sentence("", Tint::Plain), head], b'\n')?;
-    let lines: Vec<Vec<Cell>> = set
-        .paths
-        .iter()
-        .enumerate()
-        .map(|(i, path)| {
-            vec![
-                Cell::right(" 100%", Tint::Good),
-                Cell::left(
-                    set.mtimes.get(i).map_or(String::new(), |t| style.day(*t)),
-                    Tint::Faint,
-                ),
-                out.name(path, Tint::Plain),
-            ]
-        })
-        .collect();
-    out.lines(&lines, b'\n')
+    out.print([sentence("", Tint::Plain), head])?;
+    out.print(set.paths.iter().enumerate().map(|(i, path)| {
+        let day = set.mtimes.get(i).map_or(String::new(), |t| style.day(*t));
+        vec![
+            Cell::right(" 100%", Tint::Good),
+            Cell::left(day, Tint::Faint),
+            style.name(path, Tint::Plain),
+        ]
+    }))
 }
 
 /// Prints the kind, the id (which `resemble templates mark ID` takes) and figures. A family has no
@@ -127,11 +119,11 @@ fn print_head(out: &mut TextWriter<'_>, cluster: &Cluster, is_family: bool) -> i
         head.push(Cell::left(harmless(&cluster.id), Tint::Plain));
     }
     head.push(Cell::prose(harmless(&title), Tint::Faint));
-    out.lines(&[sentence("", Tint::Plain), head], b'\n')
+    out.print([sentence("", Tint::Plain), head])
 }
 
 /// The cells of a member after its score: size, day, name, and how many copies it has.
-fn member_cells(out: &TextWriter<'_>, member: &Member) -> Vec<Cell> {
+fn member_cells(style: TextStyle, member: &Member) -> Vec<Cell> {
     let mut rest = Vec::new();
     if member.copies > 1 {
         rest.push(format!("({} copies)", human_count(member.copies)));
@@ -141,8 +133,8 @@ fn member_cells(out: &TextWriter<'_>, member: &Member) -> Vec<Cell> {
     }
     let mut cells = vec![
         Cell::right(human_size(member.size), Tint::Plain),
-        Cell::left(out.style().day(member.mtime), Tint::Faint),
-        out.name(&member.path, Tint::Plain),
+        Cell::left(style.day(member.mtime), Tint::Faint),
+        style.name(&member.path, Tint::Plain),
     ];
     if !rest.is_empty() {
         cells.push(Cell::prose(rest.join("  "), Tint::Faint));
@@ -152,21 +144,17 @@ fn member_cells(out: &TextWriter<'_>, member: &Member) -> Vec<Cell> {
 
 fn print_cluster(out: &mut TextWriter<'_>, cluster: &Cluster) -> io::Result<()> {
     print_head(out, cluster, false)?;
-    let lines: Vec<Vec<Cell>> = cluster
-        .members
-        .iter()
-        .map(|member| {
-            let score = if member.path == cluster.center {
-                Cell::right("center", Tint::Heading)
-            } else {
-                let score = member.a_in_b.max(member.b_in_a);
-                marked(score, member.estimate, Tint::Plain)
-            };
-            let rest = member_cells(out, member);
-            std::iter::once(score).chain(rest).collect()
-        })
-        .collect();
-    out.lines(&lines, b'\n')?;
+    let style = out.style();
+    out.print(cluster.members.iter().map(|member| {
+        let score = if member.path == cluster.center {
+            Cell::right("center", Tint::Heading)
+        } else {
+            let score = member.a_in_b.max(member.b_in_a);
+            marked(score, member.estimate, Tint::Plain)
+        };
+        let rest = member_cells(style, member);
+        std::iter::once(score).chain(rest).collect()
+    }))?;
     if out.is_verbose() {
         print_links(out, cluster)?;
     }
@@ -181,26 +169,22 @@ fn print_family(out: &mut TextWriter<'_>, family: &Cluster) -> io::Result<()> {
     let steps: HashMap<&PathText, &Link> =
         family.links.iter().map(|link| (&link.b, link)).collect();
     let mut before: Option<&PathText> = None;
-    let lines: Vec<Vec<Cell>> = family
-        .members
-        .iter()
-        .map(|member| {
-            let step = steps.get(&member.path);
-            let score = step.map_or(Cell::right("-", Tint::Faint), |link| {
-                let score = link.a_in_b.max(link.b_in_a);
-                marked(score, link.estimate, Tint::Plain)
-            });
-            let mut cells = vec![score];
-            cells.extend(member_cells(out, member));
-            if let Some(link) = step.filter(|link| before != Some(&link.a)) {
-                let other = out.name(&link.a, Tint::Faint);
-                cells.push(Cell::left("like", Tint::Faint).joined(" ", &other));
-            }
-            before = Some(&member.path);
-            cells
-        })
-        .collect();
-    out.lines(&lines, b'\n')?;
+    let style = out.style();
+    out.print(family.members.iter().map(|member| {
+        let step = steps.get(&member.path);
+        let score = step.map_or(Cell::right("-", Tint::Faint), |link| {
+            let score = link.a_in_b.max(link.b_in_a);
+            marked(score, link.estimate, Tint::Plain)
+        });
+        let mut cells = vec![score];
+        cells.extend(member_cells(style, member));
+        if let Some(link) = step.filter(|link| before != Some(&link.a)) {
+            let other = style.name(&link.a, Tint::Faint);
+            cells.push(Cell::left("like", Tint::Faint).joined(" ", &other));
+        }
+        before = Some(&member.path);
+        cells
+    }))?;
     if out.is_verbose() {
         print_links(out, family)?;
     }
@@ -218,23 +202,19 @@ fn shared(link: &Link) -> String {
 }
 
 fn print_links(out: &mut TextWriter<'_>, cluster: &Cluster) -> io::Result<()> {
-    let links: Vec<Vec<Cell>> = cluster
-        .links
-        .iter()
-        .map(|link| {
-            let mut cells = vec![
-                Cell::left("  link", Tint::Faint),
-                marked(link.a_in_b, link.estimate, Tint::Faint),
-                marked(link.b_in_a, link.estimate, Tint::Faint),
-                Cell::right(shared(link), Tint::Faint),
-                out.name(&link.a, Tint::Faint),
-                out.name(&link.b, Tint::Faint),
-            ];
-            if let Some(why) = &link.discount.reason {
-                cells.push(Cell::left(harmless(why), Tint::Faint));
-            }
-            cells
-        })
-        .collect();
-    out.lines(&links, b'\n')
+    let style = out.style();
+    out.print(cluster.links.iter().map(|link| {
+        let mut cells = vec![
+            Cell::left("  link", Tint::Faint),
+            marked(link.a_in_b, link.estimate, Tint::Faint),
+            marked(link.b_in_a, link.estimate, Tint::Faint),
+            Cell::right(shared(link), Tint::Faint),
+            style.name(&link.a, Tint::Faint),
+            style.name(&link.b, Tint::Faint),
+        ];
+        if let Some(why) = &link.discount.reason {
+            cells.push(Cell::left(harmless(why), Tint::Faint));
+        }
+        cells
+    }))
 }

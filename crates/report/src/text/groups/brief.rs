@@ -12,10 +12,9 @@ use resemble_proto::documents::GroupsDocument;
 use resemble_proto::message::{Cluster, Groups, IdenticalSet};
 use resemble_proto::path::PathText;
 
-use super::super::fold::{Leaf, Line, fold};
-use super::super::sentence;
+use super::super::fold::{Line, fold};
 use crate::human::{counted, files_and_bytes, human_count, human_size};
-use crate::lines::{Cell, TextWriter, Tint};
+use crate::lines::{Cell, TextStyle, TextWriter, Tint};
 use crate::rows::marked;
 
 /// So many groups are shown.
@@ -82,22 +81,18 @@ pub(super) fn print(out: &mut TextWriter<'_>, document: &GroupsDocument) -> io::
         head.push(Cell::left("All of them are in", Tint::Plain).joined(" ", &folder));
     }
     head.extend(places(out, &groups, prefix.len()));
-    let head: Vec<Vec<Cell>> = head.into_iter().map(|cell| vec![cell]).collect();
-    out.lines(&head, b'\n')?;
+    out.print(head.into_iter().map(|cell| vec![cell]))?;
     if groups.is_empty() {
         return Ok(());
     }
-    out.lines(&[sentence("", Tint::Plain)], b'\n')?;
+    out.say("", Tint::Plain)?;
     let columns = "bytes there more than once, kind, and the average share of a file and the \
                    center of its group that is in the other:";
     if out.style().terminal {
-        out.lines(&[sentence(columns, Tint::Faint)], b'\n')?;
+        out.say(columns, Tint::Faint)?;
     }
-    let first = groups.iter().take(GROUPS);
-    let lines: Vec<Vec<Cell>> = first
-        .map(|(again, group)| line(out, *again, group, prefix.len()))
-        .collect();
-    out.lines(&lines, b'\n')?;
+    let (style, first) = (out.style(), groups.iter().take(GROUPS));
+    out.print(first.map(|(again, group)| line(style, *again, group, prefix.len())))?;
     let shown = match groups.len() {
         count if count <= GROUPS => String::new(),
         count => format!(
@@ -108,10 +103,8 @@ pub(super) fn print(out: &mut TextWriter<'_>, document: &GroupsDocument) -> io::
     let more = format!(
         "{shown}More: --all (each file of every group), --of FILE, --only identical, --only near"
     );
-    out.lines(
-        &[sentence("", Tint::Plain), sentence(more, Tint::Faint)],
-        b'\n',
-    )
+    out.say("", Tint::Plain)?;
+    out.say(more, Tint::Faint)
 }
 
 fn all(body: &Groups) -> impl Iterator<Item = (u64, Group<'_>)> {
@@ -177,16 +170,9 @@ fn prefix(groups: &[(u64, Group<'_>)]) -> Vec<u8> {
 /// Where much of what is there again lies.
 fn places(out: &TextWriter<'_>, groups: &[(u64, Group<'_>)], prefix: usize) -> Option<Cell> {
     let again = groups.iter().flat_map(|(_, group)| group.again());
-    let mut leaves: Vec<Leaf<'_>> = again
-        .enumerate()
-        .map(|(index, (path, bytes))| Leaf {
-            path: &path.as_bytes()[prefix..],
-            bytes,
-            index,
-        })
-        .collect();
-    let all: u64 = leaves.iter().map(|leaf| leaf.bytes).sum();
-    let folded = fold(&mut leaves, FOLDERS);
+    let files = again.map(|(path, bytes)| (&path.as_bytes()[prefix..], bytes));
+    let all: u64 = files.clone().map(|(_, bytes)| bytes).sum();
+    let folded = fold(files, FOLDERS);
     let folders = folded.lines.iter().filter_map(|line| match line {
         Line::Folder { path, bytes, .. } if !path.is_empty() && *bytes > all / 10 => {
             let name = out.name(&PathText::from_bytes(*path), Tint::Plain);
@@ -203,7 +189,7 @@ fn places(out: &TextWriter<'_>, groups: &[(u64, Group<'_>)], prefix: usize) -> O
 }
 
 /// A group in one line.
-fn line(out: &TextWriter<'_>, again: u64, group: &Group<'_>, prefix: usize) -> Vec<Cell> {
+fn line(style: TextStyle, again: u64, group: &Group<'_>, prefix: usize) -> Vec<Cell> {
     let (kind, share) = match group {
         Group::Identical(_) => (
             Cell::left("identical", Tint::Good),
@@ -217,7 +203,7 @@ fn line(out: &TextWriter<'_>, again: u64, group: &Group<'_>, prefix: usize) -> V
     let paths = group.paths();
     let name = |path: &PathText| {
         let below = PathText::from_bytes(&path.as_bytes()[prefix..]);
-        out.name(&below, Tint::Plain)
+        style.name(&below, Tint::Plain)
     };
     let names = if let [a, b] = &paths[..] {
         name(a).joined(", ", &name(b))
