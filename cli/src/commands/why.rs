@@ -8,6 +8,7 @@ mod columns;
 mod diff;
 
 use std::ffi::OsStr;
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -29,7 +30,7 @@ use resemble_query::why::{
 use resemble_relate::AskError;
 use resemble_report::human::human_count;
 use resemble_report::quote::quoted;
-use resemble_report::table::{Field, Style, write_row};
+use resemble_report::table::{Style, write_table};
 use resemble_scan::parts::{PartReader, RecentParts};
 
 use crate::args::{Global, RowFormat, WhyArgs};
@@ -391,21 +392,25 @@ fn member(member: &MemberMatch) -> WhyMember {
     }
 }
 
-const COLUMNS: [&str; 10] = [
-    "kind",
-    "a_from",
-    "a_to",
-    "b_from",
-    "b_to",
-    "a_first_line",
-    "a_last_line",
-    "b_first_line",
-    "b_last_line",
-    "bytes",
-];
+/// A row of the table: what is where in one file, in the other, or in both.
+struct TableRow {
+    kind: &'static str,
+    a: Option<Stretch>,
+    b: Option<Stretch>,
+}
 
-/// One side of a row of a table: its bytes and its lines.
-type Place<'a> = (&'a std::ops::Range<u64>, Option<(u64, u64)>);
+resemble_report::columns! { TableRow: row =>
+    "kind" text(row.kind);
+    "a_from" count(row.a.as_ref().map(|a| a.range.start));
+    "a_to" count(row.a.as_ref().map(|a| a.range.end));
+    "b_from" count(row.b.as_ref().map(|b| b.range.start));
+    "b_to" count(row.b.as_ref().map(|b| b.range.end));
+    "a_first_line" count(row.a.as_ref().and_then(|a| a.lines).map(|(first, _)| first));
+    "a_last_line" count(row.a.as_ref().and_then(|a| a.lines).map(|(_, last)| last));
+    "b_first_line" count(row.b.as_ref().and_then(|b| b.lines).map(|(first, _)| first));
+    "b_last_line" count(row.b.as_ref().and_then(|b| b.lines).map(|(_, last)| last));
+    "bytes" count(row.a.as_ref().or(row.b.as_ref()).map(|one| one.range.end - one.range.start));
+}
 
 fn print_table(
     ui: &mut Ui,
@@ -414,51 +419,28 @@ fn print_table(
     style: Style,
 ) -> CliResult<()> {
     let shared = &comparison.shared;
-    let range = |kind: &'static str, range: &SharedRange| {
-        fields(
-            kind,
-            Some((&range.a, range.lines_a)),
-            Some((&range.b, range.lines_b)),
-        )
+    let side = |range: &Range<u64>, lines| {
+        let range = range.clone();
+        Some(Stretch { range, lines })
     };
-    ui.write_data(|out| {
-        if style == Style::Csv {
-            writeln!(out, "{}", COLUMNS.join(","))?;
-        }
-        let ranges = shared.ranges.iter().chain(&shared.repeats);
-        for one in ranges {
-            write_row(out, style, &range(one.placing.word(), one), b'\n')?;
-        }
-        if args.matches_only {
-            return Ok(());
-        }
-        for one in &shared.differs_a {
-            let row = fields("only-a", Some((&one.range, one.lines)), None);
-            write_row(out, style, &row, b'\n')?;
-        }
-        for one in &shared.differs_b {
-            let row = fields("only-b", None, Some((&one.range, one.lines)));
-            write_row(out, style, &row, b'\n')?;
-        }
-        Ok(())
-    })
-}
-
-fn fields(kind: &'static str, a: Option<Place<'_>>, b: Option<Place<'_>>) -> Vec<Field<'static>> {
-    let bytes = |place: Option<Place<'_>>| match place {
-        Some((range, _)) => [Field::Count(range.start), Field::Count(range.end)],
-        None => [Field::Nothing; 2],
+    let ranges = shared.ranges.iter().chain(&shared.repeats);
+    let of_range = |one: &SharedRange| TableRow {
+        kind: one.placing.word(),
+        a: side(&one.a, one.lines_a),
+        b: side(&one.b, one.lines_b),
     };
-    let lines = |place: Option<Place<'_>>| match place.and_then(|(_, lines)| lines) {
-        Some((first, last)) => [Field::Count(first), Field::Count(last)],
-        None => [Field::Nothing; 2],
-    };
-    let len = a.or(b).map_or(0, |(range, _)| range.end - range.start);
-    let mut row = vec![Field::Text(kind)];
-    row.extend(bytes(a));
-    row.extend(bytes(b));
-    row.extend(lines(a));
-    row.extend(lines(b));
-    row.push(Field::Count(len));
-    row
+    let mut rows: Vec<TableRow> = ranges.map(of_range).collect();
+    if !args.matches_only {
+        rows.extend(shared.differs_a.iter().map(|one| TableRow {
+            kind: "only-a",
+            a: Some(one.clone()),
+            b: None,
+        }));
+        rows.extend(shared.differs_b.iter().map(|one| TableRow {
+            kind: "only-b",
+            a: None,
+            b: Some(one.clone()),
+        }));
+    }
+    ui.write_data(|out| write_table(out, style, &rows, b'\n'))
 }
