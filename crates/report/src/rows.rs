@@ -1,6 +1,6 @@
 //! Answers that are lists of rows, in every format.
 //!
-//! What its columns are, a row says once ([`columns!`]); here is what it looks like as text.
+//! A row names its columns once ([`columns!`]), beside the cells of its line of text.
 
 mod dated;
 mod fold;

@@ -1,9 +1,9 @@
 //! The columns of the rows of reports.
 //!
-//! A report is lists of rows. Tables, workbooks and plain tables of a page have the same columns of
-//! them, except that a worksheet leaves cells empty which would say again what the row above says.
-//! Such a column is two: one with a name, for tables, and one with a title, for worksheets. The
-//! columns of `find` and `pairs`, which are lists as well, are in [`crate::rows`].
+//! A report is a few lists of rows. Its tables and its worksheets have the same columns, with one
+//! exception: a worksheet leaves a cell empty if the row above says it already. Such a column is
+//! written as two, one with a name for tables and one with a title for worksheets. The columns of
+//! `find` and `pairs`, which are printed as lists too, are in [`crate::rows`].
 
 use resemble_proto::message::{
     Cluster, CompareClass, CompareRow, CoverPair, DirRow, Groups, IdenticalSet, Link, Member,
@@ -190,4 +190,44 @@ columns! { ClusterLink<'_>: row =>
 columns! { SoftError: error =>
     ["Path", 90] name(&error.path);
     ["Why", 60] text(error.message.as_str());
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use resemble_proto::message::{FindRow, PairRow};
+
+    use super::*;
+    use crate::table::Columns;
+
+    fn check<R: Columns>() {
+        let names: Vec<_> = R::COLUMNS.iter().filter_map(|column| column.name).collect();
+        let titles: Vec<_> = R::COLUMNS
+            .iter()
+            .filter_map(|column| column.title)
+            .collect();
+        assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len());
+        assert_eq!(titles.iter().collect::<HashSet<_>>().len(), titles.len());
+        assert!(
+            R::COLUMNS.is_sorted_by_key(|column| column.later),
+            "{names:?}: later columns come last"
+        );
+    }
+
+    #[test]
+    fn columns_have_names_of_their_own_and_later_ones_come_last() {
+        check::<CompareRow>();
+        check::<OtherRow>();
+        check::<DirRow>();
+        check::<MissingRow>();
+        check::<NearRow>();
+        check::<CoverPair>();
+        check::<SetFile<'_>>();
+        check::<ClusterMember<'_>>();
+        check::<ClusterLink<'_>>();
+        check::<SoftError>();
+        check::<FindRow>();
+        check::<PairRow>();
+    }
 }

@@ -1,7 +1,7 @@
 //! The columns of rows, written once, and rows for other programs, as TSV or CSV.
 //!
-//! A kind of row says in one place ([`columns!`]) what its columns are called, what type they have,
-//! and how wide they are in a worksheet. Lists, tables, workbooks and pages are written from that.
+//! A kind of row names its columns in one place ([`crate::columns!`]), with their types and their
+//! widths in worksheets. Lists, tables, workbooks and the plain tables of pages are made from it.
 //!
 //! * TSV has no header row. In names, tab, newline and backslash are written `\t`, `\n`, `\\`. Many
 //!   readers of TSV take a line that starts with `#` for a comment, so a first field that starts so
@@ -33,7 +33,7 @@ pub enum Field<'a> {
     /// A share, and whether it is one of identical files; empty if the files are too small to
     /// judge.
     Share(Fraction, bool),
-    /// Yes or no. A worksheet has this word for yes, and nothing for no.
+    /// Yes or no. A worksheet shows this word for yes and nothing for no.
     Flag(bool, &'static str),
     /// Ranges as `0-1234 5000-6000`: the first byte, and the one after the last.
     Ranges(&'a [[u64; 2]]),
@@ -73,7 +73,7 @@ pub fn share_of(share: impl Into<Option<Fraction>>, identical: bool) -> Field<'s
     share.map_or(Field::Nothing, |share| Field::Share(share, identical))
 }
 
-/// A figure that only the rows above have, which sum up those below them.
+/// Leaves a cell empty that is filled only in the rows above, which sum up those below them.
 pub const fn blank() -> Field<'static> {
     Field::Nothing
 }
@@ -112,8 +112,8 @@ pub enum Align {
 pub struct Column {
     /// Its name in tables, which is that of the JSON. Without one it is in worksheets only.
     pub name: Option<&'static str>,
-    /// It was added later. Such columns are the last ones of a list and in CSV alone, because
-    /// readers of TSV, which has no header row, count on the number of columns.
+    /// It was added later. Such columns come last and are written to CSV alone: TSV has no header
+    /// row, so its readers count on the number of columns.
     pub later: bool,
     /// Its title in worksheets, and its width there in characters. Without one it is in tables
     /// only.
@@ -122,7 +122,7 @@ pub struct Column {
     pub align: Align,
 }
 
-/// A kind of row, of which is known what its columns are.
+/// A kind of row with named columns.
 pub trait Columns {
     /// The columns. The order never changes, as readers take columns by their place.
     const COLUMNS: &'static [Column];
@@ -131,7 +131,7 @@ pub trait Columns {
     fn values(&self) -> Vec<Field<'_>>;
 }
 
-/// The values of those columns for which `is_wanted` holds.
+/// Returns the values of the columns that `is_wanted` accepts.
 pub(crate) fn values_of<R: Columns>(
     row: &R,
     is_wanted: impl Fn(&Column) -> bool,
@@ -142,8 +142,9 @@ pub(crate) fn values_of<R: Columns>(
     values
 }
 
-/// The columns of a kind of row. A column has a name in tables or a title and a width in
-/// worksheets, or both, and then its value, by a function of [`crate::table`] that is its type:
+/// Writes down the columns of a kind of row. A column has a name in tables, or a title and a width
+/// in worksheets, or both. Its value follows, made by the function of [`crate::table`] that is its
+/// type. A column marked `@later` is written to CSV and not to TSV.
 ///
 /// ```
 /// use resemble_report::table::{Columns, Style, write_header, write_rows};
