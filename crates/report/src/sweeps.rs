@@ -74,16 +74,14 @@ enum Move {
 }
 
 /// Collects comparisons, the oldest first.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Summary {
     sweeps: Vec<SweepName>,
     /// The files of the last sweep, by path.
     alive: HashMap<PathBuf, Life>,
     steps: Vec<Step>,
-    /// The lives of the files that died.
-    died: Vec<Life>,
-    /// For each of [`Self::died`], the last sweep that saw it.
-    last: Vec<usize>,
+    /// The lives of the files that died, each with the last sweep that saw it.
+    died: Vec<(Life, usize)>,
     /// Counts edits by how much of the old version is in the new one: a step for each tenth, and
     /// the last for all of it.
     kept: [u64; 11],
@@ -96,13 +94,7 @@ impl Summary {
     pub fn new(sweeps: Vec<SweepName>) -> Self {
         Self {
             sweeps,
-            alive: HashMap::new(),
-            steps: Vec::new(),
-            died: Vec::new(),
-            last: Vec::new(),
-            kept: [0; 11],
-            moves: BTreeMap::new(),
-            first: (0, 0),
+            ..Self::default()
         }
     }
 
@@ -172,8 +164,8 @@ impl Summary {
         }
         step.created = next.values().filter(|life| life.born == at + 1).count() as u64;
         for path in gone {
-            self.died.push(self.alive.remove(&path).unwrap_or_default());
-            self.last.push(at);
+            let life = self.alive.remove(&path).unwrap_or_default();
+            self.died.push((life, at));
             step.died += 1;
         }
         self.alive = next;
@@ -251,7 +243,8 @@ impl Summary {
 
     fn often(&self) -> Section {
         let mut counts: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
-        for life in self.alive.values().chain(&self.died) {
+        let died = self.died.iter().map(|(life, _)| life);
+        for life in self.alive.values().chain(died) {
             counts.entry(life.edits).or_default().0 += 1;
             counts.entry(life.moves).or_default().1 += 1;
         }
@@ -322,8 +315,8 @@ impl Summary {
             &["last seen after days", "files", "at least so old"],
         );
         let mut days: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
-        for (life, &last) in self.died.iter().zip(&self.last) {
-            let entry = days.entry(self.days(life.born, last).max(0.0).round() as u64);
+        for (life, last) in &self.died {
+            let entry = days.entry(self.days(life.born, *last).max(0.0).round() as u64);
             let counts = entry.or_default();
             counts.0 += 1;
             counts.1 += u64::from(life.born == 0);
@@ -337,7 +330,7 @@ impl Summary {
             "{} files died, {} of which were there in the first sweep already: these are at \
              least as old as the table says. Of {created} files that were created, {} are alive.",
             self.died.len(),
-            self.died.iter().filter(|life| life.born == 0).count(),
+            self.died.iter().filter(|(life, _)| life.born == 0).count(),
             self.alive.values().filter(lived).count(),
         );
         let mut plot = Plot::new("lifetimes", "Lifetimes of those that died", "days", "files");
