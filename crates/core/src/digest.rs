@@ -6,6 +6,7 @@ mod digester;
 mod posted;
 mod stretches;
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 pub use digester::{Checkpoint, ComparedStretch, Digester, LargeDigest, Made, NextStretch};
@@ -85,6 +86,35 @@ impl ChunkList {
             bytes(&self.0[..first]),
             bytes(&self.0[self.0.len() - last..]),
         ]
+    }
+
+    /// Returns where a content has bytes that another one has not, in whole runs of chunks.
+    ///
+    /// Runs at their old positions are compared first, so that edits in place cost one pass. Only
+    /// the others are looked up by their hash.
+    pub fn bytes_unlike(&self, other: &Self) -> Vec<Range<u64>> {
+        let mut others = other.positions().peekable();
+        let mut moved = HashSet::new();
+        let mut unmatched = Vec::new();
+        for (start, run) in self.positions() {
+            while let Some((_, passed)) = others.next_if(|(at, _)| *at < start) {
+                moved.insert(passed.hash);
+            }
+            if others.next_if_eq(&(start, run)).is_none() {
+                unmatched.push((start, run));
+            }
+        }
+        moved.extend(others.map(|(_, run)| run.hash));
+        let mut unlike: Vec<Range<u64>> = Vec::new();
+        unmatched.retain(|(_, run)| !moved.contains(&run.hash));
+        for (start, run) in unmatched {
+            let end = start + u64::from(run.len) * run.count;
+            match unlike.last_mut() {
+                Some(last) if last.end == start => last.end = end,
+                _ => unlike.push(start..end),
+            }
+        }
+        unlike
     }
 
     /// Appends a list, which is empty then, and joins where they meet if that is one run.

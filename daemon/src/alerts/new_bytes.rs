@@ -3,8 +3,8 @@
 //! To look for what resembles a text of a gigabyte takes half a second, and a log grows all the
 //! time, as an image is written all the time. But what it came to resemble by that shares what is
 //! new: the file that was appended to it, or the one that it is becoming a copy of. So the new
-//! bytes alone are looked for. If they resemble no other file, the change is no news, and neither
-//! the past nor the present of the whole file is looked at.
+//! bytes alone are looked for, at however many places they are. If they resemble no other file,
+//! the change is no news, and neither the past nor the present of the whole file is looked at.
 //!
 //! Two limits follow. What is appended in pieces of less than [`LEAST_SIZE`] is no news. And a file
 //! that shared 79 % of a small one, and shares 81 % by a few more bytes, is found only if those
@@ -32,36 +32,57 @@ pub(super) fn may_be_news(changed: &ChangedFile<'_>, least: Fraction) -> Result<
     if now.size < was.size {
         return Ok(true);
     }
-    let Some(new) = what_came(changed)? else {
+    let Some(mut new) = what_came(changed)? else {
         return Ok(true);
     };
     // Of a file that has grown the last chunks are new, and what came is behind them.
     let last_chunks = 2 * u64::from(after.params().chunk.max);
-    let has_grown = now.size > was.size && new.start + last_chunks >= was.size.0;
-    let new = new.start.max(if has_grown { was.size.0 } else { 0 })..new.end;
-    let len = ByteLen(new.end - new.start);
+    if now.size > was.size
+        && let Some(last) = new.last_mut()
+        && last.end == now.size.0
+        && last.start + last_chunks >= was.size.0
+    {
+        last.start = last.start.max(was.size.0);
+    }
+    let len = ByteLen(new.iter().map(|new| new.end - new.start).sum());
     if len < LEAST_SIZE {
         return Ok(false);
     }
     if len > MOST {
         return Ok(true);
     }
-    let bytes = bytes_within(changed.path, new)?;
-    if bytes.len() as u64 != len.0 {
-        return Ok(true);
+    let mut pieces = Vec::new();
+    for new in new {
+        let bytes = bytes_within(changed.path, new.clone())?;
+        if bytes.len() as u64 != new.end - new.start {
+            return Ok(true);
+        }
+        pieces.push(bytes);
     }
-    let digest = Digest::of(&bytes, after.params());
-    let subject = Subject::of_digest(digest).with_bytes(Some(bytes));
-    let (found, _) = find::listing(after, &subject.is_file(changed.file), true)?;
-    Ok(found
-        .iter()
-        .any(|similar| partners::is_alike(similar, least)))
+    // Each piece may bring a part of another file: all together find it. One piece may complete
+    // what was there: it is found by itself, however much else is new.
+    if pieces.len() > 1 {
+        pieces.push(pieces.concat());
+    }
+    for bytes in pieces {
+        let digest = Digest::of(&bytes, after.params());
+        let subject = Subject::of_digest(digest).with_bytes(Some(bytes));
+        let (found, _) = find::listing(after, &subject.is_file(changed.file), true)?;
+        if found
+            .iter()
+            .any(|similar| partners::is_alike(similar, least))
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
-/// Where a file has bytes that it had not; `None` if that is next to everything. The index knows it
-/// of what it stores as an edit; a content that was edited often is stored anew, and its chunks are
-/// compared.
-fn what_came(changed: &ChangedFile<'_>) -> Result<Option<Range<u64>>, AskError> {
+/// Where a file has bytes that it had not; `None` if it is small.
+///
+/// The index knows the first and the last new byte of an edit. The chunks are compared if these are
+/// far apart, or if the index has forgotten them because the content was edited often.
+fn what_came(changed: &ChangedFile<'_>) -> Result<Option<Vec<Range<u64>>>, AskError> {
     let &ChangedFile {
         before,
         after,
@@ -71,33 +92,81 @@ fn what_came(changed: &ChangedFile<'_>) -> Result<Option<Range<u64>>, AskError> 
     } = changed;
     if let Some((heir, new)) = after.edited_from(was.id)
         && heir == now.id
+        && new.end - new.start <= MOST.0
     {
-        return Ok(Some(new));
+        return Ok(Some(vec![new]));
     }
     // Nearly every change of a small file ends here.
     if now.size <= MOST {
         return Ok(None);
     }
     let (old, new) = (before.chunks(was.id)?, after.chunks(now.id)?);
-    let [first, last] = old.common_bytes(&new);
-    Ok(Some(first.0..now.size.0 - last.0))
+    Ok(Some(new.bytes_unlike(&old)))
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
     use std::os::unix::fs::FileExt;
+    use std::path::PathBuf;
 
     use super::super::unshared::tests::{Tree, text};
     use super::*;
 
-    #[test]
-    fn what_came_by_several_edits_is_known_and_small() {
-        let mut tree = Tree::new();
+    fn least() -> Fraction {
+        Fraction::from_millionths(800_000)
+    }
+
+    /// Writes a large file into a tree, and returns its path and size.
+    fn large(tree: &Tree) -> (PathBuf, u64) {
         let path = tree.root.join("large");
         fs::write(&path, (0..5).map(|n| text(n, 140_000)).collect::<String>()).unwrap();
         let size = fs::metadata(&path).unwrap().len();
         assert!(size > MOST.0, "a large file");
+        (path, size)
+    }
+
+    /// What is written at these places, and whether that may be news.
+    fn written(places: &[(u64, &str)], beside: &[(&str, &str)]) -> bool {
+        let mut tree = Tree::new();
+        let (path, size) = large(&tree);
+        for (name, text) in beside {
+            fs::write(tree.root.join(name), text).unwrap();
+        }
+        let before = tree.scan();
+        let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+        for (percent, text) in places {
+            file.write_all_at(text.as_bytes(), size * percent / 100)
+                .unwrap();
+        }
+        let after = tree.scan();
+        let changed = ChangedFile::at(&before, &after, &path).unwrap().unwrap();
+        may_be_news(&changed, least()).unwrap()
+    }
+
+    #[test]
+    fn edits_at_several_places_are_no_news_and_a_copy_at_one_of_them_is() {
+        let (other, own) = (text(30, 4_000), text(31, 4_000));
+        let beside = [("other", &other[..])];
+        for places in [&[5, 95][..], &[5, 25, 45, 65, 85], &[5, 100]] {
+            let mut edits: Vec<(u64, &str)> = places.iter().map(|at| (*at, &own[..])).collect();
+            assert!(!written(&edits, &beside), "{places:?}");
+            edits[1].1 = &other;
+            assert!(written(&edits, &beside), "{places:?}");
+        }
+        // Each place brings a half of it, behind more that nobody has.
+        let halves = other.split_at(other.len() / 2);
+        let halves = [halves.0, halves.1].map(|half| format!("{}{half}", text(32, 6_000)));
+        assert!(written(&[(5, &halves[0]), (95, &halves[1])], &beside));
+        // One place brings a half of it, another more that nobody has.
+        let rest = other.split_at(other.len() / 2).1;
+        assert!(written(&[(5, &text(33, 9_000)), (95, rest)], &beside));
+    }
+
+    #[test]
+    fn what_came_by_several_edits_is_known_and_small() {
+        let mut tree = Tree::new();
+        let (path, size) = large(&tree);
         let before = tree.scan();
         let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
         let mut known = Vec::new();
@@ -107,15 +176,10 @@ mod tests {
             let after = tree.scan();
             let changed = ChangedFile::at(&before, &after, &path).unwrap().unwrap();
             let came = what_came(&changed).unwrap().unwrap();
-            assert!(
-                came.start <= size / 2 && came.end >= at + 16,
-                "{n}: {came:?}"
-            );
-            assert!(came.end - came.start < 64 << 10, "{n}: {came:?}");
-            assert!(
-                !may_be_news(&changed, Fraction::from_millionths(800_000)).unwrap(),
-                "{n}"
-            );
+            let (first, last) = (came.first().unwrap(), came.last().unwrap());
+            let is_all = first.start <= size / 2 && last.end >= at + 16;
+            assert!(is_all && last.end - first.start < 64 << 10, "{n}: {came:?}");
+            assert!(!may_be_news(&changed, least()).unwrap(), "{n}");
             known.push(after.edited_from(changed.was.id).is_some());
         }
         assert!(known.contains(&false), "the index has forgotten at last");

@@ -362,6 +362,50 @@ fn positions_and_expansion_of_chunks() {
     );
 }
 
+#[test]
+fn bytes_unlike_are_those_of_chunks_that_the_other_has_nowhere() {
+    type Pairs<T> = &'static [(T, u64)];
+    let list = |runs: &[(u8, u64)]| {
+        let run = |&(byte, count): &(u8, u64)| ChunkRun {
+            hash: ChunkHash([byte; 16]),
+            len: 10 + u32::from(byte),
+            count,
+            constant: false,
+        };
+        ChunkList(runs.iter().map(run).collect())
+    };
+    let pairs = |ranges: Vec<Range<u64>>| -> Vec<(u64, u64)> {
+        ranges
+            .into_iter()
+            .map(|range| (range.start, range.end))
+            .collect()
+    };
+    let old = list(&[(1, 1), (2, 1), (3, 2), (4, 1)]);
+    let cases: [(Pairs<u8>, Pairs<u64>); 7] = [
+        (&[(1, 1), (2, 1), (3, 2), (4, 1)], &[]),
+        // In place, at both ends.
+        (&[(9, 1), (2, 1), (3, 2), (8, 1)], &[(0, 19), (57, 75)]),
+        // What is put in moves all behind it; neighbours are one.
+        (
+            &[(1, 1), (7, 1), (8, 2), (2, 1), (3, 2), (4, 1)],
+            &[(11, 64)],
+        ),
+        (
+            &[(1, 1), (7, 1), (2, 1), (3, 2), (4, 1), (6, 1)],
+            &[(11, 28), (80, 96)],
+        ),
+        // What is taken out, exchanged or repeated is not new.
+        (&[(1, 1), (3, 2), (4, 1)], &[]),
+        (&[(4, 1), (3, 9), (2, 1), (1, 1)], &[]),
+        (&[], &[]),
+    ];
+    for (new, unlike) in cases {
+        assert_eq!(pairs(list(new).bytes_unlike(&old)), unlike, "{new:?}");
+    }
+    let all = old.bytes_unlike(&ChunkList::default());
+    assert_eq!(pairs(all), [(0, old.total_len().0)]);
+}
+
 /// Whatever side of the line between text and data it is on, and however it comes.
 #[test]
 fn markup_in_pieces_is_found_by_the_same_as_a_whole() {
