@@ -1,16 +1,19 @@
-//! Digests fixed inputs, for callgrind to count the instructions of [`counted`]: see
-//! `benches/instructions.sh`.
+//! Digests fixed inputs, for callgrind to count the instructions of [`counted`], and writes the two
+//! trees that the command is asked about: see `benches/instructions.sh`.
 #![allow(clippy::print_stdout)]
 
 use std::hint::black_box;
+use std::path::Path;
+use std::{fs, io};
 
 use resemble_core::hash::rolling::RollingPlatform;
 use resemble_core::{Digester, Params};
+use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::random::{Random, noise};
 
 const LARGE: usize = 4 << 20;
 
-fn main() {
+fn main() -> io::Result<()> {
     let case = std::env::args().nth(1).unwrap_or_default();
     let files = match &case[..] {
         "text" => vec![text(1, LARGE)],
@@ -28,9 +31,42 @@ fn main() {
         )],
         "small" => small(),
         // What the kernels here are for.
-        _ => return println!("{:?}", RollingPlatform::detect()),
+        "platform" => {
+            println!("{:?}", RollingPlatform::detect());
+            return Ok(());
+        }
+        folder => return write_trees(Path::new(folder)),
     };
     counted(&mut Digester::new(&Params::default()), &files);
+    Ok(())
+}
+
+/// Two states of a tree: of 96 texts and 24 binaries a third was edited and a quarter moved, and
+/// each state has some of its own.
+fn write_trees(folder: &Path) -> io::Result<()> {
+    for state in ["one", "two"] {
+        let is_two = state == "two";
+        for n in 0..120_u64 {
+            let len = 4_000 + 400 * (n as usize % 50);
+            let seed = if n % 10 == 9 && is_two { 1_000 + n } else { n };
+            let mut bytes = match n % 5 {
+                4 => noise(seed, len),
+                _ => prose(seed, len),
+            };
+            if is_two && n % 3 == 0 {
+                bytes = edited(&bytes, n, 5);
+            }
+            let place = if is_two && n % 4 == 1 {
+                "moved"
+            } else {
+                "part"
+            };
+            let parent = folder.join(state).join(place).join(format!("{}", n % 7));
+            fs::create_dir_all(&parent)?;
+            fs::write(parent.join(format!("{n}")), bytes)?;
+        }
+    }
+    Ok(())
 }
 
 #[inline(never)]
