@@ -219,7 +219,7 @@ def quotations(corpus, binary):
     answers = [
         json.loads(line)
         for line in questions.run(
-            "--local", "find", "--files-from", "-", "--in", ".", "--format", "jsonl", said=said
+            "--local", "find", "--all", "--files-from", "-", "--in", ".", "--format", "jsonl", said=said
         ).splitlines()[1:]
     ]
     seconds = time.monotonic() - begin

@@ -35,7 +35,7 @@ pub struct FindArgs {
     #[arg(long, requires = "holders", conflicts_with = "exact")]
     #[arg(hide_short_help = true)]
     pub quick: bool,
-    /// List as well what resembles FILE by text that many files have: a letterhead, a licence
+    /// List as well what has only common text (a letterhead, a licence) or one passage of FILE
     #[arg(long, help_heading = "Selection")]
     pub all: bool,
     /// Which files take part, and which rows are listed.

@@ -240,6 +240,12 @@ impl Search<'_> {
         Ok(known.failure()?)
     }
 
+    /// Whether all rows are those that a listing has.
+    fn are_rows_listed(&self) -> bool {
+        let options = self.options;
+        !options.all && !options.exact && options.min.is_none()
+    }
+
     /// What tells of a listing which nominees it cannot have: of a text, and if no template is
     /// marked.
     fn promise<'a>(
@@ -248,7 +254,7 @@ impl Search<'_> {
         posted: &Signature,
         counts: &'a Counts,
     ) -> Option<ListingPromise<'a>> {
-        let is_asked = self.wanted == Wanted::Listed
+        let is_asked = self.are_rows_listed()
             && digest.kind == ContentKind::Text
             && self.snapshot.templates().is_empty();
         let known = is_asked.then(|| ListingPromise::of(digest, posted, counts));
@@ -357,10 +363,10 @@ impl Search<'_> {
     }
 
     /// By samples of which level passages are looked for that are next to nothing of both files:
-    /// not for a listing, and not where the least share was asked for. Of a template of which no
+    /// where all rows are asked for, and not only those of a least share. Of a template of which no
     /// shingle is known, those samples are known that are kept, and no others.
     fn quoted_at(&self, digest: &Digest) -> Option<u8> {
-        let is_asked = self.wanted == Wanted::Everything && self.options.min.is_none();
+        let is_asked = self.options.all && self.options.min.is_none();
         let kept = || {
             digest
                 .signature

@@ -54,7 +54,10 @@ fn subject(snapshot: &Snapshot, path: &Path) -> Subject {
 
 fn found(snapshot: &Snapshot, path: &Path) -> Vec<FindRow> {
     let subject = subject(snapshot, path);
-    let options = FindOptions::default();
+    let options = FindOptions {
+        all: true,
+        ..FindOptions::default()
+    };
     let answer = find(snapshot, &subject, &PathText::from(path), &options);
     answer.expect("an answer").rows
 }
@@ -289,7 +292,7 @@ fn the_next_command_compares_by_what_this_one_measured() {
 }
 
 /// Files that share a phrase with hundreds of others are no relatives, and a listing reads few of
-/// them to see that; `find` reads all.
+/// them to see that; `find --all` reads all.
 #[test]
 fn a_listing_reads_nothing_that_it_cannot_list() {
     let phrase = prose(9, 700);

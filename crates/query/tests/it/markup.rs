@@ -16,7 +16,10 @@ use crate::scene::Scene;
 
 fn rows(scene: &Scene, name: &str) -> Vec<FindRow> {
     let snapshot = scene.index.snapshot().expect("a snapshot");
-    let options = FindOptions::default();
+    let options = FindOptions {
+        all: true,
+        ..FindOptions::default()
+    };
     let answer = find::find(
         &snapshot,
         &scene.subject(name),
@@ -31,7 +34,7 @@ fn name(path: &PathText) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// What `find` shows of a file.
+/// What `find --all` shows of a file.
 fn found(scene: &Scene, asked: &str) -> BTreeSet<String> {
     rows(scene, asked)
         .iter()

@@ -17,6 +17,14 @@ fn found(scene: &Scene, name: &str, options: &FindOptions) -> Vec<FindRow> {
     answer.expect("an answer").rows
 }
 
+/// Rows without a relation as well.
+fn every() -> FindOptions {
+    FindOptions {
+        all: true,
+        ..FindOptions::default()
+    }
+}
+
 fn names(rows: &[FindRow]) -> Vec<String> {
     let name = |row: &FindRow| row.path.as_path().file_name().map(ToOwned::to_owned);
     let names = rows.iter().filter_map(name);
@@ -53,8 +61,9 @@ fn a_quotation_inside_another_text_finds_its_source() {
         ];
         let scene = Scene::of(&files);
         for (asked, other) in [("letter", "source"), ("source", "letter")] {
-            let rows = found(&scene, asked, &FindOptions::default());
+            let rows = found(&scene, asked, &every());
             assert_eq!(names(&rows), [other], "{seed}");
+            assert_eq!(found(&scene, asked, &FindOptions::default()), []);
             assert_eq!((rows[0].relation, rows[0].estimate), (None, false));
             let shared = rows[0].shared_bytes as usize;
             assert!(
@@ -79,7 +88,7 @@ fn strangers_with_the_same_phrases_are_no_quotation() {
         parts.collect::<Vec<String>>().join(" ")
     };
     let scene = Scene::of(&[("a", text(5_000)), ("b", text(9_000))]);
-    assert_eq!(found(&scene, "a", &FindOptions::default()), []);
+    assert_eq!(found(&scene, "a", &every()), []);
 }
 
 /// What many otherwise different files have is no quotation of one from the other.
@@ -93,7 +102,7 @@ fn boilerplate_is_no_quotation() {
         .map(|(name, text)| (name.as_str(), text.clone()))
         .collect();
     let scene = Scene::of(&files);
-    assert_eq!(found(&scene, "7", &FindOptions::default()), []);
+    assert_eq!(found(&scene, "7", &every()), []);
 }
 
 #[test]
@@ -108,7 +117,7 @@ fn a_file_that_is_too_small_to_judge_quotes_what_it_is_cut_from() {
             ("note", note),
             ("stranger", words(1_000 * seed + 3, 13)),
         ]);
-        let rows = found(&scene, "note", &FindOptions::default());
+        let rows = found(&scene, "note", &every());
         shown += usize::from(names(&rows) == ["source"]);
         let is_judged = |row: &FindRow| row.relation.is_some() || row.a_in_b != Fraction::NONE;
         assert!(rows.len() <= 1 && !rows.iter().any(is_judged), "{rows:?}");
@@ -123,7 +132,7 @@ fn who_asks_for_more_is_not_shown_quotations() {
     let source = words(5, 9_000);
     let letter = format!("{} {}", words(6, 600), passage(&source, 3_000, 60));
     let scene = Scene::of(&[("source", source), ("letter", letter)]);
-    let usual = FindOptions::default();
+    let usual = every();
     assert_eq!(names(&found(&scene, "letter", &usual)), ["source"]);
     for options in [
         FindOptions {
@@ -143,7 +152,7 @@ fn who_asks_for_more_is_not_shown_quotations() {
 fn a_relation_needs_no_passage() {
     let source = words(5, 400);
     let scene = Scene::of(&[("a", source.clone()), ("b", source + " and more")]);
-    let rows = found(&scene, "a", &FindOptions::default());
+    let rows = found(&scene, "a", &every());
     assert_eq!(rows[0].relation, Some(Relation::Near));
 }
 
@@ -186,7 +195,7 @@ fn a_quotation_in_letters_of_several_bytes_finds_its_source() {
             .collect();
         let scene = Scene::of(&files);
         for (name, _) in &files[1..] {
-            let rows = found(&scene, name, &FindOptions::default());
+            let rows = found(&scene, name, &every());
             assert_eq!(
                 names(&rows).first().map(String::as_str),
                 Some("source"),
@@ -215,7 +224,7 @@ fn what_is_cut_is_the_same_whatever_was_scanned_first() {
             scene.write(&format!("letter{at:03}"), letter(at));
             scene.scan();
         }
-        let mut found = names(&found(&scene, "source", &FindOptions::default()));
+        let mut found = names(&found(&scene, "source", &every()));
         found.sort();
         found
     };

@@ -19,7 +19,6 @@ use resemble_relate::renditions::{Named, Occurrence, Place, Rendition, WholeDige
 use super::drafts::{Draft, DraftSides};
 use super::promise::ListingPromise;
 use super::{Meeting, Search};
-use crate::find::Wanted;
 use crate::find::prover::SubjectSide;
 
 /// A rendition of the subject, ready to be compared with what it meets.
@@ -197,7 +196,7 @@ impl Search<'_> {
             // An estimate leaves boilerplate out by itself; what is proven has it in.
             let (rarity, rarity_of_all) = pair.counts.rarities(pair.sketch, &other.sketch());
             let is_equal = found.relation == Some(Relation::SameText);
-            if self.wanted == Wanted::Listed
+            if self.are_rows_listed()
                 && !is_equal
                 && !pair.could_be_listed(&other.sketch(), &found.measures, rarity)
             {

@@ -104,12 +104,12 @@ impl Search<'_> {
 /// Whether what was found is a row of the answer. `min_shared`: the least bytes in common.
 pub(super) fn passes((options, min_shared): (&FindOptions, ByteLen), found: &Match) -> bool {
     let min = options.min;
-    let is_left_out = !options.all && !is_listed(found.relation, &found.measures, found.rarity);
+    let is_listed = options.all || is_listed(found.relation, &found.measures, found.rarity);
     if min.is_none() {
-        let is_related = found.relation.is_some() && !is_left_out;
-        return is_related || is_quotation(found, options.min_shared.map(ByteLen));
+        let is_quotation = || options.all && is_quotation(found, options.min_shared.map(ByteLen));
+        return found.relation.is_some() && is_listed || is_quotation();
     }
-    if found.relation.is_some() && is_left_out {
+    if found.relation.is_some() && !is_listed {
         return false;
     }
     let is_equal = matches!(

@@ -67,6 +67,7 @@ fn found(asked: &Asked, path: &PathText) -> Vec<FindRow> {
     let options = FindOptions {
         text: true,
         scope: asked.request().scope,
+        all: true,
         ..FindOptions::default()
     };
     let answer = find::find(&asked.snapshot, &subject, path, &options);
