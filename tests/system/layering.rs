@@ -300,22 +300,48 @@ fn watched_files_are_never_mapped() {
     }
 }
 
-/// Crates that are on their way: the list only shrinks.
-const STILL_CYCLIC: [&str; 0] = [];
+/// Modules whose children still import each other in a circle: the list only shrinks.
+const STILL_CYCLIC: [(&str, &str); 21] = [
+    ("crates/core", "digest"),
+    ("crates/core", "digest/digester"),
+    ("crates/core", "hash/shingles"),
+    ("crates/extract", "read"),
+    ("crates/extract", "read/pdf"),
+    ("crates/proto", "message"),
+    ("crates/query", "compare"),
+    ("crates/query", "compare/cache"),
+    ("crates/query", "groups"),
+    ("crates/query", "pairs"),
+    ("crates/query", "why"),
+    ("crates/relate", "nominate"),
+    ("crates/scan", "ingest"),
+    ("crates/scan", "read"),
+    ("cli", "commands"),
+    ("daemon", "config"),
+    ("daemon", "server"),
+    ("fs", "view"),
+    ("lab/lab", "arrays"),
+    ("lab/lab", "method"),
+    ("lab/lab", "phases"),
+];
 
 #[test]
-fn the_modules_of_a_crate_import_each_other_in_one_direction() {
+fn sibling_modules_import_each_other_in_one_direction() {
+    let mut wrong = String::new();
     for member in members() {
-        let cycle = modules::cycle(&workspace().join(&member).join("src"), &product(&member));
-        if STILL_CYCLIC.contains(&member.as_str()) {
-            assert!(
-                cycle.is_some(),
-                "take {member} from the list of STILL_CYCLIC"
-            );
-        } else if let Some(cycle) = cycle {
-            panic!("modules of {member} import each other in a circle:\n{cycle}");
+        let src = workspace().join(&member).join("src");
+        let mut cycles = modules::cycles(&src, &product(&member));
+        let listed = STILL_CYCLIC.iter().filter(|(krate, _)| *krate == member);
+        for (_, parent) in listed {
+            if cycles.remove(*parent).is_none() {
+                writeln!(wrong, "take {member} {parent} from STILL_CYCLIC").expect("a string");
+            }
+        }
+        for (parent, cycle) in cycles {
+            writeln!(wrong, "a circle in {member} {parent}:\n{cycle}").expect("a string");
         }
     }
+    assert!(wrong.is_empty(), "{wrong}");
 }
 
 /// Whether a crate of the house is there already; rules for the others wait.

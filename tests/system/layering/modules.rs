@@ -1,19 +1,31 @@
-//! The graph of a crate's top modules: who imports whom, by what the sources name.
+//! The graphs of a crate's modules: at the top and below each module, who imports which sibling.
 //!
-//! An edge is a path that begins with `crate::` (or with as many `super::` as lead to the root). A
-//! name that the root re-exports counts as its module's. Tests are left out.
+//! An edge is a path that begins with `crate::`, `self::` or `super::`, or a `use`. A name that a
+//! module imports from elsewhere counts as that of the module it comes from. Tests are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Each module with those it imports, and the files that do.
+/// The names that lead from the root to a module or an item.
+type Names = Vec<String>;
+
+/// Each module with its siblings that it imports, and the files that do.
 type Graph = BTreeMap<String, BTreeMap<String, BTreeSet<PathBuf>>>;
 
-/// A cycle among the top modules of a crate, told with the files that import; `None`: there is
-/// none.
-pub(super) fn cycle(src: &Path, sources: &[(PathBuf, String)]) -> Option<String> {
-    let graph = graph(src, sources);
+/// The most imports that a name is followed through.
+const MAX_IMPORTS: usize = 8;
+
+/// The cycles of a crate: the module whose children are in one, `""` for the root, and the files
+/// that import.
+pub(super) fn cycles(src: &Path, sources: &[(PathBuf, String)]) -> BTreeMap<String, String> {
+    let graphs = graphs(src, sources).into_iter();
+    let cycles = graphs.filter_map(|(parent, graph)| Some((parent.join("/"), cycle(&graph)?)));
+    cycles.collect()
+}
+
+/// A cycle among siblings, with the files that import; `None`: there is none.
+fn cycle(graph: &Graph) -> Option<String> {
     let mut among: BTreeSet<&String> = graph.keys().collect();
     let next = |module: &String, among: &BTreeSet<&String>| {
         let imported = graph[module].keys();
@@ -34,65 +46,114 @@ pub(super) fn cycle(src: &Path, sources: &[(PathBuf, String)]) -> Option<String>
         }
         way.push(following);
     };
-    let mut told = String::new();
+    let mut report = String::new();
     for step in way[start..].windows(2) {
         let files = &graph[step[0]][step[1]];
-        writeln!(told, "  {} imports {} in {files:?}", step[0], step[1]).ok()?;
+        writeln!(report, "  {} imports {} in {files:?}", step[0], step[1]).ok()?;
     }
-    Some(told)
+    Some(report)
 }
 
-fn graph(src: &Path, sources: &[(PathBuf, String)]) -> Graph {
-    let place = |path: &Path| -> Vec<String> {
-        let path = path.strip_prefix(src).expect("a file of the crate");
-        let names = path.with_extension("");
-        let mut names: Vec<String> = names
-            .iter()
-            .map(|name| name.to_string_lossy().into_owned())
-            .collect();
-        names.pop_if(|last| last == "mod");
-        names
-    };
-    let is_root = |path: &Path| path == src.join("lib.rs") || path == src.join("main.rs");
-    let of_files =
-        |path: &&(PathBuf, String)| !is_root(&path.0) && !path.0.starts_with(src.join("bin"));
-    let mut graph: Graph = sources
+/// The graph of the children of each module.
+fn graphs(src: &Path, sources: &[(PathBuf, String)]) -> BTreeMap<Names, Graph> {
+    let files = sources
         .iter()
-        .filter(of_files)
-        .map(|(path, _)| (place(path).swap_remove(0), BTreeMap::new()))
+        .filter(|(path, _)| !path.starts_with(src.join("bin")));
+    let files: Vec<(Names, &Path, String)> = files
+        .map(|(path, text)| {
+            let file = path.strip_prefix(src).expect("a file of the crate");
+            (module(file), file, super::code(text))
+        })
         .collect();
-    let mut exported: BTreeMap<String, String> = BTreeMap::new();
-    for (_, text) in sources.iter().filter(|(path, _)| is_root(path)) {
-        for part in super::code(text).split("pub use ").skip(1) {
-            for path in paths(part.split(';').next().unwrap_or_default()) {
-                let path = path.strip_prefix("crate::").unwrap_or(&path).to_owned();
-                let (module, name) = path.split_once("::").unwrap_or((&path, &path));
-                let name = name.rsplit([' ', ':']).next().unwrap_or(name);
-                exported.insert(name.to_owned(), module.to_owned());
-            }
+    let modules: BTreeSet<&[String]> = files.iter().map(|(module, ..)| &module[..]).collect();
+    let mut imported = BTreeMap::new();
+    for (module, _, code) in &files {
+        for path in used(code) {
+            let path = absolute(module, &path);
+            let name = path.last().cloned();
+            imported.insert([&module[..], name.as_slice()].concat(), path);
         }
     }
-    for (path, text) in sources.iter().filter(of_files) {
-        let place = place(path);
-        let code = super::code(text);
-        let root = "super::".repeat(place.len());
-        let from = code
-            .match_indices("crate::")
-            .map(|(at, root)| (at, root.len()));
-        let by_super = code.match_indices(&root).map(|(at, root)| (at, root.len()));
-        for (at, length) in from.chain(by_super) {
-            for named in paths(&code[at + length..]) {
-                let first = named.split("::").next().unwrap_or_default();
-                let module = exported.get(first).map_or(first, String::as_str);
-                if module != place[0] && graph.contains_key(module) {
-                    let imports = graph.get_mut(&place[0]).expect("its module");
-                    let files = imports.entry(module.to_owned()).or_default();
-                    files.insert(path.strip_prefix(src).expect("a file of the crate").into());
-                }
-            }
+    let mut graphs: BTreeMap<Names, Graph> = BTreeMap::new();
+    for (module, file, code) in &files {
+        for path in used(code).chain(rooted(code)) {
+            let home = home(absolute(module, &path), &modules, &imported);
+            let depth = (module.iter().zip(&home))
+                .take_while(|(a, b)| a == b)
+                .count();
+            let (Some(from), Some(to)) = (module.get(depth), home.get(depth)) else {
+                continue;
+            };
+            let graph = graphs.entry(module[..depth].to_vec()).or_default();
+            let imports = graph.entry(from.clone()).or_default();
+            let importers = imports.entry(to.clone()).or_default();
+            importers.insert(file.to_path_buf());
         }
     }
-    graph
+    graphs
+}
+
+/// The module that a file of the crate is.
+fn module(file: &Path) -> Names {
+    let names = file.with_extension("");
+    let mut names: Names = names
+        .iter()
+        .map(|name| name.to_string_lossy().into_owned())
+        .collect();
+    let is_root = names == ["lib"] || names == ["main"];
+    names.pop_if(|last| is_root || last == "mod");
+    names
+}
+
+/// The paths of all `use`.
+fn used(code: &str) -> impl Iterator<Item = String> + '_ {
+    let lines = code.match_indices("use ").filter(|(at, _)| {
+        let line = code[..*at].rsplit('\n').next().unwrap_or_default().trim();
+        line.is_empty() || line == "pub" || line.starts_with("pub(") && line.ends_with(')')
+    });
+    lines.flat_map(|(at, word)| paths(&code[at + word.len()..]))
+}
+
+/// The paths that say where they begin, in a `use` or anywhere else.
+fn rooted(code: &str) -> impl Iterator<Item = String> + '_ {
+    let begins = ["crate::", "self::", "super::"].into_iter();
+    let begins = begins.flat_map(|begin| code.match_indices(begin));
+    let is_inner = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+    begins
+        .filter(move |(at, _)| !code[..*at].ends_with(is_inner))
+        .flat_map(|(at, _)| paths(&code[at..]))
+}
+
+/// A path that a module names, from the root on.
+fn absolute(module: &[String], path: &str) -> Names {
+    let mut names = module.to_vec();
+    for name in path.split("::") {
+        match name {
+            "crate" => names.clear(),
+            "super" => drop(names.pop()),
+            "self" | "" => {}
+            name => names.push(name.to_owned()),
+        }
+    }
+    names
+}
+
+/// The module that has what a path leads to.
+fn home(
+    mut path: Names,
+    modules: &BTreeSet<&[String]>,
+    imported: &BTreeMap<Names, Names>,
+) -> Names {
+    for _ in 0..MAX_IMPORTS {
+        let is_module = |&depth: &usize| modules.contains(&path[..depth]);
+        let depth = (1..=path.len()).rev().find(is_module).unwrap_or(0);
+        let Some(from) = path.get(..=depth).and_then(|name| imported.get(name)) else {
+            path.truncate(depth);
+            return path;
+        };
+        path = [&from[..], &path[depth + 1..]].concat();
+    }
+    Vec::new()
 }
 
 /// The paths of a tree such as `a::{B, c::{D, E}}` at the beginning of a text.
@@ -124,7 +185,7 @@ fn paths(tree: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_cycle_is_found_and_told() {
+fn a_cycle_is_found_and_reported() {
     let src = Path::new("/src");
     let file = |name: &str, text: &str| (src.join(name), text.to_owned());
     let sources = [
@@ -145,16 +206,51 @@ fn a_cycle_is_found_and_told() {
         file("d.rs", "use super::e::E;"),
         file("e.rs", "struct E;"),
     ];
-    assert_eq!(cycle(src, &sources), None);
+    assert_eq!(cycles(src, &sources), BTreeMap::new());
     let closed = file("d/more.rs", "use crate::{\n    e, a::Z,\n};");
-    let told = cycle(src, &[&sources[..], &[closed]].concat()).expect("a cycle");
+    let found = cycles(src, &[&sources[..], &[closed]].concat());
     assert_eq!(
-        told,
+        found[""],
         "  a imports b in {\"a.rs\"}\n  b imports c in {\"b/inner.rs\"}\n  \
          c imports d in {\"c.rs\"}\n  d imports a in {\"d/more.rs\"}\n"
     );
     assert_eq!(
         paths("a::{B, c::{D, E}}; x"),
         ["a::B", "a::c::D", "a::c::E"]
+    );
+}
+
+#[test]
+fn a_cycle_below_a_module_is_found_by_any_path() {
+    let src = Path::new("/src");
+    let file = |name: &str, text: &str| (src.join(name), text.to_owned());
+    let sources = [
+        file("lib.rs", "mod a;"),
+        file(
+            "a/mod.rs",
+            "mod b;\nmod c;\nmod d;\npub(super) use self::c::C;\nuse d::{self, D, e::E};",
+        ),
+        // A name that the parent has of a child is the child's.
+        file("a/b.rs", "use super::{C, other};"),
+        file("a/c.rs", "fn f(_: crate::a::D) {}"),
+        file("a/d/mod.rs", "mod e;\nmod f;\nuse e::X;"),
+        file("a/d/e.rs", "use super::f;"),
+        file("a/d/f.rs", "use std::a::e;"),
+    ];
+    assert_eq!(cycles(src, &sources), BTreeMap::new());
+    let closed = [
+        file("a/d/g.rs", "type B = super::super::b::B;"),
+        file("a/d/f/inner.rs", "use crate::a::E;"),
+    ];
+    let found = cycles(src, &[&sources[..], &closed].concat());
+    let in_a = "  b imports c in {\"a/b.rs\"}\n  c imports d in {\"a/c.rs\"}\n  \
+                d imports b in {\"a/d/g.rs\"}\n";
+    let in_d = "  e imports f in {\"a/d/e.rs\"}\n  f imports e in {\"a/d/f/inner.rs\"}\n";
+    assert_eq!(
+        found.into_iter().collect::<Vec<_>>(),
+        [
+            ("a".to_owned(), in_a.to_owned()),
+            ("a/d".to_owned(), in_d.to_owned())
+        ]
     );
 }
