@@ -4,14 +4,14 @@
 
 mod digester;
 mod posted;
-mod stretches;
 
 use std::collections::HashSet;
 use std::ops::Range;
 
-pub use digester::{Checkpoint, ComparedStretch, Digester, LargeDigest, Made, NextStretch};
+pub use digester::{
+    Checkpoint, ComparedStretch, Digester, LargeDigest, Made, NextStretch, Stretches,
+};
 pub use posted::{FingerprintEdit, PostedFingerprints};
-pub use stretches::Stretches;
 
 use crate::ids::{ByteLen, ChunkHash, ContentDigest, Fingerprint, WordsDigest};
 use crate::params::Params;

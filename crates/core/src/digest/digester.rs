@@ -2,12 +2,15 @@
 
 mod composing;
 mod recording;
+mod revised;
 mod revising;
+mod stretches;
 
 use std::mem;
 
 pub use self::composing::{LargeDigest, Made};
 pub use self::revising::{ComparedStretch, NextStretch};
+pub use self::stretches::Stretches;
 
 use smallvec::SmallVec;
 

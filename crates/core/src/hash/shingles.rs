@@ -11,6 +11,7 @@
 mod batch;
 #[cfg(target_arch = "x86_64")]
 mod vbmi;
+mod waiting;
 
 pub(crate) use batch::WordBatch;
 

@@ -1,9 +1,9 @@
 //! The digest of a large content, put together from what its stretches come to.
 
 use super::recording::Recorder;
-use super::revising::Revised;
+use super::revised::Revised;
+use super::stretches::{Piece, RunSpan, Stretches, levels, thin};
 use super::{Checkpoint, Digester};
-use crate::digest::stretches::{Piece, RunSpan, Stretches, levels, thin};
 use crate::digest::{ChunkList, ChunkRun, Digest, EditedDigest};
 use crate::ids::ContentDigest;
 use crate::words::WordSums;

@@ -1,5 +1,5 @@
 //! A large content in stretches: what each comes to is kept while it is digested, and stretches
-//! that are known need not be digested. What a stretch is: [`crate::digest::stretches`].
+//! that are known need not be digested. What a stretch is: [`super::stretches`].
 //!
 //! ```text
 //! first reading              keep_stretches, update ..., finish_large
@@ -16,11 +16,9 @@ use std::mem;
 use std::sync::Arc;
 
 use super::Digester;
-use super::revising::Revised;
+use super::revised::Revised;
+use super::stretches::{Piece, RunSpan, SPARE, Standing, Stretch, StretchSample, join_in_pairs};
 use crate::digest::ChunkList;
-use crate::digest::stretches::{
-    Piece, RunSpan, SPARE, Standing, Stretch, StretchSample, join_in_pairs,
-};
 use crate::hash::content::{BLOCK, ContentHasher};
 use crate::params::SamplingParams;
 use crate::sample::Sampler;

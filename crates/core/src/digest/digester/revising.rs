@@ -5,61 +5,10 @@ use std::sync::Arc;
 
 use super::Digester;
 use super::recording::{MOST, Recorder};
-use crate::digest::stretches::{Piece, Stretches};
-use crate::hash::content::{BLOCK, BlockRun, ContentHasher};
+use super::revised::Revised;
+use super::stretches::{Piece, Stretches};
+use crate::hash::content::{BLOCK, ContentHasher};
 use crate::ids::ContentDigest;
-
-/// The content that changed.
-#[derive(Clone, Debug)]
-pub(super) struct Revised {
-    pub(super) known: Arc<Stretches>,
-    pub(super) content: ContentDigest,
-    /// The known stretch that may come next, and where it was.
-    at: usize,
-    was_at: u64,
-    /// So much farther behind it is now, if it is there: what is put in makes that more than 0.
-    shift: i64,
-    /// The shift behind the first stretch that differs, if that is likely to be another one.
-    shift_ahead: Option<i64>,
-    /// The digester has what stands before the stretch under way; else that is as it was.
-    pub(super) is_there: bool,
-    /// The blocks of the stretch under way, which are others.
-    pub(super) blocks: Option<Vec<BlockRun>>,
-}
-
-impl Revised {
-    /// Where the known stretch that may come next is now.
-    const fn next_is_at(&self) -> u64 {
-        self.was_at.saturating_add_signed(self.shift)
-    }
-
-    fn pass(&mut self) {
-        if let Some(stretch) = self.known.all.get(self.at) {
-            self.was_at += stretch.len;
-            self.at += 1;
-        }
-    }
-
-    /// Passes the known stretches that would end before `position`, or there.
-    fn pass_to(&mut self, position: u64) {
-        while let Some(stretch) = self.known.all.get(self.at)
-            && self.next_is_at() + stretch.len <= position
-        {
-            self.pass();
-        }
-    }
-
-    /// The stretch that begins at `from` differs, and what is behind it is likely to stand
-    /// elsewhere: the next known one is the first that is far enough behind, for what is digested
-    /// until there may be the beginning, which tells what the content is.
-    fn pass_shifted(&mut self, from: u64, shift: i64) {
-        self.shift = shift;
-        self.pass();
-        while self.at < self.known.all.len() && self.next_is_at() < from + BLOCK {
-            self.pass();
-        }
-    }
-}
 
 /// The hashes of a stretch that is to be compared.
 #[derive(Debug)]
@@ -104,16 +53,7 @@ impl Digester {
     /// nothing else.
     pub fn revise(&mut self, known: Arc<Stretches>, content: ContentDigest, shift: i64) {
         self.reset();
-        let revised = Revised {
-            known,
-            content,
-            at: 0,
-            was_at: 0,
-            shift: 0,
-            shift_ahead: (shift != 0).then_some(shift),
-            is_there: false,
-            blocks: None,
-        };
+        let revised = Revised::new(known, content, shift);
         let length = revised.known.length;
         let mut recorder = Recorder::new(Some(revised), length, MOST);
         recorder.hashes_twice = recorder

@@ -1,52 +1,19 @@
-//! Words that wait to be hashed and joined.
+//! Words that are hashed and joined many at a time.
 
 #[cfg(target_arch = "x86_64")]
 use crate::hash::shingles::vbmi::Vbmi;
+use crate::hash::shingles::waiting::{Chosen, ROOM, WordBuffer};
 use crate::hash::shingles::{
-    MOST_WORDS, Runs, SAMPLED, SHINGLE, ShingleChain, WINDOW, WordEnd, hash, letters, small,
+    Runs, SAMPLED, SHINGLE, ShingleChain, WINDOW, WordEnd, hash, letters, small,
 };
 
-/// Words that are joined at once.
-pub(super) const ROOM: usize = 512;
-
-/// Blocks of which it is known where letters are, before their words are taken.
-pub(super) const AHEAD: usize = 8;
-
-/// Vectors for all words of a block may be written where one word is wanted.
-const BEYOND: usize = MOST_WORDS;
-
-/// Words of a text that wait, in order, and the shingles of those that were joined last.
-///
-/// Invariant between calls: there is room for the words of [`AHEAD`] blocks.
+/// Words of a text that wait, and the shingles of those that were joined last.
 #[derive(Clone)]
 pub(crate) struct WordBatch {
-    pub(super) low: [u64; ROOM + BEYOND],
-    pub(super) high: [u64; ROOM + BEYOND],
-    pub(super) count: usize,
+    words: WordBuffer,
     chosen: Chosen,
-    /// What `vbmi` remembers of blocks.
-    #[cfg(target_arch = "x86_64")]
-    pub(super) long: [LongWords; ROOM],
     #[cfg(target_arch = "x86_64")]
     vbmi: Option<Vbmi>,
-}
-
-/// A block with a word of more than [`MOST_LETTERS`](super::MOST_LETTERS) letters.
-#[cfg(target_arch = "x86_64")]
-#[derive(Clone, Copy)]
-pub(super) struct LongWords {
-    /// Where it begins.
-    pub(super) at: usize,
-    /// The number of its first word in the batch.
-    pub(super) first: usize,
-    pub(super) words: u64,
-}
-
-/// The hashes of shingles that are low enough to be sampled, in order.
-#[derive(Clone)]
-pub(super) struct Chosen {
-    pub(super) hashes: [u64; ROOM + BEYOND],
-    pub(super) count: usize,
 }
 
 impl Default for WordBatch {
@@ -62,7 +29,7 @@ impl Default for WordBatch {
 impl std::fmt::Debug for WordBatch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("WordBatch")
-            .field("count", &self.count)
+            .field("count", &self.words.count)
             .finish_non_exhaustive()
     }
 }
@@ -71,19 +38,8 @@ impl WordBatch {
     /// For any processor.
     pub(super) const fn portable() -> Self {
         Self {
-            low: [0; ROOM + BEYOND],
-            high: [0; ROOM + BEYOND],
-            count: 0,
-            chosen: Chosen {
-                hashes: [0; ROOM + BEYOND],
-                count: 0,
-            },
-            #[cfg(target_arch = "x86_64")]
-            long: [LongWords {
-                at: 0,
-                first: 0,
-                words: 0,
-            }; ROOM],
+            words: WordBuffer::EMPTY,
+            chosen: Chosen::EMPTY,
             #[cfg(target_arch = "x86_64")]
             vbmi: None,
         }
@@ -102,30 +58,13 @@ impl WordBatch {
     /// Whether the words must be joined before the next ones come.
     #[inline]
     pub(crate) const fn is_full(&self) -> bool {
-        self.count + AHEAD * MOST_WORDS > ROOM
+        self.words.is_full()
     }
 
     /// The next word.
     #[inline]
     pub(crate) const fn push(&mut self, word: WordEnd) {
-        let at = self.count % ROOM;
-        (self.low[at], self.high[at]) = (word.low, word.high);
-        self.count = at + 1;
-    }
-
-    /// A word that waits.
-    #[inline]
-    pub(super) const fn get(&self, number: usize) -> WordEnd {
-        WordEnd {
-            low: self.low[number],
-            high: self.high[number],
-        }
-    }
-
-    /// Another word instead of one that waits.
-    #[inline]
-    pub(super) const fn set(&mut self, number: usize, word: WordEnd) {
-        (self.low[number], self.high[number]) = (word.low, word.high);
+        self.words.push(word);
     }
 
     /// The words of a block: the runs of ones in `words`, each of 1 to 16 letters of ASCII.
@@ -147,7 +86,7 @@ impl WordBatch {
     pub(crate) fn push_blocks(&mut self, bytes: &[u8]) -> (usize, u64) {
         #[cfg(target_arch = "x86_64")]
         if let Some(vbmi) = self.vbmi {
-            return vbmi.push_blocks(self, bytes);
+            return vbmi.push_blocks(&mut self.words, bytes);
         }
         (0, 0)
     }
@@ -156,8 +95,8 @@ impl WordBatch {
     /// enough to be sampled, in order.
     pub(crate) fn join(&mut self, chain: &mut ShingleChain) -> &[u64] {
         self.chosen.count = 0;
-        let count = std::mem::take(&mut self.count);
-        let (low, high) = (&self.low[..count], &self.high[..count]);
+        let count = std::mem::take(&mut self.words.count);
+        let (low, high) = (&self.words.low[..count], &self.words.high[..count]);
         let mut done = 0;
         #[cfg(target_arch = "x86_64")]
         if let Some(vbmi) = self.vbmi {

@@ -17,7 +17,7 @@ use core::arch::x86_64::{
     _mm512_storeu_si512, _mm512_sub_epi8, _mm512_xor_si512,
 };
 
-use super::batch::{AHEAD, Chosen, LongWords, ROOM, WordBatch};
+use super::waiting::{AHEAD, Chosen, LongWords, ROOM, WordBuffer};
 use super::{
     MIXED, MOST_LETTERS, MOST_WORDS, OF_ALL, OF_LETTERS, OF_SHINGLE, OF_WORD, SAMPLED, SHINGLE,
     SMALL, ShingleChain, WordEnd, long_runs, power,
@@ -55,10 +55,10 @@ impl Vbmi {
     /// of their words, of each at most 16. Ends where the batch is full, and before a block that
     /// has other characters than those of ASCII or nothing but letters, or that is no whole one.
     #[inline]
-    pub(super) fn push_blocks(self, batch: &mut WordBatch, bytes: &[u8]) -> (usize, u64) {
+    pub(super) fn push_blocks(self, buffer: &mut WordBuffer, bytes: &[u8]) -> (usize, u64) {
         let Self(()) = self;
         // SAFETY: `self` is made only where the processor has the features ([`Self::detect`]).
-        unsafe { push_blocks_vbmi(batch, bytes) }
+        unsafe { push_blocks_vbmi(buffer, bytes) }
     }
 
     /// Joins eight words at a time, as long as there are so many; how many were joined. There are
@@ -151,7 +151,7 @@ impl LettersAhead {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi,avx512vbmi2,bmi1,lzcnt,popcnt")]
-fn push_blocks_vbmi(batch: &mut WordBatch, bytes: &[u8]) -> (usize, u64) {
+fn push_blocks_vbmi(buffer: &mut WordBuffer, bytes: &[u8]) -> (usize, u64) {
     let mut ahead = LettersAhead {
         masks: [0; AHEAD + 1],
         count: 0,
@@ -162,7 +162,7 @@ fn push_blocks_vbmi(batch: &mut WordBatch, bytes: &[u8]) -> (usize, u64) {
     // Which blocks have long words is anyone's guess, so they are dealt with at the end. Each of
     // them brings a word at least.
     let mut count = 0;
-    while !batch.is_full() {
+    while !buffer.is_full() {
         ahead.fill(&bytes[from + BLOCK * ahead.count..]);
         let before = taken;
         while taken + BLOCK <= BLOCK * ahead.count {
@@ -172,7 +172,7 @@ fn push_blocks_vbmi(batch: &mut WordBatch, bytes: &[u8]) -> (usize, u64) {
                 let Some(length) = ahead.run_from(taken) else {
                     break;
                 };
-                batch.push(WordEnd::of(&bytes[at..at + length]));
+                buffer.push(WordEnd::of(&bytes[at..at + length]));
                 all_letters += MOST_LETTERS as u64;
                 taken += length;
                 continue;
@@ -180,14 +180,14 @@ fn push_blocks_vbmi(batch: &mut WordBatch, bytes: &[u8]) -> (usize, u64) {
             let open = words.leading_ones() as usize;
             let words = words & u64::MAX >> open;
             all_letters += u64::from(words.count_ones());
-            batch.long[count % ROOM] = LongWords {
+            buffer.long[count % ROOM] = LongWords {
                 at,
-                first: batch.count,
+                first: buffer.count,
                 words,
             };
             count += usize::from(long_runs(words) != 0);
             if let Some(block) = bytes[at..].first_chunk() {
-                push_runs(batch, block, words);
+                push_runs(buffer, block, words);
             }
             taken += BLOCK - open;
         }
@@ -206,9 +206,9 @@ fn push_blocks_vbmi(batch: &mut WordBatch, bytes: &[u8]) -> (usize, u64) {
         (from, taken) = (from + BLOCK * done, taken - BLOCK * done);
     }
     for number in 0..count {
-        let long = batch.long[number];
+        let long = buffer.long[number];
         if let Some(block) = bytes[long.at..].first_chunk() {
-            all_letters -= long.push_again(batch, block);
+            all_letters -= long.push_again(buffer, block);
         }
     }
     (from + taken, all_letters)
@@ -241,7 +241,7 @@ impl LongWords {
     /// Puts the long words where their first letters stand for them; how many letters they have
     /// beyond those.
     #[inline]
-    fn push_again(self, batch: &mut WordBatch, block: &[u8; BLOCK]) -> u64 {
+    fn push_again(self, buffer: &mut WordBuffer, block: &[u8; BLOCK]) -> u64 {
         let begins = self.words & !(self.words << 1);
         let (mut long, mut beyond) = (begins & long_runs(self.words), 0);
         while long != 0 {
@@ -249,9 +249,9 @@ impl LongWords {
             let number = self.first + (begins & ((1 << from) - 1)).count_ones() as usize;
             let length = (self.words >> from).trailing_ones() as usize;
             // The first letters wait already.
-            let before = batch.get(number).hash();
+            let before = buffer.get(number).hash();
             let word = WordEnd::of_long(before, &block[from..from + length]);
-            batch.set(number, word);
+            buffer.set(number, word);
             beyond += (length - MOST_LETTERS) as u64;
             long &= long - 1;
         }
@@ -262,7 +262,7 @@ impl LongWords {
 /// The words of a block: the runs of ones in `words`, of which the first 16 letters count.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,popcnt")]
-fn push_runs(batch: &mut WordBatch, block: &[u8; BLOCK], words: u64) {
+fn push_runs(buffer: &mut WordBuffer, block: &[u8; BLOCK], words: u64) {
     let letters = in_one_case(load(block));
     let numbers = load(&NUMBERS.0);
     let first_half = _mm512_and_si512(numbers, _mm512_set1_epi8(7));
@@ -272,12 +272,12 @@ fn push_runs(batch: &mut WordBatch, block: &[u8; BLOCK], words: u64) {
     let begin = _mm512_maskz_compress_epi8(begins, numbers);
     let end = _mm512_maskz_compress_epi8(words << 1 & !words, numbers);
     let length = _mm512_sub_epi8(end, begin);
-    let WordBatch {
+    let WordBuffer {
         low,
         high,
         count: before,
         ..
-    } = batch;
+    } = buffer;
     let room = |words| <[u64]>::first_chunk_mut::<MOST_WORDS>(words);
     let (Some(low), Some(high)) = (room(&mut low[*before..]), room(&mut high[*before..])) else {
         return;

@@ -23,8 +23,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::Digester;
 use crate::chunk::ChunkerStanding;
-use crate::digest::{ChunkEdit, ChunkList, ChunkRun, Digester};
+use crate::digest::{ChunkEdit, ChunkList, ChunkRun};
 use crate::hash::content::{BLOCK, BlockRun, push_run};
 use crate::ids::Fingerprint;
 use crate::words::{ShinglerStanding, WordSums};

@@ -1,0 +1,93 @@
+//! Words that wait to be hashed and joined, and the hashes that come of it.
+
+use crate::hash::shingles::{MOST_WORDS, WordEnd};
+
+/// Words that are joined at once.
+pub(super) const ROOM: usize = 512;
+
+/// Blocks of which it is known where letters are, before their words are taken.
+pub(super) const AHEAD: usize = 8;
+
+/// Vectors for all words of a block may be written where one word is wanted.
+const BEYOND: usize = MOST_WORDS;
+
+/// Words of a text that wait, in order.
+///
+/// Invariant between calls: there is room for the words of [`AHEAD`] blocks.
+#[derive(Clone)]
+pub(super) struct WordBuffer {
+    pub(super) low: [u64; ROOM + BEYOND],
+    pub(super) high: [u64; ROOM + BEYOND],
+    pub(super) count: usize,
+    /// What `vbmi` remembers of blocks.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) long: [LongWords; ROOM],
+}
+
+/// A block with a word of more than [`MOST_LETTERS`](super::MOST_LETTERS) letters.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+pub(super) struct LongWords {
+    /// Where it begins.
+    pub(super) at: usize,
+    /// The number of its first word in the batch.
+    pub(super) first: usize,
+    pub(super) words: u64,
+}
+
+/// The hashes of shingles that are low enough to be sampled, in order.
+#[derive(Clone)]
+pub(super) struct Chosen {
+    pub(super) hashes: [u64; ROOM + BEYOND],
+    pub(super) count: usize,
+}
+
+impl WordBuffer {
+    pub(super) const EMPTY: Self = Self {
+        low: [0; ROOM + BEYOND],
+        high: [0; ROOM + BEYOND],
+        count: 0,
+        #[cfg(target_arch = "x86_64")]
+        long: [LongWords {
+            at: 0,
+            first: 0,
+            words: 0,
+        }; ROOM],
+    };
+
+    /// Whether the words must be joined before the next ones come.
+    #[inline]
+    pub(super) const fn is_full(&self) -> bool {
+        self.count + AHEAD * MOST_WORDS > ROOM
+    }
+
+    /// The next word.
+    #[inline]
+    pub(super) const fn push(&mut self, word: WordEnd) {
+        let at = self.count % ROOM;
+        (self.low[at], self.high[at]) = (word.low, word.high);
+        self.count = at + 1;
+    }
+
+    /// A word that waits.
+    #[inline]
+    pub(super) const fn get(&self, number: usize) -> WordEnd {
+        WordEnd {
+            low: self.low[number],
+            high: self.high[number],
+        }
+    }
+
+    /// Another word instead of one that waits.
+    #[inline]
+    pub(super) const fn set(&mut self, number: usize, word: WordEnd) {
+        (self.low[number], self.high[number]) = (word.low, word.high);
+    }
+}
+
+impl Chosen {
+    pub(super) const EMPTY: Self = Self {
+        hashes: [0; ROOM + BEYOND],
+        count: 0,
+    };
+}
