@@ -31,18 +31,20 @@ mod compare;
 mod covered;
 mod digest;
 mod dirs;
+mod figures;
 mod groups;
 mod holders;
 mod parts;
 mod request;
+mod scope;
 mod status;
 mod templates;
 mod trouble;
 mod why;
 
 pub use answer::{
-    Answer, CoverRow, Discount, DumpRow, End, EstimateInterval, FiguresTold, FindRow, Header,
-    Hello, Layer, LeftOut, LeftOutWord, Looked, PairRow, Reply, StepProgress,
+    Answer, CoverRow, DumpRow, End, FindRow, Header, Hello, LeftOut, LeftOutWord, Looked, PairRow,
+    Reply, StepProgress,
 };
 pub use compare::{
     CompareClass, CompareOptions, ComparePart, CompareRequest, CompareRow, CompareSummary,
@@ -51,6 +53,7 @@ pub use compare::{
 pub use covered::{CoverPair, Coverage, CoveredPart, CoveredRequest, MissingRow, NearRow};
 pub use digest::{BadDigest, BadParams, WireDigest, WireParams};
 pub use dirs::{DirRow, DirsRequest};
+pub use figures::{Discount, EstimateInterval, FiguresTold, Layer, MeasureUnit};
 pub use groups::{
     Cluster, ClusterKind, Degree, Groups, GroupsPart, GroupsRequest, GroupsSummary, IdenticalSet,
     Link, Member, OnlyGroups, OrderRow,
@@ -58,13 +61,13 @@ pub use groups::{
 pub use holders::{HolderRow, HoldersRequest, Proof};
 pub use parts::{Parts, Whole};
 pub use request::{
-    Asked, CatalogueForm, DumpForm, FindOptions, FindRequest, Inode, MeasureUnit, MountView,
-    PairOrder, PairRelation, PairScore, PairsRequest, Request, Scope, StandsAs, Subject, WireBytes,
-    WireRendition,
+    Asked, CatalogueForm, DumpForm, FindOptions, FindRequest, PairOrder, PairRelation, PairScore,
+    PairsRequest, Request, StandsAs, Subject, WireBytes, WireRendition,
 };
+pub use scope::{Inode, Scope};
 pub use status::{
     AckRow, AlertKind, AlertRow, AlertRules, AlertWord, Degraded, IndexStatus, MountRow,
-    MountStatus, ProcessStatus, RootRules, RootState, RootStatus, SeenRoot, SinkStatus,
+    MountStatus, MountView, ProcessStatus, RootRules, RootState, RootStatus, SeenRoot, SinkStatus,
     StatusAnswer, Unopened, WaitStatus, WatchOrigin, WatchRow, WatchStatus,
 };
 pub use templates::{MarkRequest, TemplateRow};

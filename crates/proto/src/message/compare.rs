@@ -47,7 +47,7 @@ pub struct CompareOptions {
     /// Whether what cannot be measured on the files themselves is told as an error.
     pub exact: bool,
     /// Compare the texts of documents and the members of archives too.
-    #[serde(default = "crate::message::request::yes")]
+    #[serde(default = "crate::message::scope::yes")]
     pub text: bool,
     /// Only rows of these classes are sent (the summary counts all); empty: all.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -31,7 +31,7 @@ pub struct GroupsRequest {
     /// The most sets, and the most clusters, to send.
     pub top: Option<u64>,
     /// Compare the texts of documents and the members of archives too, where the index has them.
-    #[serde(default = "crate::message::request::yes")]
+    #[serde(default = "crate::message::scope::yes")]
     pub text: bool,
 }
 

@@ -3,13 +3,13 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use resemble_core::Relation;
-use resemble_core::similarity::Unit;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use strum::IntoStaticStr;
 
+use crate::message::scope::yes;
 use crate::message::{
-    AlertRules, CompareRequest, CoveredRequest, DirsRequest, GroupsRequest, HoldersRequest,
-    MarkRequest, RootRules, WireDigest,
+    AlertRules, CompareRequest, CoveredRequest, DirsRequest, GroupsRequest, HoldersRequest, Inode,
+    MarkRequest, MeasureUnit, MountView, RootRules, Scope, WireDigest,
 };
 use crate::number::Fraction;
 use crate::path::PathText;
@@ -217,26 +217,6 @@ pub struct CatalogueForm {
     pub small: u64,
 }
 
-/// The files that take part in a question: as candidates and in the boilerplate statistics alike,
-/// so that the daemon, which knows more, and the command, which reads just these, agree.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Scope {
-    /// Files at or below these paths, absolute. Empty: all roots of the daemon, unless the request
-    /// says otherwise.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub within: Vec<PathText>,
-    /// Only files whose path matches one of these globs; empty: all. Globs are those of ignore
-    /// files, matched below the path of `within` (or root) that holds the file.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub include: Vec<String>,
-    /// Leaves out files whose path matches one of these globs, included or not.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub exclude: Vec<String>,
-    /// Only files of at least this many bytes.
-    #[serde(default)]
-    pub min_size: u64,
-}
-
 /// `find`: one subject and the files it is compared with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FindRequest {
@@ -275,11 +255,6 @@ pub struct FindOptions {
     /// them.
     #[serde(default = "yes")]
     pub text: bool,
-}
-
-/// What a request without the field `text` means.
-pub(crate) const fn yes() -> bool {
-    true
 }
 
 /// The file or content that others are compared with.
@@ -348,15 +323,6 @@ pub enum StandsAs {
     WholeText,
     /// All that is no text in the archive, as one whole.
     WholeBytes,
-}
-
-/// A file as `stat` names it; meant for two processes on one machine at one time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Hash)]
-pub struct Inode {
-    /// `st_dev`.
-    pub dev: u64,
-    /// `st_ino`.
-    pub ino: u64,
 }
 
 /// `pairs`: every pair among the files of some directories.
@@ -457,46 +423,6 @@ impl PairOrder {
     }
 }
 
-/// What containments and resemblance are shares of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
-#[serde(rename_all = "kebab-case")]
-pub enum MeasureUnit {
-    /// Words in common runs of at least five, of two texts; bytes of anything else.
-    #[default]
-    Words,
-    /// Bytes in common runs of at least 64.
-    Bytes,
-}
-
-impl MeasureUnit {
-    /// The word for it: `words`, `bytes`.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Words => "words",
-            Self::Bytes => "bytes",
-        }
-    }
-}
-
-impl From<Unit> for MeasureUnit {
-    fn from(unit: Unit) -> Self {
-        match unit {
-            Unit::Bytes => Self::Bytes,
-            Unit::Words => Self::Words,
-        }
-    }
-}
-
-impl From<MeasureUnit> for Unit {
-    fn from(unit: MeasureUnit) -> Self {
-        match unit {
-            MeasureUnit::Bytes => Self::Bytes,
-            MeasureUnit::Words => Self::Words,
-        }
-    }
-}
-
 /// The score of a pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
@@ -509,16 +435,4 @@ pub enum PairScore {
     Resemblance,
     /// The larger share, of what is rare among the files: frames and boilerplate weighed down.
     Discounted,
-}
-
-/// How the overlay shows the tree.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
-#[serde(rename_all = "kebab-case")]
-pub enum MountView {
-    /// Each file is a folder: `ls MOUNT/report.txt/.similar`.
-    #[default]
-    Folders,
-    /// The tree as it is: `ls MOUNT/.similar/report.txt`.
-    Files,
 }

@@ -4,8 +4,7 @@ use resemble_core::Relation;
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr};
 
-use crate::message::MountView;
-use crate::message::answer::relation_word;
+use crate::message::figures::relation_word;
 use crate::number::Fraction;
 use crate::path::{PathText, fields};
 
@@ -150,7 +149,7 @@ pub struct RootRules {
     #[serde(default)]
     pub one_file_system: bool,
     /// Whether documents and archives are looked into.
-    #[serde(default = "crate::message::request::yes")]
+    #[serde(default = "crate::message::scope::yes")]
     pub text: bool,
     /// Names that are left out, with all below: patterns as in ignore files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -383,6 +382,18 @@ pub struct Degraded {
     /// The command that mends it, if there is one.
     #[serde(default)]
     pub remedy: Option<String>,
+}
+
+/// How the overlay shows the tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
+pub enum MountView {
+    /// Each file is a folder: `ls MOUNT/report.txt/.similar`.
+    #[default]
+    Folders,
+    /// The tree as it is: `ls MOUNT/.similar/report.txt`.
+    Files,
 }
 
 /// A mounted overlay.

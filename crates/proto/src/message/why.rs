@@ -6,7 +6,7 @@
 use resemble_core::Relation;
 use serde::{Deserialize, Serialize};
 
-use crate::message::answer::relation_word;
+use crate::message::figures::relation_word;
 use crate::message::{Layer, MeasureUnit};
 use crate::number::Fraction;
 use crate::path::PathText;

@@ -1,0 +1,39 @@
+//! Which files a question is about.
+
+use serde::{Deserialize, Serialize};
+
+use crate::path::PathText;
+
+/// The files that take part in a question: as candidates and in the boilerplate statistics alike,
+/// so that the daemon, which knows more, and the command, which reads just these, agree.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scope {
+    /// Files at or below these paths, absolute. Empty: all roots of the daemon, unless the request
+    /// says otherwise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub within: Vec<PathText>,
+    /// Only files whose path matches one of these globs; empty: all. Globs are those of ignore
+    /// files, matched below the path of `within` (or root) that holds the file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub include: Vec<String>,
+    /// Leaves out files whose path matches one of these globs, included or not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude: Vec<String>,
+    /// Only files of at least this many bytes.
+    #[serde(default)]
+    pub min_size: u64,
+}
+
+/// A file as `stat` names it; meant for two processes on one machine at one time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Hash)]
+pub struct Inode {
+    /// `st_dev`.
+    pub dev: u64,
+    /// `st_ino`.
+    pub ino: u64,
+}
+
+/// What a request without the field `text` means.
+pub(crate) const fn yes() -> bool {
+    true
+}
