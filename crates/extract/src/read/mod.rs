@@ -30,7 +30,7 @@ use emit::{Take, damaged, passed_on, unsupported};
 pub(crate) use source::Source;
 pub(crate) use walk::{LeftOut, Place, Walk};
 use walk::{Text, Unpacking};
-use zip::has_zip_at_end;
+use zip::{Archive, has_zip_at_end};
 
 use crate::format::{Kind, unpacked_name};
 
@@ -56,7 +56,7 @@ pub(crate) fn whole(
             compressed::unpack(walk, source, kind, &unpacked_name(name), place)
         }
         Kind::SelfExtracting if !has_zip_at_end(&source) => Ok(()),
-        Kind::Zip | Kind::SelfExtracting => zip::read(walk, source, place),
+        Kind::Zip | Kind::SelfExtracting => zipped(walk, source, place),
         Kind::SevenZip => seven_zip::read(walk, source, place),
         Kind::Rar => Err(unsupported("rar")),
         Kind::Pdf => pdf::read(walk, source, place),
@@ -68,6 +68,18 @@ pub(crate) fn whole(
         }
         _ => ole::read(walk, source),
     }
+}
+
+/// Takes apart what is a zip: by what is in it, it is a document or an archive.
+fn zipped(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
+    let zip = Archive::open(source, &walk.limits)?;
+    if let Some(document) = odf::recognise(&zip)? {
+        return odf::read(walk, &zip, document, place);
+    }
+    if let Some(document) = office::recognise(&zip)? {
+        return office::read(walk, &zip, &document, place);
+    }
+    zip::read(walk, &zip, place)
 }
 
 /// Takes apart what can be read in one go.

@@ -1,4 +1,4 @@
-//! Zip: archives, and the documents that are zips.
+//! Zip, of archives and of the documents that are zips.
 //!
 //! The central directory says what there is, in its order; entries of equal names are all there.
 //! What an entry holds is checked against its length and check sum. Entries may lie over one
@@ -13,20 +13,12 @@ use rawzip::extra_fields::{ExtraFieldId, ExtraFields};
 use rawzip::{CompressionMethod, ReaderAt, ZipArchive, ZipArchiveEntryWayfinder, ZipLocator};
 
 use super::compressed::{Bounded, Counted, Frames, Zstd, xz};
-use super::{odf, office};
 use crate::charset::MemberNames;
 use crate::read::{Place, Source, Stop, Take, Walk, damaged, unsupported};
 use crate::{Bound, Limits, Skipped};
 
-/// Takes apart what is a zip: by what is in it, it is a document or an archive.
-pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
-    let zip = Archive::open(source, &walk.limits)?;
-    if let Some(document) = odf::recognise(&zip)? {
-        return odf::read(walk, &zip, document, place);
-    }
-    if let Some(document) = office::recognise(&zip)? {
-        return office::read(walk, &zip, &document, place);
-    }
+/// Takes apart what is in an archive.
+pub(super) fn read(walk: &mut Walk, zip: &Archive<'_>, place: Place) -> Take {
     let place = walk.deeper(place, true)?;
     for entry in zip.entries.iter().filter(|entry| entry.is_file) {
         if entry.encrypted {
@@ -97,7 +89,7 @@ pub(super) struct Entry {
 }
 
 impl<'a> Archive<'a> {
-    fn open(source: Source<'a>, limits: &Limits) -> Take<Self> {
+    pub(super) fn open(source: Source<'a>, limits: &Limits) -> Take<Self> {
         let mut buffer = vec![0; rawzip::RECOMMENDED_BUFFER_SIZE];
         let zip = ZipLocator::new()
             .locate_in_reader(source, &mut buffer, source.len())

@@ -11,7 +11,7 @@ use hayro_syntax::Filter;
 use hayro_syntax::object::{Dict, Number, Object, Stream};
 use hayro_syntax::reader::{Reader, ReaderExt};
 
-use super::page::Faults;
+use super::Faults;
 
 /// Of more operands only the last count.
 const MOST_OPERANDS: usize = 512;

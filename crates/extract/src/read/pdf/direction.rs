@@ -4,12 +4,23 @@
 //! Here a line becomes what its reader reads: its glyphs are put in the order of their places, and
 //! then that order is turned, but for numbers and words of the other direction.
 
-use unicode_properties::{GeneralCategory, GeneralCategoryGroup as Group, UnicodeGeneralCategory};
+use std::rc::Rc;
 
-use super::lines::OnLine;
+use unicode_properties::{GeneralCategory, GeneralCategoryGroup as Group, UnicodeGeneralCategory};
 
 /// A letter and the marks over it are drawn one soon after the other.
 const NEAR: usize = 4;
+
+/// A glyph on the line under way.
+#[derive(Clone, Debug)]
+pub(super) struct OnLine {
+    pub(super) letters: Rc<str>,
+    /// From and to, along the line.
+    pub(super) from: f64,
+    pub(super) to: f64,
+    pub(super) size: f64,
+    pub(super) blank_before: bool,
+}
 
 /// How a glyph takes part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

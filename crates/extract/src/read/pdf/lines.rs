@@ -16,7 +16,7 @@ use std::rc::Rc;
 use hayro_font::kurbo::{Point, Vec2};
 use resemble_core::words::letters_of_shape;
 
-use super::direction;
+use super::direction::{OnLine, is_right_to_left, to_reading_order};
 
 /// Gaps that are blanks, in sizes of the letters: between strings and within one.
 const BLANK: [f64; 2] = [0.15, 0.2];
@@ -43,17 +43,6 @@ pub(super) struct Placed {
     pub(super) advance: f64,
     pub(super) size: f64,
     pub(super) within_string: bool,
-}
-
-/// A glyph on the line under way.
-#[derive(Clone, Debug)]
-pub(super) struct OnLine {
-    pub(super) letters: Rc<str>,
-    /// From and to, along the line.
-    pub(super) from: f64,
-    pub(super) to: f64,
-    pub(super) size: f64,
-    blank_before: bool,
 }
 
 /// Collects glyphs.
@@ -109,8 +98,8 @@ impl Lines {
     pub(super) fn end_line(&mut self) {
         self.end = None;
         let mut line = std::mem::take(&mut self.line);
-        if line.iter().any(direction::is_right_to_left) {
-            direction::to_reading_order(&mut line);
+        if line.iter().any(is_right_to_left) {
+            to_reading_order(&mut line);
             for at in 1..line.len() {
                 let (before, after) = (&line[at - 1], &line[at]);
                 let gap = (after.from - before.to).max(before.from - after.to);

@@ -23,9 +23,21 @@ use hayro_syntax::object::Dict;
 use hayro_syntax::{LoadPdfError, Pdf};
 
 use self::font::Fonts;
-use self::page::{Faults, Page};
+use self::page::Page;
 use crate::read::{Place, Source, Stop, Take, Walk, divided};
 use crate::{Bound, Skipped};
+
+/// What of a page could not be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Faults {
+    glyphs: u64,
+    /// Glyphs of which nothing says which letters they are.
+    unknown: u64,
+    /// Some of its content could not be had.
+    damaged: bool,
+    /// Forms were left out, or text.
+    too_much: bool,
+}
 
 const NO_LETTERS: &str = "no font says which letters";
 

@@ -6,6 +6,7 @@ use hayro_font::kurbo::{Affine, Point, Vec2};
 use hayro_syntax::object::{Array, Dict, Name, Object, ObjectIdentifier, Stream};
 use hayro_syntax::page::{Page as Sheet, Resources};
 
+use super::Faults;
 use super::content::{Operators, decoded, in_unicode, text};
 use super::font::{Font, Fonts, Glyph};
 use super::lines::{Lines, Placed};
@@ -18,18 +19,6 @@ const MOST_FORMS: u32 = 20_000;
 
 /// Saved states, and marks. Only damaged pages have more.
 const MOST_SAVED: usize = 512;
-
-/// What of a page could not be read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Faults {
-    pub(super) glyphs: u64,
-    /// Glyphs of which nothing says which letters they are.
-    pub(super) unknown: u64,
-    /// Some of its content could not be had.
-    pub(super) damaged: bool,
-    /// Forms were left out, or text.
-    pub(super) too_much: bool,
-}
 
 #[derive(Clone, Default)]
 struct State<'d> {
