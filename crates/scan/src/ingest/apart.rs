@@ -2,10 +2,9 @@
 //! of these.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
-use resemble_core::ContentId;
 use resemble_index::{Change, Look, NewLook};
 
 use super::documents::{Outcome, Owner, TakenApart};
@@ -22,17 +21,6 @@ const FEW: usize = 16;
 
 /// Folders that have a queue of their own; further ones share them.
 const FOLDERS: u64 = 256;
-
-/// What is to be taken apart, and what was.
-#[derive(Debug, Default)]
-pub(super) struct Apart {
-    /// Files of the batch whose contents are to be taken apart.
-    due: Vec<(PathBuf, Owner)>,
-    /// Contents of which the batch says what became of them.
-    looked: Vec<ContentId>,
-    /// To find that out took long.
-    pub(super) is_dear: bool,
-}
 
 impl Run<'_> {
     /// Notes that a file is to be taken apart once it is in the index.

@@ -66,6 +66,17 @@ pub(super) enum Outcome {
     Over,
 }
 
+/// What a batch has to do with documents.
+#[derive(Debug, Default)]
+pub(super) struct DocumentBatch {
+    /// Files of the batch whose contents are to be taken apart.
+    pub(super) due: Vec<(PathBuf, Owner)>,
+    /// Contents of which the batch says what became of them.
+    pub(super) looked: Vec<ContentId>,
+    /// To find that out took long.
+    pub(super) is_dear: bool,
+}
+
 /// A file that has the content.
 struct Candidate {
     path: PathBuf,

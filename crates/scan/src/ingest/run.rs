@@ -9,11 +9,10 @@ use resemble_core::{ContentDigest, FileId};
 use resemble_index::{Change, Entry, FsId, Gap, Index, Snapshot};
 use resemble_mounts::MountTable;
 
-use super::apart::Apart;
 use super::area::Area;
 use super::assumed::Assumed;
 use super::batch::Batch;
-use super::documents::Documents;
+use super::documents::{DocumentBatch, Documents};
 use super::pool::{Job, Pool};
 use super::report::{Committed, IngestError, Observer, Report};
 use super::target::{Cause, IngestOptions, RootOptions, Target};
@@ -72,7 +71,7 @@ pub(super) struct Run<'a> {
     pub(super) observer: &'a mut dyn Observer,
     pub(super) pool: &'a mut Pool,
     pub(super) documents: &'a mut Documents,
-    pub(super) apart: Apart,
+    pub(super) apart: DocumentBatch,
     pub(super) assumed: &'a mut Assumed,
     pub(super) costs: &'a mut Costs,
     pub(super) snapshot: Snapshot,
@@ -134,7 +133,7 @@ impl<'a> Run<'a> {
             observer,
             pool,
             documents,
-            apart: Apart::default(),
+            apart: DocumentBatch::default(),
             assumed,
             costs,
             before: snapshot.clone(),

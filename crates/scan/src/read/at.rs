@@ -6,7 +6,9 @@ use std::os::fd::OwnedFd;
 use rustix::fs::SeekFrom;
 use rustix::io::{Errno, ReadWriteFlags};
 
-use super::pieces::PIECE;
+/// Large files are read in pieces of this many bytes: what is read should lie in the near cache
+/// until it is digested.
+pub(super) const PIECE: usize = 256 << 10;
 
 /// Reads what is at a position, at most as much as the buffer holds; 0 at the end of the file.
 pub(crate) fn read_at(file: &OwnedFd, buffer: &mut [u8], at: u64) -> rustix::io::Result<usize> {

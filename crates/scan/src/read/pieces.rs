@@ -8,12 +8,8 @@ use resemble_core::hash::content::ContentHasher;
 use resemble_core::{ComparedStretch, Digester, StopFlag};
 
 use super::ReadFailure;
-use super::at::{data_at, read_at, read_past_cache};
+use super::at::{PIECE, data_at, read_at, read_past_cache};
 use crate::walk::Stat;
-
-/// Large files are read in pieces of this many bytes: what is read should lie in the near cache
-/// until it is digested.
-pub(super) const PIECE: usize = 256 << 10;
 
 /// Hands out a file's bytes through one buffer.
 #[derive(Debug)]

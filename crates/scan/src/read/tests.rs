@@ -10,7 +10,7 @@ use resemble_core::{ContentDigest, ContentId, Digest};
 use resemble_testutil::random::noise;
 use rustix::fs::Mode;
 
-use super::pieces::PIECE;
+use super::at::PIECE;
 use super::*;
 
 fn here() -> (tempfile::TempDir, Anchor) {
