@@ -2,10 +2,13 @@
 
 pub mod block;
 pub mod boilerplate;
+mod common;
 pub mod copies;
 pub mod evidence;
 pub mod families;
+mod kept;
 pub mod kinship;
 pub mod levels;
 pub mod members;
 pub mod quotations;
+mod windows;

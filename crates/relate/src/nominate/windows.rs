@@ -1,0 +1,71 @@
+//! What other contents have of a subject that is no text.
+
+use std::cmp::Ordering;
+
+use resemble_core::ContentId;
+use resemble_index::PostingKind;
+
+use crate::nominate::common::{Common, PieceWorth};
+
+/// The pieces of a subject that is no text, and who has them.
+#[derive(Debug)]
+pub struct SubjectWindows {
+    /// The subject, if it is one of those that have its pieces.
+    own: Option<ContentId>,
+    pub(super) limit: u32,
+    /// What the pieces that others have count: first windows, ascending, then chunks.
+    lists: Vec<(PostingKind, u64, PieceWorth)>,
+    /// Who is in which list.
+    met: Vec<(ContentId, u32)>,
+}
+
+impl SubjectWindows {
+    /// `own`: the subject's content, if the index has it; `limit`: what more have is boilerplate.
+    pub const fn of(own: Option<ContentId>, limit: u32) -> Self {
+        Self {
+            own,
+            limit,
+            lists: Vec::new(),
+            met: Vec::new(),
+        }
+    }
+
+    /// Takes note of the contents that have a piece, ascending. Keys are ascending, too.
+    pub fn note(&mut self, kind: PostingKind, key: u64, contents: &[ContentId]) {
+        let is_in = |own| contents.binary_search(&own).is_ok();
+        let all = contents.len() + usize::from(!self.own.is_some_and(is_in));
+        if all > self.limit as usize {
+            return;
+        }
+        let list = self.lists.len() as u32;
+        let worth = PieceWorth::of(all as u32, self.limit);
+        self.lists.push((kind, key, worth));
+        let met = contents.iter().map(|&content| (content, list));
+        self.met.extend(met);
+    }
+
+    /// What each content has in common with the subject; by content. It is told once.
+    pub(super) fn take_common(&mut self) -> Vec<(ContentId, Common)> {
+        let mut met = std::mem::take(&mut self.met);
+        met.sort_unstable();
+        let of_content = |met: &[(ContentId, u32)]| {
+            let mut common = Common::NONE;
+            for &(_, list) in met {
+                let (kind, _, worth) = self.lists[list as usize];
+                common.add(kind, worth);
+            }
+            (met[0].0, common)
+        };
+        met.chunk_by(|a, b| a.0 == b.0).map(of_content).collect()
+    }
+
+    /// What a window of the subject counts that others have; boilerplate has no worth.
+    pub(super) fn worth(&self, key: u64) -> Option<PieceWorth> {
+        let order = |list: &(PostingKind, u64, PieceWorth)| match list.0 {
+            PostingKind::Fingerprint => list.1.cmp(&key),
+            PostingKind::Chunk => Ordering::Greater,
+        };
+        let at = self.lists.binary_search_by(order).ok()?;
+        Some(self.lists[at].2)
+    }
+}
