@@ -71,6 +71,39 @@ impl fmt::Display for SimilarName {
     }
 }
 
+/// A listing with its names.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) named: Vec<Named>,
+    pub(crate) total: usize,
+    /// So many more there are than these.
+    pub(crate) left: usize,
+}
+
+impl Answer {
+    /// The name of the entry that says how many more there are. It comes last in a plain `ls`, as
+    /// the best one does.
+    pub(crate) fn more(&self) -> Option<OsString> {
+        (self.left > 0).then(|| format!("… {} more", self.left).into())
+    }
+
+    /// The best neighbour: identical, then the highest share, then the least path.
+    pub(crate) fn best(&self) -> Option<&Neighbour> {
+        self.named
+            .iter()
+            .map(|entry| &entry.neighbour)
+            .min_by(|a, b| rank(a, b))
+    }
+}
+
+/// The order of neighbours, the best first.
+pub(crate) fn rank(a: &Neighbour, b: &Neighbour) -> std::cmp::Ordering {
+    let path = |n: &Neighbour| n.path().into_os_string().into_encoded_bytes();
+    (b.identical, b.a_in_b)
+        .cmp(&(a.identical, a.a_in_b))
+        .then_with(|| path(a).cmp(&path(b)))
+}
+
 /// No file can have this name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a name has 1 to {MAX_NAME} bytes, none of them / or NUL, and is neither . nor ..")]

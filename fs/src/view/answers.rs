@@ -4,56 +4,16 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-use super::attr::Refusal;
+use super::attr::{ATTRIBUTES, Refusal};
 use super::namespace::{Namespace, Result};
 use super::node::{At, Node, Subject};
-use crate::names::{self, Named};
+use crate::names::{self, Answer, rank};
 use crate::neighbours::Neighbour;
 
 /// The most entries of one listing (the contract); the best stay when it is cut.
 const LISTED: usize = 100;
 /// Answers kept for look-ups after a listing; only used while the generation stands still.
 const KEPT_ANSWERS: usize = 64;
-/// The attributes about similarity.
-pub(super) const ATTRIBUTES: [&str; 4] = [
-    "user.resemble.best",
-    "user.resemble.best_percent",
-    "user.resemble.count",
-    "user.resemble.relation",
-];
-
-/// A listing with its names.
-#[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) named: Vec<Named>,
-    total: usize,
-    /// So many more there are than these.
-    pub(super) left: usize,
-}
-
-impl Answer {
-    /// The name of the entry that says how many more there are. It comes last in a plain `ls`, as
-    /// the best one does.
-    pub(super) fn more(&self) -> Option<OsString> {
-        (self.left > 0).then(|| format!("… {} more", self.left).into())
-    }
-
-    /// The best neighbour: identical, then the highest share, then the least path.
-    fn best(&self) -> Option<&Neighbour> {
-        self.named
-            .iter()
-            .map(|entry| &entry.neighbour)
-            .min_by(|a, b| rank(a, b))
-    }
-}
-
-fn rank(a: &Neighbour, b: &Neighbour) -> std::cmp::Ordering {
-    let path = |n: &Neighbour| n.path().into_os_string().into_encoded_bytes();
-    (b.identical, b.a_in_b)
-        .cmp(&(a.identical, a.a_in_b))
-        .then_with(|| path(a).cmp(&path(b)))
-}
-
 impl Namespace {
     /// The value of an extended attribute.
     pub fn attribute(&self, ino: u64, name: &OsStr) -> Result<Vec<u8>> {

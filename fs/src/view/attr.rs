@@ -9,6 +9,14 @@ use rustix::io::Errno;
 /// Seconds for which a change counts as recent. File systems keep times to two seconds at worst.
 const RECENT: i64 = 5;
 
+/// The attributes about similarity.
+pub(super) const ATTRIBUTES: [&str; 4] = [
+    "user.resemble.best",
+    "user.resemble.best_percent",
+    "user.resemble.count",
+    "user.resemble.relation",
+];
+
 /// The type of an entry. There are no others: special files are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {

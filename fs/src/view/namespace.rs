@@ -13,8 +13,7 @@ use parking_lot::Mutex;
 use resemble_callers::accounts::Account;
 use rustix::fs::Stat;
 
-use super::answers::{ATTRIBUTES, Answer};
-use super::attr::{Attr, Entry, Kind, Refusal, Space};
+use super::attr::{ATTRIBUTES, Attr, Entry, Kind, Refusal, Space};
 use super::handles::{Handle, Handles};
 use super::held::Store;
 use super::inodes::{Inodes, Shown};
@@ -23,7 +22,7 @@ use super::seen::SeenTree;
 use super::shares::Shares;
 use super::tree::{RealKind, Tree};
 use super::{Show, View};
-use crate::names::{DIRS, REPORT, SimilarName, WHY};
+use crate::names::{Answer, DIRS, REPORT, SimilarName, WHY};
 use crate::neighbours::{Neighbours, Party};
 
 /// How long the kernel may trust attributes that mirror the tree.
