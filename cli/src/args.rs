@@ -93,7 +93,11 @@ Examples:
       estimates: only a digest of it is sent to the daemon of nas.
 
 The percentage is the larger of two: how much of FILE is in the other file, and how much of the
-other file is in FILE. 100% is kept for files with equal bytes.";
+other file is in FILE. 100% is kept for files with equal bytes.
+
+On a terminal versions of FILE come first (identical, same-text, near), then what holds FILE, then
+what lies in it, with sizes and dates; \"newest\" marks a version that is younger than FILE and all
+others. In a pipe, and with --format, the rows are in the order of their percentages.";
 
 /// Find the files that share content with a file, how much, and where
 ///

@@ -7,7 +7,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use resemble_core::Params;
+use resemble_core::{Params, Relation};
 use resemble_proto::documents::{FindDocument, SimilarFiles};
 use resemble_proto::message::{FindOptions, FindRow, Scope, SoftError, Whole};
 use resemble_proto::path::PathText;
@@ -29,7 +29,8 @@ use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> CliResult {
     let print_as = args.output.checked("find")?;
-    if global.socket.as_deref().is_some_and(is_remote) {
+    let is_remote = global.socket.as_deref().is_some_and(is_remote);
+    if is_remote {
         not_elsewhere(args)?;
     }
     let files = all_files(args)?;
@@ -61,6 +62,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
         files,
         subjects,
         print_as,
+        is_remote,
     };
     question::run(ui, env, global, &asked.only_about(0), find)
 }
@@ -72,6 +74,38 @@ struct Find<'a> {
     /// Those of them that can be asked about, with their names as given.
     subjects: Vec<(PathText, FileArgument)>,
     print_as: ListAs,
+    /// The rows name files of another machine.
+    is_remote: bool,
+}
+
+impl Find<'_> {
+    /// Returns the size and the date of the file at a path of a row, if it is a file of this
+    /// machine.
+    fn file_at(&self, path: &PathText) -> Option<(u64, i64)> {
+        let meta = std::fs::metadata(path.as_path()).ok();
+        let file = meta.filter(|meta| meta.is_file() && !self.is_remote)?;
+        Some((file.len(), file.mtime()))
+    }
+
+    /// Adds the sizes and the dates of the files. A terminal also gets the order of [`place`] and
+    /// the mark of the newest version, each among the rows of one FILE.
+    fn dated<'a>(&self, rows: &'a [FindRow], for_terminal: bool) -> Vec<DatedRow<'a>> {
+        let mut dated = Vec::with_capacity(rows.len());
+        for of_one in rows.chunk_by(|one, next| one.file == next.file) {
+            let first = dated.len();
+            dated.extend(of_one.iter().map(|row| DatedRow {
+                row,
+                file: self.file_at(&row.path),
+                newest: false,
+            }));
+            if for_terminal {
+                let of_one = &mut dated[first..];
+                of_one.sort_by_key(|dated| place(dated.row));
+                mark_newest(of_one, self.file_at(&of_one[0].row.file));
+            }
+        }
+        dated
+    }
 }
 
 impl Verb for Find<'_> {
@@ -147,10 +181,12 @@ impl Verb for Find<'_> {
         lists::title(ui, &self.print_as, lists::LARGER_SHARE, document)?;
         if let ListAs::Rows(output) = &self.print_as
             && output.format == RowFormat::Text
-            && ui.is_verbose()
         {
-            let rows: Vec<DatedRow<'_>> = document.body.results.iter().map(dated).collect();
-            return lists::print_text(ui, output, &rows, grouped);
+            let for_terminal = ui.is_terminal() && lists::is_table(output);
+            if for_terminal || ui.is_verbose() {
+                let rows = self.dated(&document.body.results, for_terminal);
+                return lists::print_text(ui, output, &rows, grouped);
+            }
         }
         lists::print_as(ui, &self.print_as, document, report, extras, grouped)
     }
@@ -167,12 +203,26 @@ impl Verb for Find<'_> {
     }
 }
 
-/// A row with the size and the date of its file, if it is a file of this machine.
-fn dated(row: &FindRow) -> DatedRow<'_> {
-    let meta = std::fs::metadata(row.path.as_path()).ok();
-    DatedRow {
-        row,
-        file: meta.map(|meta| (meta.len(), meta.mtime())),
+/// Returns the place of a row on a terminal: versions of the file, what holds it, what lies in it,
+/// what shares a part with it, and last what only quotes it. Rows of one place keep their order.
+fn place(row: &FindRow) -> u8 {
+    match row.relation {
+        Some(Relation::Identical | Relation::SameText | Relation::Near) => 0,
+        Some(Relation::Contained) => 1,
+        Some(Relation::Contains) => 2,
+        Some(Relation::Shares) => 3,
+        None => 4,
+    }
+}
+
+/// Marks the youngest of the versions, unless FILE is as young.
+fn mark_newest(rows: &mut [DatedRow<'_>], subject: Option<(u64, i64)>) {
+    let date = |row: &DatedRow<'_>| row.file.filter(|_| place(row.row) == 0);
+    let newest = rows.iter().filter_map(date).map(|(_, date)| date).max();
+    let of_subject = subject.map(|(_, date)| date);
+    for row in rows {
+        let date = date(row).map(|(_, date)| date);
+        row.newest = date.is_some() && date == newest && date > of_subject;
     }
 }
 

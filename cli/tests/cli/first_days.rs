@@ -9,9 +9,10 @@ use resemble_testutil::prose::paragraphs;
 use resemble_testutil::{Environment, Ran, finish};
 
 use crate::environment;
+use crate::streams::on_terminal;
 
 /// Writes a file that was changed last at this time.
-fn dated(env: &Environment, name: &str, bytes: &str, seconds: u64) {
+pub(crate) fn dated(env: &Environment, name: &str, bytes: &str, seconds: u64) {
     let path = env.write(name, bytes);
     let file = File::options().write(true).open(path).unwrap();
     file.set_modified(UNIX_EPOCH + Duration::from_secs(seconds))
@@ -30,6 +31,68 @@ fn versions() -> Environment {
     dated(&env, "docs/b.txt", &text(4), day(5));
     dated(&env, "docs/stranger.txt", &paragraphs(9, 60), day(6));
     env
+}
+
+/// On a terminal versions come first, then what holds the file, then what lies in it; in a pipe the
+/// score alone decides. The newest version is marked, unless it is FILE.
+#[test]
+fn a_terminal_gets_versions_first_with_sizes_and_dates() {
+    let env = environment();
+    let day = |day: u64| 951_825_600 + day * 86_400;
+    let (text, more) = (paragraphs(1, 30), paragraphs(2, 60));
+    dated(&env, "docs/report.txt", &text, day(2));
+    dated(&env, "docs/copy.txt", &text, day(1));
+    let edited = [&text[..text.len() * 8 / 10], &paragraphs(3, 6)].concat();
+    dated(&env, "docs/edited.txt", &edited, day(4));
+    dated(&env, "docs/book.txt", &[&text[..], &more].concat(), day(9));
+    dated(&env, "docs/page.txt", &paragraphs(1, 3), day(8));
+    let half = [&text[..text.len() / 2], &more].concat();
+    dated(&env, "docs/half.txt", &half, day(7));
+    let shown = |file: &str| {
+        let (code, text) = on_terminal(&env, &["find", file, "--in", "docs"], "dumb");
+        assert_eq!(code, Some(0), "{text}");
+        let lines = text.lines().skip(1).map(str::to_owned);
+        lines.collect::<Vec<String>>()
+    };
+    let fields = |line: &String| line.split_whitespace().map(str::to_owned).collect();
+    let rows: Vec<Vec<String>> = shown("docs/report.txt").iter().map(fields).collect();
+    let order: Vec<&str> = rows.iter().map(|row| &row[5][..]).collect();
+    let last = ["docs/book.txt", "docs/page.txt", "docs/half.txt"];
+    assert_eq!(order[..2], ["docs/copy.txt", "docs/edited.txt"], "{rows:?}");
+    assert_eq!(order[2..], last, "{rows:?}");
+    let relations: Vec<&str> = rows.iter().map(|row| &row[1][..]).collect();
+    let expected = ["identical", "near", "contained", "contains", "shares"];
+    assert_eq!(relations, expected, "{rows:?}");
+    let size = fs::metadata(env.path("docs/edited.txt")).unwrap().len();
+    let size = resemble_report::human::human_size(size);
+    let dated = [&size[..], "2000-03-04", "docs/edited.txt", "newest"].join(" ");
+    assert!(rows[1].join(" ").ends_with(&dated), "{rows:?}");
+    let marked = rows.iter().filter(|row| row.len() > 6).count();
+    assert_eq!(marked, 1, "{rows:?}");
+    // FILE itself is the newest version.
+    let of_newest = shown("docs/edited.txt");
+    assert!(!of_newest.concat().contains("newest"), "{of_newest:?}");
+    // A pipe has the rows by score, without sizes and dates.
+    let piped = env.run(["find", "docs/report.txt", "--in", "docs"]);
+    let text_of_pipe = piped.text();
+    let rows = text_of_pipe.lines().map(|line| line.rsplit("  ").next());
+    let paths: Vec<&str> = rows.flatten().collect();
+    let by_score = [
+        "docs/copy.txt",
+        "docs/book.txt",
+        "docs/page.txt",
+        "docs/edited.txt",
+        "docs/half.txt",
+    ];
+    assert_eq!(paths, by_score, "{piped:?}");
+    // A member of an archive has neither.
+    let zip = resemble_testutil::pack::zip(&[("member.txt", text.as_bytes())]);
+    env.write("docs/old.zip", zip);
+    let with_member = shown("docs/report.txt");
+    let is_member = |line: &&String| line.contains("!member.txt");
+    let member = with_member.iter().find(is_member);
+    let member = member.unwrap_or_else(|| panic!("{with_member:?}"));
+    assert_eq!(member.split_whitespace().count(), 3, "{member:?}");
 }
 
 #[test]
@@ -313,7 +376,7 @@ fn first_screens_have_no_jargon() {
         env.write(format!("book/{n}.html"), page(chapter));
     }
     env.write("lone.txt", paragraphs(77, 20));
-    let (_, brief) = crate::streams::on_terminal(&env, &["groups", "."], "dumb");
+    let (_, brief) = on_terminal(&env, &["groups", "."], "dumb");
     assert!(brief.contains("  contains  "), "{brief}");
     for word in ["archive", "worst", "cluster of more", "centre"] {
         assert!(!brief.contains(word), "{word}: {brief}");

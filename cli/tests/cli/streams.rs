@@ -13,11 +13,15 @@ use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
 
 use crate::environment;
+use crate::first_days::dated;
 use resemble_testutil::prose::paragraphs;
 use resemble_testutil::{Environment, finish, tmpfs};
 
 /// The line above percentages.
 pub(crate) const TITLE: &str = "the larger share of one file that is in the other:";
+
+/// Midday of 29 February 2000, in seconds since 1970.
+const LEAP_DAY: u64 = 951_825_600;
 
 /// What the command prints on a terminal without a size, and so without a pager.
 pub(crate) fn on_terminal(env: &Environment, args: &[&str], term: &str) -> (Option<i32>, String) {
@@ -116,15 +120,15 @@ fn an_interrupted_question_leaves_no_progress_behind() {
 fn hostile_names_never_reach_a_terminal_raw() {
     let env = environment();
     env.write("a.txt", paragraphs(1, 20));
-    env.write("docs/evil\x1b[2J\nname", paragraphs(1, 20));
-    env.write("docs/plain", paragraphs(1, 20));
+    dated(&env, "docs/evil\x1b[2J\nname", &paragraphs(1, 20), LEAP_DAY);
+    dated(&env, "docs/plain", &paragraphs(1, 20), LEAP_DAY);
     let (code, text) = on_terminal(&env, &["find", "a.txt", "--in", "docs"], "dumb");
     assert_eq!(code, Some(0));
     assert_eq!(
         text,
         format!(
-            "{TITLE}\n100%  identical  'docs/evil'$'\\033''[2J'$'\\n''name'\n\
-             100%  identical  docs/plain\n"
+            "{TITLE}\n100%  identical  11 KiB  2000-02-29  'docs/evil'$'\\033''[2J'$'\\n''name'\n\
+             100%  identical  11 KiB  2000-02-29  docs/plain\n"
         )
     );
     // A file gets the names as they are: it is for programs.
@@ -187,19 +191,18 @@ fn long_output_goes_through_the_pager() {
 fn colours_are_for_terminals_that_want_them() {
     let env = environment();
     env.write("a.txt", paragraphs(1, 20));
-    env.write("docs/b.txt", paragraphs(1, 20));
+    dated(&env, "docs/b.txt", &paragraphs(1, 20), LEAP_DAY);
     let ask = ["find", "a.txt", "--in", "docs"];
-    let row = "\u{1b}[32m100%\u{1b}[0m  \u{1b}[32midentical\u{1b}[0m  docs/b.txt\n";
-    let plain = "100%  identical  docs/b.txt\n";
-    let painted = format!("\u{1b}[2m{TITLE}\u{1b}[0m\n{row}");
+    let found = "\u{1b}[32m100%\u{1b}[0m  \u{1b}[32midentical\u{1b}[0m";
+    let file = "11 KiB  \u{1b}[2m2000-02-29\u{1b}[0m";
+    let painted = format!("\u{1b}[2m{TITLE}\u{1b}[0m\n{found}  {file}  docs/b.txt\n");
     assert_eq!(on_terminal(&env, &ask, "xterm").1, painted);
-    assert_eq!(
-        on_terminal(&env, &ask, "dumb").1,
-        format!("{TITLE}\n{plain}")
-    );
+    let unpainted = format!("{TITLE}\n100%  identical  11 KiB  2000-02-29  docs/b.txt\n");
+    assert_eq!(on_terminal(&env, &ask, "dumb").1, unpainted);
+    let plain = "100%  identical  docs/b.txt\n";
     env.run(ask).is(0, plain, "");
     env.run(ask.iter().chain(&["--color", "always"]))
-        .is(0, row, "");
+        .is(0, &format!("{found}  docs/b.txt\n"), "");
     let asked_not_to = finish(
         env.command(ask)
             .args(["--color", "auto"])

@@ -17,6 +17,9 @@ pub struct DatedRow<'a> {
     /// Its bytes, and when it was changed last, in seconds since 1970; `None`: it is no file here.
     #[serde(skip)]
     pub file: Option<(u64, i64)>,
+    /// It is the youngest version of the file that is asked about.
+    #[serde(skip)]
+    pub newest: bool,
 }
 
 impl Columns for DatedRow<'_> {
@@ -32,6 +35,7 @@ impl Row for DatedRow<'_> {
         let mut cells = self.row.cells(style);
         let (size, date) = match self.file {
             Some((size, time)) => (human_size(size), style.day(time)),
+            None if style.terminal => (String::new(), String::new()),
             None => ("-".to_owned(), "-".to_owned()),
         };
         // After the percentage and the relation.
@@ -41,6 +45,9 @@ impl Row for DatedRow<'_> {
             Cell::left(date, Tint::Faint),
         ];
         cells.splice(at..at, file);
+        if self.newest {
+            cells.push(Cell::left("newest", Tint::Notable));
+        }
         cells
     }
 
