@@ -133,6 +133,57 @@ fn a_file_has_a_history() {
     assert!(last.starts_with("now") && last.contains("gone"), "{text}");
 }
 
+/// The percentage is the larger containment, as in every other list, and it sorts the places of one
+/// date; the resemblance is a field of its own.
+#[test]
+fn places_and_versions_are_shown_by_containment() {
+    let env = environment();
+    let plan = paragraphs(1, 100);
+    env.write("docs/plan.txt", &plan);
+    let export = ["export", "docs", "-o", "jan.cat", "--created", JANUARY];
+    assert_eq!(env.run(export).code, 0);
+    fs::remove_file(env.path("docs/plan.txt")).unwrap();
+    // The book holds all of it, and has half as much more; of the edited version a tenth is new.
+    env.write("docs/book.txt", [&plan[..], &paragraphs(2, 50)].concat());
+    let edited = [&plan[..plan.len() / 10 * 9], &paragraphs(3, 10)].concat();
+    env.write("docs/edited.txt", edited);
+    let within = ["--in", "docs", "--in", "jan.cat"];
+    let ask = |args: &[&str]| env.run([args, &within[..]].concat());
+
+    let json = ask(&["lost", "docs/plan.txt", "--format", "json"]).json();
+    let places = json["places"].as_array().unwrap();
+    let figure = |at: usize, name: &str| places[at][name].as_f64().unwrap();
+    let paths: Vec<_> = places.iter().map(|row| row["path"].as_str()).collect();
+    assert_eq!(paths, [Some("docs/book.txt"), Some("docs/edited.txt")]);
+    assert!(
+        figure(0, "a_in_b") > 0.95 && figure(0, "b_in_a") < 0.75,
+        "{json}"
+    );
+    assert!(
+        figure(0, "resemblance") < figure(1, "resemblance"),
+        "{json}"
+    );
+    let text = ask(&["lost", "docs/plan.txt"]).text();
+    let shown = |share: f64| format!("  {}%  ", (share * 100.0) as u32);
+    assert!(text.contains(&shown(figure(0, "a_in_b"))), "{text}");
+    let csv = ask(&["lost", "docs/plan.txt", "--format", "csv"]).text();
+    assert!(
+        csv.starts_with("date,path,relation,resemblance,a_in_b,b_in_a\n"),
+        "{csv}"
+    );
+
+    fs::remove_file(env.path("docs/edited.txt")).unwrap();
+    let json = ask(&["history", "docs/book.txt", "--format", "json"]).json();
+    let version = &json["versions"][1];
+    let share = version["b_in_a"].as_f64().unwrap();
+    assert!(
+        share > 0.95 && version["resemblance"].as_f64().unwrap() < 0.75,
+        "{json}"
+    );
+    let text = ask(&["history", "docs/book.txt"]).text();
+    assert!(text.contains(&shown(share)), "{text}");
+}
+
 #[test]
 fn a_summary_follows_files_through_moves() {
     let env = sweeps();

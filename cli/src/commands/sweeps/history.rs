@@ -92,7 +92,7 @@ impl Verb for Following<'_> {
 
     fn print(&self, ui: &mut Ui, document: &Document<Versions>, _: &Extras<'_>) -> CliResult<()> {
         let output = &self.args.output;
-        lists::title_of_rows(ui, output, lists::RESEMBLANCE, document)?;
+        lists::title_of_rows(ui, output, lists::LARGER_SHARE, document)?;
         lists::print_document(ui, output, document, false)?;
         let is_change = |row: &VersionRow| !matches!(row.became, Became::First | Became::Same);
         if !document.body.versions.iter().any(is_change) {

@@ -110,7 +110,7 @@ impl Verb for LostSearch<'_> {
 
     fn print(&self, ui: &mut Ui, document: &Document<Places>, _: &Extras<'_>) -> CliResult<()> {
         let output = &self.args.output;
-        lists::title_of_rows(ui, output, lists::RESEMBLANCE, document)?;
+        lists::title_of_rows(ui, output, lists::LARGER_SHARE, document)?;
         lists::print_document(ui, output, document, false)?;
         match &self.last {
             None => ui.note(&format!("no sweep knows {}", quoted(&self.args.path))),
@@ -173,15 +173,14 @@ impl Cluster {
                     continue;
                 }
                 let sweep = search.all.iter().find(|sweep| sweep.has(&place));
+                let figure = |share| if is_first { share } else { Fraction::NONE };
                 let new = LostRow {
                     date: sweep.and_then(|sweep| sweep.date),
                     path: search.asked.shown(&row.path),
                     relation: row.relation.filter(|_| is_first),
-                    resemblance: if is_first {
-                        row.resemblance
-                    } else {
-                        Fraction::NONE
-                    },
+                    a_in_b: figure(row.a_in_b),
+                    b_in_a: figure(row.b_in_a),
+                    resemblance: figure(row.resemblance),
                 };
                 // A file with the same content as the subject has the same relatives.
                 if !row.is_identical() {
@@ -193,7 +192,7 @@ impl Cluster {
         self.rows = rows.into_values().collect();
         // `Fraction::NONE` sorts below every share.
         self.rows.sort_by(|a, b| {
-            let key = |row: &LostRow| (row.date.is_none(), row.date, row.resemblance);
+            let key = |row: &LostRow| (row.date.is_none(), row.date, row.score());
             (Reverse(key(a)), &a.path).cmp(&(Reverse(key(b)), &b.path))
         });
         Ok(())

@@ -22,8 +22,19 @@ pub struct LostRow {
     /// How it relates to what was lost; `null` if only others of the cluster resemble it.
     #[serde(serialize_with = "relation_word")]
     pub relation: Option<Relation>,
-    /// Its resemblance with what was lost; `null` if only others of the cluster resemble it.
+    /// How much of what was lost is in it; `null` if only others of the cluster resemble it.
+    pub a_in_b: Fraction,
+    /// How much of it is in what was lost; `null` likewise.
+    pub b_in_a: Fraction,
+    /// Its resemblance with what was lost; `null` likewise.
     pub resemblance: Fraction,
+}
+
+impl LostRow {
+    /// Returns the score that sorts the places of one date: the larger containment.
+    pub fn score(&self) -> Fraction {
+        self.a_in_b.max(self.b_in_a)
+    }
 }
 
 #[allow(clippy::ref_option, clippy::trivially_copy_pass_by_ref)] // what serde asks for
@@ -88,22 +99,25 @@ columns! { LostRow: row =>
     "date" time(row.date);
     "path" name(&row.path);
     "relation" text(row.relation.map(Relation::word));
-    "resemblance" share(row.resemblance);
+    "resemblance" share_of(row.resemblance, row.relation == Some(Relation::Identical));
+    "a_in_b" @later share_of(row.a_in_b, row.relation == Some(Relation::Identical));
+    "b_in_a" @later share_of(row.b_in_a, row.relation == Some(Relation::Identical));
 }
 
 impl Row for LostRow {
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
         let tint = tint(self.relation);
         let identical = self.relation == Some(Relation::Identical);
+        let score = self.score();
         vec![
             date_cell(self.date),
-            if self.resemblance.is_none() {
+            if score.is_none() {
                 Cell::right("-", Tint::Faint)
             } else {
-                percent(self.resemblance, identical, tint)
+                percent(score, identical, tint)
             },
             Cell::left(
-                if self.resemblance.is_none() {
+                if score.is_none() {
                     "by others"
                 } else {
                     word(self.relation)
@@ -128,12 +142,13 @@ columns! { VersionRow: row =>
 impl Row for VersionRow {
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
         let identical = matches!(self.became, Became::Same | Became::Moved);
+        let score = self.a_in_b.max(self.b_in_a);
         let mut cells = vec![
             date_cell(self.date),
-            if self.resemblance.is_none() {
+            if score.is_none() {
                 Cell::right("", Tint::Faint)
             } else {
-                percent(self.resemblance, identical, Tint::Plain)
+                percent(score, identical, Tint::Plain)
             },
             Cell::left(self.became.word(), Tint::Notable),
         ];
