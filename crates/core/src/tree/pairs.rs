@@ -56,10 +56,10 @@ impl Pair {
         }
     }
 
-    /// Whether the larger containment is at least `min`, and one side has `min_shared` bytes that
-    /// the other has.
+    /// Whether the larger containment is at least `min`, and both have at least `min_shared` bytes
+    /// in common.
     pub fn passes(&self, min: Share, min_shared: u64) -> bool {
-        self.containment() >= min && self.shared_a.max(self.shared_b) >= min_shared
+        self.containment() >= min && self.shared() >= min_shared
     }
 }
 
@@ -98,8 +98,8 @@ impl Marks {
 }
 
 impl Holdings {
-    /// All pairs whose larger containment is at least `min` and in which one side has `min_shared`
-    /// bytes of the other, by node. See [`super::Limits`] for those that are not looked at.
+    /// All pairs whose larger containment is at least `min` and that have `min_shared` bytes in
+    /// common, by node. See [`super::Limits`] for those that are not looked at.
     pub fn pairs(&self, min: Share, min_shared: u64) -> Vec<Pair> {
         let mut nominated: Vec<(Node, Node)> = Vec::new();
         self.sweep(&mut |a, sums| {

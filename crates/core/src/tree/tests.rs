@@ -229,7 +229,7 @@ proptest! {
             .iter()
             .copied()
             .filter(|p| p.shared_a + p.shared_b > 0 && p.containment() >= min)
-            .filter(|p| p.shared_a.max(p.shared_b) >= least)
+            .filter(|p| p.shared_a.min(p.shared_b) >= least)
             .collect();
         let found: Vec<Pair> = holdings
             .pairs(min, least)

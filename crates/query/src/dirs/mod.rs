@@ -38,7 +38,7 @@ use trees::Trees;
 /// The larger containment that a pair must have unless the question says otherwise.
 const MIN: Share = Share::HALF;
 
-/// The bytes that a pair must share unless the question says otherwise.
+/// The bytes that a pair must share unless it is identical or the question says otherwise.
 const MIN_SHARED: u64 = 256;
 
 /// All that a question may look at.
@@ -81,15 +81,17 @@ pub fn dirs_with_parts(
     let min = request.min.millionths().map_or(MIN, Share::from_millionths);
     let min_shared = request.min_shared.unwrap_or(MIN_SHARED);
     let of = dir.map(|dir| trees.node(dir));
-    let pairs = match of {
-        None => trees.holdings.pairs(min, min_shared),
+    // Without a bound of the question identical directories may have less in common than others.
+    let least_identical = request.min_shared.unwrap_or(1);
+    let mut pairs = match of {
+        None => trees.holdings.pairs(min, min_shared.min(least_identical)),
         Some(None) => Vec::new(),
-        Some(Some(node)) => {
-            let mut pairs = trees.holdings.pairs_of(node);
-            pairs.retain(|pair| pair.passes(min, min_shared));
-            pairs
-        }
+        Some(Some(node)) => trees.holdings.pairs_of(node),
     };
+    pairs.retain(|pair| {
+        let is_identical = || trees.identical(pair.a, pair.b);
+        pair.passes(min, min_shared) || pair.passes(min, least_identical) && is_identical()
+    });
     let mut rows = rows(&trees, &pairs, of.flatten());
     rows.sort_unstable_by(by_saving);
     let mut answer = Answer::fresh(rows, scoped.errors.clone()).cut(request.top);

@@ -63,6 +63,36 @@ fn one(a: &str, b: &str, a_in_b: u32, b_in_a: u32) -> (String, String, u32, u32)
     (a.to_owned(), b.to_owned(), a_in_b, b_in_a)
 }
 
+/// Two copies of a small file beside one copy are 324 bytes of one directory and 162 of the other.
+/// What both have decides; identical directories may have less, unless a bound is asked for.
+#[test]
+fn what_both_have_is_what_min_shared_bounds() {
+    let mut scene = Scene::new();
+    let small = text(1, 162);
+    for (dir, files) in [("a", 2), ("b", 1), ("c", 2), ("d", 1)] {
+        for file in 0..files {
+            scene.write(&format!("{dir}/{file}"), small.clone());
+        }
+    }
+    scene.write("b/other", text(2, 100));
+    scene.write("d/other", text(3, 100));
+    scene.write("e/one", text(4, 100));
+    scene.write("f/one", text(4, 100));
+    scene.scan();
+    // a and c have nothing but that file; e and f are identical and have less than 256 bytes.
+    let identical = [one("a", "c", 100, 100), one("e", "f", 100, 100)];
+    assert_eq!(shown(&scene, &all(&scene)), identical);
+    let with = |min_shared| {
+        let min_shared = Some(min_shared);
+        let request = DirsRequest {
+            min_shared,
+            ..DirsRequest::default()
+        };
+        ask(&scene, request).rows.len()
+    };
+    assert_eq!((with(162), with(163), with(325)), (6, 1, 0));
+}
+
 /// A project of ten files in four directories.
 const PROJECT: [&str; 10] = [
     "readme",
