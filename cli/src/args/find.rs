@@ -36,7 +36,7 @@ pub struct FindArgs {
     #[arg(hide_short_help = true)]
     pub quick: bool,
     /// List as well what has only common text (a letterhead, a licence) or one passage of FILE
-    #[arg(long, help_heading = "Selection")]
+    #[arg(long, help_heading = "Selection", hide_short_help = true)]
     pub all: bool,
     /// Which files take part, and which rows are listed.
     #[command(flatten)]
