@@ -71,6 +71,7 @@ mod notify;
 mod roots;
 mod starter;
 mod system;
+mod values;
 
 use crate::alerts::sinks::{Journal, SinkConfig, SinkKind, journal};
 pub use catalogues::{CatalogueFolder, NoFolder};

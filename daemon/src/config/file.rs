@@ -4,14 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use resemble_core::ByteLen;
-use resemble_fs::{BadName, SimilarName};
-use resemble_proto::message::{AlertRules, AlertWord};
-use resemble_proto::number::{Fraction, share, size};
-use resemble_proto::pattern::{self, BadPattern};
+use resemble_proto::message::AlertRules;
 use resemble_scan::parts::{Converter, Limits};
-use serde::{Deserialize, Deserializer, de};
+use serde::Deserialize;
 
 use super::notify::FileNotify;
+use super::values::{Name, Pattern, Share, Size, Word, words};
 use super::{ConfigError, ShowArg, ViewArg};
 
 /// The configuration file.
@@ -148,86 +146,6 @@ impl FileConfig {
             kinds: self.alert_kinds.as_deref().map(words),
         }
         .spelt_short()
-    }
-}
-
-/// The words of a list.
-pub(super) fn words(list: &[Word]) -> Vec<AlertWord> {
-    list.iter().map(|word| word.0).collect()
-}
-
-/// What an alert may say.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(try_from = "String")]
-pub(super) struct Word(AlertWord);
-
-impl TryFrom<String> for Word {
-    type Error = String;
-
-    fn try_from(word: String) -> Result<Self, String> {
-        let known = word.parse().map(Self);
-        known.map_err(|_| format!("`{word}` is none of {}", AlertWord::WORDS))
-    }
-}
-
-/// A number, or words with its unit.
-#[derive(Deserialize)]
-#[serde(untagged)]
-pub(super) enum NumberOrWords<N> {
-    Number(N),
-    Words(String),
-}
-
-/// A share: `"80%"`, or a number up to 1.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Share(pub(super) Fraction);
-
-impl<'de> Deserialize<'de> for Share {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let words = match NumberOrWords::<f64>::deserialize(from)? {
-            NumberOrWords::Number(number) => number.to_string(),
-            NumberOrWords::Words(words) => words,
-        };
-        share(&words).map(Self).map_err(de::Error::custom)
-    }
-}
-
-/// A pattern of `exclude`, as in ignore files.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(try_from = "String")]
-pub(super) struct Pattern(pub(super) String);
-
-impl TryFrom<String> for Pattern {
-    type Error = BadPattern;
-
-    fn try_from(pattern: String) -> Result<Self, BadPattern> {
-        pattern::check(&pattern).map(|()| Self(pattern))
-    }
-}
-
-/// The name of `similar-name`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(try_from = "String")]
-pub(super) struct Name(pub(super) SimilarName);
-
-impl TryFrom<String> for Name {
-    type Error = BadName;
-
-    fn try_from(name: String) -> Result<Self, BadName> {
-        name.parse().map(Self)
-    }
-}
-
-/// A size: `"1.5G"`, or a number of bytes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Size(u64);
-
-impl<'de> Deserialize<'de> for Size {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        match NumberOrWords::deserialize(from)? {
-            NumberOrWords::Number(bytes) => Ok(Self(bytes)),
-            NumberOrWords::Words(words) => size(&words).map(Self).map_err(de::Error::custom),
-        }
     }
 }
 

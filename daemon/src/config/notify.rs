@@ -10,7 +10,7 @@ use resemble_proto::pattern::Patterns;
 use serde::{Deserialize, Deserializer, de};
 
 use super::ConfigError;
-use super::file::{NumberOrWords, Pattern, Share, Word, words};
+use super::values::{NumberOrWords, Pattern, Share, Word, words};
 use crate::alerts::sinks::{FileSink, Journal, SinkConfig, SinkKind};
 
 /// Alerts a minute that a command gets one by one, unless the table says otherwise.

@@ -8,7 +8,6 @@ use parking_lot::Mutex;
 use resemble_proto::message::Unopened;
 use resemble_query::compare::MemoryCache;
 
-use super::status::Figures;
 use super::turns::Turns;
 use crate::alerts::log::AlertLog;
 use crate::indexer::Command;
@@ -19,6 +18,18 @@ use crate::system::System;
 /// Questions computed at a time; further ones wait. Half of the threads that may block
 /// ([`crate::server::THREADS`]): the others are for what must never wait for a question.
 const QUESTIONS: usize = super::THREADS / 2;
+
+/// What is counted of a root.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Figures {
+    pub(super) files: u64,
+    pub(super) bytes: u64,
+    pub(super) skipped: u64,
+    pub(super) unreadable: u64,
+    pub(super) hidden: u64,
+    pub(super) unopened: u64,
+    pub(super) hidden_text: u64,
+}
 
 /// What was counted in the roots, with the clock that it belongs to.
 type Counted = (u64, Vec<Figures>, Vec<Unopened>);

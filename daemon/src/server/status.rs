@@ -22,24 +22,12 @@ use resemble_relate::renditions;
 use resemble_scan::ingest::RootOptions;
 
 use super::asker::Asker;
-use super::context::Context;
+use super::context::{Context, Figures};
 use super::process;
 use crate::coalesce::LongWait;
 use crate::indexer::roots::rules_of;
 use crate::overlays::Overlays;
 use crate::state::{NoSnapshot, Root, Shared};
-
-/// What is counted of a root.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Figures {
-    files: u64,
-    bytes: u64,
-    skipped: u64,
-    unreadable: u64,
-    hidden: u64,
-    unopened: u64,
-    hidden_text: u64,
-}
 
 /// The state of the daemon now. It is asked for above all when the index cannot be read: then what
 /// is counted there is as it was the last time, or 0, and the reason is listed among the troubles.
