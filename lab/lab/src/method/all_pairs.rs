@@ -9,11 +9,13 @@
 //! key. In memory are the keys, twice. No list is left out, because the papers' figures count
 //! everything that two files have in common.
 
+use resemble_index::ContentRow;
 use resemble_methods::{Method, MethodParams, MethodSignature};
+use resemble_proto::message::SoftError;
 use resemble_relate::parallel::in_parallel;
 
-use super::PairScores;
 use super::scores::RowThreshold;
+use super::{MethodContext, PairScores};
 use crate::error::LabError;
 
 /// A pair of signatures with its scores. The signatures are named by their places; the lesser place
@@ -26,6 +28,30 @@ pub struct ScoredPair {
     pub b: usize,
     /// The scores of (a, b).
     pub scores: PairScores,
+}
+
+/// The pairs of contents that rows are made of.
+pub(super) struct FoundPairs {
+    /// The contents of the files that take part, in the order of their ids.
+    pub(super) contents: Vec<ContentRow>,
+    /// The pairs that the threshold accepts, by their places among the contents.
+    pub(super) found: Vec<ScoredPair>,
+    /// The contents that several files have, by their places, each with the scores of the content
+    /// and itself.
+    pub(super) equal: Vec<(usize, PairScores)>,
+    /// Files that could not be read.
+    pub(super) errors: Vec<SoftError>,
+}
+
+/// Those of the contents that several files have, each with the scores of the content and itself.
+pub(super) fn equal(
+    context: &MethodContext<'_>,
+    contents: &[ContentRow],
+    scores: impl Fn(usize) -> PairScores,
+) -> Vec<(usize, PairScores)> {
+    let has_several = |at: &usize| context.scoped.holders(contents[*at].id).nth(1).is_some();
+    let several = (0..contents.len()).filter(has_several);
+    several.map(|at| (at, scores(at))).collect()
 }
 
 /// The pairs that the threshold accepts, in the order of their places.

@@ -1,12 +1,11 @@
 //! `pairs --method`: compares all files with each other.
 
 use crate::question::{MethodLimits, MethodPairRow, MethodPairs, MethodRow, MethodScore};
-use resemble_index::ContentRow;
 use resemble_proto::message::{Answer, SoftError};
 use resemble_proto::path::PathText;
 use resemble_relate::scope::ScopedFile;
 
-use super::all_pairs::{ScoredPair, all_pairs};
+use super::all_pairs::{FoundPairs, all_pairs, equal};
 use super::signed::Signed;
 use super::{MethodContext, PairScores, RowThreshold, sorted};
 use crate::error::LabError;
@@ -18,30 +17,6 @@ pub(super) fn pairs(
     let (rows, errors) = rows(context, question.score, question.limits, question.exact)?;
     let rows = rows.into_iter().map(MethodRow::Pair).collect();
     Ok(Answer::fresh(rows, context.errors(errors)).cut(question.limits.top))
-}
-
-/// The pairs of contents that rows are made of.
-pub(super) struct FoundPairs {
-    /// The contents of the files that take part, in the order of their ids.
-    pub(super) contents: Vec<ContentRow>,
-    /// The pairs that the threshold accepts, by their places among the contents.
-    pub(super) found: Vec<ScoredPair>,
-    /// The contents that several files have, by their places, each with the scores of the content
-    /// and itself.
-    pub(super) equal: Vec<(usize, PairScores)>,
-    /// Files that could not be read.
-    pub(super) errors: Vec<SoftError>,
-}
-
-/// Those of the contents that several files have, each with the scores of the content and itself.
-pub(super) fn equal(
-    context: &MethodContext<'_>,
-    contents: &[ContentRow],
-    scores: impl Fn(usize) -> PairScores,
-) -> Vec<(usize, PairScores)> {
-    let has_several = |at: &usize| context.scoped.holders(contents[*at].id).nth(1).is_some();
-    let several = (0..contents.len()).filter(has_several);
-    several.map(|at| (at, scores(at))).collect()
 }
 
 /// The pairs by signatures, which are all in memory.

@@ -28,8 +28,7 @@ use resemble_proto::message::SoftError;
 use resemble_relate::bytes_of;
 use tempfile::TempDir;
 
-use super::all_pairs::ScoredPair;
-use super::pairs::{FoundPairs, equal};
+use super::all_pairs::{FoundPairs, ScoredPair, equal};
 use super::signed::{self, Signed};
 use super::{MethodContext, PairScores, RowThreshold};
 use crate::arrays::{

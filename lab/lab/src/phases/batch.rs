@@ -12,8 +12,8 @@ use resemble_relate::sort::{Merge, Record, SortedRun, Sorter};
 use super::ClusterPlan;
 use super::cluster::PhaseResults;
 use super::files::{
-    Generation, PhaseFile, PhaseFileHeader, RecordReader, RecordWriter, clear, damaged, failed,
-    make_folder, open,
+    Generation, PhaseFile, RecordReader, RecordWriter, clear, damaged, failed, make_folder,
+    results_header,
 };
 use super::records::{DocumentRecord, IgnoredShingle, NamedId, ShingleEntry, Triple, array_at};
 use super::sketches::{Sketches, framed};
@@ -490,47 +490,4 @@ fn each_pair(
         }
     }
     Ok(())
-}
-
-/// The header of the documents, if all files of the folder are there and of one generation.
-pub(super) fn results_header(
-    folder: &Path,
-    id: &str,
-) -> Result<Option<PhaseFileHeader>, PhaseError> {
-    let mut first: Option<PhaseFileHeader> = None;
-    for kind in PhaseFile::ALL {
-        let path = kind.path(folder);
-        let header = match open(&path, kind) {
-            Ok((_, header)) => header,
-            Err(PhaseError::Folder { source, .. })
-                if source.kind() == std::io::ErrorKind::NotFound =>
-            {
-                // There are no results, or a batch was killed while it renamed its files.
-                return Ok(None);
-            }
-            Err(error) => return Err(error),
-        };
-        if header.id != id {
-            return Err(other(folder, &header.id, id));
-        }
-        match &first {
-            Some(first) if first.generation != header.generation => return Ok(None),
-            Some(_) => {}
-            None => first = Some(header),
-        }
-    }
-    Ok(first)
-}
-
-fn other(folder: &Path, found: &str, asked: &str) -> PhaseError {
-    let path = folder.to_owned();
-    if shingle::Seed::alone_differs(found, asked) {
-        PhaseError::OtherSeed { path }
-    } else {
-        PhaseError::OtherParams {
-            path,
-            kept: found.to_owned(),
-            asked: asked.to_owned(),
-        }
-    }
 }

@@ -12,8 +12,7 @@ use resemble_methods::{MethodSignature, Scheme};
 use resemble_relate::sort::{Merge, Record, Sorter};
 
 use super::ClusterPlan;
-use super::batch::results_header;
-use super::files::{PhaseFile, RecordReader, damaged};
+use super::files::{PhaseFile, RecordReader, damaged, results_header};
 use super::records::{DocumentRecord, IdPair, IgnoredShingle, ShingleEntry, Triple};
 use super::sketches::Sketches;
 use crate::error::{LabError, PhaseError};

@@ -16,6 +16,7 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use resemble_core::hash::content::{ContentHasher, digest};
+use resemble_methods::shingle::Seed;
 use resemble_relate::sort::Record;
 
 use super::records::array_at;
@@ -285,6 +286,47 @@ pub(super) fn open(path: &Path, kind: PhaseFile) -> Result<(File, PhaseFileHeade
         ));
     }
     Ok((file, header))
+}
+
+/// The header of the documents, if all files of the folder are there and of one generation.
+pub(super) fn results_header(
+    folder: &Path,
+    id: &str,
+) -> Result<Option<PhaseFileHeader>, PhaseError> {
+    let mut first: Option<PhaseFileHeader> = None;
+    for kind in PhaseFile::ALL {
+        let path = kind.path(folder);
+        let header = match open(&path, kind) {
+            Ok((_, header)) => header,
+            Err(PhaseError::Folder { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                // There are no results, or a batch was killed while it renamed its files.
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        if header.id != id {
+            return Err(other(folder, &header.id, id));
+        }
+        match &first {
+            Some(first) if first.generation != header.generation => return Ok(None),
+            Some(_) => {}
+            None => first = Some(header),
+        }
+    }
+    Ok(first)
+}
+
+fn other(folder: &Path, found: &str, asked: &str) -> PhaseError {
+    let path = folder.to_owned();
+    if Seed::alone_differs(found, asked) {
+        PhaseError::OtherSeed { path }
+    } else {
+        PhaseError::OtherParams {
+            path,
+            kept: found.to_owned(),
+            asked: asked.to_owned(),
+        }
+    }
 }
 
 /// Reads one file from its first record to its last.
