@@ -46,7 +46,7 @@ use resemble_report::plan::Plan;
 use resemble_report::quote::quoted;
 use resemble_report::saved::{Picked, Saved};
 
-use crate::args::{Cli, Command, Global, Selection};
+use crate::args::{Cli, Command, Global, GroupsArgs, Selection};
 use crate::error::{CliError, CliResult};
 use crate::ui::Ui;
 
@@ -71,7 +71,7 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
         Command::Compare(args) => compare::run(ui, env, global, &args),
         Command::Covered(args) => covered::run(ui, env, global, &args),
         Command::Dirs(args) => dirs::run(ui, env, global, &args),
-        Command::Groups(args) => groups::run(ui, env, global, &args),
+        Command::Groups(args) => groups(ui, env, global, &args),
         Command::Templates(args) => templates::run(ui, env, global, &args),
         Command::Why(args) => why::run(ui, env, global, &args),
         Command::Status(args) => status::run(ui, env, global, &args),
@@ -97,6 +97,16 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
         Command::Measure => measure::run(),
         Command::Completions(args) => completions::print(ui, Cli::for_manuals(), args.shell),
         Command::Man(args) => man::print(ui, Cli::for_manuals(), args.dir.as_deref()),
+    }
+}
+
+/// Runs `groups`, of which two options make another verb.
+fn groups(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) -> CliResult {
+    groups::check(global, args)?;
+    match &args.files_from {
+        Some(list) => fold::run(ui, env, global, args, list),
+        None if args.order => order::run(ui, env, global, args),
+        None => groups::run(ui, env, global, args),
     }
 }
 

@@ -15,7 +15,7 @@ use resemble_report::text;
 
 use crate::args::{Answering, Global, GroupsArgs, ReportFormat};
 use crate::backend::Backend;
-use crate::commands::{common_parameters, fold, order, picked, print_plan, read_saved};
+use crate::commands::{common_parameters, picked, print_plan, read_saved};
 use crate::error::{CliError, CliResult};
 use crate::evidence::side_by_side;
 use crate::links::Links;
@@ -26,13 +26,6 @@ use crate::question::{self, Asked, Verb, base};
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) -> CliResult {
-    check(global, args)?;
-    if let Some(list) = &args.files_from {
-        return fold::run(ui, env, global, args, list);
-    }
-    if args.order {
-        return order::run(ui, env, global, args);
-    }
     if let Some(path) = &args.output.from {
         let mut report = read_saved::<Groups>(path)?;
         let (only, had) = (only(args), report.document.parameters.only);
@@ -67,7 +60,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
     question::run(ui, env, global, &asked, Grouping { args, of })
 }
 
-fn check(global: &Global, args: &GroupsArgs) -> CliResult<()> {
+pub(super) fn check(global: &Global, args: &GroupsArgs) -> CliResult<()> {
     args.output.check("groups", true)?;
     if args.links.is_some() && global.socket.is_some() {
         return Err(CliError::Usage(
