@@ -301,14 +301,7 @@ fn watched_files_are_never_mapped() {
 }
 
 /// Modules whose children still import each other in a circle: the list only shrinks.
-const STILL_CYCLIC: [(&str, &str); 6] = [
-    ("crates/query", "compare"),
-    ("crates/query", "compare/cache"),
-    ("crates/query", "groups"),
-    ("crates/query", "pairs"),
-    ("crates/query", "why"),
-    ("lab/lab", "arrays"),
-];
+const STILL_CYCLIC: [(&str, &str); 2] = [("crates/query", "groups"), ("lab/lab", "arrays")];
 
 #[test]
 fn sibling_modules_import_each_other_in_one_direction() {

@@ -35,6 +35,7 @@ mod worker;
 use draft::{PairDraft, RowTexts};
 use question::Question;
 use resemble_relate::AskError;
+use resemble_relate::judge::matched::Match;
 use resemble_relate::nominate::block::PostingBlock;
 use resemble_relate::nominate::evidence::Kept;
 use resemble_relate::nominate::families::LARGE;
@@ -49,6 +50,9 @@ use resemble_relate::renditions::owners::RenditionOwners;
 use resemble_relate::renditions::same_words;
 use resemble_relate::scope::ScopedFiles;
 use worker::WorkerPairs;
+
+/// The contents of two files, and how these meet.
+type Met = ((ContentId, ContentId), Match);
 
 /// [`pairs_with_parts`], without a reader of documents.
 pub fn pairs(snapshot: &Snapshot, request: &PairsRequest) -> Result<Answer<PairRow>, AskError> {

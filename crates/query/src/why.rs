@@ -26,6 +26,7 @@
 //! * **Every output has a bound** that does not grow with the files ([`ViewOptions`]).
 
 mod cells;
+mod columns;
 mod decode;
 mod explain;
 mod layout;
@@ -53,10 +54,10 @@ use resemble_scan::parts::PartReader;
 use crate::find::read_now;
 
 pub use explain::explain;
-pub use layout::{Block, BlockKind};
+pub use layout::{Block, BlockKind, Run};
 pub use members::MemberMatch;
 pub use order::Placing;
-pub use view::{Fold, Folded, Line, Rest, Row, RowSide, Run, Span, View, ViewOptions};
+pub use view::{Fold, Folded, Line, Rest, Row, RowSide, Span, View, ViewOptions};
 
 use lines::Lines;
 use resemble_relate::AskError;
@@ -287,13 +288,13 @@ impl Comparison {
 
     /// Both files in two columns.
     pub fn view(&self, options: &ViewOptions) -> View {
-        view::view(self, options)
+        columns::view(self, options)
     }
 
     /// The shared ranges alone, with what they hold: each row has a line of a and the same line of
     /// b. Ranges longer than twice [`ViewOptions::context`] are folded.
     pub fn matches(&self, options: &ViewOptions) -> View {
-        view::matches(self, options)
+        columns::matches(self, options)
     }
 }
 

@@ -26,7 +26,7 @@ use super::Terms;
 use super::discounts::Discounts;
 use super::partners::{Link, Partners};
 use super::sides::{Holders, Sides};
-use crate::compare::cache::codec;
+use crate::compare::record;
 
 /// Part of every name. It is raised whenever the layout below changes.
 const VERSION: u64 = 6;
@@ -204,7 +204,7 @@ pub(super) fn encode(partners: &Partners, discounts: &Discounts) -> Vec<u8> {
     });
     let mut discounts: Vec<FoundDiscount> = discounts.collect();
     discounts.sort_unstable_by_key(|&(pair, _)| pair);
-    codec::encode(&Findings {
+    record::encode(&Findings {
         links,
         covered,
         discounts,
@@ -214,7 +214,7 @@ pub(super) fn encode(partners: &Partners, discounts: &Discounts) -> Vec<u8> {
 /// The findings that [`encode`] wrote about this many contents; `None` if the bytes are anything
 /// else.
 pub(super) fn decode(bytes: &[u8], contents: usize) -> Option<(Partners, Discounts)> {
-    let findings: Findings = codec::decode(bytes)?;
+    let findings: Findings = record::decode(bytes)?;
     let is_content = |number: u32| (number as usize) < contents;
     let [links, twins] = findings.links.map(|links| {
         let links = links.into_iter().map(|link| link.link(contents));

@@ -40,6 +40,7 @@ mod findings;
 mod indexed;
 mod nearest;
 mod partners;
+mod record;
 mod rows;
 pub(crate) mod sides;
 mod trees;

@@ -12,9 +12,9 @@ use resemble_relate::renditions::owners::RenditionOwners;
 use resemble_relate::scope::{ScopedFile, ScopedFiles};
 use resemble_scan::parts::PartReader;
 
+use super::Met;
 use super::copies::named_alike;
 use super::draft::{PairDraft, row};
-use super::ways::Met;
 
 /// All that the pairs of a question depend on.
 #[derive(Clone, Copy)]

@@ -8,13 +8,10 @@ use resemble_relate::judge::matched::{Match, shown_wholes};
 use resemble_relate::nominate::evidence::Kept;
 use resemble_relate::renditions::Rendition;
 
-use super::Question;
+use super::{Met, Question};
 
 /// The contents of two files, the lesser first, and one way in which these meet.
 pub(super) type Pair = ((ContentId, ContentId), Way);
-
-/// The contents of two files, and how these meet.
-pub(super) type Met = ((ContentId, ContentId), Match);
 
 /// One way in which two files meet.
 pub(super) enum Way {

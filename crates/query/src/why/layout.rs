@@ -14,7 +14,6 @@ use std::ops::Range;
 use resemble_core::similarity::runs::LEAST_RUN;
 
 use crate::why::order::{Placing, without};
-use crate::why::view::Run;
 use crate::why::{Shared, SharedRange};
 
 /// A part of one file.
@@ -33,6 +32,15 @@ pub(super) struct Step {
     pub(super) run: u32,
     pub(super) a: Range<u64>,
     pub(super) b: Range<u64>,
+}
+
+/// A shared run with its number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// From 1; the same on both sides.
+    pub id: u32,
+    /// Where it is.
+    pub range: SharedRange,
 }
 
 /// What a block is.

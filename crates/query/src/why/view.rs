@@ -7,10 +7,8 @@
 //! and [`View::rest`] says what did not fit.
 
 use std::fmt;
-use std::ops::Range;
 
-use crate::why::rows::Builder;
-use crate::why::{Comparison, SharedRange};
+use crate::why::layout::Run;
 
 /// How much of two files a view holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,15 +35,6 @@ impl Default for ViewOptions {
             hex: 8,
         }
     }
-}
-
-/// A shared run with its number.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Run {
-    /// From 1; the same on both sides.
-    pub id: u32,
-    /// Where it is.
-    pub range: SharedRange,
 }
 
 /// Two files in two columns.
@@ -176,45 +165,6 @@ pub(super) fn grouped(number: u64) -> String {
         text.push(digit);
     }
     text
-}
-
-pub(super) fn view(comparison: &Comparison, options: &ViewOptions) -> View {
-    built(comparison, options, None)
-}
-
-pub(super) fn matches(comparison: &Comparison, options: &ViewOptions) -> View {
-    let ranges = &comparison.shared.ranges;
-    let ranges: Vec<_> = ranges
-        .iter()
-        .map(|range| (range.a.clone(), range.b.clone()))
-        .collect();
-    built(comparison, options, Some(&ranges))
-}
-
-/// The view of everything, or of these matches alone; without the bytes it has no rows.
-fn built(
-    comparison: &Comparison,
-    options: &ViewOptions,
-    matches: Option<&[(Range<u64>, Range<u64>)]>,
-) -> View {
-    let layout = super::layout::Layout::of(&comparison.shared);
-    let text = comparison.shared.text;
-    let (rows, rest) = match comparison.bytes() {
-        Some((a, b)) => {
-            let builder = Builder::new(a, b, &layout, *options, text);
-            match matches {
-                Some(ranges) => builder.matches(ranges),
-                None => builder.build(),
-            }
-        }
-        None => (Vec::new(), None),
-    };
-    View {
-        text,
-        runs: layout.runs,
-        rows,
-        rest,
-    }
 }
 
 #[cfg(test)]

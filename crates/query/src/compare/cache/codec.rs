@@ -18,22 +18,11 @@ use serde::{Deserialize, Serialize};
 use super::known::{
     Inventory, KnownApart, KnownFile, KnownSkipped, Names, PackedPlace, Stamp, Where,
 };
+use crate::compare::record::{decode, encode};
 use crate::compare::sides::Content;
 
 /// A head of another version is treated as missing.
 const VERSION: u64 = 5;
-
-/// The record as bytes.
-pub(crate) fn encode(record: &impl Serialize) -> Vec<u8> {
-    // Writing to memory does not fail. Were it to fail, the empty record would not decode.
-    postcard::to_stdvec(record).unwrap_or_default()
-}
-
-/// The record that [`encode`] wrote. `None` if the bytes are anything else, or more than that.
-pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
-    let (record, rest) = postcard::take_from_bytes(bytes).ok()?;
-    rest.is_empty().then_some(record)
-}
 
 /// Says which tree an inventory describes, and which pools it needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::TreeCache;
-use super::codec::{decode, encode};
 use super::store::CacheError;
 use crate::compare::FindingsCache;
+use crate::compare::record::{decode, encode};
 
 /// The record that lists the names and sizes of what is kept, the oldest first.
 const REGISTER: &str = "comparison.register";

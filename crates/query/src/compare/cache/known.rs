@@ -1,15 +1,12 @@
 //! What is known of a tree from an earlier look.
 
 use std::collections::HashMap;
-use std::path::Path;
 
-use parking_lot::Mutex;
-use resemble_core::{ByteLen, Params};
-use resemble_index::{FsId, SkippedPart, Snapshot, Timestamp};
+use resemble_core::ByteLen;
+use resemble_index::{FsId, SkippedPart, Timestamp};
 use resemble_relate::renditions::Rendition;
 use resemble_scan::walk::Stat;
 
-use super::{codec, store};
 use crate::compare::sides::Content;
 
 /// Where the packed pieces of a content lie.
@@ -100,27 +97,6 @@ pub(super) struct Inventory {
 }
 
 impl Inventory {
-    /// Loads the inventory of a tree and adds its names to `names`. An inventory that does not
-    /// decode, or was made with other parameters or readers of documents, is treated as missing.
-    pub(super) fn load(
-        snapshot: &Snapshot,
-        (params, formats): (&Params, &str),
-        root: &Path,
-        names: &Mutex<Names>,
-    ) -> Option<Self> {
-        let head = snapshot.record(&store::head_name(root)).ok()??;
-        let head = codec::InventoryHead::decode(&head)?;
-        if !head.is_of(root, params, formats) {
-            return None;
-        }
-        let files = snapshot.record(&store::files_name(root)).ok()??;
-        let pools: Vec<u32> = {
-            let mut names = names.lock();
-            head.pools.iter().map(|name| names.pool(name)).collect()
-        };
-        codec::decode_files(&files, &pools, names)
-    }
-
     /// The index of a file's content, if its stat is the one that was recorded.
     pub(super) fn content_of(&self, path: &[u8], stat: &Stat, fs: u32) -> Option<u32> {
         let file = self.files.get(path)?;

@@ -96,8 +96,8 @@ impl<'a> TreeCache<'a> {
         let formats = self.formats_for(request);
         let made_with = (self.index.params(), &*formats);
         let known = both(
-            || Inventory::load(&snapshot, made_with, roots[0], &names),
-            || Inventory::load(&snapshot, made_with, roots[1], &names),
+            || store::load(&snapshot, made_with, roots[0], &names),
+            || store::load(&snapshot, made_with, roots[1], &names),
         );
         let names = names.into_inner();
         drop(snapshot);

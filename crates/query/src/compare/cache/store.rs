@@ -15,17 +15,20 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use parking_lot::Mutex;
+use resemble_core::Params;
 use resemble_core::hash::content::digest;
-use resemble_index::{ApplyError, ReadError};
+use resemble_index::{ApplyError, ReadError, Snapshot};
 use resemble_proto::message::CompareRequest;
 use resemble_relate::renditions::Rendition;
 use resemble_relate::scope::Rules;
 use serde::{Deserialize, Serialize};
 
-use super::codec::{InventoryHead, decode, encode, encode_files};
-use super::known::{Inventory, KnownApart, KnownSkipped, PackedPlace, Where};
+use super::codec::{InventoryHead, decode_files, encode_files};
+use super::known::{Inventory, KnownApart, KnownSkipped, Names, PackedPlace, Where};
 use super::scan::Scanned;
 use super::{Packed, TreeCache};
+use crate::compare::record::{decode, encode};
 use crate::compare::sides::{Content, Side};
 
 /// An inventory that would name more pools gets one that holds everything.
@@ -50,6 +53,27 @@ pub(super) fn files_name(root: &Path) -> String {
 
 fn files_name_of(key: &str) -> String {
     format!("catalogue.files/{key}")
+}
+
+/// Loads the inventory of a tree and adds its names to `names`. An inventory that does not
+/// decode, or was made with other parameters or readers of documents, is treated as missing.
+pub(super) fn load(
+    snapshot: &Snapshot,
+    (params, formats): (&Params, &str),
+    root: &Path,
+    names: &Mutex<Names>,
+) -> Option<Inventory> {
+    let head = snapshot.record(&head_name(root)).ok()??;
+    let head = InventoryHead::decode(&head)?;
+    if !head.is_of(root, params, formats) {
+        return None;
+    }
+    let files = snapshot.record(&files_name(root)).ok()??;
+    let pools: Vec<u32> = {
+        let mut names = names.lock();
+        head.pools.iter().map(|name| names.pool(name)).collect()
+    };
+    decode_files(&files, &pools, names)
 }
 
 #[derive(Debug, thiserror::Error)]

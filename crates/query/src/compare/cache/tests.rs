@@ -14,9 +14,10 @@ use resemble_scan::ingest::Progress;
 use resemble_testutil::TempTree;
 use resemble_testutil::random::letters;
 
-use super::codec::{InventoryHead, decode_files, encode, encode_files};
+use super::codec::{InventoryHead, decode_files, encode_files};
 use super::known::Stamp;
 use super::*;
+use crate::compare::record::encode;
 use crate::compare::sides::Content;
 
 struct Scene {
