@@ -297,7 +297,7 @@ mod tests {
         let expected = concat!(
             r#"{"schema":1,"version":"0.1.0","command":"find","#,
             r#""parameters":{"files":["/a"],"in":[],"#,
-            r#""unit":"words","min":null,"min_shared":256,"min_size":0,"include":[],"#,
+            r#""unit":"words","all":false,"min":null,"min_shared":256,"min_size":0,"include":[],"#,
             r#""exclude":[],"top":null,"#,
             r#""exact":false,"params":"#,
             r#""tttd-460-2800-540-270.w64-l5-128-128.s5-l3-64-96.p3-1408-131072.v9"},"#,
