@@ -122,7 +122,8 @@ fn find_asks_the_daemon_and_prints_names_as_given() {
     let expected = format!(
         concat!(
             r#"{{"request":"find","subject":{{"file":"{}"}},"within":["{}"],"min_size":0,"#,
-            r#""min":null,"min_shared":null,"all":false,"top":null,"exact":false,"unit":"words","text":true}}"#
+            r#""min":null,"min_shared":null,"all":false,"top":null,"exact":false,"#,
+            r#""unit":"words","text":true}}"#
         ),
         file.display(),
         env.path("docs").display()
