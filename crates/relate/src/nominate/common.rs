@@ -12,12 +12,12 @@ pub struct Common {
     pub chunks: u32,
     /// How rare the fingerprints are: the sum of what each counts ([`discount::weight`]).
     pub rare: f32,
-    /// The same as far as few have them: each counts fully up to [`FEW`], and as much less as more
+    /// The same as far as few have them: each counts fully up to `FEW`, and as much less as more
     /// contents have it.
     pub few: f32,
     /// How few have the fingerprints: each counts 1/n² if n *others* have it.
     pub own: f32,
-    /// The same of chunks besides, which count [`CHUNK_TELLS`] times as much.
+    /// The same of chunks besides, which count `CHUNK_TELLS` times as much.
     pub told: f32,
 }
 

@@ -5,7 +5,7 @@
 //! in 1,800 signatures, and others, no less common in the contents, in 900: counted as they are,
 //! these would be no boilerplate, and would nominate every two small files for each other. So a
 //! sample is counted among those contents that would have kept it, and taken to be as common among
-//! the others, as far as that can be said of a few ([`MOST`]).
+//! the others, as far as that can be said of a few (`MOST`).
 
 use resemble_core::Fingerprint;
 

@@ -2,7 +2,7 @@
 //! other and against single files.
 //!
 //! Each is taken apart when a pair of it is first measured, and kept for the next one as long as
-//! all together are no more than [`KEPT`] bytes.
+//! all together are no more than `KEPT` bytes.
 
 use std::collections::HashMap;
 use std::path::PathBuf;

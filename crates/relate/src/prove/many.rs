@@ -1,7 +1,7 @@
 //! Many pairs of one question, each content read and cut into words as few times as memory allows.
 //!
 //! A question about all pairs measures one content against five others on average, and against
-//! hundreds in a family. What a measure needs of a content ([`ReadyContent`]) is kept in a bounded
+//! hundreds in a family. What a measure needs of a content (`ReadyContent`) is kept in a bounded
 //! store that all threads share ([`Recent`]). So pairs should come in an order in which those of
 //! one content follow each other, and its partners lie near: files of one directory do.
 //!
@@ -261,7 +261,7 @@ impl<'a> PairProver<'a> {
     }
 
     /// The share of a text's words that stand nearest to these samples, by what each of them is
-    /// worth ([`ShingledText::share_nearest`]); `None`: it is no text, or cannot be read now.
+    /// worth (`ShingledText::share_nearest`); `None`: it is no text, or cannot be read now.
     pub fn share_nearest(
         &self,
         row: &ContentRow,

@@ -212,7 +212,7 @@ pub fn same_words(a: Option<WordsDigest>, b: Option<WordsDigest>) -> bool {
     a.is_some() && a == b
 }
 
-/// [`same_text`] of one and the same content.
+/// `same_text` of one and the same content.
 pub fn is_same_text(a: Rendition, b: Rendition, size: ByteLen) -> bool {
     let exact = |rendition| matches!(rendition, Rendition::Own | Rendition::Unpacked);
     (exact(a) && exact(b)) || !too_small(size)

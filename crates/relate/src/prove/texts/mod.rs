@@ -3,7 +3,7 @@
 //! 1. **Read.** Each text is read, cut into words and kept as its shingles, while a filter of a few
 //!    bits for each notes which of them come again; those of one text alone are forgotten then.
 //! 2. **Number.** What several texts have is numbered, with the texts that have it
-//!    ([`SharedChains`]): all of it, not a sample, so that nothing is missed because it was not
+//!    (`SharedChains`): all of it, not a sample, so that nothing is missed because it was not
 //!    sampled. Shingles that never stand apart are numbered as one.
 //! 3. **Nominate.** The texts that have enough rare shingles in common are looked at
 //!    ([`Texts::pairs`]), and what they have in common decides whether they are a pair.
