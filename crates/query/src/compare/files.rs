@@ -88,18 +88,14 @@ impl<'a> ComparedFiles<'a> {
     }
 
     /// Whether these renditions of two files nominate the files: those by which they are compared,
-    /// and of what holds members the wholes and the text of a mail. A member nominates its archive
-    /// for a single file: that two archives have one in common says little of them.
+    /// and of what holds members the wholes, the text of a mail, and for a single file a member.
     pub(super) fn nominate(&self, a: (u32, Rendition), b: (u32, Rendition)) -> bool {
         let (of_a, of_b) = (self.faces(a.0), self.faces(b.0));
         if !(of_a.holds_members() || of_b.holds_members()) {
             return of_a.meeting(of_b) == (a.1, b.1);
         }
-        if a.1 == Rendition::Member {
-            return of_a.is_named_by_member(of_b, b.1);
-        }
-        if b.1 == Rendition::Member {
-            return of_b.is_named_by_member(of_a, a.1);
+        if let Some(is_named) = of_a.named_by_member(a.1, of_b, b.1) {
+            return is_named;
         }
         let speaks = |faces: Faces, rendition: Rendition| {
             if faces.holds_members() {

@@ -10,6 +10,7 @@ use resemble_core::{ByteLen, Measures, Score};
 use resemble_index::ContentRow;
 use resemble_proto::message::Layer;
 use resemble_relate::judge::matched::{Match, match_of_wholes, of_part};
+use resemble_relate::nominate::members::MemberNominee;
 use resemble_relate::prove::members::{ComparedSide, unit_of};
 use resemble_relate::renditions::{Occurrence, WholeDigest};
 
@@ -25,8 +26,8 @@ pub(super) struct HeldNominee {
     /// What is known of the text of the mail among the two and the other side: the measures and the
     /// size of that text.
     pub(super) text: Option<(Measures, ByteLen)>,
-    /// The share of the single content that members of the subject may have.
-    pub(super) in_members: Option<Score>,
+    /// What members of the subject may have of the single content.
+    pub(super) in_members: Option<MemberNominee>,
 }
 
 impl HeldNominee {
@@ -49,7 +50,8 @@ impl HeldNominee {
                     let of_one = of_part(measures.swapped(), text, (sizes.1, sizes.0));
                     related(of_one.swapped(), sizes, least)
                 });
-                let by_members = self.in_members.map(|share| contained(share, sizes, least));
+                let by_members = self.in_members;
+                let by_members = by_members.map(|found| contained(found.in_members, sizes, least));
                 by_members.or(by_text)
             }
             (ComparedSide::Alone(_), _) => self

@@ -206,13 +206,8 @@ impl Table {
 
     /// Whether one of these renditions is a member that nominates its archive for the other file.
     pub(super) fn is_held(&self, one: (u32, Rendition), other: (u32, Rendition)) -> bool {
-        let nominates = |archive: (u32, Rendition), single: (u32, Rendition)| {
-            archive.1 == Rendition::Member
-                && self
-                    .faces(archive.0)
-                    .is_named_by_member(self.faces(single.0), single.1)
-        };
-        one.0 != other.0 && (nominates(one, other) || nominates(other, one))
+        let (of_one, of_other) = (self.faces(one.0), self.faces(other.0));
+        one.0 != other.0 && of_one.named_by_member(one.1, of_other, other.1) == Some(true)
     }
 
     fn faces(&self, owner: u32) -> Faces {

@@ -59,11 +59,8 @@ impl<'a> Question<'a> {
         let faces = |owner, kind| self.renditions.faces(owner, kind);
         let (ours, theirs) = (faces(one.0, kind), faces(other.0, other_kind));
         // What holds members is compared by these; a member and its text are a reason to look.
-        match (one.1, other.1) {
-            (Rendition::Member, single) => ours.is_named_by_member(theirs, single),
-            (single, Rendition::Member) => theirs.is_named_by_member(ours, single),
-            met => ours.meeting(theirs) == met,
-        }
+        let by_member = ours.named_by_member(one.1, theirs, other.1);
+        by_member.unwrap_or_else(|| ours.meeting(theirs) == (one.1, other.1))
     }
 
     /// Whether one content that is both of these renditions says that the files are equal, whatever

@@ -8,6 +8,7 @@ use resemble_core::{ContentId, Fingerprint, Relation, Score, Signature, similari
 use resemble_index::{PostingKind, ReadError, Snapshot};
 
 use crate::nominate::evidence::{Counts, LOOKED_UP, hits};
+use crate::nominate::levels::SamplesFrom;
 use crate::scope::ScopedFiles;
 
 /// A content that has something in common with members.
@@ -17,15 +18,19 @@ pub struct MemberNominee {
     pub content: ContentId,
     /// The share of its samples that members have.
     pub in_members: Score,
+    /// It is one of them.
+    pub is_member: bool,
 }
 
-/// The contents that may be related to all these together, by content.
+/// The members, and the contents that may be related to all of them together.
 pub fn nominate_by_members(
     snapshot: &Snapshot,
     members: &[ContentId],
     scoped: Option<&ScopedFiles>,
 ) -> Result<Vec<MemberNominee>, ReadError> {
     let mut fingerprints: Vec<Fingerprint> = Vec::new();
+    let mut of_archive = members.to_vec();
+    of_archive.sort_unstable();
     for &member in members {
         fingerprints.extend(snapshot.signature(member)?.fingerprints);
     }
@@ -37,14 +42,20 @@ pub fn nominate_by_members(
         repeats: None,
     };
     let all = all.thinned(&LOOKED_UP);
+    let of_all = SamplesFrom::of(all.fingerprints.iter().copied());
     let keys: Vec<u64> = all.fingerprints.iter().map(|sample| sample.0).collect();
     let mut counts = Counts::new(snapshot.boilerplate_limit());
     let kind = PostingKind::Fingerprint;
     let files = (snapshot, scoped);
     let found = hits(files, kind, &keys, &mut counts, &mut |_, _| {})?;
-    let mut nominees = Vec::new();
+    let equal = members.iter().map(|&content| MemberNominee {
+        content,
+        in_members: Score::ALL_BUT_IDENTICAL,
+        is_member: true,
+    });
+    let mut nominees: Vec<MemberNominee> = equal.collect();
     for (content, common) in found {
-        if common < 2 || members.contains(&content) {
+        if common < 2 || of_archive.binary_search(&content).is_ok() {
             continue;
         }
         let signature = snapshot.signature(content)?;
@@ -57,11 +68,11 @@ pub fn nominate_by_members(
         }
         let share = |of: u64| Score::new(shared as f64 / of.max(1) as f64);
         let could = |of: u64| similarity::interval(share(of), of).1.get() >= Relation::PARTLY;
-        if could(of_it) || could(all.at_level(level).count() as u64) {
-            let in_members = share(of_it);
+        if could(of_it) || could(of_all.level(level) as u64) {
             nominees.push(MemberNominee {
                 content,
-                in_members,
+                in_members: share(of_it),
+                is_member: false,
             });
         }
     }

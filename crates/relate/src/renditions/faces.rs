@@ -61,9 +61,22 @@ impl Faces {
         self.text.unwrap_or(self.bytes)
     }
 
-    /// Whether a member of this archive nominates it for a file that is compared by `rendition`.
-    pub fn is_named_by_member(self, other: Self, rendition: Rendition) -> bool {
-        self.holds_members && !other.holds_members && rendition == other.alone()
+    /// Whether a member nominates its archive for a single file that is compared by the other
+    /// rendition; `None`: neither rendition is a member. That two archives have a member in common
+    /// says little of them.
+    pub fn named_by_member(
+        self,
+        own: Rendition,
+        other: Self,
+        rendition: Rendition,
+    ) -> Option<bool> {
+        let (archive, single, alone) = match (own, rendition) {
+            (Rendition::Member, alone) => (self, other, alone),
+            (alone, Rendition::Member) => (other, self, alone),
+            _ => return None,
+        };
+        let is_single = archive.holds_members && !single.holds_members;
+        Some(is_single && alone == single.alone())
     }
 
     /// Which rendition of the first and which of the second are compared.

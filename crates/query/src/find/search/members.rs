@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use resemble_core::{Digest, Relation, Score, similarity};
+use resemble_core::{Digest, Relation, similarity};
 use resemble_index::ContentRow;
 use resemble_relate::AskError;
 use resemble_relate::judge::matched::Match;
-use resemble_relate::nominate::members::{MemberNominee, nominate_by_members};
+use resemble_relate::nominate::members::nominate_by_members;
 use resemble_relate::prove::members::{AloneSide, ComparedSide};
 use resemble_relate::renditions::faces::Faces;
 use resemble_relate::renditions::{
@@ -104,8 +104,7 @@ impl Search<'_> {
                 None => ComparedSide::Held(self.wholes_of(place, &nominee)?),
             };
             // Samples that some member has tell nothing of all of them.
-            let equal = Score::ALL_BUT_IDENTICAL;
-            let is_said_unread = nominee.in_members.is_none_or(|share| share >= equal);
+            let is_said_unread = nominee.in_members.is_none_or(|found| found.is_member);
             let unit = self.options.unit.into();
             let estimate = nominee.estimate(&ours, &theirs, unit, self.min_shared);
             // That the same is in both needs no look.
@@ -157,17 +156,8 @@ impl Search<'_> {
             return Ok(());
         };
         let members = held_contents(self.snapshot, own, MOST_MEMBERS)?;
-        let like = nominate_by_members(self.snapshot, &members, self.scoped)?;
-        let equal = members.iter().map(|&content| MemberNominee {
-            content,
-            in_members: Score::ALL_BUT_IDENTICAL,
-        });
-        for MemberNominee {
-            content,
-            in_members,
-        } in equal.chain(like)
-        {
-            let Some(row) = self.snapshot.content(content)? else {
+        for found in nominate_by_members(self.snapshot, &members, self.scoped)? {
+            let Some(row) = self.snapshot.content(found.content)? else {
                 continue;
             };
             if row.size < similarity::LEAST_JUDGED {
@@ -186,7 +176,7 @@ impl Search<'_> {
                 if is_here && is_single && !self.is_of_subject(place)? {
                     let nominee = self.held.entry(place).or_default();
                     nominee.alone = Some((occurrence, row));
-                    nominee.in_members = Some(in_members);
+                    nominee.in_members = Some(found);
                 }
             }
         }
