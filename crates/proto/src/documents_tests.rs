@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::message::{
-    Cluster, ClusterKind, CompareRow, CompareSummary, CoverPair, Discount, GroupsSummary,
-    IdenticalSet, LeftOut, LeftOutWord, Link, Looked, Member, MissingRow, NearRow, OtherRow,
-    Partner, SoftErrorKind, TreeRow,
+    ClassCounts, Cluster, ClusterKind, CompareRow, CompareSummary, CoverPair, Discount,
+    GroupsSummary, IdenticalSet, LeftOut, LeftOutWord, Link, Looked, Member, MissingRow, NearRow,
+    OtherRow, Partner, SoftErrorKind, TreeRow,
 };
 use resemble_core::Params;
 
@@ -84,7 +84,10 @@ fn comparison() -> CompareDocument {
     };
     let body = Comparison {
         summary: CompareSummary {
-            moved_edited: 1,
+            classes: ClassCounts {
+                moved_edited: 1,
+                ..ClassCounts::default()
+            },
             bytes_a_in_b: 5,
             ..CompareSummary::default()
         },

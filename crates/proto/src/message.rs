@@ -47,8 +47,8 @@ pub use answer::{
     Reply, StepProgress,
 };
 pub use compare::{
-    CompareClass, CompareOptions, ComparePart, CompareRequest, CompareRow, CompareSummary,
-    Comparison, OtherRow, OtherSummary, Partner, TreeRow,
+    ClassCounts, CompareClass, CompareOptions, ComparePart, CompareRequest, CompareRow,
+    CompareSummary, Comparison, OtherRow, OtherSummary, Partner, TreeRow,
 };
 pub use covered::{CoverPair, Coverage, CoveredPart, CoveredRequest, MissingRow, NearRow};
 pub use digest::{BadDigest, BadParams, WireDigest, WireParams};

@@ -173,7 +173,7 @@ fn compare(document: &CompareDocument) -> ReportHeader {
                 format!(
                     "{} the same under the same path; the rest differs, moved, or is on one side \
                      only.",
-                    plural(summary.same, "file is", "files are")
+                    plural(summary.classes.same, "file is", "files are")
                 )
             },
         )),

@@ -157,28 +157,54 @@ pub struct Partner {
     pub told: FiguresTold,
 }
 
-/// Counts of rows by class, and bytes.
+/// Files by class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ClassCounts {
+    /// Equal bytes at the same path.
+    pub same: u64,
+    /// Equal bytes at another path.
+    pub moved: u64,
+    /// Other bytes at the same path.
+    pub edited: u64,
+    /// Alike, at another path.
+    pub moved_edited: u64,
+    /// Files of A that lie in one of B, or such a container that has no other row.
+    pub contained: u64,
+    /// Files of B that lie in one of A, or such a container that has no other row.
+    pub contains: u64,
+    /// Files of A without a partner.
+    pub only_a: u64,
+    /// Files of B without a partner.
+    pub only_b: u64,
+}
+
+impl ClassCounts {
+    /// The counter of a class.
+    pub const fn of(&mut self, class: CompareClass) -> &mut u64 {
+        match class {
+            CompareClass::Same => &mut self.same,
+            CompareClass::Edited => &mut self.edited,
+            CompareClass::Moved => &mut self.moved,
+            CompareClass::MovedEdited => &mut self.moved_edited,
+            CompareClass::Contained => &mut self.contained,
+            CompareClass::Contains => &mut self.contains,
+            CompareClass::OnlyA => &mut self.only_a,
+            CompareClass::OnlyB => &mut self.only_b,
+        }
+    }
+}
+
+/// Files by class, and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompareSummary {
-    /// Rows of the class `same`.
-    pub same: u64,
-    /// Rows of the class `moved`.
-    pub moved: u64,
-    /// Rows of the class `edited`.
-    pub edited: u64,
-    /// Rows of the class `moved-edited`.
-    #[serde(rename = "moved-edited")]
-    pub moved_edited: u64,
-    /// Rows of the class `contained`.
-    pub contained: u64,
-    /// Rows of the class `contains`.
-    pub contains: u64,
-    /// Rows of the class `only-a`.
-    #[serde(rename = "only-a")]
-    pub only_a: u64,
-    /// Rows of the class `only-b`.
-    #[serde(rename = "only-b")]
-    pub only_b: u64,
+    /// Files of the side that has more of that class.
+    #[serde(flatten)]
+    pub classes: ClassCounts,
+    /// Files of A: together `files_a`.
+    pub classes_a: ClassCounts,
+    /// Files of B: together `files_b`.
+    pub classes_b: ClassCounts,
     /// Regular files of A.
     pub files_a: u64,
     /// Regular files of B.
@@ -200,26 +226,28 @@ pub struct CompareSummary {
 }
 
 impl CompareSummary {
-    /// Whether there is no difference at all: exit code 0.
-    pub fn is_same(mut self) -> bool {
-        let other = self.other;
-        let mut is_none = |class| class == CompareClass::Same || *self.count_mut(class) == 0;
-        CompareClass::ALL.into_iter().all(&mut is_none)
-            && other.differ + other.only_a + other.only_b == 0
+    /// Counts a file of one side, 0 or 1.
+    pub fn count(&mut self, side: usize, class: CompareClass) {
+        let counts = if side == 0 {
+            &mut self.classes_a
+        } else {
+            &mut self.classes_b
+        };
+        let count = counts.of(class);
+        *count += 1;
+        let most = self.classes.of(class);
+        *most = (*most).max(*count);
     }
 
-    /// The counter of a class.
-    pub const fn count_mut(&mut self, class: CompareClass) -> &mut u64 {
-        match class {
-            CompareClass::Same => &mut self.same,
-            CompareClass::Edited => &mut self.edited,
-            CompareClass::Moved => &mut self.moved,
-            CompareClass::MovedEdited => &mut self.moved_edited,
-            CompareClass::Contained => &mut self.contained,
-            CompareClass::Contains => &mut self.contains,
-            CompareClass::OnlyA => &mut self.only_a,
-            CompareClass::OnlyB => &mut self.only_b,
-        }
+    /// Whether there is no difference at all: exit code 0.
+    pub fn is_same(&self) -> bool {
+        let same = self.classes.same;
+        let only_same = ClassCounts {
+            same,
+            ..ClassCounts::default()
+        };
+        let other = self.other;
+        self.classes == only_same && other.differ + other.only_a + other.only_b == 0
     }
 }
 

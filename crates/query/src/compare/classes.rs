@@ -50,6 +50,15 @@ pub(super) struct ClassRow {
     pub(super) about_b: bool,
 }
 
+impl ClassRow {
+    /// Whether the row is that of its file of this side: of a pair both files, else one, beside a
+    /// file that may have a row of its own.
+    pub(super) const fn is_about(&self, side: usize) -> bool {
+        let of_one = matches!(self.class, CompareClass::Contained | CompareClass::Contains);
+        (!self.copy && !of_one) || self.about_b == (side == 1)
+    }
+}
+
 /// Two files of one path with unequal contents.
 struct Twins<'a> {
     files: [u32; 2],

@@ -32,9 +32,7 @@ pub(super) fn answer(
 ) -> Result<Whole<Comparison>, AskError> {
     let sides = question.sides;
     let mut summary = CompareSummary::default();
-    for row in &rows {
-        *summary.count_mut(row.class) += 1;
-    }
+    count(sides, &rows, &mut summary);
     bytes(question, known, partners, &mut summary);
     not_found(question, &rows, known, partners, &mut summary);
     let others = others(sides, joined, &mut summary);
@@ -89,6 +87,23 @@ pub(super) fn answer(
         },
         errors,
     })
+}
+
+/// Counts each file once, by the class of its own row. A container that was left over and has no
+/// other row than those of what lies in it has their class.
+fn count(sides: &Sides, rows: &[ClassRow], summary: &mut CompareSummary) {
+    let mut counted = [&sides.a, &sides.b].map(|side| vec![false; side.entries.len()]);
+    let own = rows.iter().map(|row| (row, true));
+    for (row, own) in own.chain(rows.iter().map(|row| (row, false))) {
+        for (side, at) in [row.a, row.b].into_iter().enumerate() {
+            let Some(at) = at.filter(|_| row.is_about(side) || !own) else {
+                continue;
+            };
+            if !std::mem::replace(&mut counted[side][at as usize], true) {
+                summary.count(side, row.class);
+            }
+        }
+    }
 }
 
 /// Rows with a file of A by its path, then by that of B; rows of B alone after them.
@@ -254,7 +269,8 @@ fn not_found(
     partners: &Partners,
     summary: &mut CompareSummary,
 ) {
-    (summary.files_a_not_in_b, summary.files_b_not_in_a) = (summary.only_a, summary.only_b);
+    let classes = summary.classes;
+    (summary.files_a_not_in_b, summary.files_b_not_in_a) = (classes.only_a, classes.only_b);
     let sides = question.sides;
     for row in rows.iter().filter(|row| row.class == CompareClass::Edited) {
         let (Some(a), Some(b)) = (row.a, row.b) else {

@@ -114,7 +114,7 @@ fn two_equal_trees_are_the_same_and_nothing_else() {
     );
     let summary = answer.body.summary;
     assert!(summary.is_same());
-    assert_eq!((summary.same, summary.other.same), (3, 1));
+    assert_eq!((summary.classes.same, summary.other.same), (3, 1));
     assert_eq!(
         (summary.bytes_a, summary.bytes_a_in_b, summary.bytes_b_in_a),
         (6000, 6000, 6000)
@@ -134,7 +134,7 @@ fn a_moved_directory_is_moved_files_and_one_tree() {
     scene.write("a/stays", text(9, 2000));
     scene.write("b/stays", text(9, 2000));
     let answer = compared(&mut scene);
-    assert_eq!(answer.body.summary.moved, 4);
+    assert_eq!(answer.body.summary.classes.moved, 4);
     assert_eq!(lines(&answer)[0], "moved old/place/0 new/0");
     let tree = &answer.body.trees[..];
     assert_eq!(tree.len(), 1, "{tree:?}");
@@ -176,7 +176,10 @@ fn equals_are_paired_by_name_then_by_path_and_the_rest_are_copies() {
     ];
     assert_eq!(lines(&answer)[..3], copies);
     assert_eq!(
-        (answer.body.summary.same, answer.body.summary.moved),
+        (
+            answer.body.summary.classes.same,
+            answer.body.summary.classes.moved
+        ),
         (2, 3)
     );
 }
@@ -261,7 +264,10 @@ fn a_split_and_a_merged_file() {
     ];
     assert_eq!(lines(&answer), split);
     assert_eq!(
-        (answer.body.summary.contains, answer.body.summary.only_a),
+        (
+            answer.body.summary.classes.contains,
+            answer.body.summary.classes.only_a
+        ),
         (3, 0)
     );
     let summary = answer.body.summary;
@@ -436,7 +442,7 @@ fn any_name_and_any_ignore_file() {
         scene.write(&format!("{tree}/.git/config"), "ignored by nobody");
     }
     let answer = compared(&mut scene);
-    assert_eq!(answer.body.summary.same, 3);
+    assert_eq!(answer.body.summary.classes.same, 3);
     let bad = &answer.body.entries[2];
     assert_eq!(
         bad.a.as_ref().map(PathText::as_bytes),
@@ -523,7 +529,7 @@ fn options_choose_partners_and_rows() {
     });
     assert_eq!(classes, ["same same same"]);
     assert_eq!((answer.header.total, answer.header.shown), (2, 1));
-    assert_eq!(answer.body.summary.moved_edited, 1);
+    assert_eq!(answer.body.summary.classes.moved_edited, 1);
     let mut options = CompareOptions::default();
     options.scope.min_size = 100;
     options.scope.exclude = vec!["large*".to_owned()];
@@ -641,7 +647,10 @@ fn text_of_more_than_a_thousand_files_is_nobodys() {
     }
     let answer = compared(&mut scene);
     assert_eq!(
-        (answer.body.summary.only_a, answer.body.summary.only_b),
+        (
+            answer.body.summary.classes.only_a,
+            answer.body.summary.classes.only_b
+        ),
         (700, 700)
     );
 }

@@ -102,7 +102,7 @@ fn trees_meet_by_the_members_of_an_archive() {
         assert!(*in_archive > most && !is_estimate, "{file}");
         assert!(*of_archive < Fraction::from_millionths(10_000), "{file}");
     }
-    assert_eq!(answer.summary.only_b, 2);
+    assert_eq!(answer.summary.classes.only_b, 2);
     assert_eq!(compared(&scene, true), (answer, shares), "from the disk");
 }
 

@@ -132,18 +132,21 @@ fn head(style: TextStyle, document: &CompareDocument) -> Vec<Vec<Cell>> {
     ]
 }
 
-/// One line for each class that has rows.
+/// One line for each class that has files, with those of A and those of B.
 fn counts(document: &CompareDocument) -> Vec<Vec<Cell>> {
     let mut sum = document.body.summary;
-    let mut lines = Vec::new();
+    let heading = |text: &str| Cell::right(text, Tint::Heading);
+    let mut lines = vec![vec![
+        Cell::left("", Tint::Plain),
+        heading("A"),
+        heading("B"),
+    ]];
     for class in CompareClass::ALL {
-        let count = *sum.count_mut(class);
-        if count > 0 {
-            lines.push(vec![
-                Cell::left(format!("{:2}", sign(class)), tint(class)),
-                Cell::right(human_count(count), Tint::Plain),
-                Cell::left(meaning(class), Tint::Plain),
-            ]);
+        let counts = [&mut sum.classes_a, &mut sum.classes_b].map(|counts| *counts.of(class));
+        if counts != [0, 0] {
+            let [a, b] = counts.map(|count| Cell::right(human_count(count), Tint::Plain));
+            let sign = Cell::left(format!("{:2}", sign(class)), tint(class));
+            lines.push(vec![sign, a, b, Cell::left(meaning(class), Tint::Plain)]);
         }
     }
     let other = sum.other;
@@ -161,7 +164,8 @@ fn counts(document: &CompareDocument) -> Vec<Vec<Cell>> {
             .collect();
         lines.push(vec![
             Cell::left("! ", Tint::Notable),
-            Cell::right(human_count(differ), Tint::Plain),
+            Cell::right(human_count(other.differ + other.only_a), Tint::Plain),
+            Cell::right(human_count(other.differ + other.only_b), Tint::Plain),
             Cell::left(
                 format!(
                     "differ: links, special and unreadable files ({})",

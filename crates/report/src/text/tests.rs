@@ -67,7 +67,11 @@ fn comparison(entries: Vec<CompareRow>, trees: Vec<TreeRow>) -> CompareDocument 
         ..CompareSummary::default()
     };
     for row in &entries {
-        *summary.count_mut(row.class) += 1;
+        for (side, path) in [&row.a, &row.b].into_iter().enumerate() {
+            if path.is_some() {
+                summary.count(side, row.class);
+            }
+        }
     }
     let parameters = CompareParameters {
         a: "old".into(),
@@ -134,12 +138,13 @@ fn a_short_comparison_is_whole() {
     let head = "\
 A  old:  1,200 files, 1000 B; 97.3% of its bytes are in B; 4 files are not
 B  new:  1 file, 2.0 KiB; 100% of its bytes are in A; no file is missing there
-*   1  edited: same path, other bytes
->   1  moved: equal bytes, other path
->*  1  moved-edited: alike, other path
--   1  only-a: no partner in B
-+   1  only-b: no partner in A
-!   1  differ: links, special and unreadable files (1 only in A)
+    A  B
+*   1  1  edited: same path, other bytes
+>   1  1  moved: equal bytes, other path
+>*  1  1  moved-edited: alike, other path
+-   1  0  only-a: no partner in B
++   0  1  only-b: no partner in A
+!   1  0  differ: links, special and unreadable files (1 only in A)
 2 files without a partner: too small to judge, unless a copy is there
 
 -     10 B  gone
@@ -223,7 +228,7 @@ fn a_long_comparison_is_folded() {
     let document = comparison(rows, Vec::new());
     let text = compared(&document, FOLDED);
     let lines: Vec<&str> = text.lines().collect();
-    assert!(lines.len() < SCREENFUL + 12, "{text}");
+    assert!(lines.len() < SCREENFUL + 13, "{text}");
     assert!(lines.contains(&"-     7 B  deep/in/one/corner"), "{text}");
     assert!(lines.contains(&"+     1.0 GiB  big"), "{text}");
     let folders: u64 = lines
@@ -239,7 +244,7 @@ fn a_long_comparison_is_folded() {
         .sum();
     assert_eq!(folders, 100_000, "{text}");
     assert!(text.ends_with("--all shows everything\n"), "{text}");
-    assert_eq!(compared(&document, ALL).lines().count(), 100_002 + 7);
+    assert_eq!(compared(&document, ALL).lines().count(), 100_002 + 8);
 }
 
 #[test]

@@ -134,7 +134,7 @@ fn a_second_look_reads_what_changed_and_says_the_same() {
     assert_eq!(read, 41);
     assert_eq!(first, scene.fresh("a", "b"));
     assert_eq!(
-        (first.body.summary.same, first.body.summary.edited),
+        (first.body.summary.classes.same, first.body.summary.classes.edited),
         (19, 1)
     );
     let (second, read) = scene.compare("a", "b");
@@ -146,7 +146,7 @@ fn a_second_look_reads_what_changed_and_says_the_same() {
     let (third, read) = scene.compare("a", "b");
     assert_eq!(read, 2);
     assert_eq!(third, scene.fresh("a", "b"));
-    assert_eq!(third.body.summary.moved, 1);
+    assert_eq!(third.body.summary.classes.moved, 1);
     assert_eq!(scene.compare("a", "b"), (third, 0));
 }
 
