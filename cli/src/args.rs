@@ -49,7 +49,7 @@ pub use dump::DumpArgs;
 pub use find::{FindArgs, Measuring};
 pub use groups::GroupsArgs;
 pub use lab::LabArgs;
-pub use layer::{TextLayer, TextWanted, WithText};
+pub use layer::{TextLayer, TextWanted, with_values};
 pub use output::{DocumentFormat, DocumentOutput, RowFormat, RowOutput};
 pub use pairs::PairsArgs;
 pub use report::{ListAs, ListOutput, PlanKind, ReportFormat, ReportOutput};
@@ -65,6 +65,9 @@ pub const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().effects(Effects::BOLD))
     .usage(AnsiColor::Green.on_default().effects(Effects::BOLD))
     .literal(AnsiColor::Cyan.on_default());
+
+/// The heading of what few need; `-h` has none of it.
+const EXPERT: &str = "Expert";
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -131,6 +134,7 @@ impl Cli {
 pub struct Global {
     /// `--socket`.
     #[arg(long, global = true, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    #[arg(help_heading = EXPERT)]
     #[arg(
         help = "The daemon's socket [env: RESEMBLE_SOCKET], or ssh://[USER@]HOST[:PORT] for that \
                 of another machine; if either is given, a daemon must answer there"
@@ -143,6 +147,7 @@ pub struct Global {
                 is given, only the daemon that keeps its state there answers"
     )]
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(help_heading = EXPERT)]
     #[arg(hide_short_help = true)]
     pub state: Option<PathBuf>,
     /// Do not ask the daemon; read the named files
@@ -163,7 +168,7 @@ pub struct Global {
     #[arg(hide_short_help = true)]
     pub color: ColorWhen,
     /// Do not show long output on a terminal through $PAGER
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = EXPERT)]
     #[arg(hide_short_help = true)]
     pub no_pager: bool,
 }
@@ -415,7 +420,7 @@ impl Selection {
 
 /// Who answers, and how the command reads files if it answers itself.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Who answers")]
+#[command(next_help_heading = EXPERT)]
 pub struct Answering {
     /// Average chunk size in bytes, for catalogues that were made with another size than the usual;
     /// a daemon answers only if its index has this size [default: 1015]
@@ -430,8 +435,8 @@ pub struct Answering {
     #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "4G")]
     #[arg(hide_short_help = true)]
     pub cache_size: u64,
-    /// Whether documents and archives are looked into. It is set from [`TextLayer`] or [`WithText`]
-    /// by the verbs that have one of them.
+    /// Whether documents and archives are looked into. It is set from [`TextLayer`] by the verbs
+    /// that have one.
     #[arg(skip)]
     pub text: bool,
     /// Whether every file counts: then no daemon answers that leaves something out, nor that of the

@@ -1,5 +1,6 @@
 //! Reads the best pairs of a report and lays them out side by side, as `resemble why` does.
 
+use resemble_core::similarity::Unit;
 use std::path::Path;
 
 use resemble_core::Params;
@@ -27,7 +28,7 @@ pub fn side_by_side(
 ) -> SideBySide {
     let (a, b) = (base_a.join(a.as_path()), base_b.join(b.as_path()));
     // Nothing is said here of how much they share.
-    match why::compare(&a, &b, (params, &Templates::default())) {
+    match why::compare(&a, &b, (params, &Templates::default()), Unit::Words) {
         Ok(comparison) => {
             let view = comparison.view(&VIEW);
             let note = note(&view);

@@ -50,25 +50,9 @@ pub struct CompareArgs {
     #[arg(long)]
     #[arg(hide_short_help = true)]
     pub no_trees: bool,
-    /// Pair files of different content only if one has at least this share of the other's size
-    #[arg(long, value_name = "SHARE", value_parser = values::share, help_heading = "Pairing")]
-    #[arg(conflicts_with = "from")]
-    #[arg(hide_short_help = true)]
-    pub size_ratio: Option<Fraction>,
-    /// Pair files of different content only if both have the same suffix
-    #[arg(long, conflicts_with = "from", help_heading = "Pairing")]
-    #[arg(hide_short_help = true)]
-    pub same_suffix: bool,
-    /// Of several partners with the same score, prefer the one with the same file name
-    #[arg(long, conflicts_with = "from", help_heading = "Pairing")]
-    #[arg(hide_short_help = true)]
-    pub names: bool,
     /// Which files take part, and which rows are listed.
     #[command(flatten)]
     pub selection: Selection,
-    /// Whether documents and archives are looked into.
-    #[command(flatten)]
-    pub layer: TextLayer,
     /// Measure on the files themselves instead of estimating from samples
     #[arg(long, conflicts_with = "from", help_heading = "Selection")]
     #[arg(hide_short_help = true)]
@@ -76,6 +60,22 @@ pub struct CompareArgs {
     /// How the report is printed, and where.
     #[command(flatten)]
     pub output: ReportOutput,
+    /// Pair files of different content only if one has at least this share of the other's size
+    #[arg(long, value_name = "SHARE", value_parser = values::share, help_heading = super::EXPERT)]
+    #[arg(conflicts_with = "from")]
+    #[arg(hide_short_help = true)]
+    pub size_ratio: Option<Fraction>,
+    /// Pair files of different content only if both have the same suffix
+    #[arg(long, conflicts_with = "from", help_heading = super::EXPERT)]
+    #[arg(hide_short_help = true)]
+    pub same_suffix: bool,
+    /// Of several partners with the same score, prefer the one with the same file name
+    #[arg(long, conflicts_with = "from", help_heading = super::EXPERT)]
+    #[arg(hide_short_help = true)]
+    pub names: bool,
+    /// Whether documents and archives are looked into.
+    #[command(flatten)]
+    pub layer: TextLayer,
     /// Who answers, and with which cache.
     #[command(flatten)]
     pub answering: Answering,

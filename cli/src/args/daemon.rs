@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use resemble_proto::message::{AlertRules, MountView};
 use resemble_proto::number::Fraction;
 
-use super::{DocumentOutput, RowOutput};
+use super::{DocumentOutput, RowOutput, TextLayer};
 use crate::values::{self, AlertKinds, Since};
 
 pub(super) const WATCH_EXAMPLES: &str = "\
@@ -93,9 +93,9 @@ pub enum WatchAction {
         /// Do not enter other file systems below DIR
         #[arg(long)]
         one_file_system: bool,
-        /// Do not look into documents and archives: compare files by their bytes alone
-        #[arg(long)]
-        no_text: bool,
+        /// Whether documents and archives are looked into.
+        #[command(flatten)]
+        layer: TextLayer,
         /// Leave out names that match GLOB (as in .gitignore), with all below; may be repeated
         #[arg(long, value_name = "GLOB", value_parser = values::glob)]
         exclude: Vec<String>,

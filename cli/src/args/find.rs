@@ -30,11 +30,6 @@ pub struct FindArgs {
     /// if the parts have at least --min-shared bytes in all. Every file of the search is read.
     #[arg(long)]
     pub holders: bool,
-    /// With --holders: read only the files that share a chunk or a sample with FILE. This is
-    /// faster, but can miss a paragraph in a large file
-    #[arg(long, requires = "holders", conflicts_with = "exact")]
-    #[arg(hide_short_help = true)]
-    pub quick: bool,
     /// List as well what has only common text (a letterhead, a licence) or one passage of FILE
     #[arg(long, help_heading = "Selection", hide_short_help = true)]
     pub all: bool,
@@ -44,12 +39,17 @@ pub struct FindArgs {
     /// How the figures are measured.
     #[command(flatten)]
     pub measuring: Measuring,
-    /// Whether documents and archives are looked into.
-    #[command(flatten)]
-    pub layer: TextLayer,
     /// How the list is printed, and where.
     #[command(flatten)]
     pub output: ListOutput,
+    /// With --holders: read only the files that share a chunk or a sample with FILE. This is
+    /// faster, but can miss a paragraph in a large file
+    #[arg(long, requires = "holders", conflicts_with = "exact")]
+    #[arg(hide_short_help = true, help_heading = super::EXPERT)]
+    pub quick: bool,
+    /// Whether documents and archives are looked into.
+    #[command(flatten)]
+    pub layer: TextLayer,
     /// Who answers, and with which cache.
     #[command(flatten)]
     pub answering: Answering,

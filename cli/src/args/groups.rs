@@ -59,23 +59,6 @@ pub struct GroupsArgs {
     #[arg(long, requires = "of")]
     #[arg(hide_short_help = true)]
     pub family: bool,
-    /// Ignore chunks that more than N contents have, or with `half` more than half of the files
-    #[arg(long, value_name = "N", conflicts_with = "from", value_parser = values::degree)]
-    #[arg(hide_short_help = true)]
-    pub degree: Option<Degree>,
-    /// Use at most SIZE of memory (500M, 2G; K, M, G of 1024), and the disk where that is not
-    /// enough
-    #[arg(long, value_name = "SIZE", conflicts_with = "from", value_parser = values::size)]
-    #[arg(hide_short_help = true)]
-    pub memory: Option<u64>,
-    /// Compare the pairs that an SQL engine has found, in DIR, and no others
-    ///
-    /// DIR is what `resemble_scale.py` has made of the tables of just these files. The answer is
-    /// the same, and no daemon is asked.
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    #[arg(conflicts_with_all = ["files_from", "order", "plan", "from"])]
-    #[arg(hide_short_help = true)]
-    pub links: Option<PathBuf>,
     /// Print only the names of all files, similar files next to each other: for a smaller archive
     #[arg(long, conflicts_with_all = ["of", "plan", "from", "top"])]
     #[arg(hide_short_help = true)]
@@ -88,12 +71,29 @@ pub struct GroupsArgs {
     /// Which files take part, and which rows are listed.
     #[command(flatten)]
     pub selection: Selection,
-    /// Whether documents and archives are looked into.
-    #[command(flatten)]
-    pub layer: TextLayer,
     /// How the report is printed, and where.
     #[command(flatten)]
     pub output: ReportOutput,
+    /// Ignore chunks that more than N contents have, or with `half` more than half of the files
+    #[arg(long, value_name = "N", conflicts_with = "from", value_parser = values::degree)]
+    #[arg(hide_short_help = true, help_heading = super::EXPERT)]
+    pub degree: Option<Degree>,
+    /// Use at most SIZE of memory (500M, 2G; K, M, G of 1024), and the disk where that is not
+    /// enough
+    #[arg(long, value_name = "SIZE", conflicts_with = "from", value_parser = values::size)]
+    #[arg(hide_short_help = true, help_heading = super::EXPERT)]
+    pub memory: Option<u64>,
+    /// Compare the pairs that an SQL engine has found, in DIR, and no others
+    ///
+    /// DIR is what `resemble_scale.py` has made of the tables of just these files. The answer is
+    /// the same, and no daemon is asked.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(conflicts_with_all = ["files_from", "order", "plan", "from"])]
+    #[arg(hide_short_help = true, help_heading = super::EXPERT)]
+    pub links: Option<PathBuf>,
+    /// Whether documents and archives are looked into.
+    #[command(flatten)]
+    pub layer: TextLayer,
     /// Who answers, and with which cache.
     #[command(flatten)]
     pub answering: Answering,

@@ -1,64 +1,88 @@
 //! The option of all questions that can look into documents and archives.
 
+use std::ffi::OsString;
+
 use clap::{Args, ValueEnum};
+use resemble_proto::message::MeasureUnit;
 
 use super::Answering;
 
-/// Whether documents and archives are compared by more than their bytes.
+/// What files are compared by.
 #[derive(Clone, Copy, Debug, Args)]
-#[command(next_help_heading = "Selection")]
+#[command(next_help_heading = super::EXPERT)]
 pub struct TextLayer {
-    /// Compare every file by its bytes alone: no texts of documents, nothing that archives hold
-    #[arg(long)]
-    #[arg(hide_short_help = true)]
-    pub no_text: bool,
-}
-
-impl TextLayer {
-    /// Who answers, with this option taken into account.
-    pub fn answering(self, answering: &Answering) -> Answering {
-        Answering {
-            text: !self.no_text,
-            ..answering.clone()
-        }
-    }
-}
-
-/// The same for `pairs`, which has a row for whatever two files have in common: there an archive
-/// would have one with every file that it holds, so these are asked for.
-#[derive(Clone, Copy, Debug, Args)]
-#[command(next_help_heading = "Selection")]
-pub struct WithText {
     /// What files are compared by; --text alone is --text=all
     #[arg(
-        long,
+        long = "text",
         value_name = "WHAT",
         num_args = 0..=1,
         require_equals = true,
-        default_value = "documents",
+        default_value = "auto",
         default_missing_value = "all"
     )]
     #[arg(hide_short_help = true)]
-    pub text: TextWanted,
+    pub wanted: TextWanted,
+    /// The old form of --text=off
+    #[arg(long, hide = true, conflicts_with = "wanted")]
+    pub no_text: bool,
 }
 
 /// What is taken out of files to compare them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TextWanted {
+    /// The texts of documents, and what archives, mails and compressed files hold: in `pairs`,
+    /// where an archive has a row with every file that it holds, the texts alone
+    #[value(alias = "documents")]
+    Auto,
+    /// What archives hold in `pairs`, too
+    All,
     /// Nothing: every file is compared by its bytes
     Off,
-    /// The texts of documents
-    Documents,
-    /// What archives, mails and compressed files hold, too
-    All,
 }
 
-impl WithText {
+impl TextLayer {
+    /// Whether anything is taken out of files.
+    pub fn is_on(self) -> bool {
+        !self.no_text && self.wanted != TextWanted::Off
+    }
+
+    /// The unit of a question that was asked in this one.
+    pub fn unit(self, asked: MeasureUnit) -> MeasureUnit {
+        if self.is_on() {
+            asked
+        } else {
+            MeasureUnit::Bytes
+        }
+    }
+
     /// Who answers, with this option taken into account.
     pub fn answering(self, answering: &Answering) -> Answering {
         Answering {
-            text: self.text != TextWanted::Off,
+            text: self.is_on(),
             ..answering.clone()
         }
     }
+}
+
+/// `--text off` as `--text=off`. The value may be left out, so that `--text DIR` has none: what
+/// follows is a value only if it is one.
+pub fn with_values(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let mut joined: Vec<OsString> = Vec::new();
+    let mut are_options = true;
+    for arg in args {
+        let value = arg
+            .to_str()
+            .filter(|word| TextWanted::from_str(word, false).is_ok());
+        match (value, joined.last_mut()) {
+            (Some(value), Some(last)) if are_options && last == "--text" => {
+                last.push("=");
+                last.push(value);
+            }
+            _ => {
+                are_options &= arg != "--";
+                joined.push(arg);
+            }
+        }
+    }
+    joined
 }

@@ -6,7 +6,7 @@ use clap::builder::ArgPredicate;
 use clap::{Args, ValueHint};
 use resemble_proto::message::{PairRelation, PairScore};
 
-use super::{Answering, ListOutput, Measuring, Selection, WithText};
+use super::{Answering, ListOutput, Measuring, Selection, TextLayer};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -50,19 +50,19 @@ pub struct PairsArgs {
     /// Which files take part, and which rows are listed.
     #[command(flatten)]
     pub selection: Selection,
-    /// Read nothing for the figures: all are estimates from samples, with their intervals
-    #[arg(long, help_heading = "Selection", conflicts_with = "exact")]
-    #[arg(hide_short_help = true)]
-    pub estimate: bool,
     /// How the figures are measured.
     #[command(flatten)]
     pub measuring: Measuring,
-    /// Whether documents and archives are looked into.
-    #[command(flatten)]
-    pub layer: WithText,
     /// How the list is printed, and where.
     #[command(flatten)]
     pub output: ListOutput,
+    /// Read nothing for the figures: all are estimates from samples, with their intervals
+    #[arg(long, conflicts_with = "exact")]
+    #[arg(hide_short_help = true, help_heading = super::EXPERT)]
+    pub estimate: bool,
+    /// Whether documents and archives are looked into.
+    #[command(flatten)]
+    pub layer: TextLayer,
     /// Who answers, and with which cache.
     #[command(flatten)]
     pub answering: Answering,

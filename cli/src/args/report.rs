@@ -33,7 +33,7 @@ pub struct ReportOutput {
     pub from: Option<PathBuf>,
     /// In html, show the best N pairs of files side by side
     #[arg(long, value_name = "N", default_value = "50")]
-    #[arg(hide_short_help = true)]
+    #[arg(hide_short_help = true, help_heading = super::EXPERT)]
     pub evidence: usize,
 }
 

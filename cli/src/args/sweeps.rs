@@ -44,7 +44,7 @@ pub struct InSweeps {
 }
 
 impl InSweeps {
-    /// Who answers, with `--no-text` taken into account.
+    /// Who answers, with `--text` taken into account.
     pub fn answering(&self) -> Answering {
         self.layer.answering(&self.answering)
     }

@@ -27,12 +27,12 @@ pub struct VersionsArgs {
     /// current directory.
     #[arg(long = "in", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub within: Vec<PathBuf>,
-    /// Whether documents and archives are looked into.
-    #[command(flatten)]
-    pub layer: TextLayer,
     /// How the list is printed, and where.
     #[command(flatten)]
     pub output: RowOutput,
+    /// Whether documents and archives are looked into.
+    #[command(flatten)]
+    pub layer: TextLayer,
     /// Who answers, and with which cache.
     #[command(flatten)]
     pub answering: Answering,

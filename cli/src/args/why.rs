@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::RowFormat;
+use super::{RowFormat, TextLayer};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -47,9 +47,6 @@ pub struct WhyArgs {
     /// Show N equal lines around what differs; with --matches-only, N at both ends of a range
     #[arg(short = 'C', long, value_name = "N")]
     pub context: Option<usize>,
-    /// Compare the bytes of documents, not their texts
-    #[arg(long)]
-    pub no_text: bool,
     /// How to print the answer
     #[arg(
         long,
@@ -62,4 +59,7 @@ pub struct WhyArgs {
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[arg(help_heading = "Output")]
     pub output: Option<PathBuf>,
+    /// Whether documents are compared by their texts.
+    #[command(flatten)]
+    pub layer: TextLayer,
 }

@@ -7,7 +7,9 @@ use std::path::Path;
 
 use resemble_core::Params;
 use resemble_proto::documents::{CompareDocument, CompareParameters};
-use resemble_proto::message::{CompareClass, CompareOptions, CompareRequest, Comparison, Whole};
+use resemble_proto::message::{
+    CompareClass, CompareOptions, CompareRequest, Comparison, MeasureUnit, Whole,
+};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_report::document::{Extras, Report};
@@ -176,7 +178,8 @@ impl Verb for Compare<'_> {
                 min_shared: selection.min_shared,
                 all: args.all,
                 exact: args.exact,
-                text: !args.layer.no_text,
+                text: args.layer.is_on(),
+                unit: args.layer.unit(MeasureUnit::Words),
                 classes: self.classes.clone(),
                 top: selection.top,
             },

@@ -106,7 +106,7 @@ fn form(args: &ExportArgs) -> CliResult<CatalogueForm> {
         label: String::new(),
         created: args.created.unwrap_or_else(now),
         names: !args.no_names,
-        text: !args.layer.no_text,
+        text: args.layer.is_on(),
         within: within.unwrap_or(Fraction::from_millionths(30_000)),
         small: if within.is_some() { 0 } else { SMALL },
     };
@@ -117,7 +117,7 @@ fn form(args: &ExportArgs) -> CliResult<CatalogueForm> {
     let base = catalogue::open(base)?.head().details.clone();
     for (is_other, option) in [
         (args.no_names && base.names, "--no-names"),
-        (args.layer.no_text && base.text, "--no-text"),
+        (!args.layer.is_on() && base.text, "--text off"),
         (args.within.is_some(), "--within"),
     ] {
         if is_other {

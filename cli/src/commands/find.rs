@@ -122,7 +122,7 @@ impl Verb for Find<'_> {
         asked: &Asked,
     ) -> CliResult<Whole<SimilarFiles>> {
         let (selection, measuring) = (&self.args.selection, &self.args.measuring);
-        let text = !self.args.layer.no_text;
+        let text = self.args.layer.is_on();
         let mut all = Whole::<SimilarFiles>::fresh();
         let progress = ui.progress("comparing");
         for (name, subject) in self.subjects.drain(..) {
@@ -139,7 +139,7 @@ impl Verb for Find<'_> {
                 all: self.args.all,
                 top: selection.top,
                 exact: measuring.exact,
-                unit: measuring.unit,
+                unit: self.args.layer.unit(measuring.unit),
                 text,
             };
             let find = || backend.find(&sought, &name, &options);
@@ -166,7 +166,7 @@ impl Verb for Find<'_> {
         FindParameters {
             files: names::as_given(&self.files),
             within: names::as_given(&self.args.within),
-            unit: measuring.unit,
+            unit: self.args.layer.unit(measuring.unit),
             all: self.args.all,
             common: common_parameters(&self.args.selection, measuring.exact, params),
         }
@@ -279,7 +279,7 @@ impl FileArgument {
                 {
                     return Ok(Self::Named(Sought::File(named)));
                 }
-                let member = names::member_of(file).filter(|_| !args.layer.no_text);
+                let member = names::member_of(file).filter(|_| args.layer.is_on());
                 return member
                     .map(|member| Self::Named(Sought::Member(member)))
                     .ok_or_else(|| failed(error));

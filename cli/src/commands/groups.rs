@@ -4,7 +4,7 @@ use std::path::Path;
 
 use resemble_core::Params;
 use resemble_proto::documents::{GroupsDocument, GroupsParameters};
-use resemble_proto::message::{Groups, GroupsRequest, OnlyGroups, Whole};
+use resemble_proto::message::{Groups, GroupsRequest, MeasureUnit, OnlyGroups, Whole};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_report::document::{Extras, Report};
@@ -235,7 +235,8 @@ pub(super) fn request(args: &GroupsArgs, asked: &Asked, of: Option<&Named>) -> G
         memory: args.memory,
         top: args.selection.top,
         // The names of --order are for an archiver, which compresses bytes.
-        text: !args.layer.no_text && !args.order,
+        text: args.layer.is_on() && !args.order,
+        unit: args.layer.unit(MeasureUnit::Words),
     }
 }
 

@@ -88,7 +88,7 @@ impl Verb for Holding<'_> {
         asked: &Asked,
     ) -> CliResult<Whole<Holders>> {
         let selection = &self.args.selection;
-        let formats = formats(!self.args.layer.no_text);
+        let formats = formats(self.args.layer.is_on());
         let part_reader = formats.as_ref().map(|formats| formats as &dyn PartReader);
         let scope = selection.scope(asked.scope());
         let mut found = Whole::<Holders>::fresh();
@@ -159,7 +159,7 @@ impl Verb for Holding<'_> {
                 .map(|file| PathText::from(file.shown.as_path()))
                 .collect(),
             within: names::as_given(&self.args.within),
-            unit: self.args.measuring.unit,
+            unit: self.args.layer.unit(self.args.measuring.unit),
             all: self.args.all,
             common: common_parameters(&self.args.selection, true, params),
         }

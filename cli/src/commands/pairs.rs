@@ -92,9 +92,9 @@ impl Verb for Pairs<'_> {
             top: selection.top,
             exact: measuring.exact,
             estimate: self.args.estimate,
-            unit: measuring.unit,
-            text: self.args.layer.text != TextWanted::Off,
-            archives: self.args.layer.text == TextWanted::All,
+            unit: self.args.layer.unit(measuring.unit),
+            text: self.args.layer.is_on(),
+            archives: self.args.layer.wanted == TextWanted::All,
             all: self.args.all,
         };
         backend.ask(ui, "comparing", request)
@@ -119,7 +119,7 @@ impl Verb for Pairs<'_> {
             score: self.args.score.unwrap_or_default(),
             only: self.args.only,
             order: self.order(),
-            unit: measuring.unit,
+            unit: self.args.layer.unit(measuring.unit),
             all: self.args.all,
             common: common_parameters(&self.args.selection, measuring.exact, params),
         }

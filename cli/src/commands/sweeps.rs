@@ -137,7 +137,7 @@ impl<'a> Search<'a> {
             backend,
             asked,
             all,
-            text: !options.layer.no_text,
+            text: options.layer.is_on(),
             header: Whole::<()>::fresh().header,
             errors: Vec::new(),
         }

@@ -79,7 +79,7 @@ impl Verb for Family<'_> {
         let mut request = GroupsRequest {
             of: Some(of.clone()),
             family: true,
-            text: !self.args.layer.no_text,
+            text: self.args.layer.is_on(),
             ..GroupsRequest::default()
         };
         request.scope.within = asked.scope();

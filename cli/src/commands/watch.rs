@@ -22,7 +22,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WatchArgs) -> 
             dir,
             ignore,
             one_file_system,
-            no_text,
+            layer,
             exclude,
             max_size,
             alerts,
@@ -32,7 +32,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WatchArgs) -> 
             let rules = RootRules {
                 ignore: *ignore,
                 one_file_system: *one_file_system,
-                text: !no_text,
+                text: layer.is_on(),
                 exclude: exclude.clone(),
                 max_size: *max_size,
             };

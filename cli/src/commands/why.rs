@@ -7,6 +7,7 @@
 mod columns;
 mod diff;
 
+use resemble_core::similarity::Unit;
 use std::ffi::OsStr;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt as _;
@@ -68,15 +69,19 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WhyArgs) -> Cl
     }
     let progress = ui.progress("comparing");
     // A small file is taken apart once, for the comparison and for what cannot be read of it.
-    let formats = formats(!args.no_text).map(|formats| RecentParts::new(Arc::new(formats)));
+    let formats = formats(args.layer.is_on()).map(|formats| RecentParts::new(Arc::new(formats)));
     let part_reader = formats.as_ref().map(|formats| formats as &dyn PartReader);
     let params = Params::default();
     let templates = backend::templates(ui, env, global, &params);
     let templates = templates.map(|store| store.current().0.templates);
     let templates = templates.unwrap_or_default();
     let terms = (&params, &*templates);
-    let comparison = why::compare_with_parts(&a.real, &b.real, terms, part_reader)
-        .map_err(|error| as_named(error, &[(&a.real, &args.a), (&b.real, &args.b)]));
+    let comparison = match part_reader {
+        Some(_) => why::compare_with_parts(&a.real, &b.real, terms, part_reader),
+        None => why::compare(&a.real, &b.real, terms, Unit::Bytes),
+    };
+    let comparison =
+        comparison.map_err(|error| as_named(error, &[(&a.real, &args.a), (&b.real, &args.b)]));
     drop(progress);
     let comparison = match comparison {
         Ok(comparison) => comparison,
@@ -165,7 +170,7 @@ fn subject(args: &WhyArgs, shown: &Path) -> CliResult<Subject> {
             real,
             inode: Some((metadata.dev(), metadata.ino())),
         }),
-        Err(error) => match names::member_of(shown).filter(|_| !args.no_text) {
+        Err(error) => match names::member_of(shown).filter(|_| args.layer.is_on()) {
             Some(member) => Ok(Subject {
                 real: member.real(),
                 inode: None,

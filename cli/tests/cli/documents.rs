@@ -102,12 +102,16 @@ pub(crate) fn compare() -> Value {
     let mut split = row("contained", json!("lib/part.c"), json!("src/whole.c"), 0.8);
     split["others"] =
         json!([{"path": "src/rest.c", "a_in_b": 0.3, "b_in_a": 0.2, "shared_bytes": 256}]);
-    let body = json!({
-        "summary": {"same": 1, "moved": 1, "edited": 1, "moved-edited": 0, "contained": 1,
-            "contains": 0, "only-a": 1, "only-b": 0,
+    let classes = |only_a: u64| {
+        json!({"same": 1, "moved": 1, "edited": 1, "moved-edited": 0, "contained": 1,
+            "contains": 0, "only-a": only_a, "only-b": 0})
+    };
+    let counts = json!({"classes_a": classes(1), "classes_b": classes(0),
             "files_a": 5, "files_b": 4, "bytes_a": 1000, "bytes_b": 900,
             "bytes_a_in_b": 973, "bytes_b_in_a": 900, "files_a_not_in_b": 1, "files_b_not_in_a": 0,
-            "other": {"same": 0, "differ": 1, "only_a": 0, "only_b": 0}},
+            "other": {"same": 0, "differ": 1, "only_a": 0, "only_b": 0}});
+    let body = json!({
+        "summary": merged(classes(1), &counts),
         "entries": [
             row("same", json!("a.txt"), json!("a.txt"), 1.0),
             row("edited", json!("b.txt"), json!("b.txt"), 0.5),

@@ -125,7 +125,7 @@ fn compare_in_every_format() {
 
     let text = ask(&[]).text();
     assert!(text.starts_with("A  old:  6 files, "), "{text}");
-    assert!(text.contains("\n=   1  same\n"), "{text}");
+    assert!(text.contains("\n=   1  1  same\n"), "{text}");
     assert!(
         !text.contains("same.txt"),
         "what is the same is not listed: {text}"

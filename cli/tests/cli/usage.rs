@@ -1,7 +1,9 @@
 //! Wrong arguments, and the manual.
 
 use resemble_testutil::page_is_up_to_date;
+use resemble_testutil::prose::paragraphs;
 use rustix::fs::{CWD, FileType};
+use serde_json::Value;
 
 use crate::environment;
 
@@ -431,4 +433,64 @@ fn completions_and_manual_pages() {
 fn the_reference_is_up_to_date() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/cli-reference.md");
     page_is_up_to_date(path, &resemble_cli::reference::page());
+}
+
+/// `--text off` asks for bytes, of plain texts too, in all its forms and in every verb: one pair,
+/// one figure.
+#[test]
+fn text_off_asks_every_verb_for_bytes() {
+    let env = environment();
+    let text = paragraphs(1, 30);
+    env.write("a/report.txt", &text);
+    env.write("b/report.txt", text.replacen("and", "or", 2));
+    env.write("off/other.txt", paragraphs(2, 30));
+    let pair = ["a/report.txt", "b/report.txt"];
+    let questions: [&[&str]; 5] = [
+        &["find", pair[0], "--in", "b"],
+        &["why", pair[0], pair[1]],
+        &["pairs", "a", "b"],
+        &["groups", "a", "b"],
+        &["compare", "a", "b"],
+    ];
+    let figures = |question: &[&str], options: &[&str]| {
+        let args = [question, options, &["--format", "json"]].concat();
+        let document = env.run(&args).json();
+        let row = match question[0] {
+            "find" => &document["results"][0],
+            "why" => &document,
+            "pairs" => &document["pairs"][0],
+            "groups" => &document["clusters"][0]["links"][0],
+            _ => &document["entries"][0],
+        };
+        // A link of a group has no unit.
+        let unit = row.get("unit").and_then(Value::as_str).map(str::to_owned);
+        let shares = ["a_in_b", "b_in_a"].map(|key| row[key].as_f64().unwrap());
+        (unit, shares)
+    };
+    let [words, bytes] = ["auto", "off"].map(|wanted| {
+        let (_, shares) = figures(questions[0], &[&format!("--text={wanted}")]);
+        shares
+    });
+    assert_ne!(words, bytes);
+    let off: [&[&str]; 3] = [&["--text", "off"], &["--text=off"], &["--no-text"]];
+    let on: [&[&str]; 4] = [&[], &["--text", "all"], &["--text=documents"], &["--text"]];
+    for question in questions {
+        let of = |options, unit: &str, expected| {
+            let (found, mut shares) = figures(question, options);
+            // Which of two is first in a group depends on more than their names.
+            if question[0] == "groups" && shares != expected {
+                shares.reverse();
+            }
+            assert_eq!(shares, expected, "{question:?} {options:?}");
+            assert!(
+                found.is_none_or(|found| found == unit),
+                "{question:?} {options:?}"
+            );
+        };
+        off.iter().for_each(|options| of(options, "bytes", bytes));
+        on.iter().for_each(|options| of(options, "words", words));
+    }
+    // A folder of such a name is no value where the option is followed by none.
+    env.run(&["pairs", "--text", "./off"]).exits(1);
+    env.run(&["pairs", "--text=all", "--", "off"]).exits(1);
 }

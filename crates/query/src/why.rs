@@ -42,6 +42,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use resemble_core::numbers::{OnlyNumbers, only_numbers};
+use resemble_core::similarity::proof::unit_of;
 use resemble_core::similarity::runs::{self, CommonRun};
 use resemble_core::similarity::{Templates, Unit};
 use resemble_core::{
@@ -61,7 +62,7 @@ pub use view::{Fold, Folded, Line, Rest, Row, RowSide, Span, View, ViewOptions};
 
 use lines::Lines;
 use resemble_relate::AskError;
-use resemble_relate::judge::estimate::estimate;
+use resemble_relate::judge::estimate::estimate_in;
 use resemble_relate::judge::matched::all_words;
 use resemble_relate::parallel::both;
 use resemble_relate::prove::exact::prove_once;
@@ -196,10 +197,11 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Two contents in memory.
-    pub fn of_bytes(a: Vec<u8>, b: Vec<u8>, templates: &Templates) -> Self {
+    /// Two contents in memory, measured in `unit` if they are texts.
+    pub fn of_bytes(a: Vec<u8>, b: Vec<u8>, templates: &Templates, unit: Unit) -> Self {
         let mut shared = by_bytes(&a, &b);
-        if shared.identical && ContentKind::of_whole(&a) == ContentKind::Text {
+        let kind = ContentKind::of_whole(&a);
+        if shared.identical && unit_of(kind, kind, unit) == Unit::Words {
             shared.words = Some(shared.measures);
         }
         if shared.text && !shared.identical {
@@ -208,7 +210,7 @@ impl Comparison {
         if (shared.text || !templates.is_empty()) && !shared.identical {
             let least = Relation::MIN_SHARED;
             let files = (a.clone(), b.clone());
-            let found = prove_once(templates, files, Unit::Words, least);
+            let found = prove_once(templates, files, unit, least);
             let told = match found.unit {
                 Unit::Words => &mut shared.words,
                 Unit::Bytes => &mut shared.payload,
@@ -227,14 +229,14 @@ impl Comparison {
     /// Where their lines end is the business of whoever wrote or read the files. If that hides what
     /// they have in common, both get new lines, one for each sentence.
     fn of_texts(a: Vec<u8>, b: Vec<u8>, templates: &Templates) -> Self {
-        let mut comparison = Self::of_bytes(a, b, templates);
+        let mut comparison = Self::of_bytes(a, b, templates, Unit::Words);
         let share = |comparison: &Self| comparison.shared.measures.containment();
         if !comparison.shared.identical
             && comparison.shared.ranges_of != RangesOf::Rows
             && comparison.shared.words.is_some()
             && let Some((a, b)) = comparison.bytes()
         {
-            let anew = Self::of_bytes(by_sentences(a), by_sentences(b), templates);
+            let anew = Self::of_bytes(by_sentences(a), by_sentences(b), templates, Unit::Words);
             let gain =
                 share(&anew).map_or(0.0, Score::get) - share(&comparison).map_or(0.0, Score::get);
             if anew.shared.identical || gain >= WORTH_NEW_LINES {
@@ -325,9 +327,9 @@ pub fn compare_with_parts(
     part_reader: Option<&dyn PartReader>,
 ) -> Result<Comparison, AskError> {
     let Some(part_reader) = part_reader else {
-        return compare(a, b, (params, templates));
+        return compare(a, b, (params, templates), Unit::Words);
     };
-    let of_bytes = |a, b| Comparison::of_bytes(a, b, templates);
+    let of_bytes = |a, b| Comparison::of_bytes(a, b, templates, Unit::Words);
     let into = [a, b].map(|path| way(path).1.is_some());
     let (of_a, of_b) = (extract(a, part_reader)?, extract(b, part_reader)?);
     let missing = |path: &Path| AskError::Unreadable {
@@ -367,7 +369,7 @@ pub fn compare_with_parts(
         // A file that is too large, beside a member: only its first part is read.
         (Some(a), None) if into[0] => Ok(of_bytes(a.own, bytes_of(b)?)),
         (None, Some(b)) if into[1] => Ok(of_bytes(bytes_of(a)?, b.own)),
-        _ => compare(a, b, (params, templates)),
+        _ => compare(a, b, (params, templates), Unit::Words),
     }
 }
 
@@ -384,11 +386,12 @@ fn single(extracted: &Extracted) -> Vec<HeldContent> {
     }]
 }
 
-/// Compares two files as they are now. The paths are real ones: a symbolic link is not followed.
+/// Compares two files as they are now, texts in `unit`. The paths are real ones: a symbolic link is not followed.
 pub fn compare(
     a: &Path,
     b: &Path,
     (params, templates): (&Params, &Templates),
+    unit: Unit,
 ) -> Result<Comparison, AskError> {
     let size = |path: &Path| -> Result<ByteLen, AskError> {
         std::fs::symlink_metadata(path)
@@ -399,7 +402,8 @@ pub fn compare(
             })
     };
     if size(a)?.max(size(b)?) <= LARGEST_READ {
-        return Ok(Comparison::of_bytes(bytes_of(a)?, bytes_of(b)?, templates));
+        let (a, b) = (bytes_of(a)?, bytes_of(b)?);
+        return Ok(Comparison::of_bytes(a, b, templates, unit));
     }
     let (a, b) = (read_now(a, params)?, read_now(b, params)?);
     let identical = a.content == b.content;
@@ -407,7 +411,8 @@ pub fn compare(
     let measures = if identical {
         Measures::identical(a.size)
     } else {
-        estimate(
+        estimate_in(
+            unit,
             (&a.sketch(), a.kind),
             (&b.sketch(), b.kind),
             &similarity::NoBoilerplate,

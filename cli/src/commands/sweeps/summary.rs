@@ -47,7 +47,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &HistoryArgs) -
             a: root(&pair[0]),
             b: root(&pair[1]),
             options: CompareOptions {
-                text: !options.layer.no_text,
+                text: options.layer.is_on(),
                 ..CompareOptions::default()
             },
         };

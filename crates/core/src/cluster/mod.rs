@@ -71,6 +71,11 @@ impl Tie {
         self.there.max(self.back).unwrap_or(0)
     }
 
+    /// The smaller containment; 0 if one is not known.
+    pub fn lesser(&self) -> u32 {
+        self.there.min(self.back).unwrap_or(0)
+    }
+
     /// Whether each lies in the other.
     pub fn is_near(&self) -> bool {
         self.there >= Some(Self::MOSTLY) && self.back >= Some(Self::MOSTLY)

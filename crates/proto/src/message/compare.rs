@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
-use crate::message::{Discount, FiguresTold, Parts, Scope};
+use crate::message::{Discount, FiguresTold, MeasureUnit, Parts, Scope};
 use crate::number::Fraction;
 use crate::path::{PathText, fields};
 
@@ -49,6 +49,8 @@ pub struct CompareOptions {
     /// Compare the texts of documents and the members of archives too.
     #[serde(default = "crate::message::scope::yes")]
     pub text: bool,
+    /// What the measures of texts are shares of.
+    pub unit: MeasureUnit,
     /// Only rows of these classes are sent (the summary counts all); empty: all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<CompareClass>,

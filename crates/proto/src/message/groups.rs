@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
-use crate::message::{Discount, EstimateInterval, Layer, Parts, Scope};
+use crate::message::{Discount, EstimateInterval, Layer, MeasureUnit, Parts, Scope};
 use crate::number::Fraction;
 use crate::path::{PathText, fields};
 
@@ -33,6 +33,8 @@ pub struct GroupsRequest {
     /// Compare the texts of documents and the members of archives too, where the index has them.
     #[serde(default = "crate::message::scope::yes")]
     pub text: bool,
+    /// What the measures of texts are shares of.
+    pub unit: MeasureUnit,
 }
 
 /// Which groups are asked for.

@@ -56,7 +56,7 @@ pub(super) fn name_of(
     let mut all = Vec::with_capacity(48 * sides.contents.len());
     put(&mut all, VERSION);
     let terms_text = format!(
-        "{} {} {} {} {:?} {:?} {:?} {}\0",
+        "{} {} {} {} {:?} {:?} {:?} {} {}\0",
         env!("CARGO_PKG_VERSION"),
         terms.params,
         terms.limit,
@@ -65,6 +65,7 @@ pub(super) fn name_of(
         options.min_shared,
         options.size_ratio,
         options.all,
+        options.unit.word(),
     );
     all.extend_from_slice(terms_text.as_bytes());
     put(&mut all, sides.contents.len() as u64);

@@ -377,7 +377,7 @@ impl PartnerQuestion<'_> {
         common: &CommonKeys,
         errors: &mut Vec<SoftError>,
     ) -> (Proven, Option<Interval>) {
-        let unit = unit_of(a.kept.kind, b.kept.kind, Unit::Words);
+        let unit = unit_of(a.kept.kind, b.kept.kind, self.unit());
         let sizes = (a.kept.size, b.kept.size);
         if a.kept.id == b.kept.id {
             let is_same = !similarity::too_small(sizes.0);
@@ -390,7 +390,7 @@ impl PartnerQuestion<'_> {
             };
             return (same, None);
         }
-        let estimate = LazyCell::new(|| a.estimate(b, common));
+        let estimate = LazyCell::new(|| a.estimate(b, self.unit(), common));
         // The estimate leaves boilerplate out and says whether they are partners. What is shown of
         // them is what every question shows.
         let estimated = |reading: Reading| {
@@ -401,7 +401,7 @@ impl PartnerQuestion<'_> {
                 None
             } else {
                 Some(shown_in(
-                    Unit::Words,
+                    self.unit(),
                     (&of_a, a.kept.kind),
                     (&of_b, b.kept.kind),
                 ))
@@ -439,7 +439,7 @@ impl PartnerQuestion<'_> {
             return (judged(kept, sizes, self.min_shared()), None);
         }
         if let (Some(a), Some(b)) = (self.content_of(a, errors), self.content_of(b, errors)) {
-            let found = a.measure(b, Unit::Words);
+            let found = a.measure(b, self.unit());
             if let Some(measured) = measured {
                 measured.keep_measures(digests.0, digests.1, &found);
             }
@@ -554,6 +554,11 @@ impl PartnerQuestion<'_> {
     fn least(&self) -> f64 {
         let least = self.options.min.score();
         least.map_or(Relation::PARTLY, Score::get)
+    }
+
+    /// The unit of two texts.
+    pub(super) fn unit(&self) -> Unit {
+        self.options.unit.into()
     }
 
     fn min_shared(&self) -> ByteLen {

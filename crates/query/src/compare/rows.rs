@@ -1,6 +1,5 @@
 //! The answer from classes and links.
 
-use resemble_core::similarity::Unit;
 use resemble_core::similarity::proof::unit_of;
 use resemble_core::{ByteLen, Measures, Params, Relation, Score};
 use resemble_proto::message::{
@@ -140,7 +139,7 @@ fn row(
     let equal_to = |entry| {
         let content = sides.content_of(entry)?;
         let relation = (content.size > ByteLen::ZERO).then_some(Relation::Identical);
-        let unit = unit_of(content.kind, content.kind, Unit::Words).into();
+        let unit = unit_of(content.kind, content.kind, question.unit()).into();
         Some(FiguresTold {
             relation,
             unit,

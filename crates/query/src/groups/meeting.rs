@@ -132,8 +132,9 @@ impl Shown<'_> {
 
     /// What is shown of two files that are not read, if their contents tell.
     fn shown(&self, places: (u32, u32)) -> Result<Option<MeetingShares>, AskError> {
-        let Collection { table, text, .. } = self.collection;
-        let found = shown((self.snapshot, table, *text), places)?;
+        let collection = self.collection;
+        let compared = (collection.text, collection.unit);
+        let found = shown((self.snapshot, &collection.table), compared, places)?;
         Ok(found.map(|Estimated { measures, interval }| MeetingShares {
             interval: (interval != Interval::default()).then(|| interval.into()),
             ..MeetingShares::new((measures.a_in_b, measures.b_in_a), true)
@@ -270,7 +271,8 @@ fn all_of(
 /// What every question shows of two files that it does not read: of the renditions by which they
 /// are compared what says most. `None`: no estimate.
 pub(super) fn shown(
-    (snapshot, table, text): (&Snapshot, &Table, bool),
+    (snapshot, table): (&Snapshot, &Table),
+    (text, unit): (bool, Unit),
     (a, b): (u32, u32),
 ) -> Result<Option<Estimated>, AskError> {
     let of = |place| all_of(snapshot, table.id(place), text);
@@ -286,7 +288,7 @@ pub(super) fn shown(
                 let found = shown_whole(Unit::Words, side_a, side_b, in_a.id == in_b.id);
                 parts[usize::from(*one == Rendition::WholeBytes)] = Some(found);
             } else if in_a.id != in_b.id && !same_words(in_a.words, in_b.words) {
-                let found = shown_in(Unit::Words, side_a, side_b);
+                let found = shown_in(unit, side_a, side_b);
                 let score = |found: &Estimated| found.measures.containment();
                 if best.as_ref().is_none_or(|best| score(&found) > score(best)) {
                     best = Some(found);

@@ -40,6 +40,7 @@ use std::path::Path;
 
 use resemble_core::StopFlag;
 use resemble_core::cluster::stars;
+use resemble_core::similarity::Unit;
 use resemble_core::similarity::discount::FREE;
 use resemble_index::Snapshot;
 use resemble_proto::message::{
@@ -154,6 +155,7 @@ struct Collection {
     errors: Vec<SoftError>,
     /// Renditions of files take part.
     text: bool,
+    unit: Unit,
     renditions: RenditionOwners,
     /// What was measured elsewhere.
     measured: Option<MeasuredPairs>,
@@ -205,11 +207,13 @@ impl Collection {
             KnownPairs::Kept(_) => None,
         };
         let measured = accounts.as_ref().map(Accounts::measured).transpose()?;
-        let prover = PairProver::new(reader, room.part(3)).knowing(measured.as_ref());
+        let terms = LinkTerms::of(request);
+        let prover = PairProver::new(reader, room.part(3))
+            .asked(terms.unit)
+            .knowing(measured.as_ref());
         let of = (&table, &prover);
         let common = common_pieces(of, (limit, FREE), accounts.as_mut(), (room, dir))?;
         let given = accounts.map(Accounts::close).transpose()?;
-        let terms = LinkTerms::of(request);
         // What is asked of one file, and what is bounded, is not kept.
         let is_kept = about == About::Everything && room.0.is_none();
         let known = known
@@ -256,6 +260,7 @@ impl Collection {
             about,
             errors,
             text: request.text,
+            unit: request.unit.into(),
             renditions,
             measured,
             room,
@@ -275,7 +280,9 @@ impl Collection {
             renditions: &self.renditions,
             part_reader,
         };
-        PairProver::new(reader, self.room.part(3)).knowing(self.measured.as_ref())
+        PairProver::new(reader, self.room.part(3))
+            .asked(self.unit)
+            .knowing(self.measured.as_ref())
     }
 
     /// Whether a content is an archive, a mail or something else that holds files.

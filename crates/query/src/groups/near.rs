@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use resemble_core::similarity::Estimated;
+use resemble_core::similarity::{Estimated, Unit};
 use resemble_core::{ContentId, Score};
 use resemble_index::Snapshot;
 use resemble_proto::message::GroupsRequest;
@@ -124,7 +124,11 @@ pub(crate) fn near_links(
             };
             estimates += usize::from(link.is_estimate);
             if link.is_estimate && estimates <= MOST_ESTIMATES {
-                let found = shown((snapshot, &table, true), (half.from, half.to))?;
+                let found = shown(
+                    (snapshot, &table),
+                    (true, Unit::Words),
+                    (half.from, half.to),
+                )?;
                 if let Some(found) = found {
                     link.show(&found);
                 }

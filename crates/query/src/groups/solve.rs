@@ -19,7 +19,7 @@ use resemble_core::similarity::{Boilerplate, Sketch};
 use resemble_core::{ByteLen, Fingerprint, Measures, Relation};
 use resemble_index::Snapshot;
 use resemble_relate::AskError;
-use resemble_relate::judge::estimate::estimate;
+use resemble_relate::judge::estimate::estimate_in;
 use resemble_relate::judge::matched::all_words;
 use resemble_relate::nominate::block::{Common, PostingBlock, Tally};
 use resemble_relate::nominate::evidence::{Counts, Kept};
@@ -402,7 +402,7 @@ impl Solver<'_> {
 
     fn estimate(&self, (a, b): (&Kept, &Kept)) -> Measures {
         let (of_a, of_b) = ((&a.sketch(), a.kind), (&b.sketch(), b.kind));
-        estimate(of_a, of_b, &Ignored(self.counts))
+        estimate_in(self.terms.unit, of_a, of_b, &Ignored(self.counts))
     }
 
     /// How rare all is that a pair shares, what is ignored included: a measure counts it.

@@ -8,8 +8,9 @@
 
 use resemble_core::cluster::Sharing;
 use resemble_core::similarity::discount::Rarity;
-use resemble_core::similarity::{self, too_small};
-use resemble_core::{ByteLen, ContentKind, Measures, Relation, Score};
+use resemble_core::similarity::proof::unit_of;
+use resemble_core::similarity::{self, Unit, too_small};
+use resemble_core::{ByteLen, Measures, Relation, Score};
 use resemble_proto::message::GroupsRequest;
 use resemble_proto::number::Fraction;
 use resemble_relate::judge::estimate::{enough_shared, interval_at};
@@ -25,6 +26,7 @@ use super::table::Table;
 pub(super) struct LinkTerms {
     min: Fraction,
     pub(super) min_shared: ByteLen,
+    pub(super) unit: Unit,
 }
 
 /// What is known of a pair of contents.
@@ -63,6 +65,7 @@ impl LinkTerms {
         Self {
             min: request.min,
             min_shared: shared.unwrap_or(Relation::MIN_SHARED),
+            unit: request.unit.into(),
         }
     }
 
@@ -102,7 +105,7 @@ impl LinkTerms {
         if common.chunks > 0 {
             return true;
         }
-        let are_texts = (a.kind, b.kind) == (ContentKind::Text, ContentKind::Text);
+        let are_texts = unit_of(a.kind, b.kind, self.unit) == Unit::Words;
         // Of a member of a family `common` leaves out what its leader has.
         let is_all = are_texts && a.of_leader.is_none() && b.of_leader.is_none();
         let shared = f64::from(common.fingerprints);

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use resemble_core::printable::is_printable;
-use resemble_core::similarity::Boilerplate;
+use resemble_core::similarity::{Boilerplate, Unit};
 use resemble_core::{ByteLen, Params, Relation, Score};
 use resemble_index::{PostingKind, Snapshot};
 use resemble_proto::message::{Layer, MeasureUnit};
@@ -41,7 +41,7 @@ pub fn explain(
     let terms = (params, &**snapshot.templates());
     let comparison = if snapshot.is_partial() {
         let (a, b) = (known_bytes(snapshot, a)?, known_bytes(snapshot, b)?);
-        Comparison::of_bytes(a, b, terms.1)
+        Comparison::of_bytes(a, b, terms.1, Unit::Words)
     } else {
         compare_with_parts(a, b, terms, part_reader)?
     };

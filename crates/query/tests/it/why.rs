@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use proptest::prelude::*;
 use resemble_core::printable::is_printable;
+use resemble_core::similarity::Unit;
 use resemble_core::similarity::{Templates, runs};
 use resemble_core::{Relation, Score};
 use resemble_query::why::{
@@ -17,6 +18,7 @@ fn compared(a: impl AsRef<[u8]>, b: impl AsRef<[u8]>) -> Comparison {
         a.as_ref().to_vec(),
         b.as_ref().to_vec(),
         &Templates::default(),
+        Unit::Words,
     )
 }
 

@@ -26,15 +26,6 @@ pub fn estimate_in(
     prepared_in(unit, (&a, a_kind), (&b, b_kind), boilerplate)
 }
 
-/// [`estimate`] of contents that were made ready with the same boilerplate.
-pub fn estimate_prepared(
-    a: (&Prepared, ContentKind),
-    b: (&Prepared, ContentKind),
-    boilerplate: &dyn Boilerplate,
-) -> Measures {
-    prepared_in(Unit::Words, a, b, boilerplate)
-}
-
 /// [`estimate_in`] of contents that were made ready with the same boilerplate.
 pub fn prepared_in(
     unit: Unit,

@@ -134,7 +134,10 @@ fn a_second_look_reads_what_changed_and_says_the_same() {
     assert_eq!(read, 41);
     assert_eq!(first, scene.fresh("a", "b"));
     assert_eq!(
-        (first.body.summary.classes.same, first.body.summary.classes.edited),
+        (
+            first.body.summary.classes.same,
+            first.body.summary.classes.edited
+        ),
         (19, 1)
     );
     let (second, read) = scene.compare("a", "b");

@@ -3,9 +3,9 @@
 use std::cell::OnceCell;
 
 use resemble_core::Measures;
-use resemble_core::similarity::Prepared;
 use resemble_core::similarity::proof::Provable;
-use resemble_relate::judge::estimate::estimate_prepared;
+use resemble_core::similarity::{Prepared, Unit};
+use resemble_relate::judge::estimate::prepared_in;
 use resemble_relate::nominate::evidence::Kept;
 
 use crate::compare::common::CommonKeys;
@@ -29,8 +29,9 @@ impl Ready {
     }
 
     /// What both have in common by their samples, without boilerplate.
-    pub(super) fn estimate(&self, other: &Self, common: &CommonKeys) -> Measures {
-        estimate_prepared(
+    pub(super) fn estimate(&self, other: &Self, unit: Unit, common: &CommonKeys) -> Measures {
+        prepared_in(
+            unit,
             (&self.prepared, self.kept.kind),
             (&other.prepared, other.kept.kind),
             common,

@@ -140,7 +140,7 @@ impl PartnerQuestion<'_> {
             most.is_none_or(|most| most > least)
         };
         exceeds(of_windows(a), of_windows(b)) && {
-            let measures = a.estimate(b, common);
+            let measures = a.estimate(b, self.unit(), common);
             let most = |share: Option<Score>, of: &Ready| Some(most(share?, of));
             exceeds(most(measures.a_in_b, a), most(measures.b_in_a, b))
         }

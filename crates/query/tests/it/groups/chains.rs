@@ -99,6 +99,31 @@ fn a_family_follows_the_chain_by_time() {
     assert!(alone.clusters.is_empty() && alone.identical.is_empty());
 }
 
+/// A book that holds a version, and what else lies in that book, are no versions of it.
+#[test]
+fn a_family_steps_from_no_part_to_its_whole() {
+    let scene = Scene::new();
+    chain(&scene);
+    let chapter = text(7777, 40_000);
+    scene.write(
+        "book",
+        [drifting(6).swap_remove(5), chapter.clone()].concat(),
+    );
+    scene.write("chapter", chapter);
+    let asked = Asked::of(scene);
+    let whole = asked.groups(&asked.request());
+    assert_eq!(whole.summary.components, 1, "the book links all");
+    let members = |of: &str| match &asked.groups(&asked.about(of, true)).clusters[..] {
+        [] => Vec::new(),
+        [family] => asked.names(family),
+        more => panic!("one family: {more:?}"),
+    };
+    let versions: Vec<String> = (0..14).map(|at| format!("v{at:02}")).collect();
+    assert_eq!(members("v05"), versions);
+    // The chapter is most of the book: one is a version of the other.
+    assert_eq!(members("chapter"), ["book", "chapter"]);
+}
+
 #[test]
 fn one_file_has_the_cluster_it_has_in_the_whole_answer() {
     let scene = Scene::new();
