@@ -15,6 +15,7 @@ mod chunks;
 mod coverage;
 pub mod discount;
 mod estimate;
+pub mod frame;
 mod gaps;
 mod interval;
 mod pair;

@@ -26,6 +26,13 @@ pub(super) struct Indexed<'a> {
     ids: Vec<ContentId>,
 }
 
+impl Indexed<'_> {
+    /// The contents of both sides, by their numbers.
+    pub(super) fn ids(&self) -> &[ContentId] {
+        &self.ids
+    }
+}
+
 impl Pieces for Indexed<'_> {
     fn pieces(&self, content: u32) -> Result<(ChunkList, Signature), AskError> {
         let id = self.ids[content as usize];

@@ -4,17 +4,20 @@
 //! so all files are one join, and what has most of itself at its own path is looked up elsewhere
 //! only for more.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+use resemble_core::similarity::discount::Rarity;
 use resemble_core::{ContentId, FileId, Measures};
 use resemble_index::Snapshot;
 use resemble_proto::message::{CompareOptions, SoftError};
 use resemble_relate::AskError;
 use resemble_relate::judge::listing::is_listed;
-use resemble_relate::nominate::evidence::Counts;
+use resemble_relate::nominate::evidence::Kept;
+use resemble_relate::nominate::frames::{Frames, less_of};
 use resemble_relate::parallel::ordered;
 use resemble_relate::prove::cost::MOST_WORK;
 use resemble_scan::parts::PartReader;
@@ -81,10 +84,26 @@ impl NearestQuestion<'_> {
         };
         let alone = [&alone[0][..], &alone[1][..]];
         let (partners, counts) = question.ask([&asked, &[]], alone, &twins)?;
+        let here: HashSet<ContentId> = pieces.ids().iter().copied().collect();
+        let is_here = |content| here.contains(&content);
+        let frames = Frames::among(snapshot, Some(&is_here));
+        let rarity = |x: u32, y: u32| {
+            let load = |number: u32| {
+                let id = pieces.ids()[number as usize];
+                Ok::<_, AskError>(Kept {
+                    id,
+                    ..question.load(number)?
+                })
+            };
+            let (x, y) = (load(x)?, load(y)?);
+            let rarity = counts.rarity(&x.sketch(), &y.sketch());
+            let frame = frames.of_both(&x, &y)?;
+            Ok(less_of(rarity, frame.rarity(&x.signature, &y.signature)))
+        };
         let nearest = ordered(
             sides.a.entries.len(),
             || (),
-            |at, ()| nearest_of(&question, at, &partners, &counts),
+            |at, ()| nearest_of(&question, at, &partners, &rarity),
         )?;
         Ok((nearest.into_iter().flatten().collect(), partners.errors))
     }
@@ -95,7 +114,7 @@ fn nearest_of(
     question: &PartnerQuestion<'_>,
     at: usize,
     partners: &Partners,
-    counts: &Counts,
+    rarity: &(dyn Fn(u32, u32) -> Result<Option<Rarity>, AskError> + Sync),
 ) -> Result<Option<NearestFile>, AskError> {
     let sides = question.sides;
     let entry = &sides.a.entries[at];
@@ -128,10 +147,7 @@ fn nearest_of(
     });
     for (link, path) in found {
         let rarity = match question.files.meeting(link.a, link.b) {
-            FilesMeet::Contents(x, y) if x != y => {
-                let (x, y) = (question.load(x)?, question.load(y)?);
-                counts.rarity(&x.sketch(), &y.sketch())
-            }
+            FilesMeet::Contents(x, y) if x != y => rarity(x, y)?,
             _ => None,
         };
         if is_listed(link.told.relation, &link.measures, rarity) {

@@ -233,6 +233,7 @@ impl Search<'_> {
         let compared = ComparedRendition {
             kept: kept.into_owned(),
             kind: digest.kind,
+            nominees: nominees.len(),
             counts,
             with_boilerplate: OnceLock::new(),
         };
@@ -383,6 +384,8 @@ struct ComparedRendition {
     /// What the index keeps, or would keep, of it.
     kept: Payload<'static>,
     kind: ContentKind,
+    /// How many contents have something in common with it.
+    nominees: usize,
     /// How common its pieces are.
     counts: Counts,
     /// [`Self::with_boilerplate`].

@@ -14,6 +14,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use resemble_core::cluster::UnionFind;
+use resemble_core::similarity::frame;
 use resemble_core::{ContentId, ContentKind, Fingerprint, Relation};
 use resemble_index::{PostingKind, Snapshot};
 use resemble_relate::AskError;
@@ -84,6 +85,8 @@ pub(super) struct CommonPieces {
     pub(super) sets: Vec<u32>,
     /// Near-copies of which there are many.
     pub(super) families: Families,
+    /// For each place how many of its samples a dozen contents have or more.
+    pub(super) common: Vec<u16>,
 }
 
 /// Contents whose pieces are read at once.
@@ -172,6 +175,7 @@ fn take_pieces(
         ignored: 0,
         sets: Vec::new(),
         families,
+        common: vec![0; table.all() as usize],
     };
     let mut sets = UnionFind::new(table.all());
     // A file and its renditions belong to one set.
@@ -196,6 +200,12 @@ fn take_pieces(
             places.truncate(places.partition_point(|&place| place < table.all()));
             if places.is_empty() {
                 continue;
+            }
+        }
+        if piece.0 == PostingKind::Fingerprint && places.len() >= frame::LEAST {
+            for &place in &places {
+                let samples = &mut common.common[place as usize];
+                *samples = samples.saturating_add(1);
             }
         }
         let mut count = common.families.count(&places, &mut scratch);

@@ -427,9 +427,11 @@ impl Solver<'_> {
             return Ok((found, true));
         }
         let kept = |row| Kept::of(self.snapshot, row);
-        let (of_a, of_b) = (kept(a)?.signature, kept(b)?.signature);
+        let (of_a, of_b) = (kept(a)?, kept(b)?);
+        let frame = self.frame(places, (&of_a, &of_b))?;
+        let (of_a, of_b) = (of_a.signature, of_b.signature);
         let level = of_a.level.max(of_b.level);
-        let (losses, left) = self.counts.losses(&of_a, &of_b);
+        let (losses, left) = self.counts.losses((&of_a, &of_b), &frame);
         if left < 1.0 {
             return Ok((found, true));
         }

@@ -22,7 +22,7 @@ use super::terms::LinkTerms;
 use crate::compare::FindingsCache;
 
 /// Part of every name. It is raised whenever drafts are laid out or estimated otherwise.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 
 /// Fewer drafts are made sooner than kept.
 const LEAST: usize = 256;

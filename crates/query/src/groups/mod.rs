@@ -85,6 +85,7 @@ use measured::MeasuredPairs;
 use meeting::Shown;
 use resemble_relate::AskError;
 use resemble_relate::given::{GivenError, GivenPairs, reaches};
+use resemble_relate::nominate::frames::Frames;
 use resemble_relate::parallel::named;
 use resemble_relate::prove::contents::ContentReader;
 use resemble_relate::prove::cost::MOST_WORK;
@@ -220,11 +221,14 @@ impl Collection {
             .findings()
             .filter(|_| is_kept)
             .and_then(|cache| KnownDrafts::of(cache, (snapshot, &table, &common), terms));
+        let is_here = |content| table.place(content).is_some();
+        let frames = Frames::among(snapshot, Some(&is_here));
         let solver = Solver {
             snapshot,
             table: &table,
             counts: &common.counts,
             families: &common.families,
+            frames: (&frames, &common.common),
             known,
             given: given.as_ref(),
             terms,

@@ -11,6 +11,7 @@ use resemble_index::Snapshot;
 use resemble_proto::message::GroupsRequest;
 use resemble_proto::number::Fraction;
 use resemble_relate::AskError;
+use resemble_relate::nominate::frames::Frames;
 use resemble_relate::prove::contents::ContentReader;
 use resemble_relate::prove::many::PairProver;
 use resemble_relate::renditions::owners::RenditionOwners;
@@ -84,11 +85,14 @@ pub(crate) fn near_links(
     // A near-copy is not wanted by the leader of its family, but by one in another directory.
     let common = common_pieces((&table, &prover), (limit, limit), None, (room, dir))?;
     let is_wanted = |a: u32, b: u32| (near.is_wanted)(table.id(a), table.id(b));
+    let is_here = |content| table.place(content).is_some();
+    let frames = Frames::among(snapshot, Some(&is_here));
     let solver = Solver {
         snapshot,
         table: &table,
         counts: &common.counts,
         families: &common.families,
+        frames: (&frames, &common.common),
         known: None,
         given: None,
         terms: LinkTerms::of(&GroupsRequest::default()),

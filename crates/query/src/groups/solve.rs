@@ -15,6 +15,7 @@ use std::path::Path;
 
 use parking_lot::Mutex;
 use resemble_core::similarity::discount::Rarity;
+use resemble_core::similarity::frame::Frame;
 use resemble_core::similarity::{Boilerplate, Sketch};
 use resemble_core::{ByteLen, Fingerprint, Measures, Relation};
 use resemble_index::Snapshot;
@@ -24,6 +25,7 @@ use resemble_relate::judge::matched::all_words;
 use resemble_relate::nominate::block::{Common, PostingBlock, Tally};
 use resemble_relate::nominate::evidence::{Counts, Kept};
 use resemble_relate::nominate::families::Families;
+use resemble_relate::nominate::frames::{Frames, less_of};
 use resemble_relate::nominate::kinship::Kinships;
 use resemble_relate::parallel::{in_parallel, on_threads, ordered, threads};
 use resemble_relate::prove::many::PairProver;
@@ -61,6 +63,8 @@ pub(super) struct Solver<'a> {
     pub(super) table: &'a Table,
     pub(super) counts: &'a Counts,
     pub(super) families: &'a Families,
+    /// The frames of the contents, and of how many samples of each they may be.
+    pub(super) frames: (&'a Frames<'a>, &'a [u16]),
     /// Where drafts are kept, if they are.
     pub(super) known: Option<KnownDrafts<'a>>,
     /// The pairs that are looked at; `None`: they are found here.
@@ -381,12 +385,40 @@ impl Solver<'_> {
         let of_it = self.counts.rarity(&pair.0.sketch(), &pair.1.sketch());
         may_link &= self.terms.may_link(pair, &measures, of_it);
         if may_link || is_whole {
-            let rarity = self.rarity(a, b);
+            let mut rarity = self.rarity(a, b);
+            if may_link {
+                let frame = self.frame(places, (a.0, b.0))?;
+                let framed = frame.rarity(&a.0.signature, &b.0.signature);
+                // Without a sample besides nothing tells the words that are left.
+                may_link = framed.is_none_or(|framed| framed.weight > 0.0);
+                rarity = less_of(rarity, framed);
+            }
+            if !(may_link || is_whole) {
+                return Ok(());
+            }
             let draft = LinkDraft::new(places, &measures, rarity, may_link);
             let draft = draft.with_kinship(kinship.unwrap_or_default());
             self.own(sinks, sink)?.push(draft)?;
         }
         Ok(())
+    }
+
+    /// What is frame of two texts.
+    pub(super) fn frame(
+        &self,
+        places: (u32, u32),
+        (a, b): (&Kept, &Kept),
+    ) -> Result<Frame, AskError> {
+        let (frames, common) = self.frames;
+        let may_have = |place: u32, kept: &Kept| {
+            let common = usize::from(common[place as usize]);
+            Frame::is_possible(common, kept.signature.fingerprints.len())
+        };
+        if may_have(places.0, a) && may_have(places.1, b) {
+            Ok(frames.of_both(a, b)?)
+        } else {
+            Ok(Frame::default())
+        }
     }
 
     /// What a sample that two contents have in common counts on average. In a part of a problem not

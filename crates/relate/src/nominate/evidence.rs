@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use resemble_core::params::SamplingParams;
 use resemble_core::similarity::discount::{self, FREE, Frequency, Rarity};
+use resemble_core::similarity::frame::Frame;
 use resemble_core::similarity::passages::text_of_chunks;
 use resemble_core::similarity::{Boilerplate, Sketch};
 use resemble_core::{ContentId, ContentKind, Digest, Fingerprint, Signature};
@@ -210,9 +211,15 @@ impl Counts {
     }
 
     /// What the samples that two contents have in common lose by being common: of each the share of
-    /// its words that count nothing, and how many samples are left.
-    pub fn losses(&self, a: &Signature, b: &Signature) -> (HashMap<Fingerprint, f64>, f64) {
-        let weights = self.weights(a, b);
+    /// its words that count nothing, and how many samples are left. Those of the frame lose all.
+    pub fn losses(
+        &self,
+        (a, b): (&Signature, &Signature),
+        frame: &Frame,
+    ) -> (HashMap<Fingerprint, f64>, f64) {
+        let mut weights = self.weights(a, b);
+        let in_frame = weights.iter_mut().filter(|(sample, _)| frame.has(*sample));
+        in_frame.for_each(|(_, weight)| *weight = 0.0);
         let left = weights.iter().map(|&(_, weight)| weight).sum();
         let losses = weights
             .into_iter()
@@ -256,11 +263,13 @@ impl Counts {
     /// Why a score is less after the discount.
     pub fn reason(raw: Fraction, left: Fraction, contents: u32) -> String {
         let percent = |share: Fraction| share.percent(false).unwrap_or(0);
-        format!(
-            "{} % raw, {} % after text found in {contents} files",
-            percent(raw),
-            percent(left),
-        )
+        let (raw, left) = (percent(raw), percent(left));
+        // What few have counts less only in a frame.
+        if contents <= FREE {
+            format!("{raw} % raw, {left} % after the frame that {contents} files share")
+        } else {
+            format!("{raw} % raw, {left} % after text found in {contents} files")
+        }
     }
 }
 

@@ -6,6 +6,7 @@ mod common;
 pub mod copies;
 pub mod evidence;
 pub mod families;
+pub mod frames;
 mod kept;
 pub mod kinship;
 pub mod levels;

@@ -4,10 +4,13 @@
 //! the budget of the question reaches; what it leaves keeps the estimate, with its interval.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use resemble_core::similarity::discount::Rarity;
+use resemble_core::similarity::frame::{self, Frame};
 use resemble_core::similarity::{self, NoBoilerplate, Prepared, Unit};
-use resemble_core::{ContentDigest, Measures, Relation};
+use resemble_core::{ContentDigest, ContentKind, Measures, Relation};
 use resemble_index::ContentRow;
 use resemble_proto::message::Discount;
 use resemble_relate::AskError;
@@ -15,12 +18,13 @@ use resemble_relate::judge::estimate::{shown_if, shown_whole};
 use resemble_relate::judge::listing;
 use resemble_relate::judge::matched::{Match, shown_wholes};
 use resemble_relate::nominate::evidence::{Counts, Kept};
+use resemble_relate::nominate::frames::{Frames, less_of};
 use resemble_relate::nominate::quotations::Passage;
 use resemble_relate::prove::members::ComparedSide;
 use resemble_relate::renditions::{Occurrence, Place, Rendition, WholeDigest};
 
-use super::Search;
 use super::rows::passes;
+use super::{ComparedRendition, Search};
 use crate::find::Wanted;
 use crate::find::prover::{SubjectSide, UnmeasuredPair};
 
@@ -37,6 +41,8 @@ pub(super) struct Draft {
     pub(super) is_said_unread: bool,
     /// [`ContentPair::passage`].
     pub(super) passage: Option<Passage>,
+    /// What is frame of both.
+    pub(super) frame: Frame,
 }
 
 /// What of a pair is to be measured.
@@ -86,9 +92,52 @@ impl Search<'_> {
         drafts
     }
 
+    /// What is to be measured, in order, with what is rare in it without the frames of both. What
+    /// has nothing else in common is not listed.
+    fn without_frames(&mut self) -> Result<Vec<Draft>, AskError> {
+        let (snapshot, scoped) = (self.snapshot, self.scoped);
+        let is_here = |content| scoped.is_some_and(|scoped| scoped.has(content));
+        let frames = Frames::among(snapshot, scoped.map(|_| &is_here as &_));
+        let mut drafts = self.ordered_drafts();
+        let mut own: HashMap<Rendition, Frame> = HashMap::new();
+        for draft in &mut drafts {
+            let DraftSides::Contents(subject, _, row) = &draft.compared else {
+                continue;
+            };
+            let compared = self.compared.get(&subject.rendition);
+            let is_text = |found: &&ComparedRendition| found.kind == row.kind;
+            let may_have = |found: &&ComparedRendition| found.nominees >= frame::LEAST;
+            let Some(compared) = compared.filter(may_have).filter(is_text) else {
+                continue;
+            };
+            if row.kind != ContentKind::Text || draft.estimate.relation == Some(Relation::SameText)
+            {
+                continue;
+            }
+            let samples = &compared.kept.sketch().signature.clone();
+            let own = match own.entry(subject.rendition) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(unknown) => unknown.insert(frames.of_samples(samples)?),
+            };
+            if own.is_empty() {
+                continue;
+            }
+            let other = snapshot.signature(row.id)?;
+            draft.frame = own.and(&*frames.of(row.id, &other)?);
+            let framed = draft.frame.rarity(samples, &other);
+            draft.rarity_of_all = less_of(draft.rarity_of_all, framed);
+        }
+        if self.are_rows_listed() {
+            let is_listed =
+                |draft: &Draft| draft.rarity_of_all.is_none_or(|rarity| rarity.weight > 0.0);
+            drafts.retain(|draft| draft.frame.is_empty() || is_listed(draft));
+        }
+        Ok(drafts)
+    }
+
     /// Measures what was nominated on the contents.
     pub(super) fn prove(&mut self) -> Result<(), AskError> {
-        let drafts = self.ordered_drafts();
+        let drafts = self.without_frames()?;
         let pairs: Vec<UnmeasuredPair<'_>> = drafts
             .iter()
             .filter_map(|draft| match &draft.compared {
@@ -115,7 +164,7 @@ impl Search<'_> {
             };
             let found = match &draft.compared {
                 DraftSides::Contents(subject, _, row) => {
-                    self.with_rare_words(subject, row, found)?
+                    self.with_rare_words((subject, row), &draft.frame, found)?
                 }
                 DraftSides::Members(..) => found,
             };
@@ -140,15 +189,15 @@ impl Search<'_> {
     /// nothing, if that can be told, and how many samples count.
     fn lost(
         &mut self,
-        subject: &SubjectSide,
-        row: &ContentRow,
+        (subject, row): (&SubjectSide, &ContentRow),
+        frame: &Frame,
     ) -> Result<(Option<f64>, f64), AskError> {
         let Some(compared) = self.compared.get(&subject.rendition) else {
             return Ok((None, 0.0));
         };
         let own = &compared.kept.signature;
         let other = self.snapshot.signature(row.id)?;
-        let (losses, left) = compared.counts.losses(own, &other);
+        let (losses, left) = compared.counts.losses((own, &other), frame);
         let level = own.level.max(other.level);
         let lost = self.prover.share_nearest(subject, level, &losses)?;
         Ok((lost, left))
@@ -163,7 +212,9 @@ impl Search<'_> {
         if is_nominee || found.is_estimate || found.rarity.is_none() {
             return Ok(false);
         }
-        let lost = self.lost(subject, row)?.0.zip(found.measures.a_in_b);
+        // A passage in a frame is one.
+        let (lost, _) = self.lost((subject, row), &Frame::default())?;
+        let lost = lost.zip(found.measures.a_in_b);
         let size = found.sizes.0.0 as f64;
         Ok(lost.is_some_and(|(lost, share)| (share.get() - lost) * size < LEAST_PASSAGE))
     }
@@ -172,8 +223,8 @@ impl Search<'_> {
     /// that stand nearest to what is common, where the samples alone say too little.
     fn with_rare_words(
         &mut self,
-        subject: &SubjectSide,
-        row: &ContentRow,
+        pair: (&SubjectSide, &ContentRow),
+        frame: &Frame,
         found: Match,
     ) -> Result<Match, AskError> {
         let is_listed = |rarity| listing::is_listed(found.relation, &found.measures, rarity);
@@ -184,7 +235,7 @@ impl Search<'_> {
         if !in_words || is_listed(Some(rarity)) || !is_listed(None) {
             return Ok(found);
         }
-        let (lost, left) = self.lost(subject, row)?;
+        let (lost, left) = self.lost(pair, frame)?;
         if left < 1.0 {
             return Ok(found);
         }

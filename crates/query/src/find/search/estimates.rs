@@ -2,6 +2,7 @@
 //! file, and nothing of it depends on another pair, so two threads share the work.
 
 use resemble_core::similarity::discount::Rarity;
+use resemble_core::similarity::frame::Frame;
 use resemble_core::similarity::proof::{are_text_and_data, unit_of};
 use resemble_core::similarity::{self, Boilerplate, Prepared, Sketch};
 use resemble_core::{ByteLen, ContentKind, Digest, Fingerprint, Measures, Relation, Score};
@@ -211,6 +212,7 @@ impl Search<'_> {
                 could_relate,
                 is_said_unread: true,
                 passage: pair.passage,
+                frame: Frame::default(),
             })));
         }
         all

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use resemble_core::similarity::frame::Frame;
 use resemble_core::{Digest, Relation, similarity};
 use resemble_index::ContentRow;
 use resemble_relate::AskError;
@@ -125,6 +126,7 @@ impl Search<'_> {
                 could_relate: true,
                 is_said_unread,
                 passage: None,
+                frame: Frame::default(),
             });
         }
         Ok(())

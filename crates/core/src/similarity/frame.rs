@@ -1,0 +1,218 @@
+//! Frames: what a dozen otherwise different contents share in one piece.
+//!
+//! Thirty invoices have a letterhead in common, thirty mails a disclaimer. How many contents have a
+//! piece does not tell that from a text of thirty versions. What tells is that a frame is all or
+//! nothing: whoever has a part of it has all of it, and what else he has nobody shares. Versions of
+//! a text have each another part of it, and near-copies have nothing else.
+//!
+//! So the samples of a content are judged by who has them. A *neighbour* has an eighth of those
+//! that a dozen contents have.
+//!
+//! 1. What nine of ten neighbours have is a frame, if next to no samples are had by more than a
+//!    half of them and by less than that.
+//! 2. It is taken out, and the same is asked of what is left: below the letterhead of a company
+//!    stands that of a department.
+//! 3. Next to no samples may be left over that are neither in a frame nor with few.
+//! 4. A quarter of the samples, and enough to tell, are with less than a dozen contents. Else next
+//!    to nothing is left to judge by, and the content has no frame.
+//!
+//! In the judgement of a pair counts what is in the frames of both: a form and what was filled in
+//! are kin, for the form has nothing else.
+
+use std::collections::HashMap;
+
+use crate::ids::{ContentId, Fingerprint};
+use crate::sample::Signature;
+use crate::similarity::discount::Rarity;
+
+/// What fewer contents have is no frame.
+pub const LEAST: usize = 12;
+
+/// So much of the common samples has a neighbour.
+const NEIGHBOURLY: f64 = 0.125;
+
+/// So many of the neighbours have what is a frame.
+const NEARLY_ALL: f64 = 0.9;
+
+/// What more of them have and less than [`NEARLY_ALL`] is neither a frame nor another one.
+const HALF: f64 = 0.5;
+
+/// What more of the first neighbours have is with many.
+const MANY: f64 = 0.35;
+
+/// So many samples, for one of the frame, may be neither of it nor with few.
+const NEITHER: f64 = 0.2;
+
+/// So much of the samples is with less than [`LEAST`] contents, and so many of them.
+const REST: (f64, usize) = (0.25, 6);
+
+/// A sample, and the contents that have it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldSample {
+    /// The sample.
+    pub sample: Fingerprint,
+    /// All contents in question that have it.
+    pub holders: Vec<ContentId>,
+}
+
+/// The samples of a content that are its frame, ascending, and how many contents have each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Frame(Vec<(Fingerprint, u32)>);
+
+impl Frame {
+    /// Whether enough samples are with few contents that a content may have a frame; `common`: so
+    /// many of `all` are with [`LEAST`] or more.
+    pub fn is_possible(common: usize, all: usize) -> bool {
+        let rest = all.saturating_sub(common);
+        common > 1 && rest >= REST.1 && rest as f64 >= REST.0 * all as f64
+    }
+
+    /// The frame of a content, by all its samples.
+    pub fn of(samples: &[HeldSample]) -> Self {
+        let is_common = |held: &&HeldSample| held.holders.len() >= LEAST;
+        let mut left: Vec<&HeldSample> = samples.iter().filter(is_common).collect();
+        if !Self::is_possible(left.len(), samples.len()) {
+            return Self::default();
+        }
+        let (mut frame, mut first) = (Vec::new(), 0);
+        while left.len() > 1 {
+            let shares = shares(&left);
+            let Some((neighbours, shares)) = shares.filter(|found| found.0 >= LEAST) else {
+                break;
+            };
+            let is_frame = |share: f64| share >= NEARLY_ALL;
+            let found = shares.iter().filter(|&&share| is_frame(share)).count();
+            let between = shares.iter().filter(|&&share| share > HALF).count() - found;
+            if found < 2 || between as f64 > NEITHER * found as f64 {
+                break;
+            }
+            if first == 0 {
+                first = neighbours;
+            }
+            let mut shares = shares.into_iter();
+            left.retain(|held| {
+                let is_frame = shares.next().is_some_and(is_frame);
+                if is_frame {
+                    frame.push((held.sample, held.holders.len() as u32));
+                }
+                !is_frame
+            });
+        }
+        let with_many = |held: &&&HeldSample| held.holders.len() as f64 > MANY * first as f64;
+        let neither = left.iter().filter(with_many).count();
+        if neither as f64 > NEITHER * frame.len() as f64 {
+            return Self::default();
+        }
+        frame.sort_unstable();
+        Self(frame)
+    }
+
+    /// Whether there is none.
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether a sample is in it.
+    pub fn has(&self, sample: Fingerprint) -> bool {
+        self.contents(sample).is_some()
+    }
+
+    fn contents(&self, sample: Fingerprint) -> Option<u32> {
+        let at = self.0.binary_search_by_key(&sample, |part| part.0);
+        at.ok().map(|at| self.0[at].1)
+    }
+
+    /// What is in both.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        let parts = self.0.iter().filter(|part| other.has(part.0));
+        Self(parts.copied().collect())
+    }
+
+    /// How rare what two contents share is if the frame counts nothing; `None` if nothing of that
+    /// is in the frame.
+    pub fn rarity(&self, a: &Signature, b: &Signature) -> Option<Rarity> {
+        let level = a.level.max(b.level);
+        let mut of_b: Vec<Fingerprint> = b.at_level(level).collect();
+        of_b.sort_unstable();
+        let is_shared = |sample: &Fingerprint| of_b.binary_search(sample).is_ok();
+        let shared: Vec<Fingerprint> = a.at_level(level).filter(is_shared).collect();
+        let in_frame = shared.iter().filter_map(|&sample| self.contents(sample));
+        let mut in_frame: Vec<u32> = in_frame.collect();
+        in_frame.sort_unstable();
+        let contents = *in_frame.get(in_frame.len().checked_sub(1)? / 2)?;
+        Some(Rarity {
+            weight: 1.0 - in_frame.len() as f64 / shared.len() as f64,
+            contents,
+        })
+    }
+}
+
+/// How many neighbours there are, and of each sample which share of them has it.
+fn shares(samples: &[&HeldSample]) -> Option<(usize, Vec<f64>)> {
+    let mut had: HashMap<ContentId, usize> = HashMap::new();
+    for &holder in samples.iter().flat_map(|held| &held.holders) {
+        *had.entry(holder).or_default() += 1;
+    }
+    let least = (NEIGHBOURLY * samples.len() as f64).max(2.0);
+    had.retain(|_, count| *count as f64 >= least);
+    let share = |held: &&HeldSample| {
+        let neighbours = held
+            .holders
+            .iter()
+            .filter(|holder| had.contains_key(holder));
+        neighbours.count() as f64 / had.len() as f64
+    };
+    (!had.is_empty()).then(|| (had.len(), samples.iter().map(share).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Content `n` has sample `s` if `has(n, s)`; 30 contents, and 40 samples of content 0.
+    fn frame(has: impl Fn(u32, u64) -> bool) -> Frame {
+        let held = |sample| HeldSample {
+            sample: Fingerprint(sample),
+            holders: (0..30)
+                .filter(|&n| n == 0 || has(n, sample))
+                .map(ContentId)
+                .collect(),
+        };
+        let samples: Vec<HeldSample> = (0..40).map(held).collect();
+        Frame::of(&samples)
+    }
+
+    #[test]
+    fn what_all_have_alike_is_a_frame_where_the_rest_is_with_few() {
+        let of_thirty = frame(|_, sample| sample < 20);
+        assert_eq!(of_thirty.0.len(), 20);
+        assert_eq!(of_thirty.contents(Fingerprint(7)), Some(30));
+        // A dozen is enough, and a few of them may lack a part.
+        assert_eq!(frame(|n, sample| n < 13 && sample < 20).0.len(), 20);
+        assert_eq!(
+            frame(|n, sample| sample < 20 && (n != 5 || sample < 9))
+                .0
+                .len(),
+            20
+        );
+        // Below it stands one of fewer contents.
+        assert_eq!(
+            frame(|n, sample| sample < 12 || sample < 20 && n < 14)
+                .0
+                .len(),
+            20
+        );
+    }
+
+    #[test]
+    fn neither_near_copies_nor_versions_nor_few_have_a_frame() {
+        assert!(frame(|_, sample| sample < 36).is_empty());
+        assert!(frame(|n, sample| n < 11 && sample < 20).is_empty());
+        // Each has another two thirds of a text.
+        let scattered = |n: u32, sample| (u64::from(n) * 7 + sample * 11) % 19 < 12;
+        assert!(frame(|n, sample| sample < 28 && scattered(n, sample)).is_empty());
+        // Each goes on where the one before ended.
+        assert!(frame(|n, sample| sample < 29 && sample >= u64::from(n)).is_empty());
+    }
+}

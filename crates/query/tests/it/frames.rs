@@ -1,0 +1,212 @@
+//! What a dozen files share in one piece is no sign of kinship, and what versions share is one.
+
+use std::collections::BTreeMap;
+
+use resemble_core::Params;
+use resemble_proto::message::{
+    CoveredRequest, DirsRequest, FindOptions, GroupsRequest, PairsRequest,
+};
+use resemble_proto::path::PathText;
+use resemble_query::covered::covered;
+use resemble_query::dirs::dirs;
+use resemble_query::find::{self, Subject};
+use resemble_query::groups::groups;
+use resemble_query::pairs::pairs;
+use resemble_testutil::random::Random;
+
+use crate::scene::Scene;
+
+fn words(random: &mut Random, count: usize) -> Vec<String> {
+    let word = |random: &mut Random| {
+        let length = 3 + random.below(6);
+        let letters = (0..length).map(|_| char::from(b'a' + random.below(26) as u8));
+        letters.collect()
+    };
+    (0..count).map(|_| word(random)).collect()
+}
+
+/// So many files in two folders; `text` makes the words of each.
+fn scene(files: usize, mut text: impl FnMut(usize) -> Vec<String>) -> Scene {
+    let mut scene = Scene::new();
+    for number in 0..files {
+        let folder = ["even", "odd"][number % 2];
+        scene.write(&format!("{folder}/{number:03}"), text(number).join(" "));
+    }
+    scene.scan();
+    scene
+}
+
+/// How many relatives of each file each verb lists.
+fn listed(scene: &Scene, files: usize) -> BTreeMap<&'static str, usize> {
+    let snapshot = scene.snapshot();
+    let scope = scene.scope();
+    let mut counts = BTreeMap::new();
+    for number in 0..files {
+        let path = scene.path(&format!("{}/{number:03}", ["even", "odd"][number % 2]));
+        let subject = Subject::indexed(&snapshot, &path, &Params::default());
+        let subject = subject.expect("readable").expect("indexed");
+        let asked = PathText::from(path.as_path());
+        let mut find = |verb, options: FindOptions| {
+            let answer = find::find(&snapshot, &subject, &asked, &options).expect("rows");
+            *counts.entry(verb).or_default() += answer.rows.len();
+        };
+        find("find", FindOptions::default());
+        let scope = scope.clone();
+        find(
+            "find --in",
+            FindOptions {
+                scope,
+                ..FindOptions::default()
+            },
+        );
+        let (entries, _) = find::listing(&snapshot, &subject, true).expect("a listing");
+        *counts.entry(".similar").or_default() += entries.len();
+    }
+    let request = GroupsRequest {
+        scope: scope.clone(),
+        ..GroupsRequest::default()
+    };
+    let answer = groups(&snapshot, &request, scene.temp.root()).expect("groups");
+    let members = answer
+        .body
+        .clusters
+        .iter()
+        .map(|cluster| cluster.members.len());
+    counts.insert("groups", members.sum());
+    let request = DirsRequest {
+        scope,
+        ..DirsRequest::default()
+    };
+    counts.insert("dirs", dirs(&snapshot, &request).expect("rows").rows.len());
+    let request = CoveredRequest {
+        dir: scene.path("even").as_path().into(),
+        by: vec![scene.path("odd").as_path().into()],
+        by_digest: false,
+    };
+    let answer = covered(&snapshot, &request, None).expect("an answer");
+    counts.insert("covered", answer.body.near.len());
+    counts
+}
+
+/// No verb lists any of these files.
+fn are_strangers(files: usize, text: impl FnMut(usize) -> Vec<String>) -> Scene {
+    let scene = scene(files, text);
+    let listed = listed(&scene, files);
+    assert!(listed.values().all(|&rows| rows == 0), "{listed:?}");
+    scene
+}
+
+#[test]
+fn files_with_a_frame_in_common_are_no_relatives() {
+    let mut random = Random::new(1);
+    let letterhead = words(&mut random, 200);
+    let scene = are_strangers(30, |_| {
+        let own = words(&mut random, 130);
+        [&letterhead[..120], &own, &letterhead[120..]].concat()
+    });
+    // Whoever asks for all is told why.
+    let snapshot = scene.snapshot();
+    let path = scene.path("even/000");
+    let subject = Subject::indexed(&snapshot, &path, &Params::default());
+    let subject = subject.expect("readable").expect("indexed");
+    let options = FindOptions {
+        all: true,
+        ..FindOptions::default()
+    };
+    let asked = PathText::from(path.as_path());
+    let rows = find::find(&snapshot, &subject, &asked, &options)
+        .expect("rows")
+        .rows;
+    assert_eq!(rows.len(), 29);
+    for row in rows {
+        let raw = row.a_in_b.score().expect("a share").get();
+        assert!((0.55..0.65).contains(&raw), "{raw}");
+        let reason = row.discount.reason.expect("a discount");
+        assert!(
+            reason.ends_with("0 % after the frame that 30 files share"),
+            "{reason}"
+        );
+    }
+    let request = PairsRequest {
+        scope: scene.scope(),
+        ..PairsRequest::default()
+    };
+    let rows = pairs(&snapshot, &request).expect("rows").rows;
+    assert_eq!(rows.len(), 30 * 29 / 2);
+
+    // Forms: labels, and what was filled in.
+    let labels: Vec<_> = (0..14).map(|_| words(&mut random, 14)).collect();
+    are_strangers(20, |_| {
+        let filled = |label: &Vec<String>| [&label[..], &words(&mut random, 16)].concat();
+        labels.iter().flat_map(filled).collect()
+    });
+    // The letterhead of a company, and below it those of two departments.
+    let departments = [words(&mut random, 90), words(&mut random, 90)];
+    are_strangers(60, |number| {
+        let own = words(&mut random, 150);
+        [&letterhead[..100], &departments[number % 2], &own].concat()
+    });
+}
+
+/// Every verb lists these files.
+fn are_relatives(files: usize, text: impl FnMut(usize) -> Vec<String>) {
+    let scene = scene(files, text);
+    let listed = listed(&scene, files);
+    // Of those that differ most some have no group.
+    assert!(listed["groups"] >= files * 3 / 4, "{listed:?}");
+    assert!(listed["covered"] >= files / 2 * 3 / 4, "{listed:?}");
+    assert_eq!(listed["dirs"], 1, "{listed:?}");
+    for verb in ["find", "find --in", ".similar"] {
+        assert!(listed[verb] >= files * (files - 1) * 9 / 10, "{listed:?}");
+    }
+}
+
+#[test]
+fn near_copies_and_versions_are_relatives_however_many_they_are() {
+    let mut random = Random::new(2);
+    let page = words(&mut random, 400);
+    // A paragraph of its own.
+    are_relatives(40, |number| {
+        let own = words(&mut random, 40);
+        let at = number % 10 * 40;
+        [&page[..at], &own, &page[at + 40..]].concat()
+    });
+    // Versions that grow.
+    let mut text = words(&mut random, 200);
+    are_relatives(16, |_| {
+        text.extend(words(&mut random, 25));
+        text.clone()
+    });
+    // Each has other paragraphs written anew.
+    are_relatives(30, |_| {
+        let parts = page.chunks(40).flat_map(|part| {
+            if random.below(5) == 0 {
+                words(&mut random, 40)
+            } else {
+                part.to_vec()
+            }
+        });
+        parts.collect()
+    });
+}
+
+/// Below a frame an edited copy of what a file has of its own is found, and nobody else.
+#[test]
+fn relatives_under_a_frame_are_listed() {
+    let mut random = Random::new(3);
+    let letterhead = words(&mut random, 150);
+    let own: Vec<_> = (0..20).map(|_| words(&mut random, 200)).collect();
+    let scene = scene(40, |number| {
+        let mut own = own[number / 2].clone();
+        if number % 2 == 1 {
+            let at = random.below(180);
+            own[at..at + 15].clone_from_slice(&words(&mut random, 15));
+        }
+        [&letterhead[..], &own].concat()
+    });
+    let listed = listed(&scene, 40);
+    for verb in ["find", "find --in", ".similar", "groups"] {
+        assert_eq!(listed[verb], 40, "{listed:?}");
+    }
+    assert_eq!((listed["dirs"], listed["covered"]), (1, 20));
+}

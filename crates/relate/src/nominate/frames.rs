@@ -1,0 +1,151 @@
+//! The frames of contents among those of a question ([`Frame`]), by their posting lists.
+//!
+//! Every verb that lists relatives asks here of the pairs that it would list, so all of them leave
+//! the same pairs out.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use resemble_core::similarity::discount::Rarity;
+use resemble_core::similarity::frame::{Frame, HeldSample};
+use resemble_core::{ContentId, ContentKind, Fingerprint, Signature};
+use resemble_index::{PostingKind, ReadError, Snapshot};
+
+use crate::nominate::kept::Kept;
+
+/// Of those that have a frame so many are asked whether it is theirs as well.
+const ASKED: usize = 8;
+
+/// What more contents have counts next to nothing already: the [discount](resemble_core::similarity::discount::weight).
+const MOST: usize = 256;
+
+/// The frames of the contents of a question, each looked up once.
+pub struct Frames<'a> {
+    snapshot: &'a Snapshot,
+    /// Whether a content is one of those in question; `None`: all of the index are.
+    is_here: Option<&'a (dyn Fn(ContentId) -> bool + Sync)>,
+    /// By content, before and after others are asked.
+    known: [Mutex<HashMap<ContentId, Arc<Frame>>>; 2],
+}
+
+impl fmt::Debug for Frames<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Frames").finish_non_exhaustive()
+    }
+}
+
+impl<'a> Frames<'a> {
+    /// Among the contents of which `is_here` says so, or among all of the index.
+    pub fn among(
+        snapshot: &'a Snapshot,
+        is_here: Option<&'a (dyn Fn(ContentId) -> bool + Sync)>,
+    ) -> Self {
+        Self {
+            snapshot,
+            is_here,
+            known: Default::default(),
+        }
+    }
+
+    /// What is frame of two texts.
+    pub fn of_both(&self, a: &Kept, b: &Kept) -> Result<Frame, ReadError> {
+        if (a.kind, b.kind) != (ContentKind::Text, ContentKind::Text) {
+            return Ok(Frame::default());
+        }
+        let of_a = self.of(a.id, &a.signature)?;
+        if of_a.is_empty() {
+            return Ok(Frame::default());
+        }
+        Ok(of_a.and(&*self.of(b.id, &b.signature)?))
+    }
+
+    /// The frame of a content of the index.
+    pub fn of(&self, content: ContentId, samples: &Signature) -> Result<Arc<Frame>, ReadError> {
+        self.known(1, content, || self.of_samples(samples))
+    }
+
+    /// The frame of what has these samples: what most of those that have it have as a frame, too.
+    /// Two texts that quote a document have that in common with its versions, which have more.
+    pub fn of_samples(&self, samples: &Signature) -> Result<Frame, ReadError> {
+        let (frame, holders) = self.alone(samples)?;
+        let mut with_digests = Vec::with_capacity(holders.len());
+        for holder in holders {
+            let row = self.snapshot.content(holder)?;
+            with_digests.extend(row.map(|row| (row.digest, holder)));
+        }
+        with_digests.sort_unstable_by_key(|holder| holder.0.0);
+        let step = with_digests.len().div_ceil(ASKED).max(1);
+        let (mut asked, mut agree) = (0, 0);
+        for &(_, holder) in with_digests.iter().step_by(step) {
+            let of_it = self.known(0, holder, || {
+                let samples = self.snapshot.signature(holder)?;
+                Ok(self.alone(&samples)?.0)
+            })?;
+            asked += 1;
+            agree += usize::from(!of_it.is_empty());
+        }
+        Ok(if 2 * agree > asked {
+            frame
+        } else {
+            Frame::default()
+        })
+    }
+
+    fn known(
+        &self,
+        at: usize,
+        content: ContentId,
+        find: impl FnOnce() -> Result<Frame, ReadError>,
+    ) -> Result<Arc<Frame>, ReadError> {
+        if let Some(known) = self.known[at].lock().get(&content) {
+            return Ok(Arc::clone(known));
+        }
+        let frame = Arc::new(find()?);
+        self.known[at].lock().insert(content, Arc::clone(&frame));
+        Ok(frame)
+    }
+
+    /// What looks like the frame of what has these samples, and who has it.
+    fn alone(&self, signature: &Signature) -> Result<(Frame, Vec<ContentId>), ReadError> {
+        let mut keys: Vec<u64> = signature.fingerprints.iter().map(|f| f.0).collect();
+        keys.sort_unstable();
+        let mut held: Vec<Vec<ContentId>> = vec![Vec::new(); keys.len()];
+        let most_read = if self.is_here.is_some() {
+            u32::MAX
+        } else {
+            self.snapshot.boilerplate_limit()
+        };
+        let kind = PostingKind::Fingerprint;
+        self.snapshot
+            .postings_up_to(kind, &keys, most_read, &mut |at, contents| {
+                let is_here = |content: &ContentId| self.is_here.is_none_or(|is| is(*content));
+                held[at] = contents.iter().copied().filter(is_here).collect();
+            })?;
+        let mut samples = Vec::with_capacity(keys.len());
+        for (key, holders) in keys.into_iter().zip(held) {
+            let is_with_all = holders.len() > MOST
+                || holders.is_empty() && self.snapshot.is_boilerplate(kind, key)?;
+            if !is_with_all {
+                let sample = Fingerprint(key);
+                samples.push(HeldSample { sample, holders });
+            }
+        }
+        let frame = Frame::of(&samples);
+        let in_frame = samples.into_iter().filter(|held| frame.has(held.sample));
+        let most = in_frame.max_by_key(|held| held.holders.len());
+        Ok((frame, most.map_or_else(Vec::new, |held| held.holders)))
+    }
+}
+
+/// The rarity by which less is left: without what is common, or without a frame.
+pub fn less_of(common: Option<Rarity>, framed: Option<Rarity>) -> Option<Rarity> {
+    let weight = |rarity: &Rarity| rarity.weight;
+    let is_more = common.as_ref().map(weight) > framed.as_ref().map(weight);
+    if framed.is_some() && (common.is_none() || is_more) {
+        framed
+    } else {
+        common
+    }
+}
