@@ -18,7 +18,8 @@ use crate::nominate::kept::Kept;
 /// Of those that have a frame so many are asked whether it is theirs as well.
 const ASKED: usize = 8;
 
-/// What more contents have counts next to nothing already: the [discount](resemble_core::similarity::discount::weight).
+/// What more contents have counts next to nothing already
+/// ([`weight`](resemble_core::similarity::discount::weight)).
 const MOST: usize = 256;
 
 /// The frames of the contents of a question, each looked up once.
