@@ -16,7 +16,7 @@ use std::path::Path;
 
 use resemble_core::similarity::proof::Provable;
 use resemble_core::similarity::{
-    Compared, Estimated, NoBoilerplate, Prepared, Sketch, Unit, estimate_with_interval,
+    Compared, Estimated, NoBoilerplate, Prepared, Sketch, Unit, estimate_shown,
 };
 use resemble_core::{ContentKind, Digest, Params, Score, Signature};
 
@@ -182,7 +182,7 @@ fn main() {
             let Estimated {
                 measures: found,
                 interval,
-            } = estimate_with_interval(of_a, of_b, compared, &NoBoilerplate);
+            } = estimate_shown(of_a, of_b, compared, &NoBoilerplate);
             let level = a.kept.level.max(b.kept.level);
             let of = |file: &File| file.kept.at_level(level).count() as u64;
             let theirs: HashSet<u64> = b.kept.at_level(level).map(|f| f.0).collect();

@@ -16,7 +16,6 @@ mod coverage;
 pub mod discount;
 mod estimate;
 pub mod frame;
-mod gaps;
 mod interval;
 mod pair;
 pub mod passages;
@@ -28,10 +27,8 @@ mod templates;
 mod text;
 
 pub use chunks::shared_chunk_bytes;
-pub use coverage::{most_words_in_runs, words_in_runs};
-pub use estimate::{
-    Compared, ShownEstimate, estimate, estimate_prepared, estimate_texts, estimate_with_interval,
-};
+pub use coverage::words_in_runs;
+pub use estimate::{Compared, estimate, estimate_prepared, estimate_shown, estimate_texts};
 pub use interval::{interval, wilson};
 pub use pair::PairKey;
 pub use prepared::Prepared;

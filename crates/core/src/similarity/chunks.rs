@@ -3,7 +3,6 @@
 use crate::digest::ChunkList;
 use crate::ids::{ByteLen, ChunkHash};
 use crate::similarity::Boilerplate;
-use crate::similarity::pattern::Pattern;
 
 /// Bytes that common chunks prove to be shared: a lower bound of the bytes of a that lie in runs
 /// of at least 64 bytes that b has too, and of those of b.
@@ -69,29 +68,5 @@ impl Common {
     /// The common chunks that are no boilerplate, distinct.
     pub(super) fn chunks(&self) -> impl Iterator<Item = (ChunkHash, u32)> + '_ {
         self.chunks.iter().copied()
-    }
-}
-
-/// How common chunks lie in a file. Boilerplate among them, and what is no evidence, is left out
-/// altogether.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Layout {
-    /// Their order.
-    pub(super) pattern: Pattern,
-    /// Bytes of all chunks.
-    pub(super) bytes: u64,
-    /// Bytes of the shared chunks, every occurrence counted.
-    pub(super) shared: u64,
-}
-
-impl Layout {
-    /// Mean length of a chunk in bytes.
-    pub(super) fn mean_len(&self) -> f64 {
-        self.bytes as f64 / self.pattern.total.max(1) as f64
-    }
-
-    /// The share of the bytes that lies in shared chunks.
-    pub(super) fn share(&self) -> f64 {
-        self.shared as f64 / self.bytes.max(1) as f64
     }
 }

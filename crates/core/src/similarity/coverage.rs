@@ -1,113 +1,237 @@
-//! Words in runs of five, from the share of shingles alone: in closed form, where an estimate of
-//! each pair ([`super::gaps`]) would cost more than the question.
+//! From the share of a file's windows that another file has to the share of its words or bytes.
 //!
-//! Let every word stay with chance q, apart from the others. A shingle is shared if its five words
-//! stay, so p = q⁵ of them are. A run of shared shingles ends after each with chance 1 - q, and one
-//! of n shingles covers n + 4 words. So the share of the words that lie in runs of five is
+//! # Windows are not bytes
+//!
+//! A file has W windows of w pieces (five words, or 64 bytes), and the other one has a part p of
+//! them. Call a maximal run of missing windows between two shared ones a *gap*. A gap of g windows
+//! leaves g - (w - 1) pieces uncovered: one replaced byte makes a gap of 64 windows and costs one
+//! byte, a replaced block of 10,000 bytes one of 10,063 and costs 10,000. So of N missing windows
+//! in G gaps
 //!
 //! ```text
-//! p + 4·p·(1 - q) = 5·p - 4·p^(6/5)
+//! uncovered = N - (w-1)·G                                                              (1)
 //! ```
 //!
-//! Larger edits leave fewer words covered for the same p. Only pieces in another order leave more:
-//! all of them.
+//! Samples tell p without bias, and of G little. What is known of G are its ends:
+//!
+//! * *Blocks*: few gaps, all long. The share covered is p.
+//! * *Edits*: single pieces, each replaced by chance, apart from the others. Each stays with the
+//!   chance q, and a window with p = q^w. Runs of n pieces that stayed end with the chance 1 - q
+//!   after each, so that the share in runs of at least n is
+//!
+//!   ```text
+//!   n·q^n - (n-1)·q^(n+1),     for n = w:   w·p - (w-1)·p^(1+1/w)                      (2)
+//!   ```
+//! * *Seams*: nothing is replaced, but something is put in between two pieces, or they were brought
+//!   together from elsewhere. Only the w - 1 places inside a window can break it, and with p =
+//!   q^(w-1) the share is w·p - (w-1)·p^(1+1/(w-1)). At equal distances seams leave all, down to
+//!   windows that are a part 1/w of all; by chance they leave .79 (words) at p = 1/2.
+//!
+//! # The answer
+//!
+//! Bytes in common chunks are shared, whatever lies beside them. With a part c of the file in such
+//! chunks, p is at least c, and a part r = (p-c) / (1-c) of the rest is shared. The *estimate* is
+//! between blocks and edits by the order of the samples: if edits are scattered, missing samples
+//! stand singly, with as many runs as chance makes; if there are blocks, there are few runs. The
+//! *lower end* takes blocks, where (1) counts only the gaps that were seen; the *upper end* takes
+//! seams in all that is not in common chunks.
 
-/// The share of a text's words in runs of at least five that another text has, if single words were
-/// edited at random and this share of its shingles is left.
-pub fn words_in_runs(shingles: f64) -> f64 {
-    let shingles = shingles.clamp(0.0, 1.0);
-    (5.0 * shingles - 4.0 * shingles.powf(1.2)).clamp(0.0, 1.0)
+use crate::params::Params;
+use crate::similarity::WINDOW;
+use crate::similarity::pattern::Pattern;
+
+/// Bytes of a word of text with what separates it from the next.
+const WORD: f64 = 6.0;
+
+/// What windows consist of, and from which length on runs count.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Grain {
+    /// Pieces of a window: w.
+    window: f64,
+    /// Pieces of the shortest run: n.
+    run: f64,
 }
 
-/// The most that is estimated of two texts that share this part of one's samples and no chunk.
-///
-/// Below one half an estimate takes nothing for pieces in another order; and its edits are of whole
-/// words with a density that is nearly, not wholly, the one of the module's text.
-pub fn most_words_in_runs(shingles: f64) -> f64 {
-    if shingles > 0.5 {
-        1.0
-    } else {
-        (MODEL * words_in_runs(shingles)).min(1.0)
+impl Grain {
+    /// Shingles, of words in runs of five.
+    pub(super) const WORDS: Self = Self {
+        window: Params::SHINGLE as f64,
+        run: Params::SHINGLE as f64,
+    };
+    /// Shingles, of bytes in runs of 64.
+    pub(super) const BYTES_OF_TEXT: Self = Self {
+        window: Params::SHINGLE as f64,
+        run: WINDOW / WORD,
+    };
+    /// Windows of bytes.
+    pub(super) const BYTES: Self = Self {
+        window: WINDOW,
+        run: WINDOW,
+    };
+
+    /// The share covered where edits left this share of the windows.
+    fn after_edits(self, windows: f64) -> f64 {
+        let stay = windows.powf(1.0 / self.window);
+        stay.powf(self.run) * (self.run * (1.0 - stay) + stay)
+    }
+
+    /// The most that seams leave covered: if half of the windows are left all, if fewer as much
+    /// more than chance leaves.
+    fn after_seams(self, windows: f64) -> f64 {
+        let inner = self.window - 1.0;
+        let by_chance = |p: f64| p * (self.window - inner * p.powf(1.0 / inner));
+        (by_chance(windows.min(0.5)) / by_chance(0.5)).min(1.0)
+    }
+
+    /// The share covered, of a file of which this share of the windows is shared, and this share of
+    /// the bytes lies in common chunks. One sample is taken of so many windows.
+    pub(super) fn likely(self, windows: f64, chunks: f64, samples: &Pattern, spacing: f64) -> f64 {
+        let missing = samples.missing() as f64;
+        let following = (samples.shared + 1) as f64 / samples.total.max(1) as f64;
+        // An edit breaks a whole window, and with it all the samples of that.
+        let runs = missing * following * (spacing / self.window).min(1.0);
+        // Few runs say little: what is mostly shared was edited, and else there are blocks.
+        let scattered = samples.runs as f64 + ENDS * windows * windows;
+        let scattered = (scattered / (runs + ENDS)).min(1.0);
+        beside(windows, chunks, |rest| {
+            rest + scattered * (self.after_edits(rest) - rest)
+        })
+    }
+
+    /// The least if at least this share of the windows is shared.
+    pub(super) fn least(self, windows: f64, samples: &Pattern, spacing: f64) -> f64 {
+        let all = (samples.total as f64 * spacing).max(1.0);
+        let free = (self.window - 1.0) * samples.breaks as f64 / all;
+        (windows + free).min(self.after_edits(windows))
+    }
+
+    /// The most if at most this share of the windows is shared.
+    pub(super) fn most(self, windows: f64, chunks: f64) -> f64 {
+        beside(windows, chunks, |rest| self.after_seams(rest))
     }
 }
 
-/// The estimate's edits of one word cover so many times as much as those here, at most.
-const MODEL: f64 = 1.05;
+/// Runs of missing samples that any file may have: those at its ends.
+const ENDS: f64 = 2.0;
+
+/// What is covered in common chunks, and beside them by this function of the share of windows.
+fn beside(windows: f64, chunks: f64, covered: impl Fn(f64) -> f64) -> f64 {
+    let chunks = chunks.min(windows);
+    if chunks >= 1.0 {
+        return 1.0;
+    }
+    let rest = (windows - chunks) / (1.0 - chunks);
+    chunks + (1.0 - chunks) * covered(rest)
+}
+
+/// The share of a text's words in runs of at least five that another text has, if single words were
+/// edited at random and this share of its shingles is left. No estimate comes to more of two texts
+/// without a common chunk.
+pub fn words_in_runs(shingles: f64) -> f64 {
+    Grain::WORDS.after_edits(shingles.clamp(0.0, 1.0))
+}
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::similarity::chunks::Layout;
-    use crate::similarity::gaps::Evidence;
-    use crate::similarity::pattern::Pattern;
+    use resemble_testutil::random::Random;
 
-    /// A small generator: which words stay.
-    fn random(state: &mut u64) -> f64 {
-        *state ^= *state << 13;
-        *state ^= *state >> 7;
-        *state ^= *state << 17;
-        (*state >> 11) as f64 / (1u64 << 53) as f64
+    use super::*;
+
+    /// Which of so many pieces stay, one in `of` not, and which windows of five are left.
+    fn edited(of: usize, random: &mut Random) -> (Vec<bool>, Vec<bool>) {
+        let words: Vec<bool> = (0..200_000).map(|_| random.below(of) > 0).collect();
+        let shared = words.windows(5).map(|of| of.iter().all(|&w| w)).collect();
+        (words, shared)
+    }
+
+    fn share(of: impl ExactSizeIterator<Item = bool>) -> f64 {
+        let all = of.len() as f64;
+        of.filter(|&is| is).count() as f64 / all
+    }
+
+    /// Which pieces lie in a run of so many that stayed.
+    fn in_runs(words: &[bool], least: usize) -> Vec<bool> {
+        let runs = words.chunk_by(|a, b| a == b);
+        runs.flat_map(|run| vec![run[0] && run.len() >= least; run.len()])
+            .collect()
     }
 
     #[test]
-    fn edits_of_words_cover_as_much_as_is_said() {
-        let mut state = 7;
-        for stay in [0.5, 0.8, 0.95] {
-            let words: Vec<bool> = (0..200_000).map(|_| random(&mut state) < stay).collect();
-            let shared: Vec<bool> = words.windows(5).map(|of| of.iter().all(|&w| w)).collect();
-            let covered = (0..words.len()).filter(|&at| {
-                let last = at.min(shared.len() - 1);
-                shared[at.saturating_sub(4)..=last].iter().any(|&s| s)
-            });
-            let covered = covered.count() as f64 / words.len() as f64;
-            let part = shared.iter().filter(|&&s| s).count() as f64 / shared.len() as f64;
-            let said = words_in_runs(part);
+    fn edits_leave_as_much_as_is_said() {
+        let mut random = Random::new(7);
+        for of in [2, 5, 20] {
+            let (words, shared) = edited(of, &mut random);
+            let left = share(shared.into_iter());
+            let covered = share(in_runs(&words, 5).into_iter());
+            assert!((words_in_runs(left) - covered).abs() < 0.01, "one in {of}");
+            let bytes = Grain {
+                run: 11.0,
+                ..Grain::WORDS
+            };
+            let covered = share(in_runs(&words, 11).into_iter());
             assert!(
-                (said - covered).abs() < 0.01,
-                "{stay}: {said} for {covered}"
+                (bytes.after_edits(left) - covered).abs() < 0.01,
+                "one in {of}"
             );
         }
         assert_eq!((words_in_runs(0.0), words_in_runs(1.0)), (0.0, 1.0));
     }
 
-    /// What is dropped by the closed form would be dropped by its estimate.
+    /// Between two pieces something is put in, by chance: a window has four such places inside.
     #[test]
-    fn no_estimate_comes_to_more() {
-        let (mut state, mut least) = (1, f64::INFINITY);
-        let chunks = Layout::default();
-        for round in 0..4_000 {
-            let total = 2 + round % 95;
-            let share = random(&mut state);
-            let run = 1.0 + 6.0 * random(&mut state);
-            let mut is_shared = random(&mut state) < share;
-            let pattern = (0..total).map(|_| {
-                if random(&mut state) < 1.0 / run {
-                    is_shared = random(&mut state) < share;
+    fn seams_leave_no_more_than_is_said() {
+        let mut random = Random::new(8);
+        for of in [3, 5, 20] {
+            let cuts: Vec<bool> = (0..200_000).map(|_| random.below(of) == 0).collect();
+            let mut lens = vec![1];
+            for cut in cuts {
+                match lens.last_mut() {
+                    Some(last) if !cut => *last += 1,
+                    _ => lens.push(1),
                 }
-                (1, is_shared)
-            });
-            let samples = Pattern::of(pattern);
-            let spacing = 2f64.powi(3 + round % 5);
-            let windows = spacing * f64::from(total);
-            let evidence = Evidence {
-                samples: &samples,
-                chunks: &chunks,
-                spacing,
-                windows,
-                free: 4.0,
-                unit: 6.0,
-                small: 1.0,
-                is_text: true,
-            };
-            let fit = evidence.fit();
-            let covered = 1.0 - fit.missing + 4.0 * fit.gaps;
-            let part = samples.shared as f64 / samples.total as f64;
-            let most = most_words_in_runs(part);
-            // Half a sample is what is expected beforehand.
-            let room = 1.0 / f64::from(total);
-            least = f64::min(least, most + room - covered);
-            assert!(covered <= most + room, "{samples:?}: {covered} of {most}");
+            }
+            let all: usize = lens.iter().sum();
+            let long = lens.iter().filter(|&&len| len >= 5);
+            let covered = long.clone().sum::<usize>() as f64 / all as f64;
+            let left = long.map(|len| len - 4).sum::<usize>() as f64 / all as f64;
+            let most = Grain::WORDS.after_seams(left);
+            assert!(
+                most >= covered - 0.01 && most < covered * 1.35,
+                "one in {of}: {most}"
+            );
         }
-        assert!(least < 0.1, "the bound is far off: {least}");
+        // At equal distances, all is left.
+        assert!(Grain::WORDS.after_seams(0.5) >= 1.0);
+    }
+
+    #[test]
+    fn one_long_run_of_missing_samples_is_a_block() {
+        let of = |text: &str| {
+            let samples = Pattern::of(text.chars().map(|c| c == '1'));
+            let windows = samples.shared as f64 / samples.total as f64;
+            let grain = Grain::BYTES;
+            (windows, grain.likely(windows, 0.0, &samples, 32.0), samples)
+        };
+        // Gaps of 64 windows have two samples each.
+        let (windows, edits, samples) = of(&"111111110011111111111100".repeat(6));
+        assert!(edits > 0.96 && windows < 0.86, "{edits}");
+        // Each of these gaps is seen.
+        let least = Grain::BYTES.least(windows, &samples, 32.0);
+        let uncovered = 1.0 - windows - 63.0 * 11.0 / (32.0 * 144.0);
+        assert!((least - (1.0 - uncovered)).abs() < 0.01, "{least}");
+        let block = ["1".repeat(60), "0".repeat(24), "1".repeat(60)].concat();
+        let (windows, block, _) = of(&block);
+        assert!(block - windows < 0.05, "{block} of {windows}");
+    }
+
+    #[test]
+    fn what_lies_in_common_chunks_is_shared_however_the_rest_is() {
+        let samples = Pattern::of([true, false, true, false]);
+        for grain in [Grain::WORDS, Grain::BYTES_OF_TEXT, Grain::BYTES] {
+            let likely = grain.likely(0.5, 0.4, &samples, 8.0);
+            assert!(likely >= 0.4 && likely <= grain.most(0.5, 0.4));
+            assert!(grain.most(0.5, 0.4) < grain.most(0.5, 0.0));
+            assert!(grain.most(1.0, 0.3) >= 1.0);
+        }
     }
 }

@@ -20,51 +20,6 @@ pub fn wilson(share: f64, of: f64, z: f64) -> (f64, f64) {
     )
 }
 
-/// The end of that interval on one side: `errors` below 0 for the lower one.
-pub(super) fn bound(share: f64, of: f64, errors: f64) -> f64 {
-    let e2 = errors * errors / of;
-    let middle = share + 0.5 * e2;
-    let half = errors / of.sqrt() * (share * (1.0 - share) + 0.25 * e2).sqrt();
-    ((middle + half) / (1.0 + e2)).clamp(0.0, 1.0)
-}
-
-/// Outcomes by their weights: (weight, share).
-#[derive(Clone, Debug, Default)]
-pub(super) struct Outcomes(pub(super) Vec<(f64, f64)>);
-
-impl Outcomes {
-    /// Parts of equal weight, each by the share in its middle.
-    const PARTS: usize = 40;
-
-    /// Sorts them, and says which share has so much of the weight below it.
-    fn at(&mut self) -> impl Fn(f64) -> f64 {
-        self.0.sort_unstable_by(|a, b| a.1.total_cmp(&b.1));
-        let all: f64 = self.0.iter().map(|&(weight, _)| weight).sum();
-        let outcomes = &self.0;
-        move |part| {
-            let mut sum = 0.0;
-            let found = outcomes.iter().find(|&&(weight, _)| {
-                sum += weight;
-                sum >= part * all
-            });
-            found.or(outcomes.last()).map_or(0.0, |&(_, share)| share)
-        }
-    }
-
-    /// As few that say nearly the same.
-    pub(super) fn thinned(mut self) -> Self {
-        let at = self.at();
-        let parts = (0..Self::PARTS).map(|part| (part as f64 + 0.5) / Self::PARTS as f64);
-        Self(parts.map(|part| (1.0, at(part))).collect())
-    }
-
-    /// What 19 in 20 of them lie in.
-    pub(super) fn interval(mut self) -> (Score, Score) {
-        let at = self.at();
-        (Score::new(at(0.025)), Score::new(at(0.975)))
-    }
-}
-
 /// Samples that are worth one independent of the others: neighbours are edited and moved together.
 ///
 /// Of 2,925 containments of 19 kinds of change the interval holds 91 % of the true values at 1,
@@ -73,7 +28,7 @@ impl Outcomes {
 const TOGETHER: f64 = 2.0;
 
 /// A quick interval for an estimate from so many samples of the file that it is a share of: whether
-/// a pair may reach a threshold. What is shown has that of [`super::estimate_with_interval`].
+/// a pair may reach a threshold. What is shown has that of [`super::estimate_shown`].
 pub fn interval(share: Score, samples: u64) -> (Score, Score) {
     let of = (samples as f64 / TOGETHER).max(1.0);
     let (low, high) = wilson(share.get(), of, 1.96);

@@ -1,51 +1,38 @@
-//! The order of shared and missing pieces in a file.
+//! The order of shared and missing samples in a file.
 
-/// What the sequence of a file's pieces (samples or chunks) looks like when each is either shared
-/// with the other file or missing there.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What the sequence of a file's samples looks like when each is either shared with the other file
+/// or missing there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Pattern {
-    /// All pieces.
+    /// All samples.
     pub(super) total: u64,
     /// The shared ones.
     pub(super) shared: u64,
-    /// The lengths of the runs of missing pieces between two shared ones.
-    pub(super) breaks: Vec<u64>,
-    /// Missing pieces before the first shared one; all of them if none is shared.
-    pub(super) before: u64,
-    /// Missing pieces after the last shared one.
-    pub(super) after: u64,
+    /// Runs of missing samples between two shared ones.
+    pub(super) breaks: u64,
+    /// The same, with those before the first and after the last shared sample; 0 if none is shared.
+    pub(super) runs: u64,
 }
 
 impl Pattern {
-    /// Reads the pieces in order: (how many times in a row, shared or not).
-    pub(super) fn of(pieces: impl IntoIterator<Item = (u64, bool)>) -> Self {
+    /// Reads the samples in order: whether each is shared.
+    pub(super) fn of(samples: impl IntoIterator<Item = bool>) -> Self {
         let mut pattern = Self::default();
-        for (count, shared) in pieces {
-            pattern.total += count;
-            if !shared {
-                pattern.after += count;
-                continue;
+        let mut is_missing = false;
+        for is_shared in samples {
+            pattern.total += 1;
+            if is_shared && is_missing {
+                pattern.runs += 1;
+                pattern.breaks += u64::from(pattern.shared > 0);
             }
-            if pattern.shared == 0 {
-                pattern.before = pattern.after;
-            } else if pattern.after > 0 {
-                pattern.breaks.push(pattern.after);
-            }
-            pattern.shared += count;
-            pattern.after = 0;
+            pattern.shared += u64::from(is_shared);
+            is_missing = !is_shared;
         }
-        if pattern.shared == 0 {
-            (pattern.before, pattern.after) = (pattern.after, 0);
-        }
+        pattern.runs += u64::from(is_missing && pattern.shared > 0);
         pattern
     }
 
-    /// Pairs of successive shared pieces: how often a break could have been seen.
-    pub(super) const fn steps(&self) -> u64 {
-        self.shared.saturating_sub(1)
-    }
-
-    /// All missing pieces.
+    /// All missing samples.
     pub(super) const fn missing(&self) -> u64 {
         self.total - self.shared
     }
@@ -56,28 +43,22 @@ mod tests {
     use super::*;
 
     fn of(text: &str) -> Pattern {
-        Pattern::of(text.chars().map(|c| (1, c == '1')))
+        Pattern::of(text.chars().map(|c| c == '1'))
     }
 
     #[test]
-    fn counts_runs_between_shared_pieces_only() {
+    fn runs_are_counted_between_shared_samples_and_at_the_ends() {
         let p = of("001101000100");
-        assert_eq!((p.total, p.shared, p.missing(), p.steps()), (12, 4, 8, 3));
-        assert_eq!(p.breaks, [1, 3]);
-        assert_eq!((p.before, p.after), (2, 2));
+        assert_eq!((p.total, p.shared, p.missing()), (12, 4, 8));
+        assert_eq!((p.breaks, p.runs), (2, 4));
+        let p = of("1101");
+        assert_eq!((p.breaks, p.runs), (1, 1));
     }
 
     #[test]
-    fn nothing_shared_is_all_before() {
+    fn nothing_shared_has_no_runs() {
         let p = of("000");
-        assert_eq!((p.before, p.after, p.breaks.len()), (3, 0, 0));
+        assert_eq!((p.total, p.breaks, p.runs), (3, 0, 0));
         assert_eq!(of(""), Pattern::default());
-    }
-
-    #[test]
-    fn counts_weigh_pieces() {
-        let p = Pattern::of([(5, true), (7, false), (1, true)]);
-        assert_eq!((p.total, p.shared), (13, 6));
-        assert_eq!(p.breaks, [7]);
     }
 }

@@ -6,7 +6,6 @@
 
 use crate::ids::{ByteLen, ChunkHash, Fingerprint};
 use crate::sample::Repeats;
-use crate::similarity::chunks::Layout;
 use crate::similarity::pattern::Pattern;
 use crate::similarity::{Boilerplate, Sketch};
 
@@ -25,8 +24,8 @@ pub struct Prepared {
     sorted: Vec<(Fingerprint, u32)>,
     /// The distinct chunks that are evidence, and how often each occurs; sorted.
     chunks: Vec<((ChunkHash, u32), u64)>,
-    /// Places in `chunks`, in the order of the file, and how often the chunk follows itself there.
-    runs: Vec<(u32, u64)>,
+    /// The bytes of these, every occurrence counted.
+    evidence: u64,
 }
 
 impl Prepared {
@@ -41,22 +40,17 @@ impl Prepared {
             .collect();
         let mut sorted: Vec<(Fingerprint, u32)> = samples.iter().copied().zip(0..).collect();
         sorted.sort_unstable();
-        let evidence = || sketch.chunks.0.iter().filter(|run| run.is_evidence());
-        let mut placed: Vec<((ChunkHash, u32), u32)> = evidence()
-            .zip(0..)
-            .map(|(run, at)| ((run.hash, run.len), at))
+        let evidence = sketch.chunks.0.iter().filter(|run| run.is_evidence());
+        let mut chunks: Vec<((ChunkHash, u32), u64)> = evidence
+            .map(|run| ((run.hash, run.len), run.count))
             .collect();
-        placed.sort_unstable();
-        let mut runs: Vec<(u32, u64)> = evidence().map(|run| (0, run.count)).collect();
-        let mut chunks: Vec<((ChunkHash, u32), u64)> = Vec::with_capacity(placed.len());
-        for (chunk, at) in placed {
-            let run = &mut runs[at as usize];
-            match chunks.last_mut() {
-                Some(last) if last.0 == chunk => last.1 += run.1,
-                _ => chunks.push((chunk, run.1)),
-            }
-            run.0 = chunks.len() as u32 - 1;
-        }
+        chunks.sort_unstable();
+        chunks.dedup_by(|next, kept| {
+            let is_same = next.0 == kept.0;
+            kept.1 += if is_same { next.1 } else { 0 };
+            is_same
+        });
+        let bytes = |&((_, len), count): &((ChunkHash, u32), u64)| u64::from(len) * count;
         Self {
             size: sketch.size,
             level: sketch.signature.level,
@@ -64,8 +58,8 @@ impl Prepared {
             repeats: sketch.signature.repeats,
             samples,
             sorted,
+            evidence: chunks.iter().map(bytes).sum(),
             chunks,
-            runs,
         }
     }
 
@@ -108,74 +102,45 @@ impl Prepared {
             if let Ok(at) = found {
                 of_other[other.sorted[at].1 as usize] = true;
             }
-            (1, found.is_ok())
+            found.is_ok()
         });
         let own = Pattern::of(own);
         let flagged = other.samples.iter().zip(of_other);
         let others = flagged.filter(|(f, _)| at_level(f));
-        [own, Pattern::of(others.map(|(_, shared)| (1, shared)))]
+        [own, Pattern::of(others.map(|(_, shared)| shared))]
     }
 
-    /// The chunks of both: how those in common lie in each, and their bytes, each chunk the smaller
-    /// number of times it occurs.
+    /// The chunks of both: the share of the bytes of each that lies in those in common, every
+    /// occurrence counted, and the bytes of these, each the smaller number of times it occurs;
+    /// `None`: there is none. Boilerplate is left out altogether.
     pub(super) fn common_chunks(
         &self,
         other: &Self,
         boilerplate: &dyn Boilerplate,
-    ) -> ([Layout; 2], Option<ByteLen>) {
-        let mut bytes = ByteLen::ZERO;
-        let mut kinds = [
-            vec![ChunkRole::Own; self.chunks.len()],
-            vec![ChunkRole::Own; other.chunks.len()],
-        ];
-        let mut any = false;
+    ) -> ([f64; 2], Option<ByteLen>) {
+        let mut bytes = None;
+        let (mut all, mut shared) = ([self.evidence, other.evidence], [0, 0]);
         let (mut i, mut j) = (0, 0);
         while let (Some((a, m)), Some((b, n))) = (self.chunks.get(i), other.chunks.get(j)) {
             match a.cmp(b) {
                 std::cmp::Ordering::Less => i += 1,
                 std::cmp::Ordering::Greater => j += 1,
                 std::cmp::Ordering::Equal => {
-                    let kind = if boilerplate.chunk(a.0.posting_key()) {
-                        ChunkRole::Boilerplate
+                    let len = u64::from(a.1);
+                    if boilerplate.chunk(a.0.posting_key()) {
+                        all[0] -= len * m;
+                        all[1] -= len * n;
                     } else {
-                        any = true;
-                        bytes += ByteLen(u64::from(a.1) * m.min(n));
-                        ChunkRole::Shared
-                    };
-                    kinds[0][i] = kind;
-                    kinds[1][j] = kind;
+                        shared[0] += len * m;
+                        shared[1] += len * n;
+                        *bytes.get_or_insert(ByteLen::ZERO) += ByteLen(len * m.min(n));
+                    }
                     i += 1;
                     j += 1;
                 }
             }
         }
-        let layouts = [self.layout(&kinds[0]), other.layout(&kinds[1])];
-        (layouts, any.then_some(bytes))
+        let share = |side: usize| shared[side] as f64 / all[side].max(1) as f64;
+        ([share(0), share(1)], bytes)
     }
-
-    fn layout(&self, kinds: &[ChunkRole]) -> Layout {
-        let mut layout = Layout::default();
-        let runs = self.runs.iter().filter_map(|&(at, count)| {
-            let kind = kinds[at as usize];
-            if kind == ChunkRole::Boilerplate {
-                return None;
-            }
-            let bytes = u64::from(self.chunks[at as usize].0.1) * count;
-            layout.bytes += bytes;
-            layout.shared += if kind == ChunkRole::Shared { bytes } else { 0 };
-            Some((count, kind == ChunkRole::Shared))
-        });
-        let pattern = Pattern::of(runs);
-        layout.pattern = pattern;
-        layout
-    }
-}
-
-/// What a chunk is to a pair.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum ChunkRole {
-    Own,
-    Shared,
-    /// Common, and no evidence: left out of both.
-    Boilerplate,
 }

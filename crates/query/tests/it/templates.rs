@@ -253,12 +253,14 @@ fn a_file_of_the_first_format_is_understood() {
 }
 
 /// A frame that is shorter than a chunk leaves no common chunk; its samples are enough. It is text:
-/// files of data that share no more than ten others have as well are strangers without it.
+/// files of data that share no more than ten others have as well are strangers without it. The
+/// pages share .18, and by the estimate some .25: a relation, by common text alone.
 #[test]
 fn short_frames_are_templates_too() {
     let pages = Collection::pages_of(prose, 1_100);
     let options = |min| FindOptions {
         min: Fraction::from(Score::new(min)),
+        all: true,
         ..FindOptions::default()
     };
     let found = |path: &str| {

@@ -1,8 +1,7 @@
 //! Measures of a pair from what is kept of both, by the estimate that fits their kinds.
 
 use resemble_core::similarity::{
-    self, Boilerplate, Compared, Estimated, Interval, NoBoilerplate, Prepared, ShownEstimate,
-    Sketch, Unit,
+    self, Boilerplate, Compared, Estimated, Interval, NoBoilerplate, Prepared, Sketch, Unit,
 };
 use resemble_core::{ByteLen, ContentKind, Measures, Score};
 
@@ -47,26 +46,21 @@ pub fn shown_in(
         Prepared::of(a, &NoBoilerplate),
         Prepared::of(b, &NoBoilerplate),
     );
-    shown_if(unit, (&a, a_kind), (&b, b_kind), |_| true)
+    shown_prepared(unit, (&a, a_kind), (&b, b_kind))
 }
 
-/// [`shown_in`] of contents that were made ready so. Of measures that are not shown there is no
-/// interval, which is most of the work.
-pub fn shown_if(
+/// [`shown_in`] of contents that were made ready so.
+pub fn shown_prepared(
     unit: Unit,
     (a, a_kind): (&Prepared, ContentKind),
     (b, b_kind): (&Prepared, ContentKind),
-    are_shown: impl FnOnce(&Measures) -> bool,
 ) -> Estimated {
     let compared = Compared::of(a_kind, b_kind, unit);
-    let pair = ShownEstimate::of(a, b, compared, &NoBoilerplate);
-    let measures = pair.measures().below_identical();
-    let interval = if are_shown(&measures) {
-        pair.interval().below_identical()
-    } else {
-        Interval::default()
-    };
-    Estimated { measures, interval }
+    let found = similarity::estimate_shown(a, b, compared, &NoBoilerplate);
+    Estimated {
+        measures: found.measures.below_identical(),
+        interval: found.interval.below_identical(),
+    }
 }
 
 /// [`shown_in`], of two wholes: of equal ones it is known.

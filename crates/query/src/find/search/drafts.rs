@@ -10,11 +10,11 @@ use std::collections::hash_map::Entry;
 use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::frame::{self, Frame};
 use resemble_core::similarity::{self, NoBoilerplate, Prepared, Unit};
-use resemble_core::{ContentDigest, ContentKind, Measures, Relation};
+use resemble_core::{ContentDigest, ContentKind, Relation};
 use resemble_index::ContentRow;
 use resemble_proto::message::Discount;
 use resemble_relate::AskError;
-use resemble_relate::judge::estimate::{shown_if, shown_whole};
+use resemble_relate::judge::estimate::{shown_prepared, shown_whole};
 use resemble_relate::judge::listing;
 use resemble_relate::judge::matched::{Match, shown_wholes};
 use resemble_relate::nominate::evidence::{Counts, Kept};
@@ -23,7 +23,6 @@ use resemble_relate::nominate::quotations::Passage;
 use resemble_relate::prove::members::ComparedSide;
 use resemble_relate::renditions::{Occurrence, Place, Rendition, WholeDigest};
 
-use super::rows::passes;
 use super::{ComparedRendition, Search};
 use crate::find::Wanted;
 use crate::find::prover::{SubjectSide, UnmeasuredPair};
@@ -269,18 +268,14 @@ impl Search<'_> {
         let other = Kept::of(self.snapshot, row)?;
         let other = (&Prepared::of(&other.sketch(), &NoBoilerplate), row.kind);
         let (a, b) = estimate.sizes;
-        let shown = |measures: &Measures| Match {
-            relation: similarity::relation(false, a, b, measures, self.min_shared),
-            measures: *measures,
-            ..estimate.clone()
-        };
-        let terms = (self.options, self.min_shared);
-        let is_row = |measures: &Measures| passes(terms, &shown(measures));
         let unit = self.options.unit.into();
-        let found = shown_if(unit, (own.with_boilerplate(), own.kind), other, is_row);
+        let found = shown_prepared(unit, (own.with_boilerplate(), own.kind), other);
+        let measures = found.measures;
         Ok(Match {
+            relation: similarity::relation(false, a, b, &measures, self.min_shared),
+            measures,
             interval: Some(Box::new(found.interval)),
-            ..shown(&found.measures)
+            ..estimate
         })
     }
 

@@ -102,7 +102,7 @@ impl Search<'_> {
 }
 
 /// Whether what was found is a row of the answer. `min_shared`: the least bytes in common.
-pub(super) fn passes((options, min_shared): (&FindOptions, ByteLen), found: &Match) -> bool {
+fn passes((options, min_shared): (&FindOptions, ByteLen), found: &Match) -> bool {
     let min = options.min;
     let is_listed = options.all || is_listed(found.relation, &found.measures, found.rarity);
     if min.is_none() {
