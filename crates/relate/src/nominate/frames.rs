@@ -27,8 +27,17 @@ pub struct Frames<'a> {
     snapshot: &'a Snapshot,
     /// Whether a content is one of those in question; `None`: all of the index are.
     is_here: Option<&'a (dyn Fn(ContentId) -> bool + Sync)>,
-    /// By content, before and after others are asked.
-    known: [Mutex<HashMap<ContentId, Arc<Frame>>>; 2],
+    /// By content, before others are asked.
+    alone: Mutex<HashMap<ContentId, Arc<OwnFrame>>>,
+    /// By content, after others are asked.
+    agreed: Mutex<HashMap<ContentId, Arc<Frame>>>,
+}
+
+/// What looks like the frame of a content by its own samples, and who has it.
+#[derive(Default)]
+struct OwnFrame {
+    frame: Frame,
+    holders: Vec<ContentId>,
 }
 
 impl fmt::Debug for Frames<'_> {
@@ -46,7 +55,8 @@ impl<'a> Frames<'a> {
         Self {
             snapshot,
             is_here,
-            known: Default::default(),
+            alone: Mutex::default(),
+            agreed: Mutex::default(),
         }
     }
 
@@ -64,15 +74,21 @@ impl<'a> Frames<'a> {
 
     /// The frame of a content of the index.
     pub fn of(&self, content: ContentId, samples: &Signature) -> Result<Arc<Frame>, ReadError> {
-        self.known(1, content, || self.of_samples(samples))
+        known(&self.agreed, content, || {
+            let own = known(&self.alone, content, || self.alone(samples))?;
+            self.agreed(&own)
+        })
     }
 
     /// The frame of what has these samples: what most of those that have it have as a frame, too.
     /// Two texts that quote a document have that in common with its versions, which have more.
     pub fn of_samples(&self, samples: &Signature) -> Result<Frame, ReadError> {
-        let (frame, holders) = self.alone(samples)?;
-        let mut with_digests = Vec::with_capacity(holders.len());
-        for holder in holders {
+        self.agreed(&self.alone(samples)?)
+    }
+
+    fn agreed(&self, own: &OwnFrame) -> Result<Frame, ReadError> {
+        let mut with_digests = Vec::with_capacity(own.holders.len());
+        for &holder in &own.holders {
             let row = self.snapshot.content(holder)?;
             with_digests.extend(row.map(|row| (row.digest, holder)));
         }
@@ -80,36 +96,20 @@ impl<'a> Frames<'a> {
         let step = with_digests.len().div_ceil(ASKED).max(1);
         let (mut asked, mut agree) = (0, 0);
         for &(_, holder) in with_digests.iter().step_by(step) {
-            let of_it = self.known(0, holder, || {
-                let samples = self.snapshot.signature(holder)?;
-                Ok(self.alone(&samples)?.0)
+            let of_it = known(&self.alone, holder, || {
+                self.alone(&self.snapshot.signature(holder)?)
             })?;
             asked += 1;
-            agree += usize::from(!of_it.is_empty());
+            agree += usize::from(!of_it.frame.is_empty());
         }
         Ok(if 2 * agree > asked {
-            frame
+            own.frame.clone()
         } else {
             Frame::default()
         })
     }
 
-    fn known(
-        &self,
-        at: usize,
-        content: ContentId,
-        find: impl FnOnce() -> Result<Frame, ReadError>,
-    ) -> Result<Arc<Frame>, ReadError> {
-        if let Some(known) = self.known[at].lock().get(&content) {
-            return Ok(Arc::clone(known));
-        }
-        let frame = Arc::new(find()?);
-        self.known[at].lock().insert(content, Arc::clone(&frame));
-        Ok(frame)
-    }
-
-    /// What looks like the frame of what has these samples, and who has it.
-    fn alone(&self, signature: &Signature) -> Result<(Frame, Vec<ContentId>), ReadError> {
+    fn alone(&self, signature: &Signature) -> Result<OwnFrame, ReadError> {
         let mut keys: Vec<u64> = signature.fingerprints.iter().map(|f| f.0).collect();
         keys.sort_unstable();
         let mut held: Vec<Vec<ContentId>> = vec![Vec::new(); keys.len()];
@@ -136,8 +136,22 @@ impl<'a> Frames<'a> {
         let frame = Frame::of(&samples);
         let in_frame = samples.into_iter().filter(|held| frame.has(held.sample));
         let most = in_frame.max_by_key(|held| held.holders.len());
-        Ok((frame, most.map_or_else(Vec::new, |held| held.holders)))
+        let holders = most.map_or_else(Vec::new, |held| held.holders);
+        Ok(OwnFrame { frame, holders })
     }
+}
+
+fn known<T>(
+    all: &Mutex<HashMap<ContentId, Arc<T>>>,
+    content: ContentId,
+    find: impl FnOnce() -> Result<T, ReadError>,
+) -> Result<Arc<T>, ReadError> {
+    if let Some(known) = all.lock().get(&content) {
+        return Ok(Arc::clone(known));
+    }
+    let found = Arc::new(find()?);
+    all.lock().insert(content, Arc::clone(&found));
+    Ok(found)
 }
 
 /// The rarity by which less is left: without what is common, or without a frame.
