@@ -28,6 +28,7 @@ mod asker;
 mod connection;
 pub mod context;
 mod handlers;
+mod kept;
 mod out;
 mod process;
 mod progress;

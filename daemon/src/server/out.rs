@@ -2,6 +2,7 @@
 
 use resemble_proto::frame::{FrameError, MAX_ANSWER, encode};
 use resemble_proto::message::{Answer, Failure, FailureKind, Reply};
+use resemble_query::compare::MemoryCache;
 use serde::Serialize;
 use tokio::sync::mpsc;
 
@@ -9,6 +10,9 @@ use tokio::sync::mpsc;
 const PIECE: usize = 64 * 1024;
 /// The most pieces that are on the way at once.
 const ON_THE_WAY: usize = 4;
+
+/// A longer answer is not kept: two of these and what they are made of find room together.
+const MOST_COPIED: usize = MemoryCache::MOST_BYTES / 4;
 
 /// The client is gone, or the answer cannot go on: nothing more is wanted of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +23,8 @@ pub(super) struct ClientGone;
 pub(super) struct Out {
     pieces: mpsc::Sender<Vec<u8>>,
     gathered: Vec<u8>,
+    /// The lines again, to be kept.
+    copy: Option<Vec<u8>>,
 }
 
 /// Both ends.
@@ -28,6 +34,7 @@ pub(super) fn channel() -> (Out, mpsc::Receiver<Vec<u8>>) {
         Out {
             pieces,
             gathered: Vec::new(),
+            copy: None,
         },
         receiver,
     )
@@ -37,7 +44,15 @@ impl Out {
     /// Adds a line. Blocks while the client is slow; not for asynchronous code.
     pub(super) fn line<T: Serialize>(&mut self, value: &T) -> Result<(), ClientGone> {
         match encode(value, MAX_ANSWER) {
-            Ok(line) => self.gathered.extend(line),
+            Ok(line) => {
+                let copy = self.copy.as_mut();
+                if let Some(copy) = copy.filter(|copy| copy.len() + line.len() <= MOST_COPIED) {
+                    copy.extend_from_slice(&line);
+                } else {
+                    self.copy = None;
+                }
+                self.gathered.extend(line);
+            }
             Err(FrameError::TooLong { limit }) => {
                 let text = format!("a row of more than {limit} bytes");
                 let failure = Failure::new(FailureKind::Internal, text);
@@ -55,6 +70,26 @@ impl Out {
         } else {
             Ok(())
         }
+    }
+
+    /// Copies the lines from here on, as long as they are not too many to be kept.
+    pub(super) fn copy(&mut self) {
+        self.copy = Some(Vec::new());
+    }
+
+    /// The lines that were copied, if that is all of them.
+    pub(super) const fn take_copy(&mut self) -> Option<Vec<u8>> {
+        self.copy.take()
+    }
+
+    /// Adds lines that were written before.
+    pub(super) fn raw(&mut self, lines: &[u8]) -> Result<(), ClientGone> {
+        self.copy = None;
+        for piece in lines.chunks(PIECE) {
+            self.gathered.extend_from_slice(piece);
+            self.flush()?;
+        }
+        Ok(())
     }
 
     /// Adds a whole answer, or why there is none, and hands everything over.

@@ -3,6 +3,7 @@
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use resemble_core::StopFlag;
 use resemble_proto::message::{
@@ -19,6 +20,7 @@ use serde::Serialize;
 
 use super::asker::Asker;
 use super::context::Context;
+use super::kept::AnswerPlace;
 use super::out::{ClientGone, Out};
 use super::status;
 use crate::state::Root;
@@ -31,17 +33,25 @@ pub(super) fn answer(
     out: &mut Out,
 ) -> Result<(), ClientGone> {
     let prepared = in_scope(context, request).and_then(|request| {
+        let place = AnswerPlace::of((context, asker), &request);
         let from = question_context((context, asker), stop)?;
         not_in_gap(&from, &request)?;
-        Ok((request, from))
+        Ok((request, from, place))
     });
-    let (request, from) = match prepared {
+    let (request, from, place) = match prepared {
         Ok(prepared) => prepared,
         Err(failure) => return out.answer::<()>(Err(failure)),
     };
     let mut lines = Lines::of((context, asker), &request, out);
     let lacking = lacking((context, asker), &request);
-    match answer::answer(&from, request, &mut lines) {
+    let answered = match place.as_ref().and_then(AnswerPlace::get) {
+        Some(kept) => lines.repeat(kept),
+        None => {
+            lines.is_kept = place.is_some();
+            answer::answer(&from, request, &mut lines).map(|()| lines.keep(place.as_ref()))
+        }
+    };
+    match answered {
         Ok(()) => {
             for error in lacking {
                 // Whether the client is gone, the end says as well.
@@ -207,13 +217,13 @@ fn fill(scope: &mut Scope, roots: Vec<Root>) {
 }
 
 /// The roots and the catalogues.
-fn all_roots(context: &Context) -> Vec<Root> {
+pub(super) fn all_roots(context: &Context) -> Vec<Root> {
     let mut roots = context.shared.roots();
     roots.extend(context.shared.catalogue_roots());
     roots
 }
 
-fn paths_of(roots: Vec<Root>) -> impl Iterator<Item = PathBuf> {
+pub(super) fn paths_of(roots: Vec<Root>) -> impl Iterator<Item = PathBuf> {
     roots.into_iter().map(|root| root.options.path)
 }
 
@@ -344,6 +354,10 @@ struct Lines<'a> {
     within: Vec<PathBuf>,
     out: &'a mut Out,
     sent: End,
+    /// The answer is to be kept.
+    is_kept: bool,
+    /// The header before what is true of the moment alone.
+    head: Header,
     /// Whether a dump is text: rows carry text as it is, and other bytes as base64.
     is_text: bool,
     /// The part of a dump that was not sent yet.
@@ -360,9 +374,29 @@ impl<'a> Lines<'a> {
             within: within(request),
             out,
             sent: End::default(),
+            is_kept: false,
+            head: Header::default(),
             is_text: !matches!(request, Request::DumpAs { form, .. } if is_catalogue(form)),
             waiting: Vec::new(),
             is_gone: false,
+        }
+    }
+
+    /// Sends an answer that was kept.
+    fn repeat(
+        &mut self,
+        (header, sent, kept, begin): (Header, End, Arc<[u8]>, usize),
+    ) -> Result<(), AskError> {
+        self.sent = sent;
+        let is_sent = self.header(header).is_continue() && self.out.raw(&kept[begin..]).is_ok();
+        self.is_gone |= !is_sent;
+        is_sent.then_some(()).ok_or(AskError::Cancelled)
+    }
+
+    /// Keeps what was sent behind the header, if there is a place for it.
+    fn keep(&mut self, place: Option<&AnswerPlace<'_>>) {
+        if let (Some(place), Some(lines)) = (place, self.out.take_copy()) {
+            place.put(&self.head, self.sent, &lines);
         }
     }
 
@@ -413,11 +447,16 @@ impl<'a> Lines<'a> {
 impl Reply for Lines<'_> {
     fn header(&mut self, header: Header) -> ControlFlow<()> {
         let (fresh, pending) = self.asker.freshness(self.context, &self.within);
-        self.line(&Line::<()>::Header(Header {
+        self.head = header.clone();
+        let sent = self.line(&Line::<()>::Header(Header {
             fresh,
             pending,
             ..header
-        }))
+        }));
+        if self.is_kept {
+            self.out.copy();
+        }
+        sent
     }
 
     fn row(&mut self, row: AnyRow) -> ControlFlow<()> {

@@ -110,6 +110,36 @@ fn a_client_that_has_said_everything_gets_its_answer() {
     }
 }
 
+/// The whole answer to a request.
+fn answer(place: &Place, request: &Value) -> String {
+    let mut stream = ask(place, request);
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn an_answer_is_kept_until_something_changes() {
+    let place = Place::new();
+    place.write_text("a", &text(1));
+    place.write_text("b", &(text(1) + &text(2)));
+    let daemon = place.start();
+    daemon.sync();
+    for request in ["pairs", "groups", "dirs"] {
+        let request = json!({"request": request, "within": [place.root]});
+        let first = answer(&place, &request);
+        assert!(first.contains("\"end\""), "{first}");
+        assert_eq!(answer(&place, &request), first);
+        place.write_text("sub/c", &(text(1) + &text(3)));
+        daemon.sync();
+        let second = answer(&place, &request);
+        assert_ne!(second, first, "a file came");
+        std::fs::remove_dir_all(place.in_tree("sub")).unwrap();
+        daemon.sync();
+        assert_eq!(answer(&place, &request), first, "it went again");
+    }
+}
+
 /// A clean end does not wait for questions, either.
 #[test]
 fn the_end_comes_in_the_middle_of_questions() {

@@ -253,7 +253,7 @@ impl MemoryCache {
 
     /// Together they take at most so many bytes: the drafts of `groups` of a million texts in
     /// families of eight fit, of which there are 1.7 for each text.
-    const MOST_BYTES: usize = 64 << 20;
+    pub const MOST_BYTES: usize = 64 << 20;
 }
 
 impl FindingsCache for MemoryCache {
