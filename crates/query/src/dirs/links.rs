@@ -15,6 +15,7 @@ use resemble_relate::AskError;
 use resemble_relate::scope::ScopedFiles;
 use resemble_scan::parts::PartReader;
 
+use super::trees::CanCount;
 use crate::groups::near::{NearTerms, near_links};
 
 /// So many links of one content are kept.
@@ -66,23 +67,32 @@ pub(super) struct EstimatedLink {
     pub(super) slack: Option<[(u32, u32); 2]>,
 }
 
+/// The contents, where their files lie, and which links can count.
+type AskedLinks<'a> = (
+    &'a [ContentId],
+    &'a (dyn Fn(ContentId) -> WhichSide + Sync),
+    CanCount<'a>,
+);
+
 /// The links between the contents of the scoped files, which they name by their places in
 /// `contents`.
 pub(super) fn between(
     (snapshot, part_reader): (&Snapshot, Option<&dyn PartReader>),
     scoped: &ScopedFiles,
-    contents: &[ContentId],
-    side: &(dyn Fn(ContentId) -> WhichSide + Sync),
+    (contents, side, can_count): AskedLinks<'_>,
     effort: LinkEffort,
 ) -> Result<FoundLinks, AskError> {
     let of_largest = largest(snapshot, contents, side, effort.contents)?;
     let of_largest = of_largest.map(|contents| scoped.with_contents(&contents));
     let scoped = of_largest.as_ref().unwrap_or(scoped);
+    let places: HashMap<ContentId, u32> = contents.iter().copied().zip(0..).collect();
     let near = NearTerms {
-        is_wanted: &|a, b| side(a).links_with(side(b)),
+        is_wanted: &|a, b| {
+            let known = places.get(&a).zip(places.get(&b));
+            side(a).links_with(side(b)) && known.is_some_and(|(&a, &b)| can_count(a, b))
+        },
         work: effort.work,
     };
-    let places: HashMap<ContentId, u32> = contents.iter().copied().zip(0..).collect();
     let mut found = FoundLinks::default();
     for link in near_links((snapshot, part_reader), scoped, near)? {
         let (Some(&a), Some(&b)) = (places.get(&link.a), places.get(&link.b)) else {

@@ -160,8 +160,9 @@ fn trees(
         None => WhichSide::Any,
         Some(sides) => sides.get(&content).copied().unwrap_or(WhichSide::Outside),
     };
-    Trees::of(snapshot, scoped, &bases, |contents| {
-        links::between((snapshot, part_reader), scoped, contents, &side, effort)
+    Trees::of(snapshot, scoped, &bases, |contents, can_count| {
+        let asked = (contents, &side as &_, can_count);
+        links::between((snapshot, part_reader), scoped, asked, effort)
     })
 }
 

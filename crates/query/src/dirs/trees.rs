@@ -17,6 +17,10 @@ use crate::groups::near::MOST_ESTIMATES;
 /// of two such chains pairs with each.
 const LEVELS: usize = 64;
 
+/// Whether a link of two contents can count: two files that have them lie in directories of which
+/// neither is, or lies in, the other. Most files that resemble each other are beside each other.
+pub(super) type CanCount<'a> = &'a (dyn Fn(u32, u32) -> bool + Sync);
+
 /// A forest with the names that the pure arithmetic does without.
 #[derive(Debug)]
 pub(super) struct Trees {
@@ -34,12 +38,13 @@ pub(super) struct Trees {
 
 impl Trees {
     /// The directories at and below `bases` that files of `scoped` lie in. `links` is asked for the
-    /// links between the contents, which it names by their places in the slice that it is given.
+    /// links between the contents, which it names by their places in the slice that it is given;
+    /// those that can count are told to it.
     pub(super) fn of(
         snapshot: &Snapshot,
         scoped: &ScopedFiles,
         bases: &[&Path],
-        links: impl FnOnce(&[ContentId]) -> Result<FoundLinks, AskError>,
+        links: impl FnOnce(&[ContentId], CanCount<'_>) -> Result<FoundLinks, AskError>,
     ) -> Result<Self, AskError> {
         let mut growing = Growing::new(bases);
         let mut contents: Vec<ContentId> = Vec::new();
@@ -78,7 +83,16 @@ impl Trees {
                 places: dirs.into_iter().map(|dir| nodes[dir]).collect(),
             })
             .collect();
-        let FoundLinks { links, estimates } = links(&contents)?;
+        let mut holders: Vec<Vec<Node>> = vec![Vec::new(); contents.len()];
+        for file in &held {
+            holders[file.content as usize].extend(&file.places);
+        }
+        let apart = |a: u32, b: u32| {
+            let (of_a, of_b) = (&holders[a as usize], &holders[b as usize]);
+            let is_apart = |a: &Node| of_b.iter().any(|b| !forest.nested(*a, *b));
+            of_a.iter().any(is_apart)
+        };
+        let FoundLinks { links, estimates } = links(&contents, &apart)?;
         let mut unread: Vec<Node> = unread.into_iter().map(|at| nodes[at]).collect();
         unread.sort_unstable();
         Ok(Self {
