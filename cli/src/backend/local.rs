@@ -139,7 +139,8 @@ impl Local {
     fn note_report(&mut self, report: &Report) -> CliResult<()> {
         self.moving = report.moving.len() as u64;
         self.errors = errors_of(report);
-        let snapshot = self.index.snapshot().map_err(AskError::from)?;
+        let snapshot = self.index.snapshot_without_lists();
+        let snapshot = snapshot.map_err(AskError::from)?;
         for path in &report.vanished {
             if snapshot.entry(path).map_err(AskError::from)?.is_none() {
                 self.errors.push(SoftError::vanished(path.as_path().into()));
@@ -165,8 +166,8 @@ impl Local {
     pub(super) fn ask<Q: Question + Clone>(&mut self, question: &Q) -> CliResult<Whole<Q::Body>> {
         self.on_sound(|this| {
             let mut collected = Collected::<Q>(Whole::fresh());
-            let context = this.context()?;
             let request = question.clone().into_request();
+            let context = this.context(reads_lists(&request))?;
             let places = AskedPlaces::of(&request, &context.roots);
             answer::answer(&context, request, &mut collected)?;
             let mut whole = collected.0;
@@ -189,7 +190,7 @@ impl Local {
         given: &dyn GivenPairs,
     ) -> CliResult<Whole<Groups>> {
         self.on_sound(|this| {
-            let context = this.context()?;
+            let context = this.context(true)?;
             let (snapshot, part_reader) = (&context.snapshot, context.part_reader.as_deref());
             let scratch = context.scratch;
             let mut whole = groups_of_pairs(snapshot, request, part_reader, given, scratch)?;
@@ -208,7 +209,7 @@ impl Local {
         CliError: From<E>,
     {
         self.on_sound(|this| {
-            let snapshot = this.snapshot()?;
+            let snapshot = this.snapshot(true)?;
             let mut answer = question(&snapshot, &this.index, &this.scratch)?;
             let (header, errors) = (&mut answer.header, &mut answer.errors);
             this.add_own(&snapshot, (header, errors), is_file);
@@ -256,9 +257,9 @@ impl Local {
         Ok(Some(self.index.identical(request, &mut shown)?))
     }
 
-    fn context(&self) -> CliResult<Context<'_>> {
+    fn context(&self, with_lists: bool) -> CliResult<Context<'_>> {
         Ok(Context {
-            snapshot: self.snapshot()?,
+            snapshot: self.snapshot(with_lists)?,
             roots: self.index.roots(),
             part_reader: self.part_reader.clone(),
             templates: self.templates.as_ref(),
@@ -269,8 +270,13 @@ impl Local {
     }
 
     /// A snapshot of the index. What a person marked as a template is no evidence in it.
-    fn snapshot(&self) -> CliResult<Snapshot> {
-        let snapshot = self.index.snapshot().map_err(AskError::from)?;
+    fn snapshot(&self, with_lists: bool) -> CliResult<Snapshot> {
+        let snapshot = if with_lists {
+            self.index.snapshot()?
+        } else {
+            let snapshot = self.index.snapshot_without_lists();
+            snapshot.map_err(AskError::from)?
+        };
         Ok(match &self.templates {
             Some(store) => snapshot.with_templates(store.current().0.templates),
             None => snapshot,
@@ -292,7 +298,7 @@ impl Local {
             result: Ok(()),
         };
         let request = Request::DumpAs { roots, form };
-        let context = self.context()?;
+        let context = self.context(true)?;
         let answered = answer::answer(&context, request, &mut pieces);
         pieces.result?;
         answered?;
@@ -323,6 +329,16 @@ impl Local {
         let own = self.errors.iter();
         let own = own.filter(|error| !is_named(snapshot, error.path.as_path()));
         errors.extend(own.cloned());
+    }
+}
+
+/// Whether a question looks up which contents have a piece. Those about all files of a scope count
+/// the pieces themselves, unless the groups of one are to be made in little memory.
+const fn reads_lists(request: &Request) -> bool {
+    match request {
+        Request::Dirs(_) | Request::Covered(_) => false,
+        Request::Groups(groups) | Request::Order(groups) => groups.memory.is_some(),
+        _ => true,
     }
 }
 

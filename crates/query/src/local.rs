@@ -26,7 +26,7 @@ use std::sync::Arc;
 use resemble_catalogue::{self as catalogue, CatalogueError};
 use resemble_core::Params;
 use resemble_core::similarity::Templates;
-use resemble_index::{Index, OpenError, ReadError, Snapshot};
+use resemble_index::{Index, MergeWork, OpenError, ReadError, Snapshot};
 use resemble_proto::catalogued;
 use resemble_proto::message::{CompareRequest, Comparison, Groups, GroupsRequest, Whole, reason};
 use resemble_proto::path::PathText;
@@ -218,7 +218,7 @@ impl LocalIndex {
             let loaded = catalogue::load(self.ingest.index(), &root, catalogue)?;
             self.changes += loaded.changes;
         }
-        let snapshot = self.snapshot()?;
+        let snapshot = self.snapshot_without_lists()?;
         if snapshot.entry(path)?.is_none() && renditions::locate(&snapshot, path)?.is_none() {
             return Err(LocalError::Path {
                 path: catalogued::shown(path).unwrap_or_default(),
@@ -285,7 +285,7 @@ impl LocalIndex {
         if paths.iter().any(|path| catalogued::is_catalogued(path)) {
             return true;
         }
-        let Ok(snapshot) = self.snapshot() else {
+        let Ok(snapshot) = self.snapshot_without_lists() else {
             return false;
         };
         let known = known_trees(&snapshot);
@@ -316,7 +316,7 @@ impl LocalIndex {
     fn remember(&self, trees: &[PathBuf]) -> Result<(), LocalError> {
         /// More of them are forgotten: it costs reading them once more.
         const MOST: usize = 256;
-        let mut known = known_trees(&self.snapshot()?);
+        let mut known = known_trees(&self.snapshot_without_lists()?);
         let before = known.len();
         for tree in trees.iter().filter(|tree| tree.is_dir()) {
             if known.len() < MOST && !known.iter().any(|known| tree.starts_with(known)) {
@@ -378,8 +378,18 @@ impl LocalIndex {
     }
 
     /// What is known now.
-    pub fn snapshot(&self) -> Result<Snapshot, ReadError> {
-        self.ingest.index().snapshot()
+    pub fn snapshot(&self) -> Result<Snapshot, LocalError> {
+        if self.options.cache.is_none() {
+            let merged = self.index().merge(MergeWork::IfUseful);
+            merged.map_err(IngestError::Apply)?;
+        }
+        Ok(self.snapshot_without_lists()?)
+    }
+
+    /// The same for who asks neither which contents have a piece nor what is boilerplate. After a
+    /// first look at large trees that saves putting all lists together.
+    pub fn snapshot_without_lists(&self) -> Result<Snapshot, ReadError> {
+        self.index().snapshot()
     }
 
     /// Compares all of the cache with what was written to it.
@@ -447,6 +457,7 @@ fn ingest_options(options: &LocalOptions, roots: &[RootOptions]) -> IngestOption
         roots: roots.to_vec(),
         exclude: own.filter_map(real).collect(),
         distrust_unsettled: true,
+        merge_later: options.cache.is_none(),
         part_reader: options.part_reader.clone(),
         ..IngestOptions::default()
     }

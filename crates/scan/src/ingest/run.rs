@@ -179,10 +179,11 @@ impl<'a> Run<'a> {
             postings,
             mut report,
             observer,
+            options,
             ..
         } = self;
         drop((snapshot, before));
-        if postings > BULK && !report.stopped {
+        if postings > BULK && !report.stopped && !options.merge_later {
             index.finish_bulk()?;
         }
         report.progress.pending = 0;

@@ -169,6 +169,9 @@ pub struct IngestOptions {
     /// Small changes are in the index at once, and durable with the next large one or
     /// [`resemble_index::Index::persist`]. For those who stay.
     pub persist_later: bool,
+    /// Postings of a bulk load stay as they were written: whoever asks for lists merges them first
+    /// ([`resemble_index::Index::merge`]). For those who are asked once.
+    pub merge_later: bool,
     /// How long a large file is read before the reconcile ends without it, so that others need not
     /// wait: see [`super::Report::unfinished`]. `None`: to its end.
     pub turn: Option<Duration>,
@@ -187,6 +190,7 @@ impl Default for IngestOptions {
             documents: DocumentTurns::default(),
             stop: StopFlag::default(),
             persist_later: false,
+            merge_later: false,
             turn: None,
         }
     }
