@@ -57,14 +57,11 @@ fn above(
     pair: &Pair,
     found: &mut dyn FnMut(usize),
 ) {
-    let apart = |node: &Node, other: Node| !forest.holds(*node, other);
-    for a in forest.upwards(pair.a).take_while(|a| apart(a, pair.b)) {
-        for b in forest.upwards(pair.b).take_while(|b| apart(b, a)) {
-            if (a, b) != (pair.a, pair.b)
-                && let Some(&at) = places.get(&(a, b))
-            {
-                found(at);
-            }
+    for above in forest.pairs_above((pair.a, pair.b)) {
+        if above != (pair.a, pair.b)
+            && let Some(&at) = places.get(&above)
+        {
+            found(at);
         }
     }
 }

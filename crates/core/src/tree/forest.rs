@@ -97,6 +97,15 @@ impl Forest {
         self.holds(a, b) || self.holds(b, a)
     }
 
+    /// Two directories and all pairs above them, of which neither holds the other.
+    pub fn pairs_above(&self, (a, b): (Node, Node)) -> impl Iterator<Item = (Node, Node)> + '_ {
+        let above = self.upwards(a).take_while(move |&a| !self.holds(a, b));
+        above.flat_map(move |a| {
+            let above = self.upwards(b).take_while(move |&b| !self.holds(b, a));
+            above.map(move |b| (a, b))
+        })
+    }
+
     /// The nodes at and below one, as numbers.
     pub(super) fn span(&self, of: Node) -> std::ops::Range<u32> {
         of.0..self.ends[of.index()]

@@ -15,7 +15,7 @@ use resemble_relate::AskError;
 use resemble_relate::scope::ScopedFiles;
 use resemble_scan::parts::PartReader;
 
-use super::trees::CanCount;
+use super::trees::Countable;
 use crate::groups::near::{NearTerms, near_links};
 
 /// So many links of one content are kept.
@@ -71,7 +71,7 @@ pub(super) struct EstimatedLink {
 type AskedLinks<'a> = (
     &'a [ContentId],
     &'a (dyn Fn(ContentId) -> WhichSide + Sync),
-    CanCount<'a>,
+    &'a Countable<'a>,
 );
 
 /// The links between the contents of the scoped files, which they name by their places in
@@ -79,7 +79,7 @@ type AskedLinks<'a> = (
 pub(super) fn between(
     (snapshot, part_reader): (&Snapshot, Option<&dyn PartReader>),
     scoped: &ScopedFiles,
-    (contents, side, can_count): AskedLinks<'_>,
+    (contents, side, countable): AskedLinks<'_>,
     effort: LinkEffort,
 ) -> Result<FoundLinks, AskError> {
     let of_largest = largest(snapshot, contents, side, effort.contents)?;
@@ -89,7 +89,12 @@ pub(super) fn between(
     let near = NearTerms {
         is_wanted: &|a, b| {
             let known = places.get(&a).zip(places.get(&b));
-            side(a).links_with(side(b)) && known.is_some_and(|(&a, &b)| can_count(a, b))
+            side(a).links_with(side(b)) && known.is_some_and(|(&a, &b)| countable.are_apart(a, b))
+        },
+        needed: &|links| {
+            let place = |content| places.get(&content).copied().unwrap_or(0);
+            let placed = links.iter().map(|&(a, b)| (place(a), place(b)));
+            countable.needed(&placed.collect::<Vec<_>>())
         },
         work: effort.work,
     };

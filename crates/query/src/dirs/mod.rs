@@ -33,7 +33,7 @@ use resemble_relate::AskError;
 use resemble_relate::judge::listing::LISTED;
 use resemble_relate::prove::cost::MOST_WORK;
 use resemble_relate::scope::ScopedFiles;
-use trees::Trees;
+use trees::{LeastCommon, Trees};
 
 /// The larger containment that a pair must have unless the question says otherwise.
 const MIN: Share = Share::HALF;
@@ -77,14 +77,15 @@ pub fn dirs_with_parts(
     let scoped = ScopedFiles::of(snapshot, &scope)?;
     let dir = request.of.as_ref().map(PathText::as_path);
     let files = (snapshot, part_reader);
-    let trees = trees(files, &scoped, &scope, dir, EVERYTHING)?;
     let min = request.min.millionths().map_or(MIN, Share::from_millionths);
     let min_shared = request.min_shared.unwrap_or(MIN_SHARED);
-    let of = dir.map(|dir| trees.node(dir));
     // Without a bound of the question identical directories may have less in common than others.
     let least_identical = request.min_shared.unwrap_or(1);
+    let least = (min, min_shared.min(least_identical));
+    let trees = trees(files, &scoped, &scope, (dir, least), EVERYTHING)?;
+    let of = dir.map(|dir| trees.node(dir));
     let mut pairs = match of {
-        None => trees.holdings.pairs(min, min_shared.min(least_identical)),
+        None => trees.holdings.pairs(least.0, least.1),
         Some(None) => Vec::new(),
         Some(Some(node)) => trees.holdings.pairs_of(node),
     };
@@ -118,7 +119,13 @@ pub fn listing(
     };
     let scoped = ScopedFiles::of(snapshot, &scope)?;
     let files = (snapshot, part_reader);
-    let trees = trees(files, &scoped, &scope, Some(dir), LISTING)?;
+    let trees = trees(
+        files,
+        &scoped,
+        &scope,
+        (Some(dir), (Share::ZERO, 1)),
+        LISTING,
+    )?;
     let Some(node) = trees.node(dir) else {
         return Ok((Vec::new(), 0));
     };
@@ -145,12 +152,12 @@ pub fn relation(row: &DirRow) -> Relation {
 }
 
 /// The forest of the scoped files. If one directory's pairs are asked for, near contents are looked
-/// for on its behalf alone.
+/// for on its behalf alone; else for pairs that can have the least in common that is asked for.
 fn trees(
     (snapshot, part_reader): (&Snapshot, Option<&dyn PartReader>),
     scoped: &ScopedFiles,
     scope: &Scope,
-    of: Option<&Path>,
+    (of, least): (Option<&Path>, LeastCommon),
     effort: LinkEffort,
 ) -> Result<Trees, AskError> {
     let within = scope.within.iter();
@@ -160,8 +167,9 @@ fn trees(
         None => WhichSide::Any,
         Some(sides) => sides.get(&content).copied().unwrap_or(WhichSide::Outside),
     };
-    Trees::of(snapshot, scoped, &bases, |contents, can_count| {
-        let asked = (contents, &side as &_, can_count);
+    let least = of.is_none().then_some(least);
+    Trees::of(snapshot, scoped, (&bases, least), |contents, countable| {
+        let asked = (contents, &side as &_, countable);
         links::between((snapshot, part_reader), scoped, asked, effort)
     })
 }

@@ -234,6 +234,7 @@ impl Collection {
             terms,
             prover: &prover,
             is_wanted: &|_, _| true,
+            needed: None,
             work: MOST_WORK,
             room,
             dir,

@@ -37,6 +37,7 @@ use super::drafts::LinkDraft;
 use super::kin::MetBy;
 use super::known::KnownDrafts;
 use super::links::{By, HalfLink};
+use super::near::NeededLinks;
 use super::pair_lists::PairLists;
 use super::problems::{ContentSource, Problems};
 use super::table::Table;
@@ -73,6 +74,8 @@ pub(super) struct Solver<'a> {
     pub(super) prover: &'a PairProver<'a>,
     /// Whether two files are compared, by their places.
     pub(super) is_wanted: &'a (dyn Fn(u32, u32) -> bool + Sync),
+    /// Which of the links are asked for; `None`: all.
+    pub(super) needed: Option<NeededLinks<'a>>,
     /// How much is read: as [`resemble_relate::prove::cost::MOST_WORK`].
     pub(super) work: u64,
     pub(super) room: Room,
@@ -105,7 +108,7 @@ impl Solver<'_> {
         } else {
             let (drafts, notes) = self.drafts(sets, only)?;
             solved.notes = notes;
-            let drafts = self.prove(drafts, &links)?;
+            let drafts = self.prove(self.needed(drafts), &links)?;
             if let Some((known, drafts)) = known.zip(drafts) {
                 known.put(&drafts);
             }
