@@ -31,7 +31,7 @@ use resemble_proto::catalogued;
 use resemble_proto::message::{CompareRequest, Comparison, Groups, GroupsRequest, Whole, reason};
 use resemble_proto::path::PathText;
 use resemble_scan::ingest::{
-    Ingest, IngestError, IngestOptions, Observer, Report, RootOptions, Target,
+    IndexUse, Ingest, IngestError, IngestOptions, Observer, Report, RootOptions, Target,
 };
 use resemble_scan::parts::PartReader;
 
@@ -453,11 +453,15 @@ impl FindingsCache for LocalIndex {
 fn ingest_options(options: &LocalOptions, roots: &[RootOptions]) -> IngestOptions {
     let cache = options.cache.as_deref().and_then(Path::parent);
     let own = options.own.iter().map(PathBuf::as_path).chain(cache);
+    let index_use = match options.cache {
+        Some(_) => IndexUse::Again,
+        None => IndexUse::Once,
+    };
     IngestOptions {
         roots: roots.to_vec(),
         exclude: own.filter_map(real).collect(),
         distrust_unsettled: true,
-        merge_later: options.cache.is_none(),
+        index_use,
         part_reader: options.part_reader.clone(),
         ..IngestOptions::default()
     }

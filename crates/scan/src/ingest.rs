@@ -78,7 +78,7 @@ pub use report::{
     Amount, Committed, IngestError, Listing, Observer, Progress, Report, SoftError, Unobserved,
 };
 pub use rules::gitignore_of;
-pub use target::{Cause, DocumentTurns, IngestOptions, RootOptions, Scope, Target};
+pub use target::{Cause, DocumentTurns, IndexUse, IngestOptions, RootOptions, Scope, Target};
 
 /// The writer of an index. One thread uses it; its reading threads start with the first file.
 #[derive(Debug)]

@@ -49,7 +49,9 @@ use crossbeam_channel::{Receiver, Sender, after, never, select};
 use resemble_core::stop::StopFlag;
 use resemble_index::Index;
 use resemble_proto::message::{Failure, FailureKind};
-use resemble_scan::ingest::{Cause, DocumentTurns, Ingest, IngestOptions, RootOptions, Target};
+use resemble_scan::ingest::{
+    Cause, DocumentTurns, IndexUse, Ingest, IngestOptions, RootOptions, Target,
+};
 use resemble_scan::parts::PartReader;
 use tokio::sync::oneshot;
 
@@ -364,7 +366,7 @@ impl Indexer {
                 roots: self.root_options(),
                 part_reader: self.options.part_reader.clone(),
                 stop: self.options.stop.clone(),
-                persist_later: true,
+                index_use: IndexUse::Stays,
                 documents: self.options.documents,
                 ..IngestOptions::default()
             },

@@ -44,12 +44,11 @@ pub(super) fn answer(
     };
     let mut lines = Lines::of((context, asker), &request, out);
     let lacking = lacking((context, asker), &request);
-    let answered = match place.as_ref().and_then(AnswerPlace::get) {
-        Some(kept) => lines.repeat(kept),
-        None => {
-            lines.is_kept = place.is_some();
-            answer::answer(&from, request, &mut lines).map(|()| lines.keep(place.as_ref()))
-        }
+    let answered = if let Some(kept) = place.as_ref().and_then(AnswerPlace::get) {
+        lines.repeat(kept)
+    } else {
+        lines.is_kept = place.is_some();
+        answer::answer(&from, request, &mut lines).map(|()| lines.keep(place.as_ref()))
     };
     match answered {
         Ok(()) => {

@@ -15,7 +15,7 @@ use super::batch::Batch;
 use super::documents::{DocumentBatch, Documents};
 use super::pool::{Job, Pool};
 use super::report::{Committed, IngestError, Observer, Report};
-use super::target::{Cause, IngestOptions, RootOptions, Target};
+use super::target::{Cause, IndexUse, IngestOptions, RootOptions, Target};
 use crate::ingest::costs::Costs;
 use crate::ingest::rules::Excluded;
 use crate::read::FileRead;
@@ -183,7 +183,7 @@ impl<'a> Run<'a> {
             ..
         } = self;
         drop((snapshot, before));
-        if postings > BULK && !report.stopped && !options.merge_later {
+        if postings > BULK && !report.stopped && options.index_use != IndexUse::Once {
             index.finish_bulk()?;
         }
         report.progress.pending = 0;
@@ -389,7 +389,10 @@ impl<'a> Run<'a> {
         self.postings += taken.postings;
         let applied = if self.postings > BULK {
             self.index.apply_in_bulk(taken.changes)?
-        } else if self.options.persist_later && self.postings <= FEW && !self.apart.is_dear {
+        } else if self.options.index_use == IndexUse::Stays
+            && self.postings <= FEW
+            && !self.apart.is_dear
+        {
             self.index.apply_for_now(taken.changes)?
         } else {
             self.index.apply(taken.changes)?

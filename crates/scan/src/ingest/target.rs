@@ -142,6 +142,20 @@ pub enum DocumentTurns {
     LaterByUser,
 }
 
+/// For whom an index is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IndexUse {
+    /// For those who come again: at the end of a reconcile all is durable and in order.
+    #[default]
+    Again,
+    /// For those who stay: small changes are in the index at once, and durable with the next large
+    /// one or [`resemble_index::Index::persist`].
+    Stays,
+    /// For one question: postings of a bulk load stay as they were written. Who asks for lists
+    /// merges them first ([`resemble_index::Index::merge`]).
+    Once,
+}
+
 /// How [`super::Ingest`] works.
 #[derive(Clone, Debug)]
 pub struct IngestOptions {
@@ -166,12 +180,8 @@ pub struct IngestOptions {
     pub documents: DocumentTurns,
     /// Ends a running reconcile early.
     pub stop: StopFlag,
-    /// Small changes are in the index at once, and durable with the next large one or
-    /// [`resemble_index::Index::persist`]. For those who stay.
-    pub persist_later: bool,
-    /// Postings of a bulk load stay as they were written: whoever asks for lists merges them first
-    /// ([`resemble_index::Index::merge`]). For those who are asked once.
-    pub merge_later: bool,
+    /// For whom the index is written.
+    pub index_use: IndexUse,
     /// How long a large file is read before the reconcile ends without it, so that others need not
     /// wait: see [`super::Report::unfinished`]. `None`: to its end.
     pub turn: Option<Duration>,
@@ -189,8 +199,7 @@ impl Default for IngestOptions {
             part_reader: None,
             documents: DocumentTurns::default(),
             stop: StopFlag::default(),
-            persist_later: false,
-            merge_later: false,
+            index_use: IndexUse::default(),
             turn: None,
         }
     }
