@@ -16,7 +16,6 @@ use resemble_query::compare::{FindingsCache, MemoryCache};
 
 use super::asker::Asker;
 use super::context::Context;
-use super::question;
 
 /// Where the answer to one question is kept.
 #[derive(Debug)]
@@ -26,10 +25,14 @@ pub(super) struct AnswerPlace<'a> {
 }
 
 impl<'a> AnswerPlace<'a> {
-    /// For a request whose scope is whole, at this time; `None`: its answer is not kept. The clock
-    /// is read here, so the index is looked at later: if that changes in between, the answer is at
-    /// worst not found again.
-    pub(super) fn of((context, asker): (&'a Context, &Asker), request: &Request) -> Option<Self> {
+    /// For a request whose scope is whole, about an index of these roots, at this time; `None`: its
+    /// answer is not kept. The clock is read here, so the index is looked at later: if that changes
+    /// in between, the answer is at worst not found again.
+    pub(super) fn of(
+        (context, asker): (&'a Context, &Asker),
+        request: &Request,
+        roots: &[PathText],
+    ) -> Option<Self> {
         let is_of_trees = matches!(
             request,
             Request::Pairs(_)
@@ -43,8 +46,6 @@ impl<'a> AnswerPlace<'a> {
             return None;
         }
         let clock = context.shared.clock();
-        let roots = question::paths_of(question::all_roots(context));
-        let roots: Vec<PathText> = roots.map(PathText::from).collect();
         let asked = serde_json::to_vec(&(request, roots)).ok()?;
         Some(Self {
             cache: &context.compared,

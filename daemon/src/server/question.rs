@@ -33,7 +33,8 @@ pub(super) fn answer(
     out: &mut Out,
 ) -> Result<(), ClientGone> {
     let prepared = in_scope(context, request).and_then(|request| {
-        let place = AnswerPlace::of((context, asker), &request);
+        let roots: Vec<PathText> = paths_of(all_roots(context)).map(PathText::from).collect();
+        let place = AnswerPlace::of((context, asker), &request, &roots);
         let from = question_context((context, asker), stop)?;
         not_in_gap(&from, &request)?;
         Ok((request, from, place))
@@ -216,13 +217,13 @@ fn fill(scope: &mut Scope, roots: Vec<Root>) {
 }
 
 /// The roots and the catalogues.
-pub(super) fn all_roots(context: &Context) -> Vec<Root> {
+fn all_roots(context: &Context) -> Vec<Root> {
     let mut roots = context.shared.roots();
     roots.extend(context.shared.catalogue_roots());
     roots
 }
 
-pub(super) fn paths_of(roots: Vec<Root>) -> impl Iterator<Item = PathBuf> {
+fn paths_of(roots: Vec<Root>) -> impl Iterator<Item = PathBuf> {
     roots.into_iter().map(|root| root.options.path)
 }
 

@@ -15,7 +15,7 @@ use resemble_relate::AskError;
 use resemble_relate::scope::ScopedFiles;
 use resemble_scan::parts::PartReader;
 
-use super::trees::Countable;
+use super::countable::Countable;
 use crate::groups::near::{NearTerms, near_links};
 
 /// So many links of one content are kept.
@@ -94,7 +94,18 @@ pub(super) fn between(
         needed: &|links| {
             let place = |content| places.get(&content).copied().unwrap_or(0);
             let placed = links.iter().map(|&(a, b)| (place(a), place(b)));
-            countable.needed(&placed.collect::<Vec<_>>())
+            let placed: Vec<(u32, u32)> = placed.collect();
+            let mut times = vec![0_usize; contents.len()];
+            for &(a, b) in &placed {
+                times[a as usize] += 1;
+                times[b as usize] += 1;
+            }
+            // Which are the best of more is known when all are measured.
+            let are_cut = |&(a, b): &(u32, u32)| times[a as usize].max(times[b as usize]) > MOST;
+            let needed = countable.needed(&placed).into_iter().zip(&placed);
+            needed
+                .map(|(needed, link)| needed || are_cut(link))
+                .collect()
         },
         work: effort.work,
     };

@@ -13,6 +13,7 @@
 //!   measured like a question about just these.
 
 mod around;
+mod countable;
 mod links;
 mod trees;
 
@@ -28,12 +29,13 @@ use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_scan::parts::PartReader;
 
+use countable::LeastCommon;
 use links::{LinkEffort, WhichSide};
 use resemble_relate::AskError;
 use resemble_relate::judge::listing::LISTED;
 use resemble_relate::prove::cost::MOST_WORK;
 use resemble_relate::scope::ScopedFiles;
-use trees::{LeastCommon, Trees};
+use trees::Trees;
 
 /// The larger containment that a pair must have unless the question says otherwise.
 const MIN: Share = Share::HALF;

@@ -1,14 +1,15 @@
 //! The files of a question as a forest of directories.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use resemble_core::tree::{Forest, Held, Holdings, Limits, Link, Node, Share};
+use resemble_core::tree::{Forest, Held, Holdings, Limits, Node};
 use resemble_core::{ByteLen, ContentId};
 use resemble_index::Snapshot;
 use resemble_relate::AskError;
 use resemble_relate::scope::ScopedFiles;
 
+use super::countable::{Countable, LeastCommon};
 use super::links::{EstimatedLink, FoundLinks};
 use crate::groups::near::MOST_ESTIMATES;
 
@@ -16,62 +17,6 @@ use crate::groups::near::MOST_ESTIMATES;
 /// at this depth: a chain of thousands of directories is an accident or an attack, and each level
 /// of two such chains pairs with each.
 const LEVELS: usize = 64;
-
-/// Which links of contents can count, known before any is.
-pub(super) struct Countable<'a> {
-    forest: &'a Forest,
-    sizes: &'a [u64],
-    held: &'a [Held],
-    /// The directories directly with each content.
-    holders: Vec<Vec<Node>>,
-    /// What pairs must have in common; `None`: anything.
-    least: Option<LeastCommon>,
-}
-
-/// The larger containment and the bytes that pairs of directories must have in common.
-pub(super) type LeastCommon = (Share, u64);
-
-impl Countable<'_> {
-    /// Whether two files that have these contents lie in directories of which neither is, or lies
-    /// in, the other. Most files that resemble each other are beside each other.
-    pub(super) fn are_apart(&self, a: u32, b: u32) -> bool {
-        let [of_a, of_b] = [a, b].map(|content| &self.holders[content as usize]);
-        let is_apart = |a: &Node| of_b.iter().any(|b| !self.forest.nested(*a, *b));
-        of_a.iter().any(is_apart)
-    }
-
-    /// Which of these contents lie in directories that have enough in common if each content lies
-    /// in the other as a whole.
-    pub(super) fn needed(&self, links: &[(u32, u32)]) -> Vec<bool> {
-        let Some((min, min_shared)) = self.least else {
-            return vec![true; links.len()];
-        };
-        let share = Share::ALL;
-        let both = |&(a, b): &(u32, u32)| [(a, b), (b, a)];
-        let whole = links.iter().flat_map(both);
-        let whole: Vec<Link> = whole.map(|(of, to)| Link { of, to, share }).collect();
-        let (forest, sizes) = (self.forest.clone(), self.sizes.to_vec());
-        let most = Holdings::new(forest, sizes, self.held, &whole, Limits::default());
-        let pairs = most.pairs(min, min_shared);
-        let pairs: HashSet<(Node, Node)> = pairs.iter().map(|pair| (pair.a, pair.b)).collect();
-        let mut known = HashMap::new();
-        let mut is_below = |a: Node, b: Node| {
-            let places = (a.min(b), a.max(b));
-            let found = || {
-                self.forest
-                    .pairs_above(places)
-                    .any(|pair| pairs.contains(&pair))
-            };
-            *known.entry(places).or_insert_with(found)
-        };
-        let is_needed = |&(a, b): &(u32, u32)| {
-            let [of_a, of_b] = [a, b].map(|content| &self.holders[content as usize]);
-            let mut places = of_a.iter().flat_map(|&a| of_b.iter().map(move |&b| (a, b)));
-            places.any(|(a, b)| is_below(a, b))
-        };
-        links.iter().map(is_needed).collect()
-    }
-}
 
 /// A forest with the names that the pure arithmetic does without.
 #[derive(Debug)]
