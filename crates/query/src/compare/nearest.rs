@@ -17,7 +17,7 @@ use resemble_proto::message::{CompareOptions, SoftError};
 use resemble_relate::AskError;
 use resemble_relate::judge::listing::is_listed;
 use resemble_relate::nominate::evidence::Kept;
-use resemble_relate::nominate::frames::{Frames, less_of};
+use resemble_relate::nominate::frames::{Frames, ListedHolders, less_of};
 use resemble_relate::parallel::ordered;
 use resemble_relate::prove::cost::MOST_WORK;
 use resemble_scan::parts::PartReader;
@@ -86,7 +86,11 @@ impl NearestQuestion<'_> {
         let (partners, counts) = question.ask([&asked, &[]], alone, &twins)?;
         let here: HashSet<ContentId> = pieces.ids().iter().copied().collect();
         let is_here = |content| here.contains(&content);
-        let frames = Frames::among(snapshot, Some(&is_here));
+        let holders = ListedHolders {
+            snapshot,
+            is_here: Some(&is_here),
+        };
+        let frames = Frames::among(snapshot, &holders);
         let rarity = |x: u32, y: u32| {
             let load = |number: u32| {
                 let id = pieces.ids()[number as usize];

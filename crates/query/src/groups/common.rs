@@ -9,19 +9,20 @@
 //! * unites the contents of each piece that is not ignored. Two contents in different sets have
 //!   nothing in common, so each set is a problem by itself.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use resemble_core::cluster::UnionFind;
-use resemble_core::similarity::frame;
-use resemble_core::{ContentId, ContentKind, Fingerprint, Relation};
-use resemble_index::{PostingKind, Snapshot};
+use resemble_core::similarity::frame::{self, HeldSample};
+use resemble_core::{ContentId, ContentKind, Fingerprint, Relation, Signature};
+use resemble_index::{PostingKind, ReadError, Snapshot};
 use resemble_relate::AskError;
 use resemble_relate::nominate::evidence::{
     CHUNK, Counts, Kept, chunk_keys, fingerprint_keys, piece_of,
 };
 use resemble_relate::nominate::families::{Families, FamilyNames, NearCopies, are_near_copies};
+use resemble_relate::nominate::frames::{self, SampleHolders};
 use resemble_relate::nominate::levels::SignatureLevels;
 use resemble_relate::parallel::{in_a_step, in_parallel, named, on_threads, threads};
 use resemble_relate::prove::many::PairProver;
@@ -85,8 +86,78 @@ pub(super) struct CommonPieces {
     pub(super) sets: Vec<u32>,
     /// Near-copies of which there are many.
     pub(super) families: Families,
-    /// For each place how many of its samples a dozen contents have or more.
-    pub(super) common: Vec<u16>,
+    /// What frames are made of.
+    pub(super) samples: CommonSamples,
+}
+
+impl CommonPieces {
+    /// Who has the samples that frames may be made of.
+    pub(super) const fn holders<'a>(&'a self, table: &'a Table) -> TableHolders<'a> {
+        TableHolders {
+            samples: &self.samples,
+            table,
+        }
+    }
+}
+
+/// The samples that a dozen contents have or more.
+#[derive(Debug)]
+pub(super) struct CommonSamples {
+    /// For each place how many it has.
+    counts: Vec<u16>,
+    /// Where the places of each begin, and how many they are.
+    at: HashMap<Fingerprint, (usize, usize)>,
+    /// Those of samples that not too many have, one after the other.
+    places: Vec<u32>,
+}
+
+impl CommonSamples {
+    fn among(all: u32) -> Self {
+        Self {
+            counts: vec![0; all as usize],
+            at: HashMap::new(),
+            places: Vec::new(),
+        }
+    }
+
+    fn note(&mut self, sample: Fingerprint, places: &[u32]) {
+        for &place in places {
+            let count = &mut self.counts[place as usize];
+            *count = count.saturating_add(1);
+        }
+        self.at.insert(sample, (self.places.len(), places.len()));
+        if places.len() <= frames::MOST {
+            self.places.extend_from_slice(places);
+        }
+    }
+
+    /// How many a place has.
+    pub(super) fn of(&self, place: u32) -> usize {
+        usize::from(self.counts[place as usize])
+    }
+}
+
+/// Who has which sample, by the pieces that were read.
+pub(super) struct TableHolders<'a> {
+    samples: &'a CommonSamples,
+    table: &'a Table,
+}
+
+impl SampleHolders for TableHolders<'_> {
+    fn held(&self, samples: &Signature) -> Result<Vec<HeldSample>, ReadError> {
+        let mut held = Vec::with_capacity(samples.fingerprints.len());
+        for &sample in &samples.fingerprints {
+            let (at, len) = self.samples.at.get(&sample).copied().unwrap_or_default();
+            if len <= frames::MOST {
+                let places = self.samples.places[at..at + len].iter();
+                let mut holders: Vec<ContentId> = places.map(|&at| self.table.id(at)).collect();
+                holders.sort_unstable();
+                held.push(HeldSample { sample, holders });
+            }
+        }
+        held.sort_unstable_by_key(|held| held.sample);
+        Ok(held)
+    }
 }
 
 /// Contents whose pieces are read at once.
@@ -175,7 +246,7 @@ fn take_pieces(
         ignored: 0,
         sets: Vec::new(),
         families,
-        common: vec![0; table.all() as usize],
+        samples: CommonSamples::among(table.all()),
     };
     let mut sets = UnionFind::new(table.all());
     // A file and its renditions belong to one set.
@@ -203,10 +274,7 @@ fn take_pieces(
             }
         }
         if piece.0 == PostingKind::Fingerprint && places.len() >= frame::LEAST {
-            for &place in &places {
-                let samples = &mut common.common[place as usize];
-                *samples = samples.saturating_add(1);
-            }
+            common.samples.note(Fingerprint(piece.1), &places);
         }
         let mut count = common.families.count(&places, &mut scratch);
         if let (PostingKind::Fingerprint, key) = piece {

@@ -221,14 +221,14 @@ impl Collection {
             .findings()
             .filter(|_| is_kept)
             .and_then(|cache| KnownDrafts::of(cache, (snapshot, &table, &common), terms));
-        let is_here = |content| table.place(content).is_some();
-        let frames = Frames::among(snapshot, Some(&is_here));
+        let holders = common.holders(&table);
+        let frames = Frames::among(snapshot, &holders);
         let solver = Solver {
             snapshot,
             table: &table,
             counts: &common.counts,
             families: &common.families,
-            frames: (&frames, &common.common),
+            frames: (&frames, &common.samples),
             known,
             given: given.as_ref(),
             terms,

@@ -135,14 +135,14 @@ pub(crate) fn near_links(
     // A near-copy is not wanted by the leader of its family, but by one in another directory.
     let common = common_pieces((&table, &prover), (limit, limit), None, (room, dir))?;
     let is_wanted = |a: u32, b: u32| (near.is_wanted)(table.id(a), table.id(b));
-    let is_here = |content| table.place(content).is_some();
-    let frames = Frames::among(snapshot, Some(&is_here));
+    let holders = common.holders(&table);
+    let frames = Frames::among(snapshot, &holders);
     let solver = Solver {
         snapshot,
         table: &table,
         counts: &common.counts,
         families: &common.families,
-        frames: (&frames, &common.common),
+        frames: (&frames, &common.samples),
         known: None,
         given: None,
         terms: LinkTerms::of(&GroupsRequest::default()),

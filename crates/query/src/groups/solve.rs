@@ -33,6 +33,7 @@ use resemble_relate::renditions::{Rendition, is_same_text};
 use resemble_relate::sort::{Record, SortedRun, Sorter};
 
 use super::Room;
+use super::common::CommonSamples;
 use super::drafts::LinkDraft;
 use super::kin::MetBy;
 use super::known::KnownDrafts;
@@ -64,8 +65,8 @@ pub(super) struct Solver<'a> {
     pub(super) table: &'a Table,
     pub(super) counts: &'a Counts,
     pub(super) families: &'a Families,
-    /// The frames of the contents, and of how many samples of each they may be.
-    pub(super) frames: (&'a Frames<'a>, &'a [u16]),
+    /// The frames of the contents, and what these are made of.
+    pub(super) frames: (&'a Frames<'a>, &'a CommonSamples),
     /// Where drafts are kept, if they are.
     pub(super) known: Option<KnownDrafts<'a>>,
     /// The pairs that are looked at; `None`: they are found here.
@@ -412,10 +413,9 @@ impl Solver<'_> {
         places: (u32, u32),
         (a, b): (&Kept, &Kept),
     ) -> Result<Frame, AskError> {
-        let (frames, common) = self.frames;
+        let (frames, samples) = self.frames;
         let may_have = |place: u32, kept: &Kept| {
-            let common = usize::from(common[place as usize]);
-            Frame::is_possible(common, kept.signature.fingerprints.len())
+            Frame::is_possible(samples.of(place), kept.signature.fingerprints.len())
         };
         if may_have(places.0, a) && may_have(places.1, b) {
             Ok(frames.of_both(a, b)?)

@@ -13,20 +13,69 @@ use resemble_core::similarity::frame::{Frame, HeldSample};
 use resemble_core::{ContentId, ContentKind, Fingerprint, Signature};
 use resemble_index::{PostingKind, ReadError, Snapshot};
 
-use crate::nominate::kept::Kept;
+use crate::nominate::evidence::Kept;
 
 /// Of those that have a frame so many are asked whether it is theirs as well.
 const ASKED: usize = 8;
 
 /// What more contents have counts next to nothing already
 /// ([`weight`](resemble_core::similarity::discount::weight)).
-const MOST: usize = 256;
+pub const MOST: usize = 256;
+
+/// Knows which contents of a question have a sample.
+pub trait SampleHolders: Sync {
+    /// The samples that at most [`MOST`] contents have, each with all of these if they are
+    /// [`LEAST`](resemble_core::similarity::frame::LEAST) or more.
+    fn held(&self, samples: &Signature) -> Result<Vec<HeldSample>, ReadError>;
+}
+
+/// By the posting lists of the index.
+pub struct ListedHolders<'a> {
+    /// The index.
+    pub snapshot: &'a Snapshot,
+    /// Whether a content is one of those in question; `None`: all of the index are.
+    pub is_here: Option<&'a (dyn Fn(ContentId) -> bool + Sync)>,
+}
+
+impl fmt::Debug for ListedHolders<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ListedHolders").finish_non_exhaustive()
+    }
+}
+
+impl SampleHolders for ListedHolders<'_> {
+    fn held(&self, samples: &Signature) -> Result<Vec<HeldSample>, ReadError> {
+        let mut keys: Vec<u64> = samples.fingerprints.iter().map(|f| f.0).collect();
+        keys.sort_unstable();
+        let mut held: Vec<Vec<ContentId>> = vec![Vec::new(); keys.len()];
+        let most_read = if self.is_here.is_some() {
+            u32::MAX
+        } else {
+            self.snapshot.boilerplate_limit()
+        };
+        let kind = PostingKind::Fingerprint;
+        self.snapshot
+            .postings_up_to(kind, &keys, most_read, &mut |at, contents| {
+                let is_here = |content: &ContentId| self.is_here.is_none_or(|is| is(*content));
+                held[at] = contents.iter().copied().filter(is_here).collect();
+            })?;
+        let mut samples = Vec::with_capacity(keys.len());
+        for (key, holders) in keys.into_iter().zip(held) {
+            let is_with_all = holders.len() > MOST
+                || holders.is_empty() && self.snapshot.is_boilerplate(kind, key)?;
+            if !is_with_all {
+                let sample = Fingerprint(key);
+                samples.push(HeldSample { sample, holders });
+            }
+        }
+        Ok(samples)
+    }
+}
 
 /// The frames of the contents of a question, each looked up once.
 pub struct Frames<'a> {
     snapshot: &'a Snapshot,
-    /// Whether a content is one of those in question; `None`: all of the index are.
-    is_here: Option<&'a (dyn Fn(ContentId) -> bool + Sync)>,
+    holders: &'a dyn SampleHolders,
     /// By content, before others are asked.
     alone: Mutex<HashMap<ContentId, Arc<OwnFrame>>>,
     /// By content, after others are asked.
@@ -47,14 +96,11 @@ impl fmt::Debug for Frames<'_> {
 }
 
 impl<'a> Frames<'a> {
-    /// Among the contents of which `is_here` says so, or among all of the index.
-    pub fn among(
-        snapshot: &'a Snapshot,
-        is_here: Option<&'a (dyn Fn(ContentId) -> bool + Sync)>,
-    ) -> Self {
+    /// Among the contents that `holders` knows.
+    pub fn among(snapshot: &'a Snapshot, holders: &'a dyn SampleHolders) -> Self {
         Self {
             snapshot,
-            is_here,
+            holders,
             alone: Mutex::default(),
             agreed: Mutex::default(),
         }
@@ -110,29 +156,7 @@ impl<'a> Frames<'a> {
     }
 
     fn alone(&self, signature: &Signature) -> Result<OwnFrame, ReadError> {
-        let mut keys: Vec<u64> = signature.fingerprints.iter().map(|f| f.0).collect();
-        keys.sort_unstable();
-        let mut held: Vec<Vec<ContentId>> = vec![Vec::new(); keys.len()];
-        let most_read = if self.is_here.is_some() {
-            u32::MAX
-        } else {
-            self.snapshot.boilerplate_limit()
-        };
-        let kind = PostingKind::Fingerprint;
-        self.snapshot
-            .postings_up_to(kind, &keys, most_read, &mut |at, contents| {
-                let is_here = |content: &ContentId| self.is_here.is_none_or(|is| is(*content));
-                held[at] = contents.iter().copied().filter(is_here).collect();
-            })?;
-        let mut samples = Vec::with_capacity(keys.len());
-        for (key, holders) in keys.into_iter().zip(held) {
-            let is_with_all = holders.len() > MOST
-                || holders.is_empty() && self.snapshot.is_boilerplate(kind, key)?;
-            if !is_with_all {
-                let sample = Fingerprint(key);
-                samples.push(HeldSample { sample, holders });
-            }
-        }
+        let samples = self.holders.held(signature)?;
         let frame = Frame::of(&samples);
         let in_frame = samples.into_iter().filter(|held| frame.has(held.sample));
         let most = in_frame.max_by_key(|held| held.holders.len());

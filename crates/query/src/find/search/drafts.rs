@@ -18,7 +18,7 @@ use resemble_relate::judge::estimate::{shown_prepared, shown_whole};
 use resemble_relate::judge::listing;
 use resemble_relate::judge::matched::{Match, shown_wholes};
 use resemble_relate::nominate::evidence::{Counts, Kept};
-use resemble_relate::nominate::frames::{Frames, less_of};
+use resemble_relate::nominate::frames::{Frames, ListedHolders, less_of};
 use resemble_relate::nominate::quotations::Passage;
 use resemble_relate::prove::members::ComparedSide;
 use resemble_relate::renditions::{Occurrence, Place, Rendition, WholeDigest};
@@ -96,7 +96,11 @@ impl Search<'_> {
     fn without_frames(&mut self) -> Result<Vec<Draft>, AskError> {
         let (snapshot, scoped) = (self.snapshot, self.scoped);
         let is_here = |content| scoped.is_some_and(|scoped| scoped.has(content));
-        let frames = Frames::among(snapshot, scoped.map(|_| &is_here as &_));
+        let holders = ListedHolders {
+            snapshot,
+            is_here: scoped.map(|_| &is_here as &_),
+        };
+        let frames = Frames::among(snapshot, &holders);
         let mut drafts = self.ordered_drafts();
         let mut own: HashMap<Rendition, Frame> = HashMap::new();
         for draft in &mut drafts {
