@@ -464,7 +464,7 @@ fn text_off_asks_every_verb_for_bytes() {
         };
         // A link of a group has no unit.
         let unit = row.get("unit").and_then(Value::as_str).map(str::to_owned);
-        let shares = ["a_in_b", "b_in_a"].map(|key| row[key].as_f64().unwrap());
+        let shares = ["a_in_b", "b_in_a"].map(|key| row[key].to_string());
         (unit, shares)
     };
     let [words, bytes] = ["auto", "off"].map(|wanted| {
@@ -475,22 +475,20 @@ fn text_off_asks_every_verb_for_bytes() {
     let off: [&[&str]; 3] = [&["--text", "off"], &["--text=off"], &["--no-text"]];
     let on: [&[&str]; 4] = [&[], &["--text", "all"], &["--text=documents"], &["--text"]];
     for question in questions {
-        let of = |options, unit: &str, expected| {
-            let (found, mut shares) = figures(question, options);
-            // Which of two is first in a group depends on more than their names.
-            if question[0] == "groups" && shares != expected {
-                shares.reverse();
+        for (forms, unit, expected) in [(&off[..], "bytes", &bytes), (&on[..], "words", &words)] {
+            for options in forms {
+                let (found, mut shares) = figures(question, options);
+                // Which of two is first in a group depends on more than their names.
+                if question[0] == "groups" && &shares != expected {
+                    shares.reverse();
+                }
+                assert_eq!(&shares, expected, "{question:?} {options:?}");
+                let is_asked = found.is_none_or(|found| found == unit);
+                assert!(is_asked, "{question:?} {options:?}");
             }
-            assert_eq!(shares, expected, "{question:?} {options:?}");
-            assert!(
-                found.is_none_or(|found| found == unit),
-                "{question:?} {options:?}"
-            );
-        };
-        off.iter().for_each(|options| of(options, "bytes", bytes));
-        on.iter().for_each(|options| of(options, "words", words));
+        }
     }
     // A folder of such a name is no value where the option is followed by none.
-    env.run(&["pairs", "--text", "./off"]).exits(1);
-    env.run(&["pairs", "--text=all", "--", "off"]).exits(1);
+    env.run(["pairs", "--text", "./off"]).exits(1);
+    env.run(["pairs", "--text=all", "--", "off"]).exits(1);
 }

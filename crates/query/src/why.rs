@@ -386,7 +386,8 @@ fn single(extracted: &Extracted) -> Vec<HeldContent> {
     }]
 }
 
-/// Compares two files as they are now, texts in `unit`. The paths are real ones: a symbolic link is not followed.
+/// Compares two files as they are now, texts in `unit`. The paths are real ones: a symbolic link is
+/// not followed.
 pub fn compare(
     a: &Path,
     b: &Path,

@@ -6,9 +6,9 @@
 //! each member but the first, from the member it resembles most on the way (the maximum spanning
 //! tree). Which is the newest is an offer: times are what they are.
 //!
-//! A file that lies in another is no version of it: by way of a book, an archive or a mail with many
-//! attachments one family would be a third of a home. So no step leads from a part to its whole or
-//! back, and none between a file and something that holds files.
+//! A file that lies in another is no version of it: by way of a book, an archive or a mail with
+//! many attachments one family would be a third of a home. So no step leads from a part to its
+//! whole or back, and none between a file and something that holds files.
 
 use std::collections::{HashMap, HashSet};
 
