@@ -282,7 +282,7 @@ fn what_does_not_fit_is_refused() {
         "resemble catalogue join",
     );
     let to = ["-o", "2.cat"];
-    for option in [&["--no-names"][..], &["--no-text"], &["--within", "5%"]] {
+    for option in [&["--no-names"][..], &["--text=off"], &["--within", "5%"]] {
         refused(
             export(&[option, &["--since", "1.cat"], &to].concat()),
             option[0],

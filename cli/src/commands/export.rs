@@ -117,7 +117,7 @@ fn form(args: &ExportArgs) -> CliResult<CatalogueForm> {
     let base = catalogue::open(base)?.head().details.clone();
     for (is_other, option) in [
         (args.no_names && base.names, "--no-names"),
-        (!args.layer.is_on() && base.text, "--text off"),
+        (!args.layer.is_on() && base.text, "--text=off"),
         (args.within.is_some(), "--within"),
     ] {
         if is_other {

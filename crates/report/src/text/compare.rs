@@ -137,7 +137,7 @@ fn counts(document: &CompareDocument) -> Vec<Vec<Cell>> {
     let mut sum = document.body.summary;
     let heading = |text: &str| Cell::right(text, Tint::Heading);
     let mut lines = vec![vec![
-        Cell::left("", Tint::Plain),
+        Cell::left("in", Tint::Heading),
         heading("A"),
         heading("B"),
     ]];

@@ -138,7 +138,7 @@ fn a_short_comparison_is_whole() {
     let head = "\
 A  old:  1,200 files, 1000 B; 97.3% of its bytes are in B; 4 files are not
 B  new:  1 file, 2.0 KiB; 100% of its bytes are in A; no file is missing there
-    A  B
+in  A  B
 *   1  1  edited: same path, other bytes
 >   1  1  moved: equal bytes, other path
 >*  1  1  moved-edited: alike, other path
