@@ -336,7 +336,7 @@ impl Local {
 /// the pieces themselves, unless the groups of one are to be made in little memory.
 const fn reads_lists(request: &Request) -> bool {
     match request {
-        Request::Dirs(_) | Request::Covered(_) => false,
+        Request::Dirs(_) => false,
         Request::Groups(groups) | Request::Order(groups) => groups.memory.is_some(),
         _ => true,
     }
