@@ -10,7 +10,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use resemble_core::similarity::discount::Rarity;
 use resemble_core::{ContentId, FileId, Measures};
 use resemble_index::Snapshot;
 use resemble_proto::message::{CompareOptions, SoftError};
@@ -91,7 +90,12 @@ impl NearestQuestion<'_> {
             is_here: Some(&is_here),
         };
         let frames = Frames::among(snapshot, &holders);
-        let rarity = |x: u32, y: u32| {
+        let is_listed_of = |link: &Link| {
+            let is_listed = |rarity| is_listed(link.told.relation, &link.measures, rarity);
+            let (x, y) = match question.files.meeting(link.a, link.b) {
+                FilesMeet::Contents(x, y) if x != y && is_listed(None) => (x, y),
+                _ => return Ok::<_, AskError>(is_listed(None)),
+            };
             let load = |number: u32| {
                 let id = pieces.ids()[number as usize];
                 Ok::<_, AskError>(Kept {
@@ -101,13 +105,17 @@ impl NearestQuestion<'_> {
             };
             let (x, y) = (load(x)?, load(y)?);
             let rarity = counts.rarity(&x.sketch(), &y.sketch());
-            let frame = frames.of_both(&x, &y)?;
-            Ok(less_of(rarity, frame.rarity(&x.signature, &y.signature)))
+            // Whatever is common only takes away, so it is asked for step by step.
+            if !is_listed(rarity) {
+                return Ok(false);
+            }
+            let framed = frames.of_both(&x, &y)?.rarity(&x.signature, &y.signature);
+            Ok(is_listed(less_of(rarity, framed)))
         };
         let nearest = ordered(
             sides.a.entries.len(),
             || (),
-            |at, ()| nearest_of(&question, at, &partners, &rarity),
+            |at, ()| nearest_of(&question, at, &partners, &is_listed_of),
         )?;
         Ok((nearest.into_iter().flatten().collect(), partners.errors))
     }
@@ -118,7 +126,7 @@ fn nearest_of(
     question: &PartnerQuestion<'_>,
     at: usize,
     partners: &Partners,
-    rarity: &(dyn Fn(u32, u32) -> Result<Option<Rarity>, AskError> + Sync),
+    is_listed: &(dyn Fn(&Link) -> Result<bool, AskError> + Sync),
 ) -> Result<Option<NearestFile>, AskError> {
     let sides = question.sides;
     let entry = &sides.a.entries[at];
@@ -150,11 +158,7 @@ fn nearest_of(
         best_first.then_with(|| path.cmp(other))
     });
     for (link, path) in found {
-        let rarity = match question.files.meeting(link.a, link.b) {
-            FilesMeet::Contents(x, y) if x != y => rarity(x, y)?,
-            _ => None,
-        };
-        if is_listed(link.told.relation, &link.measures, rarity) {
+        if is_listed(link)? {
             let by = Path::new(OsStr::from_bytes(path));
             return Ok(Some(NearestFile {
                 path: sides.a.path(entry),

@@ -3,7 +3,6 @@
 //! `dirs` asks what the directories have in common, and near files are a part of it. They are those
 //! that `groups` links, with the same figures.
 
-use std::collections::HashSet;
 use std::path::Path;
 
 use resemble_core::similarity::{Estimated, Unit};
@@ -17,16 +16,14 @@ use resemble_relate::prove::contents::ContentReader;
 use resemble_relate::prove::many::PairProver;
 use resemble_relate::renditions::owners::RenditionOwners;
 use resemble_relate::scope::ScopedFiles;
-use resemble_relate::sort::SortedRun;
 use resemble_scan::parts::PartReader;
 
 use super::Room;
 use super::common::common_pieces;
-use super::drafts::LinkDraft;
 use super::held::JoinedLinks;
 use super::links::{HalfLink, Links};
 use super::meeting::shown;
-use super::solve::Solver;
+use super::solve::{NeededLinks, Solver};
 use super::table::Table;
 use super::terms::LinkTerms;
 
@@ -58,9 +55,6 @@ impl NearLink {
     }
 }
 
-/// Says which of some links are asked for, by their contents.
-pub(super) type NeededLinks<'a> = &'a (dyn Fn(&[(ContentId, ContentId)]) -> Vec<bool> + Sync);
-
 /// Which links are asked for.
 #[derive(Clone, Copy)]
 pub(crate) struct NearTerms<'a> {
@@ -70,48 +64,6 @@ pub(crate) struct NearTerms<'a> {
     pub(crate) needed: NeededLinks<'a>,
     /// How much is read: as [`MOST_WORK`](resemble_relate::prove::cost::MOST_WORK).
     pub(crate) work: u64,
-}
-
-impl Solver<'_> {
-    /// The drafts of which links may come that are asked for.
-    pub(super) fn needed(&self, drafts: Vec<SortedRun<LinkDraft>>) -> Vec<SortedRun<LinkDraft>> {
-        let Some(needed) = self.needed else {
-            return drafts;
-        };
-        let table = self.table;
-        let between = |a: u32, b: u32| {
-            let pair = move |(a, b)| (table.id(a), table.id(b));
-            let ends = table
-                .owners(a)
-                .flat_map(move |a| table.owners(b).map(move |b| (a.0, b.0)));
-            ends.filter(|(a, b)| a != b).map(pair)
-        };
-        let ends = |run: &SortedRun<LinkDraft>| match run {
-            SortedRun::Memory(drafts) => drafts.iter().map(|draft| (draft.a, draft.b)).collect(),
-            SortedRun::Disk { .. } => Vec::new(),
-        };
-        let ends: Vec<(u32, u32)> = drafts.iter().flat_map(ends).collect();
-        // What has one text is linked without a draft.
-        let same = table
-            .stand_ins()
-            .into_iter()
-            .flat_map(|place| between(place, place));
-        let links = ends.iter().flat_map(|&(a, b)| between(a, b)).chain(same);
-        let links: Vec<(ContentId, ContentId)> = links.collect();
-        let needed = needed(&links);
-        let needed = links.into_iter().zip(needed).filter(|&(_, needed)| needed);
-        let needed: HashSet<(ContentId, ContentId)> = needed.map(|(link, _)| link).collect();
-        let is_needed =
-            |draft: &LinkDraft| between(draft.a, draft.b).any(|of| needed.contains(&of));
-        let keep = |run: SortedRun<LinkDraft>| match run {
-            SortedRun::Memory(mut drafts) => {
-                drafts.retain(is_needed);
-                SortedRun::Memory(drafts)
-            }
-            disk @ SortedRun::Disk { .. } => disk,
-        };
-        drafts.into_iter().map(keep).collect()
-    }
 }
 
 /// The links between the files of a scope, by the places that the contents have among all.

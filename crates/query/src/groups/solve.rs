@@ -11,6 +11,12 @@
 //! and with all that follows, which is read past it; then the next block. The pairs are the same,
 //! the price is that it is read once for each block.
 
+mod drafts;
+mod kin;
+mod known;
+mod linked;
+mod needed;
+
 use std::path::Path;
 
 use parking_lot::Mutex;
@@ -34,15 +40,16 @@ use resemble_relate::sort::{Record, SortedRun, Sorter};
 
 use super::Room;
 use super::common::CommonSamples;
-use super::drafts::LinkDraft;
-use super::kin::MetBy;
-use super::known::KnownDrafts;
 use super::links::{By, HalfLink};
-use super::near::NeededLinks;
 use super::pair_lists::PairLists;
 use super::problems::{ContentSource, Problems};
 use super::table::Table;
 use super::terms::{LinkTerms, PairFound};
+use drafts::LinkDraft;
+use kin::MetBy;
+
+pub(super) use known::KnownDrafts;
+pub(super) use needed::NeededLinks;
 
 /// Boilerplate for contents whose ignored fingerprints have been taken out already. Asking about
 /// each of them again would cost as much as the estimate itself.
@@ -219,7 +226,7 @@ impl Solver<'_> {
     }
 
     /// A content of a problem: of a member of a family what its leader has nominates nobody.
-    pub(super) fn content(&self, place: u32, kept: Kept) -> Kept {
+    fn content(&self, place: u32, kept: Kept) -> Kept {
         Kept {
             of_leader: self.families.of_leader(place),
             ..kept
@@ -359,7 +366,7 @@ impl Solver<'_> {
     }
 
     /// Drafts a pair, if it may be a link, in the thread's own `sink`.
-    pub(super) fn pair(
+    fn pair(
         &self,
         (sinks, sink): (&Sinks<LinkDraft>, &mut Option<Sorter<LinkDraft>>),
         places: (u32, u32),

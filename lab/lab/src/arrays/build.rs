@@ -4,12 +4,13 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use resemble_methods::MethodSignature;
 use resemble_methods::arrays::layout::{id_width, offset_width};
 use resemble_methods::arrays::sort::{Posting, radix_sort};
 use resemble_methods::arrays::{Header, Merging, Parts};
 use serde::{Deserialize, Serialize};
 
-use super::{ArraysError, ArraysUpdate, MappedParts};
+use super::{ArraysError, MappedParts};
 
 /// About how many postings a bucket holds: 32 MiB, and sorting takes as much again.
 const BUCKET: u64 = 1 << 22;
@@ -46,6 +47,17 @@ pub(super) struct BuildJob {
     /// The files of the old state.
     old: Vec<PathBuf>,
     pub(super) parts: Vec<PartJob>,
+}
+
+/// A change of the arrays.
+#[derive(Debug)]
+pub struct ArraysUpdate<'a> {
+    /// The n of the method: how many upper bits of a hash are kept.
+    pub bits: u8,
+    /// Documents to add, by their keys; one that is there already is replaced.
+    pub new: &'a [(u32, &'a MethodSignature)],
+    /// How many processes share the work; the new state has as many parts.
+    pub shards: u32,
 }
 
 /// Cuts `from..to` into `count` ranges of about the same length.

@@ -4,13 +4,16 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use resemble_mapped::{Mapped, private_folder};
-use resemble_methods::MethodSignature;
-use resemble_methods::arrays::{Arrays, Merging, Parts};
+use resemble_mapped::private_folder;
+use resemble_methods::arrays::Merging;
+use resemble_relate::parallel;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
-use super::{ArraysError, build, fresh_name, shards};
+use super::build::{self, ArraysUpdate, cut};
+use super::mapped::MappedParts;
+use super::search::{CommonChunks, pairs_among};
+use super::{ArraysError, fresh_name, shards};
 use crate::locked::{LockedFolder, forget_oldest};
 
 /// The most params ids that have arrays. Trying out further parameters removes the oldest arrays.
@@ -24,57 +27,6 @@ const CURRENT: &str = "current";
 struct CurrentParts {
     params: String,
     parts: Vec<String>,
-}
-
-/// The parts of one state, mapped into memory.
-#[derive(Debug)]
-pub struct MappedParts {
-    paths: Vec<PathBuf>,
-    maps: Vec<Mapped>,
-}
-
-impl MappedParts {
-    /// Maps these parts, which together must cover all values.
-    pub fn open(paths: &[PathBuf]) -> Result<Self, ArraysError> {
-        let maps: Result<Vec<Mapped>, _> = paths.iter().map(|path| Mapped::open(path)).collect();
-        let set = Self {
-            paths: paths.to_vec(),
-            maps: maps?,
-        };
-        set.parts()?;
-        Ok(set)
-    }
-
-    /// The arrays in the parts. Only their headers are read.
-    pub fn parts(&self) -> Result<Parts<'_>, ArraysError> {
-        let mut parts = Vec::new();
-        for (map, path) in self.maps.iter().zip(&self.paths) {
-            parts.push(Arrays::of(map).map_err(ArraysError::array(path))?);
-        }
-        Parts::of(parts).map_err(ArraysError::array(self.folder()))
-    }
-
-    /// The folder that the files are in.
-    pub(super) fn folder(&self) -> &Path {
-        let folder = self.paths.first().and_then(|path| path.parent());
-        folder.unwrap_or(Path::new("."))
-    }
-
-    /// The mapped files.
-    pub fn paths(&self) -> &[PathBuf] {
-        &self.paths
-    }
-}
-
-/// A change of the arrays.
-#[derive(Debug)]
-pub struct ArraysUpdate<'a> {
-    /// The n of the method: how many upper bits of a hash are kept.
-    pub bits: u8,
-    /// Documents to add, by their keys; one that is there already is replaced.
-    pub new: &'a [(u32, &'a MethodSignature)],
-    /// How many processes share the work; the new state has as many parts.
-    pub shards: u32,
 }
 
 /// The folder of the arrays of one params id.
@@ -188,7 +140,7 @@ impl ArraysFolder {
         };
         drop(parts);
         let work = self.work()?;
-        let paths = old.map(|set| set.paths.clone()).unwrap_or_default();
+        let paths = old.map(|set| set.paths().to_vec()).unwrap_or_default();
         let names = fresh_name();
         let job = build::prepare(work.path(), &self.params, &merging, update, paths, &names)?;
         let made: Vec<PathBuf> = job
@@ -241,4 +193,22 @@ impl ArraysFolder {
         }
         Ok(())
     }
+}
+
+/// As [`pairs_among`], by `count` processes, each for a range of the documents. If `count` is 1,
+/// this process does the work with all its threads.
+pub fn pairs_in_shards(
+    folder: &ArraysFolder,
+    set: &MappedParts,
+    numbers: &[u32],
+    least: f64,
+    count: u32,
+) -> Result<Vec<CommonChunks>, ArraysError> {
+    if count <= 1 || numbers.is_empty() {
+        return pairs_among(set, numbers, least, parallel::threads());
+    }
+    let _parts_stay = folder.reading()?;
+    let work = folder.work()?;
+    let ranges = cut(0, numbers.len() as u64, u64::from(count));
+    shards::search(work.path(), set, numbers, least, ranges)
 }

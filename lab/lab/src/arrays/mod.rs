@@ -23,6 +23,7 @@
 
 mod build;
 mod folder;
+mod mapped;
 mod search;
 mod shards;
 mod values;
@@ -35,8 +36,10 @@ use std::path::PathBuf;
 use resemble_mapped::MapError;
 use resemble_methods::arrays::ArrayError;
 
-pub use folder::{ArraysFolder, ArraysUpdate, MappedParts};
-pub use search::{CommonChunks, pairs, pairs_among, pairs_in_shards, pairs_on};
+pub use build::ArraysUpdate;
+pub use folder::{ArraysFolder, pairs_in_shards};
+pub use mapped::MappedParts;
+pub use search::{CommonChunks, pairs, pairs_among, pairs_on};
 pub use shards::worker;
 pub use values::DocumentValues;
 

@@ -7,8 +7,7 @@ use resemble_methods::arrays::{ArrayError, Counter, Parts};
 use resemble_methods::judged::Overlap;
 use resemble_relate::parallel;
 
-use super::build::cut;
-use super::{ArraysError, ArraysFolder, DocumentValues, MappedParts, shards};
+use super::{ArraysError, DocumentValues, MappedParts};
 
 /// The most values of documents that are in memory at a time: 64 MiB. Each further block of
 /// documents costs another pass over the arrays, a tenth of a second at 24 bits.
@@ -183,22 +182,4 @@ pub(super) fn pairs_of_places(
         from = to;
     }
     Ok(found)
-}
-
-/// As [`pairs_among`], by `count` processes, each for a range of the documents. If `count` is 1,
-/// this process does the work with all its threads.
-pub fn pairs_in_shards(
-    folder: &ArraysFolder,
-    set: &MappedParts,
-    numbers: &[u32],
-    least: f64,
-    count: u32,
-) -> Result<Vec<CommonChunks>, ArraysError> {
-    if count <= 1 || numbers.is_empty() {
-        return pairs_among(set, numbers, least, parallel::threads());
-    }
-    let _parts_stay = folder.reading()?;
-    let work = folder.work()?;
-    let ranges = cut(0, numbers.len() as u64, u64::from(count));
-    shards::search(work.path(), set, numbers, least, ranges)
 }

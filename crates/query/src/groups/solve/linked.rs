@@ -1,4 +1,4 @@
-//! Drafts of pairs that were given: what [`super::solve`] does with those that it finds itself.
+//! Drafts of pairs that were given: what [`super`] does with those that it finds itself.
 //!
 //! Where memory is not bounded, problems are solved as ever, except that a block is not searched
 //! for pairs. So the numbers of a pair are added up in the same order. Where it is bounded the two
@@ -12,8 +12,8 @@ use resemble_relate::sort::Sorter;
 
 use super::drafts::LinkDraft;
 use super::kin::MetBy;
-use super::pair_lists::PairLists;
-use super::solve::{Sinks, Solver, stripped};
+use super::{Sinks, Solver, stripped};
+use crate::groups::pair_lists::PairLists;
 
 impl Solver<'_> {
     /// Drafts pairs that may be links, one after the other. `sets` and `only` as in

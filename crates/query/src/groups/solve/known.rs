@@ -15,11 +15,11 @@ use resemble_core::hash::content::digest;
 use resemble_index::Snapshot;
 use resemble_index::varint::{Reader, put};
 
-use super::common::CommonPieces;
 use super::drafts::LinkDraft;
-use super::table::Table;
-use super::terms::LinkTerms;
 use crate::compare::FindingsCache;
+use crate::groups::common::CommonPieces;
+use crate::groups::table::Table;
+use crate::groups::terms::LinkTerms;
 
 /// Part of every name. It is raised whenever drafts are laid out or estimated otherwise.
 const VERSION: u64 = 3;
@@ -29,7 +29,7 @@ const LEAST: usize = 256;
 
 /// Where the drafts of one collection are kept.
 #[derive(Debug)]
-pub(super) struct KnownDrafts<'a> {
+pub(in crate::groups) struct KnownDrafts<'a> {
     cache: &'a dyn FindingsCache,
     name: String,
     /// How many contents there are.
@@ -38,7 +38,7 @@ pub(super) struct KnownDrafts<'a> {
 
 impl<'a> KnownDrafts<'a> {
     /// Those of these contents; `None` if they must not be kept.
-    pub(super) fn of(
+    pub(in crate::groups) fn of(
         cache: &'a dyn FindingsCache,
         (snapshot, table, common): (&Snapshot, &Table, &CommonPieces),
         terms: LinkTerms,

@@ -18,10 +18,10 @@ use resemble_index::ContentRow;
 use resemble_index::varint::{Reader, put, put_signed};
 use resemble_proto::number::Fraction;
 
-use super::links::{By, HalfLink};
-use super::solve::{Sinks, Solver};
-use super::table::Table;
-use super::terms::PairFound;
+use super::{Sinks, Solver};
+use crate::groups::links::{By, HalfLink};
+use crate::groups::table::Table;
+use crate::groups::terms::PairFound;
 use resemble_proto::message::Layer;
 use resemble_relate::AskError;
 use resemble_relate::judge::matched::{all_words, of_part};

@@ -5,8 +5,8 @@
 //! parts the lists of a part do not tell it; there those of the index are read, which costs as much
 //! as measuring the pair. So the answer is the same with any bound of memory.
 //!
-//! How close they are tells what they are grouped with ([`super::links`]): two drivers of one
-//! framework may lie in each other more than two builds of one of them.
+//! How close they are tells what they are grouped with ([`super::super::links`]): two drivers of
+//! one framework may lie in each other more than two builds of one of them.
 
 use resemble_core::{ContentKind, Fingerprint};
 use resemble_index::{PostingKind, ReadError};
@@ -15,7 +15,7 @@ use resemble_relate::nominate::block::{Common, PieceWorth, nominating_pieces};
 use resemble_relate::nominate::evidence::{CHUNK, Kept};
 use resemble_relate::nominate::kinship::{Kinships, WindowCounts, come_to_at_most, rare_in_less};
 
-use super::solve::{BlockContent, Solver};
+use super::{BlockContent, Solver};
 
 /// How two contents met.
 #[derive(Clone, Copy, Debug)]
