@@ -135,6 +135,7 @@ fn by_date(groups: &Groups, of: &PathText) -> Vec<DatedVersion> {
         .map(|member| DatedVersion {
             path: member.path.clone(),
             mtime: member.mtime,
+            document_date: member.document_date.clone(),
             size: member.size,
             a_in_b: member.a_in_b,
             b_in_a: member.b_in_a,
@@ -143,6 +144,7 @@ fn by_date(groups: &Groups, of: &PathText) -> Vec<DatedVersion> {
             newest: false,
             identical: false,
             asked: false,
+            by_stated: false,
         })
         .collect();
     for set in &groups.identical {
@@ -154,6 +156,7 @@ fn by_date(groups: &Groups, of: &PathText) -> Vec<DatedVersion> {
         } else {
             Fraction::default()
         };
+        let date = like.as_ref().and_then(|row| row.document_date.clone());
         let (there, back) = like.map_or((whole, whole), |row| (row.a_in_b, row.b_in_a));
         rows.extend(
             set.paths
@@ -162,6 +165,7 @@ fn by_date(groups: &Groups, of: &PathText) -> Vec<DatedVersion> {
                 .map(|(path, mtime)| DatedVersion {
                     path: path.clone(),
                     mtime: *mtime,
+                    document_date: date.clone(),
                     size: set.size,
                     a_in_b: there,
                     b_in_a: back,
@@ -170,16 +174,19 @@ fn by_date(groups: &Groups, of: &PathText) -> Vec<DatedVersion> {
                     newest: false,
                     identical: has_of,
                     asked: false,
+                    by_stated: false,
                 }),
         );
     }
+    let by_stated = rows.iter().all(|row| row.document_date.is_some());
     for row in &mut rows {
         row.asked = row.path == *of;
         row.identical |= row.asked;
+        row.by_stated = by_stated;
     }
-    rows.sort_by(|one, other| (one.mtime, &one.path).cmp(&(other.mtime, &other.path)));
+    rows.sort_by(|one, other| (one.time(), &one.path).cmp(&(other.time(), &other.path)));
     if let [.., before, last] = &mut rows[..] {
-        last.newest = before.mtime < last.mtime;
+        last.newest = before.time() < last.time();
     }
     rows
 }

@@ -27,6 +27,7 @@ fn find_rows() -> Vec<FindRow> {
         interval: None,
         differs: None,
         numbers: None,
+        document_date: None,
         discount: Discount::default(),
     };
     vec![

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, UNIX_EPOCH};
 
 use resemble_testutil::prose::paragraphs;
-use resemble_testutil::{Environment, Ran, finish};
+use resemble_testutil::{Environment, Ran, finish, office};
 
 use crate::environment;
 use crate::streams::on_terminal;
@@ -435,4 +435,63 @@ fn sizes_say_what_they_mean() {
             .contains("--chunk-size <BYTES>")
     );
     assert!(!env.run(["pairs", "-h"]).text().contains("--chunk-size"));
+}
+
+/// Of documents that all state a date the youngest by these is the newest version, whatever the
+/// times of the files; in groups, families, versions and from catalogues. If one states none, the
+/// files' times tell.
+#[test]
+fn the_newest_document_is_told_by_the_dates_that_documents_state() {
+    let env = environment();
+    let text = |edit: u64| [paragraphs(1, 40), paragraphs(100 + edit, 1)].concat();
+    for (name, stated, changed) in [("a", 3, 1), ("b", 2, 2), ("c", 1, 3)] {
+        let stated_date = format!("2020-01-0{stated}T12:00:00Z");
+        let document = office::dated_docx(&text(stated), &stated_date);
+        let path = env.write(format!("docs/{name}.docx"), document);
+        let file = File::options().write(true).open(path).unwrap();
+        let time = UNIX_EPOCH + Duration::from_secs(1_700_000_000 + changed * 86_400);
+        file.set_modified(time).unwrap();
+    }
+    let newest = |args: &[&str]| {
+        let ran = env.run([args, &["--format", "json"]].concat());
+        let json = ran.json();
+        let rows = [&json["clusters"][0]["members"], &json["versions"]];
+        let rows = rows.iter().find_map(|rows| rows.as_array()).expect("rows");
+        let newest = rows.iter().find(|row| row["newest"] == true);
+        newest.map_or_else(String::new, |row| {
+            let path = row["path"].as_str().unwrap_or_default();
+            let source = row["document_date"]["source"].as_str().unwrap_or("-");
+            format!("{} {source}", path.rsplit('/').next().unwrap_or_default())
+        })
+    };
+    let family = ["groups", "docs", "--of", "docs/b.docx", "--family"];
+    for args in [
+        &["groups", "docs"][..],
+        &family,
+        &["versions", "docs/b.docx", "--in", "docs"],
+    ] {
+        assert_eq!(newest(args), "a.docx dcterms:modified", "{args:?}");
+    }
+    let said = env.run(["groups", "docs", "--all"]).text();
+    let line = said
+        .lines()
+        .find(|line| line.contains("newest"))
+        .expect("a line");
+    assert!(line.contains("2020-01-03"), "{said}");
+    assert!(
+        line.ends_with("a.docx  newest by dcterms:modified"),
+        "{said}"
+    );
+    let said = env
+        .run(["find", "docs/b.docx", "--in", "docs", "-v"])
+        .text();
+    let line = said
+        .lines()
+        .find(|line| line.contains("c.docx"))
+        .expect("a line");
+    assert!(line.ends_with("dcterms:modified 2020-01-01"), "{said}");
+    assert_eq!(env.run(["export", "docs", "-o", "docs.cat"]).code, 0);
+    assert_eq!(newest(&["groups", "docs.cat"]), "a.docx dcterms:modified");
+    env.write("docs/d.docx", office::docx(&text(9)));
+    assert_eq!(newest(&["groups", "docs"]), "d.docx -");
 }

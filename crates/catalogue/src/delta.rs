@@ -267,7 +267,7 @@ impl Replay {
             return Ok(());
         };
         let content = self.content(base, numbering, of_base)?;
-        for part in apart.iter_mut().flat_map(|(parts, _)| parts) {
+        for part in apart.iter_mut().flat_map(|(parts, ..)| parts) {
             let content = part.content;
             let content = content.map(|content| self.content(base, numbering, content));
             part.content = content.transpose()?;

@@ -30,8 +30,9 @@
 //! 0 as they come, and come before what names them; so do files: names of one number are hard
 //! links. `shared` bytes of a path are those of the entry before.
 
+use resemble_core::date::DocumentDate;
 use resemble_core::{ByteLen, ContentDigest, ContentKind, Digest, Params, WordsDigest};
-use resemble_index::varint::{Reader, put, put_signed};
+use resemble_index::varint::{Reader, put, put_date, put_signed};
 use resemble_index::{PartRole, SkippedPart, SpecialKind, packed};
 
 use super::{Details, Head, Samples, Totals};
@@ -69,7 +70,7 @@ pub struct Part {
 }
 
 /// What a content was taken apart into, and what was skipped.
-pub type Apart = (Vec<Part>, Vec<SkippedPart>);
+pub type Apart = (Vec<Part>, Vec<SkippedPart>, Option<DocumentDate>);
 
 /// What an entry is. Files of the same number are hard links.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -237,13 +238,17 @@ impl Encoder {
             }
             CatalogueRecord::Look { content, apart } => {
                 put(&mut body, u64::from(*content));
-                body.push(u8::from(apart.is_some()));
-                if let Some((parts, skipped)) = apart {
+                let date = apart.as_ref().and_then(|(_, _, date)| *date);
+                body.push(u8::from(apart.is_some()) + u8::from(date.is_some()));
+                if let Some((parts, skipped, _)) = apart {
                     put_parts(&mut body, parts);
                     put(&mut body, skipped.len() as u64);
                     for skipped in skipped {
                         put_text(&mut body, &skipped.path);
                         put_text(&mut body, skipped.reason.as_bytes());
+                    }
+                    if let Some(date) = date {
+                        put_date(&mut body, date);
                     }
                 }
                 3
@@ -459,7 +464,7 @@ pub(super) fn look(reader: &mut Reader<'_>) -> Option<CatalogueRecord> {
     let content = reader.u32()?;
     let apart = match reader.byte()? {
         0 => None,
-        1 => {
+        kind @ (1 | 2) => {
             let count = reader.u64()?;
             let mut parts: Vec<Part> = Vec::new();
             for at in 0..count {
@@ -484,7 +489,12 @@ pub(super) fn look(reader: &mut Reader<'_>) -> Option<CatalogueRecord> {
                     reason: text_of(reader)?,
                 });
             }
-            Some((parts, skipped))
+            let date = (kind == 2).then(|| reader.date());
+            let date = match date {
+                Some(date) => Some(date?),
+                None => None,
+            };
+            Some((parts, skipped, date))
         }
         _ => return None,
     };

@@ -231,7 +231,7 @@ impl<'a> Loader<'a> {
                         return Err(self.catalogue.forged());
                     }
                     self.batch.weight +=
-                        apart.as_ref().map_or(0, |(parts, _)| parts.len() * CHANGE);
+                        apart.as_ref().map_or(0, |(parts, ..)| parts.len() * CHANGE);
                     self.batch.looks.insert(content, apart);
                 }
                 CatalogueRecord::Entry { path, what } => self.entry(&path, what)?,
@@ -452,9 +452,10 @@ impl<'a> Loader<'a> {
             }
             (Some(Look::Unseen), None) => None,
             (None, None) => Some(NewLook::Plain),
-            (was, Some((parts, skipped))) => Some(NewLook::Apart {
+            (was, Some((parts, skipped, date))) => Some(NewLook::Apart {
                 parts: self.parts(parts)?,
                 skipped,
+                date,
                 // A live file has it: it is taken apart when its turn comes, whatever the catalogue
                 // says.
                 again: was.is_some(),
@@ -501,7 +502,7 @@ impl<'a> Loader<'a> {
     /// Marks the parts of a content that the index has taken apart itself as used, so that the
     /// batch is valid.
     fn use_parts(&mut self, apart: Option<&Apart>) -> Result<(), CatalogueError> {
-        let parts = apart.into_iter().flat_map(|(parts, _)| parts);
+        let parts = apart.into_iter().flat_map(|(parts, ..)| parts);
         for number in parts.filter_map(|part| part.content) {
             if number as usize >= self.contents.len() {
                 return Err(self.catalogue.forged());

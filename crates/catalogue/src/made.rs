@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 
 use proptest::prelude::*;
+use resemble_core::date::{DateSource, DocumentDate};
 use resemble_core::params::SamplingParams;
 use resemble_core::{Digest, Params};
 use resemble_index::{PartRole, SkippedPart};
@@ -137,9 +138,13 @@ pub(super) fn catalogue(tree: &Tree, samples: Samples) -> Vec<u8> {
                         path: vec![of],
                         reason: "encrypted".to_owned(),
                     }];
+                    let date = of.is_multiple_of(2).then_some(DocumentDate {
+                        seconds: i64::from(of),
+                        source: DateSource::OfficeModified,
+                    });
                     stream.record(&CatalogueRecord::Look {
                         content: own,
-                        apart: (!held.is_empty()).then_some((parts, skipped)),
+                        apart: (!held.is_empty()).then_some((parts, skipped, date)),
                     });
                 }
                 EntryKind::File {

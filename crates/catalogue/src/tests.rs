@@ -2,6 +2,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use proptest::prelude::*;
+use resemble_core::date::{DateSource, DocumentDate};
 use resemble_core::hash::content::digest;
 use resemble_core::{
     ByteLen, ChunkHash, ChunkList, ChunkRun, ContentDigest, ContentKind, Digest, Fingerprint,
@@ -373,9 +374,10 @@ fn any_record() -> impl Strategy<Value = CatalogueRecord> {
             any::<u32>(),
             any::<Vec<u8>>(),
             ".*",
-            prop::option::of(0..u32::MAX)
+            prop::option::of(0..u32::MAX),
+            prop::option::of(any::<i64>())
         )
-            .prop_map(|(content, name, reason, of)| {
+            .prop_map(|(content, name, reason, of, seconds)| {
                 let part = |parent| Part {
                     role: resemble_index::PartRole::Member,
                     parent,
@@ -386,10 +388,14 @@ fn any_record() -> impl Strategy<Value = CatalogueRecord> {
                     path: name.clone(),
                     reason,
                 };
+                let date = seconds.map(|seconds| DocumentDate {
+                    seconds,
+                    source: DateSource::PdfModified,
+                });
                 let parts = vec![part(None), part(Some(0)), part(Some(1))];
                 CatalogueRecord::Look {
                     content,
-                    apart: Some((parts, vec![skipped])),
+                    apart: Some((parts, vec![skipped], date)),
                 }
             }),
     ]

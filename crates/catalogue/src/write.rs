@@ -271,7 +271,8 @@ impl Writer<'_> {
                 } else {
                     Vec::new()
                 };
-                Some((parts, skipped))
+                let date = row.date.filter(|_| self.details.names);
+                Some((parts, skipped, date))
             }
         };
         self.stream.record(&CatalogueRecord::Look {

@@ -33,6 +33,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 pub use format::unpacked_name;
+use resemble_core::date::DocumentDate;
 
 /// What a part is to what it was found in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +70,10 @@ pub trait Sink {
     /// The part under way is worth nothing (it broke off, it is too large): forget it. It has had
     /// its number.
     fn drop_part(&mut self);
+    /// The file states this date of itself. Between parts; what matters is the last one.
+    fn date(&mut self, date: DocumentDate) {
+        let _ = date;
+    }
 }
 
 /// Why a file, or something in it, was not taken apart.

@@ -428,6 +428,7 @@ impl Run {
                 path: path.to_vec(),
                 parts: 0,
             }),
+            (Frame::Date(date), None) => to.sink.date(date),
             (Frame::Leave, None) if self.readers.pop().is_some() => {}
             (Frame::Done, None) => self.done = true,
             _ => return Err(Skipped::Crashed),

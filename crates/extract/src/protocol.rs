@@ -7,6 +7,8 @@
 
 use std::borrow::Cow;
 
+use resemble_core::date::{DateSource, DocumentDate};
+
 use crate::{Bound, Role, Skipped};
 
 /// No frame carries more bytes.
@@ -45,6 +47,8 @@ pub(crate) enum Frame<'a> {
     Enter { item: u32, path: &'a [u8] },
     /// The reader that entered last is done.
     Leave,
+    /// What the file itself states as its date.
+    Date(DocumentDate),
     /// The file is done.
     Done,
 }
@@ -90,6 +94,11 @@ impl Frame<'_> {
                 b'I'
             }
             Self::Leave => b'L',
+            Self::Date(date) => {
+                to.extend_from_slice(&date.seconds.to_le_bytes());
+                to.push(date.source as u8);
+                b'T'
+            }
             Self::Done => b'X',
         };
         let length = (to.len() - start - 5) as u32;
@@ -161,6 +170,14 @@ fn parse(tag: u8, body: &[u8]) -> Option<Frame<'_>> {
             }
         }
         (b'L', []) => Frame::Leave,
+        (b'T', body) => {
+            let (seconds, source) = body.split_first_chunk()?;
+            let &[source] = source else { return None };
+            Frame::Date(DocumentDate {
+                seconds: i64::from_le_bytes(*seconds),
+                source: DateSource::of_number(source)?,
+            })
+        }
         (b'X', []) => Frame::Done,
         _ => return None,
     })
@@ -251,6 +268,10 @@ mod tests {
                 path: b"x!y",
             },
             Frame::Leave,
+            Frame::Date(DocumentDate {
+                seconds: -7,
+                source: DateSource::MailDate,
+            }),
             Frame::Done,
         ];
         let bounds = BOUNDS.map(Skipped::TooMuch);
@@ -297,7 +318,7 @@ mod tests {
         #[test]
         fn no_bytes_are_too_odd(
             bytes in prop::collection::vec(any::<u8>(), 0..64),
-            tag in prop::sample::select(b"BbEDSILX".to_vec()),
+            tag in prop::sample::select(b"BbEDSILTX".to_vec()),
         ) {
             let mut frame = vec![tag];
             frame.extend((bytes.len() as u32).to_le_bytes());

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use resemble_core::date::DocumentDate;
 use resemble_core::{ContentDigest, ContentId, Digest, EditedDigest, FileId};
 
 use crate::rows::{FileStat, Gap, PartRole, SkippedPart, SpecialKind};
@@ -68,6 +69,8 @@ pub enum NewLook {
         parts: Vec<NewPart>,
         /// What was skipped.
         skipped: Vec<SkippedPart>,
+        /// The date that it states of itself.
+        date: Option<DocumentDate>,
         /// It came to no end and is to be tried again: the content stays [`crate::Look::Unseen`].
         again: bool,
     },

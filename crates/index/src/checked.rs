@@ -32,7 +32,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 use crate::health::Health;
 
 /// The version of everything this crate writes. Another one in a file means: rebuild.
-pub const FORMAT_VERSION: u32 = 11;
+pub const FORMAT_VERSION: u32 = 12;
 
 /// Bytes of a block; redb's pages are as large, or a power of two times as large.
 pub(crate) const BLOCK: u64 = 4096;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use resemble_core::date::DocumentDate;
 use resemble_core::{ByteLen, ContentDigest, ContentId, ContentKind, DirId, FileId, WordsDigest};
 
 /// Identifies a file system across reboots: its UUID or, without one, type and fsid; never
@@ -103,6 +104,8 @@ pub struct ContentRow {
     pub skipped: bool,
     /// Its words, if it is a text of enough of them.
     pub words: Option<WordsDigest>,
+    /// The date that it states of itself, if it was taken apart and does.
+    pub date: Option<DocumentDate>,
 }
 
 /// Whether a content was looked into for parts. The numbers are those that

@@ -187,6 +187,7 @@ fn groups() -> GroupsDocument {
         path: "v1".into(),
         size: 3,
         mtime: -5,
+        document_date: None,
         a_in_b: half(),
         b_in_a: half(),
         newest: true,

@@ -53,10 +53,10 @@ pub use compare::{
 pub use covered::{CoverPair, Coverage, CoveredPart, CoveredRequest, MissingRow, NearRow};
 pub use digest::{BadDigest, BadParams, WireDigest, WireParams};
 pub use dirs::{DirRow, DirsRequest};
-pub use figures::{Discount, EstimateInterval, FiguresTold, Layer, MeasureUnit};
+pub use figures::{Discount, EstimateInterval, FiguresTold, Layer, MeasureUnit, StatedDate};
 pub use groups::{
     Cluster, ClusterKind, Degree, Groups, GroupsPart, GroupsRequest, GroupsSummary, IdenticalSet,
-    Link, Member, OnlyGroups, OrderRow,
+    Link, Member, OnlyGroups, OrderRow, times_of,
 };
 pub use holders::{HolderRow, HoldersRequest, Proof};
 pub use parts::{Parts, Whole};

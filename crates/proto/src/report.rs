@@ -281,6 +281,7 @@ mod tests {
             interval: None,
             differs: None,
             numbers: None,
+            document_date: None,
             discount: Discount::default(),
         }
     }

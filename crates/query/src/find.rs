@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use resemble_core::StopFlag;
+use resemble_core::date::DocumentDate;
 use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::{Interval, Sketch, Unit};
 use resemble_core::{
@@ -300,6 +301,8 @@ pub struct Similar {
     pub rarity: Option<Rarity>,
     /// Where the measures lie in 19 cases of 20, if they are estimates of two contents.
     pub interval: Option<Interval>,
+    /// The date that the file states of itself, if it is a document that does.
+    pub date: Option<DocumentDate>,
     /// Both are texts that differ in so many numbers and in nothing else, as far as that was looked
     /// at.
     pub numbers: Option<u64>,
@@ -368,6 +371,7 @@ pub fn find(
         interval: similar.interval.map(Into::into),
         differs: similar.numbers.map(|_| Differs::OnlyInNumbers),
         numbers: similar.numbers,
+        document_date: similar.date.map(Into::into),
     });
     let mut answer = Answer::fresh(rows.collect(), errors).cut(options.top);
     if options.min.is_none() {

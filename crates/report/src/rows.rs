@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use resemble_core::Relation;
 use resemble_proto::message::{
     AckRow, AlertKind, AlertRow, AlertRules, Differs, Discount, FindRow, OrderRow, PairRow,
-    RootRules, SoftError, WatchRow,
+    RootRules, SoftError, StatedDate, WatchRow,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::report::{Head, json_line, write_error_line};
@@ -136,6 +136,12 @@ fn much_discounted(raw: Fraction, discount: &Discount) -> Option<Cell> {
     Some(Cell::prose(format!("({reason})"), Tint::Faint))
 }
 
+/// What a document states of itself: the property and the day.
+pub(crate) fn stated(style: TextStyle, date: &StatedDate) -> Cell {
+    let told = format!("{} {}", harmless(&date.source), style.day(date.time));
+    Cell::prose(told, Tint::Faint)
+}
+
 columns! { FindRow: row =>
     "file" ["File", 50] name(&row.file);
     "path" ["Similar file", 70] name(&row.path);
@@ -149,6 +155,7 @@ columns! { FindRow: row =>
     "shared_bytes" ["Bytes in both", 14] count(row.shared_bytes);
     "discounted" @later ["Without common text", 19] share(row.discount.discounted);
     "reason" @later ["Reason", 40] text(row.discount.reason.as_deref());
+    "document_date" @later ["Stated (UTC)", 17] time(row.document_date.as_ref().map(|d| d.time));
 }
 
 impl Row for FindRow {
@@ -171,6 +178,9 @@ impl Row for FindRow {
             }
         }
         cells.push(style.name(&self.path, Tint::Plain));
+        if let Some(date) = self.document_date.as_ref().filter(|_| style.verbose) {
+            cells.push(stated(style, date));
+        }
         cells.extend(much_discounted(self.score(), &self.discount));
         if self.differs == Some(Differs::OnlyInNumbers) {
             cells.push(Cell::left("(differ only in numbers)", Tint::Faint));

@@ -157,6 +157,7 @@ columns! { ClusterMember<'_>: row =>
     ["In centre", 10] share(row.with_center(row.member.a_in_b));
     ["Centre in it", 12] share(row.with_center(row.member.b_in_a));
     "mtime" ["Changed (UTC)", 17] time(row.member.mtime);
+    ["Stated (UTC)", 17] time(row.member.document_date.as_ref().map(|date| date.time));
     ["Copies", 8] count(row.member.copies);
     ["Mark", 9] text(row.mark());
     ["Id", 18] text("");

@@ -20,6 +20,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use resemble_core::date::DocumentDate;
 use resemble_core::hash::content::of_set;
 use resemble_core::params::SamplingParams;
 use resemble_core::sample::Sampler;
@@ -77,7 +78,7 @@ pub trait PartReader: fmt::Debug + Send + Sync {
 }
 
 /// The formats that are read, as a number: with another one files are taken apart anew.
-const FORMATS: u32 = 3;
+const FORMATS: u32 = 4;
 
 /// The first argument with which a program of ours is the worker that reads formats.
 const WORKER: &str = "extract-worker";
@@ -208,6 +209,8 @@ pub struct DigestedParts {
     pub pieces: Vec<DigestedPart>,
     /// What was skipped.
     pub skipped: Vec<SkippedPart>,
+    /// The date that it states of itself.
+    pub date: Option<DocumentDate>,
     /// The program that takes files apart could not be run, so this must be tried again.
     pub again: bool,
     /// The system had nothing left to run it with: the error number.
@@ -228,13 +231,15 @@ impl DigestedParts {
             digester,
             pieces: Vec::new(),
             under_way: false,
+            date: None,
         };
         let outcome = part_reader.read_parts(name, head, file, &mut collector);
-        let mut pieces = collector.pieces;
+        let (mut pieces, mut date) = (collector.pieces, collector.date);
         let skipped = match outcome {
             Ok(skipped) => skipped,
             Err(skipped) => {
                 pieces.clear();
+                date = None;
                 vec![(Vec::new(), skipped)]
             }
         };
@@ -247,6 +252,7 @@ impl DigestedParts {
         Self {
             pieces,
             skipped: skipped_parts(skipped),
+            date,
             again,
             scarce,
         }
@@ -266,6 +272,7 @@ impl DigestedParts {
         NewLook::Apart {
             parts: parts.collect(),
             skipped: self.skipped,
+            date: self.date,
             again: self.again,
         }
     }
@@ -290,6 +297,7 @@ struct Collector<'a> {
     digester: &'a mut Digester,
     pieces: Vec<DigestedPart>,
     under_way: bool,
+    date: Option<DocumentDate>,
 }
 
 impl Sink for Collector<'_> {
@@ -333,6 +341,10 @@ impl Sink for Collector<'_> {
     fn drop_part(&mut self) {
         self.under_way = false;
         self.digester.reset();
+    }
+
+    fn date(&mut self, date: DocumentDate) {
+        self.date = Some(date);
     }
 }
 

@@ -120,7 +120,7 @@ pub fn write(
             CatalogueRecord::Look { content, apart } => {
                 let of = order.content(content);
                 let (cid, _) = of.ok_or_else(|| catalogue.forged())?;
-                for (number, part) in (0..).zip(apart.map_or(Vec::new(), |(parts, _)| parts)) {
+                for (number, part) in (0..).zip(apart.map_or(Vec::new(), |(parts, ..)| parts)) {
                     push_part(&mut parts, (cid, number), &part, &order)?;
                 }
             }

@@ -8,6 +8,15 @@ use crate::random::noise;
 /// A document of a word processor with this text, whose program puts the same styles, theme and
 /// fonts into each.
 pub fn docx(text: &str) -> Vec<u8> {
+    docx_with(text, None)
+}
+
+/// The same, which states that it was modified at this time: `2024-03-05T10:22:33Z`.
+pub fn dated_docx(text: &str, modified: &str) -> Vec<u8> {
+    docx_with(text, Some(modified))
+}
+
+fn docx_with(text: &str, modified: Option<&str>) -> Vec<u8> {
     let head = "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>\n";
     let types = format!(
         "{head}<Types xmlns=\"http://schemas.openxmlformats.org/package/2006/content-types\">\
@@ -17,8 +26,18 @@ pub fn docx(text: &str) -> Vec<u8> {
         "{head}<Relationships \
          xmlns=\"http://schemas.openxmlformats.org/package/2006/relationships\"><Relationship \
          Id=\"r1\" Type=\"http://schemas.openxmlformats.org/officeDocument/2006/relationships/\
-         officeDocument\" Target=\"word/document.xml\"/></Relationships>"
+         officeDocument\" Target=\"word/document.xml\"/><Relationship Id=\"r2\" \
+         Type=\"http://schemas.openxmlformats.org/package/2006/relationships/metadata/\
+         core-properties\" Target=\"docProps/core.xml\"/></Relationships>"
     );
+    let core = modified.map(|modified| {
+        format!(
+            "{head}<cp:coreProperties \
+             xmlns:cp=\"http://schemas.openxmlformats.org/package/2006/metadata/core-properties\" \
+             xmlns:dcterms=\"http://purl.org/dc/terms/\"><dcterms:modified>{modified}\
+             </dcterms:modified></cp:coreProperties>"
+        )
+    });
     let paragraphs = text
         .lines()
         .map(|line| format!("<w:p><w:r><w:t>{line}</w:t></w:r></w:p>"))
@@ -30,13 +49,19 @@ pub fn docx(text: &str) -> Vec<u8> {
          {paragraphs}</w:body></w:document>"
     );
     let template = styles();
-    pack::zip(&[
+    let font = noise(5, 30_000);
+    let mut parts = vec![
         ("[Content_Types].xml", types.as_bytes()),
         ("_rels/.rels", relations.as_bytes()),
         ("word/document.xml", document.as_bytes()),
         ("word/styles.xml", &template),
-        ("word/fonts/font1.odttf", &noise(5, 30_000)),
-    ])
+        ("word/fonts/font1.odttf", &font),
+    ];
+    parts.extend(
+        core.iter()
+            .map(|core| ("docProps/core.xml", core.as_bytes())),
+    );
+    pack::zip(&parts)
 }
 
 fn styles() -> Vec<u8> {

@@ -9,6 +9,7 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
+use resemble_core::date::DocumentDate;
 use resemble_extract::{Extractor, HEAD, Limits, Part, Role, Sink, Workers};
 
 /// The hidden argument that makes this the worker.
@@ -47,6 +48,13 @@ impl Sink for Printer {
 
     fn drop_part(&mut self) {
         self.line(" dropped");
+    }
+
+    fn date(&mut self, date: DocumentDate) {
+        let line = format!("{}: {}\n", date.source.name(), date.seconds);
+        if !self.texts {
+            drop(self.out.write_all(line.as_bytes()));
+        }
     }
 }
 

@@ -4,6 +4,8 @@ use std::error::Error;
 use std::io;
 use std::os::fd::AsFd;
 
+use resemble_core::date::DocumentDate;
+
 use crate::budget::Budget;
 use crate::protocol::{Frame, LONGEST};
 use crate::{Bound, Limits, Role, Skipped};
@@ -187,6 +189,11 @@ impl Out {
             return Ok(());
         }
         self.flush()
+    }
+
+    /// Tells the date of the file itself.
+    pub(crate) fn date(&mut self, date: DocumentDate) -> Take {
+        self.frame(&Frame::Date(date))
     }
 
     pub(crate) fn leave(&mut self) -> Take {

@@ -11,6 +11,9 @@ use mail_parser::decoders::base64::base64_decode;
 use mail_parser::decoders::quoted_printable::quoted_printable_decode;
 use mail_parser::{Encoding, Message, MessageParser, MessagePart, MimeHeaders, PartType};
 
+use resemble_core::date::DateSource;
+
+use super::date;
 use super::markup;
 use crate::format::Kind;
 use crate::read::{Place, Stop, Take, Walk};
@@ -34,6 +37,11 @@ pub(super) fn read(walk: &mut Walk, mail: &[u8], inside: Place, place: Place) ->
         text.push("\n")?;
     }
     text.end()?;
+    let date = message.date();
+    walk.date(
+        place,
+        date.and_then(|date| date::of_parsed(date, DateSource::MailDate)),
+    )?;
     for (at, &id) in message.attachments.iter().enumerate() {
         let Some(part) = message.parts.get(id as usize) else {
             continue;

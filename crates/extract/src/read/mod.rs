@@ -2,6 +2,7 @@
 
 mod cells;
 mod compressed;
+mod date;
 mod divided;
 mod emit;
 mod mail;

@@ -9,8 +9,11 @@ mod styles;
 
 use std::io::Read;
 
+use resemble_core::date::{DateSource, DocumentDate};
+
 use self::body::Body;
 use self::styles::Styles;
+use super::date;
 use super::markup;
 use super::package::target;
 use super::xml::{Node, Xml};
@@ -92,7 +95,21 @@ fn open_document(walk: &mut Walk, zip: &Archive<'_>, place: Place) -> Take {
     }
     let hidden = body.hidden;
     body.end()?;
+    walk.date(place, stated(zip)?)?;
     walk.left_out(hidden)
+}
+
+/// The date in the metadata.
+fn stated(zip: &Archive<'_>) -> Take<Option<DocumentDate>> {
+    let meta = zip.find(b"meta.xml");
+    let Some(meta) = meta.and_then(|meta| zip.reader(meta).ok()) else {
+        return Ok(None);
+    };
+    let wanted = [
+        ("date", DateSource::OpenModified),
+        ("creation-date", DateSource::OpenCreated),
+    ];
+    date::in_xml(meta, &wanted)
 }
 
 /// The pages of a book in the order of its spine.

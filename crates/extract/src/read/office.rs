@@ -4,6 +4,9 @@
 //! comments. Left out is what a page repeats (headers and footers), what a change took away, what
 //! programs wrote for older programs, and hidden text, which is reported.
 
+use resemble_core::date::{DateSource, DocumentDate};
+
+use super::date;
 use super::package::{in_order, relations};
 use super::sheets;
 use super::word::{Hiding, paragraphs};
@@ -25,6 +28,8 @@ pub(super) struct OfficeDocument {
     kind: OfficeKind,
     /// The main part.
     main: Vec<u8>,
+    /// The part that states its dates.
+    core: Option<Vec<u8>>,
 }
 
 /// Whether a zip is such a document.
@@ -32,18 +37,22 @@ pub(super) fn recognise(zip: &Archive<'_>) -> Take<Option<OfficeDocument>> {
     if zip.find(b"[Content_Types].xml").is_none() {
         return Ok(None);
     }
-    let relations = relations(zip, b"")?;
-    let Some(main) = relations
-        .into_iter()
-        .find(|relation| relation.kind == "officeDocument")
-    else {
+    let mut relations = relations(zip, b"")?;
+    let mut target = |kind: &str| {
+        let at = relations
+            .iter()
+            .position(|relation| relation.kind == kind)?;
+        Some(relations.swap_remove(at).target)
+    };
+    let Some(main) = target("officeDocument") else {
         return Ok(None);
     };
-    if main.target.ends_with(b".bin") {
+    let core = target("core-properties");
+    if main.ends_with(b".bin") {
         return Err(unsupported("a binary workbook"));
     }
     // What it is, its outermost element says.
-    let Some(entry) = zip.find(&main.target) else {
+    let Some(entry) = zip.find(&main) else {
         return Ok(None);
     };
     let mut xml = Xml::new(zip.reader(entry)?)?;
@@ -60,10 +69,7 @@ pub(super) fn recognise(zip: &Archive<'_>) -> Take<Option<OfficeDocument>> {
         }
     };
     drop(xml);
-    Ok(Some(OfficeDocument {
-        kind,
-        main: main.target,
-    }))
+    Ok(Some(OfficeDocument { kind, main, core }))
 }
 
 pub(super) fn read(
@@ -102,5 +108,19 @@ pub(super) fn read(
         }
     }
     text.end()?;
+    walk.date(place, stated(zip, document)?)?;
     walk.left_out(hiding.count)
+}
+
+/// The date in the core properties.
+fn stated(zip: &Archive<'_>, document: &OfficeDocument) -> Take<Option<DocumentDate>> {
+    let core = document.core.as_ref().and_then(|core| zip.find(core));
+    let Some(core) = core.and_then(|core| zip.reader(core).ok()) else {
+        return Ok(None);
+    };
+    let wanted = [
+        ("modified", DateSource::OfficeModified),
+        ("created", DateSource::OfficeCreated),
+    ];
+    date::in_xml(core, &wanted)
 }

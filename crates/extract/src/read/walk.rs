@@ -15,6 +15,8 @@
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use resemble_core::date::DocumentDate;
+
 use crate::format::{self, Kind};
 use crate::read::{self, Out, Source, Stop, Take};
 use crate::{Bound, HEAD, Limits, Role, Skipped};
@@ -167,6 +169,14 @@ impl Walk {
         };
         self.path.truncate(path);
         result
+    }
+
+    /// Tells the date that a document states of itself, if that is the file.
+    pub(crate) fn date(&mut self, place: Place, date: Option<DocumentDate>) -> Take {
+        match date.filter(|_| place.part.is_none()) {
+            Some(date) => self.out.date(date),
+            None => Ok(()),
+        }
     }
 
     /// Reports a part of what is being read that could not be read. Its text is out.

@@ -4,6 +4,7 @@
 
 mod archives; // archives, compressed files, and everything in one another
 mod bombs; // files made to do harm
+mod dates; // what documents say of when they were written
 mod documents; // documents that other programs made
 mod fuzz; // samples changed at random
 mod hidden; // text that is not shown

@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
+use resemble_core::date::DocumentDate;
 use resemble_extract::{Converter, Extractor, HEAD, Limits, Part, Role, Sink, Skipped, Workers};
 
 /// A part that came out.
@@ -21,6 +22,7 @@ pub(crate) struct Piece {
 pub(crate) struct Pieces {
     pub(crate) all: Vec<Piece>,
     open: bool,
+    pub(crate) date: Option<DocumentDate>,
     pub(crate) skipped: Vec<(Vec<u8>, Skipped)>,
 }
 
@@ -49,6 +51,11 @@ impl Sink for Pieces {
 
     fn drop_part(&mut self) {
         assert!(std::mem::take(&mut self.open));
+    }
+
+    fn date(&mut self, date: DocumentDate) {
+        assert!(!self.open, "a date within a part");
+        self.date = Some(date);
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ops::{Bound, Range};
 
+use resemble_core::date::DocumentDate;
 use resemble_core::{
     ByteLen, ChunkEdit, ContentDigest, ContentId, Digest, EditedDigest, FileId, FingerprintEdit,
 };
@@ -89,6 +90,8 @@ pub(super) struct Seen {
     pub(super) parts: u32,
     /// Whether there is a row in `skipped_parts`.
     pub(super) skipped: bool,
+    /// The date that it states of itself.
+    pub(super) date: Option<DocumentDate>,
 }
 
 /// What the batch did to the contents.
@@ -279,6 +282,7 @@ impl<'a> Contents<'a> {
             look: row.look,
             parts: row.parts,
             skipped: row.skipped,
+            date: row.date,
         })
     }
 
@@ -365,6 +369,7 @@ impl<'a> Contents<'a> {
             row.uses = counted(i64::from(row.uses) + gained.uses)?;
             if let Some(seen) = gained.seen {
                 (row.look, row.parts, row.skipped) = (seen.look, seen.parts, seen.skipped);
+                row.date = seen.date;
             }
             if row.files > 0 || row.uses > 0 {
                 row.encode(&mut bytes);
@@ -424,6 +429,7 @@ impl<'a> Contents<'a> {
                 parts: seen.parts,
                 skipped: seen.skipped,
                 words: digest.words,
+                date: seen.date,
             };
             writing.counters.chunks += row.chunks;
             writing.counters.fingerprints += u64::from(row.fingerprints);

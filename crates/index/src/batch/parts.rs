@@ -11,6 +11,7 @@
 
 use std::path::PathBuf;
 
+use resemble_core::date::DocumentDate;
 use resemble_core::{ContentDigest, ContentId};
 
 use super::contents::{Contents, Seen};
@@ -32,21 +33,23 @@ impl Batch<'_, '_> {
         let Some(container) = self.contents.find(digest)? else {
             return Ok(());
         };
-        let (parts, skipped, look) = match look {
+        let (parts, skipped, date, look) = match look {
             // Under another name it could be.
             NewLook::Plain if self.contents.seen(container)?.look == Look::Apart => return Ok(()),
-            NewLook::Plain => (Vec::new(), Vec::new(), Look::Plain),
+            NewLook::Plain => (Vec::new(), Vec::new(), None, Look::Plain),
             NewLook::Apart {
                 parts,
                 skipped,
+                date,
                 again,
             } => {
                 let look = if again { Look::Unseen } else { Look::Apart };
-                (parts, skipped, look)
+                (parts, skipped, date, look)
             }
         };
         if let Some(parts) = self.resolved(parts)? {
-            self.contents.set_parts(container, look, &parts, &skipped)?;
+            self.contents
+                .set_parts(container, (look, date), &parts, &skipped)?;
         } else {
             self.applied.gone.push(path);
         }
@@ -87,7 +90,7 @@ impl Contents<'_> {
     fn set_parts(
         &mut self,
         container: ContentId,
-        look: Look,
+        (look, date): (Look, Option<DocumentDate>),
         parts: &[PartRow],
         skipped: &[SkippedPart],
     ) -> Result<(), Fault> {
@@ -109,6 +112,7 @@ impl Contents<'_> {
             look,
             parts: parts.len() as u32,
             skipped: !skipped.is_empty(),
+            date,
         };
         self.set_seen(container, seen);
         Ok(())
@@ -144,11 +148,11 @@ impl Contents<'_> {
             let row = StoredContent::decode(row.value())?;
             if row.look != Look::Unseen {
                 let look = Look::Unseen;
-                let (parts, skipped) = (row.parts, row.skipped);
                 let unseen = Seen {
                     look,
-                    parts,
-                    skipped,
+                    parts: row.parts,
+                    skipped: row.skipped,
+                    date: row.date,
                 };
                 seen.push((ContentId(id.value()), unseen));
             }

@@ -1,5 +1,6 @@
 //! Rows that nobody wrote: what is understood is written as it was understood.
 
+use resemble_core::date::{DateSource, DocumentDate};
 use resemble_core::{
     ByteLen, ChunkHash, ChunkList, ChunkRun, ContentDigest, ContentId, ContentKind, DirId, FileId,
     Fingerprint, Repeats, Signature, WordsDigest,
@@ -87,6 +88,10 @@ fn contents() -> Vec<StoredContent> {
         parts: n * 3,
         skipped: n.is_multiple_of(2),
         words: n.is_multiple_of(2).then_some(WordsDigest([9; 16])),
+        date: n.is_multiple_of(3).then_some(DocumentDate {
+            seconds: -i64::from(n),
+            source: DateSource::MailDate,
+        }),
     };
     (0..5).map(row).collect()
 }

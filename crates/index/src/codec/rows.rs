@@ -9,17 +9,19 @@
 //!            state: │ 0 │ content │  │ 1 │ content │  │ 2 │ errno, zigzag │
 //!                   │ 3 │ length │ reason │
 //! contents:  │ digest 32 B │ level·4 + kind u8 │ size │ chunk runs │ chunks │ fingerprints │
-//!            │ files │ uses │ look │ words 16 B or none │
-//!            look: parts·16 + words·8 + skipped·4 + (0 unseen, 1 plain, 2 apart)
+//!            │ files │ uses │ look │ words 16 B or none │ date or none │
+//!            look: parts·32 + date·16 + words·8 + skipped·4 + (0 unseen, 1 plain, 2 apart)
+//!            date: │ seconds, zigzag │ source u8 │
 //! parts:     │ role u8 │ parent + 1 │ content + 1 │ name … │      0 for no parent, no content
 //! skipped_parts: ( │ length │ path │ length │ reason │ )*
 //! ```
 //! All numbers not given a width are varints. In `files`, dir and name are the file's first name.
 
+use resemble_core::date::DocumentDate;
 use resemble_core::{ByteLen, ContentDigest, ContentId, ContentKind, DirId, FileId, WordsDigest};
 
 use super::Malformed;
-use super::varint::{Reader, put, put_signed};
+use super::varint::{Reader, put, put_date, put_signed};
 use crate::rows::{
     ContentRow, Entry, FileState, Gap, GapCounts, LeftOutRule, Look, PartRole, PartRow,
     SkippedPart, SpecialKind, Timestamp,
@@ -65,6 +67,7 @@ pub(crate) struct StoredContent {
     /// Whether it has a row in `skipped_parts`.
     pub(crate) skipped: bool,
     pub(crate) words: Option<WordsDigest>,
+    pub(crate) date: Option<DocumentDate>,
 }
 
 impl StoredContent {
@@ -83,6 +86,7 @@ impl StoredContent {
             parts: self.parts,
             skipped: self.skipped,
             words: self.words,
+            date: self.date,
         }
     }
 
@@ -96,10 +100,15 @@ impl StoredContent {
         put(out, u64::from(self.fingerprints));
         put(out, u64::from(self.files));
         put(out, u64::from(self.uses));
-        let flags = u64::from(self.words.is_some()) << 3 | u64::from(self.skipped) << 2;
-        put(out, u64::from(self.parts) << 4 | flags | self.look as u64);
+        let flags = u64::from(self.date.is_some()) << 4
+            | u64::from(self.words.is_some()) << 3
+            | u64::from(self.skipped) << 2;
+        put(out, u64::from(self.parts) << 5 | flags | self.look as u64);
         if let Some(words) = &self.words {
             out.extend_from_slice(&words.0);
+        }
+        if let Some(date) = &self.date {
+            put_date(out, *date);
         }
     }
 
@@ -122,11 +131,15 @@ impl StoredContent {
                 parts: 0,
                 skipped: false,
                 words: None,
+                date: None,
             };
             let look = reader.u64()?;
-            row.parts = (look >> 4).try_into().ok()?;
+            row.parts = (look >> 5).try_into().ok()?;
             if look & 8 != 0 {
                 row.words = Some(WordsDigest(reader.array()?));
+            }
+            if look & 16 != 0 {
+                row.date = Some(reader.date()?);
             }
             row.skipped = look & 4 != 0;
             row.look = Look::from_repr((look & 3) as u8)?;
@@ -359,6 +372,7 @@ pub(crate) fn decode_skipped(bytes: &[u8]) -> Result<Vec<SkippedPart>, Malformed
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use resemble_core::date::DateSource;
 
     fn states() -> impl Strategy<Value = FileState> {
         prop_oneof![
@@ -418,6 +432,7 @@ mod tests {
             (size, chunk_runs, chunks) in any::<(u64, u64, u64)>(),
             (fingerprints, files, uses) in any::<(u32, u32, u32)>(),
             (parts, skipped, words) in any::<(u32, bool, Option<[u8; 16]>)>(),
+            date in prop::option::of((any::<i64>(), prop::sample::select(&DateSource::ALL[..]))),
             look in prop::sample::select(vec![Look::Unseen, Look::Plain, Look::Apart]),
             level in 0u8..64,
             kind in prop::sample::select(vec![
@@ -429,6 +444,7 @@ mod tests {
                 size: ByteLen(size),
                 kind, level, chunk_runs, chunks, fingerprints, files, uses, look, parts, skipped,
                 words: words.map(WordsDigest),
+                date: date.map(|(seconds, source)| DocumentDate { seconds, source }),
             };
             let mut out = Vec::new();
             row.encode(&mut out);

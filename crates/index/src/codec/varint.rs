@@ -1,5 +1,7 @@
 //! LEB128 varints: seven bits a byte, low bits first, the top bit says that more follow.
 
+use resemble_core::date::{DateSource, DocumentDate};
+
 /// Appends `value`.
 pub fn put(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
@@ -7,6 +9,12 @@ pub fn put(out: &mut Vec<u8>, mut value: u64) {
         value >>= 7;
     }
     out.push(value as u8);
+}
+
+/// Appends a date.
+pub fn put_date(out: &mut Vec<u8>, date: DocumentDate) {
+    put_signed(out, date.seconds);
+    out.push(date.source as u8);
 }
 
 /// Appends a signed value, zigzag coded: small magnitudes stay short.
@@ -75,6 +83,14 @@ impl<'a> Reader<'a> {
         let (taken, rest) = self.0.split_first_chunk::<N>()?;
         self.0 = rest;
         Some(*taken)
+    }
+
+    /// What [`put_date`] wrote.
+    pub fn date(&mut self) -> Option<DocumentDate> {
+        Some(DocumentDate {
+            seconds: self.i64()?,
+            source: DateSource::of_number(self.byte()?)?,
+        })
     }
 
     /// Everything that is left.

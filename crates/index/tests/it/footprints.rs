@@ -142,6 +142,7 @@ fn a_commit_touches_what_it_changes_and_nothing_else() {
                     look: NewLook::Apart {
                         parts: vec![part(digest(2, &[2], &[11, 12]))],
                         skipped: Vec::new(),
+                        date: None,
                         again: false,
                     },
                 },

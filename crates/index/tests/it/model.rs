@@ -372,6 +372,7 @@ impl Pair {
                             let new = NewLook::Apart {
                                 parts: new,
                                 skipped: skips.then_some(skipped).into_iter().collect(),
+                                date: None,
                                 again,
                             };
                             let look = if again { Look::Unseen } else { Look::Apart };

@@ -9,7 +9,7 @@ use strum::IntoStaticStr;
 use crate::message::figures::relation_word;
 use crate::message::{
     Differs, Discount, EstimateInterval, Failure, FiguresTold, Layer, MeasureUnit, SoftError,
-    WireParams,
+    StatedDate, WireParams,
 };
 use crate::number::Fraction;
 use crate::path::{PathText, fields};
@@ -295,6 +295,9 @@ pub struct FindRow {
     /// In how many numbers they differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numbers: Option<u64>,
+    /// The date that this file, a document, states of itself; absent if it states none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document_date: Option<StatedDate>,
     /// The score after the discount for common text, where that makes a difference.
     #[serde(flatten)]
     pub discount: Discount,

@@ -38,6 +38,7 @@ fn rows_read_as_the_contract_says() {
         }),
         differs: None,
         numbers: None,
+        document_date: None,
         discount: Discount::default(),
     };
     let expected = "{\"row\":{\"file\":\"report.txt\",\"path\":\"/srv/\u{fffd}\",\

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use resemble_core::date::DocumentDate;
 use resemble_core::similarity::{Interval, Unit};
 use resemble_core::{Relation, Score};
 use serde::{Deserialize, Serialize};
@@ -45,6 +46,24 @@ impl From<MeasureUnit> for Unit {
         match unit {
             MeasureUnit::Bytes => Self::Bytes,
             MeasureUnit::Words => Self::Words,
+        }
+    }
+}
+
+/// The date that a document states of itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatedDate {
+    /// Seconds since 1970, UTC.
+    pub time: i64,
+    /// The property that says so, as its format names it: `dcterms:modified`, `ModDate`, `Date`.
+    pub source: String,
+}
+
+impl From<DocumentDate> for StatedDate {
+    fn from(date: DocumentDate) -> Self {
+        Self {
+            time: date.seconds,
+            source: date.source.name().to_owned(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
-use crate::message::{Discount, EstimateInterval, Layer, MeasureUnit, Parts, Scope};
+use crate::message::{Discount, EstimateInterval, Layer, MeasureUnit, Parts, Scope, StatedDate};
 use crate::number::Fraction;
 use crate::path::{PathText, fields};
 
@@ -171,6 +171,9 @@ pub struct Member {
     pub size: u64,
     /// Its time of last change, in seconds since 1970.
     pub mtime: i64,
+    /// The date that the document states of itself; absent if it states none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document_date: Option<StatedDate>,
     /// How much of it is in the centre.
     pub a_in_b: Fraction,
     /// How much of the centre is in it.
@@ -187,6 +190,28 @@ pub struct Member {
     /// How many files have these bytes, itself counted.
     #[serde(default)]
     pub copies: u64,
+}
+
+impl Cluster {
+    /// Whether all members state a date: then `newest`, and the order of `versions`, go by these.
+    /// Else they go by the times of the files.
+    pub fn has_stated_dates(&self) -> bool {
+        have_stated_dates(&self.members)
+    }
+}
+
+fn have_stated_dates(members: &[Member]) -> bool {
+    members.iter().all(|member| member.document_date.is_some())
+}
+
+/// The time of each member by which the newest is told.
+pub fn times_of(members: &[Member]) -> Vec<i64> {
+    let are_stated = have_stated_dates(members);
+    let time = |member: &Member| {
+        let stated = member.document_date.as_ref().filter(|_| are_stated);
+        stated.map_or(member.mtime, |date| date.time)
+    };
+    members.iter().map(time).collect()
 }
 
 /// Two similar members.
@@ -338,6 +363,7 @@ mod tests {
             path: path.clone(),
             size: u64::MAX,
             mtime: i64::MIN,
+            document_date: None,
             a_in_b: Fraction::ONE,
             b_in_a: Fraction::ONE,
             newest: true,

@@ -6,8 +6,10 @@
 use std::cmp::Reverse;
 
 use resemble_core::cluster::{Shape, Stars, Tie};
-use resemble_index::Snapshot;
-use resemble_proto::message::{Cluster, ClusterKind, Groups, GroupsSummary, Layer, Link, Member};
+use resemble_index::{ReadError, Snapshot};
+use resemble_proto::message::{
+    Cluster, ClusterKind, Groups, GroupsSummary, Layer, Link, Member, times_of,
+};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_relate::AskError;
@@ -190,7 +192,7 @@ fn cluster(shown: &Shown<'_>, group: Group, members: &[u32]) -> Result<Cluster, 
             Some(link) => shown.of_link(&link)?,
             None => MeetingShares::ALL,
         };
-        rows.push((place, member(collection, place, shares)));
+        rows.push((place, member(snapshot, collection, place, shares)?));
     }
     rows.sort_by(|(a, one), (b, other)| {
         let is_center = |place: u32| place == group.center;
@@ -201,9 +203,12 @@ fn cluster(shown: &Shown<'_>, group: Group, members: &[u32]) -> Result<Cluster, 
             .then_with(|| other.a_in_b.cmp(&one.a_in_b))
             .then_with(|| one.path.cmp(&other.path))
     });
+    let mut rows: Vec<Member> = rows.into_iter().map(|(_, member)| member).collect();
     if shape == Shape::Versions {
-        rows.sort_by_key(|(_, member)| member.mtime);
-        mark_newest(rows.iter_mut().map(|(_, member)| member));
+        let mut by_time: Vec<(i64, Member)> = times_of(&rows).into_iter().zip(rows).collect();
+        by_time.sort_by_key(|(time, _)| *time);
+        rows = by_time.into_iter().map(|(_, member)| member).collect();
+        mark_newest(&mut rows);
     }
     // Furthest from the centre first.
     let mut far: Vec<u32> = members.to_vec();
@@ -231,18 +236,16 @@ fn cluster(shown: &Shown<'_>, group: Group, members: &[u32]) -> Result<Cluster, 
             collection,
             collection.links.components[group.center as usize],
         )?,
-        members: rows.into_iter().map(|(_, member)| member).collect(),
+        members: rows,
         links: in_words(shown, links)?,
     })
 }
 
 /// Marks the youngest of members that come in the order of their times, unless another is as young.
-/// This is a hint: a copy may have lost its times.
-pub(super) fn mark_newest<'m>(members: impl DoubleEndedIterator<Item = &'m mut Member>) {
-    let mut youngest = members.rev();
-    if let (Some(last), before) = (youngest.next(), youngest.next())
-        && before.is_none_or(|before| before.mtime < last.mtime)
-    {
+/// By the files' times this is a hint: a copy may have lost them.
+pub(super) fn mark_newest(members: &mut [Member]) {
+    let is_alone = matches!(times_of(members)[..], [.., before, last] if before < last);
+    if let Some(last) = members.last_mut().filter(|_| is_alone) {
         last.newest = true;
     }
 }
@@ -254,18 +257,25 @@ pub(super) fn path(collection: &Collection, place: u32) -> PathText {
 }
 
 /// A content as a member; `shares`: how much of it is in the centre, and of the centre in it.
-pub(super) fn member(collection: &Collection, place: u32, shares: MeetingShares) -> Member {
-    Member {
+pub(super) fn member(
+    snapshot: &Snapshot,
+    collection: &Collection,
+    place: u32,
+    shares: MeetingShares,
+) -> Result<Member, ReadError> {
+    let content = snapshot.content(collection.table.id(place))?;
+    Ok(Member {
         path: path(collection, place),
         size: collection.table.size(place),
         mtime: mtime(collection, place),
+        document_date: content.and_then(|row| row.date).map(Into::into),
         a_in_b: shares.there,
         b_in_a: shares.back,
         estimate: shares.is_estimate,
         interval: shares.interval,
         newest: false,
         copies: u64::from(collection.table.files(place)),
-    }
+    })
 }
 
 /// When the first of a content's files was changed last, in seconds since 1970.

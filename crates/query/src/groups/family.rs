@@ -4,7 +4,8 @@
 //! its first version any more, but each version with the one before, and that is what somebody
 //! wants who asks for all versions. The members come by time, and the links are the steps: one for
 //! each member but the first, from the member it resembles most on the way (the maximum spanning
-//! tree). Which is the newest is an offer: times are what they are.
+//! tree). Which is the newest is an offer where the times are those of the files: a copy may have
+//! lost its own. If all versions state a date of themselves, it is by these.
 //!
 //! A file that lies in another is no version of it: by way of a book, an archive or a mail with
 //! many attachments one family would be a third of a home. So no step leads from a part to its
@@ -14,6 +15,8 @@ use std::collections::{HashMap, HashSet};
 
 use resemble_core::Relation;
 use resemble_core::cluster::{Network, Tie, chains, spanning_forest};
+use resemble_core::date::DocumentDate;
+use resemble_index::ReadError;
 use resemble_proto::message::{Cluster, ClusterKind, Groups};
 use resemble_relate::AskError;
 
@@ -90,10 +93,17 @@ pub(super) fn family(shown: &Shown<'_>, of: u32) -> Result<Groups, AskError> {
     if nodes.len() < 2 {
         return Ok(groups);
     }
-    let mut times = HashMap::new();
-    for &node in &nodes {
-        times.insert(node, answer::mtime(collection, node));
-    }
+    let stated = nodes.iter().map(|&node| {
+        let content = snapshot.content(table.id(node))?;
+        Ok(content.and_then(|row| row.date))
+    });
+    let stated = stated.collect::<Result<Option<Vec<DocumentDate>>, ReadError>>()?;
+    let of_file = |&node: &u32| answer::mtime(collection, node);
+    let times: Vec<i64> = match stated {
+        Some(dates) => dates.iter().map(|date| date.seconds).collect(),
+        None => nodes.iter().map(of_file).collect(),
+    };
+    let times: HashMap<u32, i64> = nodes.iter().copied().zip(times).collect();
     let forest = spanning_forest(&mut network, &nodes)?;
     let time = |node: u32| times.get(&node).copied().unwrap_or(0);
     let steps: Vec<_> = chains(&nodes, &forest, &time)
@@ -112,7 +122,7 @@ pub(super) fn family(shown: &Shown<'_>, of: u32) -> Result<Groups, AskError> {
             let other = shown.kept_of(step.node)?;
             shown.measured((step.node, &other[..]), (of, &center[..]))?
         };
-        members.push(answer::member(collection, step.node, shares));
+        members.push(answer::member(snapshot, collection, step.node, shares)?);
         if let Some((from, tie)) = step.from {
             collection.links.read(from, &mut halves)?;
             links.extend(
@@ -123,7 +133,7 @@ pub(super) fn family(shown: &Shown<'_>, of: u32) -> Result<Groups, AskError> {
             );
         }
     }
-    answer::mark_newest(members.iter_mut());
+    answer::mark_newest(&mut members);
     let order: Vec<u32> = steps.iter().map(|step| step.node).collect();
     if order.len() > MEASURED {
         groups.summary.notes.push(format!(

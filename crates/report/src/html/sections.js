@@ -151,7 +151,8 @@ function clusterDetail(cluster) {
   const center = keyOf(name(cluster, 'center')), kin = components.get(cluster.component) || 1;
   const member = (row) => [
     line(label(name(row, 'path'), base), keyOf(name(row, 'path')) === center && el('span', { class: 'tag' }, 'centre'),
-      row.newest && el('span', { class: 'tag good' }, 'newest'), row.copies > 1 && el('span', { class: 'tag' }, `${count(row.copies)} identical copies`)),
+      row.newest && el('span', { class: 'tag good' }, 'newest'), row.copies > 1 && el('span', { class: 'tag' }, `${count(row.copies)} identical copies`),
+      row.document_date && el('span', { class: 'tag', title: row.document_date.source }, 'states ', time(row.document_date.time))),
     ...(keyOf(name(row, 'path')) === center ? ['', ''] : [share(row.a_in_b), share(row.b_in_a)]), bytesCell(row.size), time(row.mtime)];
   return [
     small('Members', [['File'], ['of it in the centre', true], ['of the centre in it', true], ['Size', true], ['Changed (UTC)', true]], cluster.members, member),

@@ -1,5 +1,6 @@
 //! The rows of `versions`.
 
+use resemble_proto::message::StatedDate;
 use resemble_proto::number::Fraction;
 use resemble_proto::path::{PathText, fields};
 use serde::Serialize;
@@ -8,6 +9,7 @@ use super::{Row, score};
 use crate::columns;
 use crate::human::{human_count, human_size};
 use crate::lines::{Cell, TextStyle, Tint};
+use crate::quote::harmless;
 
 /// A version of a file that is asked about.
 #[derive(Clone, Debug, Serialize)]
@@ -18,6 +20,9 @@ pub struct DatedVersion {
     pub path: PathText,
     /// When it was changed last, in seconds since 1970.
     pub mtime: i64,
+    /// The date that the document states of itself; absent if it states none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document_date: Option<StatedDate>,
     /// Its bytes.
     pub size: u64,
     /// How much of it is in the file that is asked about.
@@ -34,6 +39,17 @@ pub struct DatedVersion {
     pub identical: bool,
     /// It is the file that is asked about.
     pub asked: bool,
+    /// All versions state a date: they are ordered by these.
+    #[serde(skip)]
+    pub by_stated: bool,
+}
+
+impl DatedVersion {
+    /// The time that orders it, in seconds since 1970.
+    pub fn time(&self) -> i64 {
+        let stated = self.document_date.as_ref().filter(|_| self.by_stated);
+        stated.map_or(self.mtime, |date| date.time)
+    }
 }
 
 columns! { DatedVersion: row =>
@@ -45,6 +61,7 @@ columns! { DatedVersion: row =>
     "estimate" yes(row.estimate);
     "newest" yes(row.newest);
     "copies" count(row.copies);
+    "document_date" @later time(row.document_date.as_ref().map(|date| date.time));
 }
 
 impl Row for DatedVersion {
@@ -59,7 +76,7 @@ impl Row for DatedVersion {
         let mut cells = vec![
             first,
             Cell::right(human_size(self.size), Tint::Plain),
-            Cell::left(style.day(self.mtime), Tint::Faint),
+            Cell::left(style.day(self.time()), Tint::Faint),
             style.name(&self.path, Tint::Plain),
         ];
         if self.copies > 1 {
@@ -67,7 +84,11 @@ impl Row for DatedVersion {
             cells.push(Cell::prose(copies, Tint::Faint));
         }
         if self.newest {
-            cells.push(Cell::left("newest", Tint::Faint));
+            let by = self.document_date.as_ref().filter(|_| self.by_stated);
+            let told = by.map_or("newest".to_owned(), |date| {
+                format!("newest by {}", harmless(&date.source))
+            });
+            cells.push(Cell::left(told, Tint::Faint));
         }
         cells
     }

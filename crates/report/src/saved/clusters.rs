@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use resemble_proto::message::{Cluster, ClusterKind, Link, Member};
+use resemble_proto::message::{Cluster, ClusterKind, Link, Member, times_of};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
@@ -92,12 +92,11 @@ fn split(rest: &mut Cluster, center: &PathText, part: usize) -> Cluster {
     }
     let kind = kind(rest.kind, &members, center);
     if kind == ClusterKind::Versions {
-        let newest = members.iter().map(|member| member.mtime).max();
-        let mut newest_members = members
-            .iter_mut()
-            .filter(|member| Some(member.mtime) == newest);
-        if let Some(member) = newest_members.next_back() {
-            member.newest = true;
+        let times = times_of(&members);
+        let newest = times.iter().copied().max();
+        let at = times.iter().rposition(|time| Some(*time) == newest);
+        if let Some(at) = at {
+            members[at].newest = true;
         }
     } else {
         // The centre goes first; the others stay in their order.

@@ -38,6 +38,7 @@ fn member(path: &str, mtime: i64) -> Member {
         path: path.into(),
         size: 100,
         mtime,
+        document_date: None,
         a_in_b: Fraction::ONE,
         b_in_a: Fraction::ONE,
         newest: false,

@@ -13,7 +13,7 @@ use super::{percentages, sentence};
 use crate::human::{counted, files_and_bytes, human_count, human_size};
 use crate::lines::{Cell, TextStyle, TextWriter, Tint};
 use crate::quote::harmless;
-use crate::rows::{marked, percent_text};
+use crate::rows::{self, marked, percent_text};
 
 /// Prints totals, where most lies, and the twenty groups that have most bytes more than once.
 pub fn print_brief(out: &mut TextWriter<'_>, document: &GroupsDocument) -> io::Result<()> {
@@ -123,28 +123,39 @@ fn print_head(out: &mut TextWriter<'_>, cluster: &Cluster, is_family: bool) -> i
 }
 
 /// The cells of a member after its score: size, day, name, and how many copies it has.
-fn member_cells(style: TextStyle, member: &Member) -> Vec<Cell> {
+/// `by_stated`: the day is the one that the document states.
+fn member_cells(style: TextStyle, member: &Member, by_stated: bool) -> Vec<Cell> {
+    let stated = member.document_date.as_ref();
+    let by = stated.filter(|_| by_stated);
     let mut rest = Vec::new();
     if member.copies > 1 {
         rest.push(format!("({} copies)", human_count(member.copies)));
     }
     if member.newest {
-        rest.push("newest".to_owned());
+        rest.push(by.map_or("newest".to_owned(), |date| {
+            format!("newest by {}", harmless(&date.source))
+        }));
     }
     let mut cells = vec![
         Cell::right(human_size(member.size), Tint::Plain),
-        Cell::left(style.day(member.mtime), Tint::Faint),
+        Cell::left(
+            style.day(by.map_or(member.mtime, |date| date.time)),
+            Tint::Faint,
+        ),
         style.name(&member.path, Tint::Plain),
     ];
     if !rest.is_empty() {
         cells.push(Cell::prose(rest.join("  "), Tint::Faint));
+    }
+    if let Some(date) = stated.filter(|_| style.verbose) {
+        cells.push(rows::stated(style, date));
     }
     cells
 }
 
 fn print_cluster(out: &mut TextWriter<'_>, cluster: &Cluster) -> io::Result<()> {
     print_head(out, cluster, false)?;
-    let style = out.style();
+    let (style, by_stated) = (out.style(), cluster.has_stated_dates());
     out.print(cluster.members.iter().map(|member| {
         let score = if member.path == cluster.center {
             Cell::right("center", Tint::Heading)
@@ -152,7 +163,7 @@ fn print_cluster(out: &mut TextWriter<'_>, cluster: &Cluster) -> io::Result<()> 
             let score = member.a_in_b.max(member.b_in_a);
             marked(score, member.estimate, Tint::Plain)
         };
-        let rest = member_cells(style, member);
+        let rest = member_cells(style, member, by_stated);
         std::iter::once(score).chain(rest).collect()
     }))?;
     if out.is_verbose() {
@@ -169,7 +180,7 @@ fn print_family(out: &mut TextWriter<'_>, family: &Cluster) -> io::Result<()> {
     let steps: HashMap<&PathText, &Link> =
         family.links.iter().map(|link| (&link.b, link)).collect();
     let mut before: Option<&PathText> = None;
-    let style = out.style();
+    let (style, by_stated) = (out.style(), family.has_stated_dates());
     out.print(family.members.iter().map(|member| {
         let step = steps.get(&member.path);
         let score = step.map_or(Cell::right("-", Tint::Faint), |link| {
@@ -177,7 +188,7 @@ fn print_family(out: &mut TextWriter<'_>, family: &Cluster) -> io::Result<()> {
             marked(score, link.estimate, Tint::Plain)
         });
         let mut cells = vec![score];
-        cells.extend(member_cells(style, member));
+        cells.extend(member_cells(style, member, by_stated));
         if let Some(link) = step.filter(|link| before != Some(&link.a)) {
             let other = style.name(&link.a, Tint::Faint);
             cells.push(Cell::left("like", Tint::Faint).joined(" ", &other));

@@ -397,6 +397,7 @@ fn the_steps_of_a_family() {
         path: path.into(),
         size: 2048,
         mtime: 1_700_000_000 + time * 86_400,
+        document_date: None,
         // The shares with the file that was asked about: almost nothing, and not those of the step.
         a_in_b: share(3),
         b_in_a: share(2),
@@ -461,6 +462,7 @@ fn sets_and_clusters() {
         path: path.into(),
         size: 2048,
         mtime: 1_700_000_000,
+        document_date: None,
         a_in_b: share(91),
         b_in_a: share(88),
         newest,

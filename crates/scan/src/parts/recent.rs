@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
+use resemble_core::date::DocumentDate;
 use resemble_core::recent::Recent;
 use resemble_extract::{Part, Sink, Skipped};
 
@@ -138,6 +139,7 @@ enum PartEvent {
     Bytes(usize),
     End,
     Drop,
+    Date(DocumentDate),
 }
 
 impl ToldParts {
@@ -154,6 +156,7 @@ impl ToldParts {
                 }
                 PartEvent::End => sink.end(),
                 PartEvent::Drop => sink.drop_part(),
+                PartEvent::Date(date) => sink.date(*date),
             }
         }
     }
@@ -203,6 +206,11 @@ impl Sink for Recorder<'_> {
     fn drop_part(&mut self) {
         self.note(PartEvent::Drop, b"");
         self.sink.drop_part();
+    }
+
+    fn date(&mut self, date: DocumentDate) {
+        self.note(PartEvent::Date(date), b"");
+        self.sink.date(date);
     }
 }
 

@@ -19,12 +19,14 @@ mod page;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use hayro_syntax::object::Dict;
+use hayro_syntax::object::{DateTime, Dict, Stream};
 use hayro_syntax::{LoadPdfError, Pdf};
+
+use resemble_core::date::{DateSource, DocumentDate};
 
 use self::font::Fonts;
 use self::page::Page;
-use crate::read::{Place, Source, Stop, Take, Walk, divided};
+use crate::read::{Place, Source, Stop, Take, Walk, date, divided};
 use crate::{Bound, Skipped};
 
 /// What of a page could not be read.
@@ -77,8 +79,9 @@ pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
     let mut text = walk.text(place);
     divided::joined(&all, |piece| text.push(piece))?;
     text.end()?;
-    tell(walk, &unread)?;
     let root: Option<Dict<'_>> = document.xref().get(document.xref().root_id());
+    walk.date(place, stated(&document, root.as_ref())?)?;
+    tell(walk, &unread)?;
     let tree = root.and_then(|root| root.get::<Dict<'_>>("Pages"));
     let count: u32 = tree.and_then(|tree| tree.get("Count")).unwrap_or(0);
     let found = pages.len() as u32;
@@ -87,6 +90,45 @@ pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
         walk.unread(place, "they cannot be found".to_owned())?;
     }
     Ok(())
+}
+
+/// The date in the information dictionary, else in the XMP packet.
+fn stated(document: &Pdf, root: Option<&Dict<'_>>) -> Take<Option<DocumentDate>> {
+    let metadata = document.metadata();
+    let modified = metadata
+        .modification_date
+        .zip(Some(DateSource::PdfModified));
+    let created = metadata.creation_date.zip(Some(DateSource::PdfCreated));
+    let of_dictionary = |(date, source): (DateTime, DateSource)| {
+        let parts = mail_parser::DateTime {
+            year: date.year,
+            month: date.month,
+            day: date.day,
+            hour: date.hour,
+            minute: date.minute,
+            second: date.second,
+            tz_before_gmt: date.utc_offset_hour < 0,
+            tz_hour: date.utc_offset_hour.unsigned_abs(),
+            tz_minute: date.utc_offset_minute,
+        };
+        date::of_parsed(&parts, source)
+    };
+    let found = [modified, created]
+        .into_iter()
+        .flatten()
+        .find_map(of_dictionary);
+    if found.is_some() {
+        return Ok(found);
+    }
+    let packet = root.and_then(|root| root.get::<Stream<'_>>("Metadata"));
+    let Some(packet) = packet.and_then(|packet| packet.decoded().ok()) else {
+        return Ok(None);
+    };
+    let wanted = [
+        ("ModifyDate", DateSource::XmpModified),
+        ("CreateDate", DateSource::XmpCreated),
+    ];
+    date::in_xml(&packet[..], &wanted)
 }
 
 fn no_pages() -> Stop {

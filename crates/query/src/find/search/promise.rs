@@ -181,6 +181,7 @@ mod tests {
             parts: 0,
             skipped: false,
             words: None,
+            date: None,
         };
         let promise = ListingPromise::of(&digest, &ours, &counts).expect("a text with samples");
         let kept = |all: &Signature| all.thinned(&params.shingles);

@@ -72,6 +72,13 @@ impl Search<'_> {
                 None => None,
             };
             let member = member.and_then(|part| part.content);
+            let date = match place.member {
+                Some(_) => None,
+                None => self
+                    .snapshot
+                    .content(place.content)?
+                    .and_then(|row| row.date),
+            };
             let files = holders(self.snapshot, place.content, self.scoped, leave_out)?;
             similar.extend(files.into_iter().map(|path| Similar {
                 shown: shown(&path, &names),
@@ -87,6 +94,7 @@ impl Search<'_> {
                 rarity: found.rarity,
                 interval: found.interval.as_deref().copied(),
                 numbers: found.numbers,
+                date,
             }));
         }
         similar.sort_by(|a, b| rank::compare(a.place(), b.place()));

@@ -249,6 +249,7 @@ mod tests {
             path: (*path).into(),
             size: 2048,
             mtime: 0,
+            document_date: None,
             a_in_b: share,
             b_in_a: share,
             estimate: false,

@@ -1,0 +1,87 @@
+//! The dates that documents state of themselves.
+//!
+//! A copy, a download and a restored backup have new times; what a document says of itself goes
+//! with its bytes. So it is kept with the content, and the newest version is told by it where all
+//! versions state one.
+
+/// When a document says that it was written last, or first if it says no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DocumentDate {
+    /// Seconds since 1970, UTC. A date without a zone is taken for UTC.
+    pub seconds: i64,
+    /// What says so.
+    pub source: DateSource,
+}
+
+/// The property of a document that states its date. The numbers are those that are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum DateSource {
+    /// Core properties of Microsoft Office (ISO 29500).
+    OfficeModified = 0,
+    /// The same, of a document without a later date.
+    OfficeCreated = 1,
+    /// `meta.xml` of Open Document.
+    OpenModified = 2,
+    /// The same, of a document without a later date.
+    OpenCreated = 3,
+    /// The information dictionary of PDF.
+    PdfModified = 4,
+    /// The same, of a document without a later date.
+    PdfCreated = 5,
+    /// The XMP packet of a PDF without a date in its dictionary.
+    XmpModified = 6,
+    /// The same, of a document without a later date.
+    XmpCreated = 7,
+    /// The header of a mail.
+    MailDate = 8,
+}
+
+impl DateSource {
+    /// All of them, by their numbers.
+    pub const ALL: [Self; 9] = [
+        Self::OfficeModified,
+        Self::OfficeCreated,
+        Self::OpenModified,
+        Self::OpenCreated,
+        Self::PdfModified,
+        Self::PdfCreated,
+        Self::XmpModified,
+        Self::XmpCreated,
+        Self::MailDate,
+    ];
+
+    /// The source with this number.
+    pub fn of_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
+
+    /// The name of the property, as its format has it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::OfficeModified => "dcterms:modified",
+            Self::OfficeCreated => "dcterms:created",
+            Self::OpenModified => "dc:date",
+            Self::OpenCreated => "meta:creation-date",
+            Self::PdfModified => "ModDate",
+            Self::PdfCreated => "CreationDate",
+            Self::XmpModified => "xmp:ModifyDate",
+            Self::XmpCreated => "xmp:CreateDate",
+            Self::MailDate => "Date",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_come_back_by_their_numbers() {
+        for (number, source) in (0..).zip(DateSource::ALL) {
+            assert_eq!(source as u8, number);
+            assert_eq!(DateSource::of_number(number), Some(source));
+        }
+        assert_eq!(DateSource::of_number(9), None);
+    }
+}

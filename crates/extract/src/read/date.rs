@@ -1,0 +1,120 @@
+//! The dates that documents state, as seconds.
+
+use std::io::Read;
+
+use mail_parser::DateTime;
+use resemble_core::date::{DateSource, DocumentDate};
+
+use super::xml::{Node, Xml};
+use crate::read::Take;
+
+/// More of a part that states dates is not read.
+const MOST_READ: u64 = 64 << 10;
+
+/// A date as XML has it (the W3C's profile of ISO 8601).
+pub(super) fn of_xml(text: &str, source: DateSource) -> Option<DocumentDate> {
+    let text = text.trim();
+    let at_midnight = || DateTime::parse_rfc3339(&format!("{text}T00:00:00"));
+    let date = DateTime::parse_rfc3339(text).or_else(at_midnight)?;
+    of_parsed(&date, source)
+}
+
+/// A date in its parts.
+pub(super) fn of_parsed(date: &DateTime, source: DateSource) -> Option<DocumentDate> {
+    date.is_valid().then(|| DocumentDate {
+        seconds: date.to_timestamp(),
+        source,
+    })
+}
+
+/// The date in the first of these elements or attributes, by their local names, that has one.
+pub(super) fn in_xml(from: impl Read, wanted: &[(&str, DateSource)]) -> Take<Option<DocumentDate>> {
+    let mut xml = Xml::new(from.take(MOST_READ))?;
+    let mut found: Vec<Option<DocumentDate>> = vec![None; wanted.len()];
+    let mut open: Option<(usize, String)> = None;
+    loop {
+        match xml.next() {
+            Ok(Node::Open(element)) => {
+                for (at, (name, source)) in wanted.iter().enumerate() {
+                    if let Some(value) = element.attribute(name) {
+                        found[at] = found[at].or_else(|| of_xml(&value, *source));
+                    }
+                }
+                let at = wanted.iter().position(|(name, _)| *name == element.name());
+                open = at.map(|at| (at, String::new()));
+            }
+            Ok(Node::Text(piece)) => {
+                if let Some((_, text)) = &mut open {
+                    text.push_str(&piece);
+                }
+            }
+            Ok(Node::Close(_)) => {
+                if let Some((at, text)) = open.take() {
+                    found[at] = found[at].or_else(|| of_xml(&text, wanted[at].1));
+                }
+            }
+            Ok(Node::Other) => {}
+            // What is damaged here costs the date, not the document.
+            Ok(Node::End) | Err(crate::read::Stop::This(_)) => break,
+            Err(stop) => return Err(stop),
+        }
+    }
+    Ok(found.into_iter().flatten().next())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(text: &str) -> Option<i64> {
+        of_xml(text, DateSource::OpenModified).map(|date| date.seconds)
+    }
+
+    #[test]
+    fn dates_of_xml_are_seconds_of_utc() {
+        assert_eq!(seconds("1970-01-01T00:00:00Z"), Some(0));
+        assert_eq!(seconds(" 2024-03-05T10:22:33Z\n"), Some(1_709_634_153));
+        assert_eq!(seconds("2024-03-05T11:22:33+01:00"), Some(1_709_634_153));
+        assert_eq!(
+            seconds("2024-03-05T10:22:33.123456789"),
+            Some(1_709_634_153)
+        );
+        assert_eq!(seconds("2024-03-05"), Some(1_709_596_800));
+        for odd in [
+            "",
+            "soon",
+            "2024",
+            "2024-13-05T10:22:33Z",
+            "9999-99-99T99:99:99Z",
+            "-1",
+        ] {
+            assert_eq!(seconds(odd), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn the_first_wanted_property_with_a_date_counts() {
+        let wanted = [
+            ("modified", DateSource::OfficeModified),
+            ("created", DateSource::OfficeCreated),
+        ];
+        let date = |xml: &str| in_xml(xml.as_bytes(), &wanted).expect("xml");
+        let both = "<c><created>2020-01-01T00:00:00Z</created>\
+                    <modified>2021-01-01T00:00:00Z</modified></c>";
+        assert_eq!(
+            date(both).map(|date| date.source),
+            Some(DateSource::OfficeModified)
+        );
+        let one = "<c><created>2020-01-01T00:00:00Z</created><modified>?</modified></c>";
+        assert_eq!(
+            date(one).map(|date| date.source),
+            Some(DateSource::OfficeCreated)
+        );
+        let attribute = r#"<d x:modified="2020-01-01T00:00:00Z"/>"#;
+        assert_eq!(
+            date(attribute).map(|date| date.seconds),
+            Some(1_577_836_800)
+        );
+        assert_eq!(date("<c><modified>2021-01-01T00:00:00Z"), None);
+    }
+}
