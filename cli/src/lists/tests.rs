@@ -193,11 +193,11 @@ fn csv() {
     assert_eq!(
         printed(&find_rows(), RowFormat::Csv, false, false, false),
         "file,path,relation,unit,layer,estimate,a_in_b,b_in_a,resemblance,shared_bytes,\
-         discounted,reason\n\
-         a.txt,same.txt,identical,words,bytes,false,1.000000,1.000000,0.500000,4096,,\n\
+         discounted,reason,document_date\n\
+         a.txt,same.txt,identical,words,bytes,false,1.000000,1.000000,0.500000,4096,,,\n\
          a.txt,\"new\nline, \"\"x\"\"\u{fffd}\",contained,words,bytes,false,1.000000,0.090000,\
-         0.500000,4096,,\n\
-         #b,tab\there\\,,words,bytes,false,0.129999,,0.500000,4096,,\n"
+         0.500000,4096,,,\n\
+         #b,tab\there\\,,words,bytes,false,0.129999,,0.500000,4096,,,\n"
     );
     assert_eq!(
         printed::<PairRow>(&[], RowFormat::Csv, false, false, false),

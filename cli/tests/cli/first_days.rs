@@ -149,7 +149,7 @@ fn versions_of_a_file_come_by_their_dates() {
         .run(["versions", "docs/a.txt", "--in", "docs", "--format", "csv"])
         .text();
     assert!(
-        csv.starts_with("path,mtime,size,a_in_b,b_in_a,estimate,newest,copies\n"),
+        csv.starts_with("path,mtime,size,a_in_b,b_in_a,estimate,newest,copies,document_date\n"),
         "{csv}"
     );
 

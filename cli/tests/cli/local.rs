@@ -97,6 +97,7 @@ fn find_in_every_format_says_the_same() {
         "shared_bytes",
         "discounted",
         "reason",
+        "document_date",
     ];
     let csv = ask("csv").text();
     let tsv = ask("tsv").text();
