@@ -14,6 +14,7 @@ mod export;
 mod find;
 mod fold;
 mod groups;
+mod help;
 mod holders;
 mod import;
 mod lab;
@@ -37,6 +38,7 @@ mod why;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use clap::CommandFactory;
 use resemble_proto::documents::SavedBody;
 use resemble_proto::places::Env;
 use resemble_proto::remote;
@@ -95,8 +97,9 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
         Command::Notify(args) => notify::run(ui, env, global, &args),
         Command::Relay => relay::run(env, global),
         Command::Measure => measure::run(),
-        Command::Completions(args) => completions::print(ui, Cli::for_manuals(), args.shell),
-        Command::Man(args) => man::print(ui, Cli::for_manuals(), args.dir.as_deref()),
+        Command::Completions(args) => completions::print(ui, Cli::command(), args.shell),
+        Command::Man(args) => man::print(ui, Cli::command(), args.dir.as_deref()),
+        Command::Help(args) => help::run(&args),
     }
 }
 

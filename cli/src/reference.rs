@@ -5,24 +5,35 @@
 
 use std::fmt::Write as _;
 
+use clap::CommandFactory;
+
 use crate::args::Cli;
 
 /// The page of `resemble`.
 pub fn page() -> String {
     let head = "# The command line\n\n\
-                Made from `resemble --help` and the help of each command by \
+                Made from `resemble help --all` and the help of each command by \
                 `cargo test -p resemble-cli` with `UPDATE_REFERENCE=1`; do not edit. \
                 `resemble lab` has a [page of its own](lab-reference.md).\n";
-    page_of(Cli::for_manuals(), "resemble", head)
+    let mut page = head.to_owned();
+    add(&mut at_width(Cli::listed(true)), "resemble", &mut page);
+    add_below(&mut at_width(Cli::command()), "resemble", &mut page);
+    page
 }
 
 /// The page of a program with this command line, whose users call it `name`.
 pub fn page_of(root: clap::Command, name: &str, head: &str) -> String {
     let mut page = head.to_owned();
+    let mut root = at_width(root);
+    add(&mut root, name, &mut page);
+    add_below(&mut root, name, &mut page);
+    page
+}
+
+fn at_width(root: clap::Command) -> clap::Command {
     let mut root = root.term_width(100);
     root.build();
-    add(&mut root, name, &mut page);
-    page
+    root
 }
 
 fn add(command: &mut clap::Command, name: &str, page: &mut String) {
@@ -30,11 +41,15 @@ fn add(command: &mut clap::Command, name: &str, page: &mut String) {
     let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
     // Writing to a string does not fail.
     write!(page, "\n## {name}\n\n```text\n{}\n```\n", lines.join("\n")).unwrap_or_default();
+}
+
+fn add_below(command: &mut clap::Command, name: &str, page: &mut String) {
     for sub in command
         .get_subcommands_mut()
         .filter(|sub| !sub.is_hide_set())
     {
         let name = format!("{name} {}", sub.get_name());
         add(sub, &name, page);
+        add_below(sub, &name, page);
     }
 }

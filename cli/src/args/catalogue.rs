@@ -80,6 +80,7 @@ pub struct ExportArgs {
     pub label: Option<String>,
     /// Its date, in seconds since 1970 [default: now]
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
+    #[arg(hide_short_help = true)]
     pub created: Option<i64>,
     /// How large it may be, as a share of the files: samples are thinned until it is small enough
     /// [default: 3%, for a catalogue over 1 MiB]
@@ -87,10 +88,12 @@ pub struct ExportArgs {
     /// A coarser sample tells less about texts that were edited everywhere; common chunks are found
     /// all the same. 100% keeps samples as they are.
     #[arg(long, value_name = "PERCENT", value_parser = values::share)]
+    #[arg(hide_short_help = true)]
     pub within: Option<Fraction>,
     /// Of tables: give contents other names, by this number. Use the same for all tables that are
     /// asked together
     #[arg(long, value_name = "NUMBER")]
+    #[arg(hide_short_help = true)]
     pub salt: Option<u64>,
     /// Whether documents and archives are looked into.
     #[command(flatten)]

@@ -34,15 +34,18 @@ pub struct CompareArgs {
     #[arg(value_name = "B", required_unless_present = "from", value_hint = ValueHint::AnyPath)]
     #[arg(conflicts_with = "from")]
     pub b: Option<PathBuf>,
-    /// Only rows of this class; may be repeated
+    /// Only rows of this class
     #[arg(long, value_name = "CLASS")]
     pub class: Vec<CompareClass>,
-    /// Only the names of the files of B that A has nothing of, relative to B
-    #[arg(long, conflicts_with_all = ["class", "all"])]
-    pub new_only: bool,
-    /// Look for further partners of every file; in text, list every row and fold nothing
+    /// Only the names of files of B that A has nothing of
     ///
-    /// Without it they are looked for only of files that have no partner of 70 % at their own path.
+    /// They are relative to B.
+    #[arg(long, conflicts_with_all = ["class", "all"])]
+    #[arg(hide_short_help = true)]
+    pub new_only: bool,
+    /// Look for more partners of each file; in text, list every row
+    ///
+    /// Nothing is folded then. Without it they are looked for only of files that have no partner of 70 % at their own path.
     /// With -v the files that are the same are listed, too.
     #[arg(long)]
     pub all: bool,

@@ -39,9 +39,11 @@ pub struct CoveredArgs {
     pub by_digest: bool,
     /// With --from: list only files that match GLOB (as in .gitignore); may be repeated
     #[arg(long, value_name = "GLOB", value_parser = values::glob, help_heading = "Selection")]
+    #[arg(hide_short_help = true)]
     pub include: Vec<String>,
     /// With --from: list no files that match GLOB (as in .gitignore); may be repeated
     #[arg(long, value_name = "GLOB", value_parser = values::glob, help_heading = "Selection")]
+    #[arg(hide_short_help = true)]
     pub exclude: Vec<String>,
     /// With --from: list only files of at least SIZE bytes: 4096, 10K (of 1024), 10KB (of 1000)
     #[arg(long, value_name = "SIZE", value_parser = values::size, help_heading = "Selection")]
@@ -50,6 +52,7 @@ pub struct CoveredArgs {
     /// With --from: only the first N rows of each list
     #[arg(long, value_name = "N", help_heading = "Selection")]
     #[arg(value_parser = values::count, allow_negative_numbers = true)]
+    #[arg(hide_short_help = true)]
     pub top: Option<u64>,
     /// In text, fold nothing, and list which file covers which
     #[arg(long)]

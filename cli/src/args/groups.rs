@@ -49,10 +49,11 @@ pub struct GroupsArgs {
     pub all: bool,
     /// Only the set and the cluster of FILE
     #[arg(long, value_name = "FILE", conflicts_with = "from", value_hint = ValueHint::FilePath)]
+    #[arg(hide_short_help = true)]
     pub of: Option<PathBuf>,
-    /// Only clusters of similar files, or sets of identical ones
+    /// Only groups of this kind
     ///
-    /// Sets alone are found without comparing contents, so they are there sooner.
+    /// Clusters of similar files, or sets of identical ones. Sets alone are found without comparing contents, so they are there sooner.
     #[arg(long, value_name = "WHAT", conflicts_with_all = ["files_from", "order"])]
     pub only: Option<OnlyGroups>,
     /// With --of: follow chains to all earlier and later versions

@@ -255,13 +255,15 @@ fn terms(roff: &mut Roff, font: fn(&'static str) -> Inline, terms: &[(&'static s
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
     use crate::args::Cli;
 
     /// Every option and argument of every page has its text below it.
     #[test]
     fn no_option_is_blank() {
-        let pages = pages(Cli::for_manuals()).expect("pages");
+        let pages = pages(Cli::command()).expect("pages");
         assert!(pages.len() > 30, "{}", pages.len());
         let mut seen = 0;
         for (name, page) in pages {

@@ -339,7 +339,23 @@ fn help_and_version_are_answers() {
     let help = env.run(["--help"]);
     assert_eq!((help.code, help.err.as_str()), (0, ""));
     assert!(help.text().contains("Exit codes:"), "{}", help.text());
-    assert!(help.text().contains("\n  ack"), "{}", help.text());
+    assert!(
+        help.text().contains("\nWatch:\n  setup "),
+        "{}",
+        help.text()
+    );
+    assert!(!help.text().contains("\n  dump"), "{}", help.text());
+    let all = env.run(["help", "--all"]).success().text();
+    assert!(
+        all.contains("\nOthers:\n") && all.contains("\n  dump"),
+        "{all}"
+    );
+    for verb in [&["find"][..], &["watch", "add"]] {
+        let of_help = env.run([&["help"], verb].concat()).success().text();
+        let of_verb = env.run([verb, &["--help"]].concat()).success().text();
+        assert_eq!(of_help, of_verb);
+    }
+    assert_eq!(env.run(["help"]).success().text(), help.text());
 }
 
 #[test]
@@ -379,6 +395,7 @@ fn completions_and_manual_pages() {
             "resemble-export.1",
             "resemble-find.1",
             "resemble-groups.1",
+            "resemble-help.1",
             "resemble-history.1",
             "resemble-import.1",
             "resemble-lab.1",

@@ -1,0 +1,24 @@
+//! `resemble help`: the list of the verbs, or the help of one.
+
+use clap::CommandFactory;
+
+use crate::args::{Cli, HelpArgs};
+use crate::error::{CliError, CliResult, Outcome};
+
+pub(super) fn run(args: &HelpArgs) -> CliResult {
+    let mut root = if args.verbs.is_empty() {
+        Cli::listed(args.all)
+    } else {
+        Cli::command()
+    };
+    // Gives each subcommand its global options and its full name.
+    root.build();
+    let mut command = &mut root;
+    for verb in &args.verbs {
+        command = command
+            .find_subcommand_mut(verb)
+            .ok_or_else(|| CliError::Usage(format!("unrecognized subcommand '{verb}'")))?;
+    }
+    command.print_long_help().map_err(CliError::Output)?;
+    Ok(Outcome::Holds)
+}
