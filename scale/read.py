@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads the tables of `resemble export --format parquet` with every engine that is installed.
+"""Reads the tables of `resemble catalogue write --format parquet` with every engine that is installed.
 
     read.py TABLES [--require ENGINE,...]
 
@@ -106,7 +106,7 @@ def main():
     parser.add_argument("--require", default="", help="engines that must be installed")
     args = parser.parse_args()
     if not (args.tables / "head").is_dir():
-        print(f"{args.tables}: no tables are here; resemble export writes them", file=sys.stderr)
+        print(f"{args.tables}: no tables are here; resemble catalogue write writes them", file=sys.stderr)
         return 2
     required = set(filter(None, args.require.split(",")))
     answers = {}

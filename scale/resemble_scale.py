@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Finds the pairs for `resemble groups --links` with an SQL engine, from the tables of
-`resemble export --format parquet`. docs/scale.md says what they are and why.
+`resemble catalogue write --format parquet`. docs/scale.md says what they are and why.
 
     resemble_scale.py TABLES -o OUT --engine duckdb|datafusion|sail|spark
     resemble_scale.py TABLES -o OUT --measure resemble --root LABEL=FOLDER ...
@@ -263,7 +263,7 @@ def manifests(tables):
     """What the tables say of themselves; every file of theirs must be whole, and no other there."""
     found = sorted((tables / "_manifest").glob("*.json"))
     if not found:
-        raise Refused(f"{tables}: no tables are here; resemble export --format parquet makes them")
+        raise Refused(f"{tables}: no tables are here; resemble catalogue write --format parquet makes them")
     texts, listed = [], set()
     for manifest in found:
         text = manifest.read_bytes()
@@ -487,7 +487,7 @@ def engine_arguments(parser):
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("tables", type=Path, help="folder of `resemble export --format parquet`")
+    parser.add_argument("tables", type=Path, help="folder of `resemble catalogue write --format parquet`")
     parser.add_argument("-o", "--out", type=Path, required=True, help="folder of the stages")
     parser.add_argument(
         "--onto", type=Path, metavar="DIR", help="an earlier run over fewer tables: go on from it"

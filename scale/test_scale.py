@@ -83,7 +83,7 @@ class Test:
         for tree in trees:
             label = tree.name
             catalogue = self.folder / f"{label}.cat"
-            export = [self.resemble, "--local", "-q", "export", tree, "--label", label]
+            export = [self.resemble, "--local", "-q", "catalogue", "write", tree, "--label", label]
             self.run(*export, "--within", "100%", "-o", catalogue)
             self.run(*export, "--format", "parquet", "-o", tables)
             self.catalogues.append(catalogue)

@@ -91,7 +91,7 @@ def by_hand(contents):
 
 
 def write(folder, catalogues):
-    """Tables as `resemble export` lays them out."""
+    """Tables as `resemble catalogue write` lays them out."""
     for label, contents in catalogues.items():
         names = list(contents)
         postings = [(n, *piece) for n in names for piece in sorted(contents[n][2])]

@@ -25,7 +25,7 @@ FILES = 40
 
 def recipes():
     """The lines of the page that send a catalogue to a store, by their programs."""
-    lines = re.findall(r"^\$ (resemble export .*\| (rclone|aws) .*)$", PAGE.read_text(), re.M)
+    lines = re.findall(r"^\$ (resemble catalogue write .*\| (rclone|aws) .*)$", PAGE.read_text(), re.M)
     found = {program: line for line, program in lines}
     assert set(found) == {"rclone", "aws"}, f"{PAGE} has no recipe for both: {found}"
     return found
@@ -97,8 +97,8 @@ def check(store, program, recipe):
         store.run(f"{fetch}{name}{to_output} > {as_name}")
 
     # Without a date the same tree is the same catalogue.
-    dated = recipe.replace("resemble export", "resemble export --local --label laptop --created 0")
-    store.run("resemble export --local --label laptop --created 0 ~/Documents -o own.cat")
+    dated = recipe.replace("resemble catalogue write", "resemble catalogue write --local --label laptop --created 0")
+    store.run("resemble catalogue write --local --label laptop --created 0 ~/Documents -o own.cat")
     store.run(dated)
     fetched("laptop.cat", "sent.cat")
     assert (store.home / "sent.cat").read_bytes() == (store.home / "own.cat").read_bytes()
@@ -109,7 +109,7 @@ def check(store, program, recipe):
     store.run(delta.replace("laptop.cat", "laptop.delta"))
     fetched("laptop.delta", "sent.delta")
     store.run("resemble catalogue join sent.cat sent.delta -o joined.cat")
-    store.run("resemble export --local --label laptop --created 1 ~/Documents -o whole.cat")
+    store.run("resemble catalogue write --local --label laptop --created 1 ~/Documents -o whole.cat")
     assert (store.home / "joined.cat").read_bytes() == (store.home / "whole.cat").read_bytes()
 
     # Cut on its way.

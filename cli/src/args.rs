@@ -16,6 +16,7 @@ mod headings;
 mod help;
 mod lab;
 mod layer;
+mod old_names;
 mod output;
 mod pairs;
 mod report;
@@ -36,16 +37,18 @@ use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
 use crate::values;
+use layer::with_values;
+use old_names::renamed;
 
 pub use advice::advised;
 pub use catalogue::{
-    CatalogueAction, CatalogueArgs, ExportArgs, ExportFormat, ImportArgs, JoinArgs,
+    AddArgs, CatalogueAction, CatalogueArgs, CatalogueFormat, JoinArgs, WriteArgs,
 };
 pub use compare::CompareArgs;
 pub use covered::CoveredArgs;
 pub use daemon::{
-    AckArgs, AlertsArgs, DoctorArgs, MountArgs, NotifyArgs, StatusArgs, StatusFormat, SyncArgs,
-    UnmountArgs, WatchAction, WatchArgs,
+    AckArgs, AlertsAction, AlertsArgs, DoctorArgs, NotifyArgs, OnArgs, StatusArgs, StatusFormat,
+    SyncArgs, ViewAction, ViewArgs, WatchAction, WatchArgs,
 };
 pub use dirs::DirsArgs;
 pub use dump::DumpArgs;
@@ -53,7 +56,7 @@ pub use find::{FindArgs, Measuring};
 pub use groups::GroupsArgs;
 pub use help::HelpArgs;
 pub use lab::LabArgs;
-pub use layer::{TextLayer, TextWanted, with_values};
+pub use layer::{TextLayer, TextWanted};
 pub use output::{DocumentFormat, DocumentOutput, RowFormat, RowOutput};
 pub use pairs::PairsArgs;
 pub use report::{ListAs, ListOutput, PlanKind, ReportFormat, ReportOutput};
@@ -127,8 +130,9 @@ pub struct Cli {
 impl Cli {
     /// Parses the command line.
     pub fn of(args: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
-        let matches = Self::listed(false).try_get_matches_from(args)?;
-        Self::from_arg_matches(&matches)
+        let root = Self::listed(false);
+        let args = with_values(renamed(args, &root));
+        Self::from_arg_matches(&root.try_get_matches_from(args)?)
     }
 
     /// The command line whose help lists the verbs under headings: those that most people need, or
@@ -259,19 +263,7 @@ pub enum Command {
     /// the file; --files prints the number and the path of each file.
     #[command(after_long_help = dump::EXAMPLES)]
     Dump(DumpArgs),
-    /// Write a catalogue: directories without their content
-    ///
-    /// For a disk that will be unplugged, or for another machine. Name the file wherever a
-    /// directory is expected, and its files take part: `resemble compare disk.cat ~/Documents`.
-    #[command(after_long_help = catalogue::EXPORT_EXAMPLES)]
-    Export(ExportArgs),
-    /// Keep catalogues: their files take part in what the daemon answers
-    ///
-    /// Without a daemon they are kept all the same, and named by their labels: `--in disk:`.
-    /// `watch list` shows them, `watch remove disk:` forgets one.
-    #[command(after_long_help = catalogue::IMPORT_EXAMPLES)]
-    Import(ImportArgs),
-    /// Bring a catalogue up to date with what has changed since
+    /// Write and keep catalogues: directories without their content
     #[command(after_long_help = catalogue::CATALOGUE_EXAMPLES)]
     Catalogue(CatalogueArgs),
     /// Find where the content of a vanished path is now
@@ -303,12 +295,12 @@ pub enum Command {
     /// Add, remove or list the directories that the daemon watches
     #[command(after_long_help = daemon::WATCH_EXAMPLES)]
     Watch(WatchArgs),
-    /// Mount the overlay: `ls MOUNT/FILE/.similar` in any shell
-    Mount(MountArgs),
-    /// Take the overlay away
-    Unmount(UnmountArgs),
+    /// Mount the overlay, or take it away: `ls VIEW/FILE/.similar`
+    View(ViewArgs),
     /// Show when a change made a file resemble another
-    Alerts(AlertsArgs),
+    ///
+    /// Pairs and groups that a person has seen are marked with `alerts ack`.
+    Alerts(Box<AlertsArgs>),
     /// Watch folders from now on: three questions, and the rest is done
     ///
     /// Asks which folders to watch, whether to start at login and whether to tell you of new
@@ -323,12 +315,6 @@ pub enum Command {
     /// paths. Nothing else of them changes.
     #[command(after_long_help = shell::EXAMPLES)]
     ShellInit(ShellInitArgs),
-    /// Mark files as seen: no more alerts about them
-    ///
-    /// It goes by their contents, so it survives renames and restarts; if one of the contents
-    /// changes, what they have in common is news again.
-    #[command(after_long_help = daemon::ACK_EXAMPLES)]
-    Ack(AckArgs),
     /// Report alerts on the desktop, by mail or by a program
     ///
     /// It remembers how far it came, and goes on there when it is started again.
@@ -362,12 +348,12 @@ impl Command {
     pub const fn asks_other_machines(&self) -> bool {
         match self {
             Self::Watch(watch) => matches!(watch.action, WatchAction::List { .. }),
+            Self::Catalogue(catalogue) => matches!(catalogue.action, CatalogueAction::Join(_)),
             Self::Find(_)
             | Self::Status(_)
             | Self::Sync(_)
             | Self::Relay
             | Self::Measure
-            | Self::Catalogue(_)
             | Self::Lab(_)
             | Self::Completions(_)
             | Self::Man(_)
@@ -383,10 +369,8 @@ impl Command {
             Self::Doctor(_) => Some("doctor"),
             Self::Sync(_) => Some("sync"),
             Self::Watch(_) => Some("watch"),
-            Self::Mount(_) => Some("mount"),
-            Self::Unmount(_) => Some("unmount"),
+            Self::View(_) => Some("view"),
             Self::Alerts(_) => Some("alerts"),
-            Self::Ack(_) => Some("ack"),
             Self::Notify(_) => Some("notify"),
             _ => None,
         }

@@ -128,8 +128,8 @@ impl Backend {
         let own = named.iter().find(|one| is_file(one));
         if let Some(own) = own.filter(|_| global.socket.is_some()) {
             return Err(CliError::Usage(format!(
-                "the daemon answers about catalogues that were imported; `resemble import {}`, or \
-                 leave out --socket",
+                "the daemon answers about catalogues that it keeps; `resemble catalogue add {}`, \
+                 or leave out --socket",
                 quoted(Path::new(&own.shown))
             )));
         }

@@ -1,6 +1,5 @@
 //! One file per verb.
 
-mod ack;
 mod alerts;
 mod catalogue;
 mod compare;
@@ -10,17 +9,14 @@ mod destination;
 mod dirs;
 mod doctor;
 mod dump;
-mod export;
 mod find;
 mod fold;
 mod groups;
 mod help;
 mod holders;
-mod import;
 mod lab;
 mod man;
 mod measure;
-mod mount;
 mod notify;
 mod order;
 mod pairs;
@@ -32,6 +28,7 @@ mod sweeps;
 mod sync;
 mod templates;
 mod versions;
+mod view;
 mod watch;
 mod why;
 
@@ -80,20 +77,16 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
         Command::Doctor(args) => doctor::run(ui, env, global, &args),
         Command::Sync(args) => sync::run(ui, env, global, &args),
         Command::Dump(args) => dump::run(ui, env, global, &args),
-        Command::Export(args) => export::run(ui, env, global, &args),
-        Command::Catalogue(args) => catalogue::run(ui, &args),
-        Command::Import(args) => import::run(ui, env, global, &args),
+        Command::Catalogue(args) => catalogue::run(ui, env, global, &args.action),
         Command::Lost(args) => sweeps::lost::run(ui, env, global, &args),
         Command::History(args) => sweeps::history::run(ui, env, global, &args),
         Command::Versions(args) => versions::run(ui, env, global, &args),
         Command::Lab(args) => lab::run(global, &args),
         Command::Watch(args) => watch::run(ui, env, global, &args),
-        Command::Mount(args) => mount::on(ui, env, global, &args),
-        Command::Unmount(args) => mount::off(ui, env, global, &args),
+        Command::View(args) => view::run(ui, env, global, &args.action),
         Command::Alerts(args) => alerts::run(ui, env, global, &args),
         Command::Setup(args) => setup::run(ui, env, global, &args),
         Command::ShellInit(args) => shell_init::run(ui, env, global, &args),
-        Command::Ack(args) => ack::run(ui, env, global, &args),
         Command::Notify(args) => notify::run(ui, env, global, &args),
         Command::Relay => relay::run(env, global),
         Command::Measure => measure::run(),

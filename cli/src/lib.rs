@@ -46,7 +46,7 @@ use resemble_proto::places::Env;
 
 /// Runs the program with these arguments (the first is its name) and says how it ended.
 pub fn run(args: impl IntoIterator<Item = OsString>, env: &Env) -> ExitCode {
-    let cli = match args::Cli::of(args::with_values(args)) {
+    let cli = match args::Cli::of(args) {
         Ok(cli) => cli,
         // Help and version are answers (0), all else is usage (2); clap prints both itself.
         Err(error) => return ui::print_usage(&args::advised(error)),

@@ -470,7 +470,7 @@ def record(arguments):
             lab = ["lab"] if has_lab.returncode == 0 else ["--local"]
             ask_all(home, lab_questions(top, name), f"{out}/{name}/lab", lab)
         catalogue = f"{home.base}/tree.cat"
-        done, _ = home.ask(["export", tree, "-o", catalogue])
+        done, _ = home.ask(["catalogue", "write", tree, "-o", catalogue])
         keep(f"{out}/{name}/catalogue", "export", done)
         subject = every(files_of(tree), 5)[-1]
         asked = [

@@ -34,7 +34,7 @@ fn disk_and_documents(sandbox: &Sandbox) {
 
 fn export(sandbox: &Sandbox, words: &[&str]) -> Ran {
     sandbox
-        .resemble(args(&[&["export"], words].concat()))
+        .resemble(args(&[&["catalogue", "write"], words].concat()))
         .success()
 }
 
@@ -168,7 +168,7 @@ fn a_kept_catalogue_takes_part_until_it_is_forgotten() {
         daemon.dump(),
         sandbox.resemble(["find", "tree/work/report.txt"]).text(),
     );
-    sandbox.resemble(["import", "disk.cat"]).success();
+    sandbox.resemble(["catalogue", "add", "disk.cat"]).success();
     fs::remove_file(sandbox.path("disk.cat")).expect("gone");
     let ask = || {
         let both_ways = |words: &[&str]| {
@@ -268,7 +268,7 @@ fn the_overlay_and_alerts_leave_catalogues_out() {
     daemon.sync();
     let similar = |file: &str| names(sandbox.mount(file).join(".similar"));
     let before = similar("work/letter-2.txt");
-    sandbox.resemble(["import", "disk.cat"]).success();
+    sandbox.resemble(["catalogue", "add", "disk.cat"]).success();
     // Its only relative is in the catalogue, and a question says so.
     sandbox.write("work/here.txt", edited(&prose(4, 8_000), 3, 2));
     daemon.sync();
@@ -349,7 +349,7 @@ fn bad_catalogues_are_refused() {
         for words in [
             &["find", "tree/work/new.txt", "--in", "bad.cat", "--local"][..],
             &["compare", "bad.cat", "tree", "--local"],
-            &["import", "bad.cat", "--local"],
+            &["catalogue", "add", "bad.cat", "--local"],
         ] {
             let answer = sandbox.resemble(args(words)).exits(2);
             assert_eq!(answer.err.lines().count(), 1, "{}", answer.err);
@@ -373,13 +373,20 @@ fn bad_catalogues_are_refused() {
     // An export that fails leaves the old one, and nothing beside it.
     let before = names_in(&sandbox.path(""));
     sandbox
-        .resemble(["export", "no such", "-o", "disk.cat", "--local"])
+        .resemble(["catalogue", "write", "no such", "-o", "disk.cat", "--local"])
         .exits(2);
     sandbox
-        .resemble(["export", "disk", "-o", "tree", "--local"])
+        .resemble(["catalogue", "write", "disk", "-o", "tree", "--local"])
         .exits(2);
     let label = [
-        "export", "disk", "-o", "disk.cat", "--label", "a b", "--local",
+        "catalogue",
+        "write",
+        "disk",
+        "-o",
+        "disk.cat",
+        "--label",
+        "a b",
+        "--local",
     ];
     sandbox.resemble(label).exits(2);
     assert_eq!(names_in(&sandbox.path("")), before);

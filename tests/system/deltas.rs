@@ -1,4 +1,4 @@
-//! What has changed since a catalogue was written: `export --since`, `catalogue join`, `-o -`.
+//! What has changed since a catalogue was written: `catalogue write --since`, `catalogue join`, `-o -`.
 
 use std::fs;
 use std::process::Stdio;
@@ -133,7 +133,8 @@ fn an_old_catalogue_and_its_deltas_are_the_new_one() {
         };
         let whole = |to: &str, created: &str| {
             let fixed = [
-                "export",
+                "catalogue",
+                "write",
                 "tree",
                 "--label",
                 "x",
@@ -146,7 +147,8 @@ fn an_old_catalogue_and_its_deltas_are_the_new_one() {
         };
         let since = |base: &str, to: &str, created: &str| {
             let fixed = [
-                "export",
+                "catalogue",
+                "write",
                 "tree",
                 "--since",
                 base,
@@ -224,7 +226,7 @@ fn a_pipe_gets_the_same_bytes() {
         assert!(output.status.success(), "{output:?}");
         output.stdout
     };
-    let fixed = ["export", "tree", "--local", "--created", "1"];
+    let fixed = ["catalogue", "write", "tree", "--local", "--created", "1"];
     run(&sandbox, &[&fixed[..], &["-o", "tree.cat"]].concat()).success();
     assert!(piped(&[&fixed[..], &["-o", "-"]].concat()) == bytes(&sandbox, "tree.cat"));
     fs::copy(sandbox.path("tree.cat"), sandbox.path("old.cat")).expect("a copy");
@@ -249,7 +251,7 @@ fn what_does_not_fit_is_refused() {
     let sandbox = Sandbox::new();
     first_day(&sandbox);
     let export = |words: &[&str]| {
-        let fixed = ["export", "tree", "--local"];
+        let fixed = ["catalogue", "write", "tree", "--local"];
         run(&sandbox, &[&fixed[..], words].concat())
     };
     export(&["-o", "1.cat"]).success();
@@ -273,10 +275,18 @@ fn what_does_not_fit_is_refused() {
     refused(join("2.delta", "2.delta"), "resemble catalogue join");
     refused(join("none.cat", "2.delta"), "none.cat");
     refused(
-        run(&sandbox, &["import", "2.delta", "--local"]),
+        run(&sandbox, &["catalogue", "add", "2.delta", "--local"]),
         "does not continue",
     );
-    let since = ["export", "tree", "--since", "2.delta", "-o", "2.cat"];
+    let since = [
+        "catalogue",
+        "write",
+        "tree",
+        "--since",
+        "2.delta",
+        "-o",
+        "2.cat",
+    ];
     refused(
         run(&sandbox, &[&since[..], &["--local"]].concat()),
         "resemble catalogue join",
@@ -307,7 +317,7 @@ fn a_kept_catalogue_is_brought_up_to_date() {
     let sandbox = Sandbox::new();
     first_day(&sandbox);
     let export = |words: &[&str]| {
-        let fixed = ["export", "tree", "--local", "--label", "disk"];
+        let fixed = ["catalogue", "write", "tree", "--local", "--label", "disk"];
         run(&sandbox, &[&fixed[..], &["--created", "1"], words].concat()).success();
     };
     export(&["-o", "1.cat"]);
@@ -324,7 +334,7 @@ fn a_kept_catalogue_is_brought_up_to_date() {
             command.arg("--no-mount").arg(sandbox.path("empty"));
             sandbox.start(&mut command).expect("it starts")
         });
-        let import = |file: &str| run(&sandbox, &[&["import", file], local].concat());
+        let import = |file: &str| run(&sandbox, &[&["catalogue", "add", file], local].concat());
         let dump = |of: &str| {
             let words = ["dump", "--canonical", of];
             run(&sandbox, &[&words[..], local].concat()).success().out
@@ -341,7 +351,7 @@ fn a_kept_catalogue_is_brought_up_to_date() {
         let by_delta = dump("disk:");
         run(
             &sandbox,
-            &[&["import", "3.cat", "--label", "other"], local].concat(),
+            &[&["catalogue", "add", "3.cat", "--label", "other"], local].concat(),
         )
         .success();
         let whole = String::from_utf8_lossy(&dump("other:")).replace("other:", "disk:");

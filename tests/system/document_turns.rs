@@ -160,7 +160,7 @@ fn a_catalogue_says_that_documents_wait() {
         let of = of.to_str().expect("UTF-8");
         let to = to.to_str().expect("UTF-8");
         slow.sandbox
-            .resemble([&["export", of, "-o", to][..], further].concat())
+            .resemble([&["catalogue", "write", of, "-o", to][..], further].concat())
     };
     let said = "the text of 1 document was not read yet";
     let waiting = export("", &[]).exits(2).err;

@@ -249,7 +249,7 @@ fn what_is_in_the_way_is_said() {
     );
     let command = none.lines().last().expect("a command");
     let resemble = sandbox.program("resemble");
-    let command = command.replace("resemble mount", "\"$0\" mount");
+    let command = command.replace("resemble view on", "\"$0\" view on");
     let mut shell = sandbox.foreign("sh");
     run(shell.args(["-c", &command]).arg(resemble.get_program())).success();
     let (opened, _) = click(&sandbox, "Nautilus", "regular", &report);

@@ -39,7 +39,8 @@ fn catalogue(sandbox: &Sandbox, label: &str, files: &[(&str, Vec<u8>)]) -> PathB
     let out = sandbox.path(format!("{label}.new"));
     let (machine, path) = (machine.as_os_str(), out.as_os_str());
     let words = [
-        "export",
+        "catalogue",
+        "write",
         "--local",
         "--label",
         label,
@@ -233,7 +234,7 @@ fn by_hand_or_by_a_folder() {
     let daemon = start(&sandbox);
     daemon.sync();
     let mine = catalogue(&sandbox, "anna", &[("mine.txt", here.clone())]);
-    let refused = sandbox.resemble(["import".as_ref(), mine.as_os_str()]);
+    let refused = sandbox.resemble(["catalogue".as_ref(), "add".as_ref(), mine.as_os_str()]);
     assert_eq!(refused.code, 2, "{refused:?}");
     assert!(refused.err.contains("fleet/anna.cat"), "{refused:?}");
     let refused = remove(&sandbox, "anna:");
@@ -244,7 +245,7 @@ fn by_hand_or_by_a_folder() {
     // The other way round.
     let by_hand = catalogue(&sandbox, "ben", &[("mine.txt", here.clone())]);
     sandbox
-        .resemble(["import".as_ref(), by_hand.as_os_str()])
+        .resemble(["catalogue".as_ref(), "add".as_ref(), by_hand.as_os_str()])
         .success();
     put(&sandbox, "ben", &[("theirs.txt", here)]);
     leave_alone(&sandbox.path("fleet/ben.cat"));

@@ -422,7 +422,7 @@ fn what_a_root_leaves_out_is_said_and_is_no_error() {
     assert_eq!(report["left_out"], printed["left_out"]);
     assert_eq!(report["errors"], printed["errors"]);
     for question in [
-        &["export", tree, "-o", "-"][..],
+        &["catalogue", "write", tree, "-o", "-"][..],
         &["dump", "--canonical", tree],
     ] {
         let err = sandbox.resemble(question).success().err;
@@ -431,9 +431,9 @@ fn what_a_root_leaves_out_is_said_and_is_no_error() {
     let catalogue = sandbox.path("disk.cat");
     let catalogue = catalogue.to_str().expect("UTF-8");
     sandbox
-        .resemble(["export", &docs, "-o", catalogue])
+        .resemble(["catalogue", "write", &docs, "-o", catalogue])
         .success();
-    sandbox.resemble(["import", catalogue]).success();
+    sandbox.resemble(["catalogue", "add", catalogue]).success();
     // The catalogue says so too.
     for verb in ["history", "lost"] {
         let answer = sandbox.resemble([verb, &file, "--format", "json"]).json();

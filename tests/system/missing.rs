@@ -99,7 +99,7 @@ fn a_path_that_does_not_exist_is_said_in_one_sentence_and_in_documents() {
                 );
             }
             for question in [
-                &["export", "no", "-o", "x.cat"][..],
+                &["catalogue", "write", "no", "-o", "x.cat"][..],
                 &["dump", "--canonical", "no"],
             ] {
                 said(&ask(&sandbox, question, further), "no", question);
@@ -143,7 +143,7 @@ fn a_root_that_vanished_is_said_by_every_answer_within() {
     let within: [&[&str]; 3] = [
         &["find", file],
         &["dump", "--canonical"],
-        &["export", "-o", "-"],
+        &["catalogue", "write", "-o", "-"],
     ];
     let is_said = |is_said: bool| {
         for question in within {

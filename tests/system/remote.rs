@@ -183,8 +183,8 @@ fn what_cannot_be_asked_there_is_said_in_a_sentence() {
             "is to be run there: `ssh ssh://nas resemble ...`",
         ),
         (&["watch", "add", tree], "is to be run there"),
-        (&["ack", &file], "is to be run there"),
-        (&["import", &file], "is to be run there"),
+        (&["alerts", "ack", &file], "is to be run there"),
+        (&["catalogue", "add", &file], "is to be run there"),
         (
             &["find", &file, "--in", tree],
             "--in names what is on this machine",

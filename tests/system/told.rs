@@ -282,7 +282,7 @@ fn what_was_seen_is_no_news_until_it_changes() {
         rows["alerts"].as_array().map_or(0, Vec::len)
     };
     let ack = |args: &[&OsStr]| {
-        let verb = [OsStr::new("ack")];
+        let verb = ["alerts", "ack"].map(OsStr::new);
         sandbox.resemble(verb.iter().chain(args))
     };
     sandbox.write("near.txt", edited(&place.text, 1, 3));

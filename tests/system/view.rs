@@ -123,7 +123,7 @@ fn a_name_that_file_managers_show() {
     assert!(!names(view_of(&sandbox)).contains(&"Similar files".into()));
     assert_eq!(daemon.status()["roots"][0]["hidden"], 1);
     let other = sandbox.path("other");
-    let mount = [OsStr::new("mount"), other.as_os_str()];
+    let mount = ["view".as_ref(), "on".as_ref(), other.as_os_str()];
     sandbox.resemble(mount).success();
     assert_eq!(
         names(other.join("report.txt")),
@@ -182,8 +182,8 @@ fn a_view_among_the_files_is_worth_a_warning() {
     let warnings = |log: String| log.matches("may delete the originals").count();
     assert_eq!(warnings(sandbox.log()), 1, "{}", sandbox.log());
     // Who asks for it later is told at once.
-    sandbox.resemble(["unmount"]).success();
-    let asked = sandbox.resemble([OsStr::new("mount"), point.as_os_str()]);
+    sandbox.resemble(["view", "off"]).success();
+    let asked = sandbox.resemble(["view".as_ref(), "on".as_ref(), point.as_os_str()]);
     assert_eq!(warnings(asked.success().err), 1);
     assert_eq!(daemon.stop(), 0);
 }

@@ -1,61 +1,72 @@
-//! `export`, `import` and `catalogue`
+//! `catalogue`
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use resemble_proto::number::Fraction;
 
-use super::{Answering, TextLayer};
+use super::{Answering, RowOutput, TextLayer};
 use crate::values;
 
-pub(super) const EXPORT_EXAMPLES: &str = "\
+const WRITE_EXAMPLES: &str = "\
 Examples:
-  resemble export /media/disk -o disk.cat
+  resemble catalogue write /media/disk -o disk.cat
       Then the disk can go into its drawer.
   resemble find report.txt --in disk.cat
       Is it, or most of it, on that disk?
   resemble compare disk.cat ~/Documents
       What is on one side only, what was moved, what was edited.
-  resemble export ~/src --no-names -o src.cat
+  resemble catalogue write ~/src --no-names -o src.cat
       For somebody who may know the contents, but not the names.
-  resemble export ~/src --since src.cat -o src.delta
+  resemble catalogue write ~/src --since src.cat -o src.delta
       What is new since then: `resemble catalogue join` makes the new catalogue of both.
-  resemble export ~/src -o - | ssh server 'cat > src.cat'
+  resemble catalogue write ~/src -o - | ssh server 'cat > src.cat'
       To another machine, and to no file here.
-  resemble export ~/src --format parquet -o tables
+  resemble catalogue write ~/src --format parquet -o tables
       For SQL: each table is a folder of Parquet files.";
 
 pub(super) const CATALOGUE_EXAMPLES: &str = "\
 Examples:
-  resemble export ~/Documents -o monday.cat
-  resemble export ~/Documents --since monday.cat -o tuesday.delta
+  resemble catalogue write /media/disk -o disk.cat
+      Then the disk can go into its drawer.
+  resemble find report.txt --in disk.cat
+      Is it, or most of it, on that disk?
+  resemble catalogue add disk.cat
+      From now on `resemble find` looks in it, too.
+  resemble catalogue drop disk
+      It is forgotten; disk.cat stays.";
+
+const JOIN_EXAMPLES: &str = "\
+Examples:
+  resemble catalogue write ~/Documents -o monday.cat
+  resemble catalogue write ~/Documents --since monday.cat -o tuesday.delta
   resemble catalogue join monday.cat tuesday.delta -o tuesday.cat
-      The same file as `resemble export ~/Documents` would have written.
+      The same file as `resemble catalogue write ~/Documents` would have written.
   resemble catalogue join monday.cat *.delta -o monday.cat
       Each delta continues the one before; the old catalogue is replaced.";
 
-pub(super) const IMPORT_EXAMPLES: &str = "\
+const ADD_EXAMPLES: &str = "\
 Examples:
-  resemble import disk.cat laptop.cat
-  resemble import laptop.delta
+  resemble catalogue add disk.cat laptop.cat
+  resemble catalogue add laptop.delta
       What has changed since the catalogue of the laptop that is kept.
   resemble find report.txt
       Among the files that the daemon watches and those in the catalogues.
   resemble groups ~/Documents disk: laptop:
-  resemble watch remove disk:";
+  resemble catalogue drop disk";
 
-/// What `export` writes.
+/// What `catalogue write` writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ExportFormat {
+pub enum CatalogueFormat {
     /// One file, for other questions of this program
     Catalogue,
     /// A folder of Parquet tables, for DuckDB, pandas, Spark and their like
     Parquet,
 }
 
-/// `export`
+/// `catalogue write`
 #[derive(Debug, Args)]
-pub struct ExportArgs {
+pub struct WriteArgs {
     /// What to catalogue; if left out, all that the daemon watches
     #[arg(value_name = "ROOT", value_hint = ValueHint::AnyPath)]
     pub roots: Vec<PathBuf>,
@@ -65,7 +76,7 @@ pub struct ExportArgs {
     pub output: PathBuf,
     /// What to write: a catalogue, or tables for SQL and for clusters
     #[arg(long, value_name = "FORMAT", default_value = "catalogue")]
-    pub format: ExportFormat,
+    pub format: CatalogueFormat,
     /// Write only what is new or gone since this catalogue was written, for `resemble catalogue
     /// join`; label, names and samples are those of CATALOGUE
     #[arg(long, value_name = "CATALOGUE", value_hint = ValueHint::FilePath)]
@@ -103,11 +114,11 @@ pub struct ExportArgs {
     pub answering: Answering,
 }
 
-/// `import`
+/// `catalogue add`
 #[derive(Debug, Args)]
-pub struct ImportArgs {
-    /// Catalogues that `export` wrote, or what has changed since one that is kept (`export
-    /// --since`)
+pub struct AddArgs {
+    /// Catalogues that `catalogue write` wrote, or what has changed since one that is kept
+    /// (`--since`)
     #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
     /// Use NAME instead of the label in FILE; for one FILE only
@@ -126,8 +137,32 @@ pub struct CatalogueArgs {
 /// The actions of `catalogue`.
 #[derive(Debug, Subcommand)]
 pub enum CatalogueAction {
+    /// Write a catalogue: what the index knows of directories, without their content
+    ///
+    /// For a disk that will be unplugged, or for another machine. Name the file wherever a
+    /// directory is expected, and its files take part: `resemble compare disk.cat ~/Documents`.
+    #[command(after_long_help = WRITE_EXAMPLES)]
+    Write(Box<WriteArgs>),
+    /// Keep catalogues: their files take part in what the daemon answers
+    ///
+    /// Without a daemon they are kept, too, and named by their labels: `--in disk:`.
+    #[command(after_long_help = ADD_EXAMPLES)]
+    Add(AddArgs),
     /// Make the new catalogue of an old one and what has changed since
+    #[command(after_long_help = JOIN_EXAMPLES)]
     Join(JoinArgs),
+    /// List the catalogues that are kept
+    List {
+        /// How the rows are printed, and where.
+        #[command(flatten)]
+        output: RowOutput,
+    },
+    /// Forget a catalogue that is kept
+    Drop {
+        /// Its label, as `catalogue list` prints it
+        #[arg(value_name = "LABEL")]
+        label: String,
+    },
 }
 
 /// `catalogue join`
@@ -136,7 +171,7 @@ pub struct JoinArgs {
     /// The catalogue that `--since` named
     #[arg(value_name = "CATALOGUE", value_hint = ValueHint::FilePath)]
     pub base: PathBuf,
-    /// What `export --since` wrote; of several each continues the one before
+    /// What `catalogue write --since` wrote; of several each continues the one before
     #[arg(value_name = "DELTA", required = true, value_hint = ValueHint::FilePath)]
     pub deltas: Vec<PathBuf>,
     /// The catalogue to write, which may be CATALOGUE; `-` is standard output

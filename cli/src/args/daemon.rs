@@ -1,4 +1,4 @@
-//! What only a daemon does: `status`, `sync`, `watch`, `mount`, `unmount`, `alerts`.
+//! What only a daemon does: `status`, `sync`, `watch`, `view`, `alerts`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -146,9 +146,30 @@ impl AlertArgs {
     }
 }
 
-/// `mount`
+/// `view`
 #[derive(Debug, Args)]
-pub struct MountArgs {
+pub struct ViewArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub action: ViewAction,
+}
+
+/// The actions of `view`.
+#[derive(Debug, Subcommand)]
+pub enum ViewAction {
+    /// Mount the overlay: `ls MOUNT/FILE/.similar` in any shell
+    On(OnArgs),
+    /// Take the overlay away
+    Off {
+        /// The mount point; may be left out if there is only one
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        dir: Option<PathBuf>,
+    },
+}
+
+/// `view on`
+#[derive(Debug, Args)]
+pub struct OnArgs {
     /// The mount point; it is created if it is not there, and removed at the end. If left out, the
     /// view and the link of the configuration are brought back
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -158,17 +179,13 @@ pub struct MountArgs {
     pub view: Option<MountView>,
 }
 
-/// `unmount`
-#[derive(Debug, Args)]
-pub struct UnmountArgs {
-    /// The mount point; may be left out if there is only one
-    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub dir: Option<PathBuf>,
-}
-
 /// `alerts`
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct AlertsArgs {
+    /// What to do instead of listing alerts.
+    #[command(subcommand)]
+    pub action: Option<AlertsAction>,
     /// Wait for new alerts and print them as they come, over restarts of the daemon
     #[arg(short, long)]
     pub follow: bool,
@@ -184,17 +201,28 @@ pub struct AlertsArgs {
     pub output: RowOutput,
 }
 
-pub(super) const ACK_EXAMPLES: &str = "\
-Examples:
-  resemble ack offer-new.txt offer.txt
-      No more alerts about these two.
-  resemble ack offer-new.txt
-      Nor about it and any file that it resembles now.
-  resemble ack --group offer.txt
-      Nor about any two of the files that resemble it.
-  resemble ack --undo offer-new.txt";
+/// The actions of `alerts`.
+#[derive(Debug, Subcommand)]
+pub enum AlertsAction {
+    /// Mark files as seen: no more alerts about them
+    ///
+    /// It goes by their contents, so it survives renames and restarts; if one of the contents
+    /// changes, what they have in common is news again.
+    #[command(after_long_help = ACK_EXAMPLES)]
+    Ack(AckArgs),
+}
 
-/// `ack`
+const ACK_EXAMPLES: &str = "\
+Examples:
+  resemble alerts ack offer-new.txt offer.txt
+      No more alerts about these two.
+  resemble alerts ack offer-new.txt
+      Nor about it and any file that it resembles now.
+  resemble alerts ack --group offer.txt
+      Nor about any two of the files that resemble it.
+  resemble alerts ack --undo offer-new.txt";
+
+/// `alerts ack`
 #[derive(Debug, Args)]
 pub struct AckArgs {
     /// The file

@@ -13,7 +13,10 @@ const HEADINGS: [(&str, &[&str]); 3] = [
         ],
     ),
     ("Time and places", &["history", "lost", "catalogue"]),
-    ("Watch", &["setup", "watch", "status", "alerts", "doctor"]),
+    (
+        "Watch",
+        &["setup", "watch", "status", "alerts", "view", "doctor"],
+    ),
 ];
 
 /// The heading of the verbs that only `help --all` lists.

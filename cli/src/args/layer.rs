@@ -66,7 +66,7 @@ impl TextLayer {
 
 /// `--text off` as `--text=off`. The value may be left out, so that `--text DIR` has none: what
 /// follows is a value only if it is one.
-pub fn with_values(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+pub(super) fn with_values(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut joined: Vec<OsString> = Vec::new();
     let mut are_options = true;
     for arg in args {

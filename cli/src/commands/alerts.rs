@@ -1,5 +1,7 @@
 //! `resemble alerts`: when a change made a file resemble another.
 
+mod ack;
+
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -11,7 +13,7 @@ use resemble_proto::places::{self, Env};
 use resemble_proto::report::Head;
 use resemble_report::quote::quoted;
 
-use crate::args::{AlertsArgs, Global, RowFormat};
+use crate::args::{AlertsAction, AlertsArgs, Global, RowFormat};
 use crate::backend;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::lists;
@@ -19,6 +21,9 @@ use crate::ui::Ui;
 use crate::values::Since;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &AlertsArgs) -> CliResult {
+    if let Some(AlertsAction::Ack(args)) = &args.action {
+        return ack::run(ui, env, global, args);
+    }
     if args.follow && args.output.format == RowFormat::Json {
         return Err(CliError::Usage(
             "--follow has no end, but a JSON document has one: use --format jsonl".to_owned(),

@@ -1,42 +1,57 @@
-//! `resemble catalogue join`: an old catalogue and what has changed since are the new one.
+//! `resemble catalogue`: an index without the content.
 
-use resemble_catalogue::delta::{self, Delta};
-use resemble_catalogue::{self as catalogue, Totals};
-use resemble_report::human::human_size;
+mod add;
+mod join;
+pub(super) mod kept;
+pub(super) mod write;
 
-use super::destination::Destination;
-use super::export::contents;
-use crate::args::{CatalogueAction, CatalogueArgs, JoinArgs};
-use crate::error::{CliResult, Outcome};
-use crate::new_file::NewFile;
+use resemble_proto::message::{Answer, WatchOrigin};
+use resemble_proto::places::Env;
+use resemble_proto::report::Head;
+
+use crate::args::{CatalogueAction, Global, RowOutput};
+use crate::backend::is_socket_named;
+use crate::error::{CliError, CliResult, Outcome};
+use crate::lists;
+use crate::names::ShownNames;
 use crate::ui::Ui;
 
-pub(super) fn run(ui: &mut Ui, args: &CatalogueArgs) -> CliResult {
-    match &args.action {
-        CatalogueAction::Join(args) => join(ui, args),
+pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, action: &CatalogueAction) -> CliResult {
+    match action {
+        CatalogueAction::Write(args) => write::run(ui, env, global, args),
+        CatalogueAction::Add(args) => add::run(ui, env, global, args),
+        CatalogueAction::Join(args) => join::run(ui, args),
+        CatalogueAction::List { output } => list(ui, env, global, output),
+        CatalogueAction::Drop { label } => drop_one(env, global, label),
     }
 }
 
-fn join(ui: &mut Ui, args: &JoinArgs) -> CliResult {
-    let to = Destination::of(&args.output)?;
-    // A delta that cannot be used is told before anything is joined.
-    let deltas = args.deltas.iter().map(|delta| Delta::open(delta));
-    let deltas = deltas.collect::<Result<Vec<_>, _>>()?;
-    let mut joined: Option<(NewFile, Totals, u64)> = None;
-    let progress = ui.progress("joining the catalogues");
-    for delta in deltas {
-        let mut file = to.begin()?;
-        let base = joined.as_ref().map(|(file, ..)| file.path());
-        let base = base.unwrap_or(&args.base);
-        let totals = delta::join(base, delta, &mut |piece| file.take(piece))?;
-        let bytes = file.complete()?;
-        joined = Some((file, totals, bytes));
+/// Lists the kept catalogues as `watch list` does.
+fn list(ui: &mut Ui, env: &Env, global: &Global, output: &RowOutput) -> CliResult {
+    let mut rows = match kept::watched(env, global) {
+        Err(CliError::NobodyAnswers(_)) if !is_socket_named(env, global) => Vec::new(),
+        rows => rows?,
+    };
+    rows.retain(|row| row.origin == WatchOrigin::Catalogue);
+    for row in &mut rows {
+        row.path = ShownNames::default().path(&row.path);
     }
-    drop(progress);
-    if let Some((file, totals, bytes)) = joined {
-        catalogue::open(file.path())?;
-        to.put(ui, file)?;
-        ui.note(&contents(to.name(), &totals, &human_size(bytes)));
+    if rows.is_empty() {
+        ui.note("no catalogue is kept; `resemble catalogue add FILE` keeps one");
     }
-    Ok(Outcome::Holds)
+    let answer = Answer::fresh(rows, Vec::new());
+    ui.redirect(output.output.as_deref());
+    let head = Head::new("catalogue", serde_json::json!({}), answer.header);
+    lists::print(ui, output, &head, "catalogues", &answer.rows, &[], false)?;
+    Ok(Outcome::of(!answer.rows.is_empty()))
+}
+
+fn drop_one(env: &Env, global: &Global, label: &str) -> CliResult {
+    let label = label.strip_suffix(':').unwrap_or(label);
+    if !resemble_proto::catalogued::is_label(label) {
+        return Err(CliError::Usage(format!(
+            "{label:?} is no label; `resemble catalogue list` prints the labels"
+        )));
+    }
+    kept::forget(env, global, label)
 }

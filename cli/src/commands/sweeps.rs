@@ -75,7 +75,7 @@ fn sweeps(
             None => "no sweep is known: name catalogues and directories with --in".to_owned(),
         }));
     }
-    let folder = super::import::folder(env, global).ok();
+    let folder = super::catalogue::kept::folder(env, global).ok();
     let (mut all, mut now): (Vec<Sweep>, Vec<Named>) = (Vec::new(), Vec::new());
     for one in &named {
         if one.is_catalogued() {
@@ -280,7 +280,7 @@ fn everywhere(env: &Env, global: &Global) -> Vec<Named> {
             .map_err(CliError::from)
     };
     let watched = if global.local { None } else { watched().ok() };
-    let rows: Vec<WatchRow> = watched.unwrap_or_else(|| super::watch::kept(env, global));
+    let rows: Vec<WatchRow> = watched.unwrap_or_else(|| super::catalogue::kept::kept(env, global));
     let named = |row: &WatchRow| {
         let real = row.path.as_path().to_owned();
         let shown = catalogued::shown(&real).unwrap_or_else(|| real.clone());

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use resemble_catalogue::{self as catalogue, CatalogueError};
 use resemble_proto::catalogued;
-use resemble_proto::message::{AlertRules, Answer, RootRules, WatchOrigin, WatchRow};
+use resemble_proto::message::{Answer, RootRules};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::Head;
 
+use super::catalogue::kept;
 use crate::args::{Global, WatchAction, WatchArgs};
 use crate::backend;
 use crate::error::{CliError, CliResult, Outcome};
@@ -42,22 +42,13 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WatchArgs) -> 
             // A root that no longer exists can be removed too, by its name alone.
             let path = real(dir);
             if let (Err(_), Some(label)) = (&path, label_of(dir)) {
-                return forget(env, global, label);
+                return kept::forget(env, global, label);
             }
             let daemon = backend::daemon(env, global)?;
             daemon.watch_remove(path.or_else(|_| absolute(dir))?)?;
         }
         WatchAction::List { output } => {
-            let mut rows = match backend::daemon(env, global) {
-                Ok(daemon) => daemon.watch_list()?,
-                // Without a daemon there may still be catalogues in the state folder.
-                Err(error) => match kept(env, global) {
-                    rows if rows.is_empty() || backend::is_socket_named(env, global) => {
-                        return Err(error);
-                    }
-                    rows => rows,
-                },
-            };
+            let mut rows = kept::watched(env, global)?;
             for row in &mut rows {
                 row.path = ShownNames::default().path(&row.path);
             }
@@ -76,34 +67,6 @@ fn label_of(name: &Path) -> Option<&str> {
     let (label, below) = catalogued::split_shown(name)?;
     let label = label.to_str()?;
     (below.as_os_str().is_empty() && catalogued::is_label(label)).then_some(label)
-}
-
-/// Forgets a catalogue: the daemon's or, if there is no daemon, the one in the state folder.
-fn forget(env: &Env, global: &Global, label: &str) -> CliResult {
-    match backend::daemon(env, global) {
-        Ok(daemon) => daemon.watch_remove(catalogued::of_label(label).into())?,
-        Err(error) if backend::is_socket_named(env, global) => return Err(error),
-        Err(_) => {
-            let folder = super::import::folder(env, global)?;
-            if !catalogue::forget(&folder, label)? {
-                let label = label.to_owned();
-                return Err(CatalogueError::Unknown { label }.into());
-            }
-        }
-    }
-    Ok(Outcome::Holds)
-}
-
-/// The catalogues in the state folder, as the daemon would list them.
-pub(super) fn kept(env: &Env, global: &Global) -> Vec<WatchRow> {
-    let folder = super::import::folder(env, global).unwrap_or_default();
-    let row = |label: String| WatchRow {
-        path: catalogued::of_label(&label).into(),
-        origin: WatchOrigin::Catalogue,
-        rules: RootRules::default(),
-        alerts: AlertRules::default(),
-    };
-    catalogue::kept(&folder).into_iter().map(row).collect()
 }
 
 fn real(dir: &Path) -> CliResult<PathText> {

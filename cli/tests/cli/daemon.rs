@@ -15,13 +15,13 @@ use resemble_testutil::prose::paragraphs;
 
 /// A daemon that answers each request with the lines that `answer` returns for it, one request per
 /// connection, until [`Daemon::stop`], which returns the requests.
-struct Daemon {
+pub(crate) struct Daemon {
     thread: JoinHandle<Vec<Request>>,
     socket: std::path::PathBuf,
 }
 
 impl Daemon {
-    fn start(
+    pub(crate) fn start(
         socket: &Path,
         hello: &Hello,
         mut answer: impl FnMut(&Request) -> String + Send + 'static,
@@ -55,20 +55,20 @@ impl Daemon {
         }
     }
 
-    fn stop(self) -> Vec<Request> {
+    pub(crate) fn stop(self) -> Vec<Request> {
         let mut stream = std::os::unix::net::UnixStream::connect(&self.socket).unwrap();
         stream.write_all(b"stop\n").unwrap();
         self.thread.join().unwrap()
     }
 }
 
-fn hello() -> Hello {
+pub(crate) fn hello() -> Hello {
     Hello::new(&Params::default())
 }
 
 const HEADER: &str = r#"{"header":{"fresh":true,"pending":0,"total":1,"shown":1}}"#;
 
-fn rows(rows: &[&str]) -> String {
+pub(crate) fn rows(rows: &[&str]) -> String {
     let mut lines = vec![HEADER.to_owned()];
     lines.extend(rows.iter().map(|row| format!("{{\"row\":{row}}}")));
     lines.push(format!(
@@ -452,8 +452,9 @@ fn orders_carry_absolute_paths() {
     env.run(["watch", "add", "link", "--ignore"]).is(0, "", "");
     env.run(["watch", "remove", "gone"]).is(0, "", "");
     env.run(["watch", "list"]).is(0, "/srv\n", "");
-    env.run(["mount", "new/M", "--view", "files"]).is(0, "", "");
-    env.run(["unmount"]).is(0, "", "");
+    env.run(["view", "on", "new/M", "--view", "files"])
+        .is(0, "", "");
+    env.run(["view", "off"]).is(0, "", "");
     let asked: Vec<String> = daemon
         .stop()
         .iter()

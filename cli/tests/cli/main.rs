@@ -11,6 +11,7 @@ mod fold; // lists of hits
 mod lab; // handing over to the laboratory
 mod linked; // pairs that an engine has found
 mod local; // without a daemon: real trees, every format
+mod old_names; // verbs that had other names
 mod reports; // compare, covered, dirs, groups: exit codes, formats, plans
 mod saved; // saved reports, filtered and printed again
 mod streams; // terminals, pipes that close, full disks

@@ -277,7 +277,7 @@ fn a_full_disk_is_trouble() {
     };
     for args in PRINTING
         .into_iter()
-        .chain([&["export", "docs", "-o", "-"][..]])
+        .chain([&["catalogue", "write", "docs", "-o", "-"][..]])
     {
         let (code, err) = to_full(args);
         assert_eq!(code, Some(2), "{args:?}");
@@ -323,7 +323,7 @@ fn a_report_is_whole_or_not_there() {
         .collect();
     asked.push(vec!["pairs", "docs", "--all", "-o", name]);
     asked.push(vec!["dump", "--canonical", "docs", "-o", name]);
-    asked.push(vec!["export", "docs", "-o", name]);
+    asked.push(vec!["catalogue", "write", "docs", "-o", name]);
     asked.push(vec!["groups", "docs", "--plan", "hardlink", "-o", name]);
     let mut refused = 0;
     for before in [None, Some("before")] {

@@ -18,16 +18,32 @@ fn sweeps() -> Environment {
     env.write("docs/stays.txt", paragraphs(2, 200));
     env.write("docs/dies.txt", paragraphs(3, 200));
     assert_eq!(
-        env.run(["export", "docs", "-o", "jan.cat", "--created", JANUARY])
-            .code,
+        env.run([
+            "catalogue",
+            "write",
+            "docs",
+            "-o",
+            "jan.cat",
+            "--created",
+            JANUARY
+        ])
+        .code,
         0
     );
     let edited = plan.replacen("river", "brook", 3);
     fs::remove_file(env.path("docs/drafts/plan.txt")).unwrap();
     env.write("docs/plan.txt", &edited);
     assert_eq!(
-        env.run(["export", "docs", "-o", "feb.cat", "--created", FEBRUARY])
-            .code,
+        env.run([
+            "catalogue",
+            "write",
+            "docs",
+            "-o",
+            "feb.cat",
+            "--created",
+            FEBRUARY
+        ])
+        .code,
         0
     );
     fs::remove_file(env.path("docs/plan.txt")).unwrap();
@@ -140,7 +156,15 @@ fn places_and_versions_are_shown_by_containment() {
     let env = environment();
     let plan = paragraphs(1, 100);
     env.write("docs/plan.txt", &plan);
-    let export = ["export", "docs", "-o", "jan.cat", "--created", JANUARY];
+    let export = [
+        "catalogue",
+        "write",
+        "docs",
+        "-o",
+        "jan.cat",
+        "--created",
+        JANUARY,
+    ];
     assert_eq!(env.run(export).code, 0);
     fs::remove_file(env.path("docs/plan.txt")).unwrap();
     // The book holds all of it, and has half as much more; of the edited version a tenth is new.

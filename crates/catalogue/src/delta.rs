@@ -53,7 +53,7 @@ pub use make::make;
 /// What deltas are as files.
 const DELTA: RecordFormat = RecordFormat {
     magic: DELTA_MAGIC,
-    other: "it does not begin as a delta; `resemble export --since` makes them",
+    other: "it does not begin as a delta; `resemble catalogue write --since` makes them",
 };
 
 const KEEP: u8 = 7;

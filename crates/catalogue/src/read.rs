@@ -13,7 +13,7 @@ use super::{CatalogueError, Head, Totals};
 /// What catalogues are as files.
 pub(super) const CATALOGUE: RecordFormat = RecordFormat {
     magic: MAGIC,
-    other: "it does not begin as one; `resemble export` makes them",
+    other: "it does not begin as one; `resemble catalogue write` makes them",
 };
 
 /// Whether a file begins as a catalogue does: enough to take it for one where a directory is

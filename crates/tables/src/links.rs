@@ -65,7 +65,7 @@ pub enum LinkTablesError {
     /// There are none.
     #[error(
         "{}: no links are here; scale/resemble_scale.py makes them of the tables of `resemble \
-         export --format parquet`",
+         catalogue write --format parquet`",
         .0.display()
     )]
     None(PathBuf),

@@ -128,7 +128,7 @@ def not_shown(path, mounts):
             "resemble shows no view of your files",
             "It watches them, but has no view to open: FUSE is missing (package fuse3), or it was "
             "started with --no-mount. This command has the view shown:\n\n"
-            'resemble mount "$XDG_RUNTIME_DIR/resemble/view"',
+            'resemble view on "$XDG_RUNTIME_DIR/resemble/view"',
         )
     folder = path if os.path.isdir(path) else os.path.dirname(path)
     # A folder above a watched one is watched instead of that.

@@ -13,7 +13,7 @@ use resemble_report::sweeps::{Summary, SweepName};
 
 use super::Sweep;
 use crate::args::{Global, HistoryArgs, RowFormat};
-use crate::commands::export::now;
+use crate::commands::catalogue::write::now;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::new_file::NewFile;
 use crate::ui::Ui;

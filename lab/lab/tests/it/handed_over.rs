@@ -123,7 +123,7 @@ fn a_catalogue_has_no_bytes_for_a_method() {
     let mut export = Command::new(resemble());
     let usual = env.command([""; 0]);
     export
-        .args(["export", "docs", "-o", "docs.cat"])
+        .args(["catalogue", "write", "docs", "-o", "docs.cat"])
         .env_clear();
     export.envs(
         usual

@@ -1,16 +1,25 @@
-//! `resemble mount` and `resemble unmount`: the daemon shows the overlay, or takes it away.
+//! `resemble view`: the daemon shows the overlay, or takes it away.
+
+use std::path::Path;
 
 use resemble_proto::message::MountRow;
 use resemble_proto::places::Env;
 use resemble_report::quote::quoted;
 
-use crate::args::{Global, MountArgs, UnmountArgs};
+use crate::args::{Global, OnArgs, ViewAction};
 use crate::backend;
 use crate::commands::watch::absolute;
 use crate::error::{CliResult, Outcome};
 use crate::ui::Ui;
 
-pub(super) fn on(ui: &mut Ui, env: &Env, global: &Global, args: &MountArgs) -> CliResult {
+pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, action: &ViewAction) -> CliResult {
+    match action {
+        ViewAction::On(args) => on(ui, env, global, args),
+        ViewAction::Off { dir } => off(ui, env, global, dir.as_deref()),
+    }
+}
+
+fn on(ui: &mut Ui, env: &Env, global: &Global, args: &OnArgs) -> CliResult {
     // Only the folder above it is resolved: the mount point need not exist, and a dead mount cannot
     // be looked at.
     let path = args.dir.as_deref().map(absolute).transpose()?;
@@ -24,12 +33,12 @@ pub(super) fn on(ui: &mut Ui, env: &Env, global: &Global, args: &MountArgs) -> C
     Ok(Outcome::Holds)
 }
 
-pub(super) fn off(ui: &mut Ui, env: &Env, global: &Global, args: &UnmountArgs) -> CliResult {
-    let path = args.dir.as_deref().map(absolute).transpose()?;
+fn off(ui: &mut Ui, env: &Env, global: &Global, dir: Option<&Path>) -> CliResult {
+    let path = dir.map(absolute).transpose()?;
     let row = backend::daemon(env, global)?.unmount(path)?;
     if let Some(gone) = in_words(&row) {
         ui.note(&format!(
-            "took away {gone}; `resemble mount` brings the view of the configuration back"
+            "took away {gone}; `resemble view on` brings the view of the configuration back"
         ));
     }
     Ok(Outcome::Holds)

@@ -1,4 +1,4 @@
-//! `resemble export`: a catalogue of directories, what it has that an older one has not, or tables.
+//! `resemble catalogue write`: a catalogue of directories, what it has that an older one has not, or tables.
 //!
 //! The daemon and this process write the same bytes. Deltas and tables are made of a catalogue
 //! that goes afterwards.
@@ -21,8 +21,8 @@ use resemble_report::human::human_size;
 use resemble_report::quote::quoted;
 use resemble_tables::Written;
 
-use super::destination::Destination;
-use crate::args::{ExportArgs, ExportFormat, Global};
+use crate::args::{CatalogueFormat, Global, WriteArgs};
+use crate::commands::destination::Destination;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::lists;
 use crate::new_file::NewFile;
@@ -41,21 +41,21 @@ enum Product<'a> {
 }
 
 impl<'a> Product<'a> {
-    fn of(args: &'a ExportArgs) -> CliResult<Self> {
+    fn of(args: &'a WriteArgs) -> CliResult<Self> {
         Ok(match (args.format, &args.since) {
-            (ExportFormat::Parquet, _) if args.output == Path::new("-") => {
+            (CatalogueFormat::Parquet, _) if args.output == Path::new("-") => {
                 return Err(CliError::Usage(
                     "tables are a folder: `-o -` is for catalogues".to_owned(),
                 ));
             }
-            (ExportFormat::Parquet, Some(_)) => {
+            (CatalogueFormat::Parquet, Some(_)) => {
                 return Err(CliError::Usage(
                     "--since is for catalogues: tables are written whole".to_owned(),
                 ));
             }
-            (ExportFormat::Parquet, None) => Self::Tables(&args.output),
-            (ExportFormat::Catalogue, None) => Self::Catalogue(Destination::of(&args.output)?),
-            (ExportFormat::Catalogue, Some(base)) => {
+            (CatalogueFormat::Parquet, None) => Self::Tables(&args.output),
+            (CatalogueFormat::Catalogue, None) => Self::Catalogue(Destination::of(&args.output)?),
+            (CatalogueFormat::Catalogue, Some(base)) => {
                 Self::Delta(Destination::of(&args.output)?, base)
             }
         })
@@ -73,7 +73,7 @@ impl<'a> Product<'a> {
     }
 }
 
-pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ExportArgs) -> CliResult {
+pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WriteArgs) -> CliResult {
     let product = Product::of(args)?;
     let form = form(args)?;
     let asked = Asked::within(&args.roots);
@@ -100,7 +100,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ExportArgs) ->
 }
 
 /// What the catalogue is to be.
-fn form(args: &ExportArgs) -> CliResult<CatalogueForm> {
+fn form(args: &WriteArgs) -> CliResult<CatalogueForm> {
     let within = within(args)?;
     let usual = CatalogueForm {
         label: String::new(),
@@ -143,7 +143,7 @@ fn form(args: &ExportArgs) -> CliResult<CatalogueForm> {
 /// Puts what is made of a catalogue in its place; a sentence about it.
 fn finish(
     ui: &mut Ui,
-    args: &ExportArgs,
+    args: &WriteArgs,
     (product, mut file): (Product<'_>, NewFile),
     params: &Params,
 ) -> CliResult<String> {
@@ -180,31 +180,31 @@ fn finish(
 }
 
 /// How large it may be, if that is limited.
-fn within(args: &ExportArgs) -> CliResult<Option<Fraction>> {
+fn within(args: &WriteArgs) -> CliResult<Option<Fraction>> {
     match args.format {
-        ExportFormat::Catalogue if args.salt.is_some() => Err(CliError::Usage(
+        CatalogueFormat::Catalogue if args.salt.is_some() => Err(CliError::Usage(
             "--salt is for tables: add --format parquet, or leave it out".to_owned(),
         )),
-        ExportFormat::Catalogue => Ok(args.within),
-        ExportFormat::Parquet if args.within.is_some_and(|within| within != Fraction::ONE) => {
+        CatalogueFormat::Catalogue => Ok(args.within),
+        CatalogueFormat::Parquet if args.within.is_some_and(|within| within != Fraction::ONE) => {
             Err(CliError::Usage(
                 "tables have all samples, or those of two catalogues could not be compared: leave \
                  out --within"
                     .to_owned(),
             ))
         }
-        ExportFormat::Parquet => Ok(Some(Fraction::ONE)),
+        CatalogueFormat::Parquet => Ok(Some(Fraction::ONE)),
     }
 }
 
 /// Seconds since 1970.
-pub(super) fn now() -> i64 {
+pub(in crate::commands) fn now() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(0, |now| i64::try_from(now.as_secs()).unwrap_or(i64::MAX))
 }
 
 /// The label that was given, or one made from the name of the file.
-fn label(args: &ExportArgs) -> CliResult<String> {
+fn label(args: &WriteArgs) -> CliResult<String> {
     if let Some(label) = &args.label {
         return if is_label(label) {
             Ok(label.clone())
@@ -213,7 +213,7 @@ fn label(args: &ExportArgs) -> CliResult<String> {
         };
     }
     let stem = match (args.format, &args.roots[..]) {
-        (ExportFormat::Catalogue, _) if args.output != Path::new("-") => {
+        (CatalogueFormat::Catalogue, _) if args.output != Path::new("-") => {
             args.output.file_stem().map(OsStr::to_owned)
         }
         (_, [root]) => {

@@ -1,4 +1,4 @@
-//! `resemble import`: keeps catalogues, and brings kept ones up to date.
+//! `resemble catalogue add`: keeps catalogues, and brings kept ones up to date.
 //!
 //! A delta is joined with the kept catalogue that it continues, and the outcome is kept instead.
 //!
@@ -6,26 +6,27 @@
 //! index. Without a daemon this process keeps the copy in the same folder: there the daemon will
 //! find it, and this program reads it when its label is named.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use resemble_catalogue as catalogue;
 use resemble_catalogue::delta::{self, Delta};
 use resemble_proto::catalogued::is_label;
 use resemble_proto::path::PathText;
-use resemble_proto::places::{self, Env};
+use resemble_proto::places::Env;
 use resemble_report::human::counted;
 use resemble_report::human::human_size;
 use resemble_report::quote::quoted;
 
-use super::destination::Destination;
-use super::export::bad_label;
-use crate::args::{Global, ImportArgs};
+use super::kept::folder;
+use super::write::bad_label;
+use crate::args::{AddArgs, Global};
 use crate::backend;
+use crate::commands::destination::Destination;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::new_file::NewFile;
 use crate::ui::Ui;
 
-pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ImportArgs) -> CliResult {
+pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &AddArgs) -> CliResult {
     if args.label.is_some() && args.files.len() > 1 {
         return Err(CliError::Usage("--label is for one FILE".to_owned()));
     }
@@ -66,7 +67,7 @@ fn joined(folder: &Path, file: &Path) -> CliResult<(NewFile, String)> {
     let label = kept.iter().find(is_base).cloned();
     let label = label.ok_or_else(|| {
         CliError::Usage(format!(
-            "{} does not continue any catalogue that is kept: import the one that --since named, \
+            "{} does not continue any catalogue that is kept: add the one that --since named, \
              or one with everything",
             quoted(file)
         ))
@@ -93,10 +94,4 @@ fn keep(ui: &mut Ui, env: &Env, global: &Global, file: &Path, label: &str) -> Cl
     }
     let (received, _) = catalogue::receive(&folder(env, global)?, file, label)?;
     Ok(received.keep()?)
-}
-
-/// Where catalogues are kept.
-pub(super) fn folder(env: &Env, global: &Global) -> CliResult<PathBuf> {
-    let state = places::state_dir(env, global.state.as_deref())?;
-    Ok(places::catalogues_dir(&state))
 }

@@ -1,12 +1,12 @@
-//! `resemble ack`: what a person has seen, and wants no more alerts about.
+//! `resemble alerts ack`: what a person has seen, and wants no more alerts about.
 
 use resemble_proto::message::{AckRow, Answer};
 use resemble_proto::places::Env;
 use resemble_proto::report::Head;
 
-use super::watch::absolute;
 use crate::args::{AckArgs, Global};
 use crate::backend;
+use crate::commands::watch::absolute;
 use crate::error::{CliResult, Outcome};
 use crate::lists;
 use crate::ui::Ui;

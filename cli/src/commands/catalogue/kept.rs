@@ -1,0 +1,64 @@
+//! The catalogues that are kept: by the daemon or, if there is no daemon, in the state folder.
+
+use std::path::PathBuf;
+
+use resemble_catalogue::{self as catalogue, CatalogueError};
+use resemble_proto::catalogued;
+use resemble_proto::message::{AlertRules, RootRules, WatchOrigin, WatchRow};
+use resemble_proto::places::{self, Env};
+
+use crate::args::Global;
+use crate::backend;
+use crate::error::{CliResult, Outcome};
+
+/// Returns what the daemon watches; without a daemon the catalogues in the state folder, unless
+/// there are none.
+pub(in crate::commands) fn watched(env: &Env, global: &Global) -> CliResult<Vec<WatchRow>> {
+    if global.local {
+        return Ok(kept(env, global));
+    }
+    match backend::daemon(env, global) {
+        Ok(daemon) => Ok(daemon.watch_list()?),
+        Err(error) => match kept(env, global) {
+            rows if rows.is_empty() || backend::is_socket_named(env, global) => Err(error),
+            rows => Ok(rows),
+        },
+    }
+}
+
+/// Forgets a catalogue: the daemon's or, if there is no daemon, the one in the state folder.
+pub(in crate::commands) fn forget(env: &Env, global: &Global, label: &str) -> CliResult {
+    if !global.local {
+        match backend::daemon(env, global) {
+            Ok(daemon) => {
+                daemon.watch_remove(catalogued::of_label(label).into())?;
+                return Ok(Outcome::Holds);
+            }
+            Err(error) if backend::is_socket_named(env, global) => return Err(error),
+            Err(_) => {}
+        }
+    }
+    if !catalogue::forget(&folder(env, global)?, label)? {
+        let label = label.to_owned();
+        return Err(CatalogueError::Unknown { label }.into());
+    }
+    Ok(Outcome::Holds)
+}
+
+/// The catalogues in the state folder, as the daemon would list them.
+pub(in crate::commands) fn kept(env: &Env, global: &Global) -> Vec<WatchRow> {
+    let folder = folder(env, global).unwrap_or_default();
+    let row = |label: String| WatchRow {
+        path: catalogued::of_label(&label).into(),
+        origin: WatchOrigin::Catalogue,
+        rules: RootRules::default(),
+        alerts: AlertRules::default(),
+    };
+    catalogue::kept(&folder).into_iter().map(row).collect()
+}
+
+/// Where catalogues are kept.
+pub(in crate::commands) fn folder(env: &Env, global: &Global) -> CliResult<PathBuf> {
+    let state = places::state_dir(env, global.state.as_deref())?;
+    Ok(places::catalogues_dir(&state))
+}
