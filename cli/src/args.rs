@@ -24,6 +24,7 @@ mod setup;
 mod shell;
 mod sweeps;
 mod templates;
+mod text;
 mod versions;
 mod why;
 
@@ -64,6 +65,7 @@ pub use setup::SetupArgs;
 pub use shell::ShellInitArgs;
 pub use sweeps::{HistoryArgs, InSweeps, LostArgs};
 pub use templates::{MarkArgs, TemplatesAction, TemplatesArgs};
+pub use text::TextArgs;
 pub use versions::VersionsArgs;
 pub use why::WhyArgs;
 
@@ -333,6 +335,12 @@ pub enum Command {
     /// docs/scale.md says how they lie. scale/resemble_scale.py --measure calls it where the files
     /// are.
     Measure,
+    /// Print the text by which a file is compared
+    ///
+    /// It is what `find` and `why` cut words from: the text of a document, or the file's own. Ends
+    /// with 0 if every FILE has one, with 1 if one is compared otherwise.
+    #[command(after_long_help = text::EXAMPLES)]
+    Text(TextArgs),
     /// Print a completion script for a shell
     ///
     /// For bash: resemble completions bash > ~/.local/share/bash-completion/completions/resemble
@@ -355,6 +363,7 @@ impl Command {
             | Self::Relay
             | Self::Measure
             | Self::Lab(_)
+            | Self::Text(_)
             | Self::Completions(_)
             | Self::Man(_)
             | Self::Help(_) => true,

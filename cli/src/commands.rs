@@ -27,6 +27,7 @@ mod status;
 mod sweeps;
 mod sync;
 mod templates;
+mod text;
 mod versions;
 mod view;
 mod watch;
@@ -90,6 +91,7 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
         Command::Notify(args) => notify::run(ui, env, global, &args),
         Command::Relay => relay::run(env, global),
         Command::Measure => measure::run(),
+        Command::Text(args) => text::run(ui, &args),
         Command::Completions(args) => completions::print(ui, Cli::command(), args.shell),
         Command::Man(args) => man::print(ui, Cli::command(), args.dir.as_deref()),
         Command::Help(args) => help::run(&args),

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::STYLES;
 
 /// The headings, each with its verbs.
-const HEADINGS: [(&str, &[&str]); 3] = [
+const HEADINGS: [(&str, &[&str]); 4] = [
     (
         "Ask",
         &[
@@ -17,6 +17,7 @@ const HEADINGS: [(&str, &[&str]); 3] = [
         "Watch",
         &["setup", "watch", "status", "alerts", "view", "doctor"],
     ),
+    ("For programs", &["text"]),
 ];
 
 /// The heading of the verbs that only `help --all` lists.

@@ -54,7 +54,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WhyArgs) -> Cl
             "{option} is for people; leave out --format"
         )));
     }
-    let (a, b) = match [subject(args, &args.a), subject(args, &args.b)] {
+    let (a, b) = match [&args.a, &args.b].map(|file| subject(file, args.layer.is_on())) {
         [Ok(a), Ok(b)] => (a, b),
         failed => return unexplained(ui, args, failed.map(Result::err)),
     };
@@ -157,20 +157,20 @@ fn unexplained(ui: &mut Ui, args: &WhyArgs, failed: [Option<CliError>; 2]) -> Cl
 }
 
 /// A file, or a member of an archive.
-struct Subject {
-    real: PathBuf,
+pub(super) struct Subject {
+    pub(super) real: PathBuf,
     /// Device and inode of a file.
     inode: Option<(u64, u64)>,
 }
 
 /// The file that a name means, or a member of an archive: the archive's name, `!`, the member's.
-fn subject(args: &WhyArgs, shown: &Path) -> CliResult<Subject> {
+pub(super) fn subject(shown: &Path, into_members: bool) -> CliResult<Subject> {
     match file(shown) {
         Ok((real, metadata)) => Ok(Subject {
             real,
             inode: Some((metadata.dev(), metadata.ino())),
         }),
-        Err(error) => match names::member_of(shown).filter(|_| args.layer.is_on()) {
+        Err(error) => match names::member_of(shown).filter(|_| into_members) {
             Some(member) => Ok(Subject {
                 real: member.real(),
                 inode: None,
@@ -201,7 +201,7 @@ fn file(shown: &Path) -> CliResult<(PathBuf, std::fs::Metadata)> {
 }
 
 /// The error, with the file named as the user named it.
-fn as_named(error: AskError, names: &[(&PathBuf, &PathBuf); 2]) -> CliError {
+pub(super) fn as_named(error: AskError, names: &[(&PathBuf, &PathBuf)]) -> CliError {
     match error {
         AskError::Unreadable { path, source } => {
             let shown = names.iter().find(|(real, _)| **real == path);

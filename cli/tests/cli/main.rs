@@ -16,6 +16,7 @@ mod reports; // compare, covered, dirs, groups: exit codes, formats, plans
 mod saved; // saved reports, filtered and printed again
 mod streams; // terminals, pipes that close, full disks
 mod sweeps; // lost, history: dated catalogues
+mod text; // the text of a file
 mod usage; // wrong arguments, the manual
 mod why; // where two files agree: lists, columns, other programs
 

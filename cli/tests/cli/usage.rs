@@ -424,6 +424,7 @@ fn completions_and_manual_pages() {
             "resemble-templates-mark.1",
             "resemble-templates-unmark.1",
             "resemble-templates.1",
+            "resemble-text.1",
             "resemble-versions.1",
             "resemble-view-off.1",
             "resemble-view-on.1",

@@ -42,9 +42,21 @@ impl Environment {
 
     /// The command, not yet run.
     pub fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
-        let mut command = Command::new(self.program);
+        let mut command = self.at_home(self.program);
+        command.args(args);
         command
-            .args(args)
+    }
+
+    /// Another program, which finds what it needs in PATH.
+    pub fn foreign(&self, program: &str) -> Command {
+        let mut command = self.at_home(program);
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command
+    }
+
+    fn at_home(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command
             .env_clear()
             .env("HOME", self.home())
             .env("XDG_RUNTIME_DIR", self.tree.path("run"))
