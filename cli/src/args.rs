@@ -5,6 +5,7 @@
 
 mod advice;
 mod catalogue;
+mod check;
 mod compare;
 mod covered;
 mod daemon;
@@ -45,6 +46,7 @@ pub use advice::advised;
 pub use catalogue::{
     AddArgs, CatalogueAction, CatalogueArgs, CatalogueFormat, JoinArgs, WriteArgs,
 };
+pub use check::{CheckArgs, CheckFormat};
 pub use compare::CompareArgs;
 pub use covered::CoveredArgs;
 pub use daemon::{
@@ -335,6 +337,12 @@ pub enum Command {
     /// docs/scale.md says how they lie. scale/resemble_scale.py --measure calls it where the files
     /// are.
     Measure,
+    /// Find out whether a file is a near-copy of one that is there
+    ///
+    /// For hooks: of what is about to be written or committed. The file itself and its earlier
+    /// version are no copies of it. Ends with 0 if there is no near-copy, with 1 if there is one.
+    #[command(after_long_help = check::EXAMPLES)]
+    Check(Box<CheckArgs>),
     /// Print the text by which a file is compared
     ///
     /// It is what `find` and `why` cut words from: the text of a document, or the file's own. Ends

@@ -2,6 +2,7 @@
 
 mod alerts;
 mod catalogue;
+mod check;
 mod compare;
 mod completions;
 mod covered;
@@ -91,6 +92,7 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
         Command::Notify(args) => notify::run(ui, env, global, &args),
         Command::Relay => relay::run(env, global),
         Command::Measure => measure::run(),
+        Command::Check(args) => check::run(ui, env, global, &args),
         Command::Text(args) => text::run(ui, &args),
         Command::Completions(args) => completions::print(ui, Cli::command(), args.shell),
         Command::Man(args) => man::print(ui, Cli::command(), args.dir.as_deref()),

@@ -4,6 +4,7 @@
 // in these too: a test that cannot be set up fails.
 #![allow(clippy::unwrap_used)]
 
+mod check; // near-copies of what is about to be written
 mod daemon; // against a daemon that says what the test wants
 mod documents; // reports as they are saved
 mod first_days; // versions, first screens, local time

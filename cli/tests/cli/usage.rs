@@ -399,6 +399,7 @@ fn completions_and_manual_pages() {
             "resemble-catalogue-list.1",
             "resemble-catalogue-write.1",
             "resemble-catalogue.1",
+            "resemble-check.1",
             "resemble-compare.1",
             "resemble-completions.1",
             "resemble-covered.1",

@@ -37,6 +37,7 @@ mod header;
 pub mod html;
 pub mod human;
 pub mod lines;
+pub mod near_copies;
 pub mod page;
 pub mod plan;
 pub mod quote;

@@ -1,0 +1,169 @@
+//! What is checked: the bytes of this moment, each in a file of its own under its own name, which
+//! says how it is taken apart.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use resemble_core::ContentDigest;
+use resemble_proto::message::SoftError;
+use resemble_proto::path::PathText;
+use tempfile::TempDir;
+
+use super::git::{Staged, WorkTree};
+use crate::commands::watch::absolute;
+use crate::error::{CliError, CliResult};
+
+/// A file that is about to be written or committed.
+pub(super) struct CheckedFile {
+    /// Its name in rows.
+    pub(super) shown: PathText,
+    /// Where it lies or will lie, and where it was: what is there is itself.
+    own: Vec<PathBuf>,
+    /// Device and inode of what is there.
+    inode: Option<(u64, u64)>,
+    /// Its bytes.
+    pub(super) copy: PathBuf,
+    /// Its digest, once it was read.
+    pub(super) digest: Option<ContentDigest>,
+}
+
+impl CheckedFile {
+    /// Where it lies or will lie.
+    pub(super) fn place(&self) -> Option<&Path> {
+        self.own.last().map(PathBuf::as_path)
+    }
+}
+
+/// All that is checked.
+pub(super) struct CheckedFiles {
+    pub(super) files: Vec<CheckedFile>,
+    /// Why others cannot be.
+    pub(super) errors: Vec<SoftError>,
+    /// Paths whose content in the work tree is not what counts: those that are staged or removed.
+    replaced: Vec<PathBuf>,
+    /// Holds the copies.
+    folder: TempDir,
+}
+
+impl CheckedFiles {
+    fn new() -> CliResult<Self> {
+        let folder = tempfile::Builder::new().prefix("resemble-check-").tempdir();
+        let failed = CliError::file("write", &std::env::temp_dir());
+        let folder = folder.map_err(failed)?;
+        Ok(Self {
+            files: Vec::new(),
+            errors: Vec::new(),
+            replaced: Vec::new(),
+            folder,
+        })
+    }
+
+    /// Files, or what standard input holds. `name` is the path that the one file is to be written
+    /// to.
+    pub(super) fn given(files: &[PathBuf], name: Option<&Path>) -> CliResult<Self> {
+        let mut all = Self::new()?;
+        for file in files {
+            let own = name.unwrap_or(file);
+            let is_stdin = file == Path::new("-");
+            let place = if is_stdin && name.is_none() {
+                None
+            } else {
+                Some(absolute(own)?.as_path().to_owned())
+            };
+            let to = all.new_copy(own)?;
+            let copied = if is_stdin {
+                write_to(&to, &mut io::stdin().lock())
+            } else {
+                open(file).and_then(|mut file| write_to(&to, &mut file))
+            };
+            match copied {
+                Ok(()) => all.push(PathText::from(own), place.into_iter().collect(), to),
+                Err(error) => all
+                    .errors
+                    .push(SoftError::of_io(file.as_path().into(), &error)),
+            }
+        }
+        Ok(all)
+    }
+
+    /// What is staged.
+    pub(super) fn staged(tree: &WorkTree) -> CliResult<Self> {
+        let mut all = Self::new()?;
+        let Staged { files, removed } = tree.staged()?;
+        for file in &files {
+            let to = all.new_copy(&file.path)?;
+            let copy = File::create(&to).map_err(CliError::file("write", &to))?;
+            tree.write(file, copy)?;
+            let own = file.was.iter().chain([&file.path]);
+            let own: Vec<PathBuf> = own.map(|path| tree.root.join(path)).collect();
+            all.replaced.extend(own.iter().cloned());
+            all.push(PathText::from(file.path.as_path()), own, to);
+        }
+        all.replaced
+            .extend(removed.iter().map(|path| tree.root.join(path)));
+        Ok(all)
+    }
+
+    /// The place of the next copy, in a folder of its own.
+    fn new_copy(&self, own: &Path) -> CliResult<PathBuf> {
+        let folder = self.folder.path().join(self.files.len().to_string());
+        fs::create_dir_all(&folder).map_err(CliError::file("write", &folder))?;
+        Ok(folder.join(own.file_name().unwrap_or_default()))
+    }
+
+    fn push(&mut self, shown: PathText, own: Vec<PathBuf>, copy: PathBuf) {
+        let inode = own.last().and_then(|path| inode(path));
+        self.files.push(CheckedFile {
+            shown,
+            own,
+            inode,
+            copy,
+            digest: None,
+        });
+    }
+
+    /// The folder of the copies.
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The place among the files of the one that a copy is of.
+    pub(super) fn number_of(&self, copy: &Path) -> Option<usize> {
+        let below = copy.strip_prefix(self.folder()).ok()?;
+        below.iter().next()?.to_str()?.parse().ok()
+    }
+
+    /// Whether what lies in this file of the search is not another one that is there.
+    pub(super) fn is_own(&self, number: usize, file: &Path) -> bool {
+        let checked = &self.files[number];
+        let mut own = checked.own.iter().chain(&self.replaced);
+        own.any(|path| path == file)
+            || file.starts_with(self.folder())
+            || checked.inode.is_some() && checked.inode == inode(file)
+    }
+}
+
+fn inode(path: &Path) -> Option<(u64, u64)> {
+    let meta = path.symlink_metadata().ok()?;
+    Some((meta.dev(), meta.ino()))
+}
+
+/// Opens a regular file; a pipe would never end.
+fn open(path: &Path) -> io::Result<File> {
+    let meta = fs::metadata(path)?;
+    if !meta.is_file() {
+        let what = if meta.is_dir() {
+            "is a directory"
+        } else {
+            "is not a regular file"
+        };
+        return Err(io::Error::other(what));
+    }
+    File::open(path)
+}
+
+fn write_to(path: &Path, from: &mut dyn io::Read) -> io::Result<()> {
+    io::copy(from, &mut File::create(path)?).map(drop)
+}

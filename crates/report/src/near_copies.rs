@@ -1,0 +1,209 @@
+//! Near-copies of what is about to be written: sentences for people, SARIF, annotations of GitHub.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use resemble_core::Relation;
+use resemble_proto::documents::Document;
+use resemble_proto::list_body;
+use resemble_proto::message::{FindRow, SoftErrorKind};
+use resemble_proto::number::Fraction;
+use resemble_proto::path::PathText;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::quote::{harmless, quoted};
+use crate::rows::percent_text;
+
+/// A file that is a near-copy of another one.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CheckRow {
+    /// Both files and their figures.
+    #[serde(flatten)]
+    pub found: FindRow,
+    /// The larger share, common text left out.
+    pub score: Fraction,
+    /// The digests of both contents, if there is a baseline.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pair: Option<String>,
+}
+
+list_body! {
+    /// The body of a document of `check`.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct NearCopies {
+        /// The rows.
+        pub results: Vec<CheckRow>,
+    } of "check", CheckParameters
+}
+
+/// The `parameters` of a document of `check`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CheckParameters {
+    /// The files, as the user named them.
+    pub files: Vec<PathText>,
+    /// Whether the staged files of git are checked.
+    pub staged: bool,
+    /// `--in`, as the user named it; empty: the work tree, or where `find` looks.
+    #[serde(rename = "in")]
+    pub within: Vec<PathText>,
+    /// The least score.
+    pub min: Fraction,
+    /// Globs of files that do not take part.
+    pub exclude: Vec<String>,
+    /// The id of the parameters of chunking and sampling.
+    pub params: String,
+}
+
+impl CheckRow {
+    /// The row of what was found.
+    pub fn of(found: FindRow) -> Self {
+        let discounted = found.discount.discounted;
+        let score = if discounted.is_none() {
+            found.score()
+        } else {
+            discounted
+        };
+        Self {
+            found,
+            score,
+            pair: None,
+        }
+    }
+
+    /// What is the matter, and what to do: `97% of it is in old.rs; reuse that file`.
+    pub fn sentence(&self) -> String {
+        let row = &self.found;
+        let path = quoted(row.path.as_path());
+        let about = if row.estimate { "about " } else { "" };
+        let percent = |share: Fraction| percent_text(share, row.is_identical());
+        let mut text = match row.relation {
+            Some(Relation::Identical) => format!("identical to {path}"),
+            Some(Relation::SameText) => format!("the same text as {path}"),
+            _ if row.a_in_b >= row.b_in_a => {
+                format!("{about}{} of it is in {path}", percent(row.a_in_b))
+            }
+            _ => format!("it holds {about}{} of {path}", percent(row.b_in_a)),
+        };
+        if percent(self.score) != percent(row.score()) {
+            let left = percent(self.score);
+            // Writing to a string does not fail.
+            write!(text, " ({left} without common text)").unwrap_or_default();
+        }
+        text + "; reuse that file"
+    }
+}
+
+/// Writes one line for each row: the file and the sentence.
+pub fn write_sentences(out: &mut dyn Write, rows: &[CheckRow]) -> io::Result<()> {
+    rows.iter().try_for_each(|row| {
+        writeln!(
+            out,
+            "{}: {}",
+            quoted(row.found.file.as_path()),
+            row.sentence()
+        )
+    })
+}
+
+/// Writes one annotation of GitHub Actions for each row.
+pub fn write_github(out: &mut dyn Write, rows: &[CheckRow]) -> io::Result<()> {
+    rows.iter().try_for_each(|row| {
+        let file = property(&row.found.file.lossy());
+        let message = data(&row.sentence());
+        writeln!(out, "::warning file={file},title=near-copy::{message}")
+    })
+}
+
+/// Text of a workflow command: it ends at the line.
+fn data(text: &str) -> String {
+    text.replace('%', "%25")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
+}
+
+/// A property of a workflow command: a comma begins the next one, two colons the text.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+/// Writes a log of SARIF 2.1.0.
+pub fn write_sarif(out: &mut dyn Write, document: &Document<NearCopies>) -> io::Result<()> {
+    let results: Vec<Value> = document.body.results.iter().map(result).collect();
+    let notifications = document
+        .errors
+        .iter()
+        .filter(|error| error.is_trouble())
+        .map(|error| {
+            json!({
+                "level": "error",
+                "message": { "text": harmless(&error.message) },
+                "locations": [location(&error.path)],
+            })
+        });
+    let notifications: Vec<Value> = notifications.collect();
+    let is_whole = document
+        .errors
+        .iter()
+        .all(|error| error.kind == SoftErrorKind::LeftOut);
+    let log = json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": {
+                "name": "resemble",
+                "version": document.version,
+                "rules": [{
+                    "id": "near-copy",
+                    "shortDescription": { "text": "A file is a near-copy of another one" },
+                }],
+            }},
+            "invocations": [{
+                "executionSuccessful": is_whole,
+                "toolExecutionNotifications": notifications,
+            }],
+            "results": results,
+        }],
+    });
+    serde_json::to_writer(&mut *out, &log)?;
+    writeln!(out)
+}
+
+fn result(row: &CheckRow) -> Value {
+    let mut result = json!({
+        "ruleId": "near-copy",
+        "ruleIndex": 0,
+        "level": "warning",
+        "message": { "text": row.sentence() },
+        "locations": [location(&row.found.file)],
+        "relatedLocations": [location(&row.found.path)],
+    });
+    if let Some(pair) = &row.pair {
+        result["partialFingerprints"] = json!({ "contents/v1": pair });
+    }
+    result
+}
+
+fn location(path: &PathText) -> Value {
+    json!({ "physicalLocation": { "artifactLocation": { "uri": uri(path) } } })
+}
+
+/// A path as the reference of RFC 3986 that leads to it.
+fn uri(path: &PathText) -> String {
+    let bytes = path.as_bytes();
+    let mut text = if bytes.starts_with(b"/") {
+        "file://"
+    } else {
+        ""
+    }
+    .to_owned();
+    for &byte in bytes {
+        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
+            text.push(char::from(byte));
+        } else {
+            // Writing to a string does not fail.
+            write!(text, "%{byte:02X}").unwrap_or_default();
+        }
+    }
+    text
+}
