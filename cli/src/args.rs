@@ -17,6 +17,7 @@ mod headings;
 mod help;
 mod lab;
 mod layer;
+mod mcp;
 mod old_names;
 mod output;
 mod pairs;
@@ -60,6 +61,7 @@ pub use groups::GroupsArgs;
 pub use help::HelpArgs;
 pub use lab::LabArgs;
 pub use layer::{TextLayer, TextWanted};
+pub use mcp::McpArgs;
 pub use output::{DocumentFormat, DocumentOutput, RowFormat, RowOutput};
 pub use pairs::PairsArgs;
 pub use report::{ListAs, ListOutput, PlanKind, ReportFormat, ReportOutput};
@@ -343,6 +345,12 @@ pub enum Command {
     /// version are no copies of it. Ends with 0 if there is no near-copy, with 1 if there is one.
     #[command(after_long_help = check::EXAMPLES)]
     Check(Box<CheckArgs>),
+    /// Answer agents and editors: a server of the Model Context Protocol
+    ///
+    /// On standard input and output. They ask what is similar, what two files share, which version
+    /// is the newest. Nothing outside the roots is looked at or named, and nothing is changed.
+    #[command(after_long_help = mcp::EXAMPLES)]
+    Mcp(McpArgs),
     /// Print the text by which a file is compared
     ///
     /// It is what `find` and `why` cut words from: the text of a document, or the file's own. Ends

@@ -49,6 +49,7 @@ use resemble_report::saved::{Picked, Saved};
 
 use crate::args::{Cli, Command, Global, GroupsArgs, Selection};
 use crate::error::{CliError, CliResult};
+use crate::mcp;
 use crate::ui::Ui;
 
 pub use completions::print as print_completions;
@@ -93,6 +94,7 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
         Command::Relay => relay::run(env, global),
         Command::Measure => measure::run(),
         Command::Check(args) => check::run(ui, env, global, &args),
+        Command::Mcp(args) => mcp::run(global, &args),
         Command::Text(args) => text::run(ui, &args),
         Command::Completions(args) => completions::print(ui, Cli::command(), args.shell),
         Command::Man(args) => man::print(ui, Cli::command(), args.dir.as_deref()),

@@ -18,6 +18,7 @@
 //! * [`lists`] prints answers that are lists; [`mod@print`] and [`plans`] print the documents of
 //!   the questions about whole collections. What they print is made by `resemble_report`, which
 //!   opens no file: [`evidence`] and [`plans`] read for it.
+//! * [`mcp`] serves programs, with questions that this program is asked once more.
 //! * [`local_time`] knows the reader's time zone.
 //! * [`ui`] is the only place that prints; [`error`] the only one that knows exit codes.
 #![forbid(unsafe_code)]
@@ -30,6 +31,7 @@ pub mod evidence;
 pub mod links;
 pub mod lists;
 pub mod local_time;
+pub mod mcp;
 pub mod names;
 mod new_file;
 pub mod plans;

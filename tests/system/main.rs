@@ -71,6 +71,9 @@ mod fleet;
 /// The daemon of another machine, asked through ssh.
 mod remote;
 
+/// Programs that ask through the Model Context Protocol.
+mod programs;
+
 /// Documents and archives: what they say and hold, in every answer.
 mod documents;
 

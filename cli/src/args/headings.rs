@@ -17,7 +17,7 @@ const HEADINGS: [(&str, &[&str]); 4] = [
         "Watch",
         &["setup", "watch", "status", "alerts", "view", "doctor"],
     ),
-    ("For programs", &["check", "text"]),
+    ("For programs", &["check", "text", "mcp"]),
 ];
 
 /// The heading of the verbs that only `help --all` lists.

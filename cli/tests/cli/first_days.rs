@@ -159,7 +159,7 @@ fn versions_of_a_file_come_by_their_dates() {
     let dir = env.run(["versions", "docs"]);
     assert_eq!(dir.code, 2);
     assert!(dir.err.contains("is a directory"), "{dir:?}");
-    let listed = env.run(["--help"]).text();
+    let listed = env.run(["help", "--all"]).text();
     assert!(listed.contains("  versions "), "{listed}");
 }
 

@@ -12,6 +12,7 @@ mod fold; // lists of hits
 mod lab; // handing over to the laboratory
 mod linked; // pairs that an engine has found
 mod local; // without a daemon: real trees, every format
+mod mcp; // a client of the Model Context Protocol
 mod old_names; // verbs that had other names
 mod reports; // compare, covered, dirs, groups: exit codes, formats, plans
 mod saved; // saved reports, filtered and printed again

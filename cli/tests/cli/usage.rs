@@ -413,6 +413,7 @@ fn completions_and_manual_pages() {
             "resemble-lab.1",
             "resemble-lost.1",
             "resemble-man.1",
+            "resemble-mcp.1",
             "resemble-measure.1",
             "resemble-notify.1",
             "resemble-pairs.1",

@@ -18,6 +18,7 @@ mod differences;
 mod environment;
 mod fuzz;
 mod itself;
+pub mod mcp;
 mod mounts;
 pub mod office;
 pub mod pack;

@@ -1,0 +1,70 @@
+//! `resemble mcp`: a server of the Model Context Protocol on standard input and output.
+//!
+//! A thin door: each tool is a question of the command line. It is asked by this program itself,
+//! started once more with `--format json`, so figures, errors and who answers are those of the
+//! verb; to cancel a question is to end its process, whether the daemon or the process answers.
+//!
+//! 1. **Nothing outside the roots.** Arguments are opened beneath a root, without following a link
+//!    ([`places`]); where a question looks, it looks in the roots. So rows, counts, totals, reasons
+//!    and discounts are about what lies in them. A path outside and one that is not there get the
+//!    same answer.
+//! 2. **Bounded and terse.** An answer has so many rows and so many bytes as the caller asks for,
+//!    with the totals ([`answers`]).
+//! 3. **Read-only.** No tool changes anything.
+
+mod answers;
+mod asking;
+mod places;
+mod server;
+mod tools;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use rmcp::ServiceExt;
+use rmcp::transport::stdio;
+
+use crate::args::{Global, McpArgs};
+use crate::error::{CliError, CliResult, Outcome};
+
+use places::Roots;
+use server::Server;
+
+/// Serves until standard input ends.
+pub fn run(global: &Global, args: &McpArgs) -> CliResult {
+    let here = [PathBuf::from(".")];
+    let roots = if args.roots.is_empty() {
+        &here[..]
+    } else {
+        &args.roots
+    };
+    let server = Server::new(Roots::open(roots)?, passed_on(global));
+    let failed = |error: &dyn std::fmt::Display| CliError::Usage(format!("mcp: {error}"));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| failed(&error))?;
+    let served = runtime.block_on(async {
+        match server.serve(stdio()).await {
+            Ok(running) => running.waiting().await.map(drop).map_err(|e| failed(&e)),
+            Err(error) => Err(failed(&error)),
+        }
+    });
+    // A read of standard input may be under way for ever.
+    runtime.shutdown_background();
+    served.map(|()| Outcome::Holds)
+}
+
+/// The options of this process that say who answers, for the processes that ask.
+fn passed_on(global: &Global) -> Vec<OsString> {
+    let mut options = Vec::new();
+    for (option, value) in [("--socket", &global.socket), ("--state", &global.state)] {
+        if let Some(value) = value {
+            options.extend([option.into(), value.clone().into_os_string()]);
+        }
+    }
+    if global.local {
+        options.push("--local".into());
+    }
+    options
+}

@@ -1,0 +1,187 @@
+//! What of an answer is given: the first rows of each list and all totals, and no word about what
+//! lies outside the roots.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::places::Roots;
+use super::tools::{Bounds, Kind};
+
+/// Errors that are listed; of more the number is said.
+const MOST_ERRORS: usize = 10;
+
+/// The keys of an answer that are given as they are.
+const KEPT: [&str; 9] = [
+    "fresh", "pending", "summary", "covered", "files", "bytes", "relation", "unit", "measures",
+];
+
+/// The answer to a call, made of the document of the command.
+pub(super) fn of_document(kind: Kind, document: &Value, roots: &Roots, bounds: Bounds) -> Value {
+    if kind == Kind::Status {
+        return status(document, roots);
+    }
+    let mut answer = Map::new();
+    for key in KEPT {
+        if let Some(value) = document.get(key).filter(|value| !value.is_array()) {
+            answer.insert(key.to_owned(), value.clone());
+        }
+    }
+    let mut lists = Vec::new();
+    for (name, rows) in document.as_object().into_iter().flatten() {
+        let Some(rows) = rows
+            .as_array()
+            .filter(|_| name != "errors" && name != "left_out")
+        else {
+            continue;
+        };
+        let rows: Vec<Value> = rows
+            .iter()
+            .filter(|row| is_wanted(kind, row) && is_within(row, roots))
+            .map(|row| terse(kind, row))
+            .collect();
+        lists.push((name.clone(), rows));
+    }
+    answer.extend(errors(document, roots));
+    fit(&answer, &lists, bounds)
+}
+
+/// Whether a row says something. Of a comparison what is the same is counted in the summary.
+fn is_wanted(kind: Kind, row: &Value) -> bool {
+    kind != Kind::Compare || row["class"] != "same"
+}
+
+/// Whether a row names nothing outside the roots.
+fn is_within(row: &Value, roots: &Roots) -> bool {
+    let is_within = |path: &Value| {
+        let path = path.as_str().map(Path::new);
+        path.is_none_or(|path| !path.is_absolute() || roots.hold(path))
+    };
+    ["path", "a", "b", "by", "center"]
+        .iter()
+        .filter_map(|key| row.get(*key))
+        .all(is_within)
+        && row["paths"]
+            .as_array()
+            .is_none_or(|paths| paths.iter().all(is_within))
+}
+
+/// A row without what repeats the question, and without links between members.
+fn terse(kind: Kind, row: &Value) -> Value {
+    let mut row = row.clone();
+    if let Value::Object(fields) = &mut row {
+        match kind {
+            Kind::Find => drop(fields.remove("file")),
+            Kind::GroupsOf => drop(fields.remove("links")),
+            _ => {}
+        }
+    }
+    row
+}
+
+fn errors(document: &Value, roots: &Roots) -> Map<String, Value> {
+    let errors = document["errors"].as_array().map_or(&[][..], Vec::as_slice);
+    let errors: Vec<&Value> = errors
+        .iter()
+        .filter(|error| is_within(error, roots))
+        .collect();
+    let mut told = Map::new();
+    if !errors.is_empty() {
+        told.insert("errors_total".to_owned(), json!(errors.len()));
+        let first = errors.into_iter().take(MOST_ERRORS).cloned().collect();
+        told.insert("errors".to_owned(), Value::Array(first));
+    }
+    told
+}
+
+/// Puts the first rows of each list into the answer, as many as fit, and how many there are.
+fn fit(answer: &Map<String, Value>, lists: &[(String, Vec<Value>)], bounds: Bounds) -> Value {
+    let mut rows = bounds.rows;
+    loop {
+        let mut whole = answer.clone();
+        let mut is_cut = false;
+        for (name, list) in lists {
+            let first: Vec<Value> = list.iter().take(rows).cloned().collect();
+            is_cut |= first.len() < list.len();
+            whole.insert(format!("{name}_total"), json!(list.len()));
+            whole.insert(name.clone(), Value::Array(first));
+        }
+        if is_cut {
+            whole.insert("cut".to_owned(), json!(true));
+        }
+        let whole = Value::Object(whole);
+        if rows == 0 || whole.to_string().len() <= bounds.bytes {
+            return whole;
+        }
+        rows /= 2;
+    }
+}
+
+/// For each root of the server what the daemon says of it; nothing of other roots.
+fn status(document: &Value, roots: &Roots) -> Value {
+    let watched = document["roots"].as_array().map_or(&[][..], Vec::as_slice);
+    let state = |root: &Path| {
+        let around = watched.iter().find(|watched| {
+            let path = watched["path"].as_str();
+            path.is_some_and(|path| root.starts_with(path))
+        });
+        around.map_or(json!("not watched"), |watched| watched["state"].clone())
+    };
+    let of_roots = roots
+        .paths()
+        .map(|root| json!({"path": root.to_string_lossy(), "state": state(root)}));
+    json!({
+        "daemon": true,
+        "fresh": document["fresh"],
+        "degraded": document["degraded"].as_array().is_some_and(|all| !all.is_empty()),
+        "roots": of_roots.collect::<Vec<Value>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn roots() -> (tempfile::TempDir, Roots) {
+        let dir = tempfile::tempdir().unwrap();
+        let roots = Roots::open(&[dir.path().to_owned()]).unwrap();
+        (dir, roots)
+    }
+
+    const BOUNDS: Bounds = Bounds {
+        rows: 3,
+        bytes: 1 << 10,
+    };
+
+    #[test]
+    fn rows_are_cut_and_counted_and_none_names_what_lies_outside() {
+        let (dir, roots) = roots();
+        let row = |at: usize| json!({"file": "x", "path": dir.path().join(at.to_string())});
+        let mut rows: Vec<Value> = (0..5).map(row).collect();
+        rows.push(json!({"file": "x", "path": "/elsewhere/secret"}));
+        let document = json!({"fresh": true, "results": rows, "left_out": [{"root": "/elsewhere"}],
+            "errors": [{"path": "/elsewhere/e", "message": "m"}]});
+        let answer = of_document(Kind::Find, &document, &roots, BOUNDS);
+        assert_eq!(answer["results_total"], 5);
+        assert_eq!(answer["results"].as_array().unwrap().len(), 3);
+        assert_eq!(answer["cut"], true);
+        assert!(!answer.to_string().contains("elsewhere"), "{answer}");
+    }
+
+    #[test]
+    fn an_answer_fits_into_its_bytes() {
+        let (dir, roots) = roots();
+        let name = "n".repeat(150);
+        let row = |at: usize| json!({"path": dir.path().join(format!("{name}{at}"))});
+        let document = json!({"results": (0..900).map(row).collect::<Vec<_>>()});
+        let bounds = Bounds {
+            rows: 1000,
+            bytes: 4096,
+        };
+        let answer = of_document(Kind::Find, &document, &roots, bounds);
+        assert!(answer.to_string().len() <= 4096);
+        let shown = answer["results"].as_array().unwrap().len();
+        assert!((5..30).contains(&shown), "{shown}");
+        assert_eq!(answer["results_total"], 900);
+    }
+}

@@ -1,0 +1,83 @@
+//! A question in a process of its own.
+
+use std::ffi::OsString;
+use std::process::Stdio;
+
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::Command;
+
+/// A longer answer of the command is none of this server: it asks for the first rows.
+const LONGEST: u64 = 256 << 20;
+
+/// So much of a message is passed on.
+const LONGEST_MESSAGE: u64 = 4 << 10;
+
+/// What the command line is asked.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Invocation {
+    pub(super) arguments: Vec<OsString>,
+    /// What it gets on standard input.
+    pub(super) input: Option<String>,
+}
+
+/// Asks, and returns the document of the answer; or why there is none. Dropped, it ends the
+/// process.
+pub(super) async fn document(options: &[OsString], asked: Invocation) -> Result<Value, String> {
+    let mut command = Command::new("/proc/self/exe");
+    command
+        .arg(&asked.arguments[0])
+        .args(options)
+        .args(&asked.arguments[1..])
+        .stdin(if asked.input.is_some() {
+            Stdio::piped()
+        } else {
+            Stdio::null()
+        })
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    let failed = |error: std::io::Error| format!("the question could not be asked: {error}");
+    let mut process = command.spawn().map_err(failed)?;
+    let (input, output, errors) = (
+        process.stdin.take(),
+        process.stdout.take(),
+        process.stderr.take(),
+    );
+    let write = async {
+        if let (Some(mut input), Some(text)) = (input, asked.input) {
+            // It may have ended before it read all.
+            drop(input.write_all(text.as_bytes()).await);
+        }
+    };
+    let read = async {
+        let mut bytes = Vec::new();
+        if let Some(output) = output {
+            output.take(LONGEST).read_to_end(&mut bytes).await?;
+        }
+        Ok::<_, std::io::Error>(bytes)
+    };
+    let listen = async {
+        let mut bytes = Vec::new();
+        if let Some(mut errors) = errors {
+            (&mut errors)
+                .take(LONGEST_MESSAGE)
+                .read_to_end(&mut bytes)
+                .await?;
+            tokio::io::copy(&mut errors, &mut tokio::io::sink()).await?;
+        }
+        Ok::<_, std::io::Error>(bytes)
+    };
+    let ((), read, said) = tokio::join!(write, read, listen);
+    let (bytes, said) = (read.map_err(failed)?, said.map_err(failed)?);
+    process.wait().await.map_err(failed)?;
+    if let Ok(document @ Value::Object(_)) = serde_json::from_slice(&bytes) {
+        return Ok(document);
+    }
+    let said = String::from_utf8_lossy(&said);
+    let said = said
+        .lines()
+        .next()
+        .unwrap_or("the question was not answered");
+    Err(said.trim_start_matches("resemble: ").to_owned())
+}

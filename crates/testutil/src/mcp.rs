@@ -1,0 +1,105 @@
+//! A client of `resemble mcp`.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+
+/// A server and the client's end of its pipes.
+#[derive(Debug)]
+pub struct McpSession {
+    /// Its process.
+    pub server: Child,
+    /// What it reads.
+    pub input: ChildStdin,
+    /// What it writes.
+    pub output: BufReader<ChildStdout>,
+    next: u64,
+}
+
+impl McpSession {
+    /// Starts a server and shakes hands.
+    ///
+    /// # Panics
+    ///
+    /// If there is no handshake.
+    pub fn of(command: &mut Command) -> Self {
+        let mut server = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("a server of the protocol");
+        let input = server.stdin.take().expect("a server of the protocol");
+        let output = BufReader::new(server.stdout.take().expect("a server of the protocol"));
+        let mut session = Self {
+            server,
+            input,
+            output,
+            next: 0,
+        };
+        let hello = session.ask(
+            "initialize",
+            &json!({"protocolVersion": "2025-06-18", "capabilities": {},
+                "clientInfo": {"name": "test", "version": "1"}}),
+        );
+        assert_eq!(hello["result"]["serverInfo"]["name"], "resemble", "{hello}");
+        session.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        session
+    }
+
+    /// Sends a message.
+    pub fn send(&mut self, message: &Value) {
+        writeln!(self.input, "{message}").expect("a server of the protocol");
+    }
+
+    /// The next message of the server.
+    fn heard(&mut self) -> Value {
+        let mut line = String::new();
+        self.output
+            .read_line(&mut line)
+            .expect("a server of the protocol");
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"))
+    }
+
+    /// Sends a request and waits for its answer; what is notified meanwhile is passed over.
+    pub fn ask(&mut self, method: &str, params: &Value) -> Value {
+        self.next += 1;
+        let id = self.next;
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        loop {
+            let heard = self.heard();
+            if heard["id"] == id {
+                return heard;
+            }
+        }
+    }
+
+    /// The answer of a tool.
+    pub fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+        let answer = self.ask("tools/call", &json!({"name": tool, "arguments": arguments}));
+        let result = &answer["result"];
+        assert_eq!(result["isError"], false, "{answer}");
+        result["structuredContent"].clone()
+    }
+
+    /// Why a tool does not answer.
+    pub fn refusal(&mut self, tool: &str, arguments: &Value) -> String {
+        let answer = self.ask("tools/call", &json!({"name": tool, "arguments": arguments}));
+        let result = &answer["result"];
+        assert_eq!(result["isError"], true, "{answer}");
+        result["content"][0]["text"]
+            .as_str()
+            .expect("a server of the protocol")
+            .to_owned()
+    }
+
+    /// Ends the server as clients do: by ending its input.
+    pub fn end(self) {
+        let Self {
+            mut server, input, ..
+        } = self;
+        drop(input);
+        assert!(server.wait().expect("a server of the protocol").success());
+    }
+}
