@@ -13,11 +13,10 @@ use std::path::{Path, PathBuf};
 
 use resemble_core::Params;
 use resemble_proto::documents::Document;
-use resemble_proto::message::{FindOptions, FindRow, MeasureUnit, Scope, Whole};
+use resemble_proto::message::{FindOptions, FindRow, MeasureUnit, Scope, SoftError, Whole};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
-use resemble_query::find::{Incoming, read_with_parts};
-use resemble_relate::AskError;
+use resemble_query::find::read_with_parts;
 use resemble_relate::prove::extracted::way;
 use resemble_relate::prove::read::bytes_of;
 use resemble_report::document::Extras;
@@ -46,10 +45,10 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CheckArgs) -> 
         return Err(CliError::Usage("--name is for one FILE".to_owned()));
     }
     let files = names::with_list(&args.files, None, false)?;
-    let baseline = args.baseline.as_deref();
-    let baseline = baseline
-        .map(|path| Baseline::read(path, args.accept))
-        .transpose()?;
+    let baseline = match &args.baseline {
+        Some(path) => Some(Baseline::read(path, args.accept)?),
+        None => None,
+    };
     let tree = match WorkTree::here() {
         Err(error) if args.staged => {
             let why = format!("--staged needs a work tree of git: {error}");
@@ -63,16 +62,13 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CheckArgs) -> 
     };
     let among = tree.as_ref().filter(|_| args.within.is_empty());
     let mut asked = match among {
-        Some(tree) => Asked::among(std::slice::from_ref(&tree.root)),
+        Some(tree) => Asked::among(std::slice::from_ref(&tree.0)),
         None => Asked::within(&args.within),
     };
     asked.missing.append(&mut checked.errors);
     // What cannot be read of a file that is checked is missing in the answer.
-    asked.looked_at = checked
-        .files
-        .iter()
-        .map(|file| file.shown.clone())
-        .collect();
+    let shown = checked.files.iter().map(|file| file.shown.clone());
+    asked.looked_at = shown.collect();
     if checked.files.is_empty() {
         asked.anything = false;
         if args.staged {
@@ -87,7 +83,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CheckArgs) -> 
         global,
         files,
         listed: among.map(WorkTree::files).transpose()?,
-        root: among.map(|tree| tree.root.clone()),
+        root: among.map(|tree| tree.0.clone()),
         checked,
         baseline,
     };
@@ -125,121 +121,112 @@ impl Check<'_> {
         }
     }
 
-    /// What resembles a file among those of `within`, which are the copies of all or not.
-    fn ask_about(
-        &mut self,
-        number: usize,
-        backend: &mut Backend,
-        within: Vec<PathText>,
-        are_copies: bool,
-    ) -> CliResult<Whole<Vec<CheckRow>>> {
-        let options = self.options(within);
+    /// Reads a file that is checked.
+    fn sought(&mut self, number: usize, params: &Params) -> Result<Sought, SoftError> {
+        let formats = formats(self.args.layer.is_on());
+        let part_reader = formats.as_ref().map(|formats| formats as &dyn PartReader);
         let file = &mut self.checked.files[number];
-        let shown = file.shown.clone();
         let copy = Named {
-            shown: shown.as_path().to_owned(),
+            shown: file.shown.as_path().to_owned(),
             real: file.copy.clone(),
         };
-        let mut all = Whole::fresh();
-        let read = match read(&copy.real, backend.params(), options.text) {
-            Ok(read) => read,
-            Err(error) => {
-                all.errors.push(subject_error(&copy, error));
-                return Ok(all);
-            }
+        let read = || {
+            let mut read = read_with_parts(&copy.real, params, part_reader)?;
+            let is_sent = read.digest.size.0 <= MOST_SENT;
+            read.bytes = is_sent.then(|| bytes_of(&copy.real)).transpose()?;
+            Ok(read)
         };
+        let read = read().map_err(|error| subject_error(&copy, error))?;
         file.digest = Some(read.digest.content);
-        let sought = match read.bytes {
+        Ok(match read.bytes {
             Some(_) => Sought::Stdin(Box::new(read)),
             None => Sought::File(copy),
+        })
+    }
+
+    /// Adds what resembles a file among those of `within`, which are the copies of all or not.
+    fn add(
+        &self,
+        number: usize,
+        (sought, backend): (&Sought, &mut Backend),
+        (within, are_copies): (Vec<PathText>, bool),
+        all: &mut Whole<NearCopies>,
+    ) -> CliResult<()> {
+        let file = &self.checked.files[number];
+        let answer = match backend.find(sought, &file.shown, &self.options(within))? {
+            Ok(answer) => answer,
+            Err(error) => {
+                all.errors.push(error);
+                return Ok(());
+            }
         };
-        match backend.find(&sought, &shown, &options)? {
-            Ok(answer) => {
-                all.header = answer.header;
-                all.errors = answer.errors;
-                for row in answer.body.results {
-                    all.body.extend(self.row(number, row, are_copies));
-                }
-            }
-            Err(error) => all.errors.push(error),
+        let rows = answer.body.results.into_iter();
+        let rows = rows.filter_map(|row| self.row(number, row, are_copies, backend.params()));
+        all.body.results.extend(rows);
+        if are_copies {
+            return Ok(());
         }
-        let copy = &self.checked.files[number].copy;
-        for error in &mut all.errors {
-            if error.path.as_path() == copy {
-                error.path = shown.clone();
-            }
-        }
-        Ok(all)
+        all.header = all.header.clone().and(answer.header);
+        all.errors
+            .extend(answer.errors.into_iter().map(|error| SoftError {
+                path: if error.path.as_path() == file.copy {
+                    file.shown.clone()
+                } else {
+                    error.path
+                },
+                ..error
+            }));
+        Ok(())
     }
 
     /// The row of what was found, if it counts.
-    fn row(&self, number: usize, found: FindRow, is_copy: bool) -> Option<CheckRow> {
-        let row = CheckRow::of(found);
+    fn row(
+        &self,
+        number: usize,
+        found: FindRow,
+        is_copy: bool,
+        params: &Params,
+    ) -> Option<CheckRow> {
+        let mut row = CheckRow::of(found);
         let real = row.found.path.as_path();
         let (file, _) = way(real);
-        let is_there = if is_copy {
+        let is_there = match &self.listed {
             // Of two that are staged the later one is the copy.
-            self.checked
-                .number_of(real)
-                .is_some_and(|other| other < number)
-        } else {
-            let is_listed = self
-                .listed
-                .as_ref()
-                .is_none_or(|listed| listed.contains(file));
-            is_listed && !self.checked.is_own(number, file)
+            _ if is_copy => self.checked.number_of(real) < Some(number),
+            Some(listed) if !listed.contains(file) => false,
+            _ => !self.checked.is_own(number, file),
         };
-        (is_there && row.score >= self.args.min).then_some(row)
+        if !is_there || row.score < self.args.min {
+            return None;
+        }
+        if let (Some(_), Some(ours)) = (&self.baseline, &self.checked.files[number].digest) {
+            let there = read_with_parts(file, params, None).ok();
+            row.pair = there.map(|there| pair_of(ours, &there.digest.content));
+        }
+        Some(row)
     }
 
     /// Leaves accepted pairs out, or accepts all.
-    fn settle(
-        &mut self,
-        ui: &mut Ui,
-        params: &Params,
-        rows: &mut Vec<(usize, CheckRow)>,
-    ) -> CliResult<()> {
-        let (Some(baseline), Some(path)) = (&mut self.baseline, &self.args.baseline) else {
+    fn settle(&mut self, ui: &mut Ui, rows: &mut Vec<CheckRow>) -> CliResult<()> {
+        let (Some(Baseline(pairs)), Some(path)) = (&mut self.baseline, &self.args.baseline) else {
             return Ok(());
         };
-        for (number, row) in &mut *rows {
-            let (file, _) = way(row.found.path.as_path());
-            let there = read_with_parts(file, params, None).ok();
-            let ours = self.checked.files[*number].digest.as_ref();
-            row.pair = ours
-                .zip(there)
-                .map(|(ours, there)| pair_of(ours, &there.digest.content));
-        }
-        let is_accepted = |row: &CheckRow| row.pair.as_ref().is_some_and(|pair| baseline.has(pair));
-        rows.retain(|(_, row)| !is_accepted(row));
-        if !self.args.accept {
-            return Ok(());
-        }
-        let before = rows.len();
-        for (_, row) in rows.extract_if(.., |(_, row)| row.pair.is_some()) {
-            if let Some(pair) = row.pair {
+        let is_accepted = |pair: &String| pairs.contains_key(pair);
+        rows.retain(|row| !row.pair.as_ref().is_some_and(is_accepted));
+        if self.args.accept {
+            let before = rows.len();
+            rows.retain(|row| {
                 let names = [&row.found.file, &row.found.path].map(|name| quoted(name.as_path()));
-                baseline.add(pair, names.join(" "));
-            }
+                let pair = row.pair.clone();
+                pair.map(|pair| pairs.insert(pair, names.join(" ")))
+                    .is_none()
+            });
+            Baseline::write(pairs, path)?;
+            let accepted = (before - rows.len()) as u64;
+            ui.note(&format!("{} accepted", counted(accepted, "pair")));
         }
-        baseline.write(path)?;
-        ui.note(&format!(
-            "{} accepted",
-            counted((before - rows.len()) as u64, "pair")
-        ));
         Ok(())
     }
-}
-
-/// Reads a file that is checked.
-fn read(path: &Path, params: &Params, text: bool) -> Result<Incoming, AskError> {
-    let formats = formats(text);
-    let part_reader = formats.as_ref().map(|formats| formats as &dyn PartReader);
-    let mut read = read_with_parts(path, params, part_reader)?;
-    if read.digest.size.0 <= MOST_SENT {
-        read.bytes = Some(bytes_of(path)?);
-    }
-    Ok(read)
 }
 
 impl Verb for Check<'_> {
@@ -266,16 +253,9 @@ impl Verb for Check<'_> {
             within.sort();
         }
         backend.refresh(ui, &within)?;
-        let mut all = Whole::<NearCopies>::fresh();
-        let mut rows = Vec::new();
-        for number in 0..self.checked.files.len() {
-            let answer = self.ask_about(number, backend, within.clone(), false)?;
-            all.header = all.header.and(answer.header);
-            all.errors.extend(answer.errors);
-            rows.extend(answer.body.into_iter().map(|row| (number, row)));
-        }
-        if self.args.staged && self.checked.files.len() > 1 {
-            let copies = Asked::among(&[self.checked.folder().to_owned()]);
+        let copies = Asked::among(&[self.checked.folder().to_owned()]);
+        let count = self.checked.files.len();
+        let mut of_copies = if self.args.staged && count > 1 {
             let global = Global {
                 local: true,
                 ..self.global.clone()
@@ -284,19 +264,30 @@ impl Verb for Check<'_> {
                 no_cache: true,
                 ..self.answering()
             };
-            let mut backend = copies.open(ui, self.env, &global, &answering)?;
-            for number in 0..self.checked.files.len() {
-                let answer = self.ask_about(number, &mut backend, copies.scope(), true)?;
-                rows.extend(answer.body.into_iter().map(|row| (number, row)));
+            Some(copies.open(ui, self.env, &global, &answering)?)
+        } else {
+            None
+        };
+        let mut all = Whole::<NearCopies>::fresh();
+        for number in 0..count {
+            let sought = match self.sought(number, backend.params()) {
+                Ok(sought) => sought,
+                Err(error) => {
+                    all.errors.push(error);
+                    continue;
+                }
+            };
+            let among = (within.clone(), false);
+            self.add(number, (&sought, backend), among, &mut all)?;
+            if let Some(backend) = &mut of_copies {
+                let among = (copies.scope(), true);
+                self.add(number, (&sought, backend), among, &mut all)?;
             }
         }
-        self.settle(ui, backend.params(), &mut rows)?;
-        rows.sort_by(|(a, one), (b, other)| (a, other.score).cmp(&(b, one.score)));
-        for (number, mut row) in rows {
+        for row in &mut all.body.results {
             row.found.path = self.shown_path(&row.found.path, asked);
-            row.found.file = self.shown_file(number);
-            all.body.results.push(row);
         }
+        self.settle(ui, &mut all.body.results)?;
         all.header.total = all.body.results.len() as u64;
         all.header.shown = all.header.total;
         Ok(all)
@@ -353,14 +344,5 @@ impl Check<'_> {
         let root = self.root.as_ref();
         let below = root.and_then(|root| real.as_path().strip_prefix(root).ok());
         below.map_or_else(|| asked.shown(real), PathText::from)
-    }
-
-    /// The name of a file that is checked. Services want it below the root of the work tree.
-    fn shown_file(&self, number: usize) -> PathText {
-        let file = &self.checked.files[number];
-        let is_of_service = matches!(self.args.format, CheckFormat::Sarif | CheckFormat::Github);
-        let root = self.root.as_ref().filter(|_| is_of_service);
-        let below = root.and_then(|root| file.place()?.strip_prefix(root).ok());
-        below.map_or_else(|| file.shown.clone(), PathText::from)
     }
 }

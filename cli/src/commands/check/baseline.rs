@@ -13,54 +13,42 @@ use resemble_report::quote::quoted;
 use crate::error::{CliError, CliResult};
 use crate::new_file::NewFile;
 
-/// The accepted pairs, each with what the line says after it.
+/// The accepted pairs, each with the names of the line.
 #[derive(Default)]
-pub(super) struct Baseline {
-    pairs: BTreeMap<String, String>,
-}
+pub(super) struct Baseline(pub(super) BTreeMap<String, String>);
 
 impl Baseline {
     /// Reads a baseline; `may_be_new`: it need not be there.
     pub(super) fn read(path: &Path, may_be_new: bool) -> CliResult<Self> {
-        let text = match std::fs::read_to_string(path) {
-            Err(error) if may_be_new && error.kind() == std::io::ErrorKind::NotFound => {
-                String::new()
-            }
-            text => text.map_err(CliError::file("read", path))?,
-        };
+        if may_be_new && !path.exists() {
+            return Ok(Self::default());
+        }
+        let text = std::fs::read_to_string(path).map_err(CliError::file("read", path))?;
         let mut pairs = BTreeMap::new();
         for (number, line) in (1..).zip(text.lines()) {
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let (pair, names) = line.split_at_checked(PAIR).unwrap_or((line, ""));
-            if !is_pair(pair) || !names.is_empty() && !names.starts_with(' ') {
+            let (pair, names) = line.split_once("  ").unwrap_or((line, ""));
+            let is_digest = |word: &str| word.len() == 64 && !word.contains(' ');
+            if !pair
+                .split_once(' ')
+                .is_some_and(|(one, other)| is_digest(one) && is_digest(other))
+            {
                 return Err(CliError::Usage(format!(
                     "{} line {number}: not two digests of contents; `--accept` writes such lines",
                     quoted(path)
                 )));
             }
-            pairs.insert(pair.to_owned(), names.trim_start().to_owned());
+            pairs.insert(pair.to_owned(), names.to_owned());
         }
-        Ok(Self { pairs })
-    }
-
-    /// Whether the pair is accepted.
-    pub(super) fn has(&self, pair: &str) -> bool {
-        self.pairs.contains_key(pair)
-    }
-
-    /// Accepts a pair of contents with these names.
-    pub(super) fn add(&mut self, pair: String, names: String) {
-        self.pairs.insert(pair, names);
+        Ok(Self(pairs))
     }
 
     /// Writes it in the place of the one that was read.
-    pub(super) fn write(&self, path: &Path) -> CliResult<()> {
-        let mut text =
-            "# Pairs that `resemble check` leaves out, by the digests of both contents.\n"
-                .to_owned();
-        for (pair, names) in &self.pairs {
+    pub(super) fn write(pairs: &BTreeMap<String, String>, path: &Path) -> CliResult<()> {
+        let mut text = "# Pairs that `resemble check` leaves out, by both contents\n".to_owned();
+        for (pair, names) in pairs {
             // Writing to a string does not fail.
             writeln!(text, "{pair}  {names}").unwrap_or_default();
         }
@@ -68,18 +56,7 @@ impl Baseline {
     }
 }
 
-/// Letters of a pair.
-const PAIR: usize = 64 + 1 + 64;
-
 /// The pair of two contents, whichever is asked about.
 pub(super) fn pair_of(one: &ContentDigest, other: &ContentDigest) -> String {
-    let (lesser, greater) = (one.min(other), one.max(other));
-    format!("{lesser} {greater}")
-}
-
-fn is_pair(text: &str) -> bool {
-    let is_digest =
-        |word: &str| word.len() == 64 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
-    text.split_once(' ')
-        .is_some_and(|(one, other)| is_digest(one) && is_digest(other))
+    format!("{} {}", one.min(other), one.max(other))
 }

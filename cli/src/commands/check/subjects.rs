@@ -11,7 +11,7 @@ use resemble_proto::message::SoftError;
 use resemble_proto::path::PathText;
 use tempfile::TempDir;
 
-use super::git::{Staged, WorkTree};
+use super::git::WorkTree;
 use crate::commands::watch::absolute;
 use crate::error::{CliError, CliResult};
 
@@ -29,13 +29,6 @@ pub(super) struct CheckedFile {
     pub(super) digest: Option<ContentDigest>,
 }
 
-impl CheckedFile {
-    /// Where it lies or will lie.
-    pub(super) fn place(&self) -> Option<&Path> {
-        self.own.last().map(PathBuf::as_path)
-    }
-}
-
 /// All that is checked.
 pub(super) struct CheckedFiles {
     pub(super) files: Vec<CheckedFile>,
@@ -50,13 +43,11 @@ pub(super) struct CheckedFiles {
 impl CheckedFiles {
     fn new() -> CliResult<Self> {
         let folder = tempfile::Builder::new().prefix("resemble-check-").tempdir();
-        let failed = CliError::file("write", &std::env::temp_dir());
-        let folder = folder.map_err(failed)?;
         Ok(Self {
             files: Vec::new(),
             errors: Vec::new(),
             replaced: Vec::new(),
-            folder,
+            folder: folder.map_err(CliError::file("write", &std::env::temp_dir()))?,
         })
     }
 
@@ -67,23 +58,20 @@ impl CheckedFiles {
         for file in files {
             let own = name.unwrap_or(file);
             let is_stdin = file == Path::new("-");
-            let place = if is_stdin && name.is_none() {
-                None
-            } else {
-                Some(absolute(own)?.as_path().to_owned())
-            };
+            let place = (own != Path::new("-")).then(|| absolute(own)).transpose()?;
             let to = all.new_copy(own)?;
             let copied = if is_stdin {
                 write_to(&to, &mut io::stdin().lock())
             } else {
                 open(file).and_then(|mut file| write_to(&to, &mut file))
             };
-            match copied {
-                Ok(()) => all.push(PathText::from(own), place.into_iter().collect(), to),
-                Err(error) => all
-                    .errors
-                    .push(SoftError::of_io(file.as_path().into(), &error)),
+            if let Err(error) = copied {
+                all.errors
+                    .push(SoftError::of_io(file.as_path().into(), &error));
+                continue;
             }
+            let place = place.into_iter().map(|place| place.as_path().to_owned());
+            all.push(PathText::from(own), place.collect(), to);
         }
         Ok(all)
     }
@@ -91,18 +79,19 @@ impl CheckedFiles {
     /// What is staged.
     pub(super) fn staged(tree: &WorkTree) -> CliResult<Self> {
         let mut all = Self::new()?;
-        let Staged { files, removed } = tree.staged()?;
-        for file in &files {
-            let to = all.new_copy(&file.path)?;
-            let copy = File::create(&to).map_err(CliError::file("write", &to))?;
-            tree.write(file, copy)?;
-            let own = file.was.iter().chain([&file.path]);
-            let own: Vec<PathBuf> = own.map(|path| tree.root.join(path)).collect();
+        for change in tree.staged()? {
+            let own = change.was.iter().chain([&change.path]);
+            let own: Vec<PathBuf> = own.map(|path| tree.0.join(path)).collect();
             all.replaced.extend(own.iter().cloned());
-            all.push(PathText::from(file.path.as_path()), own, to);
+            if let Some(blob) = &change.blob {
+                let to = all.new_copy(&change.path)?;
+                tree.write(
+                    blob,
+                    File::create(&to).map_err(CliError::file("write", &to))?,
+                )?;
+                all.push(PathText::from(change.path.as_path()), own, to);
+            }
         }
-        all.replaced
-            .extend(removed.iter().map(|path| tree.root.join(path)));
         Ok(all)
     }
 
@@ -152,16 +141,12 @@ fn inode(path: &Path) -> Option<(u64, u64)> {
 
 /// Opens a regular file; a pipe would never end.
 fn open(path: &Path) -> io::Result<File> {
-    let meta = fs::metadata(path)?;
-    if !meta.is_file() {
-        let what = if meta.is_dir() {
-            "is a directory"
-        } else {
-            "is not a regular file"
-        };
-        return Err(io::Error::other(what));
-    }
-    File::open(path)
+    let what = match fs::metadata(path)? {
+        meta if meta.is_file() => return File::open(path),
+        meta if meta.is_dir() => "is a directory",
+        _ => "is not a regular file",
+    };
+    Err(io::Error::other(what))
 }
 
 fn write_to(path: &Path, from: &mut dyn io::Read) -> io::Result<()> {
