@@ -40,6 +40,9 @@ use crate::ui::Ui;
 /// Contents up to this size are sent to a daemon with the question, which can then measure them.
 const MOST_SENT: u64 = 4 << 20;
 
+/// So many paths are named to git one by one.
+const MOST_NAMED: usize = 1000;
+
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CheckArgs) -> CliResult {
     if args.name.is_some() && args.files.len() != 1 {
         return Err(CliError::Usage("--name is for one FILE".to_owned()));
@@ -60,8 +63,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CheckArgs) -> 
         Some(tree) if args.staged => CheckedFiles::staged(tree)?,
         _ => CheckedFiles::given(&files, args.name.as_deref())?,
     };
-    let among = tree.as_ref().filter(|_| args.within.is_empty());
-    let mut asked = match among {
+    let tree = tree.filter(|_| args.within.is_empty());
+    let mut asked = match &tree {
         Some(tree) => Asked::among(std::slice::from_ref(&tree.0)),
         None => Asked::within(&args.within),
     };
@@ -82,8 +85,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CheckArgs) -> 
         env,
         global,
         files,
-        listed: among.map(WorkTree::files).transpose()?,
-        root: among.map(|tree| tree.0.clone()),
+        tree,
         checked,
         baseline,
     };
@@ -95,9 +97,8 @@ struct Check<'a> {
     env: &'a Env,
     global: &'a Global,
     files: Vec<PathBuf>,
-    /// The work tree that is looked in, and its files.
-    root: Option<PathBuf>,
-    listed: Option<HashSet<PathBuf>>,
+    /// The work tree that is looked in.
+    tree: Option<WorkTree>,
     checked: CheckedFiles,
     baseline: Option<Baseline>,
 }
@@ -190,11 +191,11 @@ impl Check<'_> {
         let mut row = CheckRow::of(found);
         let real = row.found.path.as_path();
         let (file, _) = way(real);
-        let is_there = match &self.listed {
-            // Of two that are staged the later one is the copy.
-            _ if is_copy => self.checked.number_of(real) < Some(number),
-            Some(listed) if !listed.contains(file) => false,
-            _ => !self.checked.is_own(number, file),
+        // Of two that are staged the later one is the copy.
+        let is_there = if is_copy {
+            self.checked.number_of(real) < Some(number)
+        } else {
+            !self.checked.is_own(number, file)
         };
         if !is_there || row.score < self.args.min {
             return None;
@@ -204,6 +205,31 @@ impl Check<'_> {
             row.pair = there.map(|there| pair_of(ours, &there.digest.content));
         }
         Some(row)
+    }
+
+    /// Leaves out what lies at paths of the work tree that git ignores.
+    fn without_ignored(
+        &self,
+        listed: Option<HashSet<PathBuf>>,
+        rows: &mut Vec<CheckRow>,
+    ) -> CliResult<()> {
+        let Some(tree) = self.tree.as_ref().filter(|_| !rows.is_empty()) else {
+            return Ok(());
+        };
+        let listed = match listed {
+            Some(listed) => listed,
+            None if rows.len() > MOST_NAMED => tree.files(&[])?,
+            None => {
+                let files = rows.iter().map(|row| way(row.found.path.as_path()).0);
+                let files = files.filter(|file| file.starts_with(&tree.0));
+                tree.files(&files.collect::<Vec<_>>())?
+            }
+        };
+        rows.retain(|row| {
+            let path = row.found.path.as_path();
+            self.checked.number_of(path).is_some() || listed.contains(way(path).0)
+        });
+        Ok(())
     }
 
     /// Leaves accepted pairs out, or accepts all.
@@ -247,9 +273,11 @@ impl Verb for Check<'_> {
         asked: &Asked,
     ) -> CliResult<Whole<NearCopies>> {
         let mut within = asked.scope();
-        if let Some(listed) = self.listed.as_ref().filter(|_| !backend.is_daemon()) {
+        let mut listed = None;
+        if let Some(tree) = self.tree.as_ref().filter(|_| !backend.is_daemon()) {
             // This process need not read what git ignores.
-            within = listed.iter().map(|path| path.as_path().into()).collect();
+            let files = listed.insert(tree.files(&[])?);
+            within = files.iter().map(|path| path.as_path().into()).collect();
             within.sort();
         }
         backend.refresh(ui, &within)?;
@@ -284,6 +312,7 @@ impl Verb for Check<'_> {
                 self.add(number, (&sought, backend), among, &mut all)?;
             }
         }
+        self.without_ignored(listed, &mut all.body.results)?;
         for row in &mut all.body.results {
             row.found.path = self.shown_path(&row.found.path, asked);
         }
@@ -341,8 +370,8 @@ impl Check<'_> {
                 [checked.shown.as_bytes(), rest.unwrap_or_default()].concat(),
             );
         }
-        let root = self.root.as_ref();
-        let below = root.and_then(|root| real.as_path().strip_prefix(root).ok());
+        let tree = self.tree.as_ref();
+        let below = tree.and_then(|tree| real.as_path().strip_prefix(&tree.0).ok());
         below.map_or_else(|| asked.shown(real), PathText::from)
     }
 }
