@@ -27,6 +27,7 @@ mod shell;
 mod sweeps;
 mod templates;
 mod text;
+mod trash;
 mod versions;
 mod why;
 
@@ -64,12 +65,13 @@ pub use layer::{TextLayer, TextWanted};
 pub use mcp::McpArgs;
 pub use output::{DocumentFormat, DocumentOutput, RowFormat, RowOutput};
 pub use pairs::PairsArgs;
-pub use report::{ListAs, ListOutput, PlanKind, ReportFormat, ReportOutput};
+pub use report::{ListAs, ListOutput, ReportFormat, ReportOutput};
 pub use setup::SetupArgs;
 pub use shell::ShellInitArgs;
 pub use sweeps::{HistoryArgs, InSweeps, LostArgs};
 pub use templates::{MarkArgs, TemplatesAction, TemplatesArgs};
 pub use text::TextArgs;
+pub use trash::TrashArgs;
 pub use versions::VersionsArgs;
 pub use why::WhyArgs;
 
@@ -357,6 +359,8 @@ pub enum Command {
     /// with 0 if every FILE has one, with 1 if one is compared otherwise.
     #[command(after_long_help = text::EXAMPLES)]
     Text(TextArgs),
+    /// Move files to the trash of their file system, and print where they are then
+    Trash(TrashArgs),
     /// Print a completion script for a shell
     ///
     /// For bash: resemble completions bash > ~/.local/share/bash-completion/completions/resemble
@@ -378,6 +382,7 @@ impl Command {
             | Self::Sync(_)
             | Self::Relay
             | Self::Measure
+            | Self::Trash(_)
             | Self::Lab(_)
             | Self::Text(_)
             | Self::Completions(_)

@@ -29,6 +29,7 @@ mod sweeps;
 mod sync;
 mod templates;
 mod text;
+mod trash;
 mod versions;
 mod view;
 mod watch;
@@ -42,7 +43,7 @@ use resemble_proto::documents::SavedBody;
 use resemble_proto::places::Env;
 use resemble_proto::remote;
 use resemble_proto::report::CommonParameters;
-use resemble_report::human::{counted, human_size};
+use resemble_report::human::counted;
 use resemble_report::plan::Plan;
 use resemble_report::quote::quoted;
 use resemble_report::saved::{Picked, Saved};
@@ -99,6 +100,7 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
         Command::Completions(args) => completions::print(ui, Cli::command(), args.shell),
         Command::Man(args) => man::print(ui, Cli::command(), args.dir.as_deref()),
         Command::Help(args) => help::run(&args),
+        Command::Trash(args) => trash::run(ui, &args),
     }
 }
 
@@ -157,11 +159,10 @@ fn read_saved<B: SavedBody>(path: &Path) -> CliResult<Saved<B>> {
 /// Prints a plan and says how much space it would free.
 fn print_plan(ui: &mut Ui, plan: &Plan) -> CliResult<()> {
     ui.write(|out| plan.write(out))?;
-    let (steps, bytes) = plan.gain();
     ui.note(&format!(
-        "a plan of {}, {} to be freed; read it, then run it with sh",
-        counted(steps, "step"),
-        human_size(bytes)
+        "a plan of {}, {}; read it, then run it with sh",
+        counted(plan.gain().0, "step"),
+        plan.worth()
     ));
     Ok(())
 }

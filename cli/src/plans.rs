@@ -3,26 +3,264 @@
 //! The plan itself, its rules and its script are made by [`resemble_report::plan`], which opens no
 //! file.
 
+use std::cell::OnceCell;
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use resemble_proto::documents::{CoveredDocument, GroupsDocument};
+use resemble_proto::documents::{CompareDocument, CoveredDocument, GroupsDocument};
 use resemble_proto::message::reason;
-use resemble_report::plan::{FileState, Plan, Time};
+use resemble_proto::path::PathText;
+use resemble_proto::pattern::Patterns;
+use resemble_proto::report::CommonParameters;
+use resemble_report::plan::{FileState, KeepRule, Means, PathKind, Plan, Time, Treatment, Trees};
+use resemble_report::quote::quoted;
+use resemble_scan::walk::{Anchor, Kind};
 
-use crate::args::PlanKind;
+use crate::error::{CliError, CliResult};
 
-/// The plan for the identical sets of a collection.
-pub fn of_groups(document: &GroupsDocument, kind: PlanKind) -> Plan {
-    Plan::of_groups(document, kind.into(), &look)
+/// What `--plan` of `groups` takes.
+pub fn of_copies(text: &str) -> Result<Treatment, String> {
+    let kinds = "possible values: symlink, hardlink, reflink, trash, remove, move=DIR";
+    parse(text, |kind| {
+        !matches!(kind, Treatment::Copy(_) | Treatment::Rename)
+    })
+    .ok_or_else(|| kinds.to_owned())
 }
 
-/// The plan for the covered files of a directory.
-pub fn of_covered(document: &CoveredDocument, kind: PlanKind) -> Plan {
-    let dir = fs::canonicalize(document.parameters.dir.as_path()).ok();
-    Plan::of_covered(document, kind.into(), dir.as_deref(), &look)
+/// What `--plan` of `covered` takes.
+pub fn of_covered_copies(text: &str) -> Result<Treatment, String> {
+    let kinds = "possible values: symlink, hardlink, reflink, trash, remove, move=DIR, copy=DIR";
+    parse(text, |kind| *kind != Treatment::Rename).ok_or_else(|| kinds.to_owned())
+}
+
+/// What `--plan` of `compare` takes.
+pub fn of_trees(text: &str) -> Result<Treatment, String> {
+    let kinds = "possible values: rename";
+    parse(text, |kind| *kind == Treatment::Rename).ok_or_else(|| kinds.to_owned())
+}
+
+fn parse(text: &str, is_known: impl Fn(&Treatment) -> bool) -> Option<Treatment> {
+    let kind = match text.split_once('=') {
+        None => match text {
+            "symlink" => Treatment::Symlink,
+            "hardlink" => Treatment::Hardlink,
+            "reflink" => Treatment::Reflink,
+            "trash" => Treatment::Trash,
+            "remove" => Treatment::Remove,
+            "rename" => Treatment::Rename,
+            _ => return None,
+        },
+        Some(("move", dir)) if !dir.is_empty() => Treatment::Move(dir.into()),
+        Some(("copy", dir)) if !dir.is_empty() => Treatment::Copy(dir.into()),
+        Some(_) => return None,
+    };
+    Some(kind).filter(is_known)
+}
+
+/// A rule of `--keep`.
+pub fn keep_rule(text: &str) -> Result<KeepRule, String> {
+    text.parse()
+}
+
+/// The plan for the identical sets of a collection.
+pub fn of_groups(
+    document: &GroupsDocument,
+    kind: &Treatment,
+    rules: &[KeepRule],
+) -> CliResult<Plan> {
+    let roots = real(&document.parameters.roots);
+    let common = &document.parameters.common;
+    let links = LinkNames {
+        roots: &roots,
+        patterns: patterns(common)?,
+        names: OnceCell::new(),
+    };
+    let means = Means {
+        kind: placed(kind, &roots)?,
+        rules: rules.iter().map(real_rule).collect::<CliResult<_>>()?,
+        roots: roots.clone(),
+        look: &look,
+        names: &|file| links.of(file),
+    };
+    Ok(Plan::of_groups(document, &means))
+}
+
+/// The plan for the covered files of a directory, or for what is missing.
+pub fn of_covered(document: &CoveredDocument, kind: &Treatment) -> CliResult<Plan> {
+    let dir = real(std::slice::from_ref(&document.parameters.dir));
+    let mut kept_out = dir.clone();
+    if matches!(kind, Treatment::Move(_)) {
+        kept_out.extend(real(&document.parameters.by));
+    }
+    let means = Means {
+        kind: placed(kind, &kept_out)?,
+        rules: Vec::new(),
+        roots: dir,
+        look: &look,
+        names: &|_| Vec::new(),
+    };
+    Ok(Plan::of_covered(document, &means))
+}
+
+/// The plan that gives the files of B the names that they have in A.
+pub fn of_compare(document: &CompareDocument) -> CliResult<Plan> {
+    let parameters = &document.parameters;
+    let dir = |path: &PathText| {
+        let path = path.as_path();
+        let dir = fs::canonicalize(path).map_err(CliError::file("look into", path))?;
+        let no_dir = || CliError::file("look into", path)(io::ErrorKind::NotADirectory.into());
+        dir.is_dir().then_some(dir).ok_or_else(no_dir)
+    };
+    let (a, b) = (dir(&parameters.a)?, dir(&parameters.b)?);
+    if a.starts_with(&b) || b.starts_with(&a) {
+        let why = "--plan rename is for two directories of which neither lies in the other";
+        return Err(CliError::Usage(why.to_owned()));
+    }
+    let all_classes = parameters.classes.is_empty() && parameters.common.top.is_none();
+    if !all_classes {
+        let why = "--plan rename needs every row: make the report without --class and --top";
+        return Err(CliError::Usage(why.to_owned()));
+    }
+    let common = &parameters.common;
+    let trees = Trees {
+        at_a: &|path| kind_at(&a.join(path)),
+        at_b: &|path| kind_at(&b.join(path)),
+        b: b.clone(),
+        is_whole: common.include.is_empty() && common.exclude.is_empty() && common.min_size == 0,
+    };
+    let means = Means {
+        kind: Treatment::Rename,
+        rules: Vec::new(),
+        roots: Vec::new(),
+        look: &look,
+        names: &|_| Vec::new(),
+    };
+    Ok(Plan::of_compare(document, &trees, &means))
+}
+
+/// The real paths of those that lead somewhere.
+fn real(paths: &[PathText]) -> Vec<PathBuf> {
+    let real = paths.iter().map(|path| fs::canonicalize(path.as_path()));
+    real.filter_map(Result::ok).collect()
+}
+
+/// The same with the real path of the directory that files go to. It may be new, and lies outside
+/// of the roots.
+fn placed(kind: &Treatment, roots: &[PathBuf]) -> CliResult<Treatment> {
+    let Some(given) = kind.target() else {
+        return Ok(kind.clone());
+    };
+    let absolute = std::path::absolute(given).map_err(CliError::file("look at", given))?;
+    let there = absolute.ancestors().find(|path| path.exists());
+    let there = there.unwrap_or(Path::new("/"));
+    let below = absolute.strip_prefix(there).unwrap_or(Path::new(""));
+    let real = fs::canonicalize(there).map_err(CliError::file("look at", there))?;
+    let dir = if below.as_os_str().is_empty() {
+        real
+    } else {
+        real.join(below)
+    };
+    let word = kind.word();
+    if dir.exists() && !dir.is_dir() {
+        return Err(CliError::Usage(format!(
+            "--plan {word}={}: not a directory",
+            quoted(given)
+        )));
+    }
+    if below
+        .components()
+        .any(|part| part == std::path::Component::ParentDir)
+    {
+        return Err(CliError::Usage(format!(
+            "--plan {word}={}: no such path",
+            quoted(given)
+        )));
+    }
+    if let Some(root) = roots.iter().find(|root| dir.starts_with(root)) {
+        return Err(CliError::Usage(format!(
+            "--plan {word}=DIR: {} lies in {}, which is asked about; name a directory outside",
+            quoted(given),
+            quoted(root)
+        )));
+    }
+    Ok(match kind {
+        Treatment::Copy(_) => Treatment::Copy(dir),
+        _ => Treatment::Move(dir),
+    })
+}
+
+fn real_rule(rule: &KeepRule) -> CliResult<KeepRule> {
+    let Some(dir) = rule.dir() else {
+        return Ok(rule.clone());
+    };
+    let real = fs::canonicalize(dir).map_err(CliError::file("look at", dir))?;
+    Ok(rule.clone().with_dir(real))
+}
+
+fn patterns(common: &CommonParameters) -> CliResult<Patterns> {
+    Ok(Patterns::new(&common.include, &common.exclude)?)
+}
+
+/// The names of files that have several, below the roots of a question: an answer names each file
+/// once. They are looked for when the first such file is met.
+struct LinkNames<'a> {
+    roots: &'a [PathBuf],
+    patterns: Patterns,
+    names: OnceCell<HashMap<(u64, u64), Vec<PathBuf>>>,
+}
+
+impl LinkNames<'_> {
+    fn of(&self, file: &FileState) -> Vec<PathBuf> {
+        if file.links < 2 {
+            return Vec::new();
+        }
+        let names = self.names.get_or_init(|| {
+            let mut names = HashMap::new();
+            for root in self.roots {
+                self.gather(root, &mut names);
+            }
+            names
+        });
+        names
+            .get(&(file.dev, file.inode))
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    fn gather(&self, root: &Path, names: &mut HashMap<(u64, u64), Vec<PathBuf>>) {
+        let Ok(anchor) = Anchor::open(root) else {
+            return;
+        };
+        let mut folders = vec![root.to_owned()];
+        while let Some(folder) = folders.pop() {
+            // What cannot be listed has names that nobody knows of: such a file is left out.
+            let listed = anchor.dir(&folder).and_then(|dir| dir.list(&|_| false));
+            for found in listed.into_iter().flatten() {
+                let path = folder.join(&found.name);
+                let Ok(stat) = found.stat else { continue };
+                let below = path.strip_prefix(root).unwrap_or(&path);
+                match stat.kind {
+                    Kind::Dir => folders.push(path),
+                    Kind::File if stat.nlink > 1 && self.patterns.admit(below) => {
+                        names.entry((stat.dev, stat.ino)).or_default().push(path);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+/// What is at a path, without following a link.
+fn kind_at(path: &Path) -> PathKind {
+    match fs::symlink_metadata(path) {
+        Err(_) => PathKind::Nothing,
+        Ok(meta) if meta.is_dir() => PathKind::Folder(meta.dev(), meta.ino()),
+        Ok(meta) => PathKind::Entry(meta.dev(), meta.ino()),
+    }
 }
 
 /// The state of a file now, or a sentence that says why it cannot take part in a plan.
@@ -34,24 +272,47 @@ fn look(path: &Path) -> Result<FileState, String> {
         _ => Path::new("."),
     };
     // The folder's path is resolved; the last name is never followed, even if it is a link.
-    let path = fs::canonicalize(parent).map_err(failed)?.join(name);
+    let folder = fs::canonicalize(parent).map_err(failed)?;
+    let path = folder.join(name);
     let meta = fs::symlink_metadata(&path).map_err(failed)?;
     if !meta.is_file() {
         return Err("it is no regular file".to_owned());
     }
+    let attributes = attributes(&path).map_err(|error| failed(error.into()))?;
     Ok(FileState {
         dev: meta.dev(),
         inode: meta.ino(),
         size: meta.size(),
+        allocated: meta.blocks() * 512,
         mtime: Time {
             seconds: meta.mtime(),
             nanos: meta.mtime_nsec(),
         },
+        ctime: Time {
+            seconds: meta.ctime(),
+            nanos: meta.ctime_nsec(),
+        },
         links: meta.nlink(),
         owner: (meta.uid(), meta.gid()),
         mode: meta.mode() & 0o7777,
+        has_attributes: attributes,
         path,
     })
+}
+
+/// Whether a file has extended attributes that somebody gave it. Every file has a label where the
+/// system labels files.
+fn attributes(path: &Path) -> rustix::io::Result<bool> {
+    let mut names = Vec::with_capacity(65_536);
+    match rustix::fs::llistxattr(path, rustix::buffer::spare_capacity(&mut names)) {
+        Ok(_) => {}
+        Err(rustix::io::Errno::NOTSUP) => return Ok(false),
+        Err(error) => return Err(error),
+    }
+    let mut names = names
+        .split(|byte| *byte == 0)
+        .filter(|name| !name.is_empty());
+    Ok(names.any(|name| name != b"security.selinux"))
 }
 
 #[cfg(test)]

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use resemble_proto::message::CompareClass;
 use resemble_proto::number::Fraction;
+use resemble_report::plan::Treatment;
 
 use super::{Answering, ReportOutput, Selection, TextLayer};
-use crate::values;
+use crate::{plans, values};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -17,6 +18,8 @@ Examples:
       Every file of old that new has nothing of.
   resemble compare backup disk --new-only -0 | rsync -a --from0 --files-from=- disk/ backup/
       Copy what the backup has nothing of.
+  resemble compare disk backup --plan rename -o plan.sh
+      A script that renames in the backup what was moved on the disk.
   resemble compare old new --format html -o report.html
       The whole report as one page.
 
@@ -53,6 +56,14 @@ pub struct CompareArgs {
     #[arg(long)]
     #[arg(hide_short_help = true)]
     pub no_trees: bool,
+    /// Print a shell script that gives the files of B the names that they have in A: rename
+    ///
+    /// The script does nothing without --do-it, and reverses it with --undo. The next rsync from A
+    /// to B then copies only what has changed.
+    #[arg(long, value_name = "HOW", value_parser = plans::of_trees)]
+    #[arg(conflicts_with_all = ["format", "null", "class", "new_only", "all", "top", "min"])]
+    #[arg(hide_short_help = true)]
+    pub plan: Option<Treatment>,
     /// Which files take part, and which rows are listed.
     #[command(flatten)]
     pub selection: Selection,

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
+use resemble_report::plan::Treatment;
 
-use super::{Answering, PlanKind, ReportOutput};
-use crate::values;
+use super::{Answering, ReportOutput};
+use crate::{plans, values};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -16,7 +17,9 @@ Examples:
   resemble covered copy --by original --format tsv
       What is missing, near (not safe), linked and covered, for a script.
   resemble covered copy --by original --plan hardlink -o plan.sh
-      A script for review that makes one file of each covered copy and its equal.";
+      A script for review that makes one file of each covered copy and its equal.
+  resemble covered old-disk --by kept --plan copy=kept/rest -o plan.sh
+      A script that copies what is missing, so that the disk can go.";
 
 /// What `-0` does here.
 const NULL: &str = "In text, print only the names of what is missing, relative to DIR, each ended \
@@ -57,9 +60,13 @@ pub struct CoveredArgs {
     /// In text, fold nothing, and list which file covers which
     #[arg(long)]
     pub all: bool,
-    /// Print a shell script that replaces covered copies in DIR; it does nothing without --do-it
+    /// Print a shell script for covered copies in DIR (symlink, hardlink, reflink, trash, remove,
+    /// move=DIR) or for what is missing (copy=DIR)
+    ///
+    /// The script does nothing without --do-it. With --undo it reverses what can be reversed.
     #[arg(long, value_name = "HOW", conflicts_with_all = ["format", "null", "all"])]
-    pub plan: Option<PlanKind>,
+    #[arg(value_parser = plans::of_covered_copies)]
+    pub plan: Option<Treatment>,
     /// How the report is printed, and where.
     #[command(flatten)]
     pub output: ReportOutput,

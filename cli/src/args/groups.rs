@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint, value_parser};
 use resemble_proto::message::{Degree, OnlyGroups};
+use resemble_report::plan::{KeepRule, Treatment};
 
-use super::{Answering, PlanKind, ReportFormat, ReportOutput, Selection, TextLayer};
-use crate::values;
+use super::{Answering, ReportFormat, ReportOutput, Selection, TextLayer};
+use crate::{plans, values};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -25,7 +26,9 @@ Examples:
   resemble groups docs --order -0 | tar -c --null --verbatim-files-from -T - | zstd > docs.tar.zst
       A smaller archive: similar files stand side by side.
   resemble groups ~/Documents --plan reflink -o plan.sh
-      A script for review: identical files share their blocks.";
+      A script for review: identical files share their blocks.
+  resemble groups ~/Photos --plan trash --keep not-in:~/Photos/phone --keep oldest -o plan.sh
+      A script that moves copies to the trash; those outside of one folder stay.";
 
 /// `groups`
 #[derive(Debug, Args)]
@@ -64,11 +67,18 @@ pub struct GroupsArgs {
     #[arg(long, conflicts_with_all = ["of", "plan", "from", "top"])]
     #[arg(hide_short_help = true)]
     pub order: bool,
-    /// Print a shell script that replaces identical copies
+    /// Print a shell script for identical copies: symlink, hardlink, reflink, trash, remove,
+    /// move=DIR
     ///
-    /// The script does nothing without --do-it.
+    /// The script does nothing without --do-it. With --undo it reverses what can be reversed.
     #[arg(long, value_name = "HOW", conflicts_with_all = ["format", "null"])]
-    pub plan: Option<PlanKind>,
+    #[arg(value_parser = plans::of_copies)]
+    pub plan: Option<Treatment>,
+    /// With --plan: which copy stays; several RULEs count in this order. They are newest, oldest,
+    /// shortest, longest, in:DIR, not-in:DIR, name:GLOB, not-name:GLOB, most-links
+    #[arg(long, value_name = "RULE", requires = "plan", value_parser = plans::keep_rule)]
+    #[arg(hide_short_help = true)]
+    pub keep: Vec<KeepRule>,
     /// Which files take part, and which rows are listed.
     #[command(flatten)]
     pub selection: Selection,

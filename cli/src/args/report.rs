@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
 use resemble_proto::message::SoftError;
-use resemble_report::plan::Replacement;
 use strum::IntoStaticStr;
 
 use super::{RowFormat, RowOutput};
@@ -206,25 +205,4 @@ fn not_for_a_terminal(output: Option<&Path>) -> CliResult<()> {
 
 fn is_terminal() -> bool {
     std::io::IsTerminal::is_terminal(&std::io::stdout())
-}
-
-/// What a plan does with copies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PlanKind {
-    /// Replace copies by symbolic links to the one that stays.
-    Symlink,
-    /// Replace copies by hard links: one file of several names.
-    Hardlink,
-    /// Let copies share the blocks of the one that stays (btrfs, xfs, bcachefs).
-    Reflink,
-}
-
-impl From<PlanKind> for Replacement {
-    fn from(kind: PlanKind) -> Self {
-        match kind {
-            PlanKind::Symlink => Self::Symlink,
-            PlanKind::Hardlink => Self::Hardlink,
-            PlanKind::Reflink => Self::Reflink,
-        }
-    }
 }

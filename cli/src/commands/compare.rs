@@ -20,11 +20,12 @@ use resemble_report::text;
 
 use crate::args::{Answering, CompareArgs, Global, ReportFormat};
 use crate::backend::Backend;
-use crate::commands::{common_parameters, picked, read_saved};
+use crate::commands::{common_parameters, picked, print_plan, read_saved};
 use crate::error::{CliError, CliResult};
 use crate::evidence::side_by_side;
 use crate::lists::NOTHING;
 use crate::names::{self, Named};
+use crate::plans;
 use crate::print;
 use crate::question::{self, Asked, Verb};
 use crate::ui::Ui;
@@ -58,6 +59,9 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CompareArgs) -
         note_nested(ui, &named);
     }
     let asked = Asked::about(named.into()).unless(missing);
+    if args.plan.is_some() {
+        names::no_plan_for(&asked.named)?;
+    }
     question::run(ui, env, global, &asked, Compare { args, classes })
 }
 
@@ -87,7 +91,8 @@ fn classes(ui: &Ui, args: &CompareArgs) -> Vec<CompareClass> {
         classes.dedup();
         return classes;
     }
-    if args.output.format != ReportFormat::Text || (args.all && ui.is_verbose()) {
+    let is_text = args.output.format == ReportFormat::Text && args.plan.is_none();
+    if !is_text || (args.all && ui.is_verbose()) {
         return Vec::new();
     }
     let differs = |class: &CompareClass| *class != CompareClass::Same;
@@ -237,6 +242,9 @@ impl Verb for Compare<'_> {
 
     fn print(&self, ui: &mut Ui, document: &CompareDocument, extras: &Extras<'_>) -> CliResult<()> {
         let (args, output) = (self.args, &self.args.output);
+        if args.plan.is_some() {
+            return print_plan(ui, &plans::of_compare(document)?);
+        }
         if args.new_only {
             return print_new(ui, args, document);
         }

@@ -145,8 +145,8 @@ impl Verb for Covered<'_> {
     }
 
     fn print(&self, ui: &mut Ui, document: &CoveredDocument, extras: &Extras<'_>) -> CliResult<()> {
-        if let Some(kind) = self.args.plan {
-            return print_plan(ui, &plans::of_covered(document, kind));
+        if let Some(kind) = &self.args.plan {
+            return print_plan(ui, &plans::of_covered(document, kind)?);
         }
         let output = &self.args.output;
         if output.format == ReportFormat::Text && output.null {

@@ -74,7 +74,7 @@ pub(super) fn check(global: &Global, args: &GroupsArgs) -> CliResult<()> {
         ));
     }
     if args.only == Some(OnlyGroups::Near) && only(args) == OnlyGroups::Identical {
-        let what = args.plan.map_or("--format fdupes", |_| "--plan");
+        let what = args.plan.as_ref().map_or("--format fdupes", |_| "--plan");
         return Err(CliError::Usage(format!(
             "{what} is about sets of identical files; --only near has none"
         )));
@@ -191,8 +191,8 @@ impl Verb for Grouping<'_> {
 
     fn print(&self, ui: &mut Ui, document: &GroupsDocument, extras: &Extras<'_>) -> CliResult<()> {
         let output = &self.args.output;
-        if let Some(kind) = self.args.plan {
-            return print_plan(ui, &plans::of_groups(document, kind));
+        if let Some(kind) = &self.args.plan {
+            return print_plan(ui, &plans::of_groups(document, kind, &self.args.keep)?);
         }
         if output.format == ReportFormat::Text {
             ui.page();

@@ -80,8 +80,8 @@ impl Scene {
         GroupsDocument::new(parameters, Header::default(), body, Vec::new())
     }
 
-    fn script(&self, kind: PlanKind) -> PathBuf {
-        self.written(&of_groups(&self.document(), kind))
+    fn script(&self, kind: &Treatment) -> PathBuf {
+        self.written(&of_groups(&self.document(), kind, &[]).unwrap())
     }
 
     fn written(&self, plan: &Plan) -> PathBuf {
@@ -151,7 +151,7 @@ fn a_plan_does_nothing_until_told() {
         let mut scene = Scene::new();
         let (keep, copy) = (scene.copy("keep"), scene.copy("copy"));
         let before = inode(&copy);
-        let script = scene.script(PlanKind::Hardlink);
+        let script = scene.script(&Treatment::Hardlink);
         let said = code(&run(shell, &script, &[]), 0);
         assert!(said.contains("would replace"), "{said}");
         assert!(
@@ -166,8 +166,8 @@ fn a_plan_does_nothing_until_told() {
         assert!(said.contains("1 of 1 steps done"), "{said}");
         assert_eq!(inode(&copy), inode(&keep));
         assert!(scene.is_tidy());
-        // The second time no file is as the plan expects it.
-        code(&run(shell, &script, &["--do-it"]), 1);
+        let said = code(&run(shell, &script, &["--do-it"]), 0);
+        assert!(said.contains("all done"), "{said}");
         assert_eq!(fs::read(&keep).unwrap(), TEXT);
     }
 }
@@ -195,14 +195,14 @@ fn hostile_names() {
     ];
     let all: Vec<u8> = (1..=255).filter(|b| *b != b'/').collect();
     names.extend(all.chunks(60).map(<[u8]>::to_vec));
-    for kind in [PlanKind::Symlink, PlanKind::Hardlink] {
+    for kind in [Treatment::Symlink, Treatment::Hardlink] {
         for shell in shells() {
             let mut scene = Scene::new();
             let keep = scene.copy("the 'one' that\nstays$");
             for name in &names {
                 scene.copy(OsString::from_vec(name.clone()));
             }
-            let script = scene.script(kind);
+            let script = scene.script(&kind);
             let text = fs::read(&script).unwrap();
             let text = String::from_utf8(text).unwrap();
             assert!(
@@ -222,7 +222,7 @@ fn hostile_names() {
             for name in &names {
                 let path = scene.path(OsString::from_vec(name.clone()));
                 match kind {
-                    PlanKind::Symlink => {
+                    Treatment::Symlink => {
                         assert_eq!(fs::read_link(&path).unwrap(), keep, "{shell} {path:?}");
                     }
                     _ => assert_eq!(inode(&path), inode(&keep), "{shell} {path:?}"),
@@ -288,10 +288,10 @@ fn changed_files_are_skipped() {
         }),
     ];
     for (what, change) in changes {
-        for kind in [PlanKind::Symlink, PlanKind::Hardlink, PlanKind::Reflink] {
+        for kind in [Treatment::Symlink, Treatment::Hardlink, Treatment::Reflink] {
             let mut scene = Scene::new();
             let (keep, copy) = (scene.copy("keep"), scene.copy("copy"));
-            let script = scene.script(kind);
+            let script = scene.script(&kind);
             change(&keep, &copy);
             let before = fs::symlink_metadata(&copy).unwrap();
             for args in [&[][..], &["--do-it"]] {
@@ -315,7 +315,7 @@ fn changed_files_are_skipped() {
 fn the_rest_is_done() {
     let mut scene = Scene::new();
     let (keep, gone, copy) = (scene.copy("keep"), scene.copy("gone"), scene.copy("copy"));
-    let script = scene.script(PlanKind::Hardlink);
+    let script = scene.script(&Treatment::Hardlink);
     fs::remove_file(gone).unwrap();
     let said = code(&run("dash", &script, &["--do-it"]), 1);
     assert!(said.contains("1 of 2 steps done"), "{said}");
@@ -341,11 +341,11 @@ fn times_before_1970_are_printed_as_stat_does() {
         fs::write(&path, TEXT).unwrap();
         set_time(&path, time);
         let mut stat = Command::new("stat");
-        stat.args(["-c", "%d %i %s %.9Y"]).arg(&path);
+        stat.args(["-c", "%.9Y"]).arg(&path);
         let mut stat = stat_of(&mut stat);
         let known = look(&path).unwrap();
         assert_eq!(stat.pop(), Some('\n'));
-        assert_eq!(known.identity(), stat, "{time:?}");
+        assert_eq!(known.mtime.to_string(), stat, "{time:?}");
         tested += 1;
     }
     assert_eq!(tested, 10);
@@ -363,6 +363,8 @@ fn who_stays_and_what_is_left_out() {
     scene.copy("oldest");
     let linked = scene.copy("linked");
     fs::hard_link(&linked, scene.path("linked too")).unwrap();
+    let (half, outside) = (scene.copy("half"), TempTree::new());
+    fs::hard_link(&half, outside.path("other half")).unwrap();
     let three = scene.copy("three");
     for name in ["three b", "three c"] {
         fs::hard_link(&three, scene.path(name)).unwrap();
@@ -378,10 +380,10 @@ fn who_stays_and_what_is_left_out() {
     let made = Command::new("mkfifo").arg(&fifo).status().unwrap();
     assert!(made.success() && fs::symlink_metadata(&fifo).unwrap().file_type().is_fifo());
 
-    let text = fs::read_to_string(scene.script(PlanKind::Hardlink)).unwrap();
+    let text = fs::read_to_string(scene.script(&Treatment::Hardlink)).unwrap();
     let steps: Vec<&str> = text.lines().filter(|l| l.starts_with("step ")).collect();
-    assert_eq!(steps.len(), 1, "{text}");
-    assert!(steps[0].contains("/three' "), "{text}");
+    assert_eq!(steps.len(), 3, "{text}");
+    assert!(steps.iter().all(|step| step.contains("/three' ")), "{text}");
     let left: Vec<&str> = text
         .lines()
         .filter_map(|line| line.strip_prefix("# left out: "))
@@ -393,15 +395,15 @@ fn who_stays_and_what_is_left_out() {
             "{name}: {left:?}"
         );
     };
-    says("linked", "further hard links");
+    says("half", "further hard links");
     says("gone", "No such file");
     says("grown", "size has changed");
     says("other mode", "owner, group or mode");
     says("fifo", "no regular file");
     assert_eq!(left.len(), 5);
-    let text = fs::read_to_string(scene.script(PlanKind::Symlink)).unwrap();
+    let text = fs::read_to_string(scene.script(&Treatment::Symlink)).unwrap();
     let steps = text.lines().filter(|l| l.starts_with("step ")).count();
-    assert_eq!(steps, 2, "mode is nothing to a symbolic link: {text}");
+    assert_eq!(steps, 4, "mode is nothing to a symbolic link: {text}");
 }
 
 #[test]
@@ -410,7 +412,7 @@ fn the_first_copy_is_never_replaced() {
     for name in ["a", "b", "c", "d"] {
         scene.copy(name);
     }
-    let script = scene.script(PlanKind::Symlink);
+    let script = scene.script(&Treatment::Symlink);
     code(&run("sh", &script, &["--do-it"]), 0);
     let whole = scene
         .paths
@@ -451,7 +453,7 @@ fn a_plan_for_what_is_covered() {
         filter: CoveredFilter::default(),
     };
     let document = CoveredDocument::new(parameters, Header::default(), body, Vec::new());
-    let plan = of_covered(&document, PlanKind::Symlink);
+    let plan = of_covered(&document, &Treatment::Symlink).unwrap();
     assert_eq!(plan.gain(), (1, TEXT.len() as u64));
     let script = scene.written(&plan);
     code(&run("sh", &script, &["--do-it"]), 0);
@@ -468,7 +470,7 @@ fn clones_keep_what_is_theirs() {
     let (keep, copy) = (scene.copy("keep"), scene.copy("copy"));
     fs::set_permissions(&copy, Permissions::from_mode(0o640)).unwrap();
     let before = fs::metadata(&copy).unwrap();
-    let script = scene.script(PlanKind::Reflink);
+    let script = scene.script(&Treatment::Reflink);
     let probe = scene.path("probe");
     let can = Command::new("cp")
         .args(["--reflink=always", "--"])

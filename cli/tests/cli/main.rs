@@ -14,6 +14,8 @@ mod linked; // pairs that an engine has found
 mod local; // without a daemon: real trees, every format
 mod mcp; // a client of the Model Context Protocol
 mod old_names; // verbs that had other names
+mod plans; // plans that are run, on trees that change, and undone
+mod renames; // moves that are replayed on the other side
 mod reports; // compare, covered, dirs, groups: exit codes, formats, plans
 mod saved; // saved reports, filtered and printed again
 mod streams; // terminals, pipes that close, full disks

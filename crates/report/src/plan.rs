@@ -5,26 +5,32 @@
 //! names that were made to do harm. Therefore:
 //!
 //! 1. **Dry by default.** The script only prints what it would do; it acts with `--do-it`.
-//! 2. **Nothing is trusted.** Before each step the script looks at both files again. They must be
-//!    regular files (if there is a link now, it is not followed) with the same device, inode, size
-//!    and time of last change to the nanosecond, and their bytes are compared. Whatever does not
-//!    fit is skipped and counted.
-//! 3. **One copy always stays.** No step of the plan replaces the file that stays, and a step that
+//! 2. **Nothing is trusted.** Before each step the script looks at the files again. They must be
+//!    regular files (a link is not followed, nor a folder that has become one) with the same
+//!    device, inode, size and time of last status change to the nanosecond, and their bytes are
+//!    compared. Whatever does not fit is skipped and counted.
+//! 3. **One copy always stays.** No step of the plan touches the file that stays, and a step that
 //!    does not find it unchanged does nothing.
-//! 4. **All or nothing.** The new entry is made under a temporary name in the same folder and
-//!    renamed over the old one, after a last look at both.
-//! 5. **Near copies never appear.** A plan is made from sets of equal bytes alone.
-//! 6. **Steps that gain nothing are left out**, with the reason in the script: names of one inode,
-//!    and files with further hard links, whose blocks would stay in use. Left out of a plan of hard
-//!    links are files on another device or with another owner or mode, because all names of a file
-//!    share these.
-//! 7. **Names are escaped, not quoted.** A name is an argument of `printf '%b'` in which every byte
+//! 4. **All or nothing.** A new entry is made under a temporary name in the same folder and renamed
+//!    after a last look. Nothing is overwritten but a copy that becomes a link.
+//! 5. **Each step is logged** before and after, with the identities of its files: the log is how a
+//!    second run knows what is done, and what `--undo` reverses.
+//! 6. **Near copies never appear.** A plan is made from sets of equal bytes alone.
+//! 7. **Steps that gain nothing are left out**, with the reason in the script: names of the file
+//!    that stays, and files with a name outside of the plan, whose blocks would stay in use. What
+//!    is freed is counted in blocks, not in apparent sizes.
+//! 8. **Names are escaped, not quoted.** A name is an argument of `printf '%b'` in which every byte
 //!    that a shell, a terminal or a reader could misread is written `\0ooo`. So the script is
 //!    printable text in any POSIX shell, whatever the names are, and what it prints is harmless
 //!    too.
+//!
+//! A [`Plan`] is a list of typed steps. Its script is the only thing that carries them out.
 
+mod keep;
+mod renames;
 mod script;
 
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -33,31 +39,92 @@ use std::path::{Path, PathBuf};
 use resemble_proto::documents::{CoveredDocument, GroupsDocument};
 use resemble_proto::path::PathText;
 
-/// What takes the place of a copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Replacement {
-    /// A symbolic link to the file that stays.
+use crate::human::human_size;
+
+pub use keep::{KeepRule, RULES};
+pub use renames::{PathKind, Trees};
+
+/// What a plan does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Treatment {
+    /// A copy becomes a symbolic link to the file that stays.
     Symlink,
-    /// A hard link: one file of several names.
+    /// A copy becomes a hard link: one file of several names.
     Hardlink,
-    /// A file of its own that shares its blocks with the one that stays.
+    /// A copy becomes a file of its own that shares its blocks with the one that stays.
     Reflink,
+    /// A copy goes to the trash of its file system.
+    Trash,
+    /// A copy is removed.
+    Remove,
+    /// A copy goes into this directory, with its path below its root.
+    Move(PathBuf),
+    /// What is missing is copied into this directory, with its path below the covered one.
+    Copy(PathBuf),
+    /// What was moved in one tree is renamed in the other.
+    Rename,
+}
+
+impl Treatment {
+    /// The word on the command line and in the script.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Symlink => "symlink",
+            Self::Hardlink => "hardlink",
+            Self::Reflink => "reflink",
+            Self::Trash => "trash",
+            Self::Remove => "remove",
+            Self::Move(_) => "move",
+            Self::Copy(_) => "copy",
+            Self::Rename => "rename",
+        }
+    }
+
+    /// The directory that files are moved or copied into.
+    pub fn target(&self) -> Option<&Path> {
+        match self {
+            Self::Move(dir) | Self::Copy(dir) => Some(dir),
+            _ => None,
+        }
+    }
 }
 
 /// The steps of a script, and what was left out with the reason.
 #[derive(Debug)]
 pub struct Plan {
-    kind: Replacement,
+    kind: Treatment,
     /// The question that it was made for: the head of the script names it.
     about: String,
+    rules: Vec<KeepRule>,
     entries: Vec<Entry>,
+    /// Where files go: no two to one place.
+    targets: HashSet<PathBuf>,
 }
 
 /// A step, or one that is left out.
 #[derive(Debug)]
 enum Entry {
-    Step { keep: FileState, replace: FileState },
+    Step(Step),
     LeftOut { path: PathBuf, why: String },
+}
+
+/// What the script does at once.
+#[derive(Debug)]
+enum Step {
+    /// Treats a copy of a file that stays.
+    Treat {
+        keep: FileState,
+        copy: FileState,
+        target: Option<PathBuf>,
+        /// Another name of the same file, which a later step treats.
+        twin: Option<PathBuf>,
+    },
+    /// Copies a file.
+    Copy { from: FileState, to: PathBuf },
+    /// Renames a file or a folder.
+    Rename(renames::Renaming),
+    /// Removes a folder if renaming has emptied it.
+    Vacate(PathBuf),
 }
 
 /// A regular file as it was when the plan was made.
@@ -71,14 +138,20 @@ pub struct FileState {
     pub inode: u64,
     /// Its size in bytes.
     pub size: u64,
+    /// The bytes of its blocks.
+    pub allocated: u64,
     /// When its bytes were last changed.
     pub mtime: Time,
+    /// When its bytes or its status were last changed.
+    pub ctime: Time,
     /// How many names it has.
     pub links: u64,
     /// Its user and its group.
     pub owner: (u32, u32),
     /// Its permissions: the last twelve bits of the mode.
     pub mode: u32,
+    /// Whether it has an access control list or other extended attributes.
+    pub has_attributes: bool,
 }
 
 /// Looks at a file and says in which state it is now, or why it cannot be part of a plan.
@@ -105,56 +178,71 @@ impl fmt::Display for Time {
 }
 
 impl FileState {
-    /// What the script must find again, as `stat -c '%d %i %s %.9Y'` prints it.
+    /// What the script must find again, as `stat -c '%d %i %s %.9Z'` prints it.
     pub fn identity(&self) -> String {
-        format!("{} {} {} {}", self.dev, self.inode, self.size, self.mtime)
+        format!("{} {} {} {}", self.dev, self.inode, self.size, self.ctime)
+    }
+
+    /// What is freed when its last name goes. Holes of a sparse file take no space.
+    fn freed(&self) -> u64 {
+        self.size.min(self.allocated)
+    }
+
+    const fn file(&self) -> (u64, u64) {
+        (self.dev, self.inode)
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.path.as_os_str().as_bytes()
     }
 }
 
+/// Which names an inode has among the files that a plan may treat, if it has more than one.
+pub type Names<'a> = &'a dyn Fn(&FileState) -> Vec<PathBuf>;
+
+/// What a plan is made with.
+#[allow(missing_debug_implementations)] // it is made of functions
+pub struct Means<'a> {
+    /// What is done.
+    pub kind: Treatment,
+    /// Which copy stays, in this order; then the one with most hard links, the oldest, the one with
+    /// the least path.
+    pub rules: Vec<KeepRule>,
+    /// The real paths of the directories that were asked about.
+    pub roots: Vec<PathBuf>,
+    /// Looks at a file.
+    pub look: Look<'a>,
+    /// Finds the names of a file.
+    pub names: Names<'a>,
+}
+
 impl Plan {
-    /// The plan for the identical sets of a collection. One file of each set stays: the one with
-    /// the most hard links; of several such, the oldest; of several such, the one with the least
-    /// path.
-    pub fn of_groups(document: &GroupsDocument, kind: Replacement, look: Look<'_>) -> Self {
+    /// The plan for the identical sets of a collection.
+    pub fn of_groups(document: &GroupsDocument, means: &Means<'_>) -> Self {
         let roots: Vec<String> = document
             .parameters
             .roots
             .iter()
             .map(path_for_printf)
             .collect();
-        let mut plan = Self::new(kind, format!("groups {}", roots.join(" ")));
+        let mut plan = Self::new(means, format!("groups {}", roots.join(" ")));
         for set in &document.body.identical {
             let mut files = Vec::with_capacity(set.paths.len());
             for path in &set.paths {
-                match look(path.as_path()) {
+                match (means.look)(path.as_path()) {
                     Ok(known) if known.size == set.size => files.push(known),
                     Ok(known) => plan.leave_out(&known.path, "its size has changed"),
                     Err(why) => plan.leave_out(path.as_path(), &why),
                 }
             }
-            files.sort_by(|x, y| {
-                let rank = |file: &FileState| (std::cmp::Reverse(file.links), file.mtime);
-                let paths = || {
-                    x.path
-                        .as_os_str()
-                        .as_bytes()
-                        .cmp(y.path.as_os_str().as_bytes())
-                };
-                rank(x).cmp(&rank(y)).then_with(paths)
-            });
-            plan.set(&files);
+            plan.set(files, means);
         }
         plan
     }
 
-    /// The plan for the covered files of a directory: files in it are replaced, and their equals
-    /// elsewhere stay. `dir` is the real path of the directory, if it has one.
-    pub fn of_covered(
-        document: &CoveredDocument,
-        kind: Replacement,
-        dir: Option<&Path>,
-        look: Look<'_>,
-    ) -> Self {
+    /// The plan for the covered files of a directory: files in it are treated, and their equals
+    /// elsewhere stay. If the plan is to copy, it is about the files that are missing.
+    pub fn of_covered(document: &CoveredDocument, means: &Means<'_>) -> Self {
         let parameters = &document.parameters;
         let by: Vec<String> = parameters.by.iter().map(path_for_printf).collect();
         let about = format!(
@@ -162,13 +250,24 @@ impl Plan {
             path_for_printf(&parameters.dir),
             by.join(" --by ")
         );
-        let mut plan = Self::new(kind, about);
+        let mut plan = Self::new(means, about);
+        if matches!(means.kind, Treatment::Copy(_)) {
+            for row in &document.body.missing {
+                match (means.look)(row.path.as_path()) {
+                    Ok(from) => plan.copy(from, means),
+                    Err(why) => plan.leave_out(row.path.as_path(), &why),
+                }
+            }
+            return plan;
+        }
         for pair in &document.body.linked {
             let why = "it and its only equal are names of one file: nothing to be gained";
             plan.leave_out(pair.path.as_path(), why);
         }
+        let mut pairs = Vec::new();
         for pair in &document.body.copies {
-            let (copy, keep) = match (look(pair.path.as_path()), look(pair.by.as_path())) {
+            let look = |path: &PathText| (means.look)(path.as_path());
+            let (copy, keep) = match (look(&pair.path), look(&pair.by)) {
                 (Ok(copy), Ok(keep)) => (copy, keep),
                 (Err(why), _) => {
                     plan.leave_out(pair.path.as_path(), &why);
@@ -179,21 +278,36 @@ impl Plan {
                     continue;
                 }
             };
-            match dir {
+            match means.roots.first() {
                 Some(dir) if !keep.path.starts_with(dir) && copy.path.starts_with(dir) => {
-                    plan.pair(&keep, copy);
+                    pairs.push((keep, copy));
                 }
                 _ => plan.leave_out(&copy.path, "its equal does not lie outside the directory"),
+            }
+        }
+        let mut names: HashMap<_, Vec<PathBuf>> = HashMap::new();
+        for (_, copy) in &pairs {
+            names
+                .entry(copy.file())
+                .or_default()
+                .push(copy.path.clone());
+        }
+        for (keep, copy) in pairs {
+            // The names of one file stand together, where its first one is.
+            if let Some(names) = names.remove(&copy.file()) {
+                plan.pool(&keep, &copy, names, means);
             }
         }
         plan
     }
 
-    const fn new(kind: Replacement, about: String) -> Self {
+    fn new(means: &Means<'_>, about: String) -> Self {
         Self {
-            kind,
+            kind: means.kind.clone(),
             about,
+            rules: means.rules.clone(),
             entries: Vec::new(),
+            targets: HashSet::new(),
         }
     }
 
@@ -204,64 +318,155 @@ impl Plan {
         });
     }
 
-    /// Adds the steps for a set of equal files, of which the first stays. Hard links do not cross
-    /// devices, so in a plan of hard links the first file on each device stays.
-    fn set(&mut self, files: &[FileState]) {
-        let mut kept: Vec<&FileState> = Vec::new();
+    /// Adds the steps for a set of equal files. Hard links do not cross devices, so in a plan of
+    /// hard links one file on each device stays.
+    fn set(&mut self, mut files: Vec<FileState>, means: &Means<'_>) {
+        keep::sort(&mut files, &means.rules);
+        let mut kept: Vec<FileState> = Vec::new();
+        let mut treated = HashSet::new();
         for file in files {
-            let keep = kept
-                .iter()
-                .copied()
-                .find(|keep| self.kind != Replacement::Hardlink || keep.dev == file.dev);
-            match keep {
+            let same_device =
+                |keep: &&FileState| self.kind != Treatment::Hardlink || keep.dev == file.dev;
+            match kept.iter().find(same_device) {
                 None => kept.push(file),
-                Some(keep) => self.pair(keep, file.clone()),
+                Some(keep) if treated.insert(file.file()) || keep.file() == file.file() => {
+                    let names = (means.names)(&file);
+                    self.pool(&keep.clone(), &file, names, means);
+                }
+                Some(_) => {}
             }
         }
     }
 
-    fn pair(&mut self, keep: &FileState, replace: FileState) {
-        match self.objection(keep, &replace) {
-            Some(why) => self.leave_out(&replace.path, why),
-            None => self.entries.push(Entry::Step {
+    /// Adds the steps for one copy, which may have several names.
+    fn pool(
+        &mut self,
+        keep: &FileState,
+        copy: &FileState,
+        mut names: Vec<PathBuf>,
+        means: &Means<'_>,
+    ) {
+        names.sort();
+        names.dedup();
+        if names.is_empty() {
+            names.push(copy.path.clone());
+        }
+        if let Some(why) = self.objection(keep, copy, names.len() as u64) {
+            for name in &names {
+                self.leave_out(name, why);
+            }
+            return;
+        }
+        let targets: Vec<_> = names.iter().map(|name| self.place(name, means)).collect();
+        if targets.contains(&Err(())) {
+            let why = "another file goes to its new place";
+            names.iter().for_each(|name| self.leave_out(name, why));
+            return;
+        }
+        for (at, (name, target)) in names.iter().zip(targets).enumerate() {
+            let copy = FileState {
+                path: name.clone(),
+                ..copy.clone()
+            };
+            self.entries.push(Entry::Step(Step::Treat {
                 keep: keep.clone(),
-                replace,
-            }),
+                copy,
+                target: target.unwrap_or_default(),
+                twin: names.get(at + 1).cloned(),
+            }));
         }
     }
 
-    fn objection(&self, keep: &FileState, replace: &FileState) -> Option<&'static str> {
-        let hard = self.kind == Replacement::Hardlink;
-        if (keep.dev, keep.inode) == (replace.dev, replace.inode) {
+    fn copy(&mut self, from: FileState, means: &Means<'_>) {
+        match self.place(&from.path, means) {
+            Ok(Some(to)) => self.entries.push(Entry::Step(Step::Copy { from, to })),
+            _ => self.leave_out(&from.path, "another file goes to its new place"),
+        }
+    }
+
+    /// Where a file goes: its path below its root stays. With several roots each has a folder.
+    /// An error if another file goes there.
+    fn place(&mut self, path: &Path, means: &Means<'_>) -> Result<Option<PathBuf>, ()> {
+        let Some(dir) = self.kind.target() else {
+            return Ok(None);
+        };
+        let roots = means.roots.iter().filter(|root| path.starts_with(root));
+        let root = roots.max_by_key(|root| root.as_os_str().len());
+        let root = root.map_or(Path::new("/"), PathBuf::as_path);
+        let below = path.strip_prefix(root).unwrap_or(path);
+        let is_copy = matches!(self.kind, Treatment::Copy(_));
+        let target = match root.file_name() {
+            Some(name) if means.roots.len() > 1 && !is_copy => dir.join(name).join(below),
+            _ => dir.join(below),
+        };
+        if self.targets.insert(target.clone()) {
+            Ok(Some(target))
+        } else {
+            Err(())
+        }
+    }
+
+    fn objection(&self, keep: &FileState, copy: &FileState, names: u64) -> Option<&'static str> {
+        let links = matches!(
+            self.kind,
+            Treatment::Symlink | Treatment::Hardlink | Treatment::Reflink
+        );
+        let hard = self.kind == Treatment::Hardlink;
+        if keep.file() == copy.file() {
             Some("it is the file that stays, by another name")
-        } else if keep.size != replace.size {
+        } else if keep.size != copy.size {
             Some("its size has changed")
-        } else if replace.size == 0 {
+        } else if links && copy.size == 0 {
             Some("it is empty: nothing to be gained")
-        } else if replace.links > 1 {
+        } else if copy.links != names {
             Some("it has further hard links: replacing one name frees nothing")
-        } else if hard && keep.dev != replace.dev {
+        } else if names > 1 && self.kind == Treatment::Reflink {
+            Some("it has further hard links: clones of its names would be files of their own")
+        } else if hard && keep.dev != copy.dev {
             Some("a hard link cannot lead to another device")
-        } else if hard && (keep.owner, keep.mode) != (replace.owner, replace.mode) {
+        } else if hard && (keep.owner, keep.mode) != (copy.owner, copy.mode) {
             Some("owner, group or mode are not those of the file that stays")
+        } else if self.kind == Treatment::Symlink && copy.has_attributes {
+            Some("it has an access control list or other extended attributes: a link has none")
         } else {
             None
         }
     }
 
-    /// The number of steps and the bytes that they free.
+    /// The number of steps and the bytes that they free, move or copy.
     pub fn gain(&self) -> (u64, u64) {
         let steps = self.entries.iter().filter_map(|entry| match entry {
-            Entry::Step { replace, .. } => Some(replace.size),
-            Entry::LeftOut { .. } => None,
+            Entry::Step(Step::Treat { copy, twin, .. }) => {
+                Some(if twin.is_some() { 0 } else { copy.freed() })
+            }
+            Entry::Step(Step::Copy { from, .. }) => Some(from.freed()),
+            Entry::Step(Step::Rename(_)) => Some(0),
+            Entry::Step(Step::Vacate(_)) | Entry::LeftOut { .. } => None,
         });
         steps.fold((0, 0), |(count, bytes), size| (count + 1, bytes + size))
+    }
+
+    /// What the steps come down to, for people: `28 KiB to be freed`.
+    pub fn worth(&self) -> String {
+        let size = human_size(self.gain().1);
+        match self.kind {
+            Treatment::Trash => format!("{size} to be freed when the trash is emptied"),
+            Treatment::Move(_) => format!("{size} to be moved"),
+            Treatment::Copy(_) => format!("{size} to be copied"),
+            Treatment::Rename => "nothing to be copied".to_owned(),
+            _ => format!("{size} to be freed"),
+        }
     }
 
     /// Writes the script.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         script::write(self, out)
     }
+}
+
+/// A path as a plan spells it: printable text, which `printf '%b'` turns into the path.
+pub fn spelled(path: &Path) -> String {
+    script::for_printf(path.as_os_str().as_bytes())
 }
 
 fn path_for_printf(path: &PathText) -> String {

@@ -1,10 +1,12 @@
-//! The script of a plan: POSIX sh, with the `stat`, `cp`, `ln` and `mv` of GNU coreutils.
+//! The script of a plan: POSIX sh and GNU coreutils.
 
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
-use super::{Entry, Plan, Replacement};
-use crate::human::{counted, human_size};
+use super::{Entry, Plan, Step, Treatment};
+use crate::human::counted;
+use crate::quote::harmless;
 
 /// A name as an argument of `printf '%b'` within single quotes. Printable ASCII except `'` and `\`
 /// stays as it is, and so do letters and digits of other scripts; any other byte becomes `\0ooo`.
@@ -34,180 +36,137 @@ fn push_octal(text: &mut String, bytes: &[u8]) {
     }
 }
 
-/// What is done with a copy: first in words for the reader, then as the function `make` of the
-/// script, which makes "$tmp" from "$keep" and "$copy".
-fn action(kind: Replacement) -> (&'static str, &'static str) {
+/// What each step does, for the reader, and whether `--undo` reverses it.
+fn meaning(kind: &Treatment) -> (String, bool) {
+    let dir = |dir: &Path| for_printf(dir.as_os_str().as_bytes());
     match kind {
-        Replacement::Symlink => (
-            "a symbolic link to the file that stays",
-            r#"# A symbolic link; it gets the times of what it replaces.
-make() {
-    tmp=$folder/.resemble-plan.$$.$number
-    ln -s -T -- "$keep" "$tmp" || { tmp=; return 1; }
-    touch -h -r "$copy" -- "$tmp"
-}
-"#,
+        Treatment::Symlink => (
+            "replaces a copy by a symbolic link to the file that stays".to_owned(),
+            true,
         ),
-        Replacement::Hardlink => (
-            "a hard link of the file that stays; its time of last change becomes that one's",
-            concat!(
-                "# A hard link has one owner, one group and one mode: they must be the same \
-                 already.\n",
-                r#"make() {
-    tmp=$folder/.resemble-plan.$$.$number
-    [ "$(stat -c '%u %g %a' -- "$keep")""#,
-                r#" = "$(stat -c '%u %g %a' -- "$copy")" ] || { tmp=; return 1; }
-    ln -P -T -- "$keep" "$tmp" || { tmp=; return 1; }
-}
-"#,
-            ),
+        Treatment::Hardlink => (
+            "replaces a copy by a hard link of the file that stays; its times become that one's"
+                .to_owned(),
+            false,
         ),
-        Replacement::Reflink => (
-            "a file of its own that shares its blocks with the file that stays",
-            r#"# A clone with owner, mode, times and attributes of what it replaces.
-make() {
-    tmp=$(mktemp -- "$folder/.resemble-plan.XXXXXXXXXX") || { tmp=; return 1; }
-    cp -T --reflink=always -- "$keep" "$tmp" || return 1
-    cp -T --attributes-only --preserve=all -- "$copy" "$tmp" || return 1
-    [ "$(stat -c '%u %g %a %.9Y' -- "$copy")" = "$(stat -c '%u %g %a %.9Y' -- "$tmp")" ]
-}
-"#,
+        Treatment::Reflink => (
+            "replaces a copy by a file of its own that shares its blocks with the file that stays"
+                .to_owned(),
+            false,
+        ),
+        Treatment::Trash => ("moves a copy to the trash".to_owned(), true),
+        Treatment::Remove => ("removes a copy".to_owned(), false),
+        Treatment::Move(to) => (format!("moves a copy into {}", dir(to)), true),
+        Treatment::Copy(to) => (format!("copies a missing file into {}", dir(to)), true),
+        Treatment::Rename => (
+            "renames a file or a folder as it was renamed on the other side".to_owned(),
+            true,
         ),
     }
 }
 
-const CHECKS: &str = concat!(
-    r#"
-LC_ALL=C
-export LC_ALL
-unset POSIXLY_CORRECT
-set -u
-act=no
-case $#:${1-} in
-0:) ;;
-1:--do-it) act=yes ;;
-*) printf 'usage: sh %s [--do-it]\n' "$0" >&2; exit 2 ;;
-esac
-case $(stat -c '%F %.9Y' -- / 2>/dev/null) in
-'directory '*.?????????) ;;
-*) printf 'this plan needs the stat of GNU coreutils\n' >&2; exit 2 ;;
-esac
-number=0 done=0 skipped=0 tmp=
-trap '[ -z "$tmp" ] || rm -f -- "$tmp"' EXIT
-trap 'exit 130' HUP INT TERM
-
-# What a file is: type, device, inode, size, time of last change. Links are not followed.
-identity() {
-    stat -c '%F %d %i %s %.9Y' -- "$1" 2>/dev/null
-}
-
-skip() {
-    skipped=$((skipped + 1))
-    [ -z "$tmp" ] || rm -f -- "$tmp"
-    tmp=
-    printf 'skipped: %s: %s\n' "$spelled" "$1" >&2
-}
-
-unchanged() {
-    if [ "$(identity "$keep")" != "regular file $keep_id" ]; then
-        skip 'the file that stays is gone or has changed'
-    elif [ "$(identity "$copy")" != "regular file $copy_id" ]; then
-        skip 'it is gone or has changed'
-    else
-        return 0
-    fi
-    return 1
-}
-
-# step KEEP KEEP_ID COPY COPY_ID: names are spelled for printf.
-step() {
-    number=$((number + 1))
-    spelled=$3 keep_id=$2 copy_id=$4
-    keep=$(printf '%b.' "$1") keep=${keep%.}
-    copy=$(printf '%b.' "$3") copy=${copy%.}
-    folder=${copy%/*}
-    unchanged || return 0
-    cmp -s -- "$keep" "$copy" || { "#,
-    r#"skip 'its bytes are not those of the file that stays'; return 0; }
-    if [ "$act" = no ]; then
-        done=$((done + 1))
-        printf 'would replace %s by a KIND to %s\n' "$3" "$1"
-        return 0
-    fi
-    make 2>/dev/null || { skip 'the KIND could not be made'; return 0; }
-    # A last look: comparing may have taken long.
-    unchanged || return 0
-    mv -f -T -- "$tmp" "$copy" || { skip 'it could not be replaced'; return 0; }
-    tmp=
-    done=$((done + 1))
-    printf 'replaced %s by a KIND to %s\n' "$3" "$1"
-}
-
-"#,
-);
-
-const END: &str = r#"
-if [ "$act" = no ]; then
-    printf '%s of %s steps can be done; nothing was changed: call with --do-it\n' "$done" "$number"
-else
-    printf '%s of %s steps done\n' "$done" "$number"
-fi
-[ "$skipped" -eq 0 ] || { printf '%s skipped\n' "$skipped" >&2; exit 1; }
-"#;
+/// The program of every plan: what `step`, `copy`, `rename` and `vacate` do.
+const RUNTIME: &str = include_str!("runtime.sh");
 
 /// Writes the whole script.
 pub(super) fn write(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
-    let (meaning, make) = action(plan.kind);
-    let (steps, bytes) = plan.gain();
+    let (meaning, can_undo) = meaning(&plan.kind);
     writeln!(out, "#!/bin/sh")?;
     writeln!(
         out,
-        "# A plan of resemble {} for `{}`: {}, {} to be freed.",
+        "# A plan of resemble {} for `{}`: {}, {}.",
         resemble_proto::VERSION,
         plan.about,
-        counted(steps, "step"),
-        human_size(bytes)
+        counted(plan.gain().0, "step"),
+        plan.worth()
     )?;
-    writeln!(out, "#\n# Each step replaces a copy by {meaning}.")?;
+    writeln!(out, "#\n# Each step {meaning}.")?;
+    if !plan.rules.is_empty() {
+        let rules = plan.rules.iter().map(|rule| harmless(rule.text()));
+        let rules = rules.collect::<Vec<_>>().join(", then ");
+        writeln!(out, "# Which file of a set stays: {rules}.")?;
+    }
     out.write_all(
-        b"# Read it; delete the steps that you do not want. Run without arguments it only says \
-          what it\n\
-          # would do; with --do-it it does it. Before each step both files are looked at again \
-          (type,\n\
-          # device, inode, size, time, bytes); what has changed is skipped. Ends with 0 if every \
-          step\n\
-          # was done or can be done, with 1 if some were skipped, with 2 on wrong usage.\n\
-          # Names are spelled for printf: \\0ooo is a byte in octal.\n",
+        b"# Read it; delete the steps that you do not want: they are at the end. Run without\n\
+          # arguments it only says what it would do; with --do-it it does it. Before each step the\n\
+          # files are looked at again (type, device, inode, size, time of last change, bytes); what\n\
+          # has changed is skipped. Each step is noted in a log beside this file, so that a second\n\
+          # run does the rest. ",
     )?;
-    out.write_all(CHECKS.replace("KIND", kind_words(plan.kind)).as_bytes())?;
-    out.write_all(make.as_bytes())?;
-    out.write_all(b"\n")?;
+    out.write_all(if can_undo {
+        b"With --undo it reverses what the log says.\n"
+    } else {
+        b"These steps cannot be undone.\n"
+    })?;
+    out.write_all(
+        b"# Ends with 0 if every step was done or can be done, with 1 if some were skipped, with 2\n\
+          # on trouble. Names are spelled for printf: \\0ooo is a byte in octal.\n\n",
+    )?;
+    writeln!(out, "kind={} wants_at=", plan.kind.word())?;
+    out.write_all(RUNTIME.as_bytes())?;
+    out.write_all(b"\n# The steps.\n")?;
     for entry in &plan.entries {
         match entry {
-            Entry::Step { keep, replace } => writeln!(
-                out,
-                "step '{}' '{}' \\\n     '{}' '{}'",
-                for_printf(keep.path.as_os_str().as_bytes()),
-                keep.identity(),
-                for_printf(replace.path.as_os_str().as_bytes()),
-                replace.identity()
-            )?,
+            Entry::Step(step) => write_step(step, out)?,
             Entry::LeftOut { path, why } => writeln!(
                 out,
                 "# left out: {}: {}",
                 for_printf(path.as_os_str().as_bytes()),
-                crate::quote::harmless(why)
+                harmless(why)
             )?,
         }
     }
-    out.write_all(END.as_bytes())
+    out.write_all(b"\nfinish\n")
 }
 
-const fn kind_words(kind: Replacement) -> &'static str {
-    match kind {
-        Replacement::Symlink => "symbolic link",
-        Replacement::Hardlink => "hard link",
-        Replacement::Reflink => "clone",
+fn write_step(step: &Step, out: &mut dyn Write) -> io::Result<()> {
+    let quoted = |path: &Path| format!("'{}'", for_printf(path.as_os_str().as_bytes()));
+    let optional = |path: Option<&PathBuf>| path.map_or("''".to_owned(), |path| quoted(path));
+    match step {
+        Step::Treat {
+            keep,
+            copy,
+            target,
+            twin,
+        } => {
+            write!(
+                out,
+                "step {} '{}' \\\n     {} '{}'",
+                quoted(&keep.path),
+                keep.identity(),
+                quoted(&copy.path),
+                copy.identity()
+            )?;
+            if target.is_some() || twin.is_some() {
+                write!(out, " \\\n     {}", optional(target.as_ref()))?;
+            }
+            if let Some(twin) = twin {
+                write!(out, " {}", quoted(twin))?;
+            }
+            writeln!(out)
+        }
+        Step::Copy { from, to } => writeln!(
+            out,
+            "copy {} '{}' \\\n     {}",
+            quoted(&from.path),
+            from.identity(),
+            quoted(to)
+        ),
+        Step::Rename(renaming) => {
+            write!(
+                out,
+                "rename {} '{}' \\\n       {}",
+                quoted(&renaming.from),
+                renaming.identity,
+                quoted(&renaming.to)
+            )?;
+            match (&renaming.home, &renaming.later) {
+                (Some(home), _) => writeln!(out, " {}", quoted(home)),
+                (None, Some(later)) => writeln!(out, " '' {}", quoted(later)),
+                (None, None) => writeln!(out),
+            }
+        }
+        Step::Vacate(folder) => writeln!(out, "vacate {}", quoted(folder)),
     }
 }
 

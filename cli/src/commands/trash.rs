@@ -1,0 +1,134 @@
+//! `resemble trash`: files go to the trash of their file system, and it says where they are then.
+//!
+//! Plans run it. The trash is that of freedesktop.org; a file that would have to be copied to
+//! another file system stays where it is. Paths are printed as plans spell them.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirEntryExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use resemble_report::plan::spelled;
+use resemble_report::quote::quoted;
+use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
+
+use crate::args::TrashArgs;
+use crate::error::{CliError, CliResult, Outcome};
+use crate::ui::Ui;
+
+pub(super) fn run(ui: &mut Ui, args: &TrashArgs) -> CliResult {
+    for file in &args.files {
+        let place = match &args.r#where {
+            Some(wanted) => found(file, wanted)?,
+            None => moved(file)?,
+        };
+        ui.write(|out| writeln!(out, "{}", spelled(&place)))?;
+    }
+    Ok(Outcome::Holds)
+}
+
+/// Moves a file, and returns where it is then.
+fn moved(file: &Path) -> CliResult<PathBuf> {
+    let failed = CliError::file("look at", file);
+    let file = absolute(file)?;
+    let meta = fs::symlink_metadata(&file).map_err(failed)?;
+    let folder = trash_of(&file);
+    let there = folder.ancestors().find_map(|path| fs::metadata(path).ok());
+    if there.is_none_or(|there| there.dev() != meta.dev()) {
+        return Err(CliError::Usage(format!(
+            "cannot move {} to the trash: there is none on its file system",
+            quoted(&file)
+        )));
+    }
+    let before = places(&folder, meta.ino());
+    trash::delete(&file).map_err(|error| {
+        CliError::Usage(format!(
+            "cannot move {} to the trash: {error}",
+            quoted(&file)
+        ))
+    })?;
+    let mut after = places(&folder, meta.ino()).into_iter();
+    after
+        .find(|place| !before.contains(place))
+        .ok_or_else(|| lost(&file))
+}
+
+/// Finds a file that was moved: by its device and inode, the first two numbers of `wanted`.
+fn found(file: &Path, wanted: &str) -> CliResult<PathBuf> {
+    let file = absolute(file)?;
+    let mut numbers = wanted.split(' ').map_while(|word| word.parse::<u64>().ok());
+    let (Some(device), Some(inode)) = (numbers.next(), numbers.next()) else {
+        return Err(CliError::Usage(
+            "--where takes a device and an inode".to_owned(),
+        ));
+    };
+    let places = places(&trash_of(&file), inode).into_iter();
+    let is_it = |place: &PathBuf| fs::symlink_metadata(place).is_ok_and(|it| it.dev() == device);
+    places.filter(is_it).max().ok_or_else(|| lost(&file))
+}
+
+fn lost(file: &Path) -> CliError {
+    CliError::Usage(format!(
+        "{} is not in the trash of its file system",
+        quoted(file)
+    ))
+}
+
+/// The path of a file, its folder without links.
+fn absolute(file: &Path) -> CliResult<PathBuf> {
+    let failed = |error| CliError::file("look at", file)(error);
+    let path = std::path::absolute(file).map_err(failed)?;
+    match (path.parent(), path.file_name()) {
+        (Some(folder), Some(name)) => Ok(fs::canonicalize(folder).map_err(failed)?.join(name)),
+        _ => Err(failed(io::ErrorKind::InvalidInput.into())),
+    }
+}
+
+/// The trash that a file goes to: that of the user's home, or one at the top of its mount.
+fn trash_of(file: &Path) -> PathBuf {
+    let path = |name| {
+        env::var_os(name)
+            .filter(|path| !path.is_empty())
+            .map(PathBuf::from)
+    };
+    let home = path("HOME").unwrap_or_default();
+    let (data, base) = match path("XDG_DATA_HOME") {
+        Some(data) => (data.clone(), data),
+        None => (home.join(".local/share"), home),
+    };
+    let top = mount_of(file);
+    if mount_of(&base) == top {
+        return data.join("Trash");
+    }
+    let user = rustix::process::getuid().as_raw();
+    let shared = top.join(".Trash").join(user.to_string());
+    if shared.is_dir() {
+        shared
+    } else {
+        top.join(format!(".Trash-{user}"))
+    }
+}
+
+/// The mount that a path lies in.
+fn mount_of(path: &Path) -> PathBuf {
+    let is_mount = |path: &&Path| {
+        let known = statx(CWD, *path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::empty());
+        known.is_ok_and(|known| known.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
+    };
+    path.ancestors()
+        .find(is_mount)
+        .unwrap_or(Path::new("/"))
+        .to_owned()
+}
+
+/// Where an inode is in a trash.
+fn places(trash: &Path, inode: u64) -> Vec<PathBuf> {
+    let listed = fs::read_dir(trash.join(OsStr::new("files")));
+    let entries = listed.into_iter().flatten().flatten();
+    entries
+        .filter(|entry| entry.ino() == inode)
+        .map(|entry| entry.path())
+        .collect()
+}

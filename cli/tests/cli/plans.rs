@@ -1,0 +1,345 @@
+//! Plans on trees that change between the plan and its run, and that are put back by `--undo`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fs::{self, File, Permissions};
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use resemble_testutil::random::Random;
+use resemble_testutil::{Environment, Ran, asked_for, finish};
+
+use super::environment;
+
+/// What is at a path: type and mode, time, owner, bytes or target, and the inode.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct State {
+    mode: u32,
+    time: (i64, i64),
+    owner: (u32, u32),
+    pub bytes: Vec<u8>,
+    inode: u64,
+}
+
+pub(super) type Snapshot = BTreeMap<PathBuf, State>;
+
+/// Everything below a folder but folders.
+pub(super) fn snapshot(root: &Path) -> Snapshot {
+    let (mut found, mut folders) = (Snapshot::new(), vec![root.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            let meta = fs::symlink_metadata(&path).unwrap();
+            if meta.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let bytes = match fs::read_link(&path) {
+                Ok(target) => target.into_os_string().into_vec(),
+                Err(_) => fs::read(&path).unwrap(),
+            };
+            let state = State {
+                mode: meta.mode(),
+                time: (meta.mtime(), meta.mtime_nsec()),
+                owner: (meta.uid(), meta.gid()),
+                bytes,
+                inode: meta.ino(),
+            };
+            found.insert(path, state);
+        }
+    }
+    found
+}
+
+/// The bytes of all regular files.
+fn contents(snapshots: &[&Snapshot]) -> BTreeSet<Vec<u8>> {
+    let all = snapshots.iter().flat_map(|snapshot| snapshot.values());
+    let files = all.filter(|state| state.mode & 0o170_000 == 0o100_000);
+    files.map(|state| state.bytes.clone()).collect()
+}
+
+pub(super) fn run(env: &Environment, shell: &str, args: &[&str]) -> Ran {
+    let mut command = Command::new(shell);
+    command.arg(env.path("plan.sh")).args(args);
+    command.env("HOME", env.home()).env_remove("XDG_DATA_HOME");
+    command.env("RESEMBLE", env!("CARGO_BIN_EXE_resemble"));
+    finish(&mut command, b"")
+}
+
+fn set_time(path: &Path, seconds: u64, nanos: u32) {
+    let time = SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos);
+    File::options()
+        .append(true)
+        .open(path)
+        .unwrap()
+        .set_modified(time)
+        .unwrap();
+}
+
+/// A name with what names may have.
+pub(super) fn name(random: &mut Random, number: usize) -> OsString {
+    let odd: [&[u8]; 10] = [
+        b"plain",
+        b"with blank",
+        b"-dash",
+        b"new\nline\n",
+        b"quo'te\"",
+        b"$(x)`y`",
+        b"back\\slash",
+        b"\xff\xfe",
+        "gr\u{f6}\u{df}e".as_bytes(),
+        b"*?[",
+    ];
+    let mut bytes = odd[random.below(odd.len())].to_vec();
+    bytes.extend(number.to_string().bytes());
+    OsString::from_vec(bytes)
+}
+
+/// Files with copies in three folders, some of them with further names.
+fn grow(env: &Environment, tree: usize, random: &mut Random) {
+    let (mut number, folders) = (0, ["one", "two", "two/deep"]);
+    for set in 0..2 + random.below(2) {
+        let text = format!("{tree} {set} {}", "the same words in each copy ".repeat(12));
+        for _ in 0..2 + random.below(2) {
+            number += 1;
+            let folder = Path::new("t")
+                .join(tree.to_string())
+                .join(folders[random.below(3)]);
+            let path = env.write(folder.join(name(random, number)), &text);
+            let mode = [0o644, 0o600, 0o755][random.below(3)];
+            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            set_time(
+                &path,
+                1_000_000_000 + random.draw() % 500_000_000,
+                123_456_789,
+            );
+            if random.below(5) == 0 {
+                number += 1;
+                fs::hard_link(&path, path.with_file_name(name(random, number))).unwrap();
+            }
+        }
+    }
+}
+
+/// Changes a tree in one of many ways; returns the paths that no step may act on.
+fn change(env: &Environment, tree: usize, random: &mut Random) -> Vec<PathBuf> {
+    let root = env.path("t").join(tree.to_string());
+    let paths: Vec<PathBuf> = snapshot(&root).into_keys().collect();
+    let (path, other) = (
+        &paths[random.below(paths.len())],
+        &paths[random.below(paths.len())],
+    );
+    let aside = path.with_file_name(format!("aside {}", random.draw()));
+    let meta = fs::symlink_metadata(path).unwrap();
+    if !meta.is_file() || !fs::symlink_metadata(other).unwrap().is_file() {
+        return Vec::new();
+    }
+    let same_inode = |snapshot: Snapshot| {
+        let names = snapshot
+            .into_iter()
+            .filter(|(_, state)| state.inode == meta.ino());
+        names.map(|(path, _)| path).collect::<Vec<_>>()
+    };
+    let time = meta.modified().unwrap();
+    match random.below(16) {
+        0 => {
+            fs::remove_file(path).unwrap();
+            symlink(other, path).unwrap();
+        }
+        1 if path != other => {
+            fs::rename(path, &aside).unwrap();
+            fs::rename(other, path).unwrap();
+            fs::rename(&aside, other).unwrap();
+            return vec![path.clone(), other.clone()];
+        }
+        2 => File::options()
+            .write(true)
+            .open(path)
+            .unwrap()
+            .set_len(7)
+            .unwrap(),
+        3 => fs::write(path, [fs::read(path).unwrap(), b"more".to_vec()].concat()).unwrap(),
+        4 => set_time(path, 1_700_000_000, 0),
+        5 => {
+            fs::remove_file(path).unwrap();
+            return Vec::new();
+        }
+        6 => {
+            let folder = path.parent().unwrap();
+            let real = folder.with_file_name(format!("real {}", random.draw()));
+            if folder == root || folder.ends_with("two") {
+                return Vec::new();
+            }
+            fs::rename(folder, &real).unwrap();
+            symlink(&real, folder).unwrap();
+            return snapshot(&real).into_keys().collect();
+        }
+        7 => fs::set_permissions(path, Permissions::from_mode(0o440)).unwrap(),
+        8 => fs::hard_link(path, &aside).unwrap(),
+        9 => {
+            fs::rename(path, &aside).unwrap();
+            return vec![aside];
+        }
+        10 => {
+            let bytes = fs::read(path).unwrap();
+            fs::remove_file(path).unwrap();
+            fs::write(path, bytes).unwrap();
+        }
+        11 => {
+            let mut bytes = fs::read(path).unwrap();
+            bytes[3] ^= 1;
+            fs::write(path, bytes).unwrap();
+            let file = File::options().append(true).open(path).unwrap();
+            file.set_modified(time).unwrap();
+        }
+        12 => {
+            fs::remove_file(path).unwrap();
+            fs::create_dir(path).unwrap();
+            return Vec::new();
+        }
+        13 if path != other => {
+            fs::remove_file(path).unwrap();
+            fs::hard_link(other, path).unwrap();
+            let meta = fs::symlink_metadata(other).unwrap();
+            let all = snapshot(&root).into_iter();
+            return all
+                .filter(|(_, s)| s.inode == meta.ino())
+                .map(|(p, _)| p)
+                .collect();
+        }
+        14 => {
+            fs::rename(path, &aside).unwrap();
+            symlink(&aside, path).unwrap();
+            return vec![path.clone(), aside];
+        }
+        _ => return Vec::new(),
+    }
+    let mut names = same_inode(snapshot(&root));
+    names.push(path.clone());
+    names
+}
+
+/// How much of a log is there after a crash while the last step was under way.
+fn crash(env: &Environment, random: &mut Random) {
+    let log = env.path("plan.sh.log");
+    let Ok(text) = fs::read(&log) else { return };
+    let lines: Vec<usize> = (0..text.len())
+        .filter(|at| *at == 0 || text[at - 1] == b'\n')
+        .collect();
+    let begun = lines
+        .iter()
+        .rposition(|at| text[*at..].starts_with(b"do\t"));
+    let Some(begun) = begun.and_then(|line| lines.get(line + 1)) else {
+        return;
+    };
+    let length = begun + random.below(text.len() - begun);
+    fs::write(log, &text[..length]).unwrap();
+}
+
+/// Runs a plan of one kind over many trees.
+fn hostile(kind: &str, trees: usize, seed: u64) {
+    let mut random = Random::new(seed);
+    let env = environment();
+    (0..trees).for_each(|tree| grow(&env, tree, &mut random));
+    let keep = ["newest", "oldest", "shortest", "not-in:t/0", "name:plain*"][random.below(5)];
+    let plan = format!("--plan={kind}");
+    let args = [
+        "groups", "t", "--local", "--keep", keep, "-o", "plan.sh", &plan,
+    ];
+    let made = env.run(args);
+    assert_eq!(made.code, 0, "{made:?}");
+    let mut kept_out = BTreeSet::new();
+    for tree in 0..trees {
+        for _ in 0..random.below(4) {
+            kept_out.extend(change(&env, tree, &mut random));
+        }
+    }
+    let before = snapshot(&env.path("t"));
+    let about = format!("{kind} {seed}");
+    let shell = ["sh", "bash"][random.below(2)];
+
+    let dry = run(&env, shell, &[]);
+    assert!(dry.code < 2, "{about} {dry:?}");
+    assert_eq!(
+        snapshot(&env.path("t")),
+        before,
+        "{about}: a dry run changes nothing"
+    );
+    let done = run(&env, shell, &["--do-it"]);
+    assert!(done.code < 2, "{about} {done:?}");
+    assert!(done.text().contains("steps done"), "{about} {done:?}");
+    let after = snapshot(&env.path("t"));
+    let elsewhere = [snapshot(&env.path("out")), snapshot(&env.home())];
+    let all = [&after, &elsewhere[0], &elsewhere[1]];
+    let lost: Vec<_> = contents(&[&before])
+        .difference(&contents(&all))
+        .cloned()
+        .collect();
+    assert!(lost.is_empty(), "{about} loses {lost:?}");
+    for path in kept_out.iter().filter(|path| before.contains_key(*path)) {
+        assert_eq!(
+            before.get(path),
+            after.get(path),
+            "{about} acts on {path:?}"
+        );
+    }
+    let is_temporary = |path: &&PathBuf| path.to_string_lossy().contains(".resemble-plan");
+    assert_eq!(after.keys().find(is_temporary), None, "{about}");
+    assert_ne!(before, after, "{about}: some steps are done");
+
+    let again = run(&env, shell, &["--do-it"]);
+    assert_eq!(again.code, done.code, "{about} {again:?}");
+    assert_eq!(
+        snapshot(&env.path("t")),
+        after,
+        "{about}: a second run does nothing"
+    );
+    if random.below(2) == 0 {
+        crash(&env, &mut random);
+    }
+    let undone = run(&env, shell, &["--undo"]);
+    let can_undo = !matches!(kind, "remove" | "hardlink");
+    assert_eq!(undone.code == 0, can_undo, "{about} {undone:?}");
+    let mut undone = snapshot(&env.path("t"));
+    if !can_undo {
+        assert_eq!(undone, after, "{about}");
+        return;
+    }
+    if kind == "symlink" {
+        // A copy that is made again is another file.
+        for (path, state) in &mut undone {
+            state.inode = before.get(path).map_or(0, |state| state.inode);
+        }
+    }
+    assert_eq!(undone, before, "{about}");
+    assert_eq!(snapshot(&env.path("out")), Snapshot::new(), "{about}");
+    assert!(!env.path("out").exists(), "{about}");
+    assert_eq!(
+        snapshot(&env.home().join(".local")),
+        Snapshot::new(),
+        "{about}"
+    );
+}
+
+/// 100 trees, or as many as are asked for.
+#[test]
+fn plans_survive_what_happens_to_their_trees() {
+    const AT_ONCE: usize = 25;
+    let trees = asked_for("RESEMBLE_PLAN_TREES").unwrap_or(100);
+    let seed = asked_for("RESEMBLE_PLAN_SEED").unwrap_or(1);
+    let kinds = ["trash", "move=out", "symlink", "remove", "hardlink"];
+    let rounds = usize::div_ceil(trees, AT_ONCE).max(kinds.len());
+    std::thread::scope(|scope| {
+        for part in 0..2 {
+            scope.spawn(move || {
+                for round in (part..rounds).step_by(2) {
+                    let trees = trees.div_ceil(rounds);
+                    hostile(kinds[round % kinds.len()], trees, seed + round as u64);
+                }
+            });
+        }
+    });
+}

@@ -1,0 +1,279 @@
+//! `compare --plan rename` on random trees: what was moved on one side is moved on the other.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use resemble_testutil::random::Random;
+use resemble_testutil::{Environment, asked_for, finish};
+
+use super::environment;
+use super::plans::{Snapshot, name, run, snapshot};
+
+/// Writes a file whose time follows from its bytes: rsync goes by size and time.
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+    let sum = text
+        .bytes()
+        .fold(7_u64, |sum, byte| sum.wrapping_mul(31) + u64::from(byte));
+    let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000 + sum % 500_000_000);
+    File::options()
+        .append(true)
+        .open(path)
+        .unwrap()
+        .set_modified(time)
+        .unwrap();
+}
+
+fn text(random: &mut Random) -> String {
+    let words = random.draw();
+    format!("{words} ").repeat(20 + random.below(40))
+}
+
+fn grow(root: &Path, random: &mut Random) {
+    let folders = ["", "a", "a/b", "a/b/c", "d", "d/e", "Photos"];
+    for number in 0..6 + random.below(12) {
+        let folder = root.join(folders[random.below(folders.len())]);
+        write(&folder.join(name(random, number)), &text(random));
+    }
+    if random.below(2) == 0 {
+        write(&root.join("copy 1"), "the same text twice, or more often");
+        write(&root.join("d/copy 2"), "the same text twice, or more often");
+    }
+    write(&root.join("a/empty"), "");
+}
+
+fn folders(root: &Path) -> Vec<PathBuf> {
+    let (mut found, mut todo) = (Vec::new(), vec![root.to_owned()]);
+    while let Some(folder) = todo.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if fs::symlink_metadata(&path).unwrap().is_dir() {
+                todo.push(path.clone());
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
+/// Changes a tree as people do.
+fn change(root: &Path, random: &mut Random) {
+    let files: Vec<PathBuf> = snapshot(root).into_keys().collect();
+    let folders = folders(root);
+    if files.len() < 3 || folders.is_empty() {
+        return;
+    }
+    let any = |from: &[PathBuf], random: &mut Random| from[random.below(from.len())].clone();
+    let (file, other, third) = (
+        any(&files, random),
+        any(&files, random),
+        any(&files, random),
+    );
+    let (folder, into) = (any(&folders, random), any(&folders, random));
+    let aside = root.join("aside");
+    let fresh = format!("new {}", random.draw() % 1000);
+    match random.below(13) {
+        // A folder gets another name, or goes elsewhere.
+        0 => fs::rename(&folder, folder.with_file_name(fresh)).unwrap(),
+        1 if !into.starts_with(&folder) => {
+            let to = into.join(folder.file_name().unwrap());
+            if !to.exists() {
+                fs::rename(&folder, to).unwrap();
+            }
+        }
+        // Two folders change places.
+        2 if !into.starts_with(&folder) && !folder.starts_with(&into) => {
+            fs::rename(&folder, &aside).unwrap();
+            fs::rename(&into, &folder).unwrap();
+            fs::rename(&aside, &into).unwrap();
+        }
+        // Files change places, two or three.
+        3 if file != other => {
+            fs::rename(&file, &aside).unwrap();
+            fs::rename(&other, &file).unwrap();
+            fs::rename(&aside, &other).unwrap();
+        }
+        4 if file != other && other != third && file != third => {
+            fs::rename(&file, &aside).unwrap();
+            fs::rename(&other, &file).unwrap();
+            fs::rename(&third, &other).unwrap();
+            fs::rename(&aside, &third).unwrap();
+        }
+        // Another case.
+        5 => {
+            let name = file.file_name().unwrap().to_ascii_uppercase();
+            fs::rename(&file, file.with_file_name(name)).unwrap();
+        }
+        6 => {
+            let name = folder.file_name().unwrap().to_ascii_uppercase();
+            fs::rename(&folder, folder.with_file_name(name)).unwrap();
+        }
+        7 => fs::rename(&file, into.join(fresh)).unwrap(),
+        // One file takes the name of another, which goes.
+        8 if file != other => fs::rename(&file, &other).unwrap(),
+        9 => write(&file, &(fs::read_to_string(&file).unwrap() + &text(random))),
+        10 => write(&into.join(fresh), &text(random)),
+        11 => fs::remove_file(&file).unwrap(),
+        // A file becomes a folder that it lies in, or a folder becomes a file of it.
+        12 if random.below(2) == 0 => {
+            fs::rename(&file, &aside).unwrap();
+            fs::create_dir(&file).unwrap();
+            fs::rename(&aside, file.join(fresh)).unwrap();
+        }
+        12 if file.starts_with(&folder) => {
+            fs::rename(&file, &aside).unwrap();
+            fs::remove_dir_all(&folder).unwrap();
+            fs::rename(&aside, &folder).unwrap();
+        }
+        _ => {}
+    }
+}
+
+/// The bytes of A's files that B has not often enough.
+fn owed(a: &Snapshot, b: &Snapshot) -> u64 {
+    let mut counts: HashMap<&[u8], i64> = HashMap::new();
+    for state in b.values() {
+        *counts.entry(&state.bytes).or_default() -= 1;
+    }
+    for state in a.values() {
+        *counts.entry(&state.bytes).or_default() += 1;
+    }
+    let owed = counts.iter().filter(|(_, count)| **count > 0);
+    owed.map(|(bytes, count)| bytes.len() as u64 * count.unsigned_abs())
+        .sum()
+}
+
+/// The bytes of A's files that B has not at their path.
+fn missing(a: &Path, b: &Path) -> u64 {
+    let b_files = snapshot(b);
+    let at_b = |path: &Path| b_files.get(&b.join(path.strip_prefix(a).unwrap()));
+    let differs = |(path, state): &(&PathBuf, &super::plans::State)| {
+        at_b(path).is_none_or(|there| there.bytes != state.bytes)
+    };
+    let files = snapshot(a);
+    files
+        .iter()
+        .filter(differs)
+        .map(|(_, state)| state.bytes.len() as u64)
+        .sum()
+}
+
+fn rsync(env: &Environment, args: &[&str]) -> Option<String> {
+    let mut command = Command::new("rsync");
+    command
+        .args(args)
+        .args(["a/", "b/"])
+        .current_dir(env.path(""))
+        .env("LC_ALL", "C");
+    command.output().ok()?;
+    Some(finish(&mut command, b"").success().text())
+}
+
+fn by_path(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let strip = |path: &Path| path.strip_prefix(root).unwrap().to_owned();
+    let files = snapshot(root).into_iter();
+    files
+        .map(|(path, state)| (strip(&path), state.bytes))
+        .collect()
+}
+
+fn replay(seed: u64) {
+    let mut random = Random::new(seed);
+    let env = environment();
+    let (a, b) = (env.path("a"), env.path("b"));
+    grow(&a, &mut random);
+    let copied = Command::new("cp")
+        .arg("-a")
+        .args([&a, &b])
+        .status()
+        .unwrap();
+    assert!(copied.success());
+    (0..1 + random.below(9)).for_each(|_| change(&a, &mut random));
+    let before = snapshot(&b);
+    let (owed, had) = (owed(&snapshot(&a), &before), missing(&a, &b));
+
+    // A plan of a saved report is that of the trees.
+    let saved = [
+        "compare",
+        "a",
+        "b",
+        "--local",
+        "--format=json",
+        "-o",
+        "saved",
+    ];
+    let made = env.run(saved);
+    assert!(made.code < 2, "{seed} {made:?}");
+    let made = env.run(["compare", "--from=saved", "--plan=rename", "-o", "plan.sh"]);
+    assert!(made.code < 2, "{seed} {made:?}");
+    let shell = ["sh", "bash"][random.below(2)];
+    let dry = run(&env, shell, &[]);
+    assert_eq!(dry.code, 0, "{seed} {dry:?}");
+    assert_eq!(snapshot(&b), before, "{seed}: a dry run changes nothing");
+    let done = run(&env, shell, &["--do-it"]);
+    assert_eq!(done.code, 0, "{seed} {done:?}");
+    let left = missing(&a, &b);
+    let done = done.text();
+    assert_eq!(left, owed, "{seed}: {had} bytes had another path\n{done}");
+    assert_eq!(
+        snapshot(&b).len(),
+        before.len(),
+        "{seed}: nothing is overwritten"
+    );
+    let again = run(&env, shell, &["--do-it"]);
+    assert!(
+        again.code == 0 && again.text().starts_with("all done"),
+        "{seed} {again:?}"
+    );
+
+    if env.path("plan.sh.log").exists() {
+        let undone = run(&env, shell, &["--undo"]);
+        assert_eq!(undone.code, 0, "{seed} {undone:?}");
+        assert_eq!(snapshot(&b), before, "{seed}: undone");
+        assert_eq!(run(&env, shell, &["--do-it"]).code, 0, "{seed}");
+        assert_eq!(missing(&a, &b), owed, "{seed}: done again");
+    }
+    let Some(stats) = rsync(&env, &["-an", "--delete", "--stats"]) else {
+        return;
+    };
+    let copied = stats
+        .lines()
+        .find_map(|line| line.strip_prefix("Total transferred file size: "));
+    let digits: String = copied
+        .unwrap()
+        .chars()
+        .filter(char::is_ascii_digit)
+        .collect();
+    assert_eq!(digits.parse::<u64>().unwrap(), owed, "{seed} {stats}");
+    rsync(&env, &["-a", "--delete"]);
+    assert_eq!(by_path(&a), by_path(&b), "{seed}");
+    let folders_of = |root: &Path| {
+        let mut found = folders(root);
+        found.sort();
+        found
+            .iter()
+            .map(|f| f.strip_prefix(root).unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(folders_of(&a), folders_of(&b), "{seed}");
+}
+
+/// 64 pairs of trees, or as many as are asked for.
+#[test]
+fn moves_are_replayed_on_the_other_side() {
+    let trees: u64 = asked_for("RESEMBLE_PLAN_TREES").unwrap_or(64);
+    let seed: u64 = asked_for("RESEMBLE_PLAN_SEED").unwrap_or(1);
+    std::thread::scope(|scope| {
+        for part in 0..2 {
+            scope.spawn(move || {
+                (part..trees)
+                    .step_by(2)
+                    .for_each(|tree| replay(seed + tree))
+            });
+        }
+    });
+}

@@ -1,0 +1,125 @@
+//! Which file of a set of equal ones stays.
+
+use std::cmp::{Ordering, Reverse};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use resemble_proto::pattern::Patterns;
+
+use super::{FileState, Time};
+
+/// The rules, as help and errors list them.
+pub const RULES: &str =
+    "newest, oldest, shortest, longest, in:DIR, not-in:DIR, name:GLOB, not-name:GLOB, most-links";
+
+/// A rule that prefers some files of a set.
+#[derive(Clone, Debug)]
+pub struct KeepRule {
+    /// As it was given: the script says which rules chose.
+    text: String,
+    test: RuleTest,
+}
+
+#[derive(Clone, Debug)]
+enum RuleTest {
+    Newest,
+    Oldest,
+    Shortest,
+    Longest,
+    MostLinks,
+    In(PathBuf, bool),
+    Name(Patterns, bool),
+}
+
+impl FromStr for KeepRule {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let glob = |glob: &str| {
+            // A slash would make it a pattern of a path.
+            let has_slash = glob.contains('/');
+            Some(glob)
+                .filter(|glob| !glob.is_empty() && !has_slash)
+                .and_then(|glob| Patterns::new(&[glob.to_owned()], &[]).ok())
+        };
+        let test = match text.split_once(':') {
+            None if text == "newest" => Some(RuleTest::Newest),
+            None if text == "oldest" => Some(RuleTest::Oldest),
+            None if text == "shortest" => Some(RuleTest::Shortest),
+            None if text == "longest" => Some(RuleTest::Longest),
+            None if text == "most-links" => Some(RuleTest::MostLinks),
+            Some(("in", dir)) if !dir.is_empty() => Some(RuleTest::In(dir.into(), true)),
+            Some(("not-in", dir)) if !dir.is_empty() => Some(RuleTest::In(dir.into(), false)),
+            Some(("name", name)) => glob(name).map(|glob| RuleTest::Name(glob, true)),
+            Some(("not-name", name)) => glob(name).map(|glob| RuleTest::Name(glob, false)),
+            _ => None,
+        };
+        let text = text.to_owned();
+        match test {
+            Some(test) => Ok(Self { text, test }),
+            None => Err(format!("the rules are {RULES}")),
+        }
+    }
+}
+
+impl KeepRule {
+    /// As it was given.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The directory that it names, as it was given.
+    pub fn dir(&self) -> Option<&Path> {
+        match &self.test {
+            RuleTest::In(dir, _) => Some(dir),
+            _ => None,
+        }
+    }
+
+    /// The same rule with the real path of its directory.
+    #[must_use]
+    pub fn with_dir(mut self, real: PathBuf) -> Self {
+        if let RuleTest::In(dir, _) = &mut self.test {
+            *dir = real;
+        }
+        self
+    }
+
+    /// Which of two files it prefers: the lesser one.
+    fn compare(&self, a: &FileState, b: &FileState) -> Ordering {
+        let length = |file: &FileState| file.path.as_os_str().len();
+        let prefer = |holds: &dyn Fn(&FileState) -> bool| holds(b).cmp(&holds(a));
+        match &self.test {
+            RuleTest::Newest => date(b).cmp(&date(a)),
+            RuleTest::Oldest => date(a).cmp(&date(b)),
+            RuleTest::Shortest => length(a).cmp(&length(b)),
+            RuleTest::Longest => length(b).cmp(&length(a)),
+            RuleTest::MostLinks => b.links.cmp(&a.links),
+            RuleTest::In(dir, yes) => prefer(&|file| file.path.starts_with(dir) == *yes),
+            RuleTest::Name(glob, yes) => prefer(&|file| {
+                let name = file.path.file_name().map(Path::new);
+                name.is_some_and(|name| glob.admit(name)) == *yes
+            }),
+        }
+    }
+}
+
+/// The date of a file: what `newest` and `oldest` go by.
+const fn date(file: &FileState) -> Time {
+    file.mtime
+}
+
+/// Sorts the files of a set: the first one stays. After the rules it is the one with most hard
+/// links, then the oldest, then the one with the least path.
+pub(super) fn sort(files: &mut [FileState], rules: &[KeepRule]) {
+    files.sort_by(|a, b| {
+        let by_rules = rules.iter().map(|rule| rule.compare(a, b));
+        let usual = || {
+            let rank = |file: &FileState| (Reverse(file.links), file.mtime);
+            rank(a).cmp(&rank(b)).then_with(|| a.bytes().cmp(b.bytes()))
+        };
+        by_rules
+            .fold(Ordering::Equal, Ordering::then)
+            .then_with(usual)
+    });
+}

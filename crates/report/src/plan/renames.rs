@@ -1,0 +1,456 @@
+//! Moves of one tree, replayed in the other.
+//!
+//! A comparison says which files of B have another path in A. Renaming them gives B the names of A,
+//! so that the next synchronization copies only what has changed. The order matters: a name must be
+//! free before it is given. What is in the way and is itself to be renamed goes first; where that
+//! leads round in a circle, one file waits under a temporary name. What is in the way and stays
+//! gets a name beside its own: nothing is overwritten.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use resemble_proto::documents::CompareDocument;
+use resemble_proto::message::CompareClass;
+use resemble_proto::path::PathText;
+
+use super::{Look, Means, Plan, Step, Treatment, path_for_printf};
+
+/// What is at a path, with its device and inode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathKind {
+    /// Nothing.
+    Nothing,
+    /// A folder.
+    Folder(u64, u64),
+    /// Anything else.
+    Entry(u64, u64),
+}
+
+/// The two trees of a comparison.
+#[allow(missing_debug_implementations)] // it is made of functions
+pub struct Trees<'a> {
+    /// What is at a path of A, relative to it.
+    pub at_a: &'a dyn Fn(&Path) -> PathKind,
+    /// The real path of B.
+    pub b: PathBuf,
+    /// What is at a path of B, relative to it.
+    pub at_b: &'a dyn Fn(&Path) -> PathKind,
+    /// Whether the rows name every file of B: else no folder is renamed as one.
+    pub is_whole: bool,
+}
+
+/// A step that renames.
+#[derive(Debug)]
+pub(super) struct Renaming {
+    pub from: PathBuf,
+    /// What must be found there, as the script checks it.
+    pub identity: String,
+    pub to: PathBuf,
+    /// Where it was before it waited under a temporary name.
+    pub home: Option<PathBuf>,
+    /// The name that it gets after it has waited.
+    pub later: Option<PathBuf>,
+}
+
+/// A file or a folder that gets another name.
+#[derive(Debug)]
+struct Mover {
+    source: PathBuf,
+    target: PathBuf,
+    identity: String,
+    kind: PathKind,
+    /// Its temporary name.
+    waits: Option<PathBuf>,
+    is_done: bool,
+    has_failed: bool,
+}
+
+/// What keeps a name from being given.
+enum Obstacle {
+    None,
+    /// A file or folder that is to be renamed.
+    Mover(usize),
+    /// A folder.
+    Folder(PathBuf),
+    /// Something that stays.
+    Fixture(PathBuf),
+}
+
+impl Plan {
+    /// The plan that gives the files of B the paths that they have in A.
+    pub fn of_compare(document: &CompareDocument, trees: &Trees<'_>, means: &Means<'_>) -> Self {
+        let about = format!(
+            "compare {} {}",
+            path_for_printf(&document.parameters.a),
+            path_for_printf(&document.parameters.b)
+        );
+        debug_assert_eq!(means.kind, Treatment::Rename);
+        let mut plan = Self::new(means, about);
+        let moves = Moves::of(document);
+        let mut schedule = Schedule::new(trees, means.look, moves.files_below());
+        for (source, target) in moves.renamed(trees) {
+            if let Err(why) = schedule.add(source, target) {
+                plan.leave_out(&trees.b.join(source), &why);
+            }
+        }
+        let steps = schedule.run();
+        plan.entries
+            .extend(steps.into_iter().map(super::Entry::Step));
+        plan
+    }
+}
+
+/// The rows of a comparison, as far as they are about names.
+struct Moves<'d> {
+    /// The files of B.
+    files: HashSet<&'d Path>,
+    /// Files of B and their paths in A.
+    moved: Vec<(&'d Path, &'d Path)>,
+    /// The same of files that were edited as well.
+    edited: Vec<(&'d Path, &'d Path)>,
+}
+
+impl<'d> Moves<'d> {
+    fn of(document: &'d CompareDocument) -> Self {
+        let (mut files, mut moved, mut edited) = (HashSet::new(), Vec::new(), Vec::new());
+        // Files that have their partner. One that was edited past all likeness has none: what was
+        // at its path is another file, which may have moved.
+        let (mut settled_a, mut settled_b, mut copies) = (HashSet::new(), HashSet::new(), vec![]);
+        for row in &document.body.entries {
+            let side = |path: &'d Option<PathText>| path.as_ref().map(PathText::as_path);
+            let (a, b) = (side(&row.a), side(&row.b));
+            files.extend(b);
+            match (row.class, a, b) {
+                (CompareClass::Moved, Some(a), Some(b)) if row.copy => {
+                    copies.push((b, a));
+                    continue;
+                }
+                (CompareClass::Moved, Some(a), Some(b)) => moved.push((b, a)),
+                (CompareClass::MovedEdited, Some(a), Some(b)) => edited.push((b, a)),
+                (CompareClass::Edited, ..) if row.told.relation.is_none() => continue,
+                _ => {}
+            }
+            settled_a.extend(a);
+            settled_b.extend(b);
+        }
+        for (b, a) in copies {
+            if !settled_a.contains(a) && !settled_b.contains(b) {
+                settled_a.insert(a);
+                settled_b.insert(b);
+                moved.push((b, a));
+            }
+        }
+        Self {
+            files,
+            moved,
+            edited,
+        }
+    }
+
+    /// How many files are below each folder of B.
+    fn files_below(&self) -> BTreeMap<PathBuf, usize> {
+        let mut below = BTreeMap::new();
+        for file in &self.files {
+            for folder in folders_of(file) {
+                *below.entry(folder.to_owned()).or_default() += 1;
+            }
+        }
+        below
+    }
+
+    /// What is renamed: folders of which every file has moved along, then files.
+    fn renamed(&self, trees: &Trees<'_>) -> Vec<(&'d Path, &'d Path)> {
+        let mut renamed = if trees.is_whole {
+            self.folders(trees)
+        } else {
+            Vec::new()
+        };
+        let folders: HashSet<&Path> = renamed.iter().map(|(source, _)| *source).collect();
+        let stays = |file: &Path| !folders_of(file).any(|folder| folders.contains(folder));
+        renamed.extend(self.moved.iter().filter(|(source, _)| stays(source)));
+        renamed
+    }
+
+    fn folders(&self, trees: &Trees<'_>) -> Vec<(&'d Path, &'d Path)> {
+        let below = self.files_below();
+        // How many files agree that a folder has become another one, and how many of them whole.
+        let mut votes: HashMap<(&Path, &Path), (usize, usize)> = HashMap::new();
+        let moved = self.moved.iter().map(|pair| (pair, 1));
+        for ((b, a), whole) in moved.chain(self.edited.iter().map(|pair| (pair, 0))) {
+            let (mut b, mut a) = (*b, *a);
+            while b.file_name() == a.file_name() {
+                let (Some(above_b), Some(above_a)) = (b.parent(), a.parent()) else {
+                    break;
+                };
+                (b, a) = (above_b, above_a);
+                if b == a || b == Path::new("") || a == Path::new("") {
+                    break;
+                }
+                let votes = votes.entry((b, a)).or_default();
+                *votes = (votes.0 + 1, votes.1 + whole);
+            }
+        }
+        let agreed = |((b, a), (all, whole)): (&(&'d Path, &'d Path), &(usize, usize))| {
+            let is_all = below.get(*b) == Some(all) && *whole > 0;
+            (is_all && !a.starts_with(b) && !b.starts_with(a)).then_some((*b, *a))
+        };
+        let mut agreed: Vec<_> = votes.iter().filter_map(agreed).collect();
+        agreed.sort_by_key(|(b, _)| (b.components().count(), *b));
+        let sources: HashSet<&Path> = agreed.iter().map(|(b, _)| *b).collect();
+        let mut taken: HashSet<&Path> = HashSet::new();
+        agreed.retain(|(b, a)| {
+            let is_free = match (trees.at_b)(a) {
+                PathKind::Nothing => true,
+                there => sources.contains(a) || there == (trees.at_b)(b),
+            };
+            is_free && !folders_of(b).any(|above| taken.contains(above)) && taken.insert(*b)
+        });
+        agreed
+    }
+}
+
+/// The folders that a relative path lies in, the deepest first, without the root itself.
+fn folders_of(path: &Path) -> impl Iterator<Item = &Path> {
+    let above = path.ancestors().skip(1);
+    above.filter(|folder| *folder != Path::new(""))
+}
+
+/// In which order names are given.
+struct Schedule<'a> {
+    trees: &'a Trees<'a>,
+    look: Look<'a>,
+    movers: Vec<Mover>,
+    by_source: HashMap<PathBuf, usize>,
+    by_target: HashMap<PathBuf, usize>,
+    /// Names that have become free.
+    free: HashSet<PathBuf>,
+    /// Files of B that are still below each folder.
+    below: BTreeMap<PathBuf, usize>,
+    steps: Vec<Step>,
+}
+
+impl<'a> Schedule<'a> {
+    fn new(trees: &'a Trees<'a>, look: Look<'a>, below: BTreeMap<PathBuf, usize>) -> Self {
+        Self {
+            trees,
+            look,
+            movers: Vec::new(),
+            by_source: HashMap::new(),
+            by_target: HashMap::new(),
+            free: HashSet::new(),
+            below,
+            steps: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, source: &Path, target: &Path) -> Result<usize, String> {
+        let kind = (self.trees.at_b)(source);
+        let (identity, dev) = match kind {
+            PathKind::Nothing => return Err("it is gone".to_owned()),
+            PathKind::Folder(dev, inode) => (format!("folder {dev} {inode}"), dev),
+            PathKind::Entry(dev, _) => ((self.look)(&self.trees.b.join(source))?.identity(), dev),
+        };
+        let root = (self.trees.at_b)(Path::new(""));
+        if !matches!(root, PathKind::Folder(of_root, _) if of_root == dev) {
+            return Err("it is on another file system".to_owned());
+        }
+        let number = self.movers.len();
+        self.movers.push(Mover {
+            source: source.to_owned(),
+            target: target.to_owned(),
+            identity,
+            kind,
+            waits: None,
+            is_done: false,
+            has_failed: false,
+        });
+        self.by_source.insert(source.to_owned(), number);
+        Ok(number)
+    }
+
+    fn run(mut self) -> Vec<Step> {
+        let planned = self.movers.len();
+        for first in 0..planned {
+            let mut stack = vec![first];
+            while let Some(&top) = stack.last() {
+                if self.movers[top].is_done || self.movers[top].has_failed {
+                    stack.pop();
+                    continue;
+                }
+                let next = match self.obstacle(top) {
+                    Obstacle::None => {
+                        self.give_name(top);
+                        None
+                    }
+                    Obstacle::Mover(other) => Some(other),
+                    Obstacle::Folder(path) => self.clear(top, &path),
+                    Obstacle::Fixture(path) => self.aside(top, &path),
+                };
+                match next {
+                    Some(other) if stack.contains(&other) => self.let_wait(other),
+                    Some(other) => stack.push(other),
+                    None => {}
+                }
+            }
+        }
+        self.vacate_all();
+        self.steps
+    }
+
+    /// What is in the way of a name.
+    fn obstacle(&self, number: usize) -> Obstacle {
+        let mover = &self.movers[number];
+        let mut parts = mover.target.ancestors().collect::<Vec<_>>();
+        parts.pop();
+        // Where the part of the path that is behind us was before anything was renamed.
+        let (mut origin, mut passed) = (PathBuf::new(), Path::new(""));
+        for path in parts.into_iter().rev() {
+            let was = origin.join(path.strip_prefix(passed).unwrap_or(path));
+            if let Some(&other) = self.by_target.get(path) {
+                if path == mover.target {
+                    return Obstacle::Fixture(path.to_owned());
+                }
+                origin.clone_from(&self.movers[other].source);
+                passed = path;
+                continue;
+            }
+            match self.by_source.get(path) {
+                Some(&other) if self.movers[other].has_failed => {}
+                Some(&other) if !self.free.contains(path) => return Obstacle::Mover(other),
+                _ => {}
+            }
+            if self.free.contains(path) {
+                return Obstacle::None;
+            }
+            match (self.trees.at_b)(&was) {
+                PathKind::Nothing => return Obstacle::None,
+                // The same file by a name that a file system takes for its own: another case.
+                there if there == mover.kind && path == mover.target => {
+                    return match mover.waits {
+                        Some(_) => Obstacle::None,
+                        None => Obstacle::Mover(number),
+                    };
+                }
+                PathKind::Entry(..) => return Obstacle::Fixture(path.to_owned()),
+                PathKind::Folder(..) if path == mover.target => {
+                    return Obstacle::Folder(path.to_owned());
+                }
+                PathKind::Folder(..) => {}
+            }
+        }
+        Obstacle::None
+    }
+
+    fn step(&mut self, number: usize, to: &Path, home: bool, later: Option<PathBuf>) {
+        let (b, mover) = (&self.trees.b, &self.movers[number]);
+        self.steps.push(Step::Rename(Renaming {
+            from: b.join(mover.waits.as_ref().unwrap_or(&mover.source)),
+            identity: mover.identity.clone(),
+            to: b.join(to),
+            home: home.then(|| b.join(&mover.source)),
+            later: later.map(|path| b.join(path)),
+        }));
+    }
+
+    fn give_name(&mut self, number: usize) {
+        let target = self.movers[number].target.clone();
+        let waited = self.movers[number].waits.is_some();
+        self.step(number, &target, waited, None);
+        if !waited {
+            self.leaves(number);
+        }
+        self.free.remove(&target);
+        self.by_target.insert(target, number);
+        self.movers[number].is_done = true;
+    }
+
+    /// Gives a temporary name. It lies at the top of B, so that no folder is kept by it.
+    fn let_wait(&mut self, number: usize) {
+        if self.movers[number].waits.is_some() {
+            self.movers[number].has_failed = true;
+            return;
+        }
+        let free = |n: &usize| {
+            let path = PathBuf::from(format!(".resemble-rename.{n}"));
+            (self.trees.at_b)(&path) == PathKind::Nothing
+        };
+        let n = (number..).find(free).unwrap_or(number);
+        let path = PathBuf::from(format!(".resemble-rename.{n}"));
+        let target = self.movers[number].target.clone();
+        self.step(number, &path, false, Some(target));
+        self.leaves(number);
+        self.movers[number].waits = Some(path);
+    }
+
+    fn leaves(&mut self, number: usize) {
+        let mover = &self.movers[number];
+        let files = self.below.remove(&mover.source).unwrap_or(1);
+        for folder in folders_of(&mover.source) {
+            if let Some(left) = self.below.get_mut(folder) {
+                *left = left.saturating_sub(files);
+            }
+        }
+        self.free.insert(mover.source.clone());
+    }
+
+    /// Clears a folder whose name a file needs: its files go first, then it.
+    fn clear(&mut self, number: usize, path: &Path) -> Option<usize> {
+        let inside = self.movers.iter().position(|mover| {
+            !mover.is_done
+                && !mover.has_failed
+                && mover.waits.is_none()
+                && mover.source.starts_with(path)
+        });
+        if inside.is_some() {
+            return inside;
+        }
+        if self.below.get(path).is_some_and(|files| *files > 0) {
+            return self.aside(number, path);
+        }
+        let folders = self
+            .below
+            .range(path.to_owned()..)
+            .map(|(folder, _)| folder);
+        let folders: Vec<PathBuf> = folders
+            .take_while(|folder| folder.starts_with(path))
+            .cloned()
+            .collect();
+        for folder in folders.iter().rev() {
+            self.steps.push(Step::Vacate(self.trees.b.join(folder)));
+        }
+        self.free.insert(path.to_owned());
+        None
+    }
+
+    /// Renames what is in the way and stays.
+    fn aside(&mut self, number: usize, path: &Path) -> Option<usize> {
+        let name = |n: usize| {
+            let mut name = path.file_name().unwrap_or_default().to_owned();
+            name.push(format!(".resemble-aside.{n}"));
+            path.with_file_name(name)
+        };
+        let n = (1..).find(|n| (self.trees.at_b)(&name(*n)) == PathKind::Nothing);
+        let next = n.and_then(|n| self.add(path, &name(n)).ok());
+        self.movers[number].has_failed = next.is_none();
+        next
+    }
+
+    /// Removes the folders that are empty now, unless A has them.
+    fn vacate_all(&mut self) {
+        let mut folders: Vec<&Path> = self
+            .movers
+            .iter()
+            .flat_map(|mover| folders_of(&mover.source))
+            .filter(|folder| !folders_of(folder).any(|above| self.free.contains(above)))
+            .filter(|folder| !self.free.contains(*folder))
+            .collect();
+        folders.sort_by_key(|folder| (std::cmp::Reverse(folder.components().count()), *folder));
+        folders.dedup();
+        let is_in_a = |folder: &Path| matches!((self.trees.at_a)(folder), PathKind::Folder(..));
+        for folder in folders {
+            if !is_in_a(folder) {
+                self.steps.push(Step::Vacate(self.trees.b.join(folder)));
+            }
+        }
+    }
+}

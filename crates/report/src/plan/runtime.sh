@@ -1,0 +1,585 @@
+LC_ALL=C
+export LC_ALL
+unset POSIXLY_CORRECT CDPATH
+set -u
+usage() {
+    printf 'usage: sh %s [--do-it | --undo]%s\n' "$0" "${wants_at:+ --at DIR}" >&2
+    exit 2
+}
+fail() {
+    printf '%s\n' "$1" >&2
+    exit 2
+}
+act=no at=
+while [ $# -gt 0 ]; do
+    case $act:$1 in
+    no:--do-it) act=do ;;
+    no:--undo) act=undo ;;
+    *:--at) [ -n "$wants_at" ] && [ $# -gt 1 ] && [ -z "$at" ] || usage; at=$2; shift ;;
+    *) usage ;;
+    esac
+    shift
+done
+case $(stat -c '%F %.9Y' -- / 2>/dev/null) in
+'directory '*.?????????) ;;
+*) fail 'this plan needs the stat of GNU coreutils' ;;
+esac
+tab=$(printf '\t.') tab=${tab%.}
+nl=$(printf '\n.') nl=${nl%.}
+if [ -n "$wants_at" ]; then
+    at=$(cd -P -- "$at" 2>/dev/null && pwd -P && printf .) || usage
+    at=${at%?.}
+fi
+number=0 done=0 before=0 skipped=0 tmp= memo_old= memo_new= also= devices=' '
+log=$0.log
+[ -f "$0" ] || fail 'run this plan from its file: its log lies beside it'
+if [ -L "$log" ] || { [ -e "$log" ] && [ ! -f "$log" ]; }; then
+    fail "$0.log is not a regular file"
+fi
+resemble=${RESEMBLE:-resemble}
+if [ "$kind" = trash ] && [ "$act" = do ]; then
+    command -v "$resemble" >/dev/null || fail 'this plan needs the program resemble'
+fi
+trap '[ -z "$tmp" ] || rm -f -- "$tmp"' EXIT
+trap 'exit 130' HUP INT TERM
+
+# Names are spelled for printf. In a plan for a catalogue `@/` is the directory of --at.
+decode() {
+    name=$(printf '%b.' "$1") name=${name%.}
+    case $name in @) name=$at ;; @/*) name=$at/${name#@/} ;; esac
+}
+
+# What a name is: type, device, inode, size, time of last status change. Links are not followed.
+identity() {
+    seen=$(stat -c '%F %d %i %s %.9Z' -- "$1" 2>/dev/null) || seen=
+    case $seen in
+    'regular empty file '*) seen="regular file ${seen#regular empty file }" ;;
+    esac
+}
+
+# Appends to the log, with what `became` has gathered. Without a log nothing is done.
+#   do | did | void | undid, kind, name, identity in the plan, target, identity, new one, details
+#   is, identity, what a step has made of it
+note() {
+    printf '%s%s\n' "$1" "$also" >>"$log" && sync -- "$log" || fail "$0.log cannot be written"
+    also=
+}
+
+# What steps of this plan have made of an identity.
+current() {
+    now=$1
+    [ -s "$log" ] || return 0
+    now=$(awk -F '\t' -v id="$1" '$1 == "is" && $2 == id { id = $3 } END { print id }' "$log")
+}
+
+# The file that was $1 is now what $seen says; the next note has it.
+became() {
+    [ "$seen" = "regular file $1" ] || {
+        memo_old=$1 memo_new=${seen#regular file }
+        also="$also${nl}is$tab$1$tab$memo_new"
+    }
+}
+
+# Whether the regular file $1 is still what the plan found ($2), or what its own steps made of that.
+is_still() {
+    identity "$1"
+    case $2 in size\ *)
+        case $seen in "regular file "*" "*" ${2#size } "*) return 0 ;; esac
+        return 1 ;;
+    esac
+    [ "$seen" != "regular file $2" ] || return 0
+    [ "$2" != "$memo_old" ] || [ "$seen" != "regular file $memo_new" ] || return 0
+    current "$2"
+    [ "$now" != "$2" ] && [ "$seen" = "regular file $now" ]
+}
+
+# Whether no part of a folder's path has become a link, and it is not in a view of resemble.
+is_plain() {
+    [ "$(cd -P -- "${1:-/}" 2>/dev/null && pwd -P && printf .)" = "${1:-/}$nl." ] || return 1
+    device=$(stat -c %d -- "${1:-/}") || return 1
+    case $devices in *" $device "*) return 0 ;; esac
+    case $(df --output=fstype -- "${1:-/}" 2>/dev/null) in *fuse.resemble*) return 1 ;; esac
+    devices="$devices$device "
+}
+
+is_taken() {
+    [ -e "$1" ] || [ -L "$1" ]
+}
+
+# Whether the log says that a step was done: $1 is its kind, name and identity.
+is_done() {
+    [ -s "$log" ] || return 1
+    last=$(grep -a -F -- "$tab$1$tab" "$log" | tail -n 1)
+    case $last in "did$tab"*) ;; *) return 1 ;; esac
+    done=$((done + 1)) before=$((before + 1))
+}
+
+skip() {
+    skipped=$((skipped + 1))
+    [ -z "$tmp" ] || rm -f -- "$tmp"
+    tmp=
+    printf 'skipped: %s: %s\n' "$spelled" "$1" >&2
+}
+
+# A step that was begun and could not be done.
+give_up() {
+    skip "$1"
+    [ "$kind" != hardlink ] || keep_became
+    note "void$tab$key"
+}
+
+# Making or removing a link of the file that stays changes its time, and nothing else of it.
+keep_became() {
+    identity "$keep"
+    case $seen in "regular file ${keep_now% *} "*) became "$keep_now" ;; esac
+    keep_now=${seen#regular file } memo_old=$keep_id
+}
+
+# Makes a folder and those above it, and notes each.
+make_folders() {
+    decode "$1"
+    [ ! -d "${name:-/}" ] || return 0
+    make_folders "${1%/*}" || return 1
+    decode "$1"
+    mkdir -- "$name" 2>/dev/null || return 1
+    note "did${tab}folder$tab$1$tab-$tab-$tab-$tab-$tab-"
+}
+
+# Copies a file: to a temporary name, synced, compared, then named. Overwrites nothing.
+copy_to() {
+    tmp=${2%/*}/.resemble-plan.$$.$number
+    ! is_taken "$tmp" || { tmp=; return 1; }
+    cp -T --preserve=all -- "$1" "$tmp" 2>/dev/null || return 1
+    sync -- "$tmp" && cmp -s -- "$1" "$tmp" || return 1
+    place "$tmp" "$2" || return 1
+    tmp=
+    sync -- "${2%/*}/"
+}
+
+# Renames without overwriting, within one file system.
+place() {
+    ! is_taken "$2" && mv -n -T -- "$1" "$2" 2>/dev/null && ! is_taken "$1"
+}
+
+# Moves a file without overwriting; across file systems the copy is safe before the original goes.
+put() {
+    ! is_taken "$2" || return 1
+    if [ "$(stat -c %d -- "$1")" = "$(stat -c %d -- "${2%/*}/")" ]; then
+        place "$1" "$2"
+    else
+        identity "$1"
+        was=$seen
+        copy_to "$1" "$2" || return 1
+        identity "$1"
+        [ "$seen" = "$was" ] && rm -f -- "$1" && ! is_taken "$1"
+    fi
+}
+
+is_unchanged() {
+    if ! is_plain "$folder" || ! is_plain "${keep%/*}"; then
+        skip 'a folder of its path is a link now, or in a view'
+    elif ! is_still "$keep" "$keep_id"; then
+        skip 'the file that stays is gone or has changed'
+    elif keep_now=${seen#regular file } && ! is_still "$copy" "$copy_id"; then
+        skip 'it is gone or has changed'
+    elif copy_now=${seen#regular file } && same_inode "$keep_now" "$copy_now"; then
+        skip 'it is the file that stays'
+    else
+        return 0
+    fi
+    return 1
+}
+
+# Whether two identities are of one inode.
+same_inode() {
+    rest1=${1#* } rest2=${2#* }
+    [ "${1%% *} ${rest1%% *}" = "${2%% *} ${rest2%% *}" ]
+}
+
+# step KEEP KEEP_ID COPY COPY_ID [TARGET [TWIN]]: TWIN is another name of the same file.
+step() {
+    number=$((number + 1))
+    spelled=$3 keep_id=$2 copy_id=$4 target=${5:--} twin=${6-}
+    ! is_done "$kind$tab$3$tab$4" || return 0
+    decode "$1"; keep=$name
+    decode "$3"; copy=$name folder=${copy%/*}
+    is_unchanged || return 0
+    cmp -s -- "$keep" "$copy" || {
+        skip 'its bytes are not those of the file that stays'
+        return 0
+    }
+    if [ "$kind" = move ]; then
+        decode "$target"; goal=$name
+        ! is_taken "$goal" || { skip "$target is there already"; return 0; }
+    fi
+    words "$3" "$1"
+    if [ "$act" = no ]; then
+        done=$((done + 1))
+        printf 'would %s\n' "$would"
+        return 0
+    fi
+    extra=-
+    case $kind in
+    move)
+        make_folders "${target%/*}" || { skip 'its new folder could not be made'; return 0; }
+        is_plain "${goal%/*}" || { skip 'its new folder is a link now, or in a view'; return 0; } ;;
+    hardlink) target=$1 extra=$keep_now ;;
+    symlink) target=$1 extra="$keep_now $(stat -c '%u %g %a %.9X %.9Y' -- "$copy")" ;;
+    esac
+    key="$kind$tab$3$tab$4$tab$target$tab$copy_now"
+    tmp_spelled=${3%/*}/.resemble-plan.$$.$number
+    [ "$kind" != move ] || tmp_spelled=${target%/*}/.resemble-plan.$$.$number
+    note "do$tab$key$tab$tmp_spelled$tab$extra"
+    "do_$kind" || { give_up "$trouble"; return 0; }
+    done=$((done + 1))
+    key="$kind$tab$3$tab$4$tab$target$tab$copy_now$tab${seen:--}$tab$extra"
+    case $seen in "regular file "*) became "$copy_now" ;; esac
+    [ "$kind" != hardlink ] || keep_became
+    if [ -n "$twin" ]; then
+        decode "$twin"
+        identity "$name"
+        case $seen in "regular file ${copy_now% *} "*) became "$copy_now" ;; esac
+    fi
+    note "did$tab$key"
+    printf '%s\n' "$did"
+}
+
+# Replaces the copy by "$tmp", after a last look: comparing may have taken long.
+replace() {
+    trouble='it or the file that stays has changed'
+    is_still "$keep" "$keep_id" && is_still "$copy" "$copy_id" || return 1
+    trouble='it could not be replaced'
+    mv -f -T -- "$tmp" "$copy" 2>/dev/null || return 1
+    tmp= seen=
+}
+
+# A symbolic link; it gets the times of what it replaces.
+do_symlink() {
+    trouble='the symbolic link could not be made'
+    decode "$tmp_spelled"; tmp=$name
+    ln -s -T -- "$keep" "$tmp" 2>/dev/null || { tmp=; return 1; }
+    touch -h -r "$copy" -- "$tmp" && replace && identity "$copy"
+}
+
+# A hard link has one owner, one group and one mode: they must be the same already.
+do_hardlink() {
+    trouble='the hard link could not be made'
+    decode "$tmp_spelled"; tmp=$name
+    [ "$(stat -c '%u %g %a' -- "$keep")" = "$(stat -c '%u %g %a' -- "$copy")" ] &&
+        ! is_taken "$tmp" || { tmp=; return 1; }
+    ln -P -T -- "$keep" "$tmp" 2>/dev/null || { tmp=; return 1; }
+    keep_became
+    replace
+}
+
+# A clone with owner, mode, times and attributes of what it replaces.
+do_reflink() {
+    trouble='the clone could not be made'
+    decode "$tmp_spelled"; tmp=$name
+    ! is_taken "$tmp" || { tmp=; return 1; }
+    cp -T --reflink=always -- "$keep" "$tmp" 2>/dev/null || return 1
+    cp -T --attributes-only --preserve=all -- "$copy" "$tmp" 2>/dev/null || return 1
+    [ "$(stat -c '%u %g %a %.9Y' -- "$copy")" = "$(stat -c '%u %g %a %.9Y' -- "$tmp")" ] || return 1
+    replace
+}
+
+do_remove() {
+    trouble='it could not be removed'
+    rm -f -- "$copy" 2>/dev/null && ! is_taken "$copy" && seen=
+}
+
+do_move() {
+    trouble='it could not be moved'
+    put "$copy" "$goal" && identity "$goal"
+}
+
+do_trash() {
+    trouble='it could not be moved to the trash'
+    target=$("$resemble" trash -- "$copy" </dev/null) || return 1
+    decode "$target"
+    identity "$name"
+    did="$did: $target"
+}
+
+# What a step is called before and after it is done.
+words() {
+    case $kind in
+    symlink) a="by a symbolic link to $2" ;;
+    hardlink) a="by a hard link to $2" ;;
+    reflink) a="by a clone of $2" ;;
+    trash) would="move $1 to the trash; $2 stays" did="moved $1 to the trash" ;;
+    remove) would="remove $1; $2 stays" did="removed $1; $2 stays" ;;
+    move) would="move $1 to $target; $2 stays" did="moved $1 to $target" ;;
+    esac
+    case $kind in symlink | hardlink | reflink) would="replace $1 $a" did="replaced $1 $a" ;; esac
+}
+
+# copy FROM FROM_ID TARGET
+copy() {
+    number=$((number + 1))
+    spelled=$1
+    ! is_done "copy$tab$1$tab$2" || return 0
+    decode "$1"; from=$name
+    decode "$3"; goal=$name
+    is_plain "${from%/*}" || { skip 'a folder of its path is a link now, or in a view'; return 0; }
+    is_still "$from" "$2" || { skip 'it is gone or has changed'; return 0; }
+    from_now=${seen#regular file }
+    ! is_taken "$goal" || { skip "$3 is there already"; return 0; }
+    if [ "$act" = no ]; then
+        done=$((done + 1))
+        printf 'would copy %s to %s\n' "$1" "$3"
+        return 0
+    fi
+    make_folders "${3%/*}" || { skip 'its new folder could not be made'; return 0; }
+    is_plain "${goal%/*}" || { skip 'its new folder is a link now, or in a view'; return 0; }
+    key="copy$tab$1$tab$2$tab$3$tab$from_now"
+    note "do$tab$key$tab${3%/*}/.resemble-plan.$$.$number$tab-"
+    if ! copy_to "$from" "$goal"; then
+        give_up 'it could not be copied'
+        return 0
+    fi
+    identity "$goal"
+    done=$((done + 1))
+    note "did$tab$key$tab${seen:--}$tab-"
+    printf 'copied %s to %s\n' "$1" "$3"
+}
+
+# What is there is a file of this identity ($2), or the folder of this device and inode.
+is_it() {
+    case $2 in
+    'folder '*)
+        identity "$1"
+        case $seen in "directory ${2#folder } "*) return 0 ;; esac
+        return 1 ;;
+    esac
+    is_still "$1" "$2"
+}
+
+# rename FROM ID TARGET [HOME]: HOME is where it was before a step moved it out of the way.
+rename() {
+    number=$((number + 1))
+    spelled=$1
+    ! is_done "rename$tab$1$tab$2$tab$3" || return 0
+    decode "$1"; from=$name
+    decode "$3"; goal=$name
+    if [ "$act" = no ] && [ -n "${4-}" ]; then
+        done=$((done + 1))
+        return 0
+    fi
+    is_plain "${from%/*}" || { skip 'a folder of its path is a link now, or in a view'; return 0; }
+    is_it "$from" "$2" || { skip 'it is gone or has changed'; return 0; }
+    from_now=${seen#regular file }
+    if [ "$act" = no ]; then
+        done=$((done + 1))
+        printf 'would rename %s to %s\n' "$1" "${5-$3}"
+        return 0
+    fi
+    if is_taken "$goal" || ! make_folders "${3%/*}" || ! is_plain "${goal%/*}"; then
+        skip "$3 is taken"
+        # Nothing is left under a temporary name, if its own is free.
+        [ -z "${4-}" ] || go_home "$1" "$2" "$4"
+        return 0
+    fi
+    renamed "$1" "$2" "$3" || { give_up 'it could not be renamed'; return 0; }
+    done=$((done + 1))
+    printf 'renamed %s to %s\n' "$1" "$3"
+}
+
+renamed() {
+    decode "$3"; goal=$name
+    key="rename$tab$1$tab$2$tab$3$tab$from_now"
+    note "do$tab$key$tab-$tab-"
+    place "$from" "$goal" || return 1
+    identity "$goal"
+    case $seen in "regular file "*) became "$from_now" ;; esac
+    note "did$tab$key$tab${seen:--}$tab-"
+}
+
+go_home() {
+    decode "$3"
+    is_taken "$name" || ! make_folders "${3%/*}" || renamed "$1" "$2" "$3" ||
+        note "void$tab$key"
+}
+
+# vacate FOLDER: removes a folder that steps have emptied.
+vacate() {
+    [ "$act" = do ] || return 0
+    decode "$1"
+    grep -a -q -F -- "${tab}rename$tab$1/" "$log" 2>/dev/null || return 0
+    [ -d "$name" ] && [ ! -L "$name" ] && is_plain "${name%/*}" || return 0
+    extra=$(stat -c '%u %g %a' -- "$name")
+    rmdir -- "$name" 2>/dev/null || return 0
+    note "did${tab}vacate$tab$1$tab-$tab-$tab-$tab-$tab$extra"
+}
+
+# Finds out whether the step that was under way when the last run ended was done.
+settle() {
+    [ -s "$log" ] || return 0
+    if [ -n "$(tail -c 1 -- "$log")" ]; then
+        # The last line was cut short.
+        head -n "$(wc -l <"$log")" -- "$log" >"$log.new" && mv -f -- "$log.new" "$log" ||
+            fail "$0.log cannot be written"
+    fi
+    last=$(tail -n 1 -- "$log")
+    case $last in "do$tab"*) ;; *) return 0 ;; esac
+    IFS=$tab read -r a what from id to was temporary extra <<END
+$last
+END
+    if [ "$temporary" != - ]; then
+        decode "$temporary"
+        rm -f -- "$name"
+    fi
+    decode "$to"; goal=$name keep=$name keep_id= keep_now=$extra
+    decode "$from"
+    [ "$what" != hardlink ] || keep_became
+    case $was in
+    directory\ *) whole="${was% * *} " ;;
+    *) whole="regular file $was" ;;
+    esac
+    identity "$name"
+    case $seen in
+    "$whole"*)
+        # It is where it was. Copies, and moves by a copy, may have got as far as the copy.
+        case $what in copy | move) cmp -s -- "$name" "$goal" ;; *) false ;; esac || {
+            note "void$tab$what$tab$from$tab$id$tab$to$tab$was"
+            return 0
+        }
+        [ "$what" = copy ] || rm -f -- "$name" ;;
+    esac
+    case $what in
+    trash)
+        if a=$("$resemble" trash --where "$was" -- "$name" </dev/null); then
+            to=$a
+            decode "$to"; goal=$name
+        else
+            printf 'interrupted: %s: look for it in the trash\n' "$from" >&2
+        fi ;;
+    symlink | hardlink | reflink | remove) goal=$name ;;
+    esac
+    identity "$goal"
+    case $what:$seen in
+    hardlink:* | reflink:*) seen= ;;
+    *:"regular file "*) became "$was" ;;
+    esac
+    note "did$tab$what$tab$from$tab$id$tab$to$tab$was$tab${seen:--}$tab$extra"
+}
+
+# Puts a file back where it was.
+undo_move() {
+    is_it "$goal" "$new" ||
+        { skip 'it is gone from its new place or has changed there'; return 1; }
+    ! is_taken "$name" || { skip 'its old name is taken'; return 1; }
+    old=${seen#regular file }
+    is_plain "${goal%/*}" && is_plain "${name%/*}" ||
+        { skip 'a folder of its path is a link now, or in a view'; return 1; }
+    put "$goal" "$name" || { skip 'it could not be moved back'; return 1; }
+    identity "$name"
+    case $seen in "regular file "*) became "$old" ;; esac
+}
+
+# Replaces the symbolic link by a copy of the file that stays.
+undo_symlink() {
+    identity "$name"
+    [ "$seen" = "$new" ] && [ "$(readlink -n -- "$name"; printf .)" = "$goal." ] ||
+        { skip 'the link is gone or has changed'; return 1; }
+    mtime=${extra##* } extra=${extra% *} atime=${extra##* } extra=${extra% *}
+    mode=${extra##* } extra=${extra% *} gid=${extra##* } extra=${extra% *}
+    uid=${extra##* } keep_id=${extra% *}
+    is_still "$goal" "$keep_id" && is_plain "${name%/*}" ||
+        { skip 'the file that stays is gone or has changed'; return 1; }
+    tmp=${name%/*}/.resemble-plan.$$.$number
+    if ! is_taken "$tmp" && cp -T --reflink=auto -- "$goal" "$tmp" 2>/dev/null &&
+        cmp -s -- "$goal" "$tmp" &&
+        { [ "$(stat -c '%u %g' -- "$tmp")" = "$uid $gid" ] || chown -- "$uid:$gid" "$tmp"; } &&
+        chmod -- "$mode" "$tmp" && touch -a -d "@$atime" -- "$tmp" &&
+        touch -m -d "@$mtime" -- "$tmp" && sync -- "$tmp" &&
+        [ "$(stat -c '%u %g %a %.9Y' -- "$tmp")" = "$uid $gid $mode $mtime" ] &&
+        mv -f -T -- "$tmp" "$name"; then
+        tmp=
+        identity "$name"
+        became "$was"
+    else
+        skip 'the copy could not be made again'
+        return 1
+    fi
+}
+
+# Removes a copy, if what it was made of is still there.
+undo_copy() {
+    is_it "$goal" "$new" || { skip 'the copy is gone or has changed'; return 1; }
+    is_still "$name" "$id" && cmp -s -- "$name" "$goal" ||
+        { skip 'what it was copied from is gone or has changed'; return 1; }
+    rm -f -- "$goal"
+}
+
+undo_one() {
+    decode "$to"; goal=$name
+    decode "$from"
+    case $new in
+    'regular file '*) new=${new#regular file } ;;
+    'directory '*) new=${new#directory } new="folder ${new% * *}" ;;
+    esac
+    case $what in
+    trash)
+        undo_move || return 1
+        info=${goal%/*}
+        rm -f -- "${info%/*}/info/${goal##*/}.trashinfo" ;;
+    move | rename) undo_move || return 1 ;;
+    symlink) undo_symlink || return 1 ;;
+    copy) undo_copy || return 1 ;;
+    folder) rmdir -- "$name" 2>/dev/null ;;
+    vacate)
+        [ -d "$name" ] || {
+            mkdir -m "${extra##* }" -- "$name" 2>/dev/null ||
+                { skip 'the folder could not be made again'; return 1; }
+            a=${extra% *}
+            chown -- "${a% *}:${a#* }" "$name" 2>/dev/null
+        } ;;
+    *)
+        skip "what was done ($what) cannot be undone"
+        return 1 ;;
+    esac
+    note "undid$tab$what$tab$from$tab$id$tab$to$tab$was$tab-$tab-"
+    case $what in folder | vacate) return 0 ;; esac
+    done=$((done + 1))
+    printf 'undone: %s\n' "$from"
+}
+
+undo_all() {
+    [ -s "$log" ] || fail "nothing to undo: there is no $0.log"
+    # The steps that are done and not undone, the last one first.
+    live=$(awk -F '\t' '
+        { key = $2 FS $3 FS $4 FS $5 }
+        $1 == "did" { at[key] = NR; line[NR] = $0 }
+        $1 == "undid" { delete line[at[key]] }
+        END { for (n = NR; n > 0; n--) if (n in line) print line[n] }' "$log")
+    while IFS=$tab read -r a what from id to was new extra; do
+        [ -n "$a" ] || continue
+        number=$((number + 1)) spelled=$from
+        undo_one || :
+    done <<END
+$live
+END
+    if [ "$skipped" -eq 0 ]; then
+        printf 'all undone: %s\n' "$done"
+        exit 0
+    fi
+    printf '%s undone, %s skipped\n' "$done" "$skipped" >&2
+    exit 1
+}
+
+finish() {
+    if [ "$act" = no ]; then
+        printf '%s of %s steps can be done; nothing was changed: call with --do-it\n' \
+            "$((done - before))" "$number"
+        [ "$before" -eq 0 ] || printf '%s done already\n' "$before"
+    elif [ "$done" -eq "$number" ] && [ "$before" -eq "$number" ]; then
+        printf 'all done: %s of %s steps\n' "$done" "$number"
+    else
+        printf '%s of %s steps done\n' "$done" "$number"
+    fi
+    [ "$skipped" -eq 0 ] || { printf '%s skipped\n' "$skipped" >&2; exit 1; }
+}
+
+[ "$act" = no ] || settle
+[ "$act" != undo ] || undo_all
