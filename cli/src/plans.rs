@@ -5,8 +5,10 @@
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +22,7 @@ use resemble_report::quote::quoted;
 use resemble_scan::walk::{Anchor, Kind};
 
 use crate::error::{CliError, CliResult};
+use crate::names::{self, Named};
 
 /// What `--plan` of `groups` takes.
 pub fn of_copies(text: &str) -> Result<Treatment, String> {
@@ -71,7 +74,15 @@ pub fn of_groups(
     kind: &Treatment,
     rules: &[KeepRule],
 ) -> CliResult<Plan> {
-    let roots = real(&document.parameters.roots);
+    let mut roots = real(&document.parameters.roots);
+    let disk = disk(&document.parameters.roots)?;
+    let away = |path: &Path| {
+        let bytes = path.as_os_str().as_bytes();
+        let below = bytes.strip_prefix(disk.as_ref()?.as_os_str().as_bytes())?;
+        let below = below.strip_prefix(b"/")?;
+        Some(Path::new("@").join(OsStr::from_bytes(below)))
+    };
+    roots.extend(disk.as_ref().map(|_| PathBuf::from("@")));
     let common = &document.parameters.common;
     let links = LinkNames {
         roots: &roots,
@@ -83,6 +94,7 @@ pub fn of_groups(
         rules: rules.iter().map(real_rule).collect::<CliResult<_>>()?,
         roots: roots.clone(),
         look: &look,
+        away: &away,
         names: &|file| links.of(file),
     };
     Ok(Plan::of_groups(document, &means))
@@ -100,6 +112,7 @@ pub fn of_covered(document: &CoveredDocument, kind: &Treatment) -> CliResult<Pla
         rules: Vec::new(),
         roots: dir,
         look: &look,
+        away: &|_| None,
         names: &|_| Vec::new(),
     };
     Ok(Plan::of_covered(document, &means))
@@ -136,15 +149,33 @@ pub fn of_compare(document: &CompareDocument) -> CliResult<Plan> {
         rules: Vec::new(),
         roots: Vec::new(),
         look: &look,
+        away: &|_| None,
         names: &|_| Vec::new(),
     };
     Ok(Plan::of_compare(document, &trees, &means))
 }
 
+/// The catalogue among some paths, with its colon. A plan is for one disk at most.
+fn disk(roots: &[PathText]) -> CliResult<Option<PathBuf>> {
+    let found = roots
+        .iter()
+        .filter_map(|root| names::required(root.as_path()).ok());
+    let mut found = found.filter(Named::is_catalogued).map(|named| named.shown);
+    let disk = found.next();
+    if found.next().is_some() {
+        let why = "a plan is for the files of one catalogue at most";
+        return Err(CliError::Usage(why.to_owned()));
+    }
+    Ok(disk)
+}
+
 /// The real paths of those that lead somewhere.
 fn real(paths: &[PathText]) -> Vec<PathBuf> {
-    let real = paths.iter().map(|path| fs::canonicalize(path.as_path()));
-    real.filter_map(Result::ok).collect()
+    let named = paths
+        .iter()
+        .filter_map(|path| names::required(path.as_path()).ok());
+    let here = named.filter(|named| !named.is_catalogued());
+    here.map(|named| named.real).collect()
 }
 
 /// The same with the real path of the directory that files go to. It may be new, and lies outside
@@ -296,6 +327,7 @@ fn look(path: &Path) -> Result<FileState, String> {
         owner: (meta.uid(), meta.gid()),
         mode: meta.mode() & 0o7777,
         has_attributes: attributes,
+        is_away: false,
         path,
     })
 }

@@ -49,9 +49,6 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
     let of = args.of.as_deref().map(needed).transpose()?;
     let mut asked = Asked::within(&args.roots).unless(missing);
     asked.not_files_alone("groups", 1)?;
-    if args.plan.is_some() {
-        names::no_plan_for(&asked.named)?;
-    }
     asked.also.extend(of.clone());
     let global = &Global {
         local: global.local || args.links.is_some(),

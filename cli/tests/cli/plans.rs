@@ -343,3 +343,169 @@ fn plans_survive_what_happens_to_their_trees() {
         }
     });
 }
+
+/// A disk is catalogued and unplugged; a plan is made of its copies, and run when it is back
+/// somewhere else.
+#[test]
+fn a_plan_for_a_disk_that_is_not_here() {
+    let env = environment();
+    let text = |n: usize| format!("text {n} ").repeat(200);
+    for (path, n) in [
+        ("disk/a/1", 1),
+        ("disk/a/2", 2),
+        ("disk/a/3", 3),
+        ("docs/one", 1),
+    ] {
+        env.write(path, text(n));
+    }
+    env.write("docs/two", text(2));
+    env.write("disk/again", text(3));
+    assert_eq!(
+        env.run(["export", "disk", "-o", "disk.cat", "--local"])
+            .code,
+        0
+    );
+    fs::create_dir(env.path("mnt")).unwrap();
+    fs::rename(env.path("disk"), env.path("mnt/new place")).unwrap();
+    let plan = [
+        "groups",
+        "disk.cat",
+        "docs",
+        "--local",
+        "--plan=move=out",
+        "--keep=in:docs",
+    ];
+    let made = env.run([&plan[..], &["-o", "plan.sh"]].concat());
+    assert!(
+        made.code == 0 && made.err.contains("a plan of 3 steps"),
+        "{made:?}"
+    );
+    assert_eq!(
+        run(&env, "sh", &["--do-it"]).code,
+        2,
+        "it needs to know where the disk is"
+    );
+    // Its size alone does not make a file the one that was catalogued.
+    env.write("mnt/new place/a/2", text(2).to_uppercase());
+    let place = env.path("mnt/new place");
+    let at = ["--at", place.to_str().unwrap()];
+    let before = snapshot(&place);
+    let done = run(&env, "dash", &[&["--do-it"], &at[..]].concat());
+    assert_eq!(done.code, 1, "{done:?}");
+    assert!(
+        done.err.contains("a/2: its bytes are not those"),
+        "{done:?}"
+    );
+    assert!(done.text().contains("2 of 3 steps done"), "{done:?}");
+    assert_eq!(fs::read(env.path("out/@/a/1")).unwrap(), text(1).as_bytes());
+    assert_eq!(fs::read(env.path("docs/one")).unwrap(), text(1).as_bytes());
+    let undone = run(&env, "sh", &[&["--undo"], &at[..]].concat());
+    assert_eq!(undone.code, 0, "{undone:?}");
+    assert_eq!(snapshot(&place), before);
+}
+
+/// What is missing is copied, with its owner, mode, time and attributes, and removed again only
+/// while what it was made of is there.
+#[test]
+fn what_is_missing_is_copied() {
+    let env = environment();
+    let text = |n: usize| format!("text {n} ").repeat(200);
+    for (path, n) in [
+        ("disk/a/1", 1),
+        ("disk/a/2", 2),
+        ("disk/3", 3),
+        ("docs/one", 1),
+    ] {
+        env.write(path, text(n));
+    }
+    env.write("docs/near", text(2) + "and more");
+    env.write("disk/a/empty", "");
+    set_time(&env.path("disk/a/2"), 1_000_000_000, 5);
+    fs::set_permissions(env.path("disk/a/2"), Permissions::from_mode(0o640)).unwrap();
+    env.write("rest/3", "in the way");
+    let plan = [
+        "covered", "disk", "--by", "docs", "--local", "-o", "plan.sh",
+    ];
+    let made = env.run([&plan[..], &["--plan=copy=disk/rest"]].concat());
+    assert!(made.code == 2 && made.err.contains("lies in"), "{made:?}");
+    let made = env.run([&plan[..], &["--plan=copy=rest"]].concat());
+    assert!(made.code < 2, "{made:?}");
+    let before = snapshot(&env.path("rest"));
+    let done = run(&env, "sh", &["--do-it"]);
+    assert!(
+        done.code == 1 && done.err.contains("3 is there already"),
+        "{done:?}"
+    );
+    let (from, to) = (env.path("disk/a/2"), env.path("rest/a/2"));
+    let known = |path: &Path| {
+        let meta = fs::metadata(path).unwrap();
+        (meta.mode(), meta.uid(), meta.mtime(), meta.mtime_nsec())
+    };
+    assert_eq!(known(&from), known(&to));
+    assert_eq!(fs::read(&to).unwrap(), text(2).as_bytes());
+    assert!(!env.path("rest/a/1").exists(), "it is covered");
+    fs::remove_file(env.path("rest/3")).unwrap();
+    let done = run(&env, "sh", &["--do-it"]);
+    assert!(done.code == 0 && env.path("rest/3").exists(), "{done:?}");
+    fs::remove_file(&from).unwrap();
+    let undone = run(&env, "sh", &["--undo"]);
+    assert!(
+        undone.code == 1 && undone.err.contains("copied from is gone"),
+        "{undone:?}"
+    );
+    assert_eq!(
+        snapshot(&env.path("rest")).len(),
+        before.len(),
+        "the last copy stays"
+    );
+    assert_eq!(fs::read(&to).unwrap(), text(2).as_bytes());
+}
+
+/// Which copy stays, and the one sentence about a rule that is none.
+#[test]
+fn rules_choose_what_stays() {
+    let env = environment();
+    let paths = ["d/long name of a copy", "d/b/old", "d/new (1)", "e/middle"];
+    for (path, year) in paths.iter().zip([20, 10, 40, 30]) {
+        env.write(path, "the same words in all of them");
+        set_time(&env.path(path), year * 31_000_000, 0);
+    }
+    fs::hard_link(env.path("e/middle"), env.path("other name")).unwrap();
+    let stays = |rules: &[&str]| {
+        let rules = rules.iter().flat_map(|rule| ["--keep", *rule]);
+        let ask = ["groups", "d", "e", "--local", "--plan=symlink"].into_iter();
+        let plan = env.run(ask.chain(rules).collect::<Vec<_>>());
+        let text = plan.text();
+        let step = text
+            .lines()
+            .find(|line| line.starts_with("step "))
+            .unwrap()
+            .to_owned();
+        let kept = step.split('\'').nth(1).unwrap().to_owned();
+        kept.strip_prefix(&format!("{}/", env.path("").display()).replace("//", "/"))
+            .unwrap_or(&kept)
+            .to_owned()
+    };
+    assert_eq!(stays(&[]), "e/middle", "most hard links");
+    assert_eq!(stays(&["newest"]), "d/new (1)");
+    assert_eq!(stays(&["not-name:* (?)*", "newest"]), "e/middle");
+    assert_eq!(stays(&["oldest"]), "d/b/old");
+    assert_eq!(stays(&["shortest"]), "d/b/old");
+    assert_eq!(stays(&["longest"]), "d/long name of a copy");
+    assert_eq!(stays(&["in:d/b", "newest"]), "d/b/old");
+    assert_eq!(stays(&["not-in:d"]), "e/middle");
+    assert_eq!(stays(&["name:new*"]), "d/new (1)");
+    assert_eq!(stays(&["most-links", "newest"]), "e/middle");
+    for bad in ["latest", "in:", "name:[", "name:a/b", "newest:x"] {
+        let ran = env.run(["groups", "d", "--plan", "trash", "--keep", bad]);
+        assert!(
+            ran.code == 2 && ran.err.contains("not-name:GLOB, most-links"),
+            "{ran:?}"
+        );
+    }
+    let inside = env.run(["groups", "d", "--local", "--plan=move=d/copies"]);
+    assert!(
+        inside.code == 2 && inside.err.contains("name a directory outside"),
+        "{inside:?}"
+    );
+}

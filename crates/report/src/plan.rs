@@ -152,6 +152,8 @@ pub struct FileState {
     pub mode: u32,
     /// Whether it has an access control list or other extended attributes.
     pub has_attributes: bool,
+    /// Whether only a catalogue knows it: it is on a disk that is not here.
+    pub is_away: bool,
 }
 
 /// Looks at a file and says in which state it is now, or why it cannot be part of a plan.
@@ -178,8 +180,31 @@ impl fmt::Display for Time {
 }
 
 impl FileState {
-    /// What the script must find again, as `stat -c '%d %i %s %.9Z'` prints it.
+    /// A file that only a catalogue knows: its path below the directory of --at begins with `@`.
+    fn away(path: PathBuf, number: usize, size: u64, seconds: i64) -> Self {
+        let time = Time { seconds, nanos: 0 };
+        Self {
+            path,
+            dev: u64::MAX,
+            inode: number as u64,
+            size,
+            allocated: size,
+            mtime: time,
+            ctime: time,
+            links: 1,
+            owner: (0, 0),
+            mode: 0,
+            has_attributes: false,
+            is_away: true,
+        }
+    }
+
+    /// What the script must find again, as `stat -c '%d %i %s %.9Z'` prints it. Of a file that is
+    /// away only the size is known; its bytes are compared with those of the file that stays.
     pub fn identity(&self) -> String {
+        if self.is_away {
+            return format!("size {}", self.size);
+        }
         format!("{} {} {} {}", self.dev, self.inode, self.size, self.ctime)
     }
 
@@ -212,6 +237,8 @@ pub struct Means<'a> {
     pub roots: Vec<PathBuf>,
     /// Looks at a file.
     pub look: Look<'a>,
+    /// The path of a file that only a catalogue knows, with `@` for the top of its disk.
+    pub away: &'a dyn Fn(&Path) -> Option<PathBuf>,
     /// Finds the names of a file.
     pub names: Names<'a>,
 }
@@ -228,7 +255,12 @@ impl Plan {
         let mut plan = Self::new(means, format!("groups {}", roots.join(" ")));
         for set in &document.body.identical {
             let mut files = Vec::with_capacity(set.paths.len());
-            for path in &set.paths {
+            for (number, path) in set.paths.iter().enumerate() {
+                if let Some(away) = (means.away)(path.as_path()) {
+                    let seconds = set.mtimes.get(number).copied().unwrap_or_default();
+                    files.push(FileState::away(away, number, set.size, seconds));
+                    continue;
+                }
                 match (means.look)(path.as_path()) {
                     Ok(known) if known.size == set.size => files.push(known),
                     Ok(known) => plan.leave_out(&known.path, "its size has changed"),
@@ -444,6 +476,14 @@ impl Plan {
             Entry::Step(Step::Vacate(_)) | Entry::LeftOut { .. } => None,
         });
         steps.fold((0, 0), |(count, bytes), size| (count + 1, bytes + size))
+    }
+
+    /// Whether the script needs the disk of a catalogue.
+    fn is_away(&self) -> bool {
+        self.entries.iter().any(|entry| match entry {
+            Entry::Step(Step::Treat { keep, copy, .. }) => keep.is_away || copy.is_away,
+            _ => false,
+        })
     }
 
     /// What the steps come down to, for people: `28 KiB to be freed`.

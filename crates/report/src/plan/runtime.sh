@@ -27,7 +27,7 @@ esac
 tab=$(printf '\t.') tab=${tab%.}
 nl=$(printf '\n.') nl=${nl%.}
 if [ -n "$wants_at" ]; then
-    at=$(cd -P -- "$at" 2>/dev/null && pwd -P && printf .) || usage
+    [ -n "$at" ] && at=$(cd -P -- "$at" 2>/dev/null && pwd -P && printf .) || usage
     at=${at%?.}
 fi
 number=0 done=0 before=0 skipped=0 tmp= memo_old= memo_new= also= devices=' '
@@ -45,7 +45,8 @@ trap 'exit 130' HUP INT TERM
 
 # Names are spelled for printf. In a plan for a catalogue `@/` is the directory of --at.
 decode() {
-    name=$(printf '%b.' "$1") name=${name%.}
+    name=$1
+    case $1 in *\\*) name=$(printf '%b.' "$1") name=${name%.} ;; esac
     case $name in @) name=$at ;; @/*) name=$at/${name#@/} ;; esac
 }
 
@@ -57,12 +58,14 @@ identity() {
     esac
 }
 
-# Appends to the log, with what `became` has gathered. Without a log nothing is done.
+# Appends to the log, with what `became` has gathered. Without a log nothing is done: the log is on
+# the disk before a step acts, and so is all that the steps before have done.
 #   do | did | void | undid, kind, name, identity in the plan, target, identity, new one, details
 #   is, identity, what a step has made of it
 note() {
-    printf '%s%s\n' "$1" "$also" >>"$log" && sync -- "$log" || fail "$0.log cannot be written"
+    printf '%s%s\n' "$1" "$also" >>"$log" || fail "$0.log cannot be written"
     also=
+    case $1 in do* | undid*) sync -- "$log" || fail "$0.log cannot be written" ;; esac
 }
 
 # What steps of this plan have made of an identity.
@@ -95,8 +98,17 @@ is_still() {
 
 # Whether no part of a folder's path has become a link, and it is not in a view of resemble.
 is_plain() {
-    [ "$(cd -P -- "${1:-/}" 2>/dev/null && pwd -P && printf .)" = "${1:-/}$nl." ] || return 1
-    device=$(stat -c %d -- "${1:-/}") || return 1
+    is_real "$1" && device=$(stat -c %d -- "${1:-/}") && is_outside "$device" "$1"
+}
+
+is_real() {
+    [ "$(cd -P -- "${1:-/}" 2>/dev/null && pwd -P && printf .)" = "${1:-/}$nl." ]
+}
+
+# Whether a device is not that of a view of resemble, which shows each file twice.
+is_outside() {
+    device=$1
+    shift
     case $devices in *" $device "*) return 0 ;; esac
     case $(df --output=fstype -- "${1:-/}" 2>/dev/null) in *fuse.resemble*) return 1 ;; esac
     devices="$devices$device "
@@ -176,14 +188,17 @@ put() {
 }
 
 is_unchanged() {
-    if ! is_plain "$folder" || ! is_plain "${keep%/*}"; then
-        skip 'a folder of its path is a link now, or in a view'
+    if ! is_real "$folder" || ! is_real "${keep%/*}"; then
+        skip 'a folder of its path is a link now'
     elif ! is_still "$keep" "$keep_id"; then
         skip 'the file that stays is gone or has changed'
     elif keep_now=${seen#regular file } && ! is_still "$copy" "$copy_id"; then
         skip 'it is gone or has changed'
     elif copy_now=${seen#regular file } && same_inode "$keep_now" "$copy_now"; then
         skip 'it is the file that stays'
+    elif ! is_outside "${keep_now%% *}" "${keep%/*}" ||
+        ! is_outside "${copy_now%% *}" "$folder"; then
+        skip 'it or the file that stays is in a view of resemble'
     else
         return 0
     fi
@@ -569,6 +584,7 @@ END
 }
 
 finish() {
+    [ "$act" = no ] || [ ! -e "$log" ] || sync -- "$log"
     if [ "$act" = no ]; then
         printf '%s of %s steps can be done; nothing was changed: call with --do-it\n' \
             "$((done - before))" "$number"

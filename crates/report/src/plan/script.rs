@@ -81,6 +81,12 @@ pub(super) fn write(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
         plan.worth()
     )?;
     writeln!(out, "#\n# Each step {meaning}.")?;
+    if plan.is_away() {
+        out.write_all(
+            b"# Files that only a catalogue knows begin with @: run it with --at DIR, the directory\n\
+              # of which the catalogue was made. They are known by their size and by their bytes.\n",
+        )?;
+    }
     if !plan.rules.is_empty() {
         let rules = plan.rules.iter().map(|rule| harmless(rule.text()));
         let rules = rules.collect::<Vec<_>>().join(", then ");
@@ -102,7 +108,8 @@ pub(super) fn write(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
         b"# Ends with 0 if every step was done or can be done, with 1 if some were skipped, with 2\n\
           # on trouble. Names are spelled for printf: \\0ooo is a byte in octal.\n\n",
     )?;
-    writeln!(out, "kind={} wants_at=", plan.kind.word())?;
+    let away = if plan.is_away() { "yes" } else { "" };
+    writeln!(out, "kind={} wants_at={away}", plan.kind.word())?;
     out.write_all(RUNTIME.as_bytes())?;
     out.write_all(b"\n# The steps.\n")?;
     for entry in &plan.entries {
