@@ -58,12 +58,12 @@ identity() {
     esac
 }
 
-# Appends to the log, with what `became` has gathered. Without a log nothing is done: the log is on
+# Appends to the log, after what `became` has gathered. Without a log nothing is done: the log is on
 # the disk before a step acts, and so is all that the steps before have done.
 #   do | did | void | undid, kind, name, identity in the plan, target, identity, new one, details
 #   is, identity, what a step has made of it
 note() {
-    printf '%s%s\n' "$1" "$also" >>"$log" || fail "$0.log cannot be written"
+    printf '%s%s\n' "$also" "$1" >>"$log" || fail "$0.log cannot be written"
     also=
     case $1 in do* | undid*) sync -- "$log" || fail "$0.log cannot be written" ;; esac
 }
@@ -79,7 +79,7 @@ current() {
 became() {
     [ "$seen" = "regular file $1" ] || {
         memo_old=$1 memo_new=${seen#regular file }
-        also="$also${nl}is$tab$1$tab$memo_new"
+        also="${also}is$tab$1$tab$memo_new$nl"
     }
 }
 
@@ -435,7 +435,7 @@ settle() {
         head -n "$(wc -l <"$log")" -- "$log" >"$log.new" && mv -f -- "$log.new" "$log" ||
             fail "$0.log cannot be written"
     fi
-    last=$(tail -n 1 -- "$log")
+    last=$(grep -a -v "^is$tab" "$log" | tail -n 1)
     case $last in "do$tab"*) ;; *) return 0 ;; esac
     IFS=$tab read -r a what from id to was temporary extra <<END
 $last
