@@ -283,7 +283,8 @@ fn hostile(kind: &str, trees: usize, seed: u64) {
         assert_eq!(
             before.get(path),
             after.get(path),
-            "{about} acts on {path:?}"
+            "{about} acts on {}",
+            path.display()
         );
     }
     let is_temporary = |path: &&PathBuf| path.to_string_lossy().contains(".resemble-plan");

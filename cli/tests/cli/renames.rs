@@ -192,7 +192,7 @@ fn replay(seed: u64) {
         .status()
         .unwrap();
     assert!(copied.success());
-    (0..1 + random.below(9)).for_each(|_| change(&a, &mut random));
+    (0..=random.below(9)).for_each(|_| change(&a, &mut random));
     let before = snapshot(&b);
     let (owed, had) = (owed(&snapshot(&a), &before), missing(&a, &b));
 
@@ -272,7 +272,7 @@ fn moves_are_replayed_on_the_other_side() {
             scope.spawn(move || {
                 (part..trees)
                     .step_by(2)
-                    .for_each(|tree| replay(seed + tree))
+                    .for_each(|tree| replay(seed + tree));
             });
         }
     });

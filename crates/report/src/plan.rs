@@ -104,8 +104,14 @@ pub struct Plan {
 /// A step, or one that is left out.
 #[derive(Debug)]
 enum Entry {
-    Step(Step),
+    Step(Box<Step>),
     LeftOut { path: PathBuf, why: String },
+}
+
+impl Entry {
+    fn of(step: Step) -> Self {
+        Self::Step(Box::new(step))
+    }
 }
 
 /// What the script does at once.
@@ -392,7 +398,9 @@ impl Plan {
         let targets: Vec<_> = names.iter().map(|name| self.place(name, means)).collect();
         if targets.contains(&Err(())) {
             let why = "another file goes to its new place";
-            names.iter().for_each(|name| self.leave_out(name, why));
+            for name in &names {
+                self.leave_out(name, why);
+            }
             return;
         }
         for (at, (name, target)) in names.iter().zip(targets).enumerate() {
@@ -400,7 +408,7 @@ impl Plan {
                 path: name.clone(),
                 ..copy.clone()
             };
-            self.entries.push(Entry::Step(Step::Treat {
+            self.entries.push(Entry::of(Step::Treat {
                 keep: keep.clone(),
                 copy,
                 target: target.unwrap_or_default(),
@@ -411,7 +419,7 @@ impl Plan {
 
     fn copy(&mut self, from: FileState, means: &Means<'_>) {
         match self.place(&from.path, means) {
-            Ok(Some(to)) => self.entries.push(Entry::Step(Step::Copy { from, to })),
+            Ok(Some(to)) => self.entries.push(Entry::of(Step::Copy { from, to })),
             _ => self.leave_out(&from.path, "another file goes to its new place"),
         }
     }
@@ -467,26 +475,31 @@ impl Plan {
 
     /// The number of steps and the bytes that they free, move or copy.
     pub fn gain(&self) -> (u64, u64) {
-        let steps = self.entries.iter().filter_map(|entry| match entry {
-            Entry::Step(Step::Treat { copy, twin, .. }) => {
-                Some(if twin.is_some() { 0 } else { copy.freed() })
-            }
-            Entry::Step(Step::Copy { from, .. }) => Some(from.freed()),
-            Entry::Step(Step::Rename(_)) => Some(0),
-            Entry::Step(Step::Vacate(_)) | Entry::LeftOut { .. } => None,
+        let steps = self.steps().filter_map(|step| match step {
+            Step::Treat { copy, twin, .. } => Some(if twin.is_some() { 0 } else { copy.freed() }),
+            Step::Copy { from, .. } => Some(from.freed()),
+            Step::Rename(_) => Some(0),
+            Step::Vacate(_) => None,
         });
         steps.fold((0, 0), |(count, bytes), size| (count + 1, bytes + size))
     }
 
     /// Whether the script needs the disk of a catalogue.
     fn is_away(&self) -> bool {
-        self.entries.iter().any(|entry| match entry {
-            Entry::Step(Step::Treat { keep, copy, .. }) => keep.is_away || copy.is_away,
+        self.steps().any(|step| match step {
+            Step::Treat { keep, copy, .. } => keep.is_away || copy.is_away,
             _ => false,
         })
     }
 
-    /// What the steps come down to, for people: `28 KiB to be freed`.
+    fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.entries.iter().filter_map(|entry| match entry {
+            Entry::Step(step) => Some(&**step),
+            Entry::LeftOut { .. } => None,
+        })
+    }
+
+    /// Says what the steps amount to, for people: `28 KiB to be freed`.
     pub fn worth(&self) -> String {
         let size = human_size(self.gain().1);
         match self.kind {

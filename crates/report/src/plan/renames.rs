@@ -94,8 +94,7 @@ impl Plan {
             }
         }
         let steps = schedule.run();
-        plan.entries
-            .extend(steps.into_iter().map(super::Entry::Step));
+        plan.entries.extend(steps.into_iter().map(super::Entry::of));
         plan
     }
 }
@@ -374,7 +373,7 @@ impl<'a> Schedule<'a> {
             let path = PathBuf::from(format!(".resemble-rename.{n}"));
             (self.trees.at_b)(&path) == PathKind::Nothing
         };
-        let n = (number..).find(free).unwrap_or(number);
+        let n = (number..usize::MAX).find(free).unwrap_or(number);
         let path = PathBuf::from(format!(".resemble-rename.{n}"));
         let target = self.movers[number].target.clone();
         self.step(number, &path, false, Some(target));
@@ -429,7 +428,7 @@ impl<'a> Schedule<'a> {
             name.push(format!(".resemble-aside.{n}"));
             path.with_file_name(name)
         };
-        let n = (1..).find(|n| (self.trees.at_b)(&name(*n)) == PathKind::Nothing);
+        let n = (1..usize::MAX).find(|n| (self.trees.at_b)(&name(*n)) == PathKind::Nothing);
         let next = n.and_then(|n| self.add(path, &name(n)).ok());
         self.movers[number].has_failed = next.is_none();
         next
