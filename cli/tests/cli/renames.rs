@@ -217,8 +217,11 @@ fn replay(seed: u64) {
     let done = run(&env, shell, &["--do-it"]);
     assert_eq!(done.code, 0, "{seed} {done:?}");
     let left = missing(&a, &b);
-    let done = done.text();
-    assert_eq!(left, owed, "{seed}: {had} bytes had another path\n{done}");
+    if left != owed {
+        let rows = env.run(["compare", "--from=saved", "--format=tsv"]).text();
+        let done = done.text();
+        panic!("{seed}: {left} bytes are missing, not {owed}; it was {had}\n{rows}{done}");
+    }
     assert_eq!(
         snapshot(&b).len(),
         before.len(),
