@@ -3,7 +3,7 @@
 use resemble_testutil::office::{docx, odt};
 use resemble_testutil::pack::{mail, zip};
 use resemble_testutil::prose::paragraphs;
-use resemble_testutil::{Environment, Ran, finish, skipped};
+use resemble_testutil::{Ran, finish, skipped};
 
 use crate::environment;
 
