@@ -12,6 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use fiemap::{Fiemap, FiemapExtent, FiemapExtentFlags};
 use resemble_proto::documents::{CompareDocument, CoveredDocument, GroupsDocument};
 use resemble_proto::message::reason;
 use resemble_proto::path::PathText;
@@ -20,6 +21,7 @@ use resemble_proto::report::CommonParameters;
 use resemble_report::plan::{FileState, KeepRule, Means, PathKind, Plan, Time, Treatment, Trees};
 use resemble_report::quote::quoted;
 use resemble_scan::walk::{Anchor, Kind};
+use rustix::fs::{Mode, OFlags};
 
 use crate::error::{CliError, CliResult};
 use crate::names::{self, Named};
@@ -96,6 +98,7 @@ pub fn of_groups(
         look: &look,
         away: &away,
         names: &|file| links.of(file),
+        share_blocks: &share_blocks,
     };
     Ok(Plan::of_groups(document, &means))
 }
@@ -114,6 +117,7 @@ pub fn of_covered(document: &CoveredDocument, kind: &Treatment) -> CliResult<Pla
         look: &look,
         away: &|_| None,
         names: &|_| Vec::new(),
+        share_blocks: &share_blocks,
     };
     Ok(Plan::of_covered(document, &means))
 }
@@ -151,6 +155,7 @@ pub fn of_compare(document: &CompareDocument) -> CliResult<Plan> {
         look: &look,
         away: &|_| None,
         names: &|_| Vec::new(),
+        share_blocks: &share_blocks,
     };
     Ok(Plan::of_compare(document, &trees, &means))
 }
@@ -330,6 +335,25 @@ fn look(path: &Path) -> Result<FileState, String> {
         is_away: false,
         path,
     })
+}
+
+/// Whether two files have all their blocks in common, as clones do. What a file system does not
+/// tell, and what is not on the disk yet, is in no block.
+fn share_blocks(a: &Path, b: &Path) -> bool {
+    matches!((extents(a), extents(b)), (Some(a), Some(b)) if a == b && !a.is_empty())
+}
+
+/// Where on its device the blocks of a file are: offsets in both, and lengths. `None`: one of them
+/// is nowhere that another file could share.
+fn extents(path: &Path) -> Option<Vec<(u64, u64, u64)>> {
+    let extent = |extent: io::Result<FiemapExtent>| {
+        let extent = extent.ok()?;
+        let is_shared = extent.fe_flags.contains(FiemapExtentFlags::SHARED);
+        is_shared.then_some((extent.fe_logical, extent.fe_physical, extent.fe_length))
+    };
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+    Fiemap::new(file).map(extent).collect()
 }
 
 /// Whether a file has extended attributes that somebody gave it. Every file has a label where the

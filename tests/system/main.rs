@@ -71,6 +71,9 @@ mod fleet;
 /// The daemon of another machine, asked through ssh.
 mod remote;
 
+/// Files that share their blocks already.
+mod clones;
+
 /// Programs that ask through the Model Context Protocol.
 mod programs;
 

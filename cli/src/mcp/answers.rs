@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::places::Roots;
-use super::tools::{Bounds, Kind};
+use super::tools::{Bounds, ToolKind};
 
 /// Errors that are listed; of more the number is said.
 const MOST_ERRORS: usize = 10;
@@ -17,8 +17,13 @@ const KEPT: [&str; 9] = [
 ];
 
 /// The answer to a call, made of the document of the command.
-pub(super) fn of_document(kind: Kind, document: &Value, roots: &Roots, bounds: Bounds) -> Value {
-    if kind == Kind::Status {
+pub(super) fn of_document(
+    kind: ToolKind,
+    document: &Value,
+    roots: &Roots,
+    bounds: Bounds,
+) -> Value {
+    if kind == ToolKind::Status {
         return status(document, roots);
     }
     let mut answer = Map::new();
@@ -47,8 +52,8 @@ pub(super) fn of_document(kind: Kind, document: &Value, roots: &Roots, bounds: B
 }
 
 /// Whether a row says something. Of a comparison what is the same is counted in the summary.
-fn is_wanted(kind: Kind, row: &Value) -> bool {
-    kind != Kind::Compare || row["class"] != "same"
+fn is_wanted(kind: ToolKind, row: &Value) -> bool {
+    kind != ToolKind::Compare || row["class"] != "same"
 }
 
 /// Whether a row names nothing outside the roots.
@@ -67,12 +72,12 @@ fn is_within(row: &Value, roots: &Roots) -> bool {
 }
 
 /// A row without what repeats the question, and without links between members.
-fn terse(kind: Kind, row: &Value) -> Value {
+fn terse(kind: ToolKind, row: &Value) -> Value {
     let mut row = row.clone();
     if let Value::Object(fields) = &mut row {
         match kind {
-            Kind::Find => drop(fields.remove("file")),
-            Kind::GroupsOf => drop(fields.remove("links")),
+            ToolKind::Find => drop(fields.remove("file")),
+            ToolKind::GroupsOf => drop(fields.remove("links")),
             _ => {}
         }
     }
@@ -161,7 +166,7 @@ mod tests {
         rows.push(json!({"file": "x", "path": "/elsewhere/secret"}));
         let document = json!({"fresh": true, "results": rows, "left_out": [{"root": "/elsewhere"}],
             "errors": [{"path": "/elsewhere/e", "message": "m"}]});
-        let answer = of_document(Kind::Find, &document, &roots, BOUNDS);
+        let answer = of_document(ToolKind::Find, &document, &roots, BOUNDS);
         assert_eq!(answer["results_total"], 5);
         assert_eq!(answer["results"].as_array().unwrap().len(), 3);
         assert_eq!(answer["cut"], true);
@@ -178,7 +183,7 @@ mod tests {
             rows: 1000,
             bytes: 4096,
         };
-        let answer = of_document(Kind::Find, &document, &roots, bounds);
+        let answer = of_document(ToolKind::Find, &document, &roots, bounds);
         assert!(answer.to_string().len() <= 4096);
         let shown = answer["results"].as_array().unwrap().len();
         assert!((5..30).contains(&shown), "{shown}");

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use super::places::Roots;
-use super::tools::{self, Call, Kind};
+use super::tools::{self, Call, ToolKind};
 use super::{answers, asking};
 
 /// Questions that are asked at once; more wait.
@@ -51,7 +51,7 @@ impl Server {
     }
 
     /// The answer to a call, or one sentence about why there is none.
-    async fn answer(&self, kind: Kind, arguments: Option<JsonObject>) -> Result<Value, String> {
+    async fn answer(&self, kind: ToolKind, arguments: Option<JsonObject>) -> Result<Value, String> {
         let call = Call::of(kind, arguments, &self.roots)?;
         let Ok(_turn) = self.turns.acquire().await else {
             return Err("the server ends".to_owned());
@@ -72,7 +72,7 @@ impl Server {
                 &self.roots,
                 call.bounds,
             )),
-            Err(_) if kind == Kind::Status => Ok(json!({"daemon": false})),
+            Err(_) if kind == ToolKind::Status => Ok(json!({"daemon": false})),
             Err(said) => Err(self.harmless(&said)),
         }
     }
@@ -96,7 +96,7 @@ impl Server {
     async fn answer_in(
         &self,
         context: &RequestContext<RoleServer>,
-        kind: Kind,
+        kind: ToolKind,
         arguments: Option<JsonObject>,
     ) -> Result<Value, String> {
         let token = context.meta.get_progress_token();
@@ -146,7 +146,7 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(kind) = Kind::of_name(&request.name) else {
+        let Some(kind) = ToolKind::of_name(&request.name) else {
             return Err(ErrorData::invalid_params("there is no such tool", None));
         };
         let answer = self.answer_in(&context, kind, request.arguments).await;
@@ -177,7 +177,9 @@ impl ServerHandler for Server {
         let file = file.and_then(|file| file.strip_suffix("/similar"));
         let file = file.and_then(unescaped).ok_or_else(none)?;
         let arguments = JsonObject::from_iter([("path".to_owned(), json!(file))]);
-        let answer = self.answer_in(&context, Kind::Find, Some(arguments)).await;
+        let answer = self
+            .answer_in(&context, ToolKind::Find, Some(arguments))
+            .await;
         let answer = answer.map_err(|why| ErrorData::resource_not_found(why, None))?;
         let contents = ResourceContents::text(answer.to_string(), request.uri)
             .with_mime_type("application/json");

@@ -24,7 +24,7 @@ const MOST_BYTES: usize = 1 << 20;
 
 /// A tool of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ToolKind {
     Find,
     Why,
     Compare,
@@ -44,7 +44,7 @@ pub(super) struct Bounds {
 /// A call that can be answered.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Call {
-    pub(super) kind: Kind,
+    pub(super) kind: ToolKind,
     pub(super) invocation: Invocation,
     /// What it names; looked at once more before the answer is given.
     pub(super) places: Vec<Place>,
@@ -70,7 +70,7 @@ struct Arguments {
     max_bytes: Option<usize>,
 }
 
-impl Kind {
+impl ToolKind {
     const ALL: [Self; 7] = [
         Self::Find,
         Self::Why,
@@ -218,13 +218,13 @@ impl Kind {
 
 /// All tools.
 pub(super) fn all() -> Vec<Tool> {
-    Kind::ALL.into_iter().map(Kind::tool).collect()
+    ToolKind::ALL.into_iter().map(ToolKind::tool).collect()
 }
 
 impl Call {
     /// A call of a tool with these arguments, or one sentence about what is wrong with them.
     pub(super) fn of(
-        kind: Kind,
+        kind: ToolKind,
         arguments: Option<JsonObject>,
         roots: &Roots,
     ) -> Result<Self, String> {
@@ -245,7 +245,7 @@ impl Call {
         };
         let mut input = None;
         match kind {
-            Kind::Find => {
+            ToolKind::Find => {
                 asking.word("find");
                 match (arguments.path, arguments.text) {
                     (Some(path), None) => asking.place(&path)?,
@@ -266,19 +266,19 @@ impl Call {
                     asking.word(&format!("--min={min}"));
                 }
             }
-            Kind::Why | Kind::Compare => {
+            ToolKind::Why | ToolKind::Compare => {
                 asking.word(kind.told().0);
                 asking.place(&needed(arguments.a, "a")?)?;
                 asking.place(&needed(arguments.b, "b")?)?;
             }
-            Kind::Covered => {
+            ToolKind::Covered => {
                 asking.word("covered");
                 asking.place(&needed(arguments.dir, "dir")?)?;
                 let by = arguments.by.filter(|by| !by.is_empty());
                 let by = by.ok_or_else(|| "covered needs dir and by".to_owned())?;
                 asking.scope("--by", Some(by))?;
             }
-            Kind::GroupsOf => {
+            ToolKind::GroupsOf => {
                 asking.word("groups");
                 asking.word("--of");
                 asking.place(&needed(arguments.path, "path")?)?;
@@ -289,12 +289,12 @@ impl Call {
                     asking.arguments.push(root.into());
                 }
             }
-            Kind::AlertsSince => {
+            ToolKind::AlertsSince => {
                 let since = arguments.since.unwrap_or_else(|| "1d".to_owned());
                 asking.word("alerts");
                 asking.word(&format!("--since={since}"));
             }
-            Kind::Status => asking.word("status"),
+            ToolKind::Status => asking.word("status"),
         }
         asking.word("--format=json");
         let bounds = Bounds {

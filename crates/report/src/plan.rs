@@ -17,8 +17,8 @@
 //!    second run knows what is done, and what `--undo` reverses.
 //! 6. **Near copies never appear.** A plan is made from sets of equal bytes alone.
 //! 7. **Steps that gain nothing are left out**, with the reason in the script: names of the file
-//!    that stays, and files with a name outside of the plan, whose blocks would stay in use. What
-//!    is freed is counted in blocks, not in apparent sizes.
+//!    that stays, files with a name outside of the plan, whose blocks would stay in use, and files
+//!    that share their blocks already. What is freed is counted in blocks, not in apparent sizes.
 //! 8. **Names are escaped, not quoted.** A name is an argument of `printf '%b'` in which every byte
 //!    that a shell, a terminal or a reader could misread is written `\0ooo`. So the script is
 //!    printable text in any POSIX shell, whatever the names are, and what it prints is harmless
@@ -78,6 +78,11 @@ impl Treatment {
             Self::Copy(_) => "copy",
             Self::Rename => "rename",
         }
+    }
+
+    /// Whether a copy gives way to something that leads to the file that stays.
+    const fn makes_links(&self) -> bool {
+        matches!(self, Self::Symlink | Self::Hardlink | Self::Reflink)
     }
 
     /// The directory that files are moved or copied into.
@@ -247,6 +252,8 @@ pub struct Means<'a> {
     pub away: &'a dyn Fn(&Path) -> Option<PathBuf>,
     /// Finds the names of a file.
     pub names: Names<'a>,
+    /// Whether two files of one device have all their blocks in common.
+    pub share_blocks: &'a dyn Fn(&Path, &Path) -> bool,
 }
 
 impl Plan {
@@ -395,6 +402,18 @@ impl Plan {
             }
             return;
         }
+        let mut copy = copy.clone();
+        let is_here = !keep.is_away && !copy.is_away && keep.dev == copy.dev;
+        if is_here && (means.share_blocks)(&keep.path, &copy.path) {
+            if self.kind.makes_links() {
+                let why = "it shares its blocks with the file that stays: nothing to be gained";
+                for name in &names {
+                    self.leave_out(name, why);
+                }
+                return;
+            }
+            copy.allocated = 0;
+        }
         let targets: Vec<_> = names.iter().map(|name| self.place(name, means)).collect();
         if targets.contains(&Err(())) {
             let why = "another file goes to its new place";
@@ -447,10 +466,7 @@ impl Plan {
     }
 
     fn objection(&self, keep: &FileState, copy: &FileState, names: u64) -> Option<&'static str> {
-        let links = matches!(
-            self.kind,
-            Treatment::Symlink | Treatment::Hardlink | Treatment::Reflink
-        );
+        let links = self.kind.makes_links();
         let hard = self.kind == Treatment::Hardlink;
         if keep.file() == copy.file() {
             Some("it is the file that stays, by another name")
