@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use resemble_core::Relation;
 use resemble_proto::documents::CompareDocument;
 use resemble_proto::message::CompareClass;
 use resemble_proto::path::PathText;
@@ -126,7 +127,14 @@ impl<'d> Moves<'d> {
                 }
                 (CompareClass::Moved, Some(a), Some(b)) => moved.push((b, a)),
                 (CompareClass::MovedEdited, Some(a), Some(b)) => edited.push((b, a)),
-                (CompareClass::Edited, ..) if row.told.relation.is_none() => continue,
+                (CompareClass::Edited, Some(a), _) if row.told.relation.is_none() => {
+                    let equal = row.others.iter().find(|other| {
+                        other.told.relation == Some(Relation::Identical)
+                            && row.size_a == Some(other.shared_bytes)
+                    });
+                    copies.extend(equal.map(|other| (other.path.as_path(), a)));
+                    continue;
+                }
                 _ => {}
             }
             settled_a.extend(a);
