@@ -109,19 +109,19 @@ pub struct Plan {
 /// A step, or one that is left out.
 #[derive(Debug)]
 enum Entry {
-    Step(Box<Step>),
+    ToDo(Box<PlanStep>),
     LeftOut { path: PathBuf, why: String },
 }
 
 impl Entry {
-    fn of(step: Step) -> Self {
-        Self::Step(Box::new(step))
+    fn of(step: PlanStep) -> Self {
+        Self::ToDo(Box::new(step))
     }
 }
 
 /// What the script does at once.
 #[derive(Debug)]
-enum Step {
+enum PlanStep {
     /// Treats a copy of a file that stays.
     Treat {
         keep: FileState,
@@ -234,7 +234,7 @@ impl FileState {
 }
 
 /// Which names an inode has among the files that a plan may treat, if it has more than one.
-pub type Names<'a> = &'a dyn Fn(&FileState) -> Vec<PathBuf>;
+pub type NamesOf<'a> = &'a dyn Fn(&FileState) -> Vec<PathBuf>;
 
 /// What a plan is made with.
 #[allow(missing_debug_implementations)] // it is made of functions
@@ -251,7 +251,7 @@ pub struct Means<'a> {
     /// The path of a file that only a catalogue knows, with `@` for the top of its disk.
     pub away: &'a dyn Fn(&Path) -> Option<PathBuf>,
     /// Finds the names of a file.
-    pub names: Names<'a>,
+    pub names: NamesOf<'a>,
     /// Whether two files of one device have all their blocks in common.
     pub share_blocks: &'a dyn Fn(&Path, &Path) -> bool,
 }
@@ -427,7 +427,7 @@ impl Plan {
                 path: name.clone(),
                 ..copy.clone()
             };
-            self.entries.push(Entry::of(Step::Treat {
+            self.entries.push(Entry::of(PlanStep::Treat {
                 keep: keep.clone(),
                 copy,
                 target: target.unwrap_or_default(),
@@ -438,7 +438,7 @@ impl Plan {
 
     fn copy(&mut self, from: FileState, means: &Means<'_>) {
         match self.place(&from.path, means) {
-            Ok(Some(to)) => self.entries.push(Entry::of(Step::Copy { from, to })),
+            Ok(Some(to)) => self.entries.push(Entry::of(PlanStep::Copy { from, to })),
             _ => self.leave_out(&from.path, "another file goes to its new place"),
         }
     }
@@ -492,10 +492,12 @@ impl Plan {
     /// The number of steps and the bytes that they free, move or copy.
     pub fn gain(&self) -> (u64, u64) {
         let steps = self.steps().filter_map(|step| match step {
-            Step::Treat { copy, twin, .. } => Some(if twin.is_some() { 0 } else { copy.freed() }),
-            Step::Copy { from, .. } => Some(from.freed()),
-            Step::Rename(_) => Some(0),
-            Step::Vacate(_) => None,
+            PlanStep::Treat { copy, twin, .. } => {
+                Some(if twin.is_some() { 0 } else { copy.freed() })
+            }
+            PlanStep::Copy { from, .. } => Some(from.freed()),
+            PlanStep::Rename(_) => Some(0),
+            PlanStep::Vacate(_) => None,
         });
         steps.fold((0, 0), |(count, bytes), size| (count + 1, bytes + size))
     }
@@ -503,14 +505,14 @@ impl Plan {
     /// Whether the script needs the disk of a catalogue.
     fn is_away(&self) -> bool {
         self.steps().any(|step| match step {
-            Step::Treat { keep, copy, .. } => keep.is_away || copy.is_away,
+            PlanStep::Treat { keep, copy, .. } => keep.is_away || copy.is_away,
             _ => false,
         })
     }
 
-    fn steps(&self) -> impl Iterator<Item = &Step> {
+    fn steps(&self) -> impl Iterator<Item = &PlanStep> {
         self.entries.iter().filter_map(|entry| match entry {
-            Entry::Step(step) => Some(&**step),
+            Entry::ToDo(step) => Some(&**step),
             Entry::LeftOut { .. } => None,
         })
     }

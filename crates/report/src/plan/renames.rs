@@ -14,7 +14,7 @@ use resemble_proto::documents::CompareDocument;
 use resemble_proto::message::CompareClass;
 use resemble_proto::path::PathText;
 
-use super::{Look, Means, Plan, Step, Treatment, path_for_printf};
+use super::{Look, Means, Plan, PlanStep, Treatment, path_for_printf};
 
 /// What is at a path, with its device and inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl Plan {
         );
         debug_assert_eq!(means.kind, Treatment::Rename);
         let mut plan = Self::new(means, about);
-        let moves = Moves::of(document);
+        let moves = TreeMoves::of(document);
         let mut schedule = Schedule::new(trees, means.look, moves.files_below());
         for (source, target) in moves.renamed(trees) {
             if let Err(why) = schedule.add(source, target) {
@@ -101,7 +101,7 @@ impl Plan {
 }
 
 /// The rows of a comparison, as far as they are about names.
-struct Moves<'d> {
+struct TreeMoves<'d> {
     /// The files of B.
     files: HashSet<&'d Path>,
     /// Files of B and their paths in A.
@@ -110,7 +110,7 @@ struct Moves<'d> {
     edited: Vec<(&'d Path, &'d Path)>,
 }
 
-impl<'d> Moves<'d> {
+impl<'d> TreeMoves<'d> {
     fn of(document: &'d CompareDocument) -> Self {
         let (mut files, mut moved, mut edited) = (HashSet::new(), Vec::new(), Vec::new());
         // Files that have their partner. One that was edited past all likeness has none: what was
@@ -233,7 +233,7 @@ struct Schedule<'a> {
     free: HashSet<PathBuf>,
     /// Files of B that are still below each folder.
     below: BTreeMap<PathBuf, usize>,
-    steps: Vec<Step>,
+    steps: Vec<PlanStep>,
 }
 
 impl<'a> Schedule<'a> {
@@ -275,7 +275,7 @@ impl<'a> Schedule<'a> {
         Ok(number)
     }
 
-    fn run(mut self) -> Vec<Step> {
+    fn run(mut self) -> Vec<PlanStep> {
         let planned = self.movers.len();
         for first in 0..planned {
             let mut stack = vec![first];
@@ -350,7 +350,7 @@ impl<'a> Schedule<'a> {
 
     fn step(&mut self, number: usize, to: &Path, home: bool, later: Option<PathBuf>) {
         let (b, mover) = (&self.trees.b, &self.movers[number]);
-        self.steps.push(Step::Rename(Renaming {
+        self.steps.push(PlanStep::Rename(Renaming {
             from: b.join(mover.waits.as_ref().unwrap_or(&mover.source)),
             identity: mover.identity.clone(),
             to: b.join(to),
@@ -423,7 +423,7 @@ impl<'a> Schedule<'a> {
             .cloned()
             .collect();
         for folder in folders.iter().rev() {
-            self.steps.push(Step::Vacate(self.trees.b.join(folder)));
+            self.steps.push(PlanStep::Vacate(self.trees.b.join(folder)));
         }
         self.free.insert(path.to_owned());
         None
@@ -456,7 +456,7 @@ impl<'a> Schedule<'a> {
         let is_in_a = |folder: &Path| matches!((self.trees.at_a)(folder), PathKind::Folder(..));
         for folder in folders {
             if !is_in_a(folder) {
-                self.steps.push(Step::Vacate(self.trees.b.join(folder)));
+                self.steps.push(PlanStep::Vacate(self.trees.b.join(folder)));
             }
         }
     }

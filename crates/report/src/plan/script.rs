@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::{Entry, Plan, Step, Treatment};
+use super::{Entry, Plan, PlanStep, Treatment};
 use crate::human::counted;
 use crate::quote::harmless;
 
@@ -83,8 +83,8 @@ pub(super) fn write(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "#\n# Each step {meaning}.")?;
     if plan.is_away() {
         out.write_all(
-            b"# Files that only a catalogue knows begin with @: run it with --at DIR, the directory\n\
-              # of which the catalogue was made. They are known by their size and by their bytes.\n",
+            b"# Files that only a catalogue knows begin with @: run it with --at DIR, the\n\
+              # directory of which the catalogue was made. Their size and bytes are checked.\n",
         )?;
     }
     if !plan.rules.is_empty() {
@@ -94,10 +94,10 @@ pub(super) fn write(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
     }
     out.write_all(
         b"# Read it; delete the steps that you do not want: they are at the end. Run without\n\
-          # arguments it only says what it would do; with --do-it it does it. Before each step the\n\
-          # files are looked at again (type, device, inode, size, time of last change, bytes); what\n\
-          # has changed is skipped. Each step is noted in a log beside this file, so that a second\n\
-          # run does the rest. ",
+          # arguments it only says what it would do; with --do-it it does it. Before each step\n\
+          # the files are looked at again (type, device, inode, size, time of last change,\n\
+          # bytes); what has changed is skipped. Each step is noted in a log beside this file,\n\
+          # so that a second run does the rest. ",
     )?;
     out.write_all(if can_undo {
         b"With --undo it reverses what the log says.\n"
@@ -105,8 +105,8 @@ pub(super) fn write(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
         b"These steps cannot be undone.\n"
     })?;
     out.write_all(
-        b"# Ends with 0 if every step was done or can be done, with 1 if some were skipped, with 2\n\
-          # on trouble. Names are spelled for printf: \\0ooo is a byte in octal.\n\n",
+        b"# Ends with 0 if every step was done or can be done, with 1 if some were skipped,\n\
+          # with 2 on trouble. Names are spelled for printf: \\0ooo is a byte in octal.\n\n",
     )?;
     let away = if plan.is_away() { "yes" } else { "" };
     writeln!(out, "kind={} wants_at={away}", plan.kind.word())?;
@@ -114,7 +114,7 @@ pub(super) fn write(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"\n# The steps.\n")?;
     for entry in &plan.entries {
         match entry {
-            Entry::Step(step) => write_step(step, out)?,
+            Entry::ToDo(step) => write_step(step, out)?,
             Entry::LeftOut { path, why } => writeln!(
                 out,
                 "# left out: {}: {}",
@@ -126,11 +126,11 @@ pub(super) fn write(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"\nfinish\n")
 }
 
-fn write_step(step: &Step, out: &mut dyn Write) -> io::Result<()> {
+fn write_step(step: &PlanStep, out: &mut dyn Write) -> io::Result<()> {
     let quoted = |path: &Path| format!("'{}'", for_printf(path.as_os_str().as_bytes()));
     let optional = |path: Option<&PathBuf>| path.map_or("''".to_owned(), |path| quoted(path));
     match step {
-        Step::Treat {
+        PlanStep::Treat {
             keep,
             copy,
             target,
@@ -152,14 +152,14 @@ fn write_step(step: &Step, out: &mut dyn Write) -> io::Result<()> {
             }
             writeln!(out)
         }
-        Step::Copy { from, to } => writeln!(
+        PlanStep::Copy { from, to } => writeln!(
             out,
             "copy {} '{}' \\\n     {}",
             quoted(&from.path),
             from.identity(),
             quoted(to)
         ),
-        Step::Rename(renaming) => {
+        PlanStep::Rename(renaming) => {
             write!(
                 out,
                 "rename {} '{}' \\\n       {}",
@@ -173,7 +173,7 @@ fn write_step(step: &Step, out: &mut dyn Write) -> io::Result<()> {
                 (None, None) => writeln!(out),
             }
         }
-        Step::Vacate(folder) => writeln!(out, "vacate {}", quoted(folder)),
+        PlanStep::Vacate(folder) => writeln!(out, "vacate {}", quoted(folder)),
     }
 }
 
