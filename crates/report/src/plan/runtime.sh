@@ -24,8 +24,7 @@ case $(stat -c '%F %.9Y' -- / 2>/dev/null) in
 'directory '*.?????????) ;;
 *) fail 'this plan needs the stat of GNU coreutils' ;;
 esac
-tab=$(printf '\t.') tab=${tab%.}
-nl=$(printf '\n.') nl=${nl%.}
+tab=$(printf '\t.') tab=${tab%.} nl=$(printf '\n.') nl=${nl%.}
 if [ -n "$wants_at" ]; then
     [ -n "$at" ] && at=$(cd -P -- "$at" 2>/dev/null && pwd -P && printf .) || usage
     at=${at%?.}
@@ -216,8 +215,7 @@ step() {
     number=$((number + 1))
     spelled=$3 keep_id=$2 copy_id=$4 target=${5:--} twin=${6-}
     ! is_done "$kind$tab$3$tab$4" || return 0
-    decode "$1"; keep=$name
-    decode "$3"; copy=$name folder=${copy%/*}
+    decode "$1"; keep=$name; decode "$3"; copy=$name folder=${copy%/*}
     is_unchanged || return 0
     cmp -s -- "$keep" "$copy" || {
         skip 'its bytes are not those of the file that stays'
