@@ -253,9 +253,9 @@ pub enum Command {
     Status(StatusArgs),
     /// Look for what keeps the daemon from working well
     ///
-    /// Says what to type. It looks at the daemon and its troubles, the limits of the kernel, the fences of the processes
-    /// that read documents, the overlay, the places of state and socket, and the unit. Changes
-    /// nothing. Ends with 0 when nothing is wrong, with 1 when something is.
+    /// Says what to type. It looks at the daemon and its troubles, the limits of the kernel, the
+    /// fences of the processes that read documents, the overlay, the places of state and socket,
+    /// and the unit. Changes nothing. Ends with 0 when nothing is wrong, with 1 when something is.
     #[command(after_long_help = daemon::DOCTOR_EXAMPLES)]
     Doctor(DoctorArgs),
     /// Wait until every change made so far is in the daemon's index
@@ -317,10 +317,10 @@ pub enum Command {
     Setup(SetupArgs),
     /// Print shell functions for `ls FILE/.similar`
     ///
-    /// They lead from the real paths to the view. In ~/.bashrc: eval "$(resemble shell-init bash)". In ~/.zshrc: eval "$(resemble shell-init
-    /// zsh)". In ~/.config/fish/config.fish: resemble shell-init fish | source. After that
-    /// ls, cat, head, tail, less, cp, diff, xdg-open, cd and Tab follow FILE/.similar on the real
-    /// paths. Nothing else of them changes.
+    /// They lead from the real paths to the view. In ~/.bashrc: eval "$(resemble shell-init bash)".
+    /// In ~/.zshrc: eval "$(resemble shell-init zsh)". In ~/.config/fish/config.fish: resemble
+    /// shell-init fish | source. After that ls, cat, head, tail, less, cp, diff, xdg-open, cd and
+    /// Tab follow FILE/.similar on the real paths. Nothing else of them changes.
     #[command(after_long_help = shell::EXAMPLES)]
     ShellInit(ShellInitArgs),
     /// Report alerts on the desktop, by mail or by a program
@@ -337,9 +337,9 @@ pub enum Command {
     #[allow(clippy::doc_markdown)] // help prints the name of a file as it is
     /// Measure pairs of files, for groups --links
     ///
-    /// The pairs are those that an SQL engine has found. Reads a list from standard input and writes numbers to standard output, both in bytes:
-    /// docs/scale.md says how they lie. scale/resemble_scale.py --measure calls it where the files
-    /// are.
+    /// The pairs are those that an SQL engine has found. Reads a list from standard input and
+    /// writes numbers to standard output, both in bytes: docs/scale.md says how they lie.
+    /// scale/resemble_scale.py --measure calls it where the files are.
     Measure,
     /// Find out whether a file is a near-copy of one that is there
     ///

@@ -1,4 +1,5 @@
-//! What has changed since a catalogue was written: `catalogue write --since`, `catalogue join`, `-o -`.
+//! What has changed since a catalogue was written: `catalogue write --since`, `catalogue join`, and
+//! `-o -`.
 
 use std::fs;
 use std::process::Stdio;

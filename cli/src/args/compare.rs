@@ -48,8 +48,8 @@ pub struct CompareArgs {
     pub new_only: bool,
     /// Look for more partners of each file; in text, list every row
     ///
-    /// Nothing is folded then. Without it they are looked for only of files that have no partner of 70 % at their own path.
-    /// With -v the files that are the same are listed, too.
+    /// Nothing is folded then. Without it they are looked for only of files that have no partner of
+    /// 70 % at their own path. With -v the files that are the same are listed, too.
     #[arg(long)]
     pub all: bool,
     /// Leave out the list of directories that moved as a whole

@@ -56,7 +56,8 @@ pub struct GroupsArgs {
     pub of: Option<PathBuf>,
     /// Only groups of this kind
     ///
-    /// Clusters of similar files, or sets of identical ones. Sets alone are found without comparing contents, so they are there sooner.
+    /// Clusters of similar files, or sets of identical ones. Sets alone are found without comparing
+    /// contents, so they are there sooner.
     #[arg(long, value_name = "WHAT", conflicts_with_all = ["files_from", "order"])]
     pub only: Option<OnlyGroups>,
     /// With --of: follow chains to all earlier and later versions

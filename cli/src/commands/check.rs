@@ -80,7 +80,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CheckArgs) -> 
     } else {
         asked = asked.or_here(ui, env, global);
     }
-    let check = Check {
+    let check = NearCopyQuestion {
         args,
         env,
         global,
@@ -92,7 +92,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CheckArgs) -> 
     question::run(ui, env, global, &asked.only_about(0), check)
 }
 
-struct Check<'a> {
+struct NearCopyQuestion<'a> {
     args: &'a CheckArgs,
     env: &'a Env,
     global: &'a Global,
@@ -103,7 +103,7 @@ struct Check<'a> {
     baseline: Option<Baseline>,
 }
 
-impl Check<'_> {
+impl NearCopyQuestion<'_> {
     fn options(&self, within: Vec<PathText>) -> FindOptions {
         FindOptions {
             scope: Scope {
@@ -255,7 +255,7 @@ impl Check<'_> {
     }
 }
 
-impl Verb for Check<'_> {
+impl Verb for NearCopyQuestion<'_> {
     type Body = NearCopies;
 
     fn answering(&self) -> Answering {
@@ -359,7 +359,7 @@ impl Verb for Check<'_> {
     }
 }
 
-impl Check<'_> {
+impl NearCopyQuestion<'_> {
     /// The path of a row: below the root of the work tree, or as the arguments lead to it.
     fn shown_path(&self, real: &PathText, asked: &Asked) -> PathText {
         if let Some(number) = self.checked.number_of(real.as_path()) {

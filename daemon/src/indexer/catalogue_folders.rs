@@ -4,8 +4,8 @@
 //! again when another one takes its place, and forgotten when it is gone. So the machines of a
 //! fleet need not be known to the one that answers for them: they put their files there. Choices:
 //!
-//! 1. **What is taken is copied**, as by `resemble catalogue add`. A folder that cannot be reached, such
-//!    as one of a disk that is not mounted just now, takes nothing away.
+//! 1. **What is taken is copied**, as by `resemble catalogue add`. A folder that cannot be reached,
+//!    such as one of a disk that is not mounted just now, takes nothing away.
 //! 2. **A file is read when its stat differs** from the one that was taken or refused.
 //! 3. **A file that may still be written is left alone** for [`SETTLED`], unless a barrier asks or
 //!    it was heard that it was closed or moved to its place. One that cannot be used is told after

@@ -314,8 +314,8 @@ fn added_and_removed_roots_show_in_the_mount_at_once() {
     daemon.assert_converged();
 }
 
-/// `view off` says what it took away; `view on` without a place brings back what is configured, with
-/// its link and its view.
+/// `view off` says what it took away; `view on` without a place brings back what is configured,
+/// with its link and its view.
 #[test]
 fn what_was_unmounted_is_named_and_comes_back_with_its_link() {
     if !fuse_works() {

@@ -1,4 +1,5 @@
-//! `resemble catalogue write`: a catalogue of directories, what it has that an older one has not, or tables.
+//! `resemble catalogue write`: a catalogue of directories, what it has that an older one has not,
+//! or tables.
 //!
 //! The daemon and this process write the same bytes. Deltas and tables are made of a catalogue
 //! that goes afterwards.
