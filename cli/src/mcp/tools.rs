@@ -189,7 +189,7 @@ impl ToolKind {
         let (mut properties, required) = self.properties();
         if self != Self::Status {
             properties["max_rows"] = json!({"type": "integer", "minimum": 1, "maximum": MOST_ROWS,
-                "description": format!("Most rows of each list [default: {ROWS}]; totals are said")});
+                "description": format!("Most rows of each list [default: {ROWS}]")});
             properties["max_bytes"] = json!({"type": "integer", "minimum": LEAST_BYTES,
                 "maximum": MOST_BYTES,
                 "description": format!("Most bytes of the answer [default: {BYTES}]")});
