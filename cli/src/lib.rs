@@ -25,6 +25,7 @@
 
 pub mod args;
 pub mod backend;
+mod columns;
 pub mod commands;
 pub mod error;
 pub mod evidence;

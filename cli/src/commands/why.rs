@@ -1,10 +1,9 @@
 //! `resemble why`: where two files agree and differ.
 //!
 //! Comparing two files needs no statistics and no index, so no daemon is asked: this process reads
-//! both. On a terminal the answer is two columns in colours ([`columns`]), in a pipe a list of
+//! both. On a terminal the answer is two columns in colours ([`crate::columns`]), in a pipe a list of
 //! ranges. Programs get every range, people a bounded number of lines.
 
-mod columns;
 mod diff;
 
 use resemble_core::similarity::Unit;
@@ -36,6 +35,7 @@ use resemble_scan::parts::{PartReader, RecentParts};
 
 use crate::args::{Global, RowFormat, WhyArgs};
 use crate::backend::{self, formats};
+use crate::columns;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::names;
 use crate::ui::{Cell, Tint, Ui};

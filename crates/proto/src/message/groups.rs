@@ -161,6 +161,20 @@ pub struct Cluster {
     pub links: Vec<Link>,
 }
 
+impl Cluster {
+    /// For each member that is linked with the centre the bytes that both have.
+    pub fn shared_with_center(&self) -> impl Iterator<Item = (&PathText, u64)> {
+        self.links.iter().filter_map(|link| {
+            let other = match (link.a == self.center, link.b == self.center) {
+                (true, false) => &link.b,
+                (false, true) => &link.a,
+                _ => return None,
+            };
+            Some((other, link.shared_bytes))
+        })
+    }
+}
+
 /// A member of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {

@@ -52,17 +52,7 @@ impl<'a> Group<'a> {
                 let copies = set.paths.iter().skip(1);
                 copies.map(|path| (path, set.size)).collect()
             }
-            Self::Similar(cluster) => {
-                let links = cluster.links.iter().filter_map(|link| {
-                    let other = match (link.a == cluster.center, link.b == cluster.center) {
-                        (true, false) => &link.b,
-                        (false, true) => &link.a,
-                        _ => return None,
-                    };
-                    Some((other, link.shared_bytes))
-                });
-                links.collect()
-            }
+            Self::Similar(cluster) => cluster.shared_with_center().collect(),
         }
     }
 }

@@ -40,7 +40,7 @@ const TAB: usize = 8;
 const NAMED: usize = 8;
 
 /// The columns of the terminal: `COLUMNS`, or what the terminal says, or 80.
-pub(super) fn width() -> usize {
+pub(crate) fn width() -> usize {
     let variable = std::env::var("COLUMNS")
         .ok()
         .and_then(|value| value.parse().ok());
@@ -53,7 +53,7 @@ pub(super) fn width() -> usize {
 }
 
 /// Bytes in a row of the hex dump that fit on each side.
-pub(super) fn hex_bytes(width: usize) -> usize {
+pub(crate) fn hex_bytes(width: usize) -> usize {
     // Each of the two sides has an offset, the number of a run, and 3 1/4 characters per byte.
     if width >= 140 {
         16
@@ -65,12 +65,9 @@ pub(super) fn hex_bytes(width: usize) -> usize {
 }
 
 /// Prints both files in two columns.
-pub(super) fn print(ui: &mut Ui, view: &View, width: usize) -> CliResult<()> {
+pub(crate) fn print(ui: &mut Ui, view: &View, width: usize) -> CliResult<()> {
     let paper = Paper::of(view, ui.has_color());
-    // A side is number, blank, run, bar and text; three columns lie between the sides.
-    let text = (width.saturating_sub(3) / 2)
-        .saturating_sub(paper.number + paper.run + 2)
-        .max(LEAST_TEXT);
+    let text = paper.text_width(width);
     let notes = paper.moved(view);
     ui.write(|out| {
         out.write_all(notes.as_bytes())?;
@@ -85,7 +82,7 @@ pub(super) fn print(ui: &mut Ui, view: &View, width: usize) -> CliResult<()> {
 }
 
 /// Prints shared lines, each with its number in both files.
-pub(super) fn print_matches(ui: &mut Ui, view: &View) -> CliResult<()> {
+pub(crate) fn print_matches(ui: &mut Ui, view: &View) -> CliResult<()> {
     let paper = Paper::of(view, ui.has_color());
     ui.write(|out| {
         for row in &view.rows {
@@ -137,7 +134,8 @@ enum Marks {
 }
 
 /// What does not change from row to row: whether there are colours, and the widths.
-struct Paper {
+#[derive(Clone, Debug)]
+pub(crate) struct Paper {
     color: bool,
     /// Whether rows show bytes; then their numbers are offsets.
     hex: bool,
@@ -149,13 +147,40 @@ struct Paper {
 
 /// A stretch of a line on the screen: text of one run, or of none.
 #[derive(Clone, Debug)]
-struct Piece {
-    text: String,
-    run: Option<u32>,
+pub(crate) struct Piece {
+    /// The text.
+    pub(crate) text: String,
+    /// The number of the run.
+    pub(crate) run: Option<u32>,
+}
+
+/// One line on the screen of a row, which may have several.
+#[derive(Clone, Debug)]
+pub(crate) enum RowLine {
+    /// What both sides have, left out.
+    Across(String),
+    /// Both sides, with the sign between them.
+    Sides(Option<SideLine>, char, Option<SideLine>),
+}
+
+/// One side of a line on the screen.
+#[derive(Clone, Debug)]
+pub(crate) struct SideLine {
+    /// The number of the line or the offset of the bytes, padded.
+    pub(crate) number: String,
+    /// The run whose number is printed next to it.
+    pub(crate) run: Option<u32>,
+    /// The text.
+    pub(crate) pieces: Vec<Piece>,
+    /// It stands for a stretch that is left out.
+    pub(crate) is_fold: bool,
+    /// The blanks that fill its width.
+    pub(crate) padding: usize,
 }
 
 impl Paper {
-    fn of(view: &View, color: bool) -> Self {
+    /// The paper for a view.
+    pub(crate) fn of(view: &View, color: bool) -> Self {
         let hex = !view.text;
         let lines = view.rows.iter().flat_map(|row| [&row.left, &row.right]);
         let (mut most, mut runs) = (0, 0);
@@ -200,21 +225,16 @@ impl Paper {
     }
 
     fn style(run: Option<u32>) -> Style {
-        match run {
-            Some(run) => {
-                let color = PALETTE[(run as usize).wrapping_sub(1) % PALETTE.len()];
-                Style::new().fg_color(Some(Ansi256Color(color).into()))
-            }
-            None => Style::new(),
-        }
+        let color = run.map(|run| Ansi256Color(color_of(run)).into());
+        Style::new().fg_color(color)
     }
 
-    /// The number of a run, padded to its width; blanks if there is no run.
+    /// The number of a run in its colour.
     fn run_mark(&self, run: Option<u32>) -> String {
-        let width = self.run;
+        let number = self.run_number(run);
         match run {
-            Some(run) => self.styled(&format!("{run:>width$}"), Self::style(Some(run)).bold()),
-            None => " ".repeat(width),
+            Some(_) => self.styled(&number, Self::style(run).bold()),
+            None => number,
         }
     }
 
@@ -252,34 +272,71 @@ impl Paper {
         text
     }
 
-    fn row(&self, row: &Row, width: usize) -> String {
+    /// The columns of the text of each side, on a screen of `width` columns.
+    pub(crate) fn text_width(&self, width: usize) -> usize {
+        // A side is number, blank, run, bar and text; three columns lie between the sides.
+        (width.saturating_sub(3) / 2)
+            .saturating_sub(self.gutter())
+            .max(LEAST_TEXT)
+    }
+
+    /// The columns in front of the text of a side.
+    pub(crate) const fn gutter(&self) -> usize {
+        self.number + self.run + 2
+    }
+
+    /// The number of a run, padded to its width; blanks if there is no run.
+    pub(crate) fn run_number(&self, run: Option<u32>) -> String {
+        let width = self.run;
+        run.map_or_else(|| " ".repeat(width), |run| format!("{run:>width$}"))
+    }
+
+    /// The lines on the screen of a row whose sides have `width` columns of text.
+    pub(crate) fn lines(&self, row: &Row, width: usize) -> Vec<RowLine> {
         let sign = match (&row.left, &row.right) {
             (Some(RowSide::Fold(one)), Some(RowSide::Fold(_))) if one.what == Folded::Equal => {
-                let gutter = " ".repeat(self.number + self.run + 2);
-                return format!("{gutter}{}\n", self.faint(&one.to_string()));
+                return vec![RowLine::Across(one.to_string())];
             }
             (Some(_), Some(_)) if row.equal => ' ',
             (Some(_), Some(_)) => '|',
             (Some(_), None) => '<',
             (None, _) => '>',
         };
-        let left = self.side(row.left.as_ref(), width, Marks::Left);
-        let right = self.side(row.right.as_ref(), width, Marks::Right);
-        let blank = " ".repeat(self.number + self.run + 2 + width);
+        let mut left = self.side(row.left.as_ref(), width, Marks::Left).into_iter();
+        let mut right = self
+            .side(row.right.as_ref(), width, Marks::Right)
+            .into_iter();
+        let count = left.len().max(right.len());
+        let sign = |at| if at == 0 { sign } else { ' ' };
+        (0..count)
+            .map(|at| RowLine::Sides(left.next(), sign(at), right.next()))
+            .collect()
+    }
+
+    fn row(&self, row: &Row, width: usize) -> String {
+        let blank = || " ".repeat(self.gutter() + width);
         let mut text = String::new();
-        for at in 0..left.len().max(right.len()) {
-            let sign = if at == 0 { sign } else { ' ' };
-            let one = left.get(at).unwrap_or(&blank);
-            let other = right.get(at).map_or("", String::as_str);
-            let line = format!("{one} {sign} {other}");
-            text.push_str(line.trim_end());
+        for line in self.lines(row, width) {
+            let line = match line {
+                RowLine::Across(fold) => {
+                    let gutter = " ".repeat(self.gutter());
+                    format!("{gutter}{}", self.faint(&fold))
+                }
+                RowLine::Sides(left, sign, right) => {
+                    let left = left.map_or_else(blank, |side| self.side_text(&side));
+                    let right = right.map_or_else(String::new, |side| self.side_text(&side));
+                    let line = format!("{left} {sign} {right}");
+                    line.trim_end().to_owned()
+                }
+            };
+            text.push_str(&line);
             text.push('\n');
         }
         text
     }
 
     /// The lines on the screen of one side; those of the left side are padded to its full width.
-    fn side(&self, side: Option<&RowSide>, width: usize, marks: Marks) -> Vec<String> {
+    fn side(&self, side: Option<&RowSide>, width: usize, marks: Marks) -> Vec<SideLine> {
         let (number, run, lines) = match side {
             None => return Vec::new(),
             Some(RowSide::Line(line)) => {
@@ -303,25 +360,29 @@ impl Paper {
         };
         let is_fold = matches!(side, Some(RowSide::Fold(_)));
         let gutter = self.number;
-        lines
-            .into_iter()
-            .enumerate()
-            .map(|(at, (pieces, used))| {
-                let first = at == 0;
-                let number = self.faint(&format!("{:>gutter$}", if first { &*number } else { "" }));
-                let mark = self.run_mark(run.filter(|_| first));
-                let text = if is_fold {
-                    self.faint(&pieces.iter().map(|piece| &*piece.text).collect::<String>())
-                } else {
-                    self.painted(&pieces)
-                };
-                let padding = match marks {
-                    Marks::Left => " ".repeat(width.saturating_sub(used)),
-                    Marks::None | Marks::Right => String::new(),
-                };
-                format!("{number} {mark}│{text}{padding}")
-            })
-            .collect()
+        let line = |(at, (pieces, used)): (usize, (Vec<Piece>, usize))| SideLine {
+            number: format!("{:>gutter$}", if at == 0 { &*number } else { "" }),
+            run: run.filter(|_| at == 0),
+            pieces,
+            is_fold,
+            padding: match marks {
+                Marks::Left => width.saturating_sub(used),
+                Marks::None | Marks::Right => 0,
+            },
+        };
+        lines.into_iter().enumerate().map(line).collect()
+    }
+
+    fn side_text(&self, side: &SideLine) -> String {
+        let number = self.faint(&side.number);
+        let mark = self.run_mark(side.run);
+        let text = if side.is_fold {
+            let texts = side.pieces.iter().map(|piece| &*piece.text);
+            self.faint(&texts.collect::<String>())
+        } else {
+            self.painted(&side.pieces)
+        };
+        format!("{number} {mark}│{text}{}", " ".repeat(side.padding))
     }
 
     fn painted(&self, pieces: &[Piece]) -> String {
@@ -330,6 +391,11 @@ impl Paper {
             .map(|piece| self.styled(&piece.text, Self::style(piece.run)))
             .collect()
     }
+}
+
+/// The colour of a run, one of the 256.
+pub(crate) const fn color_of(run: u32) -> u8 {
+    PALETTE[(run as usize).wrapping_sub(1) % PALETTE.len()]
 }
 
 /// The run whose number is printed next to a line: the first on it.
