@@ -22,6 +22,7 @@ mod old_names;
 mod output;
 mod pairs;
 mod report;
+mod screen;
 mod setup;
 mod shell;
 mod sweeps;
@@ -66,6 +67,7 @@ pub use mcp::McpArgs;
 pub use output::{DocumentFormat, DocumentOutput, RowFormat, RowOutput};
 pub use pairs::PairsArgs;
 pub use report::{ListAs, ListOutput, ReportFormat, ReportOutput};
+pub use screen::ScreenArgs;
 pub use setup::SetupArgs;
 pub use shell::ShellInitArgs;
 pub use sweeps::{HistoryArgs, InSweeps, LostArgs};
@@ -236,6 +238,12 @@ pub enum Command {
     /// Find identical files and clusters of similar files
     #[command(after_long_help = groups::EXAMPLES)]
     Groups(Box<GroupsArgs>),
+    /// Browse groups and comparisons on the screen, and mark what can go
+    ///
+    /// Groups and folders by the bytes that are there more than once, the files of a group side by
+    /// side, marks by hand or by a rule. Writes a plan and changes nothing itself.
+    #[command(after_long_help = screen::EXAMPLES)]
+    Ui(Box<ScreenArgs>),
     /// Leave out text that many files have by design, such as forms
     #[command(after_long_help = templates::EXAMPLES)]
     Templates(TemplatesArgs),

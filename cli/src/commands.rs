@@ -22,6 +22,7 @@ mod notify;
 mod order;
 mod pairs;
 mod relay;
+mod screen;
 mod setup;
 mod shell_init;
 mod status;
@@ -75,6 +76,7 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
         Command::Covered(args) => covered::run(ui, env, global, &args),
         Command::Dirs(args) => dirs::run(ui, env, global, &args),
         Command::Groups(args) => groups(ui, env, global, &args),
+        Command::Ui(args) => screen::run(ui, env, global, &args),
         Command::Templates(args) => templates::run(ui, env, global, &args),
         Command::Why(args) => why::run(ui, env, global, &args),
         Command::Status(args) => status::run(ui, env, global, &args),

@@ -20,6 +20,7 @@
 //!   opens no file: [`evidence`] and [`plans`] read for it.
 //! * [`mcp`] serves programs, with questions that this program is asked once more.
 //! * [`local_time`] knows the reader's time zone.
+//! * `screen` is `resemble ui`, behind the feature `ui`.
 //! * [`ui`] is the only place that prints; [`error`] the only one that knows exit codes.
 #![forbid(unsafe_code)]
 
@@ -39,6 +40,8 @@ pub mod plans;
 pub mod print;
 pub mod question;
 pub mod reference;
+#[cfg(feature = "ui")]
+mod screen;
 pub mod ui;
 pub mod values;
 

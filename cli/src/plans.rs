@@ -299,6 +299,21 @@ fn kind_at(path: &Path) -> PathKind {
     }
 }
 
+/// The plan for files that were marked on the screen: of each pair the first stays.
+#[cfg(feature = "ui")]
+pub(crate) fn of_marks(pairs: &[(PathText, PathText)], kind: Treatment) -> Plan {
+    let means = Means {
+        kind,
+        rules: Vec::new(),
+        roots: Vec::new(),
+        look: &look,
+        away: &|_| None,
+        names: &|_| Vec::new(),
+        share_blocks: &share_blocks,
+    };
+    Plan::of_marks(pairs, &means)
+}
+
 /// The state of a file now, or a sentence that says why it cannot take part in a plan.
 fn look(path: &Path) -> Result<FileState, String> {
     let failed = |error: io::Error| reason(&error);

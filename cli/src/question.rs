@@ -295,6 +295,28 @@ pub trait Verb {
     }
 }
 
+/// An answer before it is printed.
+#[derive(Debug)]
+pub struct Answered<B: Body> {
+    /// The answer.
+    pub report: Saved<B>,
+    /// What was looked at.
+    looked: Option<Looked>,
+    /// Who answered, if the question was asked.
+    backend: Option<Backend>,
+    /// Whether something is missing in the answer.
+    has_gaps: bool,
+}
+
+impl<B: Body> Answered<B> {
+    /// Puts the cache in order, if this process answered.
+    pub fn close(self, ui: &mut Ui) {
+        if let Some(backend) = self.backend {
+            backend.close(ui);
+        }
+    }
+}
+
 /// Asks a question and prints its answer, the notes about it and the errors.
 pub fn run<V: Verb>(
     ui: &mut Ui,
@@ -303,6 +325,18 @@ pub fn run<V: Verb>(
     asked: &Asked,
     mut verb: V,
 ) -> CliResult {
+    let answered = answer(ui, env, global, asked, &mut verb)?;
+    finish(ui, &verb, answered)
+}
+
+/// Asks a question.
+pub fn answer<V: Verb>(
+    ui: &mut Ui,
+    env: &Env,
+    global: &Global,
+    asked: &Asked,
+    verb: &mut V,
+) -> CliResult<Answered<V::Body>> {
     let mut answer = Whole::<V::Body>::fresh();
     let mut backend = None;
     if asked.anything {
@@ -338,24 +372,35 @@ pub fn run<V: Verb>(
     if let Some(backend) = &mut backend {
         verb.adorn(ui, backend, asked, &mut report)?;
     }
-    finish(ui, &verb, report, looked, backend, has_gaps)
+    Ok(Answered {
+        report,
+        looked,
+        backend,
+        has_gaps,
+    })
 }
 
 /// Prints a saved report.
 pub fn print_again<V: Verb>(ui: &mut Ui, verb: &V, report: Saved<V::Body>) -> CliResult {
     let looked = report.document.header.looked;
     let has_gaps = report.document.errors.iter().any(SoftError::is_trouble);
-    finish(ui, verb, report, looked, None, has_gaps)
+    let answered = Answered {
+        report,
+        looked,
+        backend: None,
+        has_gaps,
+    };
+    finish(ui, verb, answered)
 }
 
-fn finish<V: Verb>(
-    ui: &mut Ui,
-    verb: &V,
-    report: Saved<V::Body>,
-    looked: Option<Looked>,
-    backend: Option<Backend>,
-    has_gaps: bool,
-) -> CliResult {
+/// Prints an answer, the notes about it and the errors.
+pub fn finish<V: Verb>(ui: &mut Ui, verb: &V, answered: Answered<V::Body>) -> CliResult {
+    let Answered {
+        report,
+        looked,
+        backend,
+        has_gaps,
+    } = answered;
     let document = &report.document;
     let extras = Extras {
         folders: report.folders.as_ref(),

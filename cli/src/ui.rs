@@ -30,7 +30,7 @@ use resemble_report::quote::{harmless, quoted_bytes};
 use resemble_report::wrap::wrap;
 use rustix::fd::AsFd;
 
-pub use progress::Progress;
+pub use progress::{Progress, ProgressBoard};
 
 pub use resemble_report::lines::{Cell, Tint};
 
@@ -120,6 +120,8 @@ pub struct Ui {
     /// Messages for standard error that wait until the pager has ended, because it would draw over
     /// them.
     after: String,
+    /// Where a screen reads what is being done.
+    board: Option<ProgressBoard>,
 }
 
 impl std::fmt::Debug for Ui {
@@ -154,7 +156,26 @@ impl Ui {
                 (false, true) => Talk::Details,
             },
             after: String::new(),
+            board: None,
             may_page: terminal && !global.no_pager && env("TERM").is_none_or(|term| term != "dumb"),
+        }
+    }
+
+    /// Prints nothing: a screen is there. `board` has the progress displays.
+    pub fn of_screen(board: ProgressBoard) -> Self {
+        let sink = || Box::new(io::sink());
+        Self {
+            out: Target::Stream(sink()),
+            err: sink(),
+            terminal: false,
+            columns: None,
+            err_columns: None,
+            err_terminal: false,
+            color: false,
+            talk: Talk::Errors,
+            may_page: false,
+            after: String::new(),
+            board: Some(board),
         }
     }
 
@@ -324,7 +345,11 @@ impl Ui {
     /// The same of work that goes through all files at and below these paths.
     pub fn progress_through(&self, what: &str, paths: Vec<PathBuf>) -> Progress {
         let is_shown = self.err_terminal && self.talk >= Talk::Notes;
-        Progress::new(what, paths, is_shown)
+        let progress = Progress::new(what, paths, is_shown);
+        if let Some(board) = &self.board {
+            board.show(&progress);
+        }
+        progress
     }
 
     fn say(&mut self, text: &str) {

@@ -9,7 +9,7 @@ const HEADINGS: [(&str, &[&str]); 4] = [
     (
         "Ask",
         &[
-            "find", "why", "pairs", "groups", "compare", "covered", "dirs",
+            "find", "why", "pairs", "groups", "compare", "covered", "dirs", "ui",
         ],
     ),
     ("Time and places", &["history", "lost", "catalogue"]),

@@ -46,6 +46,25 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CompareArgs) -
         report.evidence.truncate(args.output.evidence);
         return question::print_again(ui, &Compare { args, classes }, report);
     }
+    let asked = question(ui, args)?;
+    question::run(ui, env, global, &asked, Compare { args, classes })
+}
+
+/// Asks for the comparison, for whoever shows it.
+#[cfg(feature = "ui")]
+pub(super) fn answer(
+    ui: &mut Ui,
+    env: &Env,
+    global: &Global,
+    args: &CompareArgs,
+) -> CliResult<question::Answered<Comparison>> {
+    let classes = Vec::new();
+    let asked = question(ui, args)?;
+    question::answer(ui, env, global, &asked, &mut Compare { args, classes })
+}
+
+/// What is asked.
+fn question(ui: &mut Ui, args: &CompareArgs) -> CliResult<Asked> {
     // The parser has already refused a call without A and B.
     let (Some(a), Some(b)) = (&args.a, &args.b) else {
         let text = "name two directories or two files";
@@ -62,7 +81,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CompareArgs) -
     if args.plan.is_some() {
         names::no_plan_for(&asked.named)?;
     }
-    question::run(ui, env, global, &asked, Compare { args, classes })
+    Ok(asked)
 }
 
 fn check(args: &CompareArgs) -> CliResult<()> {

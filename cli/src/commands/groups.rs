@@ -22,6 +22,8 @@ use crate::links::Links;
 use crate::names::{self, Named};
 use crate::plans;
 use crate::print;
+#[cfg(feature = "ui")]
+use crate::question::Answered;
 use crate::question::{self, Asked, Verb, base};
 use crate::ui::Ui;
 
@@ -44,17 +46,40 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
         report.evidence.truncate(args.output.evidence);
         return question::print_again(ui, &Grouping { args, of: None }, report);
     }
+    let (asked, mut verb) = question(args)?;
+    let answered = question::answer(ui, env, &here(global, args), &asked, &mut verb)?;
+    question::finish(ui, &verb, answered)
+}
+
+/// Asks for the groups, for whoever shows them.
+#[cfg(feature = "ui")]
+pub(super) fn answer(
+    ui: &mut Ui,
+    env: &Env,
+    global: &Global,
+    args: &GroupsArgs,
+) -> CliResult<Answered<Groups>> {
+    let (asked, mut verb) = question(args)?;
+    question::answer(ui, env, &here(global, args), &asked, &mut verb)
+}
+
+/// Links are answered without a daemon.
+fn here(global: &Global, args: &GroupsArgs) -> Global {
+    Global {
+        local: global.local || args.links.is_some(),
+        ..global.clone()
+    }
+}
+
+/// What is asked, and by whom.
+fn question(args: &GroupsArgs) -> CliResult<(Asked, Grouping<'_>)> {
     let mut missing = args.output.format.errors();
     let needed = |path| names::needed(path, names::required, &mut missing);
     let of = args.of.as_deref().map(needed).transpose()?;
     let mut asked = Asked::within(&args.roots).unless(missing);
     asked.not_files_alone("groups", 1)?;
     asked.also.extend(of.clone());
-    let global = &Global {
-        local: global.local || args.links.is_some(),
-        ..global.clone()
-    };
-    question::run(ui, env, global, &asked, Grouping { args, of })
+    Ok((asked, Grouping { args, of }))
 }
 
 pub(super) fn check(global: &Global, args: &GroupsArgs) -> CliResult<()> {

@@ -6,8 +6,8 @@
 //! it begins when the line does, as what takes less than a second needs no such figure.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -36,6 +36,22 @@ const ENOUGH: f64 = 0.03;
 pub struct Progress {
     state: Arc<State>,
     drawing: Option<(mpsc::Sender<()>, JoinHandle<()>)>,
+}
+
+/// Where another thread reads the line of the progress display under way, shown or not.
+#[derive(Clone, Debug, Default)]
+pub struct ProgressBoard(Arc<Mutex<Weak<State>>>);
+
+impl ProgressBoard {
+    /// What is being done; `None` between two displays.
+    pub fn line(&self) -> Option<String> {
+        let state = self.0.lock().upgrade()?;
+        Some(state.line())
+    }
+
+    pub(super) fn show(&self, progress: &Progress) {
+        *self.0.lock() = Arc::downgrade(&progress.state);
+    }
 }
 
 #[derive(Debug)]

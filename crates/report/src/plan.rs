@@ -346,6 +346,23 @@ impl Plan {
         plan
     }
 
+    /// The plan for files that a person marked: of each pair the first stays, and the second is its
+    /// equal.
+    pub fn of_marks(pairs: &[(PathText, PathText)], means: &Means<'_>) -> Self {
+        let mut plan = Self::new(means, "ui".to_owned());
+        let look = |path: &PathText| (means.look)(path.as_path());
+        for (keep, copy) in pairs {
+            match (look(keep), look(copy)) {
+                (Ok(keep), Ok(copy)) => plan.pool(&keep, &copy, Vec::new(), means),
+                (_, Err(why)) => plan.leave_out(copy.as_path(), &why),
+                (Err(why), _) => {
+                    plan.leave_out(copy.as_path(), &format!("the file that stays: {why}"));
+                }
+            }
+        }
+        plan
+    }
+
     fn new(means: &Means<'_>, about: String) -> Self {
         Self {
             kind: means.kind.clone(),

@@ -1,0 +1,195 @@
+//! `resemble ui`: a report on the whole screen.
+
+use resemble_proto::places::Env;
+
+use crate::args::{Global, ScreenArgs};
+use crate::error::{CliError, CliResult};
+use crate::ui::Ui;
+
+#[cfg(not(feature = "ui"))]
+pub(super) fn run(_: &Ui, _: &Env, _: &Global, _: &ScreenArgs) -> CliResult {
+    Err(CliError::Usage(
+        "this program was built without its screen: the package `resemble` has it, and `cargo \
+         install --path cli --features ui` builds it; `resemble groups` prints the same groups"
+            .to_owned(),
+    ))
+}
+
+#[cfg(feature = "ui")]
+pub(super) use with_screen::run;
+
+#[cfg(feature = "ui")]
+mod with_screen {
+    use std::io::IsTerminal as _;
+    use std::path::Path;
+
+    use resemble_proto::documents::Body as _;
+    use resemble_proto::message::{Comparison, Groups};
+    use resemble_report::quote::quoted;
+    use resemble_report::saved;
+
+    use super::{CliError, CliResult, Env, Global, ScreenArgs, Ui};
+    use crate::args::{CompareArgs, GroupsArgs, ReportFormat, ReportOutput};
+    use crate::commands::{compare, groups, picked};
+    use crate::error::Outcome;
+    use crate::screen::{self, Collection, Look};
+    use crate::ui::ProgressBoard;
+
+    pub(in crate::commands) fn run(
+        ui: &Ui,
+        env: &Env,
+        global: &Global,
+        args: &ScreenArgs,
+    ) -> CliResult {
+        if args.compare && args.roots.len() != 2 {
+            let text = "--compare takes two directories: `resemble ui --compare A B`";
+            return Err(CliError::Usage(text.to_owned()));
+        }
+        if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
+            let text = "`ui` needs a terminal; `resemble groups` prints the same groups";
+            return Err(CliError::Usage(text.to_owned()));
+        }
+        let look = Look {
+            color: ui.has_color(),
+            ascii: !is_utf8(&|name| std::env::var(name).ok()),
+            style: ui.style(),
+        };
+        let board = ProgressBoard::default();
+        let (title, doing) = match &args.from {
+            Some(path) => (quoted(path), "reading the report"),
+            None => {
+                let roots: Vec<String> = args.roots.iter().map(quoted).collect();
+                (roots.join(" "), "looking for who answers")
+            }
+        };
+        let ask = asking(env, global, args, &board);
+        let found = screen::run((title, doing), &look, &board, ask)?;
+        Ok(Outcome::of(found))
+    }
+
+    /// Whether the locale says that the terminal shows UTF-8. The first variable that is set counts.
+    fn is_utf8(env: &dyn Fn(&str) -> Option<String>) -> bool {
+        let names = ["LC_ALL", "LC_CTYPE", "LANG"];
+        let mut set = names.iter().filter_map(|name| env(name));
+        let locale = set.find(|value| !value.is_empty()).unwrap_or_default();
+        let locale = locale.to_ascii_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    }
+
+    /// The question, to be asked by another thread.
+    fn asking(
+        env: &Env,
+        global: &Global,
+        args: &ScreenArgs,
+        board: &ProgressBoard,
+    ) -> impl FnOnce() -> CliResult<Collection> + Send + 'static {
+        let (env, global, board) = (env.clone(), global.clone(), board.clone());
+        let (selection, roots) = (args.selection.clone(), args.roots.clone());
+        let (layer, answering) = (args.layer, args.answering.clone());
+        let (from, is_comparison) = (args.from.clone(), args.compare);
+        let output = ReportOutput {
+            format: ReportFormat::Json,
+            output: None,
+            null: false,
+            from: None,
+            evidence: 0,
+        };
+        move || {
+            let ui = &mut Ui::of_screen(board);
+            if let Some(path) = from {
+                return read(&path, &picked(&selection));
+            }
+            if is_comparison {
+                let mut roots = roots.into_iter();
+                let args = CompareArgs {
+                    a: roots.next(),
+                    b: roots.next(),
+                    class: Vec::new(),
+                    new_only: false,
+                    all: false,
+                    no_trees: true,
+                    selection,
+                    exact: false,
+                    output,
+                    size_ratio: None,
+                    same_suffix: false,
+                    names: false,
+                    layer,
+                    answering,
+                };
+                let answered = compare::answer(ui, &env, &global, &args)?;
+                let collection = Collection::of_compare(&answered.report.document, None);
+                answered.close(ui);
+                return Ok(collection);
+            }
+            let args = GroupsArgs {
+                roots,
+                files_from: None,
+                all: false,
+                of: None,
+                only: None,
+                family: false,
+                order: false,
+                plan: None,
+                selection,
+                output,
+                degree: None,
+                memory: None,
+                links: None,
+                layer,
+                answering,
+            };
+            let answered = groups::answer(ui, &env, &global, &args)?;
+            let collection = Collection::of_groups(&answered.report.document, None);
+            answered.close(ui);
+            Ok(collection)
+        }
+    }
+
+    /// Reads a saved report of `groups` or of `compare`.
+    fn read(path: &Path, picked: &saved::Picked) -> CliResult<Collection> {
+        let bytes = std::fs::read(path).map_err(CliError::file("read", path))?;
+        let failed = |why: saved::SavedError| CliError::Usage(format!("{} {why}", quoted(path)));
+        match saved::Saved::<Groups>::parse(&bytes) {
+            Ok(mut report) => {
+                saved::pick_groups(&mut report, picked)?;
+                Ok(Collection::of_groups(
+                    &report.document,
+                    report.base.as_ref(),
+                ))
+            }
+            Err(saved::SavedError::OtherVerb { found, .. }) if found == Comparison::COMMAND => {
+                let mut report = saved::Saved::<Comparison>::parse(&bytes).map_err(failed)?;
+                saved::pick_compare(&mut report, picked)?;
+                Ok(Collection::of_compare(
+                    &report.document,
+                    report.base.as_ref(),
+                ))
+            }
+            Err(why) => Err(failed(why)),
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn the_first_variable_that_is_set_says_what_the_terminal_shows() {
+            let shows = |set: &[(&str, &str)]| {
+                is_utf8(&|name| {
+                    let found = set.iter().find(|(known, _)| *known == name);
+                    found.map(|(_, value)| (*value).to_owned())
+                })
+            };
+            assert!(shows(&[("LANG", "de_DE.UTF-8")]));
+            assert!(shows(&[
+                ("LC_ALL", ""),
+                ("LC_CTYPE", "C.utf8"),
+                ("LANG", "C")
+            ]));
+            assert!(!shows(&[("LC_ALL", "C"), ("LANG", "de_DE.UTF-8")]));
+            assert!(!shows(&[]));
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! `resemble ui`: a report on the whole screen.
+//!
+//! ```text
+//! report ─► collection ─► model::Screen ─► draw ─► terminal
+//!                            ▲    │
+//!                        Key │    │ Effect: lay two files side by side, write a plan
+//!                            │    ▼
+//!                          terminal ─► a thread that carries it out ─► News
+//! ```
+//!
+//! 1. [`model`] and [`draw`] are pure: a key changes the state, the state is drawn. Only
+//!    [`terminal`] reads keys, files and what the threads say.
+//! 2. The question is asked in a thread: the screen is painted at once and says how far it is.
+//! 3. Nothing that is looked at is changed. All that is written is a plan, into a new file.
+//!
+//! It is behind the feature `ui`, as the crate that draws is large.
+
+mod collection;
+mod draw;
+mod marks;
+mod model;
+mod regions;
+mod terminal;
+
+pub(crate) use collection::Collection;
+pub(crate) use draw::Look;
+pub(crate) use terminal::run;
+
+#[cfg(test)]
+mod tests;

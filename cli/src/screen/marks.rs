@@ -1,0 +1,159 @@
+//! The files that are marked to go.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use resemble_proto::path::PathText;
+
+use super::collection::{Collection, GroupFile, GroupKind};
+
+/// Why a near copy has no mark.
+pub(super) const ONLY_EQUAL: &str =
+    "only files of identical sets can be marked; near copies are there to be looked at";
+
+/// Why a file has no mark.
+const LAST: &str = "this is the last file of its set without a mark: one copy always stays";
+
+/// Which files of a set stay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum KeepChoice {
+    Newest,
+    Oldest,
+    Shortest,
+    /// Those in a folder, if there are some.
+    In(PathBuf),
+}
+
+/// What is marked.
+#[derive(Debug, Default)]
+pub(crate) struct Marks {
+    files: BTreeSet<usize>,
+    /// A plan of just these marks was written.
+    pub(crate) is_saved: bool,
+}
+
+/// What the marks amount to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct MarksTally {
+    pub(crate) files: u64,
+    pub(crate) bytes: u64,
+    pub(crate) sets: u64,
+}
+
+impl Marks {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    pub(crate) fn has(&self, file: usize) -> bool {
+        self.files.contains(&file)
+    }
+
+    pub(crate) fn files(&self) -> impl Iterator<Item = usize> {
+        self.files.iter().copied()
+    }
+
+    /// The marked files of a group.
+    pub(crate) fn of_group(&self, all: &Collection, group: usize) -> usize {
+        let files = all.groups[group].files.clone();
+        self.files.range(files).count()
+    }
+
+    /// Marks a file, or says why not.
+    pub(crate) fn mark(&mut self, all: &Collection, file: usize) -> Result<(), &'static str> {
+        let group = all.files[file].group;
+        if all.groups[group].kind != GroupKind::Identical {
+            return Err(ONLY_EQUAL);
+        }
+        let stay = all.members(group).len() - self.of_group(all, group);
+        if !self.has(file) && stay < 2 {
+            return Err(LAST);
+        }
+        self.is_saved &= !self.files.insert(file);
+        Ok(())
+    }
+
+    /// Takes a mark away, and says whether there was one.
+    pub(crate) fn unmark(&mut self, file: usize) -> bool {
+        let was_there = self.files.remove(&file);
+        self.is_saved &= !was_there;
+        was_there
+    }
+
+    /// Marks all files of these sets but those that stay, in place of the marks that they had.
+    /// Returns how many sets and files are marked.
+    pub(crate) fn mark_by(
+        &mut self,
+        all: &Collection,
+        groups: &[usize],
+        choice: &KeepChoice,
+    ) -> (u64, u64) {
+        let (mut sets, mut count) = (0, 0);
+        for group in groups {
+            let range = all.groups[*group].files.clone();
+            let files = all.members(*group);
+            let stays = match choice {
+                _ if all.groups[*group].kind != GroupKind::Identical => Vec::new(),
+                KeepChoice::In(folder) => {
+                    let is_in = |file: &GroupFile| file.path.as_path().starts_with(folder);
+                    range
+                        .clone()
+                        .zip(files)
+                        .filter(|(_, file)| is_in(file))
+                        .collect()
+                }
+                _ => {
+                    let rank = |(at, file): &(usize, &GroupFile)| {
+                        let time = file.mtime.unwrap_or_default();
+                        let by = match choice {
+                            KeepChoice::Newest => time.saturating_neg(),
+                            KeepChoice::Oldest => time,
+                            _ => file.path.as_bytes().len() as i64,
+                        };
+                        (by, *at)
+                    };
+                    let best = range.clone().zip(files).min_by_key(rank);
+                    best.into_iter().collect()
+                }
+            };
+            if stays.is_empty() {
+                continue;
+            }
+            let stays: BTreeSet<usize> = stays.into_iter().map(|(at, _)| at).collect();
+            let goes = range.filter(|file| !stays.contains(file));
+            stays.iter().for_each(|file| {
+                self.files.remove(file);
+            });
+            let before = count;
+            for file in goes {
+                self.files.insert(file);
+                count += 1;
+            }
+            sets += u64::from(count > before);
+            self.is_saved = false;
+        }
+        (sets, count)
+    }
+
+    /// What the marks amount to.
+    pub(crate) fn tally(&self, all: &Collection) -> MarksTally {
+        let mut tally = MarksTally::default();
+        let mut last = None;
+        for file in self.files.iter().map(|file| &all.files[*file]) {
+            tally.files += 1;
+            tally.bytes += file.size.unwrap_or_default();
+            tally.sets += u64::from(last.replace(file.group) != Some(file.group));
+        }
+        tally
+    }
+
+    /// Each marked file, behind the first file of its set that stays.
+    pub(crate) fn pairs(&self, all: &Collection) -> Vec<(PathText, PathText)> {
+        let pair = |file: &usize| {
+            let mut members = all.groups[all.files[*file].group].files.clone();
+            let stays = members.find(|member| !self.has(*member))?;
+            Some((all.files[stays].path.clone(), all.files[*file].path.clone()))
+        };
+        self.files.iter().filter_map(pair).collect()
+    }
+}

@@ -1,0 +1,311 @@
+//! The state of the screen, and what a key makes of it. Nothing here reads a file or a terminal.
+//!
+//! 1. One key does one thing, in every place where it does anything.
+//! 2. Marks are kept by file: they stay when a folder or a group is left. At least one file of each
+//!    set stays without a mark, and only files with an equal one can have a mark.
+//! 3. What takes time is an [`Effect`], which is carried out elsewhere; [`Screen::hear`] takes the
+//!    result.
+
+mod marking;
+mod moves;
+
+use std::path::PathBuf;
+
+use resemble_proto::path::PathText;
+use resemble_query::why::View;
+
+use super::collection::{Collection, FolderRow, GroupKind, as_path};
+use super::marks::{KeepChoice, Marks};
+use super::regions::{ListCursor, Regions};
+use resemble_report::plan::Treatment;
+
+/// What a person does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Key {
+    Char(char),
+    Enter,
+    Escape,
+    Erase,
+    Left,
+    /// So many rows, or lines.
+    Step(isize),
+    /// So many screens.
+    Page(isize),
+    Home,
+    End,
+    Click(u16, u16),
+    /// Control and C.
+    Interrupt,
+    Resize(u16, u16),
+}
+
+/// What is to be done about a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    Nothing,
+    Quit,
+    /// Lay two files side by side.
+    Compare(PathText, PathText),
+    /// Write a plan.
+    Write(PlanOrder),
+}
+
+/// A plan that is to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PlanOrder {
+    pub(crate) kind: Treatment,
+    pub(crate) file: PathBuf,
+    /// A file that stays, and its equal that goes.
+    pub(crate) pairs: Vec<(PathText, PathText)>,
+}
+
+/// What was done meanwhile.
+#[derive(Debug)]
+pub(crate) enum News {
+    Answer(Collection),
+    /// Two files, and what they have in common.
+    Evidence(PathText, PathText, Result<Findings, String>),
+    /// What became of a plan.
+    Written(Result<String, String>),
+}
+
+/// Two files side by side.
+#[derive(Clone, Debug)]
+pub(crate) struct Findings {
+    /// The figures, in words.
+    pub(crate) summary: String,
+    pub(crate) view: View,
+}
+
+/// What is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Groups,
+    Folders,
+    Group(usize),
+    Evidence(usize),
+    Marked,
+}
+
+/// What is asked in the last line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Prompt {
+    None,
+    Filter(String),
+    Rule,
+    RuleFolder(String),
+    Kind,
+    File(Treatment, String),
+    Quit,
+    Help,
+}
+
+/// The screen.
+#[derive(Debug)]
+pub(crate) struct Screen {
+    /// What the question is about, for the first line.
+    pub(crate) title: String,
+    /// `None` while it is being counted.
+    pub(crate) collection: Option<Collection>,
+    /// What is being done until then.
+    pub(crate) doing: String,
+    pub(crate) place: Place,
+    /// Where the places that were left are gone back to.
+    behind: Vec<(Place, ListCursor)>,
+    pub(crate) cursor: ListCursor,
+    /// The groups that are listed.
+    pub(crate) shown: Vec<usize>,
+    /// The folder, and what is in it.
+    pub(crate) folder: PathBuf,
+    pub(crate) rows: Vec<FolderRow>,
+    /// The files that are marked, when the list of them was opened.
+    pub(crate) marked: Vec<usize>,
+    pub(crate) filter: String,
+    pub(crate) kind: Option<GroupKind>,
+    pub(crate) marks: Marks,
+    /// Members are compared with the largest file, not with the newest.
+    pub(crate) by_size: bool,
+    pub(crate) evidence: Option<(PathText, PathText, Result<Findings, String>)>,
+    pub(crate) prompt: Prompt,
+    /// A sentence about the last key.
+    pub(crate) note: String,
+    pub(crate) size: (u16, u16),
+}
+
+impl Screen {
+    /// A screen on which nothing is counted yet.
+    pub(crate) fn new(title: String, doing: &str, size: (u16, u16)) -> Self {
+        Self {
+            title,
+            collection: None,
+            doing: doing.to_owned(),
+            place: Place::Groups,
+            behind: Vec::new(),
+            cursor: ListCursor::default(),
+            shown: Vec::new(),
+            folder: PathBuf::new(),
+            rows: Vec::new(),
+            marked: Vec::new(),
+            filter: String::new(),
+            kind: None,
+            marks: Marks::default(),
+            by_size: false,
+            evidence: None,
+            prompt: Prompt::None,
+            note: String::new(),
+            size,
+        }
+    }
+
+    /// Takes what was done meanwhile.
+    pub(crate) fn hear(&mut self, news: News) {
+        match news {
+            News::Answer(collection) => {
+                self.folder = collection.top();
+                self.collection = Some(collection);
+                self.list();
+            }
+            News::Evidence(a, b, found) => {
+                if self
+                    .pair()
+                    .is_some_and(|pair| pair == (a.clone(), b.clone()))
+                {
+                    self.evidence = Some((a, b, found));
+                }
+            }
+            News::Written(result) => {
+                self.marks.is_saved |= result.is_ok();
+                self.note = result.unwrap_or_else(|why| why);
+            }
+        }
+    }
+
+    /// Does what a key is for.
+    pub(crate) fn key(&mut self, key: Key) -> Effect {
+        if let Key::Resize(columns, rows) = key {
+            self.size = (columns, rows);
+            self.keep_in_sight();
+            return Effect::Nothing;
+        }
+        if key == Key::Interrupt {
+            return Effect::Quit;
+        }
+        self.note.clear();
+        match std::mem::replace(&mut self.prompt, Prompt::None) {
+            Prompt::None => self.command(key),
+            Prompt::Help => Effect::Nothing,
+            Prompt::Filter(text) => {
+                // What is typed is listed at once.
+                let effect = self.typing(key, text, Prompt::Filter, Self::filter_by);
+                match &self.prompt {
+                    Prompt::Filter(text) => self.filter_by(&text.clone()),
+                    _ if key == Key::Escape => self.filter_by(""),
+                    _ => effect,
+                }
+            }
+            Prompt::RuleFolder(text) => {
+                self.typing(key, text, Prompt::RuleFolder, |screen, text| {
+                    let folder = as_path(text).to_owned();
+                    screen.mark_by(&KeepChoice::In(folder));
+                    Effect::Nothing
+                })
+            }
+            Prompt::File(kind, text) => {
+                let asked = move |text| Prompt::File(kind, text);
+                self.typing(key, text, asked, move |screen, text| {
+                    screen.write(kind, text)
+                })
+            }
+            Prompt::Rule => self.rule(key),
+            Prompt::Kind => self.plan_kind(key),
+            Prompt::Quit => match key {
+                Key::Char('y') => Effect::Quit,
+                _ => Effect::Nothing,
+            },
+        }
+    }
+
+    fn command(&mut self, key: Key) -> Effect {
+        match key {
+            Key::Char('q') if self.marks.is_empty() || self.marks.is_saved => return Effect::Quit,
+            Key::Char('q') => self.prompt = Prompt::Quit,
+            Key::Char('?') => self.prompt = Prompt::Help,
+            _ if self.collection.is_none() => {}
+            Key::Step(by) => self.go(by),
+            Key::Char('j') => self.go(1),
+            Key::Char('k') => self.go(-1),
+            Key::Page(by) => {
+                let page = self.regions().list_rows() as isize;
+                self.go(by.saturating_mul(page));
+            }
+            Key::Home => self.go(isize::MIN),
+            Key::End => self.go(isize::MAX),
+            Key::Enter => return self.open(),
+            Key::Escape | Key::Left | Key::Erase => self.back(),
+            Key::Click(column, row) => return self.click(column, row),
+            Key::Char('/') if matches!(self.place, Place::Groups | Place::Folders) => {
+                self.prompt = Prompt::Filter(self.filter.clone());
+            }
+            Key::Char('/') => "the filter is for groups and folders".clone_into(&mut self.note),
+            Key::Char(digit @ '1'..='9') => self.pick_kind(digit as usize - '1' as usize),
+            Key::Char('f') => self.enter(Place::Folders),
+            Key::Char('g') => self.enter(Place::Groups),
+            Key::Char('m') => self.enter(Place::Marked),
+            Key::Char(' ') => self.mark(),
+            Key::Char('a') => self.ask_rule(),
+            Key::Char('u') => self.unmark(),
+            Key::Char('n') => return self.next_member(1),
+            Key::Char('p') => return self.next_member(-1),
+            Key::Char('t') => {
+                self.by_size = !self.by_size;
+                let than = if self.by_size { "largest" } else { "newest" };
+                self.note = format!("files are compared with the {than} of their group");
+                return self.ask_evidence();
+            }
+            Key::Char('w') if self.marks.is_empty() => {
+                "nothing is marked: a plan would be empty".clone_into(&mut self.note);
+            }
+            Key::Char('w') => self.prompt = Prompt::Kind,
+            Key::Char(other) => self.note = format!("{other} is no key here; ? lists the keys"),
+            Key::Interrupt | Key::Resize(..) => {}
+        }
+        Effect::Nothing
+    }
+
+    /// A key while text is typed.
+    fn typing(
+        &mut self,
+        key: Key,
+        mut text: String,
+        asked: impl FnOnce(String) -> Prompt,
+        done: impl FnOnce(&mut Self, &str) -> Effect,
+    ) -> Effect {
+        match key {
+            Key::Enter => return done(self, &text),
+            Key::Escape => return Effect::Nothing,
+            Key::Erase => drop(text.pop()),
+            Key::Char(c) => text.push(c),
+            _ => {}
+        }
+        self.prompt = asked(text);
+        Effect::Nothing
+    }
+
+    pub(crate) fn regions(&self) -> Regions {
+        Regions::of(self.size)
+    }
+
+    /// The kinds with their keys; those that are listed are marked.
+    pub(crate) fn tabs(&self) -> Vec<(String, bool)> {
+        let kinds = self
+            .collection
+            .iter()
+            .flat_map(|collection| &collection.kinds);
+        let all = [("1 all".to_owned(), self.kind.is_none())];
+        let kinds = kinds.zip(2..).map(|(kind, key)| {
+            let is_listed = self.kind == Some(*kind);
+            (format!("{key} {}", kind.word()), is_listed)
+        });
+        all.into_iter().chain(kinds).collect()
+    }
+}

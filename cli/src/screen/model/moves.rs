@@ -1,0 +1,286 @@
+//! From place to place, and within one.
+
+use std::path::Path;
+
+use resemble_proto::path::PathText;
+
+use super::{Effect, Place, Screen};
+use crate::screen::collection::{Collection, FolderRow, has};
+use crate::screen::regions::{ListCursor, tab_at};
+
+impl Screen {
+    pub(super) fn filter_by(&mut self, text: &str) -> Effect {
+        text.clone_into(&mut self.filter);
+        self.list();
+        Effect::Nothing
+    }
+
+    pub(super) fn pick_kind(&mut self, at: usize) {
+        let Some(collection) = &self.collection else {
+            return;
+        };
+        self.kind = match at.checked_sub(1) {
+            None => None,
+            Some(at) => match collection.kinds.get(at) {
+                Some(kind) => Some(*kind),
+                None => return,
+            },
+        };
+        self.list();
+    }
+
+    /// Lists the groups, or what is in the folder, anew.
+    pub(super) fn list(&mut self) {
+        let Some(collection) = &self.collection else {
+            return;
+        };
+        let text = self.filter.as_bytes();
+        let wanted = |group: &usize| {
+            let kind = collection.groups[*group].kind;
+            self.kind.is_none_or(|wanted| wanted == kind)
+                && collection
+                    .members(*group)
+                    .iter()
+                    .any(|file| has(&file.path, text))
+        };
+        self.shown = (0..collection.groups.len()).filter(wanted).collect();
+        self.rows = collection.folder(&self.folder, |file| has(&file.path, text));
+        if matches!(self.place, Place::Groups | Place::Folders) {
+            self.cursor = ListCursor::default();
+        }
+    }
+
+    pub(super) fn enter(&mut self, place: Place) {
+        if place == self.place {
+            return;
+        }
+        if place == Place::Marked {
+            self.marked = self.marks.files().collect();
+        }
+        // A place that was left is found as it was.
+        let before = self.behind.iter().position(|(at, _)| *at == place);
+        match before {
+            Some(at) => {
+                self.cursor = self.behind[at].1;
+                self.behind.truncate(at);
+            }
+            None => {
+                self.behind.push((self.place, self.cursor));
+                self.cursor = ListCursor::default();
+            }
+        }
+        self.place = place;
+        self.keep_in_sight();
+    }
+
+    pub(super) fn back(&mut self) {
+        if self.place == Place::Folders && self.up() {
+            return;
+        }
+        if let Some((place, mut cursor)) = self.behind.pop() {
+            // The file that was compared last is chosen in its group.
+            if matches!(self.place, Place::Evidence(_)) {
+                cursor.at = self.cursor.at;
+            }
+            (self.place, self.cursor) = (place, cursor);
+            self.keep_in_sight();
+        }
+    }
+
+    /// Goes to the folder above, down to the one that all files lie in.
+    pub(super) fn up(&mut self) -> bool {
+        let top = self.collection.as_ref().map(Collection::top);
+        let above = self.folder.parent().map(Path::to_owned);
+        let Some(above) = above.filter(|_| top.is_some_and(|top| top != self.folder)) else {
+            return false;
+        };
+        let from = PathText::from(std::mem::replace(&mut self.folder, above));
+        self.list();
+        let at = self.rows.iter().position(|row| row.path == from);
+        self.cursor.at = at.unwrap_or_default();
+        self.keep_in_sight();
+        true
+    }
+
+    pub(super) fn open(&mut self) -> Effect {
+        match self.place {
+            Place::Groups => {
+                if let Some(group) = self.shown.get(self.cursor.at).copied() {
+                    self.enter(Place::Group(group));
+                }
+            }
+            Place::Folders => match self.rows.get(self.cursor.at) {
+                Some(FolderRow {
+                    path, file: None, ..
+                }) => {
+                    self.folder = path.as_path().to_owned();
+                    self.list();
+                }
+                Some(FolderRow {
+                    file: Some(file), ..
+                }) => self.enter_file(*file),
+                None => {}
+            },
+            Place::Marked => {
+                if let Some(file) = self.marked.get(self.cursor.at).copied() {
+                    self.enter_file(file);
+                }
+            }
+            Place::Group(group) => {
+                let reference = self.reference(group);
+                if self.members() < 2 {
+                    "there is no other file to compare it with".clone_into(&mut self.note);
+                    return Effect::Nothing;
+                }
+                // A file is not compared with itself.
+                if self.cursor.at == reference {
+                    self.cursor.at = usize::from(reference == 0);
+                }
+                let at = self.cursor;
+                self.enter(Place::Evidence(group));
+                self.cursor = ListCursor { at: at.at, top: 0 };
+                return self.ask_evidence();
+            }
+            Place::Evidence(_) => {}
+        }
+        Effect::Nothing
+    }
+
+    pub(super) fn enter_file(&mut self, file: usize) {
+        let Some(collection) = &self.collection else {
+            return;
+        };
+        let group = collection.files[file].group;
+        let first = collection.groups[group].files.start;
+        self.enter(Place::Group(group));
+        self.cursor.at = file - first;
+        self.keep_in_sight();
+    }
+
+    pub(super) fn reference(&self, group: usize) -> usize {
+        let collection = self.collection.as_ref();
+        collection.map_or(0, |collection| collection.reference(group, self.by_size))
+    }
+
+    /// The files of the group that is looked at.
+    pub(super) fn members(&self) -> usize {
+        match (self.place, &self.collection) {
+            (Place::Group(group) | Place::Evidence(group), Some(collection)) => {
+                collection.members(group).len()
+            }
+            _ => 0,
+        }
+    }
+
+    pub(super) fn next_member(&mut self, by: isize) -> Effect {
+        let (Place::Group(group) | Place::Evidence(group)) = self.place else {
+            "n and p go through the files of a group: open one".clone_into(&mut self.note);
+            return Effect::Nothing;
+        };
+        let count = self.members();
+        let mut at = self.cursor.at.checked_add_signed(by);
+        if matches!(self.place, Place::Evidence(_)) && at == Some(self.reference(group)) {
+            at = at.and_then(|at| at.checked_add_signed(by));
+        }
+        match at.filter(|at| *at < count) {
+            Some(at) => self.cursor.at = at,
+            None => "there is no further file in this group".clone_into(&mut self.note),
+        }
+        if matches!(self.place, Place::Evidence(_)) {
+            self.cursor.top = 0;
+        } else {
+            self.keep_in_sight();
+        }
+        self.ask_evidence()
+    }
+
+    /// The two files that are laid side by side: the newest or the largest one, and a member.
+    pub(crate) fn pair(&self) -> Option<(PathText, PathText)> {
+        let (Place::Evidence(group), Some(collection)) = (self.place, &self.collection) else {
+            return None;
+        };
+        let files = collection.members(group);
+        let path = |at: usize| files.get(at).map(|file| file.path.clone());
+        Some((path(self.reference(group))?, path(self.cursor.at)?))
+    }
+
+    /// Asks for what two files have in common. Of equal files that is everything.
+    pub(super) fn ask_evidence(&mut self) -> Effect {
+        let (Place::Evidence(group), Some(collection)) = (self.place, &self.collection) else {
+            return Effect::Nothing;
+        };
+        if self.cursor.at == self.reference(group) {
+            self.cursor.at = usize::from(self.cursor.at == 0);
+        }
+        if collection.groups[group].kind.is_equal() {
+            return Effect::Nothing;
+        }
+        self.pair()
+            .map_or(Effect::Nothing, |(a, b)| Effect::Compare(a, b))
+    }
+
+    /// The file under the cursor.
+    pub(super) fn file(&self) -> Option<usize> {
+        let collection = self.collection.as_ref()?;
+        match self.place {
+            Place::Groups => None,
+            Place::Folders => self.rows.get(self.cursor.at)?.file,
+            Place::Marked => self.marked.get(self.cursor.at).copied(),
+            Place::Group(group) | Place::Evidence(group) => {
+                Some(collection.groups[group].files.start + self.cursor.at)
+            }
+        }
+    }
+
+    /// The rows of the list.
+    pub(crate) fn len(&self) -> usize {
+        match self.place {
+            Place::Groups => self.shown.len(),
+            Place::Folders => self.rows.len(),
+            Place::Group(_) => self.members(),
+            Place::Marked => self.marked.len(),
+            Place::Evidence(_) => match &self.evidence {
+                Some((.., Ok(findings))) => findings.view.rows.len(),
+                _ => 0,
+            },
+        }
+    }
+
+    /// Moves the cursor, or the text of two files.
+    pub(super) fn go(&mut self, by: isize) {
+        let last = self.len().saturating_sub(1);
+        if matches!(self.place, Place::Evidence(_)) {
+            self.cursor.top = self.cursor.top.saturating_add_signed(by).min(last);
+            return;
+        }
+        self.cursor.at = self.cursor.at.saturating_add_signed(by);
+        self.keep_in_sight();
+    }
+
+    pub(super) fn keep_in_sight(&mut self) {
+        if matches!(self.place, Place::Evidence(_)) {
+            return;
+        }
+        self.cursor.keep(self.len(), self.regions().list_rows());
+    }
+
+    pub(super) fn click(&mut self, column: u16, row: u16) -> Effect {
+        let regions = self.regions();
+        if row == regions.tabs {
+            let tab = tab_at(&self.tabs(), column);
+            if let Some(at) = tab.filter(|_| self.place == Place::Groups) {
+                self.pick_kind(at);
+            }
+        } else if regions.list.contains(&row) && !matches!(self.place, Place::Evidence(_)) {
+            let at = self.cursor.top + usize::from(row - regions.list.start);
+            if at < self.len() {
+                // The row that is selected is opened by another click.
+                if at == self.cursor.at {
+                    return self.open();
+                }
+                self.cursor.at = at;
+            }
+        }
+        Effect::Nothing
+    }
+}
