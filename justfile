@@ -11,6 +11,7 @@ fmt:
 
 lint:
     cargo clippy --workspace --all-targets -- -D warnings
+    cargo clippy -p resemble-cli --features ui --all-targets -- -D warnings
 
 doc:
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
@@ -18,6 +19,7 @@ doc:
 # Unit, property, model and system tests; FUSE must be usable.
 test:
     RESEMBLE_REQUIRE_FUSE=1 RESEMBLE_REQUIRE_BROWSER=0 cargo test
+    cargo test -p resemble-cli --features ui --lib --test cli -- screen
 
 # Reports in a browser and in a spreadsheet program, which must be there.
 pages:
@@ -67,6 +69,6 @@ dist-check *args:
 # Programs and user units into the home directory.
 install:
     cargo install --locked --path daemon
-    cargo install --locked --path cli
+    cargo install --locked --path cli --features ui
     cargo install --locked --path lab/lab
     install -Dm644 systemd/resembled.service ~/.config/systemd/user/resembled.service

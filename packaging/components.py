@@ -74,6 +74,7 @@ def linked(target):
     tree = ["tree", "--locked", "--edges", "normal,no-proc-macro", "--target", target]
     for program in PROGRAMS:
         tree += ["-p", program]
+    tree += ["--features", "resemble-cli/ui"]
     lines = run("cargo", *tree, "--prefix", "none", "--format", "{p}").splitlines()
     found = set()
     for line in filter(None, lines):

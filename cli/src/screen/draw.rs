@@ -488,8 +488,8 @@ fn evidence(
     match said {
         Err(text) => canvas.line(regions.list.start, harmless(text).into()),
         Ok(findings) => {
-            let summary = fitted(&harmless(&findings.summary), canvas.width());
-            canvas.line(regions.heading, Line::styled(summary, FAINT));
+            let summary = Line::styled(harmless(&findings.summary), FAINT);
+            canvas.line(regions.heading, summary);
             side_by_side(findings, screen.cursor.top, regions, canvas);
         }
     }

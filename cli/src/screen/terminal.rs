@@ -192,9 +192,8 @@ fn findings(
     };
     let compared = compared.map_err(|error| reason(&std::io::Error::other(error)))?;
     let summary = compared.shared.summary();
-    let figures = summary
-        .iter()
-        .filter(|(name, _)| !matches!(*name, "a" | "b"));
+    let is_shown = |name: &str| matches!(name, "relation" | "a in b" | "b in a");
+    let figures = summary.iter().filter(|(name, _)| is_shown(name));
     let figures = figures.map(|(name, value)| format!("{name}: {value}"));
     Ok(Findings {
         summary: figures.collect::<Vec<_>>().join("; "),

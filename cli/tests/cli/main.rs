@@ -18,6 +18,7 @@ mod plans; // plans that are run, on trees that change, and undone
 mod renames; // moves that are replayed on the other side
 mod reports; // compare, covered, dirs, groups: exit codes, formats, plans
 mod saved; // saved reports, filtered and printed again
+mod screen; // the whole screen
 mod streams; // terminals, pipes that close, full disks
 mod sweeps; // lost, history: dated catalogues
 mod text; // the text of a file

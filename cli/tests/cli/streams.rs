@@ -33,7 +33,7 @@ fn terminal(lines: u16) -> (File, File) {
     terminal_of(lines, if lines > 0 { 80 } else { 0 })
 }
 
-fn terminal_of(lines: u16, columns: u16) -> (File, File) {
+pub(crate) fn terminal_of(lines: u16, columns: u16) -> (File, File) {
     let master =
         rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
             .unwrap();
