@@ -216,6 +216,7 @@ fn foreign_crates_are_named_in_one_place_each() {
         ("parquet", "tables", None),
         ("unicode-normalization", "core", None),
         ("chrono", "cli", Some("local_time.rs")),
+        ("ratatui", "cli", None),
     ] {
         for (krate, _) in MAY_USE {
             if krate != home {

@@ -55,12 +55,11 @@ mod with_screen {
             style: ui.style(),
         };
         let board = ProgressBoard::default();
-        let (title, doing) = match &args.from {
-            Some(path) => (quoted(path), "reading the report"),
-            None => {
-                let roots: Vec<String> = args.roots.iter().map(quoted).collect();
-                (roots.join(" "), "looking for who answers")
-            }
+        let (title, doing) = if let Some(path) = &args.from {
+            (quoted(path), "reading the report")
+        } else {
+            let roots: Vec<String> = args.roots.iter().map(quoted).collect();
+            (roots.join(" "), "looking for who answers")
         };
         let ask = asking(env, global, args, &board);
         let found = screen::run((title, doing), &look, &board, ask)?;

@@ -65,7 +65,7 @@ pub(crate) fn draw(screen: &Screen, look: &Look, frame: &mut Frame<'_>) {
     let buffer = frame.buffer_mut();
     let canvas = &mut Canvas { buffer, area, look };
     if (area.width, area.height) < LEAST || area.height < LEAST.1 {
-        canvas.line(0, "the terminal is too small".into());
+        canvas.line(0, "the terminal is too small");
     } else {
         paint(screen, &Regions::of((area.width, area.height)), canvas);
     }
@@ -103,9 +103,9 @@ impl Canvas<'_> {
         usize::from(self.area.width)
     }
 
-    fn line(&mut self, row: u16, line: Line<'_>) {
+    fn line<'l>(&mut self, row: u16, line: impl Into<Line<'l>>) {
         if row < self.area.height {
-            self.buffer.set_line(0, row, &line, self.area.width);
+            self.buffer.set_line(0, row, &line.into(), self.area.width);
         }
     }
 
@@ -131,13 +131,13 @@ fn paint(screen: &Screen, regions: &Regions, canvas: &mut Canvas<'_>) {
     canvas.line(regions.last, last_line(screen, canvas.width()));
     if screen.prompt == Prompt::Help {
         for (row, text) in (regions.tabs + 1..regions.last).zip(HELP) {
-            canvas.line(row, text.into());
+            canvas.line(row, text);
         }
         return;
     }
     pane(screen, regions, canvas);
     let Some(all) = &screen.collection else {
-        canvas.line(regions.list.start, harmless(&screen.doing).into());
+        canvas.line(regions.list.start, harmless(&screen.doing));
         canvas.line(regions.list.start + 1, Line::styled("q ends it", FAINT));
         return;
     };
@@ -267,7 +267,7 @@ fn groups(screen: &Screen, all: &Collection, regions: &Regions, canvas: &mut Can
         let text = format!("/{}", harmless(&screen.filter));
         tabs.push(Span::styled(text, NOTED));
     }
-    canvas.line(regions.tabs, tabs.into());
+    canvas.line(regions.tabs, tabs);
     let bytes = if all.is_comparison { "differ" } else { "again" };
     let place = place(screen);
     let heading = format!("{bytes:>9}  files  share  kind          name  {place}");
@@ -278,7 +278,7 @@ fn groups(screen: &Screen, all: &Collection, regions: &Regions, canvas: &mut Can
         } else {
             "no such group"
         };
-        canvas.line(regions.list.start, nothing.into());
+        canvas.line(regions.list.start, nothing);
     }
     for (row, at) in in_sight(screen, regions) {
         let at_group = screen.shown[at];
@@ -323,10 +323,7 @@ fn folders(screen: &Screen, all: &Collection, regions: &Regions, canvas: &mut Ca
         filter => format!("files {what} with {} in ", harmless(filter)),
     };
     let room = canvas.width().saturating_sub(text.width());
-    canvas.line(
-        regions.tabs,
-        format!("{text}{}", fitted(&here, room)).into(),
-    );
+    canvas.line(regions.tabs, format!("{text}{}", fitted(&here, room)));
     let heading = format!("{:>9}  {:>9}  name  {}", "bytes", "files", place(screen));
     canvas.line(regions.heading, Line::styled(heading, FAINT));
     for (row, at) in in_sight(screen, regions) {
@@ -373,7 +370,7 @@ fn members(
         group.kind.word(),
         counted(files.len() as u64, "file")
     );
-    canvas.line(regions.tabs, text.into());
+    canvas.line(regions.tabs, text);
     let shares = if all.is_comparison {
         ["of file", "of other"]
     } else {
@@ -400,7 +397,7 @@ fn members(
 
 fn marked(screen: &Screen, all: &Collection, regions: &Regions, canvas: &mut Canvas<'_>) {
     let text = format!("{} marked", counted(screen.marked.len() as u64, "file"));
-    canvas.line(regions.tabs, text.into());
+    canvas.line(regions.tabs, text);
     let heading = format!(
         "      {:<10}  {:>9}  {:>7}  {:>9}  name  {}",
         "date",
@@ -477,7 +474,7 @@ fn evidence(
         Span::styled(mark, GOES),
         right,
     ];
-    canvas.line(regions.tabs, names.into());
+    canvas.line(regions.tabs, names);
     let said = match &screen.evidence {
         _ if all.groups[group].kind.is_equal() => Err("All bytes are equal: nothing differs."),
         Some((of_a, of_b, found)) if (of_a, of_b) == (&a, &b) => {
@@ -486,7 +483,7 @@ fn evidence(
         _ => Err("reading both files"),
     };
     match said {
-        Err(text) => canvas.line(regions.list.start, harmless(text).into()),
+        Err(text) => canvas.line(regions.list.start, harmless(text)),
         Ok(findings) => {
             let summary = Line::styled(harmless(&findings.summary), FAINT);
             canvas.line(regions.heading, summary);

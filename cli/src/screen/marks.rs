@@ -121,9 +121,9 @@ impl Marks {
             }
             let stays: BTreeSet<usize> = stays.into_iter().map(|(at, _)| at).collect();
             let goes = range.filter(|file| !stays.contains(file));
-            stays.iter().for_each(|file| {
+            for file in &stays {
                 self.files.remove(file);
-            });
+            }
             let before = count;
             for file in goes {
                 self.files.insert(file);

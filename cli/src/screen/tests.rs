@@ -4,11 +4,12 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::style::Color;
 use resemble_core::Params;
+use resemble_core::similarity::{Templates, Unit};
 use resemble_proto::documents::{CompareDocument, CompareParameters};
 use resemble_proto::documents::{GroupsDocument, GroupsParameters};
 use resemble_proto::message::{
-    Cluster, ClusterKind, CompareClass, CompareRow, Comparison, Degree, Groups, Header,
-    IdenticalSet, Link, Member, OnlyGroups,
+    Cluster, ClusterKind, CompareClass, CompareRow, Comparison, Degree, Discount, FiguresTold,
+    Groups, Header, IdenticalSet, Layer, Link, Member, OnlyGroups,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
@@ -53,8 +54,8 @@ fn versions(paths: &[&str], shared_bytes: u64) -> Cluster {
         shared_bytes,
         estimate: false,
         interval: None,
-        layer: Default::default(),
-        discount: Default::default(),
+        layer: Layer::default(),
+        discount: Discount::default(),
     });
     Cluster {
         id: "1".to_owned(),
@@ -400,8 +401,8 @@ fn two_files_stand_side_by_side() {
     let compared = Compared::of_bytes(
         text.into_bytes(),
         other.into_bytes(),
-        &Default::default(),
-        resemble_core::similarity::Unit::Words,
+        &Templates::default(),
+        Unit::Words,
     );
     let findings = || Findings {
         summary: "relation: near".to_owned(),
@@ -429,12 +430,12 @@ fn a_comparison_is_looked_at() {
         a_in_b: Fraction::ONE,
         b_in_a: Fraction::ONE,
         shared_bytes: shared,
-        told: Default::default(),
+        told: FiguresTold::default(),
         size_a: a.map(|_| 1000),
         size_b: b.map(|_| 1000),
         copy: false,
         others: Vec::new(),
-        discount: Default::default(),
+        discount: Discount::default(),
     };
     let body = Comparison {
         entries: vec![

@@ -59,15 +59,12 @@ impl Screen {
         }
         // A place that was left is found as it was.
         let before = self.behind.iter().position(|(at, _)| *at == place);
-        match before {
-            Some(at) => {
-                self.cursor = self.behind[at].1;
-                self.behind.truncate(at);
-            }
-            None => {
-                self.behind.push((self.place, self.cursor));
-                self.cursor = ListCursor::default();
-            }
+        if let Some(at) = before {
+            self.cursor = self.behind[at].1;
+            self.behind.truncate(at);
+        } else {
+            self.behind.push((self.place, self.cursor));
+            self.cursor = ListCursor::default();
         }
         self.place = place;
         self.keep_in_sight();
