@@ -66,7 +66,8 @@ mod with_screen {
         Ok(Outcome::of(found))
     }
 
-    /// Whether the locale says that the terminal shows UTF-8. The first variable that is set counts.
+    /// Whether the locale says that the terminal shows UTF-8. Of its variables the first that is
+    /// set counts.
     fn is_utf8(env: &dyn Fn(&str) -> Option<String>) -> bool {
         let names = ["LC_ALL", "LC_CTYPE", "LANG"];
         let mut set = names.iter().filter_map(|name| env(name));

@@ -1,8 +1,8 @@
 //! `resemble why`: where two files agree and differ.
 //!
 //! Comparing two files needs no statistics and no index, so no daemon is asked: this process reads
-//! both. On a terminal the answer is two columns in colours ([`crate::columns`]), in a pipe a list of
-//! ranges. Programs get every range, people a bounded number of lines.
+//! both. On a terminal the answer is two columns in colours ([`crate::columns`]), in a pipe a list
+//! of ranges. Programs get every range, people a bounded number of lines.
 
 mod diff;
 

@@ -16,7 +16,7 @@ use resemble_report::quote::{harmless, quoted_bytes};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::collection::{Collection, FolderRow, GroupFile};
-use super::model::{Findings, Place, Prompt, Screen};
+use super::model::{PairFindings, Place, Prompt, Screen};
 use super::regions::Regions;
 use crate::columns::{Paper, RowLine, SideLine, color_of};
 
@@ -492,7 +492,7 @@ fn evidence(
     }
 }
 
-fn side_by_side(findings: &Findings, top: usize, regions: &Regions, canvas: &mut Canvas<'_>) {
+fn side_by_side(findings: &PairFindings, top: usize, regions: &Regions, canvas: &mut Canvas<'_>) {
     let view = &findings.view;
     let paper = Paper::of(view, canvas.look.color);
     let width = paper.text_width(canvas.width());

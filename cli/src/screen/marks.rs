@@ -26,7 +26,7 @@ pub(crate) enum KeepChoice {
 
 /// What is marked.
 #[derive(Debug, Default)]
-pub(crate) struct Marks {
+pub(crate) struct FileMarks {
     files: BTreeSet<usize>,
     /// A plan of just these marks was written.
     pub(crate) is_saved: bool,
@@ -40,7 +40,7 @@ pub(crate) struct MarksTally {
     pub(crate) sets: u64,
 }
 
-impl Marks {
+impl FileMarks {
     pub(crate) fn is_empty(&self) -> bool {
         self.files.is_empty()
     }

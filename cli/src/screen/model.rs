@@ -15,7 +15,7 @@ use resemble_proto::path::PathText;
 use resemble_query::why::View;
 
 use super::collection::{Collection, FolderRow, GroupKind, as_path};
-use super::marks::{KeepChoice, Marks};
+use super::marks::{FileMarks, KeepChoice};
 use super::regions::{ListCursor, Regions};
 use resemble_report::plan::Treatment;
 
@@ -64,14 +64,14 @@ pub(crate) struct PlanOrder {
 pub(crate) enum News {
     Answer(Collection),
     /// Two files, and what they have in common.
-    Evidence(PathText, PathText, Result<Findings, String>),
+    Evidence(PathText, PathText, Result<PairFindings, String>),
     /// What became of a plan.
     Written(Result<String, String>),
 }
 
 /// Two files side by side.
 #[derive(Clone, Debug)]
-pub(crate) struct Findings {
+pub(crate) struct PairFindings {
     /// The figures, in words.
     pub(crate) summary: String,
     pub(crate) view: View,
@@ -122,10 +122,10 @@ pub(crate) struct Screen {
     pub(crate) marked: Vec<usize>,
     pub(crate) filter: String,
     pub(crate) kind: Option<GroupKind>,
-    pub(crate) marks: Marks,
+    pub(crate) marks: FileMarks,
     /// Members are compared with the largest file, not with the newest.
     pub(crate) by_size: bool,
-    pub(crate) evidence: Option<(PathText, PathText, Result<Findings, String>)>,
+    pub(crate) evidence: Option<(PathText, PathText, Result<PairFindings, String>)>,
     pub(crate) prompt: Prompt,
     /// A sentence about the last key.
     pub(crate) note: String,
@@ -148,7 +148,7 @@ impl Screen {
             marked: Vec::new(),
             filter: String::new(),
             kind: None,
-            marks: Marks::default(),
+            marks: FileMarks::default(),
             by_size: false,
             evidence: None,
             prompt: Prompt::None,

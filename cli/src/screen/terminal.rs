@@ -1,8 +1,8 @@
 //! The terminal: its keys go into the [`Screen`], which is drawn again after them.
 //!
 //! One thread reads keys, one asks the question, one lays files side by side and one writes a plan;
-//! all of them send into one channel. What has arrived is taken at once and drawn once, so that a slow line draws less
-//! often and not later.
+//! all of them send into one channel. What has arrived is taken at once and drawn once, so that a
+//! slow line draws less often and not later.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use resemble_scan::parts::{PartReader, RecentParts};
 
 use super::collection::Collection;
 use super::draw::{self, Look};
-use super::model::{Effect, Findings, Key, News, PlanOrder, Screen};
+use super::model::{Effect, Key, News, PairFindings, PlanOrder, Screen};
 use crate::backend::formats;
 use crate::error::{CliError, CliResult};
 use crate::new_file::NewFile;
@@ -183,7 +183,7 @@ fn findings(
     a: &PathText,
     b: &PathText,
     reader: Option<&dyn PartReader>,
-) -> Result<Findings, String> {
+) -> Result<PairFindings, String> {
     let terms = (&Params::default(), &Templates::default());
     let real = |path: &PathText| std::path::absolute(path.as_path());
     let compared = match (real(a), real(b)) {
@@ -195,7 +195,7 @@ fn findings(
     let is_shown = |name: &str| matches!(name, "relation" | "a in b" | "b in a");
     let figures = summary.iter().filter(|(name, _)| is_shown(name));
     let figures = figures.map(|(name, value)| format!("{name}: {value}"));
-    Ok(Findings {
+    Ok(PairFindings {
         summary: figures.collect::<Vec<_>>().join("; "),
         view: compared.view(&ViewOptions::default()),
     })

@@ -18,7 +18,7 @@ use resemble_query::why::{Comparison as Compared, ViewOptions};
 
 use super::collection::Collection;
 use super::draw::{Look, draw};
-use super::model::{Effect, Findings, Key, News, Place, PlanOrder, Screen};
+use super::model::{Effect, Key, News, PairFindings, Place, PlanOrder, Screen};
 use resemble_report::plan::Treatment;
 
 const DAY: i64 = 86_400;
@@ -404,7 +404,7 @@ fn two_files_stand_side_by_side() {
         &Templates::default(),
         Unit::Words,
     );
-    let findings = || Findings {
+    let findings = || PairFindings {
         summary: "relation: near".to_owned(),
         view: compared.view(&ViewOptions::default()),
     };

@@ -20,7 +20,8 @@ impl Screen {
                 Err(why) => why.to_owned(),
             },
         };
-        if self.note.is_empty() && self.place != Place::Marked {
+        let is_list = matches!(self.place, Place::Folders | Place::Group(_));
+        if self.note.is_empty() && is_list {
             self.go(1);
         }
     }
