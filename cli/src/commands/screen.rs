@@ -114,6 +114,7 @@ mod with_screen {
                     size_ratio: None,
                     same_suffix: false,
                     names: false,
+                    plan: None,
                     layer,
                     answering,
                 };
@@ -131,6 +132,7 @@ mod with_screen {
                 family: false,
                 order: false,
                 plan: None,
+                keep: Vec::new(),
                 selection,
                 output,
                 degree: None,

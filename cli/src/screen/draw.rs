@@ -144,8 +144,7 @@ fn paint(screen: &Screen, regions: &Regions, canvas: &mut Canvas<'_>) {
     match screen.place {
         Place::Groups => groups(screen, all, regions, canvas),
         Place::Folders => folders(screen, all, regions, canvas),
-        Place::Group(group) => members(screen, all, group, regions, canvas),
-        Place::Marked => marked(screen, all, regions, canvas),
+        Place::Group(_) | Place::Marked => files(screen, all, regions, canvas),
         Place::Evidence(group) => evidence(screen, all, group, regions, canvas),
     }
 }
@@ -215,7 +214,7 @@ fn last_line(screen: &Screen, width: usize) -> Line<'static> {
         }
         Prompt::RuleFolder(text) => typed("Files in this folder stay:", text),
         Prompt::Kind => {
-            ask("What replaces them? s symlink  h hardlink  r reflink  Esc nothing".into())
+            ask("t trash  or a link: s symlink  h hardlink  r reflink  Esc nothing".into())
         }
         Prompt::File(_, text) => typed("Write the plan into:", text),
         Prompt::Quit => ask("Files are marked and no plan of them is written. Quit? y n".into()),
@@ -356,72 +355,48 @@ fn folders(screen: &Screen, all: &Collection, regions: &Regions, canvas: &mut Ca
     }
 }
 
-fn members(
-    screen: &Screen,
-    all: &Collection,
-    at: usize,
-    regions: &Regions,
-    canvas: &mut Canvas<'_>,
-) {
-    let group = &all.groups[at];
-    let files = all.members(at);
-    let text = format!(
-        "{}, {}",
-        group.kind.word(),
-        counted(files.len() as u64, "file")
-    );
-    canvas.line(regions.tabs, text);
-    let shares = if all.is_comparison {
-        ["of file", "of other"]
+/// The files of a group, or those that are marked.
+fn files(screen: &Screen, all: &Collection, regions: &Regions, canvas: &mut Canvas<'_>) {
+    let count = counted(screen.len() as u64, "file");
+    let (text, first, reference) = if let Place::Group(at) = screen.place {
+        let group = &all.groups[at];
+        let reference = all.reference(at, screen.by_size);
+        let reference = Some(reference).filter(|_| !all.is_comparison);
+        let text = format!("{}, {count}", group.kind.word());
+        (text, Some(group.files.start), reference)
     } else {
-        ["of file", "of center"]
+        (format!("{count} marked"), None, None)
     };
-    let heading = format!(
-        "      {:<10}  {:>9}  {:>7}  {:>9}  name",
-        "date", "size", shares[0], shares[1]
-    );
-    canvas.line(regions.heading, Line::styled(heading, FAINT));
-    let reference = all.reference(at, screen.by_size);
-    for (row, at) in in_sight(screen, regions) {
-        let goes = screen.marks.has(group.files.start + at);
-        let tag = match (at == reference, screen.by_size) {
-            (false, _) => "",
-            (true, false) => "  newest",
-            (true, true) => "  largest",
-        };
-        let tag = if all.is_comparison { "" } else { tag };
-        let line = file_line(&files[at], group.kind.is_equal(), goes, tag, canvas);
-        canvas.row(row, line, at == screen.cursor.at);
-    }
-}
-
-fn marked(screen: &Screen, all: &Collection, regions: &Regions, canvas: &mut Canvas<'_>) {
-    let text = format!("{} marked", counted(screen.marked.len() as u64, "file"));
     canvas.line(regions.tabs, text);
-    let heading = format!(
-        "      {:<10}  {:>9}  {:>7}  {:>9}  name  {}",
-        "date",
-        "size",
-        "of file",
-        "of center",
-        place(screen)
-    );
+    let other = if all.is_comparison {
+        "of other"
+    } else {
+        "of center"
+    };
+    let (head, place) = ("      date             size  of file", place(screen));
+    let heading = format!("{head}  {other:>9}  name  {place}");
     canvas.line(regions.heading, Line::styled(heading, FAINT));
+    let than = if screen.by_size {
+        "  largest"
+    } else {
+        "  newest"
+    };
     for (row, at) in in_sight(screen, regions) {
-        let file = screen.marked[at];
-        let goes = screen.marks.has(file);
-        let line = file_line(&all.files[file], true, goes, "", canvas);
+        let file = first.map_or_else(|| screen.marked[at], |first| first + at);
+        let tag = if reference == Some(at) { than } else { "" };
+        let line = file_line(all, &all.files[file], screen.marks.has(file), tag, canvas);
         canvas.row(row, line, at == screen.cursor.at);
     }
 }
 
 fn file_line(
+    all: &Collection,
     file: &GroupFile,
-    is_equal: bool,
     goes: bool,
     tag: &str,
     canvas: &Canvas<'_>,
 ) -> Line<'static> {
+    let is_equal = all.groups[file.group].kind.is_equal();
     let head = format!(
         "{:<10}  {:>9}  {:>7}  {:>9}  ",
         file.mtime

@@ -211,9 +211,9 @@ impl Screen {
                 })
             }
             Prompt::File(kind, text) => {
-                let asked = move |text| Prompt::File(kind, text);
-                self.typing(key, text, asked, move |screen, text| {
-                    screen.write(kind, text)
+                let asked = |text| Prompt::File(kind.clone(), text);
+                self.typing(key, text, asked, |screen, text| {
+                    screen.write(kind.clone(), text)
                 })
             }
             Prompt::Rule => self.rule(key),

@@ -210,7 +210,7 @@ fn write_plan(order: &PlanOrder) -> CliResult<String> {
             quoted(path)
         )));
     }
-    let plan = plans::of_marks(&order.pairs, order.kind);
+    let plan = plans::of_marks(&order.pairs, order.kind.clone());
     let mut file = NewFile::next_to(path)?;
     plan.write(file.writer())
         .map_err(CliError::file("write", path))?;

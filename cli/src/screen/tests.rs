@@ -39,6 +39,7 @@ fn versions(paths: &[&str], shared_bytes: u64) -> Cluster {
         path: (*path).into(),
         size: 1000 - day as u64,
         mtime: day * DAY,
+        document_date: None,
         a_in_b: share,
         b_in_a: share,
         estimate: false,

@@ -139,6 +139,7 @@ impl Screen {
             Key::Char('s') => Treatment::Symlink,
             Key::Char('h') => Treatment::Hardlink,
             Key::Char('r') => Treatment::Reflink,
+            Key::Char('t') => Treatment::Trash,
             _ => return Effect::Nothing,
         };
         self.prompt = Prompt::File(kind, "plan.sh".to_owned());
