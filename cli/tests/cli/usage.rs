@@ -427,6 +427,7 @@ fn completions_and_manual_pages() {
             "resemble-templates-unmark.1",
             "resemble-templates.1",
             "resemble-text.1",
+            "resemble-trash.1",
             "resemble-ui.1",
             "resemble-versions.1",
             "resemble-view-off.1",
