@@ -5,11 +5,11 @@
 //! verb; to cancel a question is to end its process, whether the daemon or the process answers.
 //!
 //! 1. **Nothing outside the roots.** Arguments are opened beneath a root, without following a link
-//!    ([`places`]); where a question looks, it looks in the roots. So rows, counts, totals, reasons
+//!    (`places`); where a question looks, it looks in the roots. So rows, counts, totals, reasons
 //!    and discounts are about what lies in them. A path outside and one that is not there get the
 //!    same answer.
 //! 2. **Bounded and terse.** An answer has so many rows and so many bytes as the caller asks for,
-//!    with the totals ([`answers`]).
+//!    with the totals (`answers`).
 //! 3. **Read-only.** No tool changes anything.
 
 mod answers;
