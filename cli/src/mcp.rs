@@ -23,6 +23,7 @@ use std::path::PathBuf;
 
 use rmcp::ServiceExt;
 use rmcp::transport::stdio;
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::{Global, McpArgs};
 use crate::error::{CliError, CliResult, Outcome};
@@ -45,9 +46,17 @@ pub fn run(global: &Global, args: &McpArgs) -> CliResult {
         .build()
         .map_err(|error| failed(&error))?;
     let served = runtime.block_on(async {
-        match server.serve(stdio()).await {
-            Ok(running) => running.waiting().await.map(drop).map_err(|e| failed(&e)),
-            Err(error) => Err(failed(&error)),
+        let mut ended = signal(SignalKind::terminate()).map_err(|error| failed(&error))?;
+        let serve = async {
+            match server.serve(stdio()).await {
+                Ok(running) => running.waiting().await.map(drop).map_err(|e| failed(&e)),
+                Err(error) => Err(failed(&error)),
+            }
+        };
+        // What is dropped ends the processes that ask.
+        tokio::select! {
+            served = serve => served,
+            _ = ended.recv() => Ok(()),
         }
     });
     // A read of standard input may be under way for ever.

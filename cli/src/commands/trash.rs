@@ -91,7 +91,7 @@ fn trash_of(file: &Path) -> PathBuf {
     let path = |name| {
         env::var_os(name)
             .filter(|path| !path.is_empty())
-            .map(PathBuf::from)
+            .map(|path| fs::canonicalize(&path).unwrap_or_else(|_| path.into()))
     };
     let home = path("HOME").unwrap_or_default();
     let (data, base) = match path("XDG_DATA_HOME") {

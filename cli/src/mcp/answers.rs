@@ -106,7 +106,8 @@ fn fit(answer: &Map<String, Value>, lists: &[(String, Vec<Value>)], bounds: Boun
         let mut whole = answer.clone();
         let mut is_cut = false;
         for (name, list) in lists {
-            let first: Vec<Value> = list.iter().take(rows).cloned().collect();
+            let first = list.iter().take(rows.max(1));
+            let first: Vec<Value> = first.map(|row| with_few(row, rows, &mut is_cut)).collect();
             is_cut |= first.len() < list.len();
             whole.insert(format!("{name}_total"), json!(list.len()));
             whole.insert(name.clone(), Value::Array(first));
@@ -120,6 +121,28 @@ fn fit(answer: &Map<String, Value>, lists: &[(String, Vec<Value>)], bounds: Boun
         }
         rows /= 2;
     }
+}
+
+/// A row with at most so many members or paths: the first ones, the newest, and how many there are.
+fn with_few(row: &Value, most: usize, is_cut: &mut bool) -> Value {
+    let mut row = row.clone();
+    for list in ["members", "paths", "ranges"] {
+        let Some(all) = row.get_mut(list).and_then(Value::as_array_mut) else {
+            continue;
+        };
+        let count = all.len();
+        if count <= most {
+            continue;
+        }
+        let mut at = 0;
+        all.retain(|one| {
+            at += 1;
+            at <= most || one["newest"] == true
+        });
+        *is_cut = true;
+        row[format!("{list}_total")] = json!(count);
+    }
+    row
 }
 
 /// For each root of the server what the daemon says of it; nothing of other roots.
@@ -171,6 +194,29 @@ mod tests {
         assert_eq!(answer["results"].as_array().unwrap().len(), 3);
         assert_eq!(answer["cut"], true);
         assert!(!answer.to_string().contains("elsewhere"), "{answer}");
+    }
+
+    #[test]
+    fn a_large_cluster_is_cut_to_its_first_members_and_the_newest() {
+        let (dir, roots) = roots();
+        let member =
+            |at: usize| json!({"path": dir.path().join(at.to_string()), "newest": at == 399});
+        let members: Vec<Value> = (0..400).map(member).collect();
+        let document = json!({"clusters": [{"kind": "versions", "members": members}]});
+        let bounds = Bounds {
+            rows: 20,
+            bytes: 4096,
+        };
+        let answer = of_document(ToolKind::GroupsOf, &document, &roots, bounds);
+        assert!(answer.to_string().len() <= 4096, "{answer}");
+        let cluster = &answer["clusters"][0];
+        assert_eq!(cluster["members_total"], 400);
+        let members = cluster["members"].as_array().unwrap();
+        assert!(members.len() > 5 && members.last().unwrap()["newest"] == true);
+        assert_eq!(
+            (&answer["clusters_total"], &answer["cut"]),
+            (&json!(1), &json!(true))
+        );
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! What lies beneath the roots, and nothing else.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -43,6 +44,9 @@ pub(super) struct Place {
 #[error("{0:?} is no file or directory below a root of this server")]
 pub(super) struct NoPlace(String);
 
+/// So much of a name is said again.
+const LONGEST_NAME: usize = 300;
+
 impl Roots {
     pub(super) fn open(paths: &[PathBuf]) -> CliResult<Self> {
         let mut roots = Vec::with_capacity(paths.len());
@@ -76,7 +80,16 @@ impl Roots {
         let whole = (!name.is_empty()).then(|| self.whole(path)).flatten();
         whole
             .or_else(|| self.member(path))
-            .ok_or_else(|| NoPlace(name.to_owned()))
+            .ok_or_else(|| NoPlace(name.chars().take(LONGEST_NAME).collect()))
+    }
+
+    /// Whether each root is still where it was. Questions name them by their paths.
+    pub(super) fn are_there(&self) -> bool {
+        self.all.iter().all(|root| {
+            let now = rustix::fs::lstat(&root.path).map(|stat| (stat.st_dev, stat.st_ino));
+            let then = rustix::fs::fstat(&root.dir).map(|stat| (stat.st_dev, stat.st_ino));
+            now.is_ok() && now == then
+        })
     }
 
     /// Whether what was found under a name is still there, the same file. Asked before an answer
@@ -114,7 +127,23 @@ impl Roots {
         let bytes = path.as_os_str().as_bytes();
         let marks = (1..bytes.len()).filter(|&at| bytes[at] == INTO);
         marks.into_iter().find_map(|at| {
+            let names = Path::new(OsStr::from_bytes(&bytes[at + 1..]));
+            let is_name = |part| matches!(part, Component::Normal(_));
+            let first = names.components().next()?;
+            if names.is_absolute() || !names.components().all(is_name) {
+                return None;
+            }
             let file = self.whole(Path::new(OsStr::from_bytes(&bytes[..at])))?;
+            // The whole could also be a path, which leads who knows where.
+            let mut beside = file.path.clone().into_os_string();
+            beside.push("!");
+            if fs::symlink_metadata(&beside).is_ok() {
+                return None;
+            }
+            beside.push(first.as_os_str());
+            if fs::symlink_metadata(&beside).is_ok() {
+                return None;
+            }
             let mut named = file.path.into_os_string();
             named.push(OsStr::from_bytes(&bytes[at..]));
             Some(Place {
@@ -201,6 +230,21 @@ mod tests {
         ];
         for name in names {
             // The same is said of what is there and of what is not.
+            assert_eq!(roots.place(name), Err(NoPlace(name.to_owned())), "{name:?}");
+        }
+        // A folder or a link that begins with the name of a file and a mark.
+        fs::write(at("in/b"), "b").unwrap();
+        fs::create_dir(at("in/b!")).unwrap();
+        fs::write(at("in/c"), "c").unwrap();
+        symlink(at("out"), at("in/c!x")).unwrap();
+        for name in [
+            "b!/../../out/secret",
+            "b!x",
+            "c!x/secret",
+            "sub/a!../a",
+            "sub/a!/etc/passwd",
+            "sub/a!",
+        ] {
             assert_eq!(roots.place(name), Err(NoPlace(name.to_owned())), "{name:?}");
         }
         let member = roots.place("sub/a!x/y").unwrap();

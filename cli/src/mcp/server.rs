@@ -27,6 +27,8 @@ const AT_ONCE: usize = 4;
 /// How often a caller who wants to know is told that a question is still being answered.
 const TOLD_EVERY: Duration = Duration::from_secs(1);
 
+const MOVED: &str = "a root of this server is not where it was";
+
 const INSTRUCTIONS: &str = "Finds near-duplicates, versions, quotations and copies by content \
                             among the files below the roots of this server. Before you write a \
                             new file or function, ask `find` with its text: what it lists can be \
@@ -56,7 +58,13 @@ impl Server {
         let Ok(_turn) = self.turns.acquire().await else {
             return Err("the server ends".to_owned());
         };
+        if !self.roots.are_there() {
+            return Err(MOVED.to_owned());
+        }
         let document = asking::document(&self.options, call.invocation).await;
+        if !self.roots.are_there() {
+            return Err(MOVED.to_owned());
+        }
         if let Some(gone) = call
             .places
             .iter()

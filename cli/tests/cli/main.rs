@@ -9,6 +9,7 @@ mod daemon; // against a daemon that says what the test wants
 mod documents; // reports as they are saved
 mod first_days; // versions, first screens, local time
 mod fold; // lists of hits
+mod interrupted; // plans that were killed, and that run beside each other
 mod lab; // handing over to the laboratory
 mod linked; // pairs that an engine has found
 mod local; // without a daemon: real trees, every format

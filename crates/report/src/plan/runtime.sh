@@ -30,14 +30,24 @@ if [ -n "$wants_at" ]; then
     at=${at%?.}
 fi
 number=0 done=0 before=0 skipped=0 tmp= memo_old= memo_new= also= devices=' '
-log=$0.log
+case $0 in /*) self=$0 ;; *) self=./$0 ;; esac
+log=$self.log
 [ -f "$0" ] || fail 'run this plan from its file: its log lies beside it'
 if [ -L "$log" ] || { [ -e "$log" ] && [ ! -f "$log" ]; }; then
     fail "$0.log is not a regular file"
 fi
+if [ -e "$log" ] && [ ! -O "$log" ]; then
+    fail "$0.log belongs to somebody else"
+fi
 resemble=${RESEMBLE:-resemble}
 if [ "$kind" = trash ] && [ "$act" = do ]; then
     command -v "$resemble" >/dev/null || fail 'this plan needs the program resemble'
+fi
+# Two plans may each keep what the other one takes away, so they take turns.
+home=${HOME:-/}
+if [ "$act" != no ] && command -v flock >/dev/null && [ -d "$home" ] && [ -r "$home" ]; then
+    exec 9<"$home"
+    flock 9
 fi
 trap '[ -z "$tmp" ] || rm -f -- "$tmp"' EXIT
 trap 'exit 130' HUP INT TERM
@@ -149,7 +159,7 @@ keep_became() {
 # Makes a folder and those above it, and notes each.
 make_folders() {
     decode "$1"
-    [ ! -d "${name:-/}" ] || return 0
+    [ ! -d "${name:-/}" ] || { is_plain "$name"; return; }
     make_folders "${1%/*}" || return 1
     decode "$1"
     mkdir -- "$name" 2>/dev/null || return 1
@@ -187,7 +197,9 @@ put() {
 }
 
 is_unchanged() {
-    if ! is_real "$folder" || ! is_real "${keep%/*}"; then
+    if [ ! -d "$folder/" ] || [ ! -d "${keep%/*}/" ]; then
+        skip 'its folder, or that of the file that stays, is gone'
+    elif ! is_real "$folder" || ! is_real "${keep%/*}"; then
         skip 'a folder of its path is a link now'
     elif ! is_still "$keep" "$keep_id"; then
         skip 'the file that stays is gone or has changed'
@@ -257,10 +269,15 @@ step() {
     printf '%s\n' "$did"
 }
 
-# Replaces the copy by "$tmp", after a last look: comparing may have taken long.
-replace() {
+# A last look: comparing may have taken long.
+are_still() {
     trouble='it or the file that stays has changed'
-    is_still "$keep" "$keep_id" && is_still "$copy" "$copy_id" || return 1
+    is_still "$keep" "$keep_id" && is_still "$copy" "$copy_id"
+}
+
+# Replaces the copy by "$tmp".
+replace() {
+    are_still || return 1
     trouble='it could not be replaced'
     mv -f -T -- "$tmp" "$copy" 2>/dev/null || return 1
     tmp= seen=
@@ -297,16 +314,19 @@ do_reflink() {
 }
 
 do_remove() {
+    are_still || return 1
     trouble='it could not be removed'
     rm -f -- "$copy" 2>/dev/null && ! is_taken "$copy" && seen=
 }
 
 do_move() {
+    are_still || return 1
     trouble='it could not be moved'
     put "$copy" "$goal" && identity "$goal"
 }
 
 do_trash() {
+    are_still || return 1
     trouble='it could not be moved to the trash'
     target=$("$resemble" trash -- "$copy" </dev/null) || return 1
     decode "$target"
@@ -425,12 +445,28 @@ vacate() {
     note "did${tab}vacate$tab$1$tab-$tab-$tab-$tab-$tab$extra"
 }
 
+# Whether a line of the log is about a step of this plan.
+is_ours() {
+    case $what in folder | vacate) return 0 ;; esac
+    grep -a -q -F -- "'$from' '$id'" "$self"
+}
+
+# Whether the target is a file of its own with the same bytes.
+is_copied() {
+    is_plain "${goal%/*}" || return 1
+    rest=$seen
+    identity "$goal"
+    case $seen in "regular file "*) ;; *) return 1 ;; esac
+    ! same_inode "${seen#regular file }" "${rest#regular file }" && cmp -s -- "$name" "$goal"
+}
+
 # Finds out whether the step that was under way when the last run ended was done.
 settle() {
     [ -s "$log" ] || return 0
     if [ -n "$(tail -c 1 -- "$log")" ]; then
         # The last line was cut short.
-        head -n "$(wc -l <"$log")" -- "$log" >"$log.new" && mv -f -- "$log.new" "$log" ||
+        new=$(mktemp -- "$log.XXXXXXXX") &&
+            head -n "$(wc -l <"$log")" -- "$log" >"$new" && mv -f -- "$new" "$log" ||
             fail "$0.log cannot be written"
     fi
     last=$(grep -a -v "^is$tab" "$log" | tail -n 1)
@@ -438,10 +474,14 @@ settle() {
     IFS=$tab read -r a what from id to was temporary extra <<END
 $last
 END
-    if [ "$temporary" != - ]; then
+    void="void$tab$what$tab$from$tab$id$tab$to$tab$was"
+    is_ours || { note "$void"; return 0; }
+    case $temporary in "${from%/*}/.resemble-plan."* | "${to%/*}/.resemble-plan."*)
         decode "$temporary"
-        rm -f -- "$name"
-    fi
+        case ${temporary##*/} in
+        .resemble-plan.*.*) ! is_plain "${name%/*}" || rm -f -- "$name" ;;
+        esac ;;
+    esac
     decode "$to"; goal=$name keep=$name keep_id= keep_now=$extra
     decode "$from"
     [ "$what" != hardlink ] || keep_became
@@ -453,12 +493,17 @@ END
     case $seen in
     "$whole"*)
         # It is where it was. Copies, and moves by a copy, may have got as far as the copy.
-        case $what in copy | move) cmp -s -- "$name" "$goal" ;; *) false ;; esac || {
-            note "void$tab$what$tab$from$tab$id$tab$to$tab$was"
-            return 0
-        }
+        case $what in copy | move) is_copied ;; *) false ;; esac || { note "$void"; return 0; }
         [ "$what" = copy ] || rm -f -- "$name" ;;
     esac
+    # What stands there now may be something else.
+    case $what in
+    symlink) [ -L "$name" ] ;;
+    hardlink) identity "$name"; same_inode "${seen#regular file }" "$keep_now" ;;
+    reflink) identity "$name"; ! same_inode "${seen#regular file }" "$was" ;;
+    remove | trash) ! is_taken "$name" ;;
+    *) is_taken "$goal" ;;
+    esac || { note "$void"; return 0; }
     case $what in
     trash)
         if a=$("$resemble" trash --where "$was" -- "$name" </dev/null); then
@@ -477,110 +522,6 @@ END
     note "did$tab$what$tab$from$tab$id$tab$to$tab$was$tab${seen:--}$tab$extra"
 }
 
-# Puts a file back where it was.
-undo_move() {
-    is_it "$goal" "$new" ||
-        { skip 'it is gone from its new place or has changed there'; return 1; }
-    ! is_taken "$name" || { skip 'its old name is taken'; return 1; }
-    old=${seen#regular file }
-    is_plain "${goal%/*}" && is_plain "${name%/*}" ||
-        { skip 'a folder of its path is a link now, or in a view'; return 1; }
-    put "$goal" "$name" || { skip 'it could not be moved back'; return 1; }
-    identity "$name"
-    case $seen in "regular file "*) became "$old" ;; esac
-}
-
-# Replaces the symbolic link by a copy of the file that stays.
-undo_symlink() {
-    identity "$name"
-    [ "$seen" = "$new" ] && [ "$(readlink -n -- "$name"; printf .)" = "$goal." ] ||
-        { skip 'the link is gone or has changed'; return 1; }
-    mtime=${extra##* } extra=${extra% *} atime=${extra##* } extra=${extra% *}
-    mode=${extra##* } extra=${extra% *} gid=${extra##* } extra=${extra% *}
-    uid=${extra##* } keep_id=${extra% *}
-    is_still "$goal" "$keep_id" && is_plain "${name%/*}" ||
-        { skip 'the file that stays is gone or has changed'; return 1; }
-    tmp=${name%/*}/.resemble-plan.$$.$number
-    if ! is_taken "$tmp" && cp -T --reflink=auto -- "$goal" "$tmp" 2>/dev/null &&
-        cmp -s -- "$goal" "$tmp" &&
-        { [ "$(stat -c '%u %g' -- "$tmp")" = "$uid $gid" ] || chown -- "$uid:$gid" "$tmp"; } &&
-        chmod -- "$mode" "$tmp" && touch -a -d "@$atime" -- "$tmp" &&
-        touch -m -d "@$mtime" -- "$tmp" && sync -- "$tmp" &&
-        [ "$(stat -c '%u %g %a %.9Y' -- "$tmp")" = "$uid $gid $mode $mtime" ] &&
-        mv -f -T -- "$tmp" "$name"; then
-        tmp=
-        identity "$name"
-        became "$was"
-    else
-        skip 'the copy could not be made again'
-        return 1
-    fi
-}
-
-# Removes a copy, if what it was made of is still there.
-undo_copy() {
-    is_it "$goal" "$new" || { skip 'the copy is gone or has changed'; return 1; }
-    is_still "$name" "$id" && cmp -s -- "$name" "$goal" ||
-        { skip 'what it was copied from is gone or has changed'; return 1; }
-    rm -f -- "$goal"
-}
-
-undo_one() {
-    decode "$to"; goal=$name
-    decode "$from"
-    case $new in
-    'regular file '*) new=${new#regular file } ;;
-    'directory '*) new=${new#directory } new="folder ${new% * *}" ;;
-    esac
-    case $what in
-    trash)
-        undo_move || return 1
-        info=${goal%/*}
-        rm -f -- "${info%/*}/info/${goal##*/}.trashinfo" ;;
-    move | rename) undo_move || return 1 ;;
-    symlink) undo_symlink || return 1 ;;
-    copy) undo_copy || return 1 ;;
-    folder) rmdir -- "$name" 2>/dev/null ;;
-    vacate)
-        [ -d "$name" ] || {
-            mkdir -m "${extra##* }" -- "$name" 2>/dev/null ||
-                { skip 'the folder could not be made again'; return 1; }
-            a=${extra% *}
-            chown -- "${a% *}:${a#* }" "$name" 2>/dev/null
-        } ;;
-    *)
-        skip "what was done ($what) cannot be undone"
-        return 1 ;;
-    esac
-    note "undid$tab$what$tab$from$tab$id$tab$to$tab$was$tab-$tab-"
-    case $what in folder | vacate) return 0 ;; esac
-    done=$((done + 1))
-    printf 'undone: %s\n' "$from"
-}
-
-undo_all() {
-    [ -s "$log" ] || fail "nothing to undo: there is no $0.log"
-    # The steps that are done and not undone, the last one first.
-    live=$(awk -F '\t' '
-        { key = $2 FS $3 FS $4 FS $5 }
-        $1 == "did" { at[key] = NR; line[NR] = $0 }
-        $1 == "undid" { delete line[at[key]] }
-        END { for (n = NR; n > 0; n--) if (n in line) print line[n] }' "$log")
-    while IFS=$tab read -r a what from id to was new extra; do
-        [ -n "$a" ] || continue
-        number=$((number + 1)) spelled=$from
-        undo_one || :
-    done <<END
-$live
-END
-    if [ "$skipped" -eq 0 ]; then
-        printf 'all undone: %s\n' "$done"
-        exit 0
-    fi
-    printf '%s undone, %s skipped\n' "$done" "$skipped" >&2
-    exit 1
-}
-
 finish() {
     [ "$act" = no ] || [ ! -e "$log" ] || sync -- "$log"
     if [ "$act" = no ]; then
@@ -594,6 +535,3 @@ finish() {
     fi
     [ "$skipped" -eq 0 ] || { printf '%s skipped\n' "$skipped" >&2; exit 1; }
 }
-
-[ "$act" = no ] || settle
-[ "$act" != undo ] || undo_all

@@ -66,7 +66,7 @@ fn meaning(kind: &Treatment) -> (String, bool) {
 }
 
 /// The program of every plan: what `step`, `copy`, `rename` and `vacate` do.
-const RUNTIME: &str = include_str!("runtime.sh");
+const RUNTIME: &str = concat!(include_str!("runtime.sh"), include_str!("undo.sh"));
 
 /// Writes the whole script.
 pub(super) fn write(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {

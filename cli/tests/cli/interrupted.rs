@@ -1,0 +1,186 @@
+//! Plans that were killed, whose logs were meddled with, and that run beside each other.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use resemble_testutil::{Environment, Ran, finish};
+
+use super::environment;
+
+/// A plan `name` of this kind for `s/keep/1` and its copy `s/c/1`.
+fn planned(kind: &str, name: &str) -> Environment {
+    let env = environment();
+    env.write("s/keep/1", "the only copy\n");
+    env.write("s/c/1", "the only copy\n");
+    plan(&env, kind, "s/keep", name);
+    env
+}
+
+fn plan(env: &Environment, kind: &str, keep: &str, name: &str) {
+    let keep = format!("in:{keep}");
+    let args = [
+        "groups", "s", "--local", "--keep", &keep, "--plan", kind, "-o", name,
+    ];
+    let made = env.run(args);
+    assert_eq!(made.code, 0, "{made:?}");
+}
+
+fn shell(env: &Environment) -> Command {
+    let mut command = Command::new("sh");
+    command.current_dir(env.path("")).env("HOME", env.home());
+    command.env("RESEMBLE", env!("CARGO_BIN_EXE_resemble"));
+    command
+}
+
+fn run(env: &Environment, args: &[&str]) -> Ran {
+    finish(shell(env).args(args), b"")
+}
+
+/// Runs a plan whose program of this name kills it before it acts.
+fn killed(env: &Environment, plan: &str, program: &str) {
+    let fake = env.write(format!("fake/{program}"), "#!/bin/sh\nkill -9 $PPID\n");
+    fs::set_permissions(fake, Permissions::from_mode(0o755)).unwrap();
+    let path = format!(
+        "{}:{}",
+        env.path("fake").display(),
+        std::env::var("PATH").unwrap()
+    );
+    let ended = shell(env)
+        .args([plan, "--do-it"])
+        .env("PATH", path)
+        .status()
+        .unwrap();
+    assert!(!ended.success());
+}
+
+fn read(env: &Environment, name: &str) -> String {
+    fs::read_to_string(env.path(name)).unwrap_or_default()
+}
+
+#[test]
+fn a_target_that_is_the_file_itself_is_no_copy() {
+    let env = environment();
+    env.write("s/keep/1", "the only copy\n");
+    env.write("s/c/1", "the only copy\n");
+    let kind = format!("move={}", env.path("mv").display());
+    plan(&env, &kind, "s/keep", "plan.sh");
+    killed(&env, "plan.sh", "mv");
+    fs::remove_dir_all(env.path("mv")).unwrap();
+    symlink("s", env.path("mv")).unwrap();
+    fs::remove_file(env.path("s/keep/1")).unwrap();
+    let again = run(&env, &["plan.sh", "--do-it"]);
+    assert_eq!(again.code, 1, "{again:?}");
+    assert_eq!(read(&env, "s/c/1"), "the only copy\n");
+}
+
+#[test]
+fn what_was_edited_after_a_plan_was_killed_is_not_done() {
+    for (kind, program) in [("remove", "rm"), ("symlink", "ln")] {
+        let env = planned(kind, "plan.sh");
+        killed(&env, "plan.sh", program);
+        env.write("s/c/1", "my new words\n");
+        let again = run(&env, &["plan.sh", "--do-it"]);
+        assert_eq!(again.code, 1, "{kind}: {again:?}");
+        assert!(
+            again.err.contains("gone or has changed"),
+            "{kind}: {again:?}"
+        );
+        assert_eq!(read(&env, "s/c/1"), "my new words\n", "{kind}");
+    }
+}
+
+#[test]
+fn a_log_of_other_steps_touches_nothing() {
+    let env = planned("remove", "plan.sh");
+    let victim = env.write("important", "mine\n");
+    let line = format!(
+        "do\tmove\t/x\t1 1 1 1\t/y\t1 1 1 1\t{}\t-\n",
+        victim.display()
+    );
+    env.write("plan.sh.log", line);
+    assert_eq!(run(&env, &["plan.sh", "--do-it"]).code, 0);
+    assert_eq!(read(&env, "important"), "mine\n");
+    // A last line that was cut off is cut away beside what somebody put there.
+    let log = [&read(&env, "plan.sh.log"), "did\tcut"].concat();
+    env.write("plan.sh.log", log);
+    symlink(&victim, env.path("plan.sh.log.new")).unwrap();
+    assert_eq!(run(&env, &["plan.sh", "--do-it"]).code, 0);
+    assert_eq!(read(&env, "important"), "mine\n");
+}
+
+#[test]
+fn plans_with_odd_names_are_undone() {
+    for name in ["x=1.sh", "-plan.sh", "a=b/plan.sh"] {
+        let env = environment();
+        fs::create_dir(env.path("a=b")).unwrap();
+        env.write("s/keep/1", "the only copy\n");
+        env.write("s/c/1", "the only copy\n");
+        let kind = format!("move={}", env.path("mv").display());
+        plan(&env, &kind, "s/keep", &format!("./{name}"));
+        assert_eq!(run(&env, &["--", name, "--do-it"]).code, 0, "{name}");
+        assert!(!env.path("s/c/1").exists());
+        let undone = run(&env, &["--", name, "--undo"]);
+        assert!(
+            undone.text().contains("all undone: 1"),
+            "{name}: {undone:?}"
+        );
+        assert_eq!(read(&env, "s/c/1"), "the only copy\n");
+    }
+}
+
+#[test]
+fn undo_reverses_the_steps_of_its_own_plan_and_makes_folders_again() {
+    let env = environment();
+    env.write("s/keep/1", "the only copy\n");
+    env.write("s/c/1", "the only copy\n");
+    let kind = format!("move={}", env.path("mv").display());
+    plan(&env, &kind, "s/keep", "plan.sh");
+    assert_eq!(run(&env, &["plan.sh", "--do-it"]).code, 0);
+    fs::remove_dir(env.path("s/c")).unwrap();
+    assert_eq!(run(&env, &["plan.sh", "--undo"]).code, 0);
+    assert_eq!(read(&env, "s/c/1"), "the only copy\n");
+    assert_eq!(run(&env, &["plan.sh", "--do-it"]).code, 0);
+    // Another plan takes its name, and its log.
+    env.write("s/d/2", "the only copy\n");
+    plan(&env, "remove", "s/keep", "plan.sh");
+    assert_eq!(run(&env, &["plan.sh", "--do-it"]).code, 0);
+    let undone = run(&env, &["plan.sh", "--undo"]);
+    assert_eq!(undone.code, 1, "{undone:?}");
+    assert!(!env.path("s/c/1").exists(), "{undone:?}");
+}
+
+/// Each of two plans keeps what the other one removes. Whatever the order, one copy stays.
+#[test]
+fn two_plans_at_once_leave_a_copy_of_everything() {
+    let env = environment();
+    let files: Vec<PathBuf> = (0..12).map(|n| PathBuf::from(n.to_string())).collect();
+    for file in &files {
+        for folder in ["s/x", "s/y"] {
+            env.write(PathBuf::from(folder).join(file), format!("{file:?}"));
+        }
+    }
+    plan(&env, "remove", "s/x", "1.sh");
+    plan(&env, "remove", "s/y", "2.sh");
+    let start = |plan: &str| {
+        let mut command = shell(&env);
+        command
+            .args([plan, "--do-it"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        command.spawn().unwrap()
+    };
+    let mut both = [start("1.sh"), start("2.sh")];
+    for plan in &mut both {
+        plan.wait().unwrap();
+    }
+    for file in &files {
+        let left = ["s/x", "s/y"].map(|folder| env.path(folder).join(file).exists());
+        assert_eq!(
+            left.iter().filter(|is_left| **is_left).count(),
+            1,
+            "{file:?}"
+        );
+    }
+}
