@@ -31,7 +31,7 @@ struct Root {
 
 /// A file or a directory beneath a root.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct RootedPath {
     /// The real path, and the names that lead to a member in it.
     pub(super) path: PathBuf,
     /// As it was asked for.
@@ -75,7 +75,7 @@ impl Roots {
     }
 
     /// What a name leads to: a path beneath a root, or a member in one.
-    pub(super) fn place(&self, name: &str) -> Result<Place, NoPlace> {
+    pub(super) fn place(&self, name: &str) -> Result<RootedPath, NoPlace> {
         let path = Path::new(name);
         let whole = (!name.is_empty()).then(|| self.whole(path)).flatten();
         whole
@@ -94,14 +94,14 @@ impl Roots {
 
     /// Whether what was found under a name is still there, the same file. Asked before an answer
     /// is given: a link that was put in its place meanwhile may lead outside.
-    pub(super) fn have_still(&self, place: &Place) -> bool {
+    pub(super) fn have_still(&self, place: &RootedPath) -> bool {
         let now = self.whole(&place.asked);
         now.is_some_and(|now| now.id == place.id)
     }
 
     /// The file or directory at a path. A relative one is looked for in each root, and then from
     /// the current directory.
-    fn whole(&self, path: &Path) -> Option<Place> {
+    fn whole(&self, path: &Path) -> Option<RootedPath> {
         let from_here = (self.here.as_ref()).map(|here| here.join(path));
         let absolute = if path.is_absolute() {
             Some(path)
@@ -123,7 +123,7 @@ impl Roots {
     }
 
     /// The member that a path names behind a `!` in a file beneath a root.
-    fn member(&self, path: &Path) -> Option<Place> {
+    fn member(&self, path: &Path) -> Option<RootedPath> {
         let bytes = path.as_os_str().as_bytes();
         let marks = (1..bytes.len()).filter(|&at| bytes[at] == INTO);
         marks.into_iter().find_map(|at| {
@@ -146,7 +146,7 @@ impl Roots {
             }
             let mut named = file.path.into_os_string();
             named.push(OsStr::from_bytes(&bytes[at..]));
-            Some(Place {
+            Some(RootedPath {
                 path: named.into(),
                 ..file
             })
@@ -155,7 +155,7 @@ impl Roots {
 }
 
 impl Root {
-    fn place(&self, below: &Path, asked: &Path) -> Result<Place, Errno> {
+    fn place(&self, below: &Path, asked: &Path) -> Result<RootedPath, Errno> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let resolve =
             ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
@@ -168,7 +168,7 @@ impl Root {
         };
         let stat = rustix::fs::fstat(&file)?;
         match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile | FileType::Directory => Ok(Place {
+            FileType::RegularFile | FileType::Directory => Ok(RootedPath {
                 path: real_path(&file)?,
                 asked: asked.to_owned(),
                 id: (stat.st_dev, stat.st_ino),

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::asking::Invocation;
-use super::places::{Place, Roots};
+use super::places::{RootedPath, Roots};
 
 /// The longest text that is asked about.
 const LONGEST_TEXT: usize = 1 << 20;
@@ -47,7 +47,7 @@ pub(super) struct Call {
     pub(super) kind: ToolKind,
     pub(super) invocation: Invocation,
     /// What it names; looked at once more before the answer is given.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<RootedPath>,
     pub(super) bounds: Bounds,
 }
 
@@ -345,7 +345,7 @@ fn bound(
 /// The arguments of a process as they come together.
 struct Asking<'a> {
     roots: &'a Roots,
-    places: Vec<Place>,
+    places: Vec<RootedPath>,
     arguments: Vec<OsString>,
 }
 
