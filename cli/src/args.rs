@@ -140,9 +140,12 @@ pub struct Cli {
 impl Cli {
     /// Parses the command line.
     pub fn of(args: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
-        let root = Self::listed(false);
+        let root = Self::command();
         let args = with_values(renamed(args, &root));
-        Self::from_arg_matches(&root.try_get_matches_from(args)?)
+        let parsed = root.try_get_matches_from(&args);
+        // Only help and errors show the list of verbs, which every question would pay for.
+        let parsed = parsed.or_else(|_| Self::listed(false).try_get_matches_from(&args))?;
+        Self::from_arg_matches(&parsed)
     }
 
     /// The command line whose help lists the verbs under headings: those that most people need, or
