@@ -489,10 +489,10 @@ pub(super) fn look(reader: &mut Reader<'_>) -> Option<CatalogueRecord> {
                     reason: text_of(reader)?,
                 });
             }
-            let date = (kind == 2).then(|| reader.date());
-            let date = match date {
-                Some(date) => Some(date?),
-                None => None,
+            let date = if kind == 2 {
+                Some(reader.date()?)
+            } else {
+                None
             };
             Some((parts, skipped, date))
         }

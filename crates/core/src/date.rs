@@ -1,7 +1,7 @@
 //! The dates that documents state of themselves.
 //!
 //! A copy, a download and a restored backup have new times; what a document says of itself goes
-//! with its bytes. So it is kept with the content, and the newest version is told by it where all
+//! with its bytes. So it is kept with the content, and says which version is the newest where all
 //! versions state one.
 
 /// When a document says that it was written last, or first if it says no more.

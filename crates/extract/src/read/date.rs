@@ -5,8 +5,9 @@ use std::io::Read;
 use mail_parser::DateTime;
 use resemble_core::date::{DateSource, DocumentDate};
 
-use super::xml::{Node, Xml};
-use crate::read::Take;
+use super::xml::{Node, Xml, local};
+use super::zip::Archive;
+use crate::read::{Stop, Take};
 
 /// More of a part that states dates is not read.
 const MOST_READ: u64 = 64 << 10;
@@ -27,20 +28,32 @@ pub(super) fn of_parsed(date: &DateTime, source: DateSource) -> Option<DocumentD
     })
 }
 
-/// The date in the first of these elements or attributes, by their local names, that has one.
-pub(super) fn in_xml(from: impl Read, wanted: &[(&str, DateSource)]) -> Take<Option<DocumentDate>> {
+/// The date in a part of a package, if it is there and can be opened: see [`in_xml`].
+pub(super) fn in_part(
+    zip: &Archive<'_>,
+    name: &[u8],
+    wanted: &[DateSource],
+) -> Take<Option<DocumentDate>> {
+    let part = zip.find(name).and_then(|part| zip.reader(part).ok());
+    part.map_or(Ok(None), |part| in_xml(part, wanted))
+}
+
+/// The date of the first of these properties that has one, be it an element or an attribute. Names
+/// count without their prefix.
+pub(super) fn in_xml(from: impl Read, wanted: &[DateSource]) -> Take<Option<DocumentDate>> {
+    let names: Vec<&str> = wanted.iter().map(|source| local(source.name())).collect();
     let mut xml = Xml::new(from.take(MOST_READ))?;
     let mut found: Vec<Option<DocumentDate>> = vec![None; wanted.len()];
     let mut open: Option<(usize, String)> = None;
     loop {
         match xml.next() {
             Ok(Node::Open(element)) => {
-                for (at, (name, source)) in wanted.iter().enumerate() {
+                for (at, name) in names.iter().enumerate() {
                     if let Some(value) = element.attribute(name) {
-                        found[at] = found[at].or_else(|| of_xml(&value, *source));
+                        found[at] = found[at].or_else(|| of_xml(&value, wanted[at]));
                     }
                 }
-                let at = wanted.iter().position(|(name, _)| *name == element.name());
+                let at = names.iter().position(|name| *name == element.name());
                 open = at.map(|at| (at, String::new()));
             }
             Ok(Node::Text(piece)) => {
@@ -50,12 +63,12 @@ pub(super) fn in_xml(from: impl Read, wanted: &[(&str, DateSource)]) -> Take<Opt
             }
             Ok(Node::Close(_)) => {
                 if let Some((at, text)) = open.take() {
-                    found[at] = found[at].or_else(|| of_xml(&text, wanted[at].1));
+                    found[at] = found[at].or_else(|| of_xml(&text, wanted[at]));
                 }
             }
             Ok(Node::Other) => {}
             // What is damaged here costs the date, not the document.
-            Ok(Node::End) | Err(crate::read::Stop::This(_)) => break,
+            Ok(Node::End) | Err(Stop::This(_)) => break,
             Err(stop) => return Err(stop),
         }
     }
@@ -94,10 +107,7 @@ mod tests {
 
     #[test]
     fn the_first_wanted_property_with_a_date_counts() {
-        let wanted = [
-            ("modified", DateSource::OfficeModified),
-            ("created", DateSource::OfficeCreated),
-        ];
+        let wanted = [DateSource::OfficeModified, DateSource::OfficeCreated];
         let date = |xml: &str| in_xml(xml.as_bytes(), &wanted).expect("xml");
         let both = "<c><created>2020-01-01T00:00:00Z</created>\
                     <modified>2021-01-01T00:00:00Z</modified></c>";

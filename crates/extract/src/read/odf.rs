@@ -9,7 +9,7 @@ mod styles;
 
 use std::io::Read;
 
-use resemble_core::date::{DateSource, DocumentDate};
+use resemble_core::date::DateSource;
 
 use self::body::Body;
 use self::styles::Styles;
@@ -95,21 +95,9 @@ fn open_document(walk: &mut Walk, zip: &Archive<'_>, place: Place) -> Take {
     }
     let hidden = body.hidden;
     body.end()?;
-    walk.date(place, stated(zip)?)?;
+    let wanted = [DateSource::OpenModified, DateSource::OpenCreated];
+    walk.date(place, date::in_part(zip, b"meta.xml", &wanted)?)?;
     walk.left_out(hidden)
-}
-
-/// The date in the metadata.
-fn stated(zip: &Archive<'_>) -> Take<Option<DocumentDate>> {
-    let meta = zip.find(b"meta.xml");
-    let Some(meta) = meta.and_then(|meta| zip.reader(meta).ok()) else {
-        return Ok(None);
-    };
-    let wanted = [
-        ("date", DateSource::OpenModified),
-        ("creation-date", DateSource::OpenCreated),
-    ];
-    date::in_xml(meta, &wanted)
 }
 
 /// The pages of a book in the order of its spine.

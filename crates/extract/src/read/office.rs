@@ -4,7 +4,7 @@
 //! comments. Left out is what a page repeats (headers and footers), what a change took away, what
 //! programs wrote for older programs, and hidden text, which is reported.
 
-use resemble_core::date::{DateSource, DocumentDate};
+use resemble_core::date::DateSource;
 
 use super::date;
 use super::package::{in_order, relations};
@@ -108,19 +108,9 @@ pub(super) fn read(
         }
     }
     text.end()?;
-    walk.date(place, stated(zip, document)?)?;
+    if let Some(core) = &document.core {
+        let wanted = [DateSource::OfficeModified, DateSource::OfficeCreated];
+        walk.date(place, date::in_part(zip, core, &wanted)?)?;
+    }
     walk.left_out(hiding.count)
-}
-
-/// The date in the core properties.
-fn stated(zip: &Archive<'_>, document: &OfficeDocument) -> Take<Option<DocumentDate>> {
-    let core = document.core.as_ref().and_then(|core| zip.find(core));
-    let Some(core) = core.and_then(|core| zip.reader(core).ok()) else {
-        return Ok(None);
-    };
-    let wanted = [
-        ("modified", DateSource::OfficeModified),
-        ("created", DateSource::OfficeCreated),
-    ];
-    date::in_xml(core, &wanted)
 }

@@ -69,7 +69,8 @@ impl Closed<'_> {
     }
 }
 
-fn local(name: &str) -> &str {
+/// A name without its prefix.
+pub(super) fn local(name: &str) -> &str {
     name.rsplit(':').next().unwrap_or(name)
 }
 

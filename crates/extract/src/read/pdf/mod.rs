@@ -124,10 +124,7 @@ fn stated(document: &Pdf, root: Option<&Dict<'_>>) -> Take<Option<DocumentDate>>
     let Some(packet) = packet.and_then(|packet| packet.decoded().ok()) else {
         return Ok(None);
     };
-    let wanted = [
-        ("ModifyDate", DateSource::XmpModified),
-        ("CreateDate", DateSource::XmpCreated),
-    ];
+    let wanted = [DateSource::XmpModified, DateSource::XmpCreated];
     date::in_xml(&packet[..], &wanted)
 }
 
