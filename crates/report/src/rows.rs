@@ -136,10 +136,17 @@ fn much_discounted(raw: Fraction, discount: &Discount) -> Option<Cell> {
     Some(Cell::prose(format!("({reason})"), Tint::Faint))
 }
 
+/// The mark of the newest version; `by`: the stated date that says so.
+pub(crate) fn newest_mark(by: Option<&StatedDate>) -> String {
+    by.map_or("newest".to_owned(), |date| {
+        format!("newest by {}", harmless(&date.source))
+    })
+}
+
 /// What a document states of itself: the property and the day.
 pub(crate) fn stated(style: TextStyle, date: &StatedDate) -> Cell {
-    let told = format!("{} {}", harmless(&date.source), style.day(date.time));
-    Cell::prose(told, Tint::Faint)
+    let text = format!("{} {}", harmless(&date.source), style.day(date.time));
+    Cell::prose(text, Tint::Faint)
 }
 
 columns! { FindRow: row =>

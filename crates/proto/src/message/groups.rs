@@ -210,22 +210,26 @@ impl Cluster {
     /// Whether all members state a date: then `newest`, and the order of `versions`, go by these.
     /// Else they go by the times of the files.
     pub fn has_stated_dates(&self) -> bool {
-        have_stated_dates(&self.members)
+        self.members
+            .iter()
+            .all(|member| member.document_date.is_some())
     }
 }
 
-fn have_stated_dates(members: &[Member]) -> bool {
-    members.iter().all(|member| member.document_date.is_some())
+impl Member {
+    /// When its file was changed last, and the date that it states.
+    pub fn dates(&self) -> (i64, Option<&StatedDate>) {
+        (self.mtime, self.document_date.as_ref())
+    }
 }
 
-/// The time of each member by which the newest is told.
-pub fn times_of(members: &[Member]) -> Vec<i64> {
-    let are_stated = have_stated_dates(members);
-    let time = |member: &Member| {
-        let stated = member.document_date.as_ref().filter(|_| are_stated);
-        stated.map_or(member.mtime, |date| date.time)
-    };
-    members.iter().map(time).collect()
+/// The times that say which of some files is the newest: the dates that they state if all state
+/// one, else when the files were changed last. Each file is given with both.
+pub fn times_of<'d>(files: impl IntoIterator<Item = (i64, Option<&'d StatedDate>)>) -> Vec<i64> {
+    let files: Vec<_> = files.into_iter().collect();
+    let stated = files.iter().map(|(_, stated)| stated.map(|date| date.time));
+    let stated: Option<Vec<i64>> = stated.collect();
+    stated.unwrap_or_else(|| files.iter().map(|(changed, _)| *changed).collect())
 }
 
 /// Two similar members.

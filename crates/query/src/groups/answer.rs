@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use resemble_core::cluster::{Shape, Stars, Tie};
 use resemble_index::{ReadError, Snapshot};
 use resemble_proto::message::{
-    Cluster, ClusterKind, Groups, GroupsSummary, Layer, Link, Member, times_of,
+    Cluster, ClusterKind, Groups, GroupsSummary, Layer, Link, Member, StatedDate, times_of,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
@@ -205,7 +205,10 @@ fn cluster(shown: &Shown<'_>, group: Group, members: &[u32]) -> Result<Cluster, 
     });
     let mut rows: Vec<Member> = rows.into_iter().map(|(_, member)| member).collect();
     if shape == Shape::Versions {
-        let mut by_time: Vec<(i64, Member)> = times_of(&rows).into_iter().zip(rows).collect();
+        let mut by_time: Vec<(i64, Member)> = times_of(rows.iter().map(Member::dates))
+            .into_iter()
+            .zip(rows)
+            .collect();
         by_time.sort_by_key(|(time, _)| *time);
         rows = by_time.into_iter().map(|(_, member)| member).collect();
         mark_newest(&mut rows);
@@ -244,7 +247,8 @@ fn cluster(shown: &Shown<'_>, group: Group, members: &[u32]) -> Result<Cluster, 
 /// Marks the youngest of members that come in the order of their times, unless another is as young.
 /// By the files' times this is a hint: a copy may have lost them.
 pub(super) fn mark_newest(members: &mut [Member]) {
-    let is_alone = matches!(times_of(members)[..], [.., before, last] if before < last);
+    let times = times_of(members.iter().map(Member::dates));
+    let is_alone = matches!(times[..], [.., before, last] if before < last);
     if let Some(last) = members.last_mut().filter(|_| is_alone) {
         last.newest = true;
     }
@@ -263,12 +267,11 @@ pub(super) fn member(
     place: u32,
     shares: MeetingShares,
 ) -> Result<Member, ReadError> {
-    let content = snapshot.content(collection.table.id(place))?;
     Ok(Member {
         path: path(collection, place),
         size: collection.table.size(place),
         mtime: mtime(collection, place),
-        document_date: content.and_then(|row| row.date).map(Into::into),
+        document_date: stated(snapshot, collection, place)?,
         a_in_b: shares.there,
         b_in_a: shares.back,
         estimate: shares.is_estimate,
@@ -276,6 +279,16 @@ pub(super) fn member(
         newest: false,
         copies: u64::from(collection.table.files(place)),
     })
+}
+
+/// The date that a content states.
+pub(super) fn stated(
+    snapshot: &Snapshot,
+    collection: &Collection,
+    place: u32,
+) -> Result<Option<StatedDate>, ReadError> {
+    let content = snapshot.content(collection.table.id(place))?;
+    Ok(content.and_then(|row| row.date).map(Into::into))
 }
 
 /// When the first of a content's files was changed last, in seconds since 1970.

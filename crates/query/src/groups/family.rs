@@ -15,9 +15,7 @@ use std::collections::{HashMap, HashSet};
 
 use resemble_core::Relation;
 use resemble_core::cluster::{Network, Tie, chains, spanning_forest};
-use resemble_core::date::DocumentDate;
-use resemble_index::ReadError;
-use resemble_proto::message::{Cluster, ClusterKind, Groups};
+use resemble_proto::message::{Cluster, ClusterKind, Groups, times_of};
 use resemble_relate::AskError;
 
 use super::Collection;
@@ -93,16 +91,12 @@ pub(super) fn family(shown: &Shown<'_>, of: u32) -> Result<Groups, AskError> {
     if nodes.len() < 2 {
         return Ok(groups);
     }
-    let stated = nodes.iter().map(|&node| {
-        let content = snapshot.content(table.id(node))?;
-        Ok(content.and_then(|row| row.date))
-    });
-    let stated = stated.collect::<Result<Option<Vec<DocumentDate>>, ReadError>>()?;
-    let of_file = |&node: &u32| answer::mtime(collection, node);
-    let times: Vec<i64> = match stated {
-        Some(dates) => dates.iter().map(|date| date.seconds).collect(),
-        None => nodes.iter().map(of_file).collect(),
-    };
+    let stated = nodes.iter();
+    let stated = stated.map(|&node| answer::stated(snapshot, collection, node));
+    let stated = stated.collect::<Result<Vec<_>, _>>()?;
+    let dates = nodes.iter().zip(&stated);
+    let dates = dates.map(|(&node, stated)| (answer::mtime(collection, node), stated.as_ref()));
+    let times = times_of(dates);
     let times: HashMap<u32, i64> = nodes.iter().copied().zip(times).collect();
     let forest = spanning_forest(&mut network, &nodes)?;
     let time = |node: u32| times.get(&node).copied().unwrap_or(0);

@@ -5,11 +5,10 @@ use resemble_proto::number::Fraction;
 use resemble_proto::path::{PathText, fields};
 use serde::Serialize;
 
-use super::{Row, score};
+use super::{Row, newest_mark, score};
 use crate::columns;
 use crate::human::{human_count, human_size};
 use crate::lines::{Cell, TextStyle, Tint};
-use crate::quote::harmless;
 
 /// A version of a file that is asked about.
 #[derive(Clone, Debug, Serialize)]
@@ -85,10 +84,7 @@ impl Row for DatedVersion {
         }
         if self.newest {
             let by = self.document_date.as_ref().filter(|_| self.by_stated);
-            let told = by.map_or("newest".to_owned(), |date| {
-                format!("newest by {}", harmless(&date.source))
-            });
-            cells.push(Cell::left(told, Tint::Faint));
+            cells.push(Cell::left(newest_mark(by), Tint::Faint));
         }
         cells
     }

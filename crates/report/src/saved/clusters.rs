@@ -92,7 +92,7 @@ fn split(rest: &mut Cluster, center: &PathText, part: usize) -> Cluster {
     }
     let kind = kind(rest.kind, &members, center);
     if kind == ClusterKind::Versions {
-        let times = times_of(&members);
+        let times = times_of(members.iter().map(Member::dates));
         let newest = times.iter().copied().max();
         let at = times.iter().rposition(|time| Some(*time) == newest);
         if let Some(at) = at {

@@ -132,9 +132,7 @@ fn member_cells(style: TextStyle, member: &Member, by_stated: bool) -> Vec<Cell>
         rest.push(format!("({} copies)", human_count(member.copies)));
     }
     if member.newest {
-        rest.push(by.map_or("newest".to_owned(), |date| {
-            format!("newest by {}", harmless(&date.source))
-        }));
+        rest.push(rows::newest_mark(by));
     }
     let mut cells = vec![
         Cell::right(human_size(member.size), Tint::Plain),
