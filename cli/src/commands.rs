@@ -44,7 +44,6 @@ use resemble_proto::documents::SavedBody;
 use resemble_proto::places::Env;
 use resemble_proto::remote;
 use resemble_proto::report::CommonParameters;
-use resemble_report::human::counted;
 use resemble_report::plan::Plan;
 use resemble_report::quote::quoted;
 use resemble_report::saved::{Picked, Saved};
@@ -162,9 +161,8 @@ fn read_saved<B: SavedBody>(path: &Path) -> CliResult<Saved<B>> {
 fn print_plan(ui: &mut Ui, plan: &Plan) -> CliResult<()> {
     ui.write(|out| plan.write(out))?;
     ui.note(&format!(
-        "a plan of {}, {}; read it, then run it with sh",
-        counted(plan.gain().0, "step"),
-        plan.worth()
+        "a plan of {}; read it, then run it with sh",
+        plan.summary()
     ));
     Ok(())
 }

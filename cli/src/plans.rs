@@ -17,7 +17,6 @@ use resemble_proto::documents::{CompareDocument, CoveredDocument, GroupsDocument
 use resemble_proto::message::reason;
 use resemble_proto::path::PathText;
 use resemble_proto::pattern::Patterns;
-use resemble_proto::report::CommonParameters;
 use resemble_report::plan::{FileState, KeepRule, Means, PathKind, Plan, Time, Treatment, Trees};
 use resemble_report::quote::quoted;
 use resemble_scan::walk::{Anchor, Kind};
@@ -27,42 +26,32 @@ use crate::error::{CliError, CliResult};
 use crate::names::{self, Named};
 
 /// What `--plan` of `groups` takes.
+const OF_COPIES: [&str; 6] = [
+    "symlink", "hardlink", "reflink", "trash", "remove", "move=DIR",
+];
+
+/// What `--plan` of `groups` takes.
 pub fn of_copies(text: &str) -> Result<Treatment, String> {
-    let kinds = "possible values: symlink, hardlink, reflink, trash, remove, move=DIR";
-    parse(text, |kind| {
-        !matches!(kind, Treatment::Copy(_) | Treatment::Rename)
-    })
-    .ok_or_else(|| kinds.to_owned())
+    among(text, &OF_COPIES)
 }
 
 /// What `--plan` of `covered` takes.
 pub fn of_covered_copies(text: &str) -> Result<Treatment, String> {
-    let kinds = "possible values: symlink, hardlink, reflink, trash, remove, move=DIR, copy=DIR";
-    parse(text, |kind| *kind != Treatment::Rename).ok_or_else(|| kinds.to_owned())
+    among(text, &[&OF_COPIES[..], &["copy=DIR"]].concat())
 }
 
 /// What `--plan` of `compare` takes.
 pub fn of_trees(text: &str) -> Result<Treatment, String> {
-    let kinds = "possible values: rename";
-    parse(text, |kind| *kind == Treatment::Rename).ok_or_else(|| kinds.to_owned())
+    among(text, &["rename"])
 }
 
-fn parse(text: &str, is_known: impl Fn(&Treatment) -> bool) -> Option<Treatment> {
-    let kind = match text.split_once('=') {
-        None => match text {
-            "symlink" => Treatment::Symlink,
-            "hardlink" => Treatment::Hardlink,
-            "reflink" => Treatment::Reflink,
-            "trash" => Treatment::Trash,
-            "remove" => Treatment::Remove,
-            "rename" => Treatment::Rename,
-            _ => return None,
-        },
-        Some(("move", dir)) if !dir.is_empty() => Treatment::Move(dir.into()),
-        Some(("copy", dir)) if !dir.is_empty() => Treatment::Copy(dir.into()),
-        Some(_) => return None,
+fn among(text: &str, known: &[&str]) -> Result<Treatment, String> {
+    let form = |kind: &Treatment| {
+        let dir = kind.target().map_or("", |_| "=DIR");
+        format!("{}{dir}", kind.word())
     };
-    Some(kind).filter(is_known)
+    let kind = Treatment::of_text(text).filter(|kind| known.contains(&&*form(kind)));
+    kind.ok_or_else(|| format!("possible values: {}", known.join(", ")))
 }
 
 /// A rule of `--keep`.
@@ -88,17 +77,15 @@ pub fn of_groups(
     let common = &document.parameters.common;
     let links = LinkNames {
         roots: &roots,
-        patterns: patterns(common)?,
+        patterns: Patterns::new(&common.include, &common.exclude)?,
         names: OnceCell::new(),
     };
     let means = Means {
-        kind: placed(kind, &roots)?,
         rules: rules.iter().map(real_rule).collect::<CliResult<_>>()?,
         roots: roots.clone(),
-        look: &look,
         away: &away,
         names: &|file| links.of(file),
-        share_blocks: &share_blocks,
+        ..means(placed(kind, &roots)?)
     };
     Ok(Plan::of_groups(document, &means))
 }
@@ -111,13 +98,8 @@ pub fn of_covered(document: &CoveredDocument, kind: &Treatment) -> CliResult<Pla
         kept_out.extend(real(&document.parameters.by));
     }
     let means = Means {
-        kind: placed(kind, &kept_out)?,
-        rules: Vec::new(),
         roots: dir,
-        look: &look,
-        away: &|_| None,
-        names: &|_| Vec::new(),
-        share_blocks: &share_blocks,
+        ..means(placed(kind, &kept_out)?)
     };
     Ok(Plan::of_covered(document, &means))
 }
@@ -148,16 +130,24 @@ pub fn of_compare(document: &CompareDocument) -> CliResult<Plan> {
         b: b.clone(),
         is_whole: common.include.is_empty() && common.exclude.is_empty() && common.min_size == 0,
     };
-    let means = Means {
-        kind: Treatment::Rename,
+    Ok(Plan::of_compare(
+        document,
+        &trees,
+        &means(Treatment::Rename),
+    ))
+}
+
+/// What a plan of files that are here is made with: each has the one name that it is asked by.
+fn means(kind: Treatment) -> Means<'static> {
+    Means {
+        kind,
         rules: Vec::new(),
         roots: Vec::new(),
         look: &look,
         away: &|_| None,
         names: &|_| Vec::new(),
         share_blocks: &share_blocks,
-    };
-    Ok(Plan::of_compare(document, &trees, &means))
+    }
 }
 
 /// The catalogue among some paths, with its colon. A plan is for one disk at most.
@@ -236,10 +226,6 @@ fn real_rule(rule: &KeepRule) -> CliResult<KeepRule> {
     Ok(rule.clone().with_dir(real))
 }
 
-fn patterns(common: &CommonParameters) -> CliResult<Patterns> {
-    Ok(Patterns::new(&common.include, &common.exclude)?)
-}
-
 /// The names of files that have several, below the roots of a question: an answer names each file
 /// once. They are looked for when the first such file is met.
 struct LinkNames<'a> {
@@ -302,16 +288,7 @@ fn kind_at(path: &Path) -> PathKind {
 /// The plan for files that were marked on the screen: of each pair the first stays.
 #[cfg(feature = "ui")]
 pub(crate) fn of_marks(pairs: &[(PathText, PathText)], kind: Treatment) -> Plan {
-    let means = Means {
-        kind,
-        rules: Vec::new(),
-        roots: Vec::new(),
-        look: &look,
-        away: &|_| None,
-        names: &|_| Vec::new(),
-        share_blocks: &share_blocks,
-    };
-    Plan::of_marks(pairs, &means)
+    Plan::of_marks(pairs, &means(kind))
 }
 
 /// The state of a file now, or a sentence that says why it cannot take part in a plan.

@@ -27,9 +27,9 @@ pub(crate) enum Key {
     Escape,
     Erase,
     Left,
-    /// So many rows, or lines.
+    /// A number of rows, or lines.
     Step(isize),
-    /// So many screens.
+    /// A number of screens.
     Page(isize),
     Home,
     End,

@@ -47,7 +47,7 @@ pub(crate) struct ListCursor {
 }
 
 impl ListCursor {
-    /// Stays within so many rows, of which some are in sight.
+    /// Stays within the rows, of which some are in sight.
     pub(crate) fn keep(&mut self, rows: usize, in_sight: usize) {
         self.at = self.at.min(rows.saturating_sub(1));
         let lowest = (self.at + 1).saturating_sub(in_sight);

@@ -20,7 +20,6 @@ use resemble_core::similarity::Templates;
 use resemble_proto::message::reason;
 use resemble_proto::path::PathText;
 use resemble_query::why::{self, ViewOptions};
-use resemble_report::human::{counted, human_size};
 use resemble_report::quote::quoted;
 use resemble_scan::parts::{PartReader, RecentParts};
 
@@ -216,10 +215,9 @@ fn write_plan(order: &PlanOrder) -> CliResult<String> {
         .map_err(CliError::file("write", path))?;
     file.complete()?;
     file.keep()?;
-    let (steps, bytes) = plan.gain();
-    let (steps, bytes) = (counted(steps, "step"), human_size(bytes));
-    let name = quoted(path);
     Ok(format!(
-        "{name}: {steps}, {bytes} to be freed; read it, then run it with sh"
+        "{}: {}; read it, then run it with sh",
+        quoted(path),
+        plan.summary()
     ))
 }

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use resemble_testutil::{Environment, Ran, finish};
 
-use super::environment;
+use super::{environment, plans};
 
 /// A plan `name` of this kind for `s/keep/1` and its copy `s/c/1`.
 fn planned(kind: &str, name: &str) -> Environment {
@@ -28,9 +28,8 @@ fn plan(env: &Environment, kind: &str, keep: &str, name: &str) {
 }
 
 fn shell(env: &Environment) -> Command {
-    let mut command = Command::new("sh");
-    command.current_dir(env.path("")).env("HOME", env.home());
-    command.env("RESEMBLE", env!("CARGO_BIN_EXE_resemble"));
+    let mut command = plans::shell(env, "sh");
+    command.current_dir(env.path(""));
     command
 }
 

@@ -61,15 +61,21 @@ fn contents(snapshots: &[&Snapshot]) -> BTreeSet<Vec<u8>> {
     files.map(|state| state.bytes.clone()).collect()
 }
 
-pub(super) fn run(env: &Environment, shell: &str, args: &[&str]) -> Ran {
+/// A shell in which plans find their home and the program.
+pub(super) fn shell(env: &Environment, shell: &str) -> Command {
     let mut command = Command::new(shell);
-    command.arg(env.path("plan.sh")).args(args);
     command.env("HOME", env.home()).env_remove("XDG_DATA_HOME");
     command.env("RESEMBLE", env!("CARGO_BIN_EXE_resemble"));
+    command
+}
+
+pub(super) fn run(env: &Environment, name: &str, args: &[&str]) -> Ran {
+    let mut command = shell(env, name);
+    command.arg(env.path("plan.sh")).args(args);
     finish(&mut command, b"")
 }
 
-fn set_time(path: &Path, seconds: u64, nanos: u32) {
+pub(super) fn set_time(path: &Path, seconds: u64, nanos: u32) {
     let time = SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos);
     File::options()
         .append(true)

@@ -1,16 +1,15 @@
 //! `compare --plan rename` on random trees: what was moved on one side is moved on the other.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, SystemTime};
 
 use resemble_testutil::random::Random;
 use resemble_testutil::{Environment, asked_for, finish};
 
 use super::environment;
-use super::plans::{Snapshot, name, run, snapshot};
+use super::plans::{Snapshot, name, run, set_time, snapshot};
 
 /// Writes a file whose time follows from its bytes: rsync goes by size and time.
 fn write(path: &Path, text: &str) {
@@ -19,13 +18,7 @@ fn write(path: &Path, text: &str) {
     let sum = text
         .bytes()
         .fold(7_u64, |sum, byte| sum.wrapping_mul(31) + u64::from(byte));
-    let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000 + sum % 500_000_000);
-    File::options()
-        .append(true)
-        .open(path)
-        .unwrap()
-        .set_modified(time)
-        .unwrap();
+    set_time(path, 1_000_000_000 + sum % 500_000_000, 0);
 }
 
 fn text(random: &mut Random) -> String {

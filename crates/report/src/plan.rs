@@ -39,7 +39,7 @@ use std::path::{Path, PathBuf};
 use resemble_proto::documents::{CoveredDocument, GroupsDocument};
 use resemble_proto::path::PathText;
 
-use crate::human::human_size;
+use crate::human::{counted, human_size};
 
 pub use keep::{KeepRule, RULES};
 pub use renames::{PathKind, Trees};
@@ -83,6 +83,26 @@ impl Treatment {
     /// Whether a copy gives way to something that leads to the file that stays.
     const fn makes_links(&self) -> bool {
         matches!(self, Self::Symlink | Self::Hardlink | Self::Reflink)
+    }
+
+    /// The one that the command line calls so: `trash`, `move=DIR`.
+    pub fn of_text(text: &str) -> Option<Self> {
+        Some(match text.split_once('=') {
+            Some(("move", dir)) if !dir.is_empty() => Self::Move(dir.into()),
+            Some(("copy", dir)) if !dir.is_empty() => Self::Copy(dir.into()),
+            Some(_) => return None,
+            None => {
+                let plain = [
+                    Self::Symlink,
+                    Self::Hardlink,
+                    Self::Reflink,
+                    Self::Trash,
+                    Self::Remove,
+                    Self::Rename,
+                ];
+                plain.into_iter().find(|kind| kind.word() == text)?
+            }
+        })
     }
 
     /// The directory that files are moved or copied into.
@@ -534,9 +554,14 @@ impl Plan {
         })
     }
 
-    /// Says what the steps amount to, for people: `28 KiB to be freed`.
-    pub fn worth(&self) -> String {
-        let size = human_size(self.gain().1);
+    /// Says what the steps amount to, for people: `3 steps, 28 KiB to be freed`.
+    pub fn summary(&self) -> String {
+        let (steps, bytes) = self.gain();
+        format!("{}, {}", counted(steps, "step"), self.worth(bytes))
+    }
+
+    fn worth(&self, bytes: u64) -> String {
+        let size = human_size(bytes);
         match self.kind {
             Treatment::Trash => format!("{size} to be freed when the trash is emptied"),
             Treatment::Move(_) => format!("{size} to be moved"),

@@ -5,7 +5,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::{Entry, Plan, PlanStep, Treatment};
-use crate::human::counted;
 use crate::quote::harmless;
 
 /// A name as an argument of `printf '%b'` within single quotes. Printable ASCII except `'` and `\`
@@ -74,11 +73,10 @@ pub(super) fn write(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "#!/bin/sh")?;
     writeln!(
         out,
-        "# A plan of resemble {} for `{}`: {}, {}.",
+        "# A plan of resemble {} for `{}`: {}.",
         resemble_proto::VERSION,
         plan.about,
-        counted(plan.gain().0, "step"),
-        plan.worth()
+        plan.summary()
     )?;
     writeln!(out, "#\n# Each step {meaning}.")?;
     if plan.is_away() {
