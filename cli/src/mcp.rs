@@ -8,8 +8,8 @@
 //!    (`places`); where a question looks, it looks in the roots. So rows, counts, totals, reasons
 //!    and discounts are about what lies in them. A path outside and one that is not there get the
 //!    same answer.
-//! 2. **Bounded and terse.** An answer has so many rows and so many bytes as the caller asks for,
-//!    with the totals (`answers`).
+//! 2. **Bounded and terse.** The caller bounds the rows and the bytes of an answer, which has the
+//!    totals (`answers`).
 //! 3. **Read-only.** No tool changes anything.
 
 mod answers;

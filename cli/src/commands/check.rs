@@ -16,7 +16,7 @@ use resemble_proto::documents::Document;
 use resemble_proto::message::{FindOptions, FindRow, MeasureUnit, Scope, SoftError, Whole};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
-use resemble_query::find::read_with_parts;
+use resemble_query::find::{Stream, read_with_parts};
 use resemble_relate::prove::extracted::way;
 use resemble_relate::prove::read::bytes_of;
 use resemble_report::document::Extras;
@@ -37,10 +37,7 @@ use crate::names::{self, Named};
 use crate::question::{self, Asked, Verb};
 use crate::ui::Ui;
 
-/// Contents up to this size are sent to a daemon with the question, which can then measure them.
-const MOST_SENT: u64 = 4 << 20;
-
-/// So many paths are named to git one by one.
+/// The most paths that are named to git one by one.
 const MOST_NAMED: usize = 1000;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CheckArgs) -> CliResult {
@@ -133,7 +130,7 @@ impl NearCopyQuestion<'_> {
         };
         let read = || {
             let mut read = read_with_parts(&copy.real, params, part_reader)?;
-            let is_sent = read.digest.size.0 <= MOST_SENT;
+            let is_sent = read.digest.size.0 <= Stream::FEW as u64;
             read.bytes = is_sent.then(|| bytes_of(&copy.real)).transpose()?;
             Ok(read)
         };

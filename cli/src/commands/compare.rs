@@ -50,7 +50,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CompareArgs) -
     question::run(ui, env, global, &asked, Compare { args, classes })
 }
 
-/// Asks for the comparison, for whoever shows it.
+/// Asks for the comparison, to be shown elsewhere.
 #[cfg(feature = "ui")]
 pub(super) fn answer(
     ui: &mut Ui,

@@ -51,7 +51,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
     question::finish(ui, &verb, answered)
 }
 
-/// Asks for the groups, for whoever shows them.
+/// Asks for the groups, to be shown elsewhere.
 #[cfg(feature = "ui")]
 pub(super) fn answer(
     ui: &mut Ui,

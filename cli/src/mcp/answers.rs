@@ -12,8 +12,19 @@ use super::tools::{Bounds, ToolKind};
 const MOST_ERRORS: usize = 10;
 
 /// The keys of an answer that are given as they are.
-const KEPT: [&str; 9] = [
-    "fresh", "pending", "summary", "covered", "files", "bytes", "relation", "unit", "measures",
+const KEPT: [&str; 12] = [
+    "fresh",
+    "pending",
+    "summary",
+    "covered",
+    "files",
+    "bytes",
+    "relation",
+    "unit",
+    "a_in_b",
+    "b_in_a",
+    "resemblance",
+    "shared_bytes",
 ];
 
 /// The answer to a call, made of the document of the command.
@@ -90,13 +101,13 @@ fn errors(document: &Value, roots: &Roots) -> Map<String, Value> {
         .iter()
         .filter(|error| is_within(error, roots))
         .collect();
-    let mut told = Map::new();
+    let mut fields = Map::new();
     if !errors.is_empty() {
-        told.insert("errors_total".to_owned(), json!(errors.len()));
+        fields.insert("errors_total".to_owned(), json!(errors.len()));
         let first = errors.into_iter().take(MOST_ERRORS).cloned().collect();
-        told.insert("errors".to_owned(), Value::Array(first));
+        fields.insert("errors".to_owned(), Value::Array(first));
     }
-    told
+    fields
 }
 
 /// Puts the first rows of each list into the answer, as many as fit, and how many there are.
@@ -123,10 +134,10 @@ fn fit(answer: &Map<String, Value>, lists: &[(String, Vec<Value>)], bounds: Boun
     }
 }
 
-/// A row with at most so many members or paths: the first ones, the newest, and how many there are.
+/// A row with at most `most` members or paths: the first ones, the newest, and how many there are.
 fn with_few(row: &Value, most: usize, is_cut: &mut bool) -> Value {
     let mut row = row.clone();
-    for list in ["members", "paths", "ranges"] {
+    for list in ["members", "paths"] {
         let Some(all) = row.get_mut(list).and_then(Value::as_array_mut) else {
             continue;
         };

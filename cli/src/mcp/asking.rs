@@ -10,7 +10,7 @@ use tokio::process::Command;
 /// A longer answer of the command is none of this server: it asks for the first rows.
 const LONGEST: u64 = 256 << 20;
 
-/// So much of a message is passed on.
+/// The longest part of a message that is passed on.
 const LONGEST_MESSAGE: u64 = 4 << 10;
 
 /// What the command line is asked.

@@ -1,32 +1,25 @@
 //! What lies beneath the roots, and nothing else.
 
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::fs;
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
+use resemble_relate::renditions::{INTO, shown, ways_into};
+use resemble_scan::walk::{Anchor, Kind, Stat};
+use rustix::fd::AsFd;
+use rustix::fs::{CWD, OFlags};
 use rustix::io::Errno;
 
 use crate::error::{CliError, CliResult};
 
-/// Leads into an archive or a mail: `mail.eml!report.odt`.
-const INTO: u8 = b'!';
-
 /// The directories that a server answers about.
 #[derive(Debug)]
 pub(super) struct Roots {
-    all: Vec<Root>,
+    all: Vec<Anchor>,
     /// Where the server was started.
     here: Option<PathBuf>,
-}
-
-#[derive(Debug)]
-struct Root {
-    /// As the kernel names it.
-    path: PathBuf,
-    dir: OwnedFd,
 }
 
 /// A file or a directory beneath a root.
@@ -44,34 +37,35 @@ pub(super) struct RootedPath {
 #[error("{0:?} is no file or directory below a root of this server")]
 pub(super) struct NoPlace(String);
 
-/// So much of a name is said again.
+/// The longest part of a name that an error repeats, in characters.
 const LONGEST_NAME: usize = 300;
 
 impl Roots {
     pub(super) fn open(paths: &[PathBuf]) -> CliResult<Self> {
-        let mut roots = Vec::with_capacity(paths.len());
-        for path in paths {
-            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            let dir = rustix::fs::open(path, flags, Mode::empty());
-            let dir = dir.map_err(|error| CliError::file("open", path)(error.into()))?;
-            let real =
-                real_path(&dir).map_err(|error| CliError::file("open", path)(error.into()))?;
-            roots.push(Root { path: real, dir });
-        }
+        let open = |path: &PathBuf| {
+            let real = fs::canonicalize(path)?;
+            Anchor::open(&real).map_err(std::io::Error::from)
+        };
+        let opened = |path: &PathBuf| open(path).map_err(CliError::file("open", path));
         Ok(Self {
-            all: roots,
+            all: paths.iter().map(opened).collect::<CliResult<_>>()?,
             here: std::env::current_dir().ok(),
         })
     }
 
     /// The real paths of the roots.
     pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.all.iter().map(|root| &*root.path)
+        self.all.iter().map(Anchor::path)
     }
 
     /// Whether a path of an answer lies in a root.
     pub(super) fn hold(&self, path: &Path) -> bool {
         self.paths().any(|root| path.starts_with(root))
+    }
+
+    /// Whether each root is still where it was. Questions name them by their paths.
+    pub(super) fn are_there(&self) -> bool {
+        !self.all.iter().any(Anchor::was_replaced)
     }
 
     /// What a name leads to: a path beneath a root, or a member in one.
@@ -83,15 +77,6 @@ impl Roots {
             .ok_or_else(|| NoPlace(name.chars().take(LONGEST_NAME).collect()))
     }
 
-    /// Whether each root is still where it was. Questions name them by their paths.
-    pub(super) fn are_there(&self) -> bool {
-        self.all.iter().all(|root| {
-            let now = rustix::fs::lstat(&root.path).map(|stat| (stat.st_dev, stat.st_ino));
-            let then = rustix::fs::fstat(&root.dir).map(|stat| (stat.st_dev, stat.st_ino));
-            now.is_ok() && now == then
-        })
-    }
-
     /// Whether what was found under a name is still there, the same file. Asked before an answer
     /// is given: a link that was put in its place meanwhile may lead outside.
     pub(super) fn have_still(&self, place: &RootedPath) -> bool {
@@ -101,88 +86,59 @@ impl Roots {
 
     /// The file or directory at a path. A relative one is looked for in each root, and then from
     /// the current directory.
-    fn whole(&self, path: &Path) -> Option<RootedPath> {
-        let from_here = (self.here.as_ref()).map(|here| here.join(path));
-        let absolute = if path.is_absolute() {
-            Some(path)
-        } else {
-            from_here.as_deref()
-        };
-        let beneath = self.all.iter().filter(|_| path.is_relative());
-        let beneath = beneath.filter_map(|root| root.place(path, path).ok());
-        let of_absolute = self.all.iter().filter_map(|root| {
-            let below = absolute?.strip_prefix(&root.path).ok()?;
-            let below = if below.as_os_str().is_empty() {
-                Path::new(".")
-            } else {
-                below
-            };
-            root.place(below, path).ok()
+    fn whole(&self, asked: &Path) -> Option<RootedPath> {
+        let bases = self.paths().chain(self.here.as_deref());
+        let places = bases.flat_map(|base| {
+            let path = base.join(asked);
+            let found = self.all.iter().map(move |root| found(root, &path, asked));
+            found.collect::<Vec<_>>()
         });
-        beneath.chain(of_absolute).next()
+        places.flatten().next()
     }
 
     /// The member that a path names behind a `!` in a file beneath a root.
     fn member(&self, path: &Path) -> Option<RootedPath> {
-        let bytes = path.as_os_str().as_bytes();
-        let marks = (1..bytes.len()).filter(|&at| bytes[at] == INTO);
-        marks.into_iter().find_map(|at| {
-            let names = Path::new(OsStr::from_bytes(&bytes[at + 1..]));
+        ways_into(path).find_map(|(file, names)| {
+            let below = PathBuf::from(OsString::from_vec(names.to_vec()));
             let is_name = |part| matches!(part, Component::Normal(_));
-            let first = names.components().next()?;
-            if names.is_absolute() || !names.components().all(is_name) {
+            let first = below.components().next()?;
+            if !below.components().all(is_name) {
                 return None;
             }
-            let file = self.whole(Path::new(OsStr::from_bytes(&bytes[..at])))?;
+            let file = self.whole(file)?;
             // The whole could also be a path, which leads who knows where.
             let mut beside = file.path.clone().into_os_string();
-            beside.push("!");
-            if fs::symlink_metadata(&beside).is_ok() {
-                return None;
+            beside.push(OsString::from_vec(vec![INTO]));
+            for more in ["".as_ref(), first.as_os_str()] {
+                beside.push(more);
+                if fs::symlink_metadata(&beside).is_ok() {
+                    return None;
+                }
             }
-            beside.push(first.as_os_str());
-            if fs::symlink_metadata(&beside).is_ok() {
-                return None;
-            }
-            let mut named = file.path.into_os_string();
-            named.push(OsStr::from_bytes(&bytes[at..]));
             Some(RootedPath {
-                path: named.into(),
+                path: shown(&file.path, names),
                 ..file
             })
         })
     }
 }
 
-impl Root {
-    fn place(&self, below: &Path, asked: &Path) -> Result<RootedPath, Errno> {
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let resolve =
-            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        let file = loop {
-            match rustix::fs::openat2(&self.dir, below, flags, Mode::empty(), resolve) {
-                // A rename came in between.
-                Err(Errno::AGAIN | Errno::INTR) => {}
-                other => break other?,
-            }
-        };
-        let stat = rustix::fs::fstat(&file)?;
-        match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile | FileType::Directory => Ok(RootedPath {
-                path: real_path(&file)?,
-                asked: asked.to_owned(),
-                id: (stat.st_dev, stat.st_ino),
-            }),
-            _ => Err(Errno::ACCESS),
-        }
-    }
-}
-
-/// Where an open file is.
-fn real_path(file: &OwnedFd) -> Result<PathBuf, Errno> {
+/// The file or directory at a path beneath a root.
+fn found(root: &Anchor, path: &Path, asked: &Path) -> Result<RootedPath, Errno> {
+    let file = root.open_at(path, OFlags::PATH)?;
+    let stat = Stat::of(file.as_fd())?;
     let link = format!("/proc/self/fd/{}", file.as_raw_fd());
-    let path = rustix::fs::readlinkat(CWD, link, Vec::new())?;
-    Ok(PathBuf::from(OsStr::from_bytes(path.to_bytes())))
+    let real = rustix::fs::readlinkat(CWD, link, Vec::new())?;
+    let path = PathBuf::from(OsString::from_vec(real.into_bytes()));
+    match stat.kind {
+        // Where the kernel does not keep a path beneath the root, this does.
+        Kind::File | Kind::Dir if path.starts_with(root.path()) => Ok(RootedPath {
+            path,
+            asked: asked.to_owned(),
+            id: (stat.dev, stat.ino),
+        }),
+        _ => Err(Errno::ACCESS),
+    }
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use super::{answers, asking};
 /// Questions that are asked at once; more wait.
 const AT_ONCE: usize = 4;
 
-/// How often a caller who wants to know is told that a question is still being answered.
+/// The time between two messages about the progress of a question.
 const TOLD_EVERY: Duration = Duration::from_secs(1);
 
 const MOVED: &str = "a root of this server is not where it was";
@@ -58,13 +58,10 @@ impl Server {
         let Ok(_turn) = self.turns.acquire().await else {
             return Err("the server ends".to_owned());
         };
-        if !self.roots.are_there() {
-            return Err(MOVED.to_owned());
-        }
+        let are_there = || self.roots.are_there().then_some(()).ok_or(MOVED);
+        are_there()?;
         let document = asking::document(&self.options, call.invocation).await;
-        if !self.roots.are_there() {
-            return Err(MOVED.to_owned());
-        }
+        are_there()?;
         if let Some(gone) = call
             .places
             .iter()

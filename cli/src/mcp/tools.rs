@@ -51,10 +51,8 @@ pub(super) struct Call {
     pub(super) bounds: Bounds,
 }
 
-/// What callers may say. One type for all tools: a name that a tool does not have is refused by its
-/// schema.
+/// What callers may say, of all tools together.
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Arguments {
     path: Option<String>,
     text: Option<String>,
@@ -82,11 +80,11 @@ impl ToolKind {
     ];
 
     pub(super) fn of_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.told().0 == name)
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
     /// Name, title and description.
-    const fn told(self) -> (&'static str, &'static str, &'static str) {
+    const fn words(self) -> (&'static str, &'static str, &'static str) {
         match self {
             Self::Find => (
                 "find",
@@ -137,7 +135,20 @@ impl ToolKind {
         }
     }
 
+    /// What it takes, and what of that it needs.
     fn properties(self) -> (Value, &'static [&'static str]) {
+        let (mut properties, required) = self.own_properties();
+        if self != Self::Status {
+            properties["max_rows"] = json!({"type": "integer", "minimum": 1, "maximum": MOST_ROWS,
+                "description": format!("Most rows of each list [default: {ROWS}]")});
+            properties["max_bytes"] = json!({"type": "integer", "minimum": LEAST_BYTES,
+                "maximum": MOST_BYTES,
+                "description": format!("Most bytes of the answer [default: {BYTES}]")});
+        }
+        (properties, required)
+    }
+
+    fn own_properties(self) -> (Value, &'static [&'static str]) {
         let path = |what: &str| json!({"type": "string", "description": what});
         let paths = |what: &str| {
             json!({"type": "array", "items": {"type": "string"}, "minItems": 1,
@@ -185,15 +196,8 @@ impl ToolKind {
 
     /// As clients see it.
     fn tool(self) -> Tool {
-        let (name, title, description) = self.told();
-        let (mut properties, required) = self.properties();
-        if self != Self::Status {
-            properties["max_rows"] = json!({"type": "integer", "minimum": 1, "maximum": MOST_ROWS,
-                "description": format!("Most rows of each list [default: {ROWS}]")});
-            properties["max_bytes"] = json!({"type": "integer", "minimum": LEAST_BYTES,
-                "maximum": MOST_BYTES,
-                "description": format!("Most bytes of the answer [default: {BYTES}]")});
-        }
+        let (name, title, description) = self.words();
+        let (properties, required) = self.properties();
         let schema = json!({"type": "object", "properties": properties, "required": required,
             "additionalProperties": false});
         let schema: JsonObject = match schema {
@@ -209,10 +213,8 @@ impl ToolKind {
             .with_annotations(hints)
     }
 
-    fn takes(self, name: &str) -> bool {
-        let (properties, _) = self.properties();
-        let is_bound = matches!(name, "max_rows" | "max_bytes") && self != Self::Status;
-        is_bound || properties.get(name).is_some()
+    const fn name(self) -> &'static str {
+        self.words().0
     }
 }
 
@@ -229,19 +231,20 @@ impl Call {
         roots: &Roots,
     ) -> Result<Self, String> {
         let given = arguments.unwrap_or_default();
-        if let Some(unknown) = given.keys().find(|name| !kind.takes(name)) {
-            return Err(format!("{} takes no argument {unknown:?}", kind.told().0));
+        let (properties, required) = kind.properties();
+        let is_known = |name: &String| properties.get(name).is_some();
+        if let Some(unknown) = given.keys().find(|name| !is_known(name)) {
+            return Err(format!("{} takes no argument {unknown:?}", kind.name()));
         }
         let arguments: Arguments =
             serde_json::from_value(Value::Object(given)).map_err(|error| error.to_string())?;
-        let (_, required) = kind.properties();
         let mut asking = Asking {
             roots,
             places: Vec::new(),
             arguments: Vec::new(),
         };
-        let needed = |value: Option<String>, name: &str| {
-            value.ok_or_else(|| format!("{} needs {}", kind.told().0, needed_names(required, name)))
+        let needed = |value: Option<String>| {
+            value.ok_or_else(|| format!("{} needs {}", kind.name(), required.join(" and ")))
         };
         let mut input = None;
         match kind {
@@ -267,13 +270,13 @@ impl Call {
                 }
             }
             ToolKind::Why | ToolKind::Compare => {
-                asking.word(kind.told().0);
-                asking.place(&needed(arguments.a, "a")?)?;
-                asking.place(&needed(arguments.b, "b")?)?;
+                asking.word(kind.name());
+                asking.place(&needed(arguments.a)?)?;
+                asking.place(&needed(arguments.b)?)?;
             }
             ToolKind::Covered => {
                 asking.word("covered");
-                asking.place(&needed(arguments.dir, "dir")?)?;
+                asking.place(&needed(arguments.dir)?)?;
                 let by = arguments.by.filter(|by| !by.is_empty());
                 let by = by.ok_or_else(|| "covered needs dir and by".to_owned())?;
                 asking.scope("--by", Some(by))?;
@@ -281,7 +284,7 @@ impl Call {
             ToolKind::GroupsOf => {
                 asking.word("groups");
                 asking.word("--of");
-                asking.place(&needed(arguments.path, "path")?)?;
+                asking.place(&needed(arguments.path)?)?;
                 if arguments.family == Some(true) {
                     asking.word("--family");
                 }
@@ -316,14 +319,6 @@ impl Call {
             places: asking.places,
             bounds,
         })
-    }
-}
-
-fn needed_names(required: &[&str], name: &str) -> String {
-    if required.is_empty() {
-        name.to_owned()
-    } else {
-        required.join(" and ")
     }
 }
 

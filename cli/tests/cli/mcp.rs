@@ -61,6 +61,16 @@ fn every_tool_answers_about_its_roots() {
     );
     let why = session.call("why", &json!({"a": "report.txt", "b": "old/report.txt"}));
     assert!(!why["ranges"].as_array().unwrap().is_empty(), "{why}");
+    let said = env.run([
+        "why",
+        "in/report.txt",
+        "in/old/report.txt",
+        "--format",
+        "json",
+    ]);
+    for figure in ["a_in_b", "b_in_a", "resemblance", "shared_bytes", "unit"] {
+        assert_eq!(why[figure], said.json()[figure], "{figure}");
+    }
     let compared = session.call("compare", &json!({"a": "old", "b": "."}));
     assert!(
         compared["summary"]["edited"].as_u64().unwrap() > 0,

@@ -149,8 +149,9 @@ pub struct Stream<'a> {
 impl<'a> Stream<'a> {
     /// More than this of a pipe is not kept: it is its bytes then. 256 MiB, in memory.
     const MOST: usize = 256 << 20;
-    /// So many bytes of a pipe are kept as they are: what is compared with files can be proven.
-    const FEW: usize = 4 << 20;
+    /// The most bytes of a content that go with a question: what is compared with files can then be
+    /// proven.
+    pub const FEW: usize = 4 << 20;
 
     /// Nothing yet.
     pub fn new(params: &Params, part_reader: Option<&'a dyn PartReader>) -> Self {
