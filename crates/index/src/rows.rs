@@ -292,6 +292,8 @@ pub struct Totals {
     pub unreadable_files: u64,
     /// Files that were left out on purpose.
     pub skipped_files: u64,
+    /// Files that are too small to be judged.
+    pub small_files: u64,
     /// Chunk and fingerprint keys that more contents have than the boilerplate limit.
     pub boilerplate: u64,
     /// Parts of all contents.

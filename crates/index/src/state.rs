@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use resemble_core::bits::BitSet;
+use resemble_core::similarity::too_small;
 
 use crate::codec::Malformed;
 use crate::codec::rows::{FsNumber, StoredFile};
@@ -101,6 +102,8 @@ pub(crate) struct FileSums {
     pub(crate) unreadable: u64,
     /// Files left out on purpose.
     pub(crate) skipped: u64,
+    /// Files that are too small to be judged.
+    pub(crate) small: u64,
 }
 
 impl FileSums {
@@ -110,6 +113,7 @@ impl FileSums {
         self.bytes = self.bytes.wrapping_add(of.bytes);
         self.unreadable = self.unreadable.wrapping_add(of.unreadable);
         self.skipped = self.skipped.wrapping_add(of.skipped);
+        self.small = self.small.wrapping_add(of.small);
     }
 
     /// Takes a file out of the sums.
@@ -118,6 +122,7 @@ impl FileSums {
         self.bytes = self.bytes.wrapping_sub(of.bytes);
         self.unreadable = self.unreadable.wrapping_sub(of.unreadable);
         self.skipped = self.skipped.wrapping_sub(of.skipped);
+        self.small = self.small.wrapping_sub(of.small);
     }
 
     fn of(row: &StoredFile) -> Self {
@@ -125,15 +130,15 @@ impl FileSums {
             bytes: row.size.get(),
             unreadable: u64::from(matches!(row.state, FileState::Unreadable(_))),
             skipped: u64::from(matches!(row.state, FileState::Skipped(_))),
+            small: u64::from(too_small(row.size)),
         }
     }
 
     /// The row `file_sums` of `meta`: the generation and the fields, little endian.
     pub(crate) fn encode(self, generation: u64) -> Vec<u8> {
-        [generation, self.bytes, self.unreadable, self.skipped]
-            .iter()
-            .flat_map(|value| value.to_le_bytes())
-            .collect()
+        let sums = [self.bytes, self.unreadable, self.skipped, self.small];
+        let values = std::iter::once(generation).chain(sums);
+        values.flat_map(u64::to_le_bytes).collect()
     }
 
     /// `None`: they are of another commit.
@@ -146,6 +151,7 @@ impl FileSums {
                 bytes: value()?,
                 unreadable: value()?,
                 skipped: value()?,
+                small: value()?,
             },
         );
         (of == generation).then_some(sums)

@@ -47,6 +47,11 @@ impl Patterns {
         self.include.as_ref().is_none_or(names) && !self.exclude.as_ref().is_some_and(names)
     }
 
+    /// Whether all files take part.
+    pub const fn is_empty(&self) -> bool {
+        self.include.is_none() && self.exclude.is_none()
+    }
+
     /// Whether only names that match a glob of `--include` take part.
     pub const fn includes_some(&self) -> bool {
         self.include.is_some()

@@ -53,7 +53,7 @@ use resemble_relate::nominate::kinship::SubjectWindows;
 use resemble_relate::nominate::quotations::Passage;
 use resemble_relate::prove::read::{anchor_of, bytes_of, unreadable};
 use resemble_relate::renditions::{self, Located, Place, Rendition};
-use resemble_relate::scope::ScopedFiles;
+use resemble_relate::scope::{self, ScopedFiles};
 
 /// The file or the bytes that others are compared with.
 #[derive(Clone, Debug)]
@@ -330,19 +330,6 @@ impl Similar {
     }
 }
 
-/// What a question about the whole index looks at: from sums that are kept, so it costs nothing.
-fn everything(snapshot: &Snapshot) -> Result<Looked, ReadError> {
-    let totals = snapshot.totals()?;
-    Ok(Looked {
-        files: totals.files,
-        bytes: totals.file_bytes,
-        unreadable: totals.unreadable_files,
-        skipped: totals.skipped_files,
-        small: 0,
-        least_run: u64::from(snapshot.params().chunk.max) * 2,
-    })
-}
-
 /// The files similar to `subject`, best first, as rows that name the subject `name`.
 pub fn find(
     snapshot: &Snapshot,
@@ -380,7 +367,9 @@ pub fn find(
     // Said of nothing found alone: it is what the answer was made of.
     answer.header.looked = match looked {
         // What there is in all is told to those who may see all of it.
-        None if answer.rows.is_empty() && !snapshot.is_partial() => Some(everything(snapshot)?),
+        None if answer.rows.is_empty() && !snapshot.is_partial() => {
+            Some(scope::everything(snapshot)?)
+        }
         looked => looked,
     };
     Ok(answer)
@@ -429,6 +418,10 @@ fn search(
     if options.scope.within.is_empty() {
         let found = search_in(snapshot, subject, None, options, wanted)?;
         return Ok((found, None));
+    }
+    if scope::is_everything(snapshot, &options.scope)? {
+        let found = search_in(snapshot, subject, None, options, wanted)?;
+        return Ok((found, Some(scope::everything(snapshot)?)));
     }
     let mut scoped = ScopedFiles::of(snapshot, &options.scope)?;
     if options.text {

@@ -33,6 +33,54 @@ pub struct ScopedFile {
     pub mtime: i64,
 }
 
+/// Whether all that the index has lies in `scope`, and was read: then a question about the scope is
+/// one about the index, which needs no list of its files.
+pub fn is_everything(snapshot: &Snapshot, scope: &Scope) -> Result<bool, ReadError> {
+    let is_plain = scope.include.is_empty() && scope.exclude.is_empty() && scope.min_size == 0;
+    if !is_plain || snapshot.is_partial() {
+        return Ok(false);
+    }
+    let totals = snapshot.totals()?;
+    let is_read = totals.unreadable_files == 0 && totals.skipped_files == 0;
+    Ok(is_read && is_within(snapshot, Path::new("/"), &scope.within)?)
+}
+
+/// Whether all that the index has in this folder lies in one of `bases`.
+fn is_within(snapshot: &Snapshot, dir: &Path, bases: &[PathText]) -> Result<bool, ReadError> {
+    let mut all = bases.iter().map(PathText::as_path);
+    if all.clone().any(|base| dir.starts_with(base)) {
+        return Ok(true);
+    }
+    if !all.any(|base| base.starts_with(dir)) {
+        return Ok(false);
+    }
+    for (name, _) in snapshot.list(dir)? {
+        if !is_within(snapshot, &dir.join(name), bases)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// What a question about the whole index looks at: from sums that are kept, so it costs nothing.
+pub fn everything(snapshot: &Snapshot) -> Result<Looked, ReadError> {
+    let totals = snapshot.totals()?;
+    let (unreadable, skipped) = (totals.unreadable_files, totals.skipped_files);
+    Ok(Looked {
+        files: totals.files.saturating_sub(unreadable + skipped),
+        bytes: totals.file_bytes,
+        unreadable,
+        skipped,
+        small: totals.small_files,
+        least_run: least_run(snapshot),
+    })
+}
+
+/// Any run of twice the largest chunk holds a whole chunk, wherever it begins, and is seen by that.
+fn least_run(snapshot: &Snapshot) -> u64 {
+    u64::from(snapshot.params().chunk.max) * 2
+}
+
 /// The files of a scope.
 #[derive(Debug, Default)]
 pub struct ScopedFiles {
@@ -128,8 +176,7 @@ impl ScopedFiles {
         })
     }
 
-    /// What a question about these files looked at. Any run of twice the largest chunk holds a
-    /// whole chunk, wherever it begins, and is seen by that.
+    /// What a question about these files looked at.
     pub fn looked(&self, snapshot: &Snapshot) -> Looked {
         let files = self.files.iter();
         Looked {
@@ -138,7 +185,7 @@ impl ScopedFiles {
             unreadable: self.errors.len() as u64,
             skipped: self.skipped,
             small: files.filter(|scoped| too_small(scoped.size)).count() as u64,
-            least_run: u64::from(snapshot.params().chunk.max) * 2,
+            least_run: least_run(snapshot),
         }
     }
 
@@ -326,6 +373,9 @@ impl Rules {
 
     /// Whether the patterns let a path at or below the base take part.
     pub fn admit(&self, path: &Path) -> bool {
+        if self.patterns.is_empty() {
+            return true;
+        }
         // A scope may name the file itself: then its name is what patterns see.
         let below = match path.strip_prefix(&self.base) {
             Ok(below) if !below.as_os_str().is_empty() => below,

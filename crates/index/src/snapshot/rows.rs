@@ -236,6 +236,7 @@ impl Snapshot {
                 file_bytes: inner.sets.file_sums.bytes,
                 unreadable_files: inner.sets.file_sums.unreadable,
                 skipped_files: inner.sets.file_sums.skipped,
+                small_files: inner.sets.file_sums.small,
                 boilerplate: inner.sets.boilerplate.len() as u64,
                 parts: inner.parts.len()?,
                 skipped: inner.skipped_parts.len()?,

@@ -9,6 +9,7 @@ mod covered;
 mod dirs;
 mod edited;
 mod estimates;
+mod everything;
 mod frames;
 mod groups;
 mod grown;

@@ -31,7 +31,7 @@ use crate::scene::fake::Fake;
 
 use self::mixed::mixed;
 
-mod mixed;
+pub(crate) mod mixed;
 
 /// What is said of a pair, seen from the one whose name is less. `None`: the verb does not tell.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 
+use resemble_core::similarity::too_small;
 use resemble_index::{Entry, FileState, Gap, LeftOutRule, PartRow};
 
 use super::*;
@@ -71,6 +72,8 @@ impl Pair {
         let of = |state| files.clone().filter(|file| file.state == state).count() as u64;
         assert_eq!(totals.unreadable_files, of(ModelState::Unreadable));
         assert_eq!(totals.skipped_files, of(ModelState::Skipped));
+        let small = files.clone().filter(|file| too_small(file.stat.size));
+        assert_eq!(totals.small_files, small.count() as u64);
         for (number, file) in &self.model.files {
             let row = snapshot.file(file.id).unwrap().unwrap();
             assert_eq!((row.id, &row.stat), (file.id, &file.stat));

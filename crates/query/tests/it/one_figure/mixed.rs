@@ -67,7 +67,7 @@ fn mail(key: u64, text: &str, attachments: &[(&str, &[u8])]) -> Vec<u8> {
 
 /// What the files are called, and what is in them.
 #[allow(clippy::too_many_lines)]
-pub(super) fn mixed() -> BTreeMap<String, Vec<u8>> {
+pub(crate) fn mixed() -> BTreeMap<String, Vec<u8>> {
     let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     let mut add = |name: &str, bytes: &[u8]| {
         assert!(files.insert(name.to_owned(), bytes.to_vec()).is_none());
