@@ -287,9 +287,10 @@ pub enum Command {
     Catalogue(CatalogueArgs),
     /// Find where the content of a vanished path is now
     ///
-    /// Catalogues are sweeps: each knows the paths and contents of its day. What resembles the lost
-    /// file, and what resembles that, in any of them or in a directory, is printed with its date,
-    /// the latest first.
+    /// The daemon remembers for 90 days what it saw go: renamed, moved or removed. Catalogues are
+    /// sweeps: each knows the paths and contents of its day. What resembles the lost file, and what
+    /// resembles that, in any of them or in a directory, is printed with its date, the latest
+    /// first.
     #[command(after_long_help = sweeps::LOST_EXAMPLES)]
     Lost(LostArgs),
     /// Show how each version of a file resembles the one before

@@ -25,9 +25,9 @@ use resemble_proto::catalogued::{self, Source};
 use resemble_proto::client::Client;
 use resemble_proto::documents::SimilarFiles;
 use resemble_proto::message::{
-    CompareRequest, Comparison, DumpForm, FailureKind, FindOptions, FindRequest, Groups,
-    GroupsRequest, HolderRow, HoldersRequest, Inode, Scope, SoftError, StepProgress, Subject,
-    Whole, WireBytes, WireDigest, WireRendition,
+    CompareRequest, Comparison, DepartedRequest, DepartedRow, DumpForm, FailureKind, FindOptions,
+    FindRequest, Groups, GroupsRequest, HolderRow, HoldersRequest, Inode, Scope, SoftError,
+    StepProgress, Subject, Whole, WireBytes, WireDigest, WireRendition,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
@@ -345,6 +345,11 @@ impl Backend {
             inode: inode_of(real),
             all,
         })
+    }
+
+    /// Where what was at these paths went.
+    pub fn departed(&mut self, paths: Vec<PathText>) -> CliResult<Whole<Vec<DepartedRow>>> {
+        self.put(DepartedRequest { paths })
     }
 
     /// Whether the daemon of another machine answers.

@@ -3,6 +3,7 @@
 #![allow(clippy::print_stderr)] // a test that is skipped says so
 
 /// The main job: watch, index, `ls FILE/.similar`, right after every change.
+mod lost;
 mod main_job;
 
 /// Where the view lies, and that it is in nobody's way there.

@@ -12,6 +12,10 @@ pub(super) const LOST_EXAMPLES: &str = "\
 Examples:
   resemble lost ~/Documents/plan.txt --in monday.cat --in tuesday.cat --in ~/Documents
       Where the content of a vanished file is now, or was last.
+  resemble lost ~/Documents/plan.txt
+      The same by what the daemon itself saw go, in the last 90 days.
+  resemble lost --links ~/Desktop
+      Which links there lead nowhere, and where what they led to is now.
   resemble lost monday.cat:/plan.txt --in ~/Documents --top 1
       The same for a file that a catalogue names.
 
@@ -54,8 +58,16 @@ impl InSweeps {
 #[derive(Debug, Args)]
 pub struct LostArgs {
     /// The path that vanished, or a file in a catalogue
-    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
-    pub path: PathBuf,
+    #[arg(
+        value_name = "PATH",
+        required_unless_present = "links",
+        conflicts_with = "links"
+    )]
+    #[arg(value_hint = ValueHint::AnyPath)]
+    pub path: Option<PathBuf>,
+    /// List the symbolic links below DIR that lead nowhere, and where what they led to is now
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub links: Option<PathBuf>,
     /// Only the first N rows
     #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
     pub top: Option<u64>,

@@ -5,6 +5,7 @@
 //! process give the same answer.
 
 pub(super) mod history;
+mod links;
 pub(super) mod lost;
 mod summary;
 
@@ -15,7 +16,7 @@ use std::path::{Component, Path, PathBuf};
 use resemble_catalogue as catalogue;
 use resemble_proto::catalogued;
 use resemble_proto::message::{
-    Answer, FindOptions, FindRow, Header, Scope, SoftError, WatchRow, Whole,
+    Answer, DepartedRow, FindOptions, FindRow, Header, Scope, SoftError, WatchRow, Whole,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::{PathText, fields};
@@ -198,6 +199,18 @@ impl<'a> Search<'a> {
         Ok(rows)
     }
 
+    /// Where what was at these paths went, by what the daemon saw; places that were not asked about
+    /// are left out.
+    fn departed(&mut self, paths: Vec<PathText>) -> CliResult<Vec<DepartedRow>> {
+        let mut rows = self.backend.departed(paths)?.body;
+        let now = self.all.iter().filter(|sweep| sweep.date.is_none());
+        for row in &mut rows {
+            row.places
+                .retain(|place| now.clone().any(|sweep| sweep.has(place.as_path())));
+        }
+        Ok(rows)
+    }
+
     /// The file at `below` the root of a catalogue, if this sweep is one and has that file.
     fn place(&mut self, sweep: usize, below: &Path) -> CliResult<Option<PathBuf>> {
         let one = &self.all[sweep];
@@ -244,8 +257,7 @@ impl<'a> Search<'a> {
                 }));
             }
         }
-        let absolute = super::watch::absolute(path)?;
-        let known = self.end_of(absolute.as_path())?;
+        let known = self.end_of(&real_place(path))?;
         Ok(known.map(|(sweep, below, real)| Followed {
             sweep,
             real,
@@ -269,6 +281,17 @@ impl<'a> Search<'a> {
         }
         Ok(None)
     }
+}
+
+/// A path with all links above it followed, though nothing may be there any more.
+fn real_place(path: &Path) -> PathBuf {
+    let full = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let mut above = full.ancestors().skip(1);
+    let real = above.find_map(|above| {
+        let below = full.strip_prefix(above).ok()?;
+        Some(std::fs::canonicalize(above).ok()?.join(below))
+    });
+    real.unwrap_or(full)
 }
 
 /// The catalogues that were imported, and what the daemon watches if there is one that may be

@@ -146,8 +146,12 @@ pub enum Change {
         /// The errno; `None`: it was listed.
         errno: Option<i32>,
     },
-    /// The path and all below it are gone. Not an error if the index never had it.
+    /// The path and all below it are gone from the index, and nothing is to be known any more of
+    /// what went from there before. Not an error if the index never had it.
     Remove(PathBuf),
+    /// The path and all below it were seen to be gone: what was there is remembered
+    /// ([`crate::Snapshot::departures`]). Not an error if the index never had it.
+    Vanished(PathBuf),
     /// The entry moved with all below it, whatever stood at `to` is replaced. One row for a
     /// directory, however many files are below.
     Rename {

@@ -8,6 +8,7 @@
 //!
 //! Another boilerplate limit is no reason to read anything again: the keys are counted anew.
 
+use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
@@ -30,7 +31,7 @@ use crate::rows::SetAside;
 use crate::schema;
 use crate::snapshot::Snapshot;
 use crate::state::{self, Counters, Sets};
-use crate::store::{Lasting, Refused, Store};
+use crate::store::{Lasting, Refused, Store, TableHandle};
 
 impl Index {
     /// Opens the index at `path`; a missing one is made (mode 0600; its folder must exist). A file
@@ -90,7 +91,10 @@ impl Index {
         let store = store.map_err(|refused| refusal(refused, path))?;
         guarded(|| {
             let boilerplate_limit = match survey(&store, params)? {
-                Found::Index { limit } => limit,
+                Found::Index { limit } => {
+                    complete(&store)?;
+                    limit
+                }
                 Found::Nothing => return Err(Fault::damaged("it is empty")),
                 Found::Other(reason) => return Err(Fault::damaged(reason)),
             };
@@ -245,6 +249,20 @@ fn initialise(store: &Store, params: &Params, limit: u32) -> Result<(), Fault> {
     drop(meta);
     txn.commit()?;
     Ok(())
+}
+
+/// Makes the tables that an older index of this format has not.
+fn complete(store: &Store) -> Result<(), Fault> {
+    let txn = store.read()?;
+    let tables = txn.list_tables()?;
+    let known: HashSet<String> = tables.map(|table| table.name().to_owned()).collect();
+    drop(txn);
+    if schema::TABLES.into_iter().all(|name| known.contains(name)) {
+        return Ok(());
+    }
+    let txn = store.write(Lasting::AtOnce)?;
+    schema::create(&txn)?;
+    Ok(txn.commit()?)
 }
 
 fn open_file(path: &Path) -> io::Result<File> {

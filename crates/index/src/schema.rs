@@ -49,12 +49,14 @@ pub(crate) const DEAD_CONTENTS: TableDefinition<u32, ()> = TableDefinition::new(
 pub(crate) const HEIRS: TableDefinition<u32, &[u8]> = TableDefinition::new("heirs");
 pub(crate) const BOILERPLATE: TableDefinition<(u8, u64), u32> = TableDefinition::new("boilerplate");
 pub(crate) const RECORDS: TableDefinition<&str, &[u8]> = TableDefinition::new("records");
+/// Names that went, in that order.
+pub(crate) const DEPARTURES: TableDefinition<u64, &[u8]> = TableDefinition::new("departures");
 pub(crate) const MEASURES: TableDefinition<u128, MeasuresValue> = TableDefinition::new("measures");
 pub(crate) const OLDER_MEASURES: TableDefinition<u128, MeasuresValue> =
     TableDefinition::new("older_measures");
 
 /// The names of all tables but those of the segments.
-pub const TABLES: [&str; 26] = [
+pub const TABLES: [&str; 27] = [
     "meta",
     "file_systems",
     "directories",
@@ -79,6 +81,7 @@ pub const TABLES: [&str; 26] = [
     "heirs",
     "boilerplate",
     "records",
+    "departures",
     "measures",
     "older_measures",
 ];
@@ -153,6 +156,7 @@ pub(crate) fn create(txn: &WriteTransaction) -> Result<(), Fault> {
     txn.open_table(HEIRS)?;
     txn.open_table(BOILERPLATE)?;
     txn.open_table(RECORDS)?;
+    txn.open_table(DEPARTURES)?;
     txn.open_table(MEASURES)?;
     txn.open_table(OLDER_MEASURES)?;
     Ok(())

@@ -9,6 +9,7 @@
 //! No question panics on a damaged file: whatever the store does, the answer is
 //! [`ReadError::Damaged`]. Callbacks run outside of that protection, their panics are their own.
 
+mod departed;
 mod footprint;
 pub(crate) mod gaps;
 mod lists;
@@ -71,6 +72,7 @@ pub(crate) struct Inner {
     pub(crate) chunk_lists: ReadOnlyTable<(u32, u32), &'static [u8]>,
     pub(crate) signatures: ReadOnlyTable<(u32, u32), &'static [u8]>,
     pub(crate) records: ReadOnlyTable<&'static str, &'static [u8]>,
+    pub(crate) departures: ReadOnlyTable<u64, &'static [u8]>,
     /// The newer generation and the older one.
     pub(crate) measures: [MeasuresTable; 2],
     pub(crate) new_measures: Arc<NewMeasures>,
@@ -162,6 +164,7 @@ impl Snapshot {
             chunk_lists: txn.open_table(schema::CHUNK_LISTS)?,
             signatures: txn.open_table(schema::SIGNATURES)?,
             records: txn.open_table(schema::RECORDS)?,
+            departures: txn.open_table(schema::DEPARTURES)?,
             measures: [
                 txn.open_table(schema::MEASURES)?,
                 txn.open_table(schema::OLDER_MEASURES)?,

@@ -29,6 +29,7 @@
 mod answer;
 mod compare;
 mod covered;
+mod departed;
 mod digest;
 mod dirs;
 mod figures;
@@ -51,6 +52,7 @@ pub use compare::{
     CompareSummary, Comparison, OtherRow, OtherSummary, Partner, TreeRow,
 };
 pub use covered::{CoverPair, Coverage, CoveredPart, CoveredRequest, MissingRow, NearRow};
+pub use departed::{DepartedRequest, DepartedRow};
 pub use digest::{BadDigest, BadParams, WireDigest, WireParams};
 pub use dirs::{DirRow, DirsRequest};
 pub use figures::{Discount, EstimateInterval, FiguresTold, Layer, MeasureUnit, StatedDate};

@@ -10,9 +10,9 @@ use serde::Serialize;
 
 use crate::documents::{SimilarDirs, SimilarFiles, SimilarPairs};
 use crate::message::{
-    CompareRequest, Comparison, Coverage, CoveredRequest, DirsRequest, FindRequest, Groups,
-    GroupsRequest, HolderRow, HoldersRequest, MarkRequest, OrderRow, PairsRequest, Parts, Request,
-    TemplateRow,
+    CompareRequest, Comparison, Coverage, CoveredRequest, DepartedRequest, DepartedRow,
+    DirsRequest, FindRequest, Groups, GroupsRequest, HolderRow, HoldersRequest, MarkRequest,
+    OrderRow, PairsRequest, Parts, Request, TemplateRow,
 };
 
 /// A request, with the type of its answer.
@@ -74,6 +74,7 @@ macro_rules! questions {
 questions! {
     FindRequest => Find, SimilarFiles;
     HoldersRequest => Holders, Vec<HolderRow>;
+    DepartedRequest => Departed, Vec<DepartedRow>;
     PairsRequest => Pairs, SimilarPairs;
     CompareRequest => Compare, Comparison;
     CoveredRequest => Covered, Coverage;

@@ -31,6 +31,7 @@ use resemble_scan::fsid::FsIds;
 use resemble_scan::parts::PartReader;
 
 use crate::compare::FindingsCache;
+use crate::departed::departed;
 use crate::dump::{self, chunks, files};
 use crate::gaps::AskedPlaces;
 use crate::templates::{Store, TemplateError};
@@ -167,6 +168,7 @@ fn answer_without(
     match request {
         Request::Find(request) => send(reply, find(context, request)?, AnyRow::Find),
         Request::Holders(request) => send(reply, holders(context, &request)?, AnyRow::Holders),
+        Request::Departed(request) => send(reply, departed(snapshot, &request)?, AnyRow::Departed),
         Request::Pairs(request) => {
             let part_reader = context.part_reader.as_deref();
             pairs::pairs_to(snapshot, &request, part_reader, |header, rows, errors| {

@@ -10,6 +10,7 @@
 pub mod answer;
 pub mod compare;
 pub mod covered;
+mod departed;
 pub mod dirs;
 pub mod dump;
 pub mod find;

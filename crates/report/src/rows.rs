@@ -28,7 +28,7 @@ use crate::table::Columns;
 
 pub use dated::DatedRow;
 pub use fold::FoldRow;
-pub use sweeps::{Became, LostRow, VersionRow};
+pub use sweeps::{Became, LinkRow, LostRow, VersionRow};
 pub use versions::DatedVersion;
 
 /// A row that can be printed.

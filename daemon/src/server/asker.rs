@@ -108,6 +108,7 @@ impl Asker {
         match request {
             Request::Find(_)
             | Request::Holders(_)
+            | Request::Departed(_)
             | Request::Pairs(_)
             | Request::Dirs(_)
             | Request::Groups(_)

@@ -100,6 +100,50 @@ fn the_command_asks_the_daemon_of_the_system() {
     drop(server);
 }
 
+/// What went is told to who can list its old folder and open what is left of it, and to nobody else.
+#[test]
+fn what_went_is_told_to_who_can_list_its_folder() {
+    const NAME: &str = "system_mode::requests::what_went_is_told_to_who_can_list_its_folder";
+    let Some(disks) = disks_of(NAME) else {
+        return;
+    };
+    let share = Path::new(SHARES);
+    let names = [
+        "open/told.txt",
+        "open/secret.txt",
+        "closed/told.txt",
+        "kept/told.txt",
+        "kept/secret.txt",
+    ];
+    for name in names {
+        let path = share.join(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        let seed = if name.contains("secret") { 1 } else { 2 };
+        fs::write(path, resemble_testutil::prose::prose(seed, 6_000)).expect("a file");
+    }
+    let close = |name: &str, mode| {
+        let mode = fs::Permissions::from_mode(mode);
+        fs::set_permissions(share.join(name), mode).expect("a mode");
+    };
+    close("kept/secret.txt", 0o600);
+    close("closed", 0o711);
+    let server = Server::start(disks, &["--no-mount"]);
+    for name in &names[..3] {
+        fs::remove_file(share.join(name)).expect("it is removed");
+    }
+    Server::sync();
+    let knows = |user, name: &str| {
+        let question = json!({"request": "departed", "paths": [share.join(name)]});
+        let rows = ask(user, &question).rows;
+        let places = rows.first().map(|row| row["places"].clone());
+        places.map(|places| places.as_array().expect("places").len())
+    };
+    let asked = |user| names.map(|name| knows(user, name));
+    assert_eq!(asked(USERS[0]), [Some(1), None, None, None, None]);
+    assert_eq!(asked(ROOT), [Some(1), Some(1), Some(1), None, None]);
+    drop(server);
+}
+
 /// Whoever owns a folder may mount over it what has the names, sizes and times of files that he may
 /// not read.
 #[test]

@@ -7,10 +7,10 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 
-use resemble_core::Params;
+use resemble_core::{Params, Relation};
 use resemble_proto::documents::Document;
 use resemble_proto::list_body;
-use resemble_proto::message::{Scope, Whole};
+use resemble_proto::message::{DepartedRow, Scope, Whole};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
@@ -19,11 +19,12 @@ use resemble_report::human::day;
 use resemble_report::quote::quoted;
 use resemble_report::rows::LostRow;
 
-use super::{Search, Sweep, SweepParameters, catalogue_of};
+use super::{Search, Sweep, SweepParameters, catalogue_of, links, real_place};
 use crate::args::{Answering, Global, LostArgs};
 use crate::backend::Backend;
 use crate::error::CliResult;
 use crate::lists::{self, NOTHING};
+use crate::names;
 use crate::question::{self, Asked, Verb};
 use crate::ui::Ui;
 
@@ -36,9 +37,22 @@ pub(in crate::commands) fn run(
     global: &Global,
     args: &LostArgs,
 ) -> CliResult {
-    let (asked, sweeps) = super::sweeps(env, global, &args.sweeps, catalogue_of(&args.path))?;
+    let path = match (&args.path, &args.links) {
+        (Some(path), _) => path,
+        (None, links) => {
+            return links::run(
+                ui,
+                env,
+                global,
+                args,
+                links.as_deref().unwrap_or(Path::new(".")),
+            );
+        }
+    };
+    let (asked, sweeps) = super::sweeps(env, global, &args.sweeps, catalogue_of(path))?;
     let lost = LostSearch {
         args,
+        path,
         sweeps,
         last: None,
         holds: false,
@@ -49,6 +63,7 @@ pub(in crate::commands) fn run(
 
 struct LostSearch<'a> {
     args: &'a LostArgs,
+    path: &'a Path,
     sweeps: Vec<Sweep>,
     /// The last known path and its date; `None` if no sweep knows the file.
     last: Option<(PathText, Option<i64>)>,
@@ -83,7 +98,14 @@ impl Verb for LostSearch<'_> {
         let options = &self.args.sweeps;
         let mut search = Search::new(backend, asked, &self.sweeps, options);
         let mut found = Cluster::default();
-        if let Some(known) = search.follow(&self.args.path)? {
+        let gone = self.gone(&mut search)?;
+        if let Some(row) = &gone {
+            self.last = Some((self.path.into(), Some(row.gone)));
+        }
+        if let Some(row) = gone.filter(|row| !row.places.is_empty()) {
+            self.holds = true;
+            found.collect_departed(&mut search, &row, options.min)?;
+        } else if let Some(known) = search.follow(self.path)? {
             found.collect(&mut search, &known.real, options.min)?;
             let date = self.sweeps[known.sweep].date;
             let is_later =
@@ -101,7 +123,7 @@ impl Verb for LostSearch<'_> {
     fn show(&self, _: &mut Places, _: &Asked) {}
 
     fn parameters(&self, _: &Asked, _: &Params) -> SweepParameters {
-        SweepParameters::of(&self.args.path, &self.args.sweeps)
+        SweepParameters::of(self.path, &self.args.sweeps)
     }
 
     fn output(&self) -> Option<&Path> {
@@ -113,7 +135,7 @@ impl Verb for LostSearch<'_> {
         lists::title_of_rows(ui, output, lists::LARGER_SHARE, document)?;
         lists::print_document(ui, output, document, false)?;
         match &self.last {
-            None => ui.note(&format!("no sweep knows {}", quoted(&self.args.path))),
+            None => ui.note(&format!("no sweep knows {}", quoted(self.path))),
             Some((shown, date)) => {
                 let date = date.map_or_else(|| "now".to_owned(), day);
                 let shown = quoted(shown.as_path());
@@ -140,6 +162,18 @@ impl Verb for LostSearch<'_> {
     }
 }
 
+impl LostSearch<'_> {
+    /// What the daemon saw go from the path, if nothing is there now.
+    fn gone(&self, search: &mut Search<'_>) -> CliResult<Option<DepartedRow>> {
+        if names::required(self.path).is_ok() {
+            return Ok(None);
+        }
+        let real = real_place(self.path);
+        let rows = search.departed(vec![real.as_path().into()])?;
+        Ok(rows.into_iter().next())
+    }
+}
+
 /// The files that belong together with the lost one.
 #[derive(Default)]
 struct Cluster {
@@ -150,6 +184,37 @@ struct Cluster {
 }
 
 impl Cluster {
+    /// Where what went is now, and what resembles it.
+    fn collect_departed(
+        &mut self,
+        search: &mut Search<'_>,
+        gone: &DepartedRow,
+        min: Fraction,
+    ) -> CliResult<()> {
+        let Some(place) = gone.places.first() else {
+            return Ok(());
+        };
+        // A directory has no relatives of its own here.
+        if !place.as_path().is_dir() {
+            self.collect(search, place.as_path(), min)?;
+        }
+        let (relation, share) = if gone.renamed {
+            (None, Fraction::NONE)
+        } else {
+            (Some(Relation::Identical), Fraction::ONE)
+        };
+        let row = LostRow {
+            date: None,
+            path: search.asked.shown(place),
+            relation,
+            a_in_b: share,
+            b_in_a: share,
+            resemblance: share,
+        };
+        self.rows.insert(0, row);
+        Ok(())
+    }
+
     /// Everything that is connected with the file at `real` by resemblances of at least `min`.
     fn collect(&mut self, search: &mut Search<'_>, real: &Path, min: Fraction) -> CliResult<()> {
         let everywhere = Scope {

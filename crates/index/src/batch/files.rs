@@ -251,7 +251,7 @@ impl Batch<'_, '_> {
         }
     }
 
-    fn file(&self, file: FileId) -> Result<StoredFile, Fault> {
+    pub(super) fn file(&self, file: FileId) -> Result<StoredFile, Fault> {
         let row = self
             .files
             .get(file.0)?

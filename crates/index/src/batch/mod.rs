@@ -29,11 +29,13 @@ use resemble_core::DirId;
 
 use self::contents::Contents;
 use crate::change::{Applied, Change};
+use crate::departures::Departures;
 use crate::error::ApplyError;
 use crate::fault::Fault;
 use crate::footprint::Touched;
 use crate::heirs::HeirsWriting;
 use crate::place::Place;
+use crate::rows::{Entry, Gap};
 use crate::schema::{self, DirValue, EntryKey, NameKey};
 use crate::snapshot::Snapshot;
 use crate::state::{Counters, Sets};
@@ -123,6 +125,7 @@ struct Batch<'a, 'b> {
     contents: Contents<'a>,
     /// Directories by path, as spelled in the changes. Emptied when any directory goes or moves.
     known_dirs: HashMap<PathBuf, DirId>,
+    departures: Departures,
     row: Vec<u8>,
     applied: Applied,
 }
@@ -141,6 +144,7 @@ impl<'a, 'b> Batch<'a, 'b> {
             inodes: txn.open_table(schema::INODES)?,
             contents: Contents::new(txn, writing.counters.next_content)?,
             known_dirs: HashMap::new(),
+            departures: Departures::default(),
             row: Vec::new(),
             applied: Applied::default(),
             writing,
@@ -158,20 +162,29 @@ impl<'a, 'b> Batch<'a, 'b> {
             } => self.look(path, &content, look),
             Change::Stat { file, stat } => self.set_stat(file, &stat),
             Change::Link { path, file } => self.link(path, file),
-            Change::Symlink { path, target } => {
-                self.set_other(&path, &crate::rows::Entry::Symlink(target))
+            Change::Symlink { path, target } => self.set_other(&path, &Entry::Symlink(target)),
+            Change::Special { path, kind } => self.set_other(&path, &Entry::Special(kind)),
+            Change::Gap { path, gap } => {
+                if matches!(gap, Gap::LeftOut(_)) {
+                    self.departures.forget(&path);
+                }
+                self.set_other(&path, &Entry::Gap(gap))
             }
-            Change::Special { path, kind } => {
-                self.set_other(&path, &crate::rows::Entry::Special(kind))
-            }
-            Change::Gap { path, gap } => self.set_other(&path, &crate::rows::Entry::Gap(gap)),
             Change::Unlisted { path, errno } => self.set_unlisted(&path, errno),
-            Change::Remove(path) => self.remove(&path),
+            Change::Remove(path) => {
+                self.departures.forget(&path);
+                self.remove(&path)
+            }
+            Change::Vanished(path) => {
+                self.note_vanished(&path)?;
+                self.remove(&path)
+            }
             Change::Rename { from, to } => self.rename(&from, &to),
         }
     }
 
-    fn finish(self) -> Result<(Applied, contents::Settled), Refusal> {
+    fn finish(mut self) -> Result<(Applied, contents::Settled), Refusal> {
+        self.write_departures()?;
         let Self {
             writing,
             contents,

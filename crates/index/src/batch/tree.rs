@@ -1,15 +1,18 @@
 //! Names: directories, entries, removal and renaming.
 
-use std::path::Path;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
-use resemble_core::DirId;
+use resemble_core::{DirId, FileId};
 
 use super::gaps::GapStep;
 use super::{Batch, Refusal};
 use crate::codec::rows::{decode_entry, encode_entry};
+use crate::departures::Departed;
 use crate::fault::Fault;
 use crate::rows::Entry;
-use crate::snapshot::paths::{ROOT, names};
+use crate::snapshot::paths::{DEPTH, ROOT, names};
 use crate::store::ReadableTable;
 
 /// A directory and a name in it.
@@ -25,10 +28,101 @@ impl Batch<'_, '_> {
     pub(super) fn set_other(&mut self, path: &Path, entry: &Entry) -> Result<(), Refusal> {
         let (dir, name) = self.make_spot(path)?;
         if let Some(old) = self.entry(dir, &name)? {
+            // A link in the place of what was moved away.
+            if matches!(entry, Entry::Symlink(_)) {
+                self.note_vanished(path)?;
+            }
             self.release(dir, &name, &old)?;
         }
         self.put_entry(dir, &name, entry)?;
         Ok(())
+    }
+
+    /// Takes note of the files at and below a path that is about to go.
+    pub(super) fn note_vanished(&mut self, path: &Path) -> Result<(), Refusal> {
+        let Some((dir, name)) = self.spot(path)? else {
+            return Ok(());
+        };
+        let entry = self.entry(dir, &name)?;
+        let mut waiting = Vec::from_iter(entry.map(|entry| (path.to_owned(), entry)));
+        while let Some((path, entry)) = waiting.pop() {
+            match entry {
+                Entry::File(file) => {
+                    if let Some(departed) = self.departed(file, &path)? {
+                        self.departures.note(path, departed);
+                    }
+                }
+                Entry::Dir(dir) if !self.departures.is_full() => {
+                    for row in self.entries.range((dir.0, &[][..])..)? {
+                        let (key, entry) = row?;
+                        let (of, name) = key.value();
+                        if of != dir.0 {
+                            break;
+                        }
+                        let path = path.join(OsStr::from_bytes(name));
+                        waiting.push((path, decode_entry(entry.value())?));
+                    }
+                }
+                Entry::Dir(_) | Entry::Symlink(_) | Entry::Special(_) | Entry::Gap(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a file goes with one of its names: it has another one, or its content is remembered. A
+    /// file that is new in this batch was seen by nobody.
+    fn departed(&self, file: FileId, path: &Path) -> Result<Option<Departed>, Fault> {
+        let row = self.file(file)?;
+        let mut names = vec![(row.dir, row.name)];
+        for further in self.further_names.range((file.0, 0, &[][..])..)? {
+            let (key, _) = further?;
+            let (of, dir, name) = key.value();
+            if of != file.0 || names.len() > 1 {
+                break;
+            }
+            names.push((DirId(dir), name.to_vec()));
+        }
+        for (dir, name) in names {
+            let other = self.path_of(dir, &name)?;
+            if other != path {
+                return Ok(Some(Departed::Renamed(other)));
+            }
+        }
+        let before = &self.writing.before.inner;
+        let content = row.state.content().map(|content| before.content(content));
+        let content = content.transpose()?.flatten();
+        Ok(content.map(|content| Departed::Vanished(content.digest)))
+    }
+
+    /// The path of a name in a directory.
+    fn path_of(&self, dir: DirId, name: &[u8]) -> Result<PathBuf, Fault> {
+        let mut names = vec![name.to_vec()];
+        let mut at = dir;
+        while at != ROOT && names.len() < DEPTH {
+            let Some(row) = self.directories.get(at.0)? else {
+                return Err(Fault::damaged("a directory has none above it"));
+            };
+            let (above, name) = row.value();
+            names.push(name.to_vec());
+            at = DirId(above);
+        }
+        let names = names.iter().rev().map(|name| OsStr::from_bytes(name));
+        Ok(Path::new("/").join(names.collect::<PathBuf>()))
+    }
+
+    /// Writes what went and is not there at the end of the batch.
+    pub(super) fn write_departures(&mut self) -> Result<(), Refusal> {
+        let mut departures = std::mem::take(&mut self.departures);
+        for (path, departed) in std::mem::take(&mut departures.gone) {
+            let entry = match self.spot(&path)? {
+                Some((dir, name)) => self.entry(dir, &name)?,
+                None => None,
+            };
+            if !matches!(entry, Some(Entry::File(_) | Entry::Dir(_))) {
+                departures.note(path, departed);
+            }
+        }
+        Ok(departures.write(self.writing.txn)?)
     }
 
     pub(super) fn remove(&mut self, path: &Path) -> Result<(), Refusal> {
@@ -75,7 +169,12 @@ impl Batch<'_, '_> {
                 self.release(from_dir, &from_name, &entry)?;
                 return Ok(());
             }
+            // Programs save by renaming.
             Some(old) => self.release(to_dir, &to_name, &old)?,
+            None if matches!(entry, Entry::Dir(_) | Entry::File(_)) => {
+                let departed = Departed::Renamed(to.to_owned());
+                self.departures.note(from.to_owned(), departed);
+            }
             None => {}
         }
         self.put_entry(to_dir, &to_name, &entry)?;

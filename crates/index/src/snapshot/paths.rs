@@ -20,7 +20,7 @@ use crate::rows::{Entry, FileRow};
 pub(crate) const ROOT: DirId = DirId(0);
 
 /// Directories above one another; more can only be a cycle in a damaged file.
-const DEPTH: usize = 1 << 16;
+pub(crate) const DEPTH: usize = 1 << 16;
 
 impl Snapshot {
     /// What is at an absolute path. "/" is always a directory.

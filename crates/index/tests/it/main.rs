@@ -3,6 +3,7 @@
 
 mod changed;
 mod concurrent;
+mod departures;
 mod footprints;
 mod format_doc;
 mod gaps;

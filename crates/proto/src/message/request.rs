@@ -8,8 +8,8 @@ use strum::IntoStaticStr;
 
 use crate::message::scope::yes;
 use crate::message::{
-    AlertRules, CompareRequest, CoveredRequest, DirsRequest, GroupsRequest, HoldersRequest, Inode,
-    MarkRequest, MeasureUnit, MountView, RootRules, Scope, WireDigest,
+    AlertRules, CompareRequest, CoveredRequest, DepartedRequest, DirsRequest, GroupsRequest,
+    HoldersRequest, Inode, MarkRequest, MeasureUnit, MountView, RootRules, Scope, WireDigest,
 };
 use crate::number::Fraction;
 use crate::path::PathText;
@@ -23,6 +23,8 @@ pub enum Request {
     Find(FindRequest),
     /// Every file that holds a piece of one. Rows: [`crate::message::HolderRow`], candidates.
     Holders(HoldersRequest),
+    /// Where what was at paths went. Rows: [`crate::message::DepartedRow`].
+    Departed(DepartedRequest),
     /// All pairs among files. Rows: [`crate::message::PairRow`], best first.
     Pairs(PairsRequest),
     /// Two directories by content. Rows: [`crate::message::ComparePart`].

@@ -19,7 +19,8 @@ pub struct LostRow {
     /// The path.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// How it relates to what was lost; `null` if only others of the cluster resemble it.
+    /// How it relates to what was lost; `null` if only others of the cluster resemble it, and of a
+    /// file that was renamed: what it held then may be known no more.
     #[serde(serialize_with = "relation_word")]
     pub relation: Option<Relation>,
     /// How much of what was lost is in it; `null` if only others of the cluster resemble it.
@@ -43,6 +44,44 @@ fn relation_word<S: Serializer>(
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     relation.map(Relation::word).serialize(serializer)
+}
+
+/// A symbolic link that leads nowhere; once for each place where what it led to is now.
+#[derive(Clone, Debug, Serialize)]
+pub struct LinkRow {
+    /// The link.
+    #[serde(flatten, with = "fields::path")]
+    pub path: PathText,
+    /// Its target, as it stands in the link.
+    pub target: PathText,
+    /// When that was seen to go, in seconds since 1970; `null` if it was not seen.
+    pub gone: Option<i64>,
+    /// It was renamed, and may have been edited since; else the place has just its bytes.
+    pub renamed: bool,
+    /// Where it is now; `null` if that is not known.
+    pub place: Option<PathText>,
+}
+
+columns! { LinkRow: row =>
+    "path" name(&row.path);
+    "target" name(&row.target);
+    "gone" time(row.gone);
+    "place" name(&row.place);
+}
+
+impl Row for LinkRow {
+    fn cells(&self, style: TextStyle) -> Vec<Cell> {
+        let arrow = || Cell::left("->", Tint::Faint);
+        let mut cells = vec![style.name(&self.path, Tint::Plain), arrow()];
+        match &self.place {
+            Some(place) => cells.push(style.name(place, Tint::Notable)),
+            None => {
+                cells.push(style.name(&self.target, Tint::Faint));
+                cells.push(Cell::left("not known", Tint::Faint));
+            }
+        }
+        cells
+    }
 }
 
 /// What became of a file between two sweeps.

@@ -98,7 +98,7 @@ impl Run<'_> {
                 anchor,
             })),
             Err(errno) if means_absent(errno) && self.file_vanished(&root.path)? => {
-                self.push(Change::Remove(root.path));
+                self.push(Change::Vanished(root.path));
                 self.report.removed += 1;
                 Ok(None)
             }

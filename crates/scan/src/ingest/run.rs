@@ -366,7 +366,8 @@ impl<'a> Run<'a> {
             self.report.removed += 1;
             self.push(match why {
                 Why::Gap(gap) => Change::Gap { path, gap },
-                Why::Vanished | Why::LeftOut => Change::Remove(path),
+                Why::Vanished => Change::Vanished(path),
+                Why::LeftOut => Change::Remove(path),
             });
         }
         Ok(())

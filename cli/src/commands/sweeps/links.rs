@@ -1,0 +1,172 @@
+//! `resemble lost --links`: links that lead nowhere, and where what they led to is now.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use resemble_core::Params;
+use resemble_proto::documents::Document;
+use resemble_proto::list_body;
+use resemble_proto::message::{SoftError, Whole};
+use resemble_proto::path::PathText;
+use resemble_proto::places::Env;
+use resemble_report::document::Extras;
+use resemble_report::rows::LinkRow;
+use resemble_scan::walk::{Anchor, Kind};
+
+use super::{Search, Sweep, SweepParameters, real_place};
+use crate::args::{Answering, Global, LostArgs};
+use crate::backend::Backend;
+use crate::error::CliResult;
+use crate::lists;
+use crate::names;
+use crate::question::{self, Asked, Verb};
+use crate::ui::Ui;
+
+pub(super) fn run(
+    ui: &mut Ui,
+    env: &Env,
+    global: &Global,
+    args: &LostArgs,
+    dir: &Path,
+) -> CliResult {
+    let named = names::required_dir(dir)?;
+    let (asked, sweeps) = super::sweeps(env, global, &args.sweeps, None)?;
+    let links = LinkSearch {
+        args,
+        dir,
+        real: named.real,
+        sweeps,
+    };
+    question::run(ui, env, global, &asked.only_about(0), links)
+}
+
+struct LinkSearch<'a> {
+    args: &'a LostArgs,
+    /// As it was named.
+    dir: &'a Path,
+    real: PathBuf,
+    sweeps: Vec<Sweep>,
+}
+
+list_body! {
+    /// By path.
+    #[derive(Debug, Default)]
+    struct Links {
+        links: Vec<LinkRow>,
+    } of "lost", SweepParameters
+}
+
+impl Verb for LinkSearch<'_> {
+    type Body = Links;
+
+    fn answering(&self) -> Answering {
+        self.args.sweeps.answering()
+    }
+
+    fn ask(
+        &mut self,
+        ui: &mut Ui,
+        backend: &mut Backend,
+        asked: &Asked,
+    ) -> CliResult<Whole<Links>> {
+        let _progress = ui.progress("looking at links");
+        let mut search = Search::new(backend, asked, &self.sweeps, &self.args.sweeps);
+        let mut links = Vec::new();
+        search.errors.extend(dangling(&self.real, &mut links));
+        let targets = links.iter().map(|(_, _, target)| target.as_path().into());
+        let known = search.departed(targets.collect())?;
+        let mut rows = Vec::new();
+        for (link, target, real) in links {
+            let below = link.strip_prefix(&self.real).unwrap_or(&link);
+            let row = |gone, renamed, place| LinkRow {
+                path: self.dir.join(below).as_path().into(),
+                target: PathText::from_bytes(&target),
+                gone,
+                renamed,
+                place,
+            };
+            let known = known.iter().find(|row| row.path.as_path() == real);
+            match known {
+                None => rows.push(row(None, false, None)),
+                Some(known) if known.places.is_empty() => {
+                    rows.push(row(Some(known.gone), known.renamed, None));
+                }
+                Some(known) => rows.extend(known.places.iter().map(|place| {
+                    let place = search.asked.shown(place);
+                    row(Some(known.gone), known.renamed, Some(place))
+                })),
+            }
+        }
+        let answer = search.answer(rows).cut(self.args.top);
+        Ok(Whole::from(answer).map(|links| Links { links }))
+    }
+
+    /// The rows got their names when they were found.
+    fn show(&self, _: &mut Links, _: &Asked) {}
+
+    fn parameters(&self, _: &Asked, _: &Params) -> SweepParameters {
+        SweepParameters::of(self.dir, &self.args.sweeps)
+    }
+
+    fn output(&self) -> Option<&Path> {
+        self.args.output.output.as_deref()
+    }
+
+    fn print(&self, ui: &mut Ui, document: &Document<Links>, _: &Extras<'_>) -> CliResult<()> {
+        lists::print_document(ui, &self.args.output, document, false)?;
+        if document.body.links.is_empty() {
+            ui.note("no link leads nowhere");
+        }
+        Ok(())
+    }
+
+    fn top(&self) -> Option<u64> {
+        self.args.top
+    }
+
+    fn holds(&self, document: &Document<Links>) -> bool {
+        document.body.links.iter().any(|row| row.place.is_some())
+    }
+}
+
+/// A link, its target as it stands there, and the path that it led to.
+type Dangling = (PathBuf, Vec<u8>, PathBuf);
+
+/// Adds the links at and below a directory that lead to nothing, by path. Nothing is entered
+/// through a link.
+fn dangling(dir: &Path, links: &mut Vec<Dangling>) -> Vec<SoftError> {
+    let mut errors = Vec::new();
+    let mut waiting = vec![dir.to_owned()];
+    while let Some(dir) = waiting.pop() {
+        let listed = Anchor::open(&dir).and_then(|anchor| {
+            let open = anchor.dir(&dir)?;
+            let found = open.list(&|_| false)?;
+            Ok((open, found))
+        });
+        let (open, found) = match listed {
+            Ok(listed) => listed,
+            Err(errno) => {
+                errors.push(SoftError::of_io(dir.as_path().into(), &errno.into()));
+                continue;
+            }
+        };
+        for found in found {
+            let path = dir.join(&found.name);
+            let Ok(stat) = found.stat else {
+                continue;
+            };
+            if stat.kind == Kind::Dir {
+                waiting.push(path);
+            } else if stat.kind == Kind::Symlink
+                && let Ok(target) = open.read_link(&found.name)
+                && !path.try_exists().unwrap_or(true)
+            {
+                let led_to = real_place(&dir.join(OsStr::from_bytes(&target)));
+                links.push((path, target, led_to));
+            }
+        }
+    }
+    links.sort();
+    errors
+}

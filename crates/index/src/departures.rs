@@ -1,0 +1,308 @@
+//! Names that went away: where `lost` learns what a path held that leads nowhere any more.
+//!
+//! A row is written with the change that takes the name, in one transaction: a file that vanished,
+//! with the digest of what it held, or a rename, of a directory with all below as of a file. The
+//! digest stays true whatever becomes of the content: if any file has it, or gets it again, that is
+//! where the lost one is. What is there again at the end of the batch did not go (programs save by
+//! renaming), and neither did what the index is told to forget.
+//!
+//! The log is bounded by age, by rows, and by the length of a path, so a tree of temporary files
+//! cannot fill the disk: it only drives out older rows.
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use resemble_core::ContentDigest;
+
+use crate::codec::Malformed;
+use crate::codec::varint::{self, Reader};
+use crate::fault::Fault;
+use crate::schema;
+use crate::store::{ReadableTable, WriteTransaction};
+
+/// A departure is known for so many seconds: 90 days.
+const KEPT: i64 = 90 * 24 * 60 * 60;
+
+/// So many departures are known.
+const MOST: u64 = 1 << 16;
+
+/// A longer path is not remembered.
+const LONGEST: usize = 1024;
+
+/// Where a name went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Departed {
+    /// The file vanished that had this content.
+    Vanished(ContentDigest),
+    /// The file or directory was renamed, with all below.
+    Renamed(PathBuf),
+}
+
+/// A name that went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Departure {
+    /// When that was seen, in seconds since 1970.
+    pub(crate) time: i64,
+    /// The name.
+    pub(crate) path: PathBuf,
+    /// Where it went.
+    pub(crate) departed: Departed,
+}
+
+impl Departure {
+    /// Where a path is by this departure: at or below the name.
+    pub(crate) fn leads(&self, path: &Path) -> Option<Departed> {
+        match &self.departed {
+            _ if !path.starts_with(&self.path) => None,
+            Departed::Vanished(digest) => {
+                (path == self.path).then_some(Departed::Vanished(*digest))
+            }
+            Departed::Renamed(to) => {
+                let below = path.strip_prefix(&self.path).ok()?;
+                // To join nothing would add a slash.
+                let is_it = below.as_os_str().is_empty();
+                let to = if is_it { to.clone() } else { to.join(below) };
+                Some(Departed::Renamed(to))
+            }
+        }
+    }
+
+    fn is_old(&self, now: i64) -> bool {
+        self.time < now - KEPT
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        varint::put_signed(&mut out, self.time);
+        let path = self.path.as_os_str().as_bytes();
+        varint::put(&mut out, path.len() as u64);
+        out.extend_from_slice(path);
+        match &self.departed {
+            Departed::Vanished(digest) => {
+                out.push(0);
+                out.extend_from_slice(&digest.0);
+            }
+            Departed::Renamed(to) => {
+                out.push(1);
+                out.extend_from_slice(to.as_os_str().as_bytes());
+            }
+        }
+        out
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader(bytes);
+        let path = |bytes| PathBuf::from(OsStr::from_bytes(bytes));
+        let mut row = || {
+            let time = reader.i64()?;
+            let length = usize::try_from(reader.u64()?).ok()?;
+            let name = path(reader.bytes(length)?);
+            let departed = match reader.byte()? {
+                0 => Departed::Vanished(ContentDigest(reader.array()?)),
+                1 => Departed::Renamed(path(reader.rest())),
+                _ => return None,
+            };
+            let row = Self {
+                time,
+                path: name,
+                departed,
+            };
+            reader.0.is_empty().then_some(row)
+        };
+        row().ok_or(Malformed("departures"))
+    }
+}
+
+/// What a batch has seen go, until its end.
+#[derive(Debug, Default)]
+pub(crate) struct Departures {
+    pub(crate) gone: Vec<(PathBuf, Departed)>,
+    forgotten: HashSet<PathBuf>,
+}
+
+impl Departures {
+    /// A name went.
+    pub(crate) fn note(&mut self, path: PathBuf, departed: Departed) {
+        let fits = |path: &Path| path.as_os_str().len() <= LONGEST;
+        let fits = match &departed {
+            Departed::Renamed(to) => fits(to) && fits(&path),
+            Departed::Vanished(_) => fits(&path),
+        };
+        if fits && !self.is_full() {
+            self.gone.push((path, departed));
+        }
+    }
+
+    /// Nothing is to be known any more of what was at or below a path.
+    pub(crate) fn forget(&mut self, path: &Path) {
+        self.gone.retain(|(gone, _)| !gone.starts_with(path));
+        self.forgotten.insert(path.to_owned());
+    }
+
+    /// Whether there is no room for more.
+    pub(crate) fn is_full(&self) -> bool {
+        self.gone.len() as u64 >= MOST
+    }
+
+    pub(crate) fn write(self, txn: &WriteTransaction) -> Result<(), Fault> {
+        if self.gone.is_empty() && self.forgotten.is_empty() {
+            return Ok(());
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let time = now.map_or(0, |now| now.as_secs().cast_signed());
+        let mut table = txn.open_table(schema::DEPARTURES)?;
+        if !self.forgotten.is_empty() {
+            let is_forgotten = |path: &Path| path.ancestors().any(|at| self.forgotten.contains(at));
+            table.retain(|_, row| {
+                // What cannot be understood is no loss.
+                Departure::decode(row).is_ok_and(|row| {
+                    let to = match &row.departed {
+                        Departed::Renamed(to) => Some(to),
+                        Departed::Vanished(_) => None,
+                    };
+                    !is_forgotten(&row.path) && !to.is_some_and(|to| is_forgotten(to))
+                })
+            })?;
+        }
+        let mut number = match table.last()? {
+            Some((last, _)) => last.value() + 1,
+            None => 0,
+        };
+        for (path, departed) in self.gone {
+            let row = Departure {
+                time,
+                path,
+                departed,
+            };
+            table.insert(number, &row.encode()[..])?;
+            number += 1;
+        }
+        loop {
+            let is_over = match table.first()? {
+                Some((first, row)) => {
+                    number - first.value() > MOST
+                        || Departure::decode(row.value()).is_ok_and(|row| row.is_old(time))
+                }
+                None => false,
+            };
+            if !is_over {
+                return Ok(());
+            }
+            table.pop_first()?;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use resemble_core::Params;
+
+    use super::*;
+    use crate::store::{Lasting, Store};
+    use crate::{Index, Options};
+
+    #[test]
+    fn a_row_is_read_as_it_was_written() {
+        let digest = ContentDigest([7; 32]);
+        for (path, departed) in [
+            ("/a", Departed::Vanished(digest)),
+            ("/a/b", Departed::Renamed("/c".into())),
+        ] {
+            let row = Departure {
+                time: -5,
+                path: path.into(),
+                departed,
+            };
+            let bytes = row.encode();
+            assert_eq!(Departure::decode(&bytes).unwrap(), row);
+            assert!(Departure::decode(&bytes[..4]).is_err());
+        }
+        assert!(Departure::decode(&[0, 1, b'/', 2]).is_err());
+    }
+
+    #[test]
+    fn an_index_that_was_made_without_the_log_gets_one() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("index.redb");
+        let open = || Index::open(&path, &Params::default(), &Options::default()).unwrap();
+        let (index, _) = open();
+        index
+            .store
+            .write(Lasting::AtOnce)
+            .and_then(|txn| {
+                txn.delete_table(schema::DEPARTURES)?;
+                Ok(txn.commit()?)
+            })
+            .unwrap();
+        index.close().unwrap();
+        let (index, set_aside) = open();
+        assert_eq!(set_aside, None);
+        let known = index.snapshot().unwrap().departed(Path::new("/a"));
+        assert_eq!(known.unwrap(), None);
+    }
+
+    #[test]
+    fn the_oldest_go() {
+        let store = Store::in_memory(1 << 20).unwrap();
+        let commit = |departures: Departures| {
+            let txn = store.write(Lasting::AtOnce).unwrap();
+            departures.write(&txn).unwrap();
+            txn.commit().unwrap();
+        };
+        let vanished = |number: u64| {
+            let path = PathBuf::from(format!("/{number}"));
+            (path, Departed::Vanished(ContentDigest([0; 32])))
+        };
+        let long = PathBuf::from(format!("/{}", "x".repeat(LONGEST)));
+        let mut first = Departures::default();
+        first.note(long, Departed::Renamed("/short".into()));
+        assert!(first.gone.is_empty());
+        for number in 0..MOST + 5 {
+            let (path, departed) = vanished(number);
+            first.note(path, departed);
+        }
+        assert!(first.is_full());
+        commit(first);
+        let mut second = Departures::default();
+        for number in 0..3 {
+            let (path, departed) = vanished(number);
+            second.note(path, departed);
+        }
+        commit(second);
+        let table = store
+            .read()
+            .unwrap()
+            .open_table(schema::DEPARTURES)
+            .unwrap();
+        let rows: Vec<u64> = table
+            .iter()
+            .unwrap()
+            .map(|row| row.unwrap().0.value())
+            .collect();
+        assert_eq!(rows, Vec::from_iter(3..MOST + 3));
+        let row = table.get(5).unwrap().unwrap();
+        let row = Departure::decode(row.value()).unwrap();
+        assert_eq!(row.path, Path::new("/5"));
+        assert!(!row.is_old(row.time + KEPT) && row.is_old(row.time + KEPT + 1));
+    }
+
+    #[test]
+    fn a_directory_takes_what_is_below_along() {
+        let row = |departed| Departure {
+            time: 0,
+            path: "/a/b".into(),
+            departed,
+        };
+        let renamed = row(Departed::Renamed("/c".into()));
+        let to = |path: &str| Some(Departed::Renamed(path.into()));
+        assert_eq!(renamed.leads(Path::new("/a/b")), to("/c"));
+        assert_eq!(renamed.leads(Path::new("/a/b/d")), to("/c/d"));
+        assert_eq!(renamed.leads(Path::new("/a/bc")), None);
+        let vanished = row(Departed::Vanished(ContentDigest([1; 32])));
+        assert_eq!(vanished.leads(Path::new("/a/b/d")), None);
+        assert!(vanished.leads(Path::new("/a/b")).is_some());
+    }
+}

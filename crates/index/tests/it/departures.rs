@@ -1,0 +1,188 @@
+//! What went from a path is remembered, and where it went.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use resemble_callers::{Listable, Seen, SeenPlace, Sight};
+use resemble_index::{Change, Departed, Gap, Index, LeftOutRule};
+
+use crate::made::{digest, memory, open, read, sound, stat};
+
+fn file(path: &str, number: u64) -> Change {
+    read(path, number, digest(number, &[number as u32], &[number]))
+}
+
+fn vanished(number: u64) -> Departed {
+    Departed::Vanished(digest(number, &[], &[]).content)
+}
+
+fn renamed(to: &str) -> Departed {
+    Departed::Renamed(to.into())
+}
+
+fn rename(from: &str, to: &str) -> Change {
+    Change::Rename {
+        from: from.into(),
+        to: to.into(),
+    }
+}
+
+fn gone(path: &str) -> Change {
+    Change::Vanished(path.into())
+}
+
+fn departed(index: &Index, path: &str) -> Option<Departed> {
+    let found = sound(index).departed(Path::new(path)).unwrap();
+    found.map(|(time, departed)| {
+        assert!(time > 1_700_000_000);
+        departed
+    })
+}
+
+/// An index of `/r/1` to `/r/3` and `/r/d/4`, by the numbers of their contents.
+fn index() -> Index {
+    let index = memory();
+    let files = [("/r/1", 1), ("/r/2", 2), ("/r/3", 3), ("/r/d/4", 4)];
+    let changes = files.map(|(path, number)| file(path, number));
+    index.apply(changes.into()).unwrap();
+    index
+}
+
+#[test]
+fn what_vanished_is_known_by_its_content() {
+    let index = index();
+    index.apply(vec![gone("/r/1"), gone("/r/d")]).unwrap();
+    assert_eq!(departed(&index, "/r/1"), Some(vanished(1)));
+    assert_eq!(departed(&index, "/r/d/4"), Some(vanished(4)));
+    for never in ["/r/2", "/r/d", "/r/d/5", "/r", "/"] {
+        assert_eq!(departed(&index, never), None, "{never}");
+    }
+    // It came back with other bytes, and went again.
+    index.apply(vec![file("/r/1", 9)]).unwrap();
+    index.apply(vec![gone("/r/1")]).unwrap();
+    assert_eq!(departed(&index, "/r/1"), Some(vanished(9)));
+}
+
+#[test]
+fn renames_are_followed_of_files_and_of_folders() {
+    let index = index();
+    index.apply(vec![rename("/r/d", "/r/e")]).unwrap();
+    index.apply(vec![rename("/r/e/4", "/r/5")]).unwrap();
+    index.apply(vec![rename("/r/1", "/r/e/1")]).unwrap();
+    assert_eq!(departed(&index, "/r/d"), Some(renamed("/r/e")));
+    assert_eq!(departed(&index, "/r/d/4"), Some(renamed("/r/5")));
+    assert_eq!(departed(&index, "/r/1"), Some(renamed("/r/e/1")));
+    index.apply(vec![gone("/r/5")]).unwrap();
+    assert_eq!(departed(&index, "/r/d/4"), Some(vanished(4)));
+    // Round in a circle, and what has the old name now is another file.
+    index.apply(vec![rename("/r/2", "/r/x")]).unwrap();
+    index.apply(vec![rename("/r/3", "/r/2")]).unwrap();
+    index.apply(vec![rename("/r/x", "/r/3")]).unwrap();
+    assert_eq!(departed(&index, "/r/x"), Some(renamed("/r/3")));
+    assert_eq!(departed(&index, "/r/2"), Some(renamed("/r/3")));
+}
+
+#[test]
+fn what_is_there_again_did_not_go() {
+    let index = index();
+    // A save that removes, and one that renames over the file.
+    index.apply(vec![gone("/r/1"), file("/r/1", 8)]).unwrap();
+    index.apply(vec![file("/r/.2.tmp", 9)]).unwrap();
+    index.apply(vec![rename("/r/.2.tmp", "/r/2")]).unwrap();
+    for path in ["/r/1", "/r/2", "/r/.2.tmp"] {
+        assert_eq!(departed(&index, path), None, "{path}");
+    }
+    // A link in the place of a folder leads elsewhere.
+    let link = Change::Symlink {
+        path: "/r/d".into(),
+        target: b"/elsewhere".to_vec(),
+    };
+    index.apply(vec![link]).unwrap();
+    assert_eq!(departed(&index, "/r/d/4"), Some(vanished(4)));
+}
+
+#[test]
+fn what_is_forgotten_is_not_known() {
+    let index = index();
+    let changes = vec![gone("/r/1"), gone("/r/d"), rename("/r/2", "/r/x")];
+    index.apply(changes).unwrap();
+    // It is left out now.
+    let gap = Change::Gap {
+        path: "/r/d".into(),
+        gap: Gap::LeftOut(LeftOutRule::Exclude),
+    };
+    index.apply(vec![gap]).unwrap();
+    assert_eq!(departed(&index, "/r/d/4"), None);
+    assert_eq!(departed(&index, "/r/1"), Some(vanished(1)));
+    // Where something went may be forgotten as well.
+    index.apply(vec![Change::Remove("/r/x".into())]).unwrap();
+    assert_eq!(departed(&index, "/r/2"), None);
+    index.apply(vec![Change::Remove("/r".into())]).unwrap();
+    assert_eq!(departed(&index, "/r/1"), None);
+}
+
+#[test]
+fn it_is_known_after_a_restart() {
+    let temp = resemble_testutil::TempTree::new();
+    let path = temp.path("index.redb");
+    let index = open(&path, 1000);
+    index.apply(vec![file("/r/1", 1), file("/r/2", 2)]).unwrap();
+    index.apply(vec![gone("/r/1")]).unwrap();
+    index.close().unwrap();
+    let index = open(&path, 1000);
+    assert_eq!(departed(&index, "/r/1"), Some(vanished(1)));
+}
+
+/// Sees what may be listed.
+#[derive(Debug)]
+struct Lister(&'static [&'static str]);
+
+impl Sight for Lister {
+    fn look(&self, paths: &[PathBuf]) -> io::Result<Vec<Seen>> {
+        let place = SeenPlace::default();
+        let look = |path: &PathBuf| match path.to_str() {
+            Some(path) if self.0.contains(&path) => Seen::Folder(place, Listable(true)),
+            Some("/r/closed") => Seen::Folder(place, Listable(false)),
+            _ => Seen::Nothing,
+        };
+        Ok(paths.iter().map(look).collect())
+    }
+}
+
+#[test]
+fn a_caller_learns_of_a_name_only_in_a_folder_that_he_can_list() {
+    let index = memory();
+    let files = ["/r/open/1", "/r/closed/2", "/r/gone/3"];
+    let files = files.into_iter().zip(1..);
+    let changes = files.map(|(path, number)| file(path, number));
+    index.apply(changes.collect()).unwrap();
+    let all = ["/r/open/1", "/r/closed/2", "/r/gone"].map(gone);
+    index.apply(all.into()).unwrap();
+    let snapshot = index
+        .snapshot()
+        .unwrap()
+        .seen_by(Arc::new(Lister(&["/r", "/r/open"])));
+    let knows = |path: &str| snapshot.departed(Path::new(path)).unwrap().is_some();
+    assert!(knows("/r/open/1"));
+    assert!(!knows("/r/closed/2") && !knows("/r/gone/3") && !knows("/r/open/none"));
+}
+
+#[test]
+fn a_file_with_another_name_is_there() {
+    let index = index();
+    let known = index.snapshot().unwrap().file_by_inode(&stat(1, 1).fs, 1);
+    let second = Change::Link {
+        path: "/r/second".into(),
+        file: known.unwrap().unwrap(),
+    };
+    index.apply(vec![second]).unwrap();
+    index.apply(vec![gone("/r/1")]).unwrap();
+    assert_eq!(departed(&index, "/r/1"), Some(renamed("/r/second")));
+    index
+        .apply(vec![rename("/r/second", "/r/d/third")])
+        .unwrap();
+    assert_eq!(departed(&index, "/r/1"), Some(renamed("/r/d/third")));
+    index.apply(vec![gone("/r/d/third")]).unwrap();
+    assert_eq!(departed(&index, "/r/1"), Some(vanished(1)));
+}

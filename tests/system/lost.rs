@@ -1,0 +1,192 @@
+//! `lost` by what the daemon itself saw go.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use resemble_testutil::prose::{edited, prose};
+use resemble_testutil::{Ran, Sandbox};
+use serde_json::Value;
+
+/// The names below the tree that an answer has, with their relations.
+fn places(sandbox: &Sandbox, ran: &Ran) -> Vec<(String, Value)> {
+    let document = ran.json();
+    let rows = document["places"].as_array().expect("places").iter();
+    let tree = sandbox.tree("");
+    let name = |row: &Value| {
+        let path = row["path"].as_str().expect("a path");
+        let path = path
+            .strip_prefix(tree.to_str().expect("a name"))
+            .unwrap_or(path);
+        path.trim_start_matches('/').to_owned()
+    };
+    rows.map(|row| (name(row), row["relation"].clone()))
+        .collect()
+}
+
+fn sync(sandbox: &Sandbox) {
+    let ran = sandbox.resemble(["sync"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+}
+
+fn lost(sandbox: &Sandbox, name: impl AsRef<Path>) -> Ran {
+    let path = sandbox.tree(name);
+    sandbox.resemble([
+        "lost".as_ref(),
+        path.as_os_str(),
+        "--format".as_ref(),
+        "json".as_ref(),
+    ])
+}
+
+#[test]
+fn what_was_moved_renamed_or_removed_is_found_by_its_old_path() {
+    let sandbox = Sandbox::new();
+    for (name, seed) in [
+        ("renamed", 1),
+        ("removed", 2),
+        ("edited", 3),
+        ("d/e/below", 4),
+        ("no", 5),
+    ] {
+        sandbox.write(&format!("{name}.txt"), prose(seed, 9_000));
+    }
+    sandbox.write("copies/a.txt", prose(2, 9_000));
+    sandbox.write("copies/near.txt", edited(&prose(2, 9_000), 1, 2));
+    let daemon = sandbox.daemon([""; 0]);
+    sync(&sandbox);
+    let rename = |from: &str, to: &str| {
+        fs::rename(sandbox.tree(from), sandbox.tree(to)).expect("it is renamed");
+    };
+    rename("renamed.txt", "copies/other name.txt");
+    rename("edited.txt", "copies/edited.txt");
+    rename("d", "copies/moved");
+    for gone in ["removed.txt", "no.txt"] {
+        fs::remove_file(sandbox.tree(gone)).expect("it is removed");
+    }
+    sync(&sandbox);
+    sandbox.write("copies/edited.txt", edited(&prose(3, 9_000), 1, 2));
+    sync(&sandbox);
+    let found = |name: &str, expected: &[(&str, Value)]| {
+        let ran = lost(&sandbox, name);
+        let expected = expected
+            .iter()
+            .map(|(name, relation)| ((*name).to_owned(), relation.clone()));
+        assert_eq!(
+            places(&sandbox, &ran),
+            expected.collect::<Vec<_>>(),
+            "{name}"
+        );
+        assert_eq!(
+            ran.code,
+            i32::from(ran.json()["places"] == Value::Array(Vec::new())),
+            "{name}"
+        );
+    };
+    let all = || {
+        found("renamed.txt", &[("copies/other name.txt", Value::Null)]);
+        found("edited.txt", &[("copies/edited.txt", Value::Null)]);
+        found(
+            "d/e/below.txt",
+            &[("copies/moved/e/below.txt", Value::Null)],
+        );
+        found("d", &[("copies/moved", Value::Null)]);
+        let removed = [
+            ("copies/a.txt", "identical".into()),
+            ("copies/near.txt", "near".into()),
+        ];
+        found("removed.txt", &removed);
+        found("no.txt", &[]);
+        found("never.txt", &[]);
+    };
+    all();
+    let said = sandbox.resemble(["lost".as_ref(), sandbox.tree("no.txt").as_os_str()]);
+    assert!(said.err.contains("last known as"), "{}", said.err);
+    // It is known when the daemon comes back, and what went meanwhile is seen then.
+    drop(daemon);
+    fs::remove_file(sandbox.tree("copies/near.txt")).expect("it is removed");
+    fs::rename(sandbox.tree("copies/a.txt"), sandbox.tree("b.txt")).expect("it is renamed");
+    let _daemon = sandbox.daemon([""; 0]);
+    sync(&sandbox);
+    found("copies/a.txt", &[("b.txt", Value::Null)]);
+    found("removed.txt", &[("b.txt", "identical".into())]);
+    found("renamed.txt", &[("copies/other name.txt", Value::Null)]);
+}
+
+#[test]
+fn what_is_watched_no_more_is_forgotten() {
+    let sandbox = Sandbox::new();
+    let added = sandbox.path("home/added");
+    let file = added.join("x.txt");
+    fs::create_dir(&added).expect("a directory");
+    fs::write(&file, prose(1, 9_000)).expect("a file");
+    sandbox.write("y.txt", prose(1, 9_000));
+    let _daemon = sandbox.daemon([""; 0]);
+    let watch = |verb: &str| {
+        let ran = sandbox.resemble(["watch".as_ref(), verb.as_ref(), added.as_os_str()]);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        sync(&sandbox);
+    };
+    watch("add");
+    fs::remove_file(&file).expect("it is removed");
+    sync(&sandbox);
+    assert_eq!(places(&sandbox, &lost(&sandbox, &file)).len(), 1);
+    watch("remove");
+    assert_eq!(places(&sandbox, &lost(&sandbox, &file)), []);
+    watch("add");
+    assert_eq!(places(&sandbox, &lost(&sandbox, &file)), []);
+}
+
+#[test]
+fn links_that_lead_nowhere_are_listed_with_where_their_targets_are() {
+    let sandbox = Sandbox::new();
+    sandbox.write("docs/plan.txt", prose(1, 9_000));
+    sandbox.write("docs/there.txt", prose(2, 9_000));
+    fs::create_dir_all(sandbox.tree("links/below")).expect("a directory");
+    let link = |target: &str, name: &str| {
+        symlink(target, sandbox.tree(&format!("links/{name}"))).expect("a link");
+    };
+    link("../docs/plan.txt", "plan");
+    link("../../docs/plan.txt", "below/deep");
+    link("../docs/there.txt", "there");
+    link("/nowhere/never", "never");
+    let _daemon = sandbox.daemon([""; 0]);
+    sync(&sandbox);
+    fs::rename(
+        sandbox.tree("docs/plan.txt"),
+        sandbox.tree("docs/old plan.txt"),
+    )
+    .expect("a rename");
+    sync(&sandbox);
+    let ask = |words: &[&str]| {
+        let links = sandbox.tree("links");
+        let mut all = vec!["lost".into(), "--links".into(), links.into_os_string()];
+        all.extend(words.iter().map(Into::into));
+        sandbox.resemble(all)
+    };
+    let ran = ask(&["--format", "json"]);
+    let document = ran.json();
+    let rows = document["links"].as_array().expect("links").iter();
+    let end = |value: &Value| {
+        value
+            .as_str()
+            .map(|path| path.rsplit('/').next().unwrap().to_owned())
+    };
+    let rows: Vec<_> = rows
+        .map(|row| (end(&row["path"]).unwrap(), end(&row["place"])))
+        .collect();
+    let place = || Some("old plan.txt".to_owned());
+    let expected = [
+        ("deep".to_owned(), place()),
+        ("never".to_owned(), None),
+        ("plan".to_owned(), place()),
+    ];
+    assert_eq!(rows, expected);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let text = ask(&[]);
+    assert!(
+        text.text().contains("plan  ->  ") && text.text().contains("not known"),
+        "{}",
+        text.text()
+    );
+}
