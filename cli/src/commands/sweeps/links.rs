@@ -52,13 +52,13 @@ struct LinkSearch<'a> {
 list_body! {
     /// By path.
     #[derive(Debug, Default)]
-    struct Links {
+    struct DeadLinks {
         links: Vec<LinkRow>,
     } of "lost", SweepParameters
 }
 
 impl Verb for LinkSearch<'_> {
-    type Body = Links;
+    type Body = DeadLinks;
 
     fn answering(&self) -> Answering {
         self.args.sweeps.answering()
@@ -69,7 +69,7 @@ impl Verb for LinkSearch<'_> {
         ui: &mut Ui,
         backend: &mut Backend,
         asked: &Asked,
-    ) -> CliResult<Whole<Links>> {
+    ) -> CliResult<Whole<DeadLinks>> {
         let _progress = ui.progress("looking at links");
         let mut search = Search::new(backend, asked, &self.sweeps, &self.args.sweeps);
         let mut links = Vec::new();
@@ -99,11 +99,11 @@ impl Verb for LinkSearch<'_> {
             }
         }
         let answer = search.answer(rows).cut(self.args.top);
-        Ok(Whole::from(answer).map(|links| Links { links }))
+        Ok(Whole::from(answer).map(|links| DeadLinks { links }))
     }
 
     /// The rows got their names when they were found.
-    fn show(&self, _: &mut Links, _: &Asked) {}
+    fn show(&self, _: &mut DeadLinks, _: &Asked) {}
 
     fn parameters(&self, _: &Asked, _: &Params) -> SweepParameters {
         SweepParameters::of(self.dir, &self.args.sweeps)
@@ -113,7 +113,7 @@ impl Verb for LinkSearch<'_> {
         self.args.output.output.as_deref()
     }
 
-    fn print(&self, ui: &mut Ui, document: &Document<Links>, _: &Extras<'_>) -> CliResult<()> {
+    fn print(&self, ui: &mut Ui, document: &Document<DeadLinks>, _: &Extras<'_>) -> CliResult<()> {
         lists::print_document(ui, &self.args.output, document, false)?;
         if document.body.links.is_empty() {
             ui.note("no link leads nowhere");
@@ -125,7 +125,7 @@ impl Verb for LinkSearch<'_> {
         self.args.top
     }
 
-    fn holds(&self, document: &Document<Links>) -> bool {
+    fn holds(&self, document: &Document<DeadLinks>) -> bool {
         document.body.links.iter().any(|row| row.place.is_some())
     }
 }
