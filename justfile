@@ -20,6 +20,7 @@ doc:
 test:
     RESEMBLE_REQUIRE_FUSE=1 RESEMBLE_REQUIRE_BROWSER=0 cargo test
     cargo test -p resemble-cli --features ui --lib --test cli -- screen
+    cargo test -p resemble-cli --features schema --lib -- schemas
 
 # Reports in a browser and in a spreadsheet program, which must be there.
 pages:

@@ -22,6 +22,8 @@ mod notify;
 mod order;
 mod pairs;
 mod relay;
+#[cfg(all(test, feature = "schema"))]
+mod schemas;
 mod screen;
 mod setup;
 mod shell_init;

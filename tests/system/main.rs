@@ -78,6 +78,9 @@ mod clones;
 /// Programs that ask through the Model Context Protocol.
 mod programs;
 
+/// Every answer in JSON is as its schema says.
+mod schemas;
+
 /// Documents and archives: what they say and hold, in every answer.
 mod documents;
 

@@ -1,6 +1,6 @@
 //! `resemble alerts`: when a change made a file resemble another.
 
-mod ack;
+pub(super) mod ack;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -12,6 +12,7 @@ use resemble_proto::message::{AlertRow, Answer, FailureKind};
 use resemble_proto::places::{self, Env};
 use resemble_proto::report::Head;
 use resemble_report::quote::quoted;
+use serde::Serialize;
 
 use crate::args::{AlertsAction, AlertsArgs, Global, RowFormat};
 use crate::backend;
@@ -64,11 +65,11 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &AlertsArgs) ->
         Since::Time(time) => resemble_report::human::utc(time),
         Since::Ago(ago) => resemble_report::human::utc(before_now(ago)),
     });
-    let parameters = serde_json::json!({
-        "follow": args.follow,
-        "since": since,
-        "digest": args.digest,
-    });
+    let parameters = AlertsParameters {
+        follow: args.follow,
+        since: since.as_deref(),
+        digest: args.digest,
+    };
     if answer.rows.is_empty() && !args.follow {
         ui.note(match &since {
             None => "no alerts so far; `resemble alerts --follow` waits for the next one",
@@ -103,6 +104,18 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &AlertsArgs) ->
         let row = follower.next(&mut |text| ui.note(text), env, global)?;
         lists::print_one(ui, &args.output, &row)?;
     }
+}
+
+/// What was asked, as documents have it.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct AlertsParameters<'a> {
+    /// Whether alerts that come later follow.
+    follow: bool,
+    /// Only later alerts: those after this number, or after this time.
+    since: Option<&'a str>,
+    /// Whether text is a digest.
+    digest: bool,
 }
 
 /// The log of the alerts in the state folder, for a daemon that does not run. Lines that are no

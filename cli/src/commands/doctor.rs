@@ -22,6 +22,7 @@ use crate::error::{CliResult, Outcome};
 use crate::ui::{Cell, Tint, Ui};
 
 /// What came of a look.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Check {
     /// What was looked at.
@@ -35,6 +36,7 @@ struct Check {
     remedy: Option<String>,
 }
 
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Verdict {
@@ -113,8 +115,9 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &DoctorArgs) ->
 }
 
 /// The JSON of `doctor`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Serialize)]
-struct Findings<'a> {
+pub(super) struct Findings<'a> {
     schema: u32,
     version: &'static str,
     command: &'static str,
@@ -123,6 +126,7 @@ struct Findings<'a> {
     errors: [(); 0],
 }
 
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Serialize)]
 struct NoParameters {}
 

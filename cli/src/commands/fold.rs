@@ -52,8 +52,9 @@ struct Folding<'a> {
 
 list_body! {
     /// The listed files, one row per cluster.
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[derive(Debug, Default)]
-    struct Folded {
+    pub(super) struct Folded {
         folded: Vec<FoldRow>,
     } of "groups", GroupsParameters
 }

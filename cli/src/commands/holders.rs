@@ -68,8 +68,9 @@ struct Holding<'a> {
 
 list_body! {
     /// The files that hold some of the content, for one FILE after the other.
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[derive(Debug, Default)]
-    struct Holders {
+    pub(super) struct Holders {
         holders: Vec<HolderRow>,
     } of "find", FindParameters
 }

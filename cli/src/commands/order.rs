@@ -31,8 +31,9 @@ struct Ordering<'a> {
 
 list_body! {
     /// The names in order.
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[derive(Debug, Default)]
-    struct Ordered {
+    pub(super) struct Ordered {
         order: Vec<OrderRow>,
     } of "groups", GroupsParameters
 }

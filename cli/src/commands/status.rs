@@ -53,8 +53,9 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &StatusArgs) ->
 const LAGGING: u64 = 11;
 
 /// The JSON of `status`: the answer with the fields that every document has.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Serialize)]
-struct Document<'a> {
+pub(super) struct Document<'a> {
     schema: u32,
     version: &'static str,
     command: &'static str,
@@ -65,6 +66,7 @@ struct Document<'a> {
     errors: [(); 0],
 }
 
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Serialize)]
 struct Nothing {}
 

@@ -320,6 +320,7 @@ fn catalogue_of(path: &Path) -> Option<Named> {
 }
 
 /// What was asked, as documents have it.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct SweepParameters {
     #[serde(flatten, with = "fields::path")]

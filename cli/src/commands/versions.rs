@@ -46,8 +46,9 @@ struct Family<'a> {
 }
 
 /// What was asked.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct FamilyParameters {
+pub(super) struct FamilyParameters {
     file: PathText,
     #[serde(rename = "in")]
     within: Vec<PathText>,
@@ -56,8 +57,9 @@ struct FamilyParameters {
 
 list_body! {
     /// The oldest version first.
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[derive(Debug, Default)]
-    struct FileVersions {
+    pub(super) struct FileVersions {
         versions: Vec<DatedVersion>,
     } of "versions", FamilyParameters
 }

@@ -122,6 +122,11 @@ pub trait SavedBody: Body<Parameters: DeserializeOwned> + PartialEq + Deserializ
 impl<B: Body<Parameters: DeserializeOwned> + PartialEq + DeserializeOwned> SavedBody for B {}
 
 /// A whole report in memory.
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(bound = "B: schemars::JsonSchema, B::Parameters: schemars::JsonSchema")
+)]
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(bound(deserialize = "B: SavedBody"))]
 pub struct Document<B: Body> {
@@ -236,6 +241,7 @@ struct Tagged<'a, R> {
 pub struct NoTotals {}
 
 /// The `parameters` of a compare document.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CompareParameters {
     /// One directory or file, as the user named it.
@@ -256,6 +262,7 @@ pub struct CompareParameters {
 }
 
 /// The `parameters` of a covered document.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CoveredParameters {
     /// The directory that is to go, as the user named it.
@@ -271,6 +278,7 @@ pub struct CoveredParameters {
 
 /// The filter of a saved covered report. It changes the lists and never whether the directory is
 /// covered, so it is absent in an answer about files.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CoveredFilter {
     /// Globs of files that are listed.
@@ -295,6 +303,7 @@ impl CoveredFilter {
 }
 
 /// The `parameters` of a dirs document.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DirsParameters {
     /// The directories, as the user named them; empty: the daemon's roots.
@@ -307,6 +316,7 @@ pub struct DirsParameters {
 }
 
 /// The `parameters` of a groups document.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GroupsParameters {
     /// The directories, as the user named them; empty: the daemon's roots.
@@ -329,6 +339,7 @@ pub struct GroupsParameters {
 
 list_body! {
     /// The body of a dirs document.
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
     pub struct SimilarDirs {
         /// The pairs, biggest saving first.
@@ -338,6 +349,7 @@ list_body! {
 
 list_body! {
     /// The body of a find document.
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
     pub struct SimilarFiles {
         /// The files found, grouped by the file that was asked about, best first.
@@ -347,6 +359,7 @@ list_body! {
 
 list_body! {
     /// The body of a pairs document.
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
     pub struct SimilarPairs {
         /// The pairs, best first.

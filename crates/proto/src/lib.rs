@@ -35,6 +35,8 @@ pub mod places;
 pub mod question;
 pub mod remote;
 pub mod report;
+#[cfg(feature = "schema")]
+mod schema;
 pub mod seal;
 
 /// The number of the protocol, the `resemble` field of [`message::Hello`]. It rises only when an

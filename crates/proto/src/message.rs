@@ -55,7 +55,9 @@ pub use covered::{CoverPair, Coverage, CoveredPart, CoveredRequest, MissingRow, 
 pub use departed::{DepartedRequest, DepartedRow};
 pub use digest::{BadDigest, BadParams, WireDigest, WireParams};
 pub use dirs::{DirRow, DirsRequest};
-pub use figures::{Discount, EstimateInterval, FiguresTold, Layer, MeasureUnit, StatedDate};
+pub use figures::{
+    Discount, EstimateInterval, FiguresTold, Layer, MeasureUnit, StatedDate, relation_word,
+};
 pub use groups::{
     Cluster, ClusterKind, Degree, Groups, GroupsPart, GroupsRequest, GroupsSummary, IdenticalSet,
     Link, Member, OnlyGroups, OrderRow, times_of,

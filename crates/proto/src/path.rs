@@ -151,37 +151,40 @@ impl<'de> Deserialize<'de> for PathText {
 
 /// `#[serde(flatten, with = "fields::NAME")]`: a path as the two fields `NAME` and `NAME_b64`.
 ///
-/// The modules differ only in the names of the fields.
+/// The types differ only in the names of the fields. They are types and not modules so that
+/// `schemars`, which reads the same attribute, finds the schema of the two fields by that name.
+#[allow(non_camel_case_types)] // named like the fields
 pub mod fields {
     use super::{Deserialize, Deserializer, PathText, SerializeMap, Serializer, de};
 
     macro_rules! path_fields {
         ($module:ident, $text:literal, $b64:literal) => {
             #[doc = concat!("A path as `", $text, "` and, when it is not UTF-8, `", $b64, "`.")]
-            pub mod $module {
-                use super::{Deserialize, Deserializer, PathText, Serializer, de};
+            #[derive(Debug, Deserialize)]
+            #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
+            pub struct $module {
+                /// The path, with U+FFFD where its bytes are not UTF-8.
+                #[serde(rename = $text)]
+                text: String,
+                /// The bytes of the path in base64, if they are not UTF-8; else absent.
+                #[serde(rename = $b64, default, skip_serializing_if = "Option::is_none")]
+                b64: Option<String>,
+            }
 
-                #[derive(Deserialize)]
-                struct Fields {
-                    #[serde(rename = $text)]
-                    text: String,
-                    #[serde(rename = $b64, default)]
-                    b64: Option<String>,
-                }
-
+            impl $module {
                 /// Writes the fields.
                 pub fn serialize<S: Serializer>(
                     path: &PathText,
                     serializer: S,
                 ) -> Result<S::Ok, S::Error> {
-                    super::path_entries(path, $text, $b64, serializer)
+                    path_entries(path, $text, $b64, serializer)
                 }
 
                 /// Reads the fields. The base64 counts where there is one.
                 pub fn deserialize<'de, D: Deserializer<'de>>(
                     deserializer: D,
                 ) -> Result<PathText, D::Error> {
-                    let fields = Fields::deserialize(deserializer)?;
+                    let fields = <Self as Deserialize>::deserialize(deserializer)?;
                     match fields.b64 {
                         Some(b64) => {
                             PathText::from_b64::<de::value::Error>(&b64).map_err(de::Error::custom)
@@ -197,17 +200,18 @@ pub mod fields {
         ($module:ident, $text:literal, $b64:literal) => {
             #[doc = concat!("A path or nothing: `", $text, "`, `null` without a path, and")]
             #[doc = concat!("`", $b64, "` when the path is not UTF-8.")]
-            pub mod $module {
-                use super::{Deserialize, Deserializer, PathText, SerializeMap, Serializer, de};
+            #[derive(Debug, Deserialize)]
+            #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
+            pub struct $module {
+                /// The path, with U+FFFD where its bytes are not UTF-8; `null`: there is none.
+                #[serde(rename = $text)]
+                text: Option<String>,
+                /// The bytes of the path in base64, if they are not UTF-8; else absent.
+                #[serde(rename = $b64, default, skip_serializing_if = "Option::is_none")]
+                b64: Option<String>,
+            }
 
-                #[derive(Deserialize)]
-                struct OptionalFields {
-                    #[serde(rename = $text, default)]
-                    text: Option<String>,
-                    #[serde(rename = $b64, default)]
-                    b64: Option<String>,
-                }
-
+            impl $module {
                 /// Writes the fields.
                 #[allow(clippy::ref_option)] // the signature that serde's `with` asks for
                 pub fn serialize<S: Serializer>(
@@ -219,14 +223,14 @@ pub mod fields {
                         map.serialize_entry($text, &None::<&str>)?;
                         return map.end();
                     };
-                    super::path_entries(path, $text, $b64, serializer)
+                    path_entries(path, $text, $b64, serializer)
                 }
 
                 /// Reads the fields. The base64 counts where there is one.
                 pub fn deserialize<'de, D: Deserializer<'de>>(
                     deserializer: D,
                 ) -> Result<Option<PathText>, D::Error> {
-                    let fields = OptionalFields::deserialize(deserializer)?;
+                    let fields = <Self as Deserialize>::deserialize(deserializer)?;
                     match (fields.b64, fields.text) {
                         (Some(b64), _) => PathText::from_b64::<de::value::Error>(&b64)
                             .map(Some)

@@ -66,6 +66,7 @@ impl<'a, P: Serialize> Head<'a, P> {
 }
 
 /// The `parameters` of a find document: everything that changes the answer.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FindParameters {
     /// The files, as the user named them.
@@ -85,6 +86,7 @@ pub struct FindParameters {
 }
 
 /// The `parameters` of a pairs document.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairsParameters {
     /// The directories, as the user named them.
@@ -109,6 +111,7 @@ pub struct PairsParameters {
 }
 
 /// Parameters of all questions about similar files.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CommonParameters {
     /// The least score; `null`: none was asked for.

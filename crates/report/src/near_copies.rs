@@ -16,6 +16,7 @@ use crate::quote::{harmless, quoted};
 use crate::rows::percent_text;
 
 /// A file that is a near-copy of another one.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CheckRow {
     /// Both files and their figures.
@@ -30,6 +31,7 @@ pub struct CheckRow {
 
 list_body! {
     /// The body of a document of `check`.
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct NearCopies {
         /// The rows.
@@ -38,6 +40,7 @@ list_body! {
 }
 
 /// The `parameters` of a document of `check`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CheckParameters {
     /// The files, as the user named them.

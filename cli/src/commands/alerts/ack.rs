@@ -3,6 +3,7 @@
 use resemble_proto::message::{AckRow, Answer};
 use resemble_proto::places::Env;
 use resemble_proto::report::Head;
+use serde::Serialize;
 
 use crate::args::{AckArgs, Global};
 use crate::backend;
@@ -10,6 +11,14 @@ use crate::commands::watch::absolute;
 use crate::error::{CliResult, Outcome};
 use crate::lists;
 use crate::ui::Ui;
+
+/// What was asked, as documents have it.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(in crate::commands) struct AckParameters {
+    group: bool,
+    undo: bool,
+}
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &AckArgs) -> CliResult {
     let daemon = backend::daemon(env, global)?;
@@ -30,7 +39,10 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &AckArgs) -> Cl
     }
     ui.redirect(args.output.output.as_deref());
     let answer = Answer::fresh(rows, Vec::new());
-    let parameters = serde_json::json!({ "group": args.group, "undo": args.undo });
+    let parameters = AckParameters {
+        group: args.group,
+        undo: args.undo,
+    };
     let head = Head::new("ack", parameters, answer.header);
     lists::print(ui, &args.output, &head, "acks", &answer.rows, &[], false)?;
     Ok(Outcome::of(!answer.rows.is_empty()))

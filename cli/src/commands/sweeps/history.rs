@@ -45,8 +45,9 @@ struct Following<'a> {
 
 list_body! {
     /// The oldest version first.
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[derive(Debug, Default)]
-    struct Versions {
+    pub(in crate::commands) struct Versions {
         versions: Vec<VersionRow>,
     } of "history", SweepParameters
 }

@@ -75,8 +75,9 @@ struct LostSearch<'a> {
 
 list_body! {
     /// Where the content is or was, the latest first.
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[derive(Debug, Default)]
-    struct Places {
+    pub(in crate::commands) struct Places {
         places: Vec<LostRow>,
     } of "lost", SweepParameters
 }

@@ -82,6 +82,7 @@ pub struct StepProgress {
 }
 
 /// What holds for the answer as a whole.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
     /// Whether the answer is that of the files as they are: no scan under way, nothing known to be
@@ -131,6 +132,7 @@ impl Header {
 }
 
 /// What a root leaves out on purpose, by one of its rules.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LeftOut {
     /// The root.
@@ -143,6 +145,7 @@ pub struct LeftOut {
 }
 
 /// The rule that leaves something out.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr,
 )]
@@ -178,6 +181,7 @@ fn sum(ours: Option<u64>, theirs: Option<u64>) -> Option<u64> {
 }
 
 /// What a question looked at.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Looked {
     /// Regular files that took part, hard links once.
@@ -258,6 +262,7 @@ impl<R> Answer<R> {
 }
 
 /// A file similar to the subject (a: the subject, b: this file).
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FindRow {
     /// The subject as the request named it.
@@ -316,6 +321,7 @@ impl FindRow {
 }
 
 /// A pair of files with something in common; `a` has the lesser path.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PairRow {
     /// One file.

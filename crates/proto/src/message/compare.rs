@@ -59,6 +59,7 @@ pub struct CompareOptions {
 }
 
 /// What became of a file.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr,
 )]
@@ -104,6 +105,7 @@ impl CompareClass {
 }
 
 /// A row: a file of A, a file of B, or both. Paths are relative to the two directories.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompareRow {
     /// What became of it.
@@ -142,6 +144,7 @@ pub struct CompareRow {
 }
 
 /// A further partner of a row's file.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Partner {
     /// The file on the other side, relative to that side's directory.
@@ -160,6 +163,7 @@ pub struct Partner {
 }
 
 /// Files by class.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ClassCounts {
@@ -198,6 +202,7 @@ impl ClassCounts {
 }
 
 /// Files by class, and bytes.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompareSummary {
     /// Files of the side that has more of that class.
@@ -254,6 +259,7 @@ impl CompareSummary {
 }
 
 /// Counts of links (compared by target), special files (compared by type) and unreadable files.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OtherSummary {
     /// Equal on both sides.
@@ -267,6 +273,7 @@ pub struct OtherSummary {
 }
 
 /// An entry that is no regular file, or could not be read, and is not the same on both sides.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OtherRow {
     /// Relative path.
@@ -279,6 +286,7 @@ pub struct OtherRow {
 }
 
 /// A directory of one side that lies in a directory of the other.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeRow {
     /// The directory of A, relative; empty: A itself.
@@ -302,6 +310,7 @@ pub struct TreeRow {
 }
 
 /// The answer of `compare`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// Totals.

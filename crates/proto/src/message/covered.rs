@@ -19,6 +19,7 @@ pub struct CoveredRequest {
 }
 
 /// A file of the directory that has no equal elsewhere.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MissingRow {
     /// The file.
@@ -32,6 +33,7 @@ pub struct MissingRow {
 }
 
 /// A near copy, which is not safe to rely on.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NearRow {
     /// The file.
@@ -49,6 +51,7 @@ pub struct NearRow {
 }
 
 /// A file and the equal one that covers it.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoverPair {
     /// The file.
@@ -62,6 +65,7 @@ pub struct CoverPair {
 }
 
 /// The answer of `covered`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Coverage {
     /// Whether everything is covered: exit code 0.

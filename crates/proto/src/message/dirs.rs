@@ -24,6 +24,7 @@ pub struct DirsRequest {
 }
 
 /// Two similar directories, neither inside the other.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirRow {
     /// One directory.

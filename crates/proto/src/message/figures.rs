@@ -5,12 +5,15 @@ use std::sync::Arc;
 use resemble_core::date::DocumentDate;
 use resemble_core::similarity::{Interval, Unit};
 use resemble_core::{Relation, Score};
+use serde::de::{Deserializer, Error};
+use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
 use crate::number::Fraction;
 
 /// What containments and resemblance are shares of.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
@@ -51,6 +54,7 @@ impl From<MeasureUnit> for Unit {
 }
 
 /// The date that a document states of itself.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatedDate {
     /// Seconds since 1970, UTC.
@@ -69,6 +73,7 @@ impl From<DocumentDate> for StatedDate {
 }
 
 /// Which layer gave the figures of a row.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr,
 )]
@@ -99,6 +104,7 @@ impl Layer {
 ///
 /// The figures of a row, its place and its relation are those of the raw score. Where the two files
 /// share no common text, the discounted score is the raw one and both fields are absent.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Discount {
     /// The discounted score.
@@ -106,11 +112,13 @@ pub struct Discount {
     pub discounted: Fraction,
     /// Why, for people: `61 % raw, 9 % after text found in 400 files`. Many rows say the same.
     #[serde(default, with = "shared_text", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub reason: Option<Arc<str>>,
 }
 
 /// From where to where the figures of an estimate lie in 19 cases of 20. Rows stand in the order of
 /// the lower ends.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EstimateInterval {
     /// Of the share of a that is in b.
@@ -149,6 +157,7 @@ impl From<Interval> for EstimateInterval {
 }
 
 /// How two files relate, and what their figures are.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FiguresTold {
     /// How they relate; `null` below every threshold.
@@ -200,22 +209,23 @@ mod shared_text {
     }
 }
 
-/// A relation as the word that the contract has for it, or `null`.
-pub(super) mod relation_word {
-    use resemble_core::Relation;
-    use serde::de::{Deserialize, Deserializer, Error};
-    use serde::ser::{Serialize, Serializer};
+/// A relation as the word that the contract has for it, or `null`: `serde(with = "relation_word")`.
+#[allow(non_camel_case_types)] // named as a module would be; see [`crate::path::fields`]
+#[derive(Debug)]
+pub enum relation_word {}
 
+impl relation_word {
+    /// Writes the word.
     // The signature that serde's `with` asks for.
     #[allow(clippy::ref_option, clippy::trivially_copy_pass_by_ref)]
-    pub(in crate::message) fn serialize<S: Serializer>(
+    pub fn serialize<S: Serializer>(
         relation: &Option<Relation>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         relation.map(Relation::word).serialize(serializer)
     }
 
-    pub(in crate::message) fn deserialize<'de, D: Deserializer<'de>>(
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<Relation>, D::Error> {
         let Some(word) = Option::<String>::deserialize(deserializer)? else {

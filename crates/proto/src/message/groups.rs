@@ -38,6 +38,7 @@ pub struct GroupsRequest {
 }
 
 /// Which groups are asked for.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
@@ -53,6 +54,7 @@ pub enum OnlyGroups {
 }
 
 /// When a chunk is ubiquitous (Forman et al. 2005, section 2.5).
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Degree {
@@ -66,6 +68,7 @@ pub enum Degree {
 }
 
 /// The totals of `groups`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupsSummary {
     /// Files that took part.
@@ -99,6 +102,7 @@ pub struct GroupsSummary {
 }
 
 /// Files of equal bytes.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdenticalSet {
     /// The size of one file.
@@ -111,6 +115,7 @@ pub struct IdenticalSet {
 }
 
 /// What a cluster looks like.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -135,6 +140,7 @@ impl ClusterKind {
 }
 
 /// A group of similar files that cannot chain: every member is linked to the centre.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cluster {
     /// Stable: made of the centre's content, not of paths or order.
@@ -176,6 +182,7 @@ impl Cluster {
 }
 
 /// A member of a cluster.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
     /// The file; of identical ones the least path.
@@ -233,6 +240,7 @@ pub fn times_of<'d>(files: impl IntoIterator<Item = (i64, Option<&'d StatedDate>
 }
 
 /// Two similar members.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Link {
     /// One file.
@@ -263,6 +271,7 @@ pub struct Link {
 }
 
 /// A row of `groups --order`: a path; similar files come next to each other.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderRow {
     /// The file; each hard link is a row.
@@ -271,6 +280,7 @@ pub struct OrderRow {
 }
 
 /// The answer of `groups`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Groups {
     /// Totals.

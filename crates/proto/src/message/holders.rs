@@ -24,6 +24,7 @@ pub struct HoldersRequest {
 }
 
 /// What shows that a file holds a piece of another.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr,
 )]
@@ -46,6 +47,7 @@ impl Proof {
 
 /// A file that holds a piece of the file asked about. On the wire it is a candidate, and its ranges
 /// are those of common chunks, if any.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HolderRow {
     /// The file that was asked about.

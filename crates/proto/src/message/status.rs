@@ -9,6 +9,7 @@ use crate::number::Fraction;
 use crate::path::{PathText, fields};
 
 /// The state of the daemon.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatusAnswer {
     /// The roots, in the order given.
@@ -57,6 +58,7 @@ pub struct StatusAnswer {
 }
 
 /// What the daemon takes of the machine.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessStatus {
     /// The version of the program.
@@ -85,6 +87,7 @@ fn is_zero(count: &u64) -> bool {
 }
 
 /// A file that was written to and waits to be read, in proportion to what that costs.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitStatus {
     /// Which.
@@ -97,6 +100,7 @@ pub struct WaitStatus {
 }
 
 /// A sink of alerts.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SinkStatus {
     /// Its name.
@@ -116,6 +120,7 @@ pub struct SinkStatus {
 }
 
 /// A document or archive, or something in one, that could not be looked into.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unopened {
     /// The file, and the names that lead to the part in it, joined by `!`.
@@ -140,6 +145,7 @@ impl StatusAnswer {
 }
 
 /// What of a root is looked at, and how.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RootRules {
     /// Whether ignore files are honoured and `.git` is skipped.
@@ -172,6 +178,7 @@ impl Default for RootRules {
 }
 
 /// Which changes in a root are worth an alert; `None` is what is usual.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct AlertRules {
     /// The least share of the smaller file.
@@ -228,6 +235,7 @@ impl AlertRules {
 }
 
 /// What an alert says of a file, or that it is about a copied tree.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, EnumString,
 )]
@@ -285,6 +293,7 @@ impl AlertRow {
 }
 
 /// The state of one root.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RootStatus {
     /// The root.
@@ -320,6 +329,7 @@ pub struct RootStatus {
 }
 
 /// What is going on with a root.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -344,6 +354,7 @@ impl RootState {
 }
 
 /// Whole-index figures.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexStatus {
     /// Bytes of the index file.
@@ -361,6 +372,7 @@ pub struct IndexStatus {
 }
 
 /// How the roots are watched.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WatchStatus {
     /// Directories with a watch.
@@ -372,6 +384,7 @@ pub struct WatchStatus {
 }
 
 /// One thing that is not as it should be.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Degraded {
     /// The subtree concerned.
@@ -385,6 +398,7 @@ pub struct Degraded {
 }
 
 /// How the overlay shows the tree.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
@@ -397,6 +411,7 @@ pub enum MountView {
 }
 
 /// A mounted overlay.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MountStatus {
     /// Its mount point.
@@ -413,6 +428,7 @@ pub struct MountStatus {
 }
 
 /// Where a mounted overlay shows a watched directory.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenRoot {
     /// The directory.
@@ -433,6 +449,7 @@ pub struct MountRow {
 }
 
 /// An alert: a change made `a` resemble `b`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AlertRow {
     /// Counts up from 1 in one state folder.
@@ -465,6 +482,7 @@ pub struct AlertRow {
 }
 
 /// Contents that were marked as seen.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AckRow {
     /// When, in seconds since 1970.
@@ -476,6 +494,7 @@ pub struct AckRow {
 }
 
 /// What an alert is about.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AlertKind {
@@ -488,6 +507,7 @@ pub enum AlertKind {
 }
 
 /// A root of the daemon.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WatchRow {
     /// The root.
@@ -504,6 +524,7 @@ pub struct WatchRow {
 }
 
 /// Where a root comes from.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]

@@ -25,6 +25,7 @@ pub struct MarkRequest {
 }
 
 /// A template. It is also the answer of `mark` and `unmark`: the template that is new, or gone.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TemplateRow {
     /// Made from the pieces: the same pieces have the same id.

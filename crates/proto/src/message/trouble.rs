@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::path::{PathText, fields};
 
 /// A file or directory that could not be looked at. The rest of the answer is valid.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SoftError {
     /// Its path.
@@ -67,6 +68,7 @@ pub fn reason(error: &io::Error) -> String {
 }
 
 /// What kept a file from being looked at.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SoftErrorKind {

@@ -12,6 +12,7 @@ use crate::number::Fraction;
 use crate::path::PathText;
 
 /// The `parameters` of a why document.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WhyParameters {
     /// One file, as named.
@@ -26,6 +27,7 @@ pub struct WhyParameters {
 }
 
 /// The fields before the lists.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhyTotals {
     /// How the files relate; `null`: not at all, or too little.
@@ -67,6 +69,7 @@ pub struct WhyTotals {
 }
 
 /// How two texts differ, in words.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Differs {
     /// Both have the same words in the same places.
@@ -75,6 +78,7 @@ pub enum Differs {
 }
 
 /// A number of a and what b has in its place.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangedNumber {
     /// In a.
@@ -86,6 +90,7 @@ pub struct ChangedNumber {
 /// A range of both files with the same bytes. Offsets count from 0, and the end is not part of the
 /// range; lines count from 1, and are the first and the last one; `null` if the files have no
 /// lines.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhyRange {
     /// Bytes of a.
@@ -103,6 +108,7 @@ pub struct WhyRange {
 }
 
 /// A range of one file that the other has nowhere.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhyStretch {
     /// Bytes.
@@ -112,6 +118,7 @@ pub struct WhyStretch {
 }
 
 /// A member of one archive, and the member of the other that has something of it.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhyMember {
     /// The names that lead to the member of a; empty: the text of a mail, or a file that is no
@@ -135,13 +142,14 @@ pub struct WhyMember {
 }
 
 /// The body of a why document.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct Explanation {
     /// Relation, measures, sizes.
     #[serde(flatten)]
     pub totals: WhyTotals,
     /// Of archives and mails: which member belongs to which. There are no ranges then.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<WhyMember>,
     /// Shared ranges in the order of a; no byte of a is in two of them.
     pub ranges: Vec<WhyRange>,

@@ -8,6 +8,7 @@ use crate::columns;
 use crate::lines::{Cell, TextStyle, Tint};
 
 /// A listed file that stands for the files of its cluster that come later in the list.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Serialize)]
 pub struct FoldRow {
     /// The first of them in the list.

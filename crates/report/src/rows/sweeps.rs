@@ -1,9 +1,10 @@
 //! The rows of `lost` and `history`.
 
 use resemble_core::Relation;
+use resemble_proto::message::relation_word;
 use resemble_proto::number::Fraction;
 use resemble_proto::path::{PathText, fields};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use strum::IntoStaticStr;
 
 use super::{Row, percent, tint, word};
@@ -12,6 +13,7 @@ use crate::human::day;
 use crate::lines::{Cell, TextStyle, Tint};
 
 /// A place where a file of a cluster is or was.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Serialize)]
 pub struct LostRow {
     /// When a sweep saw it, in seconds since 1970; `null` if it is there now.
@@ -21,7 +23,7 @@ pub struct LostRow {
     pub path: PathText,
     /// How it relates to what was lost; `null` if only others of the cluster resemble it, and of a
     /// file that was renamed: what it held then may be known no more.
-    #[serde(serialize_with = "relation_word")]
+    #[serde(with = "relation_word")]
     pub relation: Option<Relation>,
     /// How much of what was lost is in it; `null` if only others of the cluster resemble it.
     pub a_in_b: Fraction,
@@ -38,15 +40,8 @@ impl LostRow {
     }
 }
 
-#[allow(clippy::ref_option, clippy::trivially_copy_pass_by_ref)] // what serde asks for
-fn relation_word<S: Serializer>(
-    relation: &Option<Relation>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    relation.map(Relation::word).serialize(serializer)
-}
-
 /// A symbolic link that leads nowhere; once for each place where what it led to is now.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Serialize)]
 pub struct LinkRow {
     /// The link.
@@ -85,6 +80,7 @@ impl Row for LinkRow {
 }
 
 /// What became of a file between two sweeps.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -111,6 +107,7 @@ impl Became {
 }
 
 /// A version of a file.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Serialize)]
 pub struct VersionRow {
     /// When a sweep saw it, in seconds since 1970; `null` if it is there now.

@@ -11,6 +11,7 @@ use crate::human::{human_count, human_size};
 use crate::lines::{Cell, TextStyle, Tint};
 
 /// A version of a file that is asked about.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Serialize)]
 #[allow(clippy::struct_excessive_bools)] // facts about one file, independent of each other
 pub struct DatedVersion {
