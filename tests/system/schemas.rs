@@ -20,14 +20,14 @@ fn folder() -> PathBuf {
 }
 
 /// A schema that also forbids what it does not name.
-struct StrictSchema {
+pub(super) struct StrictSchema {
     document: Validator,
     head: Option<Validator>,
     line: Option<Validator>,
 }
 
 impl StrictSchema {
-    fn read(name: &str) -> Self {
+    pub(super) fn read(name: &str) -> Self {
         let text = fs::read_to_string(folder().join(format!("{name}.json"))).expect("a schema");
         let mut schema: Value = serde_json::from_str(&text).expect("JSON");
         jsonschema::meta::validate(&schema).expect("a schema of 2020-12");
@@ -103,6 +103,12 @@ impl StrictSchema {
             let validator = if number == 0 { head } else { line };
             accepts(validator.expect("jsonl"), what, &value);
         }
+    }
+
+    /// A line of a stream.
+    #[track_caller]
+    pub(super) fn accepts_line(&self, line: &Value) {
+        accepts(&self.document, "a stream", line);
     }
 }
 

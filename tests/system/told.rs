@@ -5,12 +5,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::{Daemon, PATIENCE, Sandbox};
 use serde_json::Value;
+
+use crate::schemas::StrictSchema;
 
 /// The hostile part of a name: it is no option, no header, no command, no line of its own.
 const HOSTILE: &[u8] =
@@ -53,6 +55,17 @@ impl Place {
             }
         }
         daemon.sync();
+    }
+
+    /// `alerts --follow` with its streams as pipes.
+    fn follow(&self, more: &[&str]) -> Child {
+        let mut follow = self.sandbox.program("resemble");
+        follow
+            .args(["alerts", "--follow", "--format", "jsonl"])
+            .args(more)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        follow.spawn().expect("it runs")
     }
 
     /// A script in the sandbox.
@@ -105,16 +118,14 @@ fn who_follows_hears_each_alert_once_whatever_happens_to_the_daemon() {
     let place = Place::new("");
     let daemon = place.daemon();
     place.alert(&daemon, "before.txt");
-    let mut follow = place.sandbox.program("resemble");
-    follow
-        .args(["alerts", "--follow", "--format", "jsonl"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut follow = follow.spawn().expect("it runs");
+    let mut follow = place.follow(&[]);
     let mut lines = BufReader::new(follow.stdout.take().expect("a pipe")).lines();
+    let schema = StrictSchema::read("alerts-follow");
     let mut next = || -> Value {
         let line = lines.next().expect("a line").expect("a line");
-        serde_json::from_str(&line).expect("a row")
+        let line = serde_json::from_str(&line).expect("JSON");
+        schema.accepts_line(&line);
+        line
     };
     assert_eq!(next()["command"], "alerts", "the head");
     place.alert(&daemon, "one.txt");
@@ -133,6 +144,19 @@ fn who_follows_hears_each_alert_once_whatever_happens_to_the_daemon() {
     let mut err = follow.stderr.take().expect("a pipe");
     err.read_to_string(&mut said).expect("text");
     assert!(said.contains("the daemon is gone"), "{said}");
+    // A reader that was restarted goes on after the last alert that it has handled.
+    let mut again = place.follow(&["--since", "2"]);
+    let lines = BufReader::new(again.stdout.take().expect("a pipe")).lines();
+    let lines = lines.take(3).map(|line| -> Value {
+        let line = serde_json::from_str(&line.expect("a line")).expect("JSON");
+        schema.accepts_line(&line);
+        line
+    });
+    let lines: Vec<Value> = lines.collect();
+    assert_eq!(lines[0]["parameters"]["since"], "2", "one head");
+    assert_eq!(numbers(&lines), [3, 4]);
+    again.kill().expect("it runs");
+    again.wait().expect("it ends");
     // Going back.
     let since = |when: &str| {
         let args = ["alerts", "--since", when, "--format", "json"];
