@@ -9,6 +9,6 @@ pub struct HelpArgs {
     #[arg(value_name = "VERB")]
     pub verbs: Vec<String>,
     /// List every command
-    #[arg(long, conflicts_with = "verbs")]
+    #[arg(long)]
     pub all: bool,
 }

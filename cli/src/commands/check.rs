@@ -237,7 +237,7 @@ impl NearCopyQuestion<'_> {
         let is_accepted = |pair: &String| pairs.contains_key(pair);
         rows.retain(|row| !row.pair.as_ref().is_some_and(is_accepted));
         if self.args.accept {
-            let before = rows.len();
+            let before = pairs.len();
             rows.retain(|row| {
                 let names = [&row.found.file, &row.found.path].map(|name| quoted(name.as_path()));
                 let pair = row.pair.clone();
@@ -245,7 +245,7 @@ impl NearCopyQuestion<'_> {
                     .is_none()
             });
             Baseline::write(pairs, path)?;
-            let accepted = (before - rows.len()) as u64;
+            let accepted = (pairs.len() - before) as u64;
             ui.note(&format!("{} accepted", counted(accepted, "pair")));
         }
         Ok(())

@@ -6,6 +6,10 @@ use crate::args::{Cli, HelpArgs};
 use crate::error::{CliError, CliResult, Outcome};
 
 pub(super) fn run(args: &HelpArgs) -> CliResult {
+    if let Some(verb) = args.verbs.first().filter(|_| args.all) {
+        let why = format!("--all lists every command: leave it out to have '{verb}' explained");
+        return Err(CliError::Usage(why));
+    }
     let mut root = if args.verbs.is_empty() {
         Cli::listed(args.all)
     } else {

@@ -11,11 +11,11 @@ use serde_json::Value;
 use crate::environment;
 
 /// A work tree of git.
-struct Repository(Environment);
+pub(super) struct Repository(pub(super) Environment);
 
 impl Repository {
     /// One with these files committed; `None`: git is not installed.
-    fn with(files: &[(&str, &str)]) -> Option<Self> {
+    pub(super) fn with(files: &[(&str, &str)]) -> Option<Self> {
         if !is_installed("git") {
             skipped("git is not installed");
             return None;
@@ -30,13 +30,13 @@ impl Repository {
         Some(repository)
     }
 
-    fn git(&self, args: &[&str]) {
+    pub(super) fn git(&self, args: &[&str]) {
         let who = ["-c", "user.name=me", "-c", "user.email=me@example.org"];
         finish(self.0.foreign("git").args(who).args(args), b"").success();
     }
 
     /// `resemble`, which finds git.
-    fn run(&self, args: &[&str], stdin: &[u8]) -> Ran {
+    pub(super) fn run(&self, args: &[&str], stdin: &[u8]) -> Ran {
         let path = std::env::var_os("PATH").unwrap_or_default();
         finish(self.0.command(args).env("PATH", path), stdin)
     }
@@ -46,11 +46,11 @@ impl Repository {
     }
 }
 
-fn text(seed: u64) -> String {
+pub(super) fn text(seed: u64) -> String {
     paragraphs(seed, 12)
 }
 
-fn near(seed: u64) -> String {
+pub(super) fn near(seed: u64) -> String {
     let text = text(seed);
     let mut words: Vec<&str> = text.split(' ').collect();
     words[100] = "other";
@@ -208,6 +208,26 @@ fn accepted_pairs_are_left_out_until_a_content_changes() {
         "{}",
         bad.err
     );
+}
+
+/// Two rows about the same two contents are one pair.
+#[test]
+fn a_pair_is_accepted_once_however_many_files_have_it() {
+    let Some(it) = Repository::with(&[("a.txt", &text(1))]) else {
+        return;
+    };
+    it.0.write("b.txt", near(1));
+    it.0.write("c.txt", near(1));
+    it.git(&["add", "-A"]);
+    assert_eq!(it.staged().exits(1).text().lines().count(), 3);
+    let accept = ["check", "--staged", "--baseline", "accepted", "--accept"];
+    let accepted = it.run(&accept, b"").exits(0).err;
+    assert!(
+        accepted.starts_with("resemble: 2 pairs accepted\n"),
+        "{accepted}"
+    );
+    let lines = std::fs::read_to_string(it.0.path("accepted")).unwrap();
+    assert_eq!(lines.lines().count(), 3, "a comment and two pairs: {lines}");
 }
 
 #[test]

@@ -89,6 +89,10 @@ fn wrong_usage_ends_with_2_and_one_clear_line() {
         ),
         (&["dump"], "--canonical"),
         (
+            &["help", "--all", "find"],
+            "--all lists every command: leave it out to have 'find' explained",
+        ),
+        (
             &["alerts", "--follow", "--format", "json"],
             "use --format jsonl",
         ),
