@@ -25,9 +25,9 @@ use resemble_proto::catalogued::{self, Source};
 use resemble_proto::client::Client;
 use resemble_proto::documents::SimilarFiles;
 use resemble_proto::message::{
-    CompareRequest, Comparison, DepartedRequest, DepartedRow, DumpForm, FailureKind, FindOptions,
-    FindRequest, Groups, GroupsRequest, HolderRow, HoldersRequest, Inode, Scope, SoftError,
-    StepProgress, Subject, Whole, WireBytes, WireDigest, WireRendition,
+    CompareRequest, Comparison, DepartedRequest, DepartedRow, DumpForm, FailureKind, FileDates,
+    FindOptions, FindRequest, Groups, GroupsRequest, HolderRow, HoldersRequest, Inode, Scope,
+    SoftError, StepProgress, Subject, Whole, WireBytes, WireDigest, WireRendition,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
@@ -314,8 +314,8 @@ impl Backend {
                     let path = sought.file().unwrap_or_else(|| name.clone());
                     unread = unread::error(path.as_path(), skipped);
                     if is_elsewhere {
-                        // Neither the bytes nor the name leave this machine.
-                        read.bytes = None;
+                        // Neither bytes nor name nor dates leave this machine.
+                        (read.bytes, read.date) = (None, None);
                         self.put(about(content(None, &read, &Path::new("-").into())))?
                     } else {
                         self.put(about(content(sought.on_disk(), &read, name)))?
@@ -470,6 +470,10 @@ fn content(file: Option<&Path>, read: &Incoming, name: &PathText) -> Subject {
         others: read.others.iter().filter_map(rendition_of).collect(),
         path: file.map(PathText::from),
         bytes: read.bytes.clone().map(|bytes| Box::new(WireBytes(bytes))),
+        dates: FileDates {
+            changed: file.and_then(|file| Some(std::fs::metadata(file).ok()?.mtime())),
+            stated: read.date.map(|date| date.seconds),
+        },
     }
 }
 

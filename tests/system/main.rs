@@ -54,6 +54,9 @@ mod bad_input;
 /// The same question with and without a daemon has the same bytes for an answer.
 mod two_ways;
 
+/// Which of two files is the newer one, in every answer that has rows of two files.
+mod newer;
+
 /// What could not be looked at, and what a root leaves out, is part of every answer.
 mod gaps;
 

@@ -4,8 +4,8 @@ use super::*;
 use crate::ui::tests::ui;
 use resemble_core::Relation;
 use resemble_proto::message::{
-    AlertKind, AlertRow, AlertRules, AlertWord, Discount, FiguresTold, FindRow, Looked, PairRow,
-    RootRules, WatchRow,
+    AlertKind, AlertRow, AlertRules, AlertWord, DatedBy, Discount, FiguresTold, FindRow, Looked,
+    Newer, PairRow, PairSide, RootRules, WatchRow,
 };
 use resemble_proto::message::{Layer, MeasureUnit, SoftErrorKind, WatchOrigin};
 use resemble_proto::number::Fraction;
@@ -28,6 +28,7 @@ fn find_rows() -> Vec<FindRow> {
         differs: None,
         numbers: None,
         document_date: None,
+        age: Newer::default(),
         discount: Discount::default(),
     };
     vec![
@@ -68,6 +69,7 @@ fn pair() -> PairRow {
         },
         identical: false,
         copies: None,
+        age: Newer::default(),
         discount: Discount::default(),
     }
 }
@@ -193,28 +195,32 @@ fn csv() {
     assert_eq!(
         printed(&find_rows(), RowFormat::Csv, false, false, false),
         "file,path,relation,unit,layer,estimate,a_in_b,b_in_a,resemblance,shared_bytes,\
-         discounted,reason,document_date\n\
-         a.txt,same.txt,identical,words,bytes,false,1.000000,1.000000,0.500000,4096,,,\n\
+         discounted,reason,document_date,newer,newer_by\n\
+         a.txt,same.txt,identical,words,bytes,false,1.000000,1.000000,0.500000,4096,,,,,\n\
          a.txt,\"new\nline, \"\"x\"\"\u{fffd}\",contained,words,bytes,false,1.000000,0.090000,\
-         0.500000,4096,,,\n\
-         #b,tab\there\\,,words,bytes,false,0.129999,,0.500000,4096,,,\n"
+         0.500000,4096,,,,,\n\
+         #b,tab\there\\,,words,bytes,false,0.129999,,0.500000,4096,,,,,\n"
     );
     assert_eq!(
         printed::<PairRow>(&[], RowFormat::Csv, false, false, false),
         "a,b,score,a_in_b,b_in_a,resemblance,shared_bytes,discounted,reason,relation,unit,\
-         estimate,copies\n"
+         estimate,copies,newer,newer_by\n"
     );
     let discounted = PairRow {
         discount: Discount {
             discounted: Fraction::from_millionths(90_000),
             reason: Some("common, by far".into()),
         },
+        age: Newer {
+            newer: Some(PairSide::B),
+            newer_by: Some(DatedBy::File),
+        },
         ..pair()
     };
     assert!(
         printed(&[discounted], RowFormat::Csv, false, false, false).ends_with(
             "\nx,y z,1.000000,1.000000,0.123456,0.000000,7,0.090000,\"common, by far\",\
-             contains,words,false,\n"
+             contains,words,false,,b,file\n"
         )
     );
 }

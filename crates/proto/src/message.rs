@@ -56,7 +56,8 @@ pub use departed::{DepartedRequest, DepartedRow};
 pub use digest::{BadDigest, BadParams, WireDigest, WireParams};
 pub use dirs::{DirRow, DirsRequest};
 pub use figures::{
-    Discount, EstimateInterval, FiguresTold, Layer, MeasureUnit, StatedDate, relation_word,
+    DatedBy, Discount, EstimateInterval, FiguresTold, FileDates, Layer, MeasureUnit, Newer,
+    PairSide, StatedDate, relation_word,
 };
 pub use groups::{
     Cluster, ClusterKind, Degree, Groups, GroupsPart, GroupsRequest, GroupsSummary, IdenticalSet,

@@ -266,7 +266,7 @@ pub fn find_json(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{Discount, Layer, SoftErrorKind};
+    use crate::message::{Discount, Layer, Newer, SoftErrorKind};
     use resemble_core::{Params, Relation};
 
     fn row(path: &str) -> FindRow {
@@ -285,6 +285,7 @@ mod tests {
             differs: None,
             numbers: None,
             document_date: None,
+            age: Newer::default(),
             discount: Discount::default(),
         }
     }

@@ -278,6 +278,7 @@ fn subject(context: &Context<'_>, subject: Subject) -> Result<(find::Subject, Pa
             others,
             path,
             bytes,
+            dates,
         } => {
             let digest = Digest::try_from(&*digest)?;
             let bytes = bytes.map(|bytes| bytes.0);
@@ -289,7 +290,8 @@ fn subject(context: &Context<'_>, subject: Subject) -> Result<(find::Subject, Pa
             let whole = digest.content;
             let mut subject = find::Subject::of_digest(digest)
                 .with_others(renditions(&others)?)
-                .with_bytes(bytes);
+                .with_bytes(bytes)
+                .dated(dates);
             // Whoever names a path has it read by us: only what he may read anyway, as it is known.
             if let Some(path) = path
                 && (!snapshot.is_partial() || is_at(snapshot, path.as_path(), &whole)?)

@@ -26,7 +26,9 @@ use resemble_core::{
     Relation, Score, Signature,
 };
 use resemble_index::{FileRow, ReadError, Snapshot};
-use resemble_proto::message::{Answer, Differs, Discount, FindOptions, FindRow, Layer, Looked};
+use resemble_proto::message::{
+    Answer, Differs, Discount, FileDates, FindOptions, FindRow, Layer, Looked, Newer,
+};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_scan::parts::PartReader;
@@ -67,6 +69,8 @@ pub struct Subject {
     place: Option<Place>,
     /// It is a member of `path`: the names that lead to it.
     member: Option<Vec<u8>>,
+    /// When it was changed last, and the date that it states.
+    dates: FileDates,
     /// What stands for it besides its bytes, where the index has it not.
     others: Vec<(Rendition, Arc<Digest>)>,
     /// Makes texts of documents again, where measures on them are to be exact; `None`: those stay
@@ -84,6 +88,7 @@ impl Subject {
             bytes: None,
             place: None,
             member: None,
+            dates: FileDates::default(),
             others: Vec::new(),
             part_reader: None,
         }
@@ -110,6 +115,12 @@ impl Subject {
             bytes: bytes.map(Arc::from),
             ..self
         }
+    }
+
+    /// Its dates, where the index has it not.
+    #[must_use]
+    pub fn dated(self, dates: FileDates) -> Self {
+        Self { dates, ..self }
     }
 
     /// What stands for it besides its bytes.
@@ -202,7 +213,12 @@ impl Subject {
             }
             None => None,
         };
+        let dates = match found.member {
+            Some(_) => FileDates::default(),
+            None => dates(snapshot, content, found.row.stat.mtime.secs)?,
+        };
         Ok(Some(Self {
+            dates,
             file: found.member.is_none().then_some(found.row.id),
             place: Some(Place {
                 content,
@@ -225,6 +241,12 @@ impl Subject {
         }
         Ok(others)
     }
+}
+
+/// The dates of a file with this content, changed last at a time in seconds since 1970.
+fn dates(snapshot: &Snapshot, content: ContentId, changed: i64) -> Result<FileDates, ReadError> {
+    let stated = snapshot.content(content)?.and_then(|row| row.date);
+    Ok(FileDates::of(changed, stated.map(|date| date.seconds)))
 }
 
 /// Whether the file is still what the index says.
@@ -303,6 +325,8 @@ pub struct Similar {
     pub interval: Option<Interval>,
     /// The date that the file states of itself, if it is a document that does.
     pub date: Option<DocumentDate>,
+    /// When the file was changed last, in seconds since 1970.
+    pub changed: i64,
     /// Both are texts that differ in so many numbers and in nothing else, as far as that was looked
     /// at.
     pub numbers: Option<u64>,
@@ -313,6 +337,15 @@ impl Similar {
     pub fn least(&self) -> Measures {
         let interval = self.interval;
         interval.map_or(self.measures, |interval| interval.least(&self.measures))
+    }
+
+    /// Its dates; of a member nothing is known.
+    fn dates(&self) -> FileDates {
+        if self.names.is_empty() {
+            FileDates::of(self.changed, self.date.map(|date| date.seconds))
+        } else {
+            FileDates::default()
+        }
     }
 
     /// What its place in an answer depends on.
@@ -345,6 +378,7 @@ pub fn find(
     } = found;
     let rows = similar.into_iter().map(|similar| FindRow {
         file: name.clone(),
+        age: Newer::of(subject.dates, similar.dates()),
         path: PathText::from(similar.shown),
         relation: similar.relation,
         unit: similar.unit.into(),
@@ -526,23 +560,28 @@ fn nominated(
     Ok(nominees)
 }
 
-/// The least path of each file that holds the content and takes part.
+/// The least path of each file that holds the content and takes part, and when the file was changed
+/// last, in seconds since 1970.
 pub(crate) fn holders(
     snapshot: &Snapshot,
     content: ContentId,
     scoped: Option<&ScopedFiles>,
     leave_out: Option<FileId>,
-) -> Result<Vec<PathBuf>, ReadError> {
+) -> Result<Vec<(PathBuf, i64)>, ReadError> {
     if let Some(scoped) = scoped {
         let holders = scoped
             .holders(content)
             .filter(|member| Some(member.file) != leave_out);
-        return Ok(holders.map(|member| member.path.clone()).collect());
+        return Ok(holders
+            .map(|member| (member.path.clone(), member.mtime))
+            .collect());
     }
     let mut paths = Vec::new();
     for file in snapshot.files_of(content)? {
         if Some(file) != leave_out {
-            paths.extend(snapshot.paths(file)?.into_iter().next());
+            let changed = snapshot.file(file)?.map_or(0, |row| row.stat.mtime.secs);
+            let first = snapshot.paths(file)?.into_iter().next();
+            paths.extend(first.map(|path| (path, changed)));
         }
     }
     Ok(paths)
@@ -557,7 +596,7 @@ fn first_holder(
 ) -> Result<Option<PathBuf>, ReadError> {
     if scoped.is_some() {
         let holders = holders(snapshot, content, scoped, leave_out)?;
-        return Ok(holders.into_iter().next());
+        return Ok(holders.into_iter().next().map(|(path, _)| path));
     }
     for file in snapshot.files_of(content)? {
         if Some(file) != leave_out

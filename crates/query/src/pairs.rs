@@ -32,7 +32,7 @@ mod question;
 mod ways;
 mod worker;
 
-use draft::{PairDraft, RowTexts};
+use draft::{PairDraft, RowTexts, StatedDates};
 use question::Question;
 use resemble_relate::AskError;
 use resemble_relate::judge::matched::Match;
@@ -95,7 +95,7 @@ pub(crate) fn pairs_to<R>(
         part_reader,
     };
     let limit = snapshot.boilerplate_limit();
-    let (mut kept, wanted) = keep(reader)?;
+    let (mut kept, wanted, stated) = keep(reader)?;
     let among = texts_among(request, reader, &wanted)?;
     let mut texts = Texts::read(reader, &among, !request.text, limit)?;
     // Of a template of which no shingle is known, the beginning of its last chunk is left in all
@@ -266,7 +266,7 @@ pub(crate) fn pairs_to<R>(
         .map(|owner| scoped.holders(owner).count());
     let unopened = unopened.sum::<usize>() as u64;
     answer.header.unopened = (unopened > 0).then_some(unopened);
-    let mut known = RowTexts::default();
+    let mut known = RowTexts::of(stated);
     let rows = answer.rows.iter();
     let mut rows = rows.map(|row| row.to_answer(&mut known));
     Ok(take(answer.header, &mut rows, answer.errors))
@@ -275,7 +275,10 @@ pub(crate) fn pairs_to<R>(
 /// The contents that can be compared: those of the members and what stands for these, in the order
 /// of the least paths that lead to them, so that nothing depends on when a file was read. Empty
 /// files are counted, not grouped.
-fn keep(reader: ContentReader<'_>) -> Result<(Vec<Kept>, Vec<WantedOfKind>), AskError> {
+/// With them the dates that documents among them state.
+fn keep(
+    reader: ContentReader<'_>,
+) -> Result<(Vec<Kept>, Vec<WantedOfKind>, StatedDates), AskError> {
     let ContentReader {
         snapshot,
         scoped,
@@ -301,13 +304,15 @@ fn keep(reader: ContentReader<'_>) -> Result<(Vec<Kept>, Vec<WantedOfKind>), Ask
     let count = rows.len();
     let mut kept = Vec::with_capacity(count);
     let mut wanted = Vec::with_capacity(count);
+    let mut stated = StatedDates::new();
     let read = |done: &(dyn Fn(usize) + Sync)| {
         for (_, row) in rows {
             kept.push(Kept::of(snapshot, &row)?);
             wanted.push((WantedContent::of(&row), row.kind));
+            stated.extend(row.date.map(|date| (row.id, date.seconds)));
             done(1);
         }
-        Ok((kept, wanted))
+        Ok((kept, wanted, stated))
     };
     named("reading the index", || in_a_step(count, read))
 }

@@ -13,8 +13,8 @@ use std::io::{self, Write};
 
 use resemble_core::Relation;
 use resemble_proto::message::{
-    AckRow, AlertKind, AlertRow, AlertRules, Differs, Discount, FindRow, OrderRow, PairRow,
-    RootRules, SoftError, StatedDate, WatchRow,
+    AckRow, AlertKind, AlertRow, AlertRules, DatedBy, Differs, Discount, FindRow, Newer, OrderRow,
+    PairRow, PairSide, RootRules, SoftError, StatedDate, WatchRow,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::report::{Head, json_line, write_error_line};
@@ -149,6 +149,24 @@ pub(crate) fn stated(style: TextStyle, date: &StatedDate) -> Cell {
     Cell::prose(text, Tint::Faint)
 }
 
+/// The word of an enum that may be absent.
+fn word_of<W: Into<&'static str>>(word: Option<W>) -> Option<&'static str> {
+    word.map(Into::into)
+}
+
+/// What a row says of the age of its files; `words`: that `a` is newer, and that `b` is.
+fn age(age: Newer, words: [&'static str; 2]) -> Option<Cell> {
+    let newer = match age.newer? {
+        PairSide::A => words[0],
+        PairSide::B => words[1],
+    };
+    let by = match age.newer_by? {
+        DatedBy::Document => "stated date",
+        DatedBy::File => "time of change",
+    };
+    Some(Cell::prose(format!("{newer} by {by}"), Tint::Faint))
+}
+
 columns! { FindRow: row =>
     "file" ["File", 50] name(&row.file);
     "path" ["Similar file", 70] name(&row.path);
@@ -163,6 +181,8 @@ columns! { FindRow: row =>
     "discounted" @later ["Without common text", 19] share(row.discount.discounted);
     "reason" @later ["Reason", 40] text(row.discount.reason.as_deref());
     "document_date" @later ["Stated (UTC)", 17] time(row.document_date.as_ref().map(|d| d.time));
+    "newer" @later ["Newer", 7] text(word_of(row.age.newer));
+    "newer_by" @later ["Newer by", 10] text(word_of(row.age.newer_by));
 }
 
 impl Row for FindRow {
@@ -187,6 +207,9 @@ impl Row for FindRow {
         cells.push(style.name(&self.path, Tint::Plain));
         if let Some(date) = self.document_date.as_ref().filter(|_| style.verbose) {
             cells.push(stated(style, date));
+        }
+        if style.verbose {
+            cells.extend(age(self.age, ["older", "newer"]));
         }
         cells.extend(much_discounted(self.score(), &self.discount));
         if self.differs == Some(Differs::OnlyInNumbers) {
@@ -214,6 +237,8 @@ columns! { PairRow: row =>
     "unit" @later text(row.told.unit.word());
     "estimate" @later yes(row.told.estimate);
     "copies" @later count(row.copies);
+    "newer" @later ["Newer", 7] text(word_of(row.age.newer));
+    "newer_by" @later ["Newer by", 10] text(word_of(row.age.newer_by));
 }
 
 impl Row for PairRow {
@@ -230,6 +255,9 @@ impl Row for PairRow {
         }
         cells.push(style.name(&self.a, Tint::Plain));
         cells.push(style.name(&self.b, Tint::Plain));
+        if style.verbose {
+            cells.extend(age(self.age, ["the first is newer", "the second is newer"]));
+        }
         if let Some(copies) = self.copies {
             cells.push(Cell::left(
                 format!("({copies} identical files)"),

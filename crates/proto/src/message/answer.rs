@@ -8,8 +8,8 @@ use strum::IntoStaticStr;
 
 use crate::message::figures::relation_word;
 use crate::message::{
-    Differs, Discount, EstimateInterval, Failure, FiguresTold, Layer, MeasureUnit, SoftError,
-    StatedDate, WireParams,
+    Differs, Discount, EstimateInterval, Failure, FiguresTold, Layer, MeasureUnit, Newer,
+    SoftError, StatedDate, WireParams,
 };
 use crate::number::Fraction;
 use crate::path::{PathText, fields};
@@ -303,6 +303,9 @@ pub struct FindRow {
     /// The date that this file, a document, states of itself; absent if it states none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document_date: Option<StatedDate>,
+    /// Which of both is the newer one.
+    #[serde(flatten)]
+    pub age: Newer,
     /// The score after the discount for common text, where that makes a difference.
     #[serde(flatten)]
     pub discount: Discount,
@@ -353,6 +356,9 @@ pub struct PairRow {
     /// Which layer the figures are from. In JSON only if it is not the bytes.
     #[serde(default, skip_serializing_if = "Layer::is_bytes")]
     pub layer: Layer,
+    /// Which of both is the newer one.
+    #[serde(flatten)]
+    pub age: Newer,
     /// The score after the discount for common text, where that makes a difference.
     #[serde(flatten)]
     pub discount: Discount,

@@ -5,7 +5,7 @@ use std::io;
 use super::*;
 use crate::message::{
     AlertRules, AlertWord, Asked, CatalogueForm, DumpForm, FailureKind, FindOptions, FindRequest,
-    IndexStatus, MarkRequest, MeasureUnit, MountView, PairOrder, PairRelation, PairScore,
+    IndexStatus, MarkRequest, MeasureUnit, MountView, Newer, PairOrder, PairRelation, PairScore,
     PairsRequest, ProcessStatus, Request, RootRules, RootState, RootStatus, Scope, SoftErrorKind,
     StatusAnswer, Subject, TemplateRow, WatchStatus, reason,
 };
@@ -39,6 +39,7 @@ fn rows_read_as_the_contract_says() {
         differs: None,
         numbers: None,
         document_date: None,
+        age: Newer::default(),
         discount: Discount::default(),
     };
     let expected = "{\"row\":{\"file\":\"report.txt\",\"path\":\"/srv/\u{fffd}\",\
@@ -68,6 +69,7 @@ fn rows_read_as_the_contract_says() {
         },
         identical: false,
         copies: None,
+        age: Newer::default(),
         discount: Discount::default(),
     };
     let expected = concat!(

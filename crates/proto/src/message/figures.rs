@@ -72,6 +72,82 @@ impl From<DocumentDate> for StatedDate {
     }
 }
 
+/// When a file was changed last, and the date that it states: seconds since 1970, if known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileDates {
+    /// When it was changed last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<i64>,
+    /// The date that it states of itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stated: Option<i64>,
+}
+
+impl FileDates {
+    /// Returns the dates of a file of the index. A time of 1970 or before is that of no change.
+    pub fn of(changed: i64, stated: Option<i64>) -> Self {
+        Self {
+            changed: Some(changed).filter(|&seconds| seconds > 0),
+            stated,
+        }
+    }
+}
+
+/// Which of two files is the newer one: by the dates that they state if both state one, else by
+/// when they were changed last.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Newer {
+    /// The newer one; absent: both are as old, or that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub newer: Option<PairSide>,
+    /// What says so; absent with `newer`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub newer_by: Option<DatedBy>,
+}
+
+impl Newer {
+    /// Compares the dates of two files.
+    pub fn of(a: FileDates, b: FileDates) -> Self {
+        let stated = a
+            .stated
+            .zip(b.stated)
+            .map(|dates| (dates, DatedBy::Document));
+        let changed = a.changed.zip(b.changed).map(|dates| (dates, DatedBy::File));
+        let Some(((a, b), by)) = stated.or(changed).filter(|((a, b), _)| a != b) else {
+            return Self::default();
+        };
+        Self {
+            newer: Some(if a > b { PairSide::A } else { PairSide::B }),
+            newer_by: Some(by),
+        }
+    }
+}
+
+/// One of two files.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum PairSide {
+    /// The first one: in `find` the file that is asked about.
+    A,
+    /// The second one.
+    B,
+}
+
+/// What a date of a file is from.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum DatedBy {
+    /// The documents state it of themselves.
+    Document,
+    /// The files were changed last then.
+    File,
+}
+
 /// Which layer gave the figures of a row.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(

@@ -8,8 +8,9 @@ use strum::IntoStaticStr;
 
 use crate::message::scope::yes;
 use crate::message::{
-    AlertRules, CompareRequest, CoveredRequest, DepartedRequest, DirsRequest, GroupsRequest,
-    HoldersRequest, Inode, MarkRequest, MeasureUnit, MountView, RootRules, Scope, WireDigest,
+    AlertRules, CompareRequest, CoveredRequest, DepartedRequest, DirsRequest, FileDates,
+    GroupsRequest, HoldersRequest, Inode, MarkRequest, MeasureUnit, MountView, RootRules, Scope,
+    WireDigest,
 };
 use crate::number::Fraction;
 use crate::path::PathText;
@@ -284,6 +285,9 @@ pub enum Subject {
         /// The bytes, if they cannot be read again and are not many.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bytes: Option<Box<WireBytes>>,
+        /// When the file was changed last, and the date that it states.
+        #[serde(default)]
+        dates: FileDates,
     },
 }
 

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
+use resemble_core::date::DocumentDate;
 use resemble_core::{Digest, Digester, Params, StopFlag};
 use resemble_index::{ContentRef, NewLook, NewPart, SkippedPart};
 use resemble_relate::AskError;
@@ -28,6 +29,8 @@ pub struct Incoming {
     pub bytes: Option<Vec<u8>>,
     /// What was skipped when it was taken apart.
     pub skipped: Vec<SkippedPart>,
+    /// The date that it states of itself.
+    pub date: Option<DocumentDate>,
 }
 
 impl Incoming {
@@ -38,6 +41,7 @@ impl Incoming {
             others: Vec::new(),
             bytes: None,
             skipped: Vec::new(),
+            date: None,
         }
     }
 
@@ -55,6 +59,7 @@ impl Incoming {
             digest,
             bytes: None,
             skipped: Vec::new(),
+            date: None,
         }
     }
 
@@ -72,8 +77,9 @@ pub fn read_with_parts(
     let Some(part_reader) = part_reader else {
         return Ok(Incoming::plain(read_now(path, params)?));
     };
-    let (digest, pieces, skipped) = read(path, params, part_reader)?;
-    Ok(Incoming::with(digest, pieces, None).and_skipped(skipped))
+    let (digest, pieces, skipped, date) = read(path, params, part_reader)?;
+    let incoming = Incoming::with(digest, pieces, None).and_skipped(skipped);
+    Ok(Incoming { date, ..incoming })
 }
 
 /// Reads a member of a file for a question; `None`: there is no such member.
@@ -83,7 +89,7 @@ pub fn read_member(
     params: &Params,
     part_reader: &dyn PartReader,
 ) -> Result<Option<Incoming>, AskError> {
-    let (_, mut pieces, skipped) = read(path, params, part_reader)?;
+    let (_, mut pieces, skipped, _) = read(path, params, part_reader)?;
     let rows = pieces
         .iter()
         .map(|piece| (piece.role, piece.parent, &piece.name[..]));
@@ -97,11 +103,19 @@ pub fn read_member(
     Ok(None)
 }
 
+/// The digest of a file, its parts, what was skipped of them, and the date that it states.
+type TakenApart = (
+    Digest,
+    Vec<DigestedPart>,
+    Vec<SkippedPart>,
+    Option<DocumentDate>,
+);
+
 fn read(
     path: &Path,
     params: &Params,
     part_reader: &dyn PartReader,
-) -> Result<(Digest, Vec<DigestedPart>, Vec<SkippedPart>), AskError> {
+) -> Result<TakenApart, AskError> {
     let anchor = anchor_of(path)?;
     let read = Reader::new(params, StopFlag::default())
         .read_with_parts(&anchor, path, None, &NoContents, part_reader)
@@ -111,13 +125,16 @@ fn read(
         // Nothing is known to a reader without an index.
         Content::Known(_) | Content::InFlight(_) | Content::Edited(_) => read_now(path, params)?,
     };
-    let (pieces, skipped) = match read.look {
-        Some(NewLook::Apart { parts, skipped, .. }) => {
-            (parts.into_iter().map(piece).collect(), skipped)
-        }
-        _ => (Vec::new(), Vec::new()),
+    let (pieces, skipped, date) = match read.look {
+        Some(NewLook::Apart {
+            parts,
+            skipped,
+            date,
+            ..
+        }) => (parts.into_iter().map(piece).collect(), skipped, date),
+        _ => (Vec::new(), Vec::new(), None),
     };
-    Ok((digest, pieces, skipped))
+    Ok((digest, pieces, skipped, date))
 }
 
 fn piece(part: NewPart) -> DigestedPart {
@@ -259,6 +276,9 @@ impl<'a> Stream<'a> {
             &mut self.digester,
             &self.params,
         );
-        Incoming::with(digest, pieces.pieces, None).and_skipped(pieces.skipped)
+        Incoming {
+            date: pieces.date,
+            ..Incoming::with(digest, pieces.pieces, None).and_skipped(pieces.skipped)
+        }
     }
 }

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use resemble_core::{FileId, Measures, Relation, Score, rank};
-use resemble_proto::message::{Discount, FiguresTold, PairOrder, PairRow};
+use resemble_core::{ContentId, FileId, Measures, Relation, Score, rank};
+use resemble_proto::message::{Discount, FiguresTold, FileDates, Newer, PairOrder, PairRow};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_relate::judge::matched::Match;
@@ -32,6 +32,23 @@ pub(super) struct RowTexts {
     paths: HashMap<FileId, PathText>,
     /// Why a score is less after the discount, by what is said of it.
     reasons: HashMap<(Option<u8>, Option<u8>, u32), Arc<str>>,
+    stated: StatedDates,
+}
+
+/// The dates that documents state, in seconds since 1970, by their contents.
+pub(super) type StatedDates = HashMap<ContentId, i64>;
+
+impl RowTexts {
+    pub(super) fn of(stated: StatedDates) -> Self {
+        Self {
+            stated,
+            ..Self::default()
+        }
+    }
+
+    fn dates(&self, file: &ScopedFile) -> FileDates {
+        FileDates::of(file.mtime, self.stated.get(&file.content).copied())
+    }
 }
 
 impl PairDraft<'_> {
@@ -149,6 +166,7 @@ impl PairDraft<'_> {
             identical: self.matched.relation == Some(Relation::Identical),
             layer: self.matched.layer,
             copies: self.copies,
+            age: Newer::of(known.dates(self.a), known.dates(self.b)),
             score: Fraction::from(self.score),
             a_in_b: Fraction::from(measures.a_in_b),
             b_in_a: Fraction::from(measures.b_in_a),

@@ -393,7 +393,7 @@ fn copies_in_archives(snapshot: &Snapshot, path: &Path) -> Result<Vec<PathBuf>, 
         }
         let names = names(snapshot, place)?;
         let files = holders(snapshot, place.content, None, None)?;
-        copies.extend(files.iter().map(|file| shown(file, &names)));
+        copies.extend(files.iter().map(|(file, _)| shown(file, &names)));
     }
     copies.retain(|copy| copy != path);
     copies.sort_unstable();

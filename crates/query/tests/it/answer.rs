@@ -8,8 +8,8 @@ use resemble_core::{Digest, Params};
 use resemble_proto::documents::{SimilarDirs, SimilarFiles, SimilarPairs};
 use resemble_proto::message::{
     CatalogueForm, CompareOptions, CompareRequest, CoveredRequest, DirsRequest, DumpForm,
-    FindOptions, FindRequest, GroupsRequest, Header, HolderRow, HoldersRequest, Inode, MarkRequest,
-    PairsRequest, Parts, Request, Scope, SoftError, Subject, Whole, WireDigest,
+    FileDates, FindOptions, FindRequest, GroupsRequest, Header, HolderRow, HoldersRequest, Inode,
+    MarkRequest, PairsRequest, Parts, Request, Scope, SoftError, Subject, Whole, WireDigest,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::question::{AnyRow, OrderRequest, Question};
@@ -97,6 +97,7 @@ impl Asked {
             others: Vec::new(),
             path: Some(PathText::from(path)),
             bytes: None,
+            dates: FileDates::default(),
         }
     }
 

@@ -61,7 +61,7 @@ impl Prover<'_> {
             (ComparedSide::Held(wholes), _) => {
                 let holders =
                     holders(self.snapshot, place.content, self.scoped, self.subject.file)?;
-                let Some(first) = holders.first() else {
+                let Some((first, _)) = holders.first() else {
                     return Ok(None);
                 };
                 let path = shown(first, &names(self.snapshot, place)?);

@@ -80,7 +80,7 @@ impl Search<'_> {
                     .and_then(|row| row.date),
             };
             let files = holders(self.snapshot, place.content, self.scoped, leave_out)?;
-            similar.extend(files.into_iter().map(|path| Similar {
+            similar.extend(files.into_iter().map(|(path, changed)| Similar {
                 shown: shown(&path, &names),
                 path,
                 names: names.clone(),
@@ -95,6 +95,7 @@ impl Search<'_> {
                 interval: found.interval.as_deref().copied(),
                 numbers: found.numbers,
                 date,
+                changed,
             }));
         }
         similar.sort_by(|a, b| rank::compare(a.place(), b.place()));
