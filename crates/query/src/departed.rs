@@ -52,7 +52,7 @@ fn places(snapshot: &Snapshot, departed: &Departed) -> Result<Vec<PathText>, Ask
     for occurrence in row.map_or(Ok(Vec::new()), |row| occurrences(snapshot, &row, true))? {
         let place = occurrence.place;
         let names = renditions::names(snapshot, place)?;
-        for path in find::holders(snapshot, place.content, None, None)? {
+        for (path, _) in find::holders(snapshot, place.content, None, None)? {
             places.push(PathText::from(renditions::shown(&path, &names)));
         }
     }
