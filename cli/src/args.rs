@@ -9,6 +9,7 @@ mod check;
 mod compare;
 mod covered;
 mod daemon;
+mod digest;
 mod dirs;
 mod dump;
 mod find;
@@ -56,6 +57,7 @@ pub use daemon::{
     AckArgs, AlertsAction, AlertsArgs, DoctorArgs, NotifyArgs, OnArgs, StatusArgs, StatusFormat,
     SyncArgs, ViewAction, ViewArgs, WatchAction, WatchArgs,
 };
+pub use digest::DigestArgs;
 pub use dirs::DirsArgs;
 pub use dump::DumpArgs;
 pub use find::{FindArgs, Measuring};
@@ -373,6 +375,12 @@ pub enum Command {
     Text(TextArgs),
     /// Move files to the trash of their file system
     Trash(TrashArgs),
+    /// Print the digest of the bytes of each file
+    ///
+    /// Plans of near copies check it. One line a file: the digest in hexadecimal, two blanks, the
+    /// name as plans spell it. Up to 1 MiB it is the one of `b3sum`; of larger files it is made of
+    /// the digests of their blocks.
+    Digest(DigestArgs),
     /// Print a completion script for a shell
     ///
     /// For bash: resemble completions bash > ~/.local/share/bash-completion/completions/resemble
@@ -395,6 +403,7 @@ impl Command {
             | Self::Relay
             | Self::Measure
             | Self::Trash(_)
+            | Self::Digest(_)
             | Self::Lab(_)
             | Self::Text(_)
             | Self::Completions(_)

@@ -7,6 +7,7 @@ mod compare;
 mod completions;
 mod covered;
 mod destination;
+mod digest;
 mod dirs;
 mod doctor;
 mod dump;
@@ -104,6 +105,7 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
         Command::Man(args) => man::print(ui, Cli::command(), args.dir.as_deref()),
         Command::Help(args) => help::run(&args),
         Command::Trash(args) => trash::run(ui, &args),
+        Command::Digest(args) => digest::run(ui, &args),
     }
 }
 

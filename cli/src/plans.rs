@@ -13,15 +13,25 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use fiemap::{Fiemap, FiemapExtent, FiemapExtentFlags};
+use resemble_core::Params;
+use resemble_core::similarity::Templates;
 use resemble_proto::documents::{CompareDocument, CoveredDocument, GroupsDocument};
-use resemble_proto::message::reason;
+use resemble_proto::message::{Layer, reason};
+use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_proto::pattern::Patterns;
-use resemble_report::plan::{FileState, KeepRule, Means, PathKind, Plan, Time, Treatment, Trees};
+use resemble_query::why::{self, RangesOf};
+use resemble_relate::AskError;
+use resemble_relate::prove::read::digest_of;
+use resemble_report::plan::{
+    FileState, KeepRule, Loss, Means, PathKind, Plan, Superseding, Time, Treatment, Trees,
+};
 use resemble_report::quote::quoted;
+use resemble_scan::parts::PartReader;
 use resemble_scan::walk::{Anchor, Kind};
 use rustix::fs::{Mode, OFlags};
 
+use crate::backend::formats;
 use crate::error::{CliError, CliResult};
 use crate::names::{self, Named};
 
@@ -59,11 +69,13 @@ pub fn keep_rule(text: &str) -> Result<KeepRule, String> {
     text.parse()
 }
 
-/// The plan for the identical sets of a collection.
+/// The plan for the identical sets of a collection. `near`: near copies go too, of which at least
+/// this share is held, and whether documents and archives are looked into for that.
 pub fn of_groups(
     document: &GroupsDocument,
     kind: &Treatment,
     rules: &[KeepRule],
+    near: Option<(Fraction, bool)>,
 ) -> CliResult<Plan> {
     let mut roots = real(&document.parameters.roots);
     let disk = disk(&document.parameters.roots)?;
@@ -80,7 +92,14 @@ pub fn of_groups(
         patterns: Patterns::new(&common.include, &common.exclude)?,
         names: OnceCell::new(),
     };
+    let formats = near.and_then(|(_, text)| formats(text));
+    let part_reader = formats.as_ref().map(|formats| formats as &dyn PartReader);
+    let compare = |copy: &FileState, keep: &FileState| loss(copy, keep, part_reader);
     let means = Means {
+        superseded: near.map(|(share, _)| Superseding {
+            share,
+            compare: &compare,
+        }),
         rules: rules.iter().map(real_rule).collect::<CliResult<_>>()?,
         roots: roots.clone(),
         away: &away,
@@ -147,7 +166,46 @@ fn means(kind: Treatment) -> Means<'static> {
         away: &|_| None,
         names: &|_| Vec::new(),
         share_blocks: &share_blocks,
+        superseded: None,
     }
+}
+
+/// What is lost of a near copy if it goes and the other file stays: the figures of `why`. Common
+/// text counts as any other.
+fn loss(
+    copy: &FileState,
+    keep: &FileState,
+    part_reader: Option<&dyn PartReader>,
+) -> Result<Loss, String> {
+    let failed = |error: AskError| match error {
+        AskError::Unreadable { source, .. } => reason(&source),
+        other => other.to_string(),
+    };
+    let digest = |file: &FileState| digest_of(&file.path).map_err(failed);
+    let digests = [digest(keep)?.to_string(), digest(copy)?.to_string()];
+    let terms = (&Params::default(), &Templates::default());
+    let compared = why::compare_with_parts(&copy.path, &keep.path, terms, part_reader);
+    let shared = compared.map_err(failed)?.shared;
+    for file in [copy, keep] {
+        if look(&file.path)?.identity() != file.identity() {
+            return Err("it or the file that stays has changed".to_owned());
+        }
+    }
+    if !shared.members.is_empty() {
+        return Err("archives and mails are compared by their members".to_owned());
+    }
+    if shared.ranges_of == RangesOf::Chunks {
+        return Err("it or the file that stays is too large to be compared whole".to_owned());
+    }
+    // Of texts the share is one of words, of which many may be common, or in another order.
+    let [share, of_bytes] = [shared.told().0.a_in_b, shared.measures.a_in_b].map(Fraction::from);
+    Ok(Loss {
+        held: share.min(of_bytes),
+        bytes: shared.differing_bytes().0,
+        places: shared.differs_a.len() as u64,
+        is_of_text: shared.layer != Layer::Bytes,
+        digests,
+    })
 }
 
 /// The catalogue among some paths, with its colon. A plan is for one disk at most.
@@ -325,6 +383,7 @@ fn look(path: &Path) -> Result<FileState, String> {
         mode: meta.mode() & 0o7777,
         has_attributes: attributes,
         is_away: false,
+        stated: None,
         path,
     })
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint, value_parser};
 use resemble_proto::message::{Degree, OnlyGroups};
+use resemble_proto::number::Fraction;
 use resemble_report::plan::{KeepRule, Treatment};
 
 use super::{Answering, ReportFormat, ReportOutput, Selection, TextLayer};
@@ -28,7 +29,9 @@ Examples:
   resemble groups ~/Documents --plan reflink -o plan.sh
       A script for review: identical files share their blocks.
   resemble groups ~/Photos --plan trash --keep not-in:~/Photos/phone --keep oldest -o plan.sh
-      A script that moves copies to the trash; those outside of one folder stay.";
+      A script that moves copies to the trash; those outside of one folder stay.
+  resemble groups ~/Documents --plan trash --superseded 95% --keep newest -o plan.sh
+      The same for earlier versions too, each with what would be lost.";
 
 /// `groups`
 #[derive(Debug, Args)]
@@ -80,6 +83,11 @@ pub struct GroupsArgs {
     #[arg(long, value_name = "RULE", requires = "plan", value_parser = plans::keep_rule)]
     #[arg(hide_short_help = true)]
     pub keep: Vec<KeepRule>,
+    /// With --plan trash or move: near copies go too, if at least SHARE of one lies in the file
+    /// that stays, and that one holds it whole or is newer by the date that documents state
+    #[arg(long, value_name = "SHARE", requires = "plan", value_parser = values::share)]
+    #[arg(hide_short_help = true)]
+    pub superseded: Option<Fraction>,
     /// Which files take part, and which rows are listed.
     #[command(flatten)]
     pub selection: Selection,

@@ -9,6 +9,7 @@ use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_report::document::{Extras, Report};
 use resemble_report::evidence;
+use resemble_report::plan::Treatment;
 use resemble_report::quote::quoted;
 use resemble_report::saved::{self, Picked, Saved};
 use resemble_report::text;
@@ -31,10 +32,17 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
     if let Some(path) = &args.output.from {
         let mut report = read_saved::<Groups>(path)?;
         let (only, had) = (only(args), report.document.parameters.only);
-        if had != OnlyGroups::All && only != OnlyGroups::All && had != only {
-            let what = match only {
-                OnlyGroups::Near => "clusters; it was made with --only identical",
-                _ => "sets of identical files; it was made with --only near",
+        let needs_clusters = only == OnlyGroups::Near || args.superseded.is_some();
+        let lacks = match had {
+            OnlyGroups::All => false,
+            OnlyGroups::Near => only == OnlyGroups::Identical,
+            OnlyGroups::Identical => needs_clusters,
+        };
+        if lacks {
+            let what = if needs_clusters {
+                "clusters; it was made with --only identical"
+            } else {
+                "sets of identical files; it was made with --only near"
             };
             return Err(CliError::Usage(format!("{} has no {what}", quoted(path))));
         }
@@ -100,6 +108,21 @@ pub(super) fn check(global: &Global, args: &GroupsArgs) -> CliResult<()> {
         return Err(CliError::Usage(format!(
             "{what} is about sets of identical files; --only near has none"
         )));
+    }
+    if args.superseded.is_some() {
+        let kind = args.plan.as_ref();
+        let takes_near = |kind: &&Treatment| matches!(kind, Treatment::Trash | Treatment::Move(_));
+        if kind.filter(takes_near).is_none() {
+            return Err(CliError::Usage(
+                "--superseded is for --plan trash or move=DIR: near copies have other bytes"
+                    .to_owned(),
+            ));
+        }
+        if args.only == Some(OnlyGroups::Identical) {
+            return Err(CliError::Usage(
+                "--superseded is about similar files; --only identical has none".to_owned(),
+            ));
+        }
     }
     if args.links.is_some() && only(args) == OnlyGroups::Identical {
         return Err(CliError::Usage(
@@ -214,7 +237,9 @@ impl Verb for Grouping<'_> {
     fn print(&self, ui: &mut Ui, document: &GroupsDocument, extras: &Extras<'_>) -> CliResult<()> {
         let output = &self.args.output;
         if let Some(kind) = &self.args.plan {
-            return print_plan(ui, &plans::of_groups(document, kind, &self.args.keep)?);
+            let (keep, near) = (&self.args.keep, self.args.superseded);
+            let near = near.map(|share| (share, self.args.layer.is_on()));
+            return print_plan(ui, &plans::of_groups(document, kind, keep, near)?);
         }
         if output.format == ReportFormat::Text {
             ui.page();
@@ -239,7 +264,8 @@ const fn is_page(args: &GroupsArgs) -> bool {
 
 /// The groups that are printed: no others are made.
 fn only(args: &GroupsArgs) -> OnlyGroups {
-    if args.plan.is_some() || args.output.format == ReportFormat::Fdupes {
+    let is_of_copies = args.plan.is_some() && args.superseded.is_none();
+    if is_of_copies || args.output.format == ReportFormat::Fdupes {
         return OnlyGroups::Identical;
     }
     args.only.unwrap_or_default()

@@ -81,7 +81,7 @@ impl Scene {
     }
 
     fn script(&self, kind: &Treatment) -> PathBuf {
-        self.written(&of_groups(&self.document(), kind, &[]).unwrap())
+        self.written(&of_groups(&self.document(), kind, &[], None).unwrap())
     }
 
     fn written(&self, plan: &Plan) -> PathBuf {

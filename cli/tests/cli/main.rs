@@ -21,6 +21,7 @@ mod reports; // compare, covered, dirs, groups: exit codes, formats, plans
 mod saved; // saved reports, filtered and printed again
 mod screen; // the whole screen
 mod streams; // terminals, pipes that close, full disks
+mod superseded; // plans of near copies
 mod sweeps; // lost, history: dated catalogues
 mod text; // the text of a file
 mod usage; // wrong arguments, the manual

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
+use resemble_testutil::prose::lines;
 use resemble_testutil::random::Random;
 use resemble_testutil::{Environment, Ran, asked_for, finish};
 
@@ -104,12 +105,22 @@ pub(super) fn name(random: &mut Random, number: usize) -> OsString {
     OsString::from_vec(bytes)
 }
 
-/// Files with copies in three folders, some of them with further names.
-fn grow(env: &Environment, tree: usize, random: &mut Random) {
+/// Files with copies in three folders, some of them with further names. `near`: or with versions,
+/// each of which holds those before.
+fn grow(env: &Environment, tree: usize, near: bool, random: &mut Random) {
     let (mut number, folders) = (0, ["one", "two", "two/deep"]);
     for set in 0..2 + random.below(2) {
-        let text = format!("{tree} {set} {}", "the same words in each copy ".repeat(12));
-        for _ in 0..2 + random.below(2) {
+        let mut text = if near {
+            lines((10 * tree + set) as u64, 30)
+        } else {
+            format!("{tree} {set} {}", "the same words in each copy ".repeat(12))
+        };
+        for version in 0..2 + random.below(2) {
+            if near && random.below(3) > 0 {
+                text.push_str(&format!(
+                    "what version {version} of {set} in {tree} has more\n"
+                ));
+            }
             number += 1;
             let folder = Path::new("t")
                 .join(tree.to_string())
@@ -246,16 +257,18 @@ fn crash(env: &Environment, random: &mut Random) {
 }
 
 /// Runs a plan of one kind over many trees.
-fn hostile(kind: &str, trees: usize, seed: u64) {
+fn hostile((kind, near): (&str, bool), trees: usize, seed: u64) {
     let mut random = Random::new(seed);
     let env = environment();
-    (0..trees).for_each(|tree| grow(&env, tree, &mut random));
+    (0..trees).for_each(|tree| grow(&env, tree, near, &mut random));
     let keep = ["newest", "oldest", "shortest", "not-in:t/0", "name:plain*"][random.below(5)];
     let plan = format!("--plan={kind}");
     let args = [
         "groups", "t", "--local", "--keep", keep, "-o", "plan.sh", &plan,
     ];
-    let made = env.run(args);
+    let superseded: &[&str] = if near { &["--superseded=80%"] } else { &[] };
+    let made = env.run(args.iter().chain(superseded));
+    assert_eq!(made.err.contains("of near copies"), near, "{made:?}");
     assert_eq!(made.code, 0, "{made:?}");
     let mut kept_out = BTreeSet::new();
     for tree in 0..trees {
@@ -337,7 +350,15 @@ fn plans_survive_what_happens_to_their_trees() {
     const AT_ONCE: usize = 25;
     let trees = asked_for("RESEMBLE_PLAN_TREES").unwrap_or(100);
     let seed = asked_for("RESEMBLE_PLAN_SEED").unwrap_or(1);
-    let kinds = ["trash", "move=out", "symlink", "remove", "hardlink"];
+    let kinds = [
+        ("trash", false),
+        ("move=out", false),
+        ("trash", true),
+        ("symlink", false),
+        ("move=out", true),
+        ("remove", false),
+        ("hardlink", false),
+    ];
     let rounds = usize::div_ceil(trees, AT_ONCE).max(kinds.len());
     std::thread::scope(|scope| {
         for part in 0..2 {

@@ -15,7 +15,8 @@
 //!    after a last look. Nothing is overwritten but a copy that becomes a link.
 //! 5. **Each step is logged** before and after, with the identities of its files: the log is how a
 //!    second run knows what is done, and what `--undo` reverses.
-//! 6. **Near copies never appear.** A plan is made from sets of equal bytes alone.
+//! 6. **Near copies appear only when asked for**, and only with steps that can be undone. Their
+//!    bytes differ, so the script checks the digests of both files.
 //! 7. **Steps that gain nothing are left out**, with the reason in the script: names of the file
 //!    that stays, files with a name outside of the plan, whose blocks would stay in use, and files
 //!    that share their blocks already. What is freed is counted in blocks, not in apparent sizes.
@@ -29,20 +30,26 @@
 mod keep;
 mod renames;
 mod script;
+mod state;
+mod superseded;
 
 use std::collections::{HashMap, HashSet};
-use std::fmt;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use resemble_proto::documents::{CoveredDocument, GroupsDocument};
+use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
 use crate::human::{counted, human_size};
 
 pub use keep::{KeepRule, RULES};
 pub use renames::{PathKind, Trees};
+pub use state::{FileState, Time};
+pub use superseded::{Loss, Superseding};
+
+use superseded::NearProof;
 
 /// What a plan does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,7 +137,12 @@ pub struct Plan {
 #[derive(Debug)]
 enum Entry {
     ToDo(Box<PlanStep>),
-    LeftOut { path: PathBuf, why: String },
+    LeftOut {
+        path: PathBuf,
+        why: String,
+    },
+    /// Says something of the steps that follow.
+    Remark(String),
 }
 
 impl Entry {
@@ -149,6 +161,8 @@ enum PlanStep {
         target: Option<PathBuf>,
         /// Another name of the same file, which a later step treats.
         twin: Option<PathBuf>,
+        /// What a near copy loses; of equal files the bytes are compared instead.
+        near: Option<NearProof>,
     },
     /// Copies a file.
     Copy { from: FileState, to: PathBuf },
@@ -158,100 +172,8 @@ enum PlanStep {
     Vacate(PathBuf),
 }
 
-/// A regular file as it was when the plan was made.
-#[derive(Clone, Debug)]
-pub struct FileState {
-    /// Where it is: the real path of its folder, and its name.
-    pub path: PathBuf,
-    /// The device that it is on.
-    pub dev: u64,
-    /// Its inode there.
-    pub inode: u64,
-    /// Its size in bytes.
-    pub size: u64,
-    /// The bytes of its blocks.
-    pub allocated: u64,
-    /// When its bytes were last changed.
-    pub mtime: Time,
-    /// When its bytes or its status were last changed.
-    pub ctime: Time,
-    /// How many names it has.
-    pub links: u64,
-    /// Its user and its group.
-    pub owner: (u32, u32),
-    /// Its permissions: the last twelve bits of the mode.
-    pub mode: u32,
-    /// Whether it has an access control list or other extended attributes.
-    pub has_attributes: bool,
-    /// Whether only a catalogue knows it: it is on a disk that is not here.
-    pub is_away: bool,
-}
-
 /// Looks at a file and says in which state it is now, or why it cannot be part of a plan.
 pub type Look<'a> = &'a dyn Fn(&Path) -> Result<FileState, String>;
-
-/// Seconds and nanoseconds since 1970, printed as `stat -c %.9Y` prints them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Time {
-    /// Whole seconds.
-    pub seconds: i64,
-    /// Nanoseconds beyond them.
-    pub nanos: i64,
-}
-
-impl fmt::Display for Time {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const BILLION: i64 = 1_000_000_000;
-        let (seconds, nanos) = (self.seconds, self.nanos);
-        if seconds < 0 && nanos > 0 {
-            return write!(f, "-{}.{:09}", -(seconds + 1), BILLION - nanos);
-        }
-        write!(f, "{seconds}.{nanos:09}")
-    }
-}
-
-impl FileState {
-    /// A file that only a catalogue knows: its path below the directory of --at begins with `@`.
-    fn away(path: PathBuf, number: usize, size: u64, seconds: i64) -> Self {
-        let time = Time { seconds, nanos: 0 };
-        Self {
-            path,
-            dev: u64::MAX,
-            inode: number as u64,
-            size,
-            allocated: size,
-            mtime: time,
-            ctime: time,
-            links: 1,
-            owner: (0, 0),
-            mode: 0,
-            has_attributes: false,
-            is_away: true,
-        }
-    }
-
-    /// What the script must find again, as `stat -c '%d %i %s %.9Z'` prints it. Of a file that is
-    /// away only the size is known; its bytes are compared with those of the file that stays.
-    pub fn identity(&self) -> String {
-        if self.is_away {
-            return format!("size {}", self.size);
-        }
-        format!("{} {} {} {}", self.dev, self.inode, self.size, self.ctime)
-    }
-
-    /// What is freed when its last name goes. Holes of a sparse file take no space.
-    fn freed(&self) -> u64 {
-        self.size.min(self.allocated)
-    }
-
-    const fn file(&self) -> (u64, u64) {
-        (self.dev, self.inode)
-    }
-
-    fn bytes(&self) -> &[u8] {
-        self.path.as_os_str().as_bytes()
-    }
-}
 
 /// Which names an inode has among the files that a plan may treat, if it has more than one.
 pub type NamesOf<'a> = &'a dyn Fn(&FileState) -> Vec<PathBuf>;
@@ -274,35 +196,73 @@ pub struct Means<'a> {
     pub names: NamesOf<'a>,
     /// Whether two files of one device have all their blocks in common.
     pub share_blocks: &'a dyn Fn(&Path, &Path) -> bool,
+    /// Near copies go too, if the file that stays supersedes them.
+    pub superseded: Option<Superseding<'a>>,
 }
 
 impl Plan {
-    /// The plan for the identical sets of a collection.
+    /// The plan for the identical sets of a collection, and for near copies if they are asked for.
     pub fn of_groups(document: &GroupsDocument, means: &Means<'_>) -> Self {
-        let roots: Vec<String> = document
-            .parameters
-            .roots
-            .iter()
-            .map(path_for_printf)
-            .collect();
-        let mut plan = Self::new(means, format!("groups {}", roots.join(" ")));
+        let roots = document.parameters.roots.iter().map(path_for_printf);
+        let mut about = format!("groups {}", roots.collect::<Vec<_>>().join(" "));
+        if let Some(asked) = &means.superseded {
+            let share = crate::rows::percent_text(asked.share, asked.share == Fraction::ONE);
+            about.push_str(&format!(" --superseded {share}"));
+        }
+        let mut plan = Self::new(means, about);
+        let mut sets = Vec::with_capacity(document.body.identical.len());
         for set in &document.body.identical {
             let mut files = Vec::with_capacity(set.paths.len());
             for (number, path) in set.paths.iter().enumerate() {
-                if let Some(away) = (means.away)(path.as_path()) {
-                    let seconds = set.mtimes.get(number).copied().unwrap_or_default();
-                    files.push(FileState::away(away, number, set.size, seconds));
-                    continue;
-                }
-                match (means.look)(path.as_path()) {
-                    Ok(known) if known.size == set.size => files.push(known),
-                    Ok(known) => plan.leave_out(&known.path, "its size has changed"),
-                    Err(why) => plan.leave_out(path.as_path(), &why),
-                }
+                let time = set.mtimes.get(number).copied();
+                files.extend(plan.found(path, (set.size, time), number, means));
             }
+            keep::sort(&mut files, &means.rules);
+            sets.push(files);
+        }
+        let mut near = Self::new(means, String::new());
+        if let Some(asked) = &means.superseded {
+            near.near_copies(document, &mut sets, means, asked);
+            plan.targets = std::mem::take(&mut near.targets);
+        }
+        for files in sets {
             plan.set(files, means);
         }
+        plan.entries.append(&mut near.entries);
         plan
+    }
+
+    /// A file of an answer as it is now, if it is what the answer is about.
+    fn found(
+        &mut self,
+        path: &PathText,
+        (size, time): (u64, Option<i64>),
+        number: usize,
+        means: &Means<'_>,
+    ) -> Option<FileState> {
+        if let Some(away) = (means.away)(path.as_path()) {
+            let seconds = time.unwrap_or_default();
+            return Some(FileState::away(away, number, size, seconds));
+        }
+        // The date that a document states is that of its bytes then.
+        let is_as_old = |file: &FileState| {
+            means.superseded.is_none() || time.is_none_or(|time| time == file.mtime.seconds)
+        };
+        match (means.look)(path.as_path()) {
+            Ok(known) if known.size != size => {
+                self.leave_out(&known.path, "its size has changed");
+                None
+            }
+            Ok(known) if is_as_old(&known) => Some(known),
+            Ok(known) => {
+                self.leave_out(&known.path, "it has changed");
+                None
+            }
+            Err(why) => {
+                self.leave_out(path.as_path(), &why);
+                None
+            }
+        }
     }
 
     /// The plan for the covered files of a directory: files in it are treated, and their equals
@@ -360,7 +320,7 @@ impl Plan {
         for (keep, copy) in pairs {
             // The names of one file stand together, where its first one is.
             if let Some(names) = names.remove(&copy.file()) {
-                plan.pool(&keep, &copy, names, means);
+                plan.pool(&keep, &copy, names, means, None);
             }
         }
         plan
@@ -373,7 +333,7 @@ impl Plan {
         let look = |path: &PathText| (means.look)(path.as_path());
         for (keep, copy) in pairs {
             match (look(keep), look(copy)) {
-                (Ok(keep), Ok(copy)) => plan.pool(&keep, &copy, Vec::new(), means),
+                (Ok(keep), Ok(copy)) => plan.pool(&keep, &copy, Vec::new(), means, None),
                 (_, Err(why)) => plan.leave_out(copy.as_path(), &why),
                 (Err(why), _) => {
                     plan.leave_out(copy.as_path(), &format!("the file that stays: {why}"));
@@ -400,10 +360,9 @@ impl Plan {
         });
     }
 
-    /// Adds the steps for a set of equal files. Hard links do not cross devices, so in a plan of
+    /// Adds the steps for a set of equal files; the first one stays. Hard links do not cross devices, so in a plan of
     /// hard links one file on each device stays.
-    fn set(&mut self, mut files: Vec<FileState>, means: &Means<'_>) {
-        keep::sort(&mut files, &means.rules);
+    fn set(&mut self, files: Vec<FileState>, means: &Means<'_>) {
         let mut kept: Vec<FileState> = Vec::new();
         let mut treated = HashSet::new();
         for file in files {
@@ -413,7 +372,7 @@ impl Plan {
                 None => kept.push(file),
                 Some(keep) if treated.insert(file.file()) || keep.file() == file.file() => {
                     let names = (means.names)(&file);
-                    self.pool(&keep.clone(), &file, names, means);
+                    self.pool(&keep.clone(), &file, names, means, None);
                 }
                 Some(_) => {}
             }
@@ -427,13 +386,15 @@ impl Plan {
         copy: &FileState,
         mut names: Vec<PathBuf>,
         means: &Means<'_>,
+        near: Option<&NearProof>,
     ) {
         names.sort();
         names.dedup();
         if names.is_empty() {
             names.push(copy.path.clone());
         }
-        if let Some(why) = self.objection(keep, copy, names.len() as u64) {
+        let sizes_fit = near.is_some() || keep.size == copy.size;
+        if let Some(why) = self.objection(keep, copy, names.len() as u64, sizes_fit) {
             for name in &names {
                 self.leave_out(name, why);
             }
@@ -469,6 +430,7 @@ impl Plan {
                 copy,
                 target: target.unwrap_or_default(),
                 twin: names.get(at + 1).cloned(),
+                near: near.cloned(),
             }));
         }
     }
@@ -502,12 +464,18 @@ impl Plan {
         }
     }
 
-    fn objection(&self, keep: &FileState, copy: &FileState, names: u64) -> Option<&'static str> {
+    fn objection(
+        &self,
+        keep: &FileState,
+        copy: &FileState,
+        names: u64,
+        sizes_fit: bool,
+    ) -> Option<&'static str> {
         let links = self.kind.makes_links();
         let hard = self.kind == Treatment::Hardlink;
         if keep.file() == copy.file() {
             Some("it is the file that stays, by another name")
-        } else if keep.size != copy.size {
+        } else if !sizes_fit {
             Some("its size has changed")
         } else if links && copy.size == 0 {
             Some("it is empty: nothing to be gained")
@@ -547,17 +515,27 @@ impl Plan {
         })
     }
 
+    /// How many steps treat near copies: the script needs the program for these.
+    fn near(&self) -> u64 {
+        let is_near = |step: &&PlanStep| matches!(step, PlanStep::Treat { near: Some(_), .. });
+        self.steps().filter(is_near).count() as u64
+    }
+
     fn steps(&self) -> impl Iterator<Item = &PlanStep> {
         self.entries.iter().filter_map(|entry| match entry {
             Entry::ToDo(step) => Some(&**step),
-            Entry::LeftOut { .. } => None,
+            Entry::LeftOut { .. } | Entry::Remark(_) => None,
         })
     }
 
     /// Says what the steps amount to, for people: `3 steps, 28 KiB to be freed`.
     pub fn summary(&self) -> String {
         let (steps, bytes) = self.gain();
-        format!("{}, {}", counted(steps, "step"), self.worth(bytes))
+        let near = match self.near() {
+            0 => String::new(),
+            near => format!(" ({near} of near copies)"),
+        };
+        format!("{}{near}, {}", counted(steps, "step"), self.worth(bytes))
     }
 
     fn worth(&self, bytes: u64) -> String {

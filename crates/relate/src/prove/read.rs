@@ -5,7 +5,7 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use resemble_core::hash::content::digest;
+use resemble_core::hash::content::{ContentHasher, digest};
 use resemble_core::{ByteLen, ContentDigest};
 use resemble_proto::catalogued;
 use resemble_scan::read::{ReadFailure, open_regular, read_fully_at};
@@ -47,6 +47,22 @@ fn bytes_in(folder: &Anchor, path: &Path, range: Range<u64>) -> Result<Vec<u8>, 
 /// The bytes of a file, if they still are this content.
 pub fn bytes_if(path: &Path, content: &ContentDigest) -> Result<Option<Vec<u8>>, AskError> {
     Ok(Some(bytes_of(path)?).filter(|bytes| digest(bytes) == *content))
+}
+
+/// The digest of the bytes of a regular file, however large.
+pub fn digest_of(path: &Path) -> Result<ContentDigest, AskError> {
+    const PIECE: usize = 1 << 20;
+    let failed = |failure| unreadable(path, failure);
+    let (file, _) = open_regular(&anchor_of(path)?, path).map_err(failed)?;
+    let (mut hasher, mut piece, mut at) = (ContentHasher::new(), vec![0; PIECE], 0);
+    loop {
+        let read = read_fully_at(&file, &mut piece, at).map_err(|errno| failed(errno.into()))?;
+        hasher.update(&piece[..read]);
+        at += read as u64;
+        if read < PIECE {
+            return Ok(hasher.finish());
+        }
+    }
 }
 
 /// Folders that one question reads many files of. They stay open, so that each is opened and looked

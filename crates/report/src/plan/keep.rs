@@ -104,22 +104,35 @@ impl KeepRule {
     }
 }
 
-/// The date of a file: what `newest` and `oldest` go by.
-const fn date(file: &FileState) -> Time {
-    file.mtime
+/// The date of a file: what `newest` and `oldest` go by. A date that the document states is there
+/// only if all files that are compared state one.
+fn date(file: &FileState) -> Time {
+    let stated = file.stated.as_ref().map(|date| date.time);
+    stated.map_or(file.mtime, |seconds| Time { seconds, nanos: 0 })
 }
 
 /// Sorts the files of a set: the first one stays. After the rules it is the one with most hard
 /// links, then the oldest, then the one with the least path.
 pub(super) fn sort(files: &mut [FileState], rules: &[KeepRule]) {
-    files.sort_by(|a, b| {
-        let by_rules = rules.iter().map(|rule| rule.compare(a, b));
-        let usual = || {
-            let rank = |file: &FileState| (Reverse(file.links), file.mtime);
-            rank(a).cmp(&rank(b)).then_with(|| a.bytes().cmp(b.bytes()))
-        };
-        by_rules
-            .fold(Ordering::Equal, Ordering::then)
-            .then_with(usual)
-    });
+    files.sort_by(|a, b| by_rules(a, b, rules).then_with(|| usual(a, b)));
+}
+
+/// Which of two near copies stays: the lesser one. After the rules it is the newest by the dates
+/// that all state, then the largest: no other can hold the others whole.
+pub(super) fn compare_near(a: &FileState, b: &FileState, rules: &[KeepRule]) -> Ordering {
+    let stated = |file: &FileState| file.stated.as_ref().map(|date| date.time);
+    by_rules(a, b, rules)
+        .then_with(|| stated(b).cmp(&stated(a)))
+        .then_with(|| b.size.cmp(&a.size))
+        .then_with(|| usual(a, b))
+}
+
+fn by_rules(a: &FileState, b: &FileState, rules: &[KeepRule]) -> Ordering {
+    let by_rules = rules.iter().map(|rule| rule.compare(a, b));
+    by_rules.fold(Ordering::Equal, Ordering::then)
+}
+
+fn usual(a: &FileState, b: &FileState) -> Ordering {
+    let rank = |file: &FileState| (Reverse(file.links), file.mtime);
+    rank(a).cmp(&rank(b)).then_with(|| a.bytes().cmp(b.bytes()))
 }

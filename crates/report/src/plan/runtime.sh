@@ -30,6 +30,7 @@ if [ -n "$wants_at" ]; then
     at=${at%?.}
 fi
 number=0 done=0 before=0 skipped=0 tmp= memo_old= memo_new= also= devices=' '
+sums= loss=
 case $0 in /*) self=$0 ;; *) self=./$0 ;; esac
 log=$self.log
 [ -f "$0" ] || fail 'run this plan from its file: its log lies beside it'
@@ -42,6 +43,10 @@ fi
 resemble=${RESEMBLE:-resemble}
 if [ "$kind" = trash ] && [ "$act" = do ]; then
     command -v "$resemble" >/dev/null || fail 'this plan needs the program resemble'
+fi
+if [ -n "$wants_digest" ] && [ "$act" != undo ]; then
+    "$resemble" digest -- "$self" >/dev/null 2>&1 ||
+        fail 'this plan needs the program resemble, which digests files'
 fi
 # Two plans may each keep what the other one takes away, so they take turns.
 home=${HOME:-/}
@@ -222,17 +227,35 @@ same_inode() {
     [ "${1%% *} ${rest1%% *}" = "${2%% *} ${rest2%% *}" ]
 }
 
+# Whether the bytes of both files are equal, or of near copies those that the plan was made for.
+have_bytes() {
+    if [ -z "$sums" ]; then
+        cmp -s -- "$keep" "$copy" || {
+            skip 'its bytes are not those of the file that stays'
+            return 1
+        }
+    else
+        case $("$resemble" digest -- "$keep" "$copy" </dev/null 2>/dev/null) in
+        "${sums% *}  "*"$nl${sums#* }  "*) ;;
+        *) skip 'it or the file that stays has other bytes'; return 1 ;;
+        esac
+    fi
+}
+
+# supersede KEEP KEEP_ID COPY COPY_ID KEEP_DIGEST COPY_DIGEST LOSS [TARGET [TWIN]]: a near copy.
+supersede() {
+    sums="$5 $6" loss=$7
+    step "$1" "$2" "$3" "$4" "${8-}" "${9-}"
+    sums= loss=
+}
+
 # step KEEP KEEP_ID COPY COPY_ID [TARGET [TWIN]]: TWIN is another name of the same file.
 step() {
     number=$((number + 1))
     spelled=$3 keep_id=$2 copy_id=$4 target=${5:--} twin=${6-}
     ! is_done "$kind$tab$3$tab$4" || return 0
     decode "$1"; keep=$name; decode "$3"; copy=$name folder=${copy%/*}
-    is_unchanged || return 0
-    cmp -s -- "$keep" "$copy" || {
-        skip 'its bytes are not those of the file that stays'
-        return 0
-    }
+    is_unchanged && have_bytes || return 0
     if [ "$kind" = move ]; then
         decode "$target"; goal=$name
         ! is_taken "$goal" || { skip "$target is there already"; return 0; }
@@ -344,6 +367,7 @@ words() {
     remove) would="remove $1; $2 stays" did="removed $1; $2 stays" ;;
     move) would="move $1 to $target; $2 stays" did="moved $1 to $target" ;;
     esac
+    [ -z "$loss" ] || would="$would; $(printf '%b' "$loss")"
     case $kind in symlink | hardlink | reflink) would="replace $1 $a" did="replaced $1 $a" ;; esac
 }
 

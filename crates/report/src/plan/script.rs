@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use super::superseded::NearProof;
 use super::{Entry, Plan, PlanStep, Treatment};
 use crate::quote::harmless;
 
@@ -90,6 +91,12 @@ pub(super) fn write(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
         let rules = rules.collect::<Vec<_>>().join(", then ");
         writeln!(out, "# Which file of a set stays: {rules}.")?;
     }
+    if plan.near() > 0 {
+        out.write_all(
+            b"# Steps of near copies lose what they say: the file that stays has other bytes, so\n\
+              # the digests of both are checked, by `resemble digest`.\n",
+        )?;
+    }
     out.write_all(
         b"# Read it; delete the steps that you do not want: they are at the end. Run without\n\
           # arguments it only says what it would do; with --do-it it does it. Before each step\n\
@@ -107,12 +114,15 @@ pub(super) fn write(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
           # with 2 on trouble. Names are spelled for printf: \\0ooo is a byte in octal.\n\n",
     )?;
     let away = if plan.is_away() { "yes" } else { "" };
-    writeln!(out, "kind={} wants_at={away}", plan.kind.word())?;
+    let digest = if plan.near() > 0 { "yes" } else { "" };
+    let kind = plan.kind.word();
+    writeln!(out, "kind={kind} wants_at={away} wants_digest={digest}")?;
     out.write_all(RUNTIME.as_bytes())?;
     out.write_all(b"\n# The steps.\n")?;
     for entry in &plan.entries {
         match entry {
             Entry::ToDo(step) => write_step(step, out)?,
+            Entry::Remark(text) => writeln!(out, "# {}", harmless(text))?,
             Entry::LeftOut { path, why } => writeln!(
                 out,
                 "# left out: {}: {}",
@@ -133,15 +143,21 @@ fn write_step(step: &PlanStep, out: &mut dyn Write) -> io::Result<()> {
             copy,
             target,
             twin,
+            near,
         } => {
             write!(
                 out,
-                "step {} '{}' \\\n     {} '{}'",
+                "{} {} '{}' \\\n     {} '{}'",
+                near.as_ref().map_or("step", |_| "supersede"),
                 quoted(&keep.path),
                 keep.identity(),
                 quoted(&copy.path),
                 copy.identity()
             )?;
+            if let Some(NearProof { digests, loss }) = near {
+                let (loss, [keep, copy]) = (for_printf(loss.as_bytes()), digests);
+                write!(out, " \\\n     {keep} {copy} \\\n     '{loss}'")?;
+            }
             if target.is_some() || twin.is_some() {
                 write!(out, " \\\n     {}", optional(target.as_ref()))?;
             }

@@ -1,0 +1,22 @@
+//! `resemble digest`: the digests of the bytes of files, by which plans know near copies again.
+//!
+//! It is the digest that names contents everywhere ([`resemble_core::hash::content`]). A link is
+//! not followed: whoever runs a plan asks about the file that the name is of.
+
+use resemble_relate::prove::read::digest_of;
+use resemble_report::plan::spelled;
+
+use super::why::as_named;
+use crate::args::DigestArgs;
+use crate::error::{CliError, CliResult, Outcome};
+use crate::ui::Ui;
+
+pub(super) fn run(ui: &mut Ui, args: &DigestArgs) -> CliResult {
+    for file in &args.files {
+        let path = std::path::absolute(file).map_err(CliError::file("read", file))?;
+        let digest = digest_of(&path).map_err(|error| as_named(error, &[(&path, file)]))?;
+        ui.write(|out| writeln!(out, "{digest}  {}", spelled(file)))?;
+    }
+    ui.flush()?;
+    Ok(Outcome::Holds)
+}

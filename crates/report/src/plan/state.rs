@@ -1,0 +1,102 @@
+//! The state of a file when a plan was made, by which its script knows the file again.
+
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use resemble_proto::message::StatedDate;
+
+/// A regular file as it was when the plan was made.
+#[derive(Clone, Debug)]
+pub struct FileState {
+    /// Where it is: the real path of its folder, and its name.
+    pub path: PathBuf,
+    /// The device that it is on.
+    pub dev: u64,
+    /// Its inode there.
+    pub inode: u64,
+    /// Its size in bytes.
+    pub size: u64,
+    /// The bytes of its blocks.
+    pub allocated: u64,
+    /// When its bytes were last changed.
+    pub mtime: Time,
+    /// When its bytes or its status were last changed.
+    pub ctime: Time,
+    /// How many names it has.
+    pub links: u64,
+    /// Its user and its group.
+    pub owner: (u32, u32),
+    /// Its permissions: the last twelve bits of the mode.
+    pub mode: u32,
+    /// Whether it has an access control list or other extended attributes.
+    pub has_attributes: bool,
+    /// The date that the document states of itself, where that says which of several is newer.
+    pub stated: Option<StatedDate>,
+    /// Whether only a catalogue knows it: it is on a disk that is not here.
+    pub is_away: bool,
+}
+
+/// Seconds and nanoseconds since 1970, printed as `stat -c %.9Y` prints them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Time {
+    /// Whole seconds.
+    pub seconds: i64,
+    /// Nanoseconds beyond them.
+    pub nanos: i64,
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const BILLION: i64 = 1_000_000_000;
+        let (seconds, nanos) = (self.seconds, self.nanos);
+        if seconds < 0 && nanos > 0 {
+            return write!(f, "-{}.{:09}", -(seconds + 1), BILLION - nanos);
+        }
+        write!(f, "{seconds}.{nanos:09}")
+    }
+}
+
+impl FileState {
+    /// A file that only a catalogue knows: its path below the directory of --at begins with `@`.
+    pub(super) fn away(path: PathBuf, number: usize, size: u64, seconds: i64) -> Self {
+        let time = Time { seconds, nanos: 0 };
+        Self {
+            path,
+            dev: u64::MAX,
+            inode: number as u64,
+            size,
+            allocated: size,
+            mtime: time,
+            ctime: time,
+            links: 1,
+            owner: (0, 0),
+            mode: 0,
+            has_attributes: false,
+            stated: None,
+            is_away: true,
+        }
+    }
+
+    /// What the script must find again, as `stat -c '%d %i %s %.9Z'` prints it. Of a file that is
+    /// away only the size is known; its bytes are compared with those of the file that stays.
+    pub fn identity(&self) -> String {
+        if self.is_away {
+            return format!("size {}", self.size);
+        }
+        format!("{} {} {} {}", self.dev, self.inode, self.size, self.ctime)
+    }
+
+    /// What is freed when its last name goes. Holes of a sparse file take no space.
+    pub(super) fn freed(&self) -> u64 {
+        self.size.min(self.allocated)
+    }
+
+    pub(super) const fn file(&self) -> (u64, u64) {
+        (self.dev, self.inode)
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.path.as_os_str().as_bytes()
+    }
+}

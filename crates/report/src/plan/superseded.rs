@@ -1,0 +1,255 @@
+//! Near copies in a plan: files that the one which stays of their cluster supersedes.
+//!
+//! 1. One file of a cluster stays, and no step treats it. What the others share with it is
+//!    measured on both files as they are: the figures of the answer may be about another member.
+//! 2. A file goes if enough of it lies in the file that stays, and if that one holds it whole or
+//!    is newer by the dates that both documents state. The time of a file proves nothing.
+//! 3. Texts that stand for documents never prove that a file is held whole: a document is more
+//!    than its text.
+//! 4. Equal files go or stay together. If they go, each of them is a near copy of the file that
+//!    stays: that their own set has one more file which stays would be wrong by then.
+
+use std::collections::{HashMap, HashSet};
+
+use resemble_proto::documents::GroupsDocument;
+use resemble_proto::message::{Cluster, StatedDate};
+use resemble_proto::number::Fraction;
+
+use super::{Entry, FileState, Means, Plan, keep, spelled};
+use crate::human::{counted, day};
+use crate::quote::quoted;
+use crate::rows::percent_text;
+
+/// What a plan must know to treat near copies.
+#[allow(missing_debug_implementations)] // it is made of a function
+pub struct Superseding<'a> {
+    /// The least share of a file that lies in the file that stays.
+    pub share: Fraction,
+    /// Compares a file with the one that stays, or says why that cannot be done.
+    pub compare: &'a dyn Fn(&FileState, &FileState) -> Result<Loss, String>,
+}
+
+/// What is lost with a near copy. The figures are those of both files as they are.
+#[derive(Clone, Debug)]
+pub struct Loss {
+    /// How much of it lies in the file that stays.
+    pub held: Fraction,
+    /// Bytes of it that the file that stays has nowhere.
+    pub bytes: u64,
+    /// In how many places they are.
+    pub places: u64,
+    /// The figures are those of the texts that stand for both.
+    pub is_of_text: bool,
+    /// The digests of the file that stays and of the copy.
+    pub digests: [String; 2],
+}
+
+impl Loss {
+    fn holds_whole(&self) -> bool {
+        self.bytes == 0 && !self.is_of_text
+    }
+
+    /// Says in words what is lost: `114 bytes in 4 places`.
+    fn amount(&self) -> String {
+        let of = if self.is_of_text { " of its text" } else { "" };
+        match self.bytes {
+            0 => format!("nothing{of}"),
+            bytes => format!(
+                "{}{of} in {}",
+                counted(bytes, "byte"),
+                counted(self.places, "place")
+            ),
+        }
+    }
+}
+
+/// What proves that a near copy may go, for its step.
+#[derive(Clone, Debug)]
+pub(super) struct NearProof {
+    /// The digests of the file that stays and of the copy.
+    pub(super) digests: [String; 2],
+    /// Says what is lost, and how a person sees it.
+    pub(super) loss: String,
+}
+
+/// A file and its equals, all of which go.
+struct Superseded {
+    files: Vec<FileState>,
+    loss: Loss,
+    /// Says why it may go.
+    reason: String,
+}
+
+/// A content of a cluster: a file of it stays or goes, and so do its equals.
+struct Candidate {
+    /// The set that it is of.
+    set: Option<usize>,
+    files: Vec<FileState>,
+    stated: Option<StatedDate>,
+}
+
+impl Candidate {
+    /// The file that stands for the content: the one that stays of its set.
+    fn first(&self) -> &FileState {
+        &self.files[0]
+    }
+}
+
+/// The line that shows a person both files.
+fn side_by_side(copy: &FileState, keep: &FileState) -> String {
+    format!("resemble why {} {}", quoted(&copy.path), quoted(&keep.path))
+}
+
+impl Plan {
+    /// Adds the steps for the near copies of all clusters. A set whose files all go is emptied.
+    pub(super) fn near_copies(
+        &mut self,
+        document: &GroupsDocument,
+        sets: &mut [Vec<FileState>],
+        means: &Means<'_>,
+        asked: &Superseding<'_>,
+    ) {
+        let all = sets.iter().enumerate();
+        let set_of: HashMap<(u64, u64), usize> = all
+            .flat_map(|(at, files)| files.iter().map(move |file| (file.file(), at)))
+            .collect();
+        let mut seen = HashSet::new();
+        for cluster in &document.body.clusters {
+            let mut candidates = self.candidates(cluster, &set_of, sets, means);
+            candidates.retain(|one| seen.insert(one.first().file()));
+            let by_stated = candidates.iter().all(|one| one.stated.is_some());
+            for one in &mut candidates {
+                one.files[0].stated = one.stated.clone().filter(|_| by_stated);
+            }
+            candidates.sort_by(|a, b| keep::compare_near(a.first(), b.first(), &means.rules));
+            let mut candidates = candidates.into_iter();
+            let Some(stays) = candidates.next() else {
+                continue;
+            };
+            let mut found = Vec::new();
+            for one in candidates {
+                match superseded(&one, &stays, asked) {
+                    Ok((loss, reason)) => {
+                        if let Some(set) = one.set {
+                            sets[set].clear();
+                        }
+                        let files = one.files;
+                        found.push(Superseded {
+                            files,
+                            loss,
+                            reason,
+                        });
+                    }
+                    Err(why) => self.leave_out(&one.first().path, &why),
+                }
+            }
+            if found.is_empty() {
+                continue;
+            }
+            let by = if by_stated {
+                "the dates that the documents state"
+            } else {
+                "the times of the files"
+            };
+            self.entries.push(Entry::Remark(format!(
+                "stays of its cluster: {}; newest and oldest go by {by}",
+                spelled(&stays.first().path)
+            )));
+            for one in found {
+                self.entries.push(Entry::Remark(one.reason));
+                for copy in &in_order(one.files) {
+                    let proof = NearProof {
+                        digests: one.loss.digests.clone(),
+                        loss: format!(
+                            "loses {}: {}",
+                            one.loss.amount(),
+                            side_by_side(copy, stays.first())
+                        ),
+                    };
+                    let names = (means.names)(copy);
+                    self.pool(stays.first(), copy, names, means, Some(&proof));
+                }
+            }
+        }
+    }
+
+    /// The contents of a cluster that are here as they were.
+    fn candidates(
+        &mut self,
+        cluster: &Cluster,
+        set_of: &HashMap<(u64, u64), usize>,
+        sets: &[Vec<FileState>],
+        means: &Means<'_>,
+    ) -> Vec<Candidate> {
+        let mut found = Vec::with_capacity(cluster.members.len());
+        for member in &cluster.members {
+            let known = (member.size, Some(member.mtime));
+            let Some(file) = self.found(&member.path, known, 0, means) else {
+                continue;
+            };
+            let set = set_of.get(&file.file()).copied();
+            let files = set.map_or_else(|| vec![file.clone()], |set| sets[set].clone());
+            if file.is_away || files.iter().any(|file| file.is_away) {
+                self.leave_out(&file.path, "only a catalogue knows it or an equal of it");
+            } else if !files.is_empty() {
+                found.push(Candidate {
+                    set,
+                    files,
+                    stated: member.document_date.clone(),
+                });
+            }
+        }
+        found
+    }
+}
+
+/// Equal files in the order of their steps: the copies before the one that stands for them. The
+/// names of one file are treated at once.
+fn in_order(mut files: Vec<FileState>) -> Vec<FileState> {
+    let mut seen = HashSet::new();
+    files.retain(|file| seen.insert(file.file()));
+    files.rotate_left(1);
+    files
+}
+
+/// What is lost with a content, and why it may go; or why it stays.
+fn superseded(
+    one: &Candidate,
+    stays: &Candidate,
+    asked: &Superseding<'_>,
+) -> Result<(Loss, String), String> {
+    let (copy, keep) = (one.first(), stays.first());
+    let loss = (asked.compare)(copy, keep)?;
+    if loss.holds_whole() {
+        let reason = "the next lies whole in the file that stays".to_owned();
+        return Ok((loss, reason));
+    }
+    let held = percent_text(loss.held, false);
+    if loss.held.is_none() {
+        return Err("it is too small to judge what lies in the file that stays".to_owned());
+    }
+    if loss.held < asked.share {
+        return Err(format!(
+            "{held} of it lies in the file that stays: {}",
+            side_by_side(copy, keep)
+        ));
+    }
+    let lost = |and: &str| {
+        let line = side_by_side(copy, keep);
+        format!("it would lose {}, and {and}: {line}", loss.amount())
+    };
+    match (&one.stated, &stays.stated) {
+        (Some(old), Some(new)) if old.time < new.time => {
+            let reason = format!(
+                "{held} of the next lies in the file that stays, which is newer: {} {}, {} {}",
+                new.source,
+                day(new.time),
+                old.source,
+                day(old.time)
+            );
+            Ok((loss, reason))
+        }
+        (Some(_), Some(_)) => Err(lost("the file that stays is not newer by its own date")),
+        _ => Err(lost("no dates of their own say which of the two is newer")),
+    }
+}
