@@ -5,6 +5,7 @@ mod catalogue;
 mod check;
 mod compare;
 mod completions;
+mod conflicts;
 mod covered;
 mod destination;
 mod digest;
@@ -109,12 +110,13 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
     }
 }
 
-/// Runs `groups`, of which two options make another verb.
+/// Runs `groups`, of which three options make another verb.
 fn groups(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) -> CliResult {
     groups::check(global, args)?;
     match &args.files_from {
         Some(list) => fold::run(ui, env, global, args, list),
         None if args.order => order::run(ui, env, global, args),
+        None if args.conflicts => conflicts::run(ui, env, global, args),
         None => groups::run(ui, env, global, args),
     }
 }

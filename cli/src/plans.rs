@@ -27,6 +27,7 @@ use resemble_report::plan::{
     FileState, KeepRule, Loss, Means, PathKind, Plan, Superseding, Time, Treatment, Trees,
 };
 use resemble_report::quote::quoted;
+use resemble_report::rows::ConflictRow;
 use resemble_scan::parts::PartReader;
 use resemble_scan::walk::{Anchor, Kind};
 use rustix::fs::{Mode, OFlags};
@@ -107,6 +108,16 @@ pub fn of_groups(
         ..means(placed(kind, &roots)?)
     };
     Ok(Plan::of_groups(document, &means))
+}
+
+/// The plan for the conflicts below some paths, which are as the arguments lead to them.
+pub fn of_conflicts(roots: &[PathText], rows: &[ConflictRow], kind: &Treatment) -> CliResult<Plan> {
+    let real = real(roots);
+    let means = Means {
+        roots: real.clone(),
+        ..means(placed(kind, &real)?)
+    };
+    Ok(Plan::of_conflicts(roots, rows, &means))
 }
 
 /// The plan for the covered files of a directory, or for what is missing.
@@ -346,7 +357,7 @@ fn kind_at(path: &Path) -> PathKind {
 /// The plan for files that were marked on the screen: of each pair the first stays.
 #[cfg(feature = "ui")]
 pub(crate) fn of_marks(pairs: &[(PathText, PathText)], kind: Treatment) -> Plan {
-    Plan::of_marks(pairs, &means(kind))
+    Plan::of_pairs("ui".to_owned(), pairs, &means(kind))
 }
 
 /// The state of a file now, or a sentence that says why it cannot take part in a plan.

@@ -31,7 +31,9 @@ Examples:
   resemble groups ~/Photos --plan trash --keep not-in:~/Photos/phone --keep oldest -o plan.sh
       A script that moves copies to the trash; those outside of one folder stay.
   resemble groups ~/Documents --plan trash --superseded 95% --keep newest -o plan.sh
-      The same for earlier versions too, each with what would be lost.";
+      The same for earlier versions too, each with what would be lost.
+  resemble groups ~/Sync --conflicts
+      What sync programs kept twice, and by how much it diverged.";
 
 /// `groups`
 #[derive(Debug, Args)]
@@ -67,6 +69,15 @@ pub struct GroupsArgs {
     #[arg(long, requires = "of")]
     #[arg(hide_short_help = true)]
     pub family: bool,
+    /// Only the files that sync programs named after a conflict (Syncthing, git-annex, Dropbox,
+    /// Nextcloud, ownCloud, OneDrive), each compared with its original
+    #[arg(long)]
+    #[arg(conflicts_with_all = [
+        "files_from", "of", "family", "order", "only", "from", "links", "keep", "superseded", "top",
+        "min", "min_shared", "degree", "memory",
+    ])]
+    #[arg(hide_short_help = true)]
+    pub conflicts: bool,
     /// Print only the names of all files, similar files next to each other: for a smaller archive
     #[arg(long, conflicts_with_all = ["of", "plan", "from", "top"])]
     #[arg(hide_short_help = true)]

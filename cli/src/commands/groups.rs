@@ -129,7 +129,8 @@ pub(super) fn check(global: &Global, args: &GroupsArgs) -> CliResult<()> {
             "sets of identical files need no links: leave out --links".to_owned(),
         ));
     }
-    let lines_of_several = args.plan.is_none() && !args.order && args.files_from.is_none();
+    let lists_names = args.order || args.files_from.is_some();
+    let lines_of_several = args.plan.is_none() && !lists_names;
     if lines_of_several {
         args.output.check_null("names (--format fdupes) and tsv")?;
     }

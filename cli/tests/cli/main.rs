@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod check; // near-copies of what is about to be written
+mod conflicts; // what sync programs kept twice
 mod daemon; // against a daemon that says what the test wants
 mod documents; // reports as they are saved
 mod first_days; // versions, first screens, local time

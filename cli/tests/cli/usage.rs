@@ -407,6 +407,7 @@ fn completions_and_manual_pages() {
             "resemble-compare.1",
             "resemble-completions.1",
             "resemble-covered.1",
+            "resemble-digest.1",
             "resemble-dirs.1",
             "resemble-doctor.1",
             "resemble-dump.1",

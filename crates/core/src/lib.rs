@@ -18,6 +18,7 @@ pub mod bits;
 pub mod chunk;
 pub mod cluster;
 mod code;
+pub mod conflict;
 pub mod date;
 pub mod digest;
 pub mod hash;

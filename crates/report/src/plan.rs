@@ -43,6 +43,8 @@ use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
 use crate::human::{counted, human_size};
+use crate::quote::quoted;
+use crate::rows::{ConflictRow, ConflictState};
 
 pub use keep::{KeepRule, RULES};
 pub use renames::{PathKind, Trees};
@@ -326,10 +328,9 @@ impl Plan {
         plan
     }
 
-    /// The plan for files that a person marked: of each pair the first stays, and the second is its
-    /// equal.
-    pub fn of_marks(pairs: &[(PathText, PathText)], means: &Means<'_>) -> Self {
-        let mut plan = Self::new(means, "ui".to_owned());
+    /// The plan for pairs of equal files, which `about` names: of each the first stays.
+    pub fn of_pairs(about: String, pairs: &[(PathText, PathText)], means: &Means<'_>) -> Self {
+        let mut plan = Self::new(means, about);
         let look = |path: &PathText| (means.look)(path.as_path());
         for (keep, copy) in pairs {
             match (look(keep), look(copy)) {
@@ -339,6 +340,36 @@ impl Plan {
                     plan.leave_out(copy.as_path(), &format!("the file that stays: {why}"));
                 }
             }
+        }
+        plan
+    }
+
+    /// The plan for conflicts: those go that are equal to the file that they are compared with.
+    pub fn of_conflicts(roots: &[PathText], rows: &[ConflictRow], means: &Means<'_>) -> Self {
+        let mut equal = Vec::new();
+        let mut left = Vec::new();
+        for row in rows {
+            match &row.other {
+                Some(other) if row.state == ConflictState::Equal => {
+                    equal.push((other.clone(), row.path.clone()));
+                }
+                other => left.push((row, other)),
+            }
+        }
+        let roots: Vec<String> = roots.iter().map(path_for_printf).collect();
+        let about = format!("groups --conflicts {}", roots.join(" "));
+        let mut plan = Self::of_pairs(about, &equal, means);
+        for (row, other) in left {
+            let why = match other {
+                None => "there is nothing to compare it with".to_owned(),
+                Some(other) => format!(
+                    "{}: resemble why {} {}",
+                    row.state.word(),
+                    quoted(row.path.as_path()),
+                    quoted(other.as_path())
+                ),
+            };
+            plan.leave_out(row.path.as_path(), &why);
         }
         plan
     }

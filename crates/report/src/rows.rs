@@ -2,6 +2,7 @@
 //!
 //! A row names its columns once ([`columns!`]), beside the cells of its line of text.
 
+mod conflicts;
 mod dated;
 mod fold;
 mod holders;
@@ -26,6 +27,7 @@ use crate::lines::{Cell, TextStyle, TextWriter, Tint};
 use crate::quote::harmless;
 use crate::table::Columns;
 
+pub use conflicts::{ConflictRow, ConflictState};
 pub use dated::DatedRow;
 pub use fold::FoldRow;
 pub use sweeps::{Became, LinkRow, LostRow, VersionRow};

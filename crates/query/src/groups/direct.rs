@@ -22,7 +22,7 @@ use std::path::PathBuf;
 
 use resemble_core::similarity::too_small;
 use resemble_core::{ByteLen, ContentDigest, Params};
-use resemble_proto::message::{Groups, GroupsRequest, Looked, Whole};
+use resemble_proto::message::{Groups, GroupsRequest, Looked, Scope, SoftError, Whole};
 use resemble_proto::path::PathText;
 use resemble_relate::AskError;
 use resemble_scan::ingest::Observer;
@@ -97,6 +97,16 @@ pub(crate) fn identical(
         });
         Ok(())
     })
+}
+
+/// The names of all files of a scope as they are now, sorted, and what could not be listed.
+pub fn names(
+    scope: &Scope,
+    observer: &mut dyn Observer,
+) -> Result<(Vec<PathBuf>, Vec<SoftError>), AskError> {
+    let walked = walk(scope, &[], observer)?;
+    let names = walked.files.iter().map(|file| file.path().to_owned());
+    Ok((names.collect(), walked.errors))
 }
 
 /// Those of long files that begin alike.

@@ -74,6 +74,7 @@ mod terms;
 use accounts::Accounts;
 pub use answer::is_cluster_id;
 use common::common_pieces;
+pub use direct::names;
 use held::JoinedLinks;
 use links::{HalfLink, LinkSimilarity, Links};
 use measured::MeasuredPairs;

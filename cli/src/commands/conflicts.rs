@@ -1,0 +1,194 @@
+//! `resemble groups --conflicts`: what sync programs kept twice.
+//!
+//! Names say which files these are, and two files need no index to be compared. So no daemon is
+//! asked: this process looks at the names and reads the pairs, and the figures are those of `why`.
+
+use std::collections::{BTreeMap, HashSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use resemble_core::Params;
+use resemble_core::conflict::{ConflictName, SyncProgram};
+use resemble_proto::documents::{Document, GroupsParameters};
+use resemble_proto::list_body;
+use resemble_proto::message::{Header, Layer, MeasureUnit, SoftError};
+use resemble_proto::number::Fraction;
+use resemble_proto::path::PathText;
+use resemble_proto::places::Env;
+use resemble_query::groups::names;
+use resemble_query::why::{self, RangesOf, Shared};
+use resemble_relate::AskError;
+use resemble_report::quote::quoted;
+use resemble_report::rows::{ConflictRow, ConflictState};
+use resemble_scan::ingest::Unobserved;
+use resemble_scan::parts::PartReader;
+
+use super::groups::parameters;
+use crate::args::{Global, GroupsArgs};
+use crate::backend::{formats, templates};
+use crate::commands::print_plan;
+use crate::error::{CliError, CliResult, Outcome};
+use crate::lists;
+use crate::plans;
+use crate::question::Asked;
+use crate::ui::Ui;
+
+list_body! {
+    /// The conflicts by their paths.
+    #[derive(Debug, Default)]
+    struct SyncConflicts {
+        conflicts: Vec<ConflictRow>,
+    } of "groups", GroupsParameters
+}
+
+pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) -> CliResult {
+    let output = args.output.as_rows("--conflicts")?;
+    let asked = Asked::among(&args.roots);
+    if let Some(one) = asked.named.iter().find(|one| one.is_catalogued()) {
+        return Err(CliError::Usage(format!(
+            "--conflicts compares files that are here; only a catalogue has those of {}",
+            quoted(&one.shown)
+        )));
+    }
+    asked.not_files_alone("groups", 1)?;
+    let params = Params::default();
+    let marked = templates(ui, env, global, &params);
+    let marked = marked.map(|store| store.current().0.templates);
+    let marked = marked.unwrap_or_default();
+    let progress = ui.progress("comparing conflicts");
+    let scope = args.selection.scope(asked.scope());
+    let (names, mut errors) = names(&scope, &mut Unobserved)?;
+    let formats = formats(args.layer.is_on());
+    let part_reader = formats.as_ref().map(|formats| formats as &dyn PartReader);
+    let compare = |a: &Path, b: &Path| {
+        let terms = (&params, &*marked);
+        why::compare_with_parts(a, b, terms, part_reader).map(|compared| compared.shared)
+    };
+    let mut rows = Vec::new();
+    for (original, copies) in conflicts(&names) {
+        add(&original, &copies, &compare, &mut rows, &mut errors)?;
+    }
+    rows.sort_by(|a, b| a.path.cmp(&b.path));
+    drop(progress);
+    let parameters = parameters(args, &params);
+    let planned = args.plan.as_ref().map(|kind| {
+        // A plan is run anywhere, so it has real paths.
+        plans::of_conflicts(&parameters.roots, &rows, kind)
+    });
+    let plan = planned.transpose()?;
+    for row in &mut rows {
+        for path in [&mut row.path, &mut row.original]
+            .into_iter()
+            .chain(&mut row.other)
+        {
+            *path = asked.shown(path);
+        }
+    }
+    let errors = asked.errors(errors);
+    let has_gaps = errors.iter().any(SoftError::is_trouble);
+    let total = rows.len() as u64;
+    let header = Header {
+        fresh: true,
+        total,
+        shown: total,
+        ..Header::default()
+    };
+    let body = SyncConflicts { conflicts: rows };
+    let document = Document::new(parameters, header, body, errors);
+    ui.redirect(output.output.as_deref());
+    if let Some(plan) = &plan {
+        print_plan(ui, plan)?;
+    } else {
+        let title = "the share of the conflict that is in the other file, and the other way round:";
+        lists::title_of_rows(ui, &output, title, &document)?;
+        lists::print_document(ui, &output, &document, false)?;
+    }
+    if total == 0 {
+        ui.note("no file is named after a conflict");
+    }
+    ui.soft_errors(&document.errors);
+    ui.flush()?;
+    Ok(Outcome::of(total > 0).with_errors(has_gaps))
+}
+
+/// The conflicts among some files, by the paths of their originals.
+fn conflicts(names: &[PathBuf]) -> BTreeMap<PathBuf, Vec<(&Path, SyncProgram)>> {
+    let all: HashSet<&Path> = names.iter().map(PathBuf::as_path).collect();
+    let mut found = BTreeMap::<PathBuf, Vec<_>>::new();
+    for path in names {
+        let name = path.file_name().map(OsStr::as_bytes).unwrap_or_default();
+        let Some(ConflictName { original, program }) = ConflictName::of(name) else {
+            continue;
+        };
+        let original = path.with_file_name(OsStr::from_bytes(&original));
+        if all.contains(&*original) || !program.needs_original() {
+            found
+                .entry(original)
+                .or_default()
+                .push((path.as_path(), program));
+        }
+    }
+    found
+}
+
+/// Adds a row for each conflict of one file. If that is gone, they are compared with their first.
+fn add(
+    original: &Path,
+    copies: &[(&Path, SyncProgram)],
+    compare: &dyn Fn(&Path, &Path) -> Result<Shared, AskError>,
+    rows: &mut Vec<ConflictRow>,
+    errors: &mut Vec<SoftError>,
+) -> CliResult<()> {
+    let there = std::fs::symlink_metadata(original);
+    let gone = !there.is_ok_and(|meta| meta.is_file());
+    let other = match copies {
+        [(first, _), ..] if gone => first,
+        _ => original,
+    };
+    for (path, program) in copies {
+        let mut row = ConflictRow {
+            path: PathText::from(*path),
+            program: program.name(),
+            original: PathText::from(original),
+            gone,
+            other: None,
+            state: ConflictState::Alone,
+            unit: MeasureUnit::Bytes,
+            a_in_b: Fraction::NONE,
+            b_in_a: Fraction::NONE,
+            differing_bytes_a: 0,
+            differing_bytes_b: 0,
+            estimate: false,
+        };
+        if *path != other {
+            match compare(path, other) {
+                Ok(shared) => fill(&mut row, other, &shared),
+                Err(AskError::Unreadable { path, source }) => {
+                    errors.push(SoftError::of_io(PathText::from(path), &source));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        rows.push(row);
+    }
+    Ok(())
+}
+
+fn fill(row: &mut ConflictRow, other: &Path, shared: &Shared) {
+    let (measures, unit) = shared.told();
+    (row.differing_bytes_a, row.differing_bytes_b) = shared.differing_bytes();
+    row.other = Some(PathText::from(other));
+    row.unit = unit.into();
+    row.a_in_b = measures.a_in_b.into();
+    row.b_in_a = measures.b_in_a.into();
+    row.estimate = shared.ranges_of == RangesOf::Chunks && !shared.identical;
+    // Of texts that stand for documents, and of members, nothing proves that all is held.
+    let is_of_files = shared.layer == Layer::Bytes && shared.members.is_empty();
+    row.state = match (row.differing_bytes_a, row.differing_bytes_b) {
+        _ if shared.identical => ConflictState::Equal,
+        (0, _) if is_of_files => ConflictState::Held,
+        (_, 0) if is_of_files => ConflictState::Holds,
+        _ => ConflictState::Diverged,
+    };
+}
