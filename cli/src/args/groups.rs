@@ -37,6 +37,7 @@ Examples:
 
 /// `groups`
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools)] // options of the command line
 #[command(mut_arg("format", |format| format.value_parser(value_parser!(ReportFormat))))]
 pub struct GroupsArgs {
     /// Where to look
@@ -69,6 +70,7 @@ pub struct GroupsArgs {
     #[arg(long, requires = "of")]
     #[arg(hide_short_help = true)]
     pub family: bool,
+    #[allow(clippy::doc_markdown)] // help prints the name of a program as it is
     /// Only the files that sync programs named after a conflict (Syncthing, git-annex, Dropbox,
     /// Nextcloud, ownCloud, OneDrive), each compared with its original
     #[arg(long)]

@@ -110,9 +110,7 @@ pub(super) fn check(global: &Global, args: &GroupsArgs) -> CliResult<()> {
         )));
     }
     if args.superseded.is_some() {
-        let kind = args.plan.as_ref();
-        let takes_near = |kind: &&Treatment| matches!(kind, Treatment::Trash | Treatment::Move(_));
-        if kind.filter(takes_near).is_none() {
+        if !matches!(args.plan, Some(Treatment::Trash | Treatment::Move(_))) {
             return Err(CliError::Usage(
                 "--superseded is for --plan trash or move=DIR: near copies have other bytes"
                     .to_owned(),

@@ -117,9 +117,8 @@ fn grow(env: &Environment, tree: usize, near: bool, random: &mut Random) {
         };
         for version in 0..2 + random.below(2) {
             if near && random.below(3) > 0 {
-                text.push_str(&format!(
-                    "what version {version} of {set} in {tree} has more\n"
-                ));
+                let more = format!("what version {version} of {set} in {tree} has more\n");
+                text.push_str(&more);
             }
             number += 1;
             let folder = Path::new("t")

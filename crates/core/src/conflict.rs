@@ -11,9 +11,9 @@
 //! | Dropbox | `NAME (HOST's conflicted copy 2024-01-31).EXT` |
 //! | Nextcloud, ownCloud | `NAME (conflicted copy 2024-01-31 101112).EXT`, with a user or without |
 //! | ownCloud | `NAME_conflict-20240131-101112.EXT` |
-//! | OneDrive | `NAME-DESKTOP-1A2B3C4.EXT` |
+//! | `OneDrive` | `NAME-DESKTOP-1A2B3C4.EXT` |
 //!
-//! OneDrive appends the name of the computer and nothing else. It is known only in the form that
+//! `OneDrive` appends the name of the computer and nothing else. It is known only in the form that
 //! Windows makes up, and only together with the original ([`SyncProgram::needs_original`]).
 
 /// A program that names conflicts.

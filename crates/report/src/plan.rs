@@ -39,7 +39,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use resemble_proto::documents::{CoveredDocument, GroupsDocument};
-use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
 use crate::human::{counted, human_size};
@@ -164,7 +163,7 @@ enum PlanStep {
         /// Another name of the same file, which a later step treats.
         twin: Option<PathBuf>,
         /// What a near copy loses; of equal files the bytes are compared instead.
-        near: Option<NearProof>,
+        near: Option<Box<NearProof>>,
     },
     /// Copies a file.
     Copy { from: FileState, to: PathBuf },
@@ -206,11 +205,9 @@ impl Plan {
     /// The plan for the identical sets of a collection, and for near copies if they are asked for.
     pub fn of_groups(document: &GroupsDocument, means: &Means<'_>) -> Self {
         let roots = document.parameters.roots.iter().map(path_for_printf);
-        let mut about = format!("groups {}", roots.collect::<Vec<_>>().join(" "));
-        if let Some(asked) = &means.superseded {
-            let share = crate::rows::percent_text(asked.share, asked.share == Fraction::ONE);
-            about.push_str(&format!(" --superseded {share}"));
-        }
+        let asked = means.superseded.as_ref().map(Superseding::option);
+        let about: Vec<String> = ["groups".to_owned()].into_iter().chain(roots).collect();
+        let about = about.join(" ") + &asked.unwrap_or_default();
         let mut plan = Self::new(means, about);
         let mut sets = Vec::with_capacity(document.body.identical.len());
         for set in &document.body.identical {
@@ -461,7 +458,7 @@ impl Plan {
                 copy,
                 target: target.unwrap_or_default(),
                 twin: names.get(at + 1).cloned(),
-                near: near.cloned(),
+                near: near.cloned().map(Box::new),
             }));
         }
     }

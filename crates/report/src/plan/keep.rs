@@ -106,9 +106,11 @@ impl KeepRule {
 
 /// The date of a file: what `newest` and `oldest` go by. A date that the document states is there
 /// only if all files that are compared state one.
-fn date(file: &FileState) -> Time {
-    let stated = file.stated.as_ref().map(|date| date.time);
-    stated.map_or(file.mtime, |seconds| Time { seconds, nanos: 0 })
+const fn date(file: &FileState) -> Time {
+    match file.stated {
+        Some(seconds) => Time { seconds, nanos: 0 },
+        None => file.mtime,
+    }
 }
 
 /// Sorts the files of a set: the first one stays. After the rules it is the one with most hard
@@ -120,9 +122,8 @@ pub(super) fn sort(files: &mut [FileState], rules: &[KeepRule]) {
 /// Which of two near copies stays: the lesser one. After the rules it is the newest by the dates
 /// that all state, then the largest: no other can hold the others whole.
 pub(super) fn compare_near(a: &FileState, b: &FileState, rules: &[KeepRule]) -> Ordering {
-    let stated = |file: &FileState| file.stated.as_ref().map(|date| date.time);
     by_rules(a, b, rules)
-        .then_with(|| stated(b).cmp(&stated(a)))
+        .then_with(|| b.stated.cmp(&a.stated))
         .then_with(|| b.size.cmp(&a.size))
         .then_with(|| usual(a, b))
 }

@@ -154,7 +154,8 @@ fn write_step(step: &PlanStep, out: &mut dyn Write) -> io::Result<()> {
                 quoted(&copy.path),
                 copy.identity()
             )?;
-            if let Some(NearProof { digests, loss }) = near {
+            if let Some(near) = near {
+                let NearProof { digests, loss } = &**near;
                 let (loss, [keep, copy]) = (for_printf(loss.as_bytes()), digests);
                 write!(out, " \\\n     {keep} {copy} \\\n     '{loss}'")?;
             }

@@ -4,8 +4,6 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use resemble_proto::message::StatedDate;
-
 /// A regular file as it was when the plan was made.
 #[derive(Clone, Debug)]
 pub struct FileState {
@@ -31,8 +29,9 @@ pub struct FileState {
     pub mode: u32,
     /// Whether it has an access control list or other extended attributes.
     pub has_attributes: bool,
-    /// The date that the document states of itself, where that says which of several is newer.
-    pub stated: Option<StatedDate>,
+    /// The date that the document states of itself, where that says which of several is newer: in
+    /// seconds since 1970.
+    pub stated: Option<i64>,
     /// Whether only a catalogue knows it: it is on a disk that is not here.
     pub is_away: bool,
 }

@@ -29,6 +29,14 @@ pub struct Superseding<'a> {
     pub compare: &'a dyn Fn(&FileState, &FileState) -> Result<Loss, String>,
 }
 
+impl Superseding<'_> {
+    /// The option as it was given.
+    pub(super) fn option(&self) -> String {
+        let share = percent_text(self.share, self.share == Fraction::ONE);
+        format!(" --superseded {share}")
+    }
+}
+
 /// What is lost with a near copy. The figures are those of both files as they are.
 #[derive(Clone, Debug)]
 pub struct Loss {
@@ -119,7 +127,8 @@ impl Plan {
             candidates.retain(|one| seen.insert(one.first().file()));
             let by_stated = candidates.iter().all(|one| one.stated.is_some());
             for one in &mut candidates {
-                one.files[0].stated = one.stated.clone().filter(|_| by_stated);
+                let stated = one.stated.as_ref().filter(|_| by_stated);
+                one.files[0].stated = stated.map(|date| date.time);
             }
             candidates.sort_by(|a, b| keep::compare_near(a.first(), b.first(), &means.rules));
             let mut candidates = candidates.into_iter();
