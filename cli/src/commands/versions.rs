@@ -144,6 +144,7 @@ fn by_date(groups: &Groups, of: &PathText) -> Vec<DatedVersion> {
             estimate: member.estimate,
             copies: member.copies,
             newest: false,
+            older_than_held: member.older_than_held,
             identical: false,
             asked: false,
             by_stated: false,
@@ -159,6 +160,7 @@ fn by_date(groups: &Groups, of: &PathText) -> Vec<DatedVersion> {
             Fraction::default()
         };
         let date = like.as_ref().and_then(|row| row.document_date.clone());
+        let older = like.as_ref().is_some_and(|row| row.older_than_held);
         let (there, back) = like.map_or((whole, whole), |row| (row.a_in_b, row.b_in_a));
         rows.extend(
             set.paths
@@ -174,6 +176,7 @@ fn by_date(groups: &Groups, of: &PathText) -> Vec<DatedVersion> {
                     estimate: false,
                     copies: 1,
                     newest: false,
+                    older_than_held: older,
                     identical: has_of,
                     asked: false,
                     by_stated: false,

@@ -45,6 +45,7 @@ fn versions(paths: &[&str], shared_bytes: u64) -> Cluster {
         estimate: false,
         interval: None,
         newest: false,
+        older_than_held: false,
         copies: 1,
     });
     let links = paths.iter().skip(1).map(|path| Link {

@@ -358,3 +358,38 @@ fn near_copies_only_go_where_they_come_back_from() {
     assert_eq!(env.run(args).code, 2);
     assert_eq!(env.run(["groups", "t", "--superseded=95%"]).code, 2);
 }
+
+/// The longer version states an older date than the one that it holds.
+#[test]
+fn dates_that_contradict_what_versions_hold_are_said() {
+    let env = environment();
+    let text = lines(9, 80);
+    let rows: Vec<&str> = text.split_inclusive('\n').collect();
+    let dated = |name: &str, rows: &[&str], day: &str| {
+        env.write(
+            name,
+            dated_docx(&rows.concat(), &format!("{day}T10:00:00Z")),
+        );
+    };
+    dated("t/1.docx", &rows[..60], "2024-01-01");
+    dated("t/2.docx", &rows[..70], "2024-02-02");
+    dated("t/3.docx", &rows, "2023-03-03");
+    let remark = "older by its date than a version that it holds whole";
+    for verb in [
+        &["groups", "t", "--local"][..],
+        &["versions", "t/1.docx", "--in=t", "--local"],
+    ] {
+        let said = env.run(verb).text();
+        let marked: Vec<&str> = said.lines().filter(|line| line.contains(remark)).collect();
+        assert!(marked.len() == 1 && marked[0].contains("3.docx"), "{said}");
+        let json = env.run(verb.iter().chain(&["--format=json"])).text();
+        assert_eq!(
+            json.matches("\"older_than_held\":true").count(),
+            1,
+            "{json}"
+        );
+    }
+    dated("t/3.docx", &rows, "2024-03-03");
+    let said = env.run(["groups", "t", "--local"]).text();
+    assert!(!said.contains(remark), "{said}");
+}

@@ -191,6 +191,7 @@ fn groups() -> GroupsDocument {
         a_in_b: half(),
         b_in_a: half(),
         newest: true,
+        older_than_held: false,
         copies: 2,
     };
     let body = Groups {

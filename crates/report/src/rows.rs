@@ -145,6 +145,9 @@ pub(crate) fn newest_mark(by: Option<&StatedDate>) -> String {
     })
 }
 
+/// The remark about a version whose date contradicts what it holds.
+pub(crate) const OLDER_THAN_HELD: &str = "older by its date than a version that it holds whole";
+
 /// What a document states of itself: the property and the day.
 pub(crate) fn stated(style: TextStyle, date: &StatedDate) -> Cell {
     let text = format!("{} {}", harmless(&date.source), style.day(date.time));

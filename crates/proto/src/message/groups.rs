@@ -208,6 +208,10 @@ pub struct Member {
     /// The newest of `versions`. In JSON only if true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub newest: bool,
+    /// It states an older date than a member that it holds whole, so one of the dates is wrong. In
+    /// JSON only if true.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub older_than_held: bool,
     /// How many files have these bytes, itself counted.
     #[serde(default)]
     pub copies: u64,
@@ -220,6 +224,34 @@ impl Cluster {
         self.members
             .iter()
             .all(|member| member.document_date.is_some())
+    }
+
+    /// Marks members whose stated dates contradict the chain of versions: of two that are linked
+    /// the one that holds the other whole, and more, states an older date.
+    #[must_use]
+    pub fn with_contradictions(mut self) -> Self {
+        // Files that are not identical have less than all in common, by as little as can be said.
+        let is_whole = |share: Fraction| share.millionths() >= Some(999_999);
+        for link in self.links.iter().filter(|link| !link.estimate) {
+            let (held, holder) = match (is_whole(link.a_in_b), is_whole(link.b_in_a)) {
+                (true, false) => (&link.a, &link.b),
+                (false, true) => (&link.b, &link.a),
+                _ => continue,
+            };
+            let stated = |path: &PathText| {
+                let member = self.members.iter().find(|member| member.path == *path)?;
+                Some(member.document_date.as_ref()?.time)
+            };
+            if let (Some(older), Some(newer)) = (stated(holder), stated(held))
+                && older < newer
+            {
+                let mut members = self.members.iter_mut();
+                if let Some(member) = members.find(|member| member.path == *holder) {
+                    member.older_than_held = true;
+                }
+            }
+        }
+        self
     }
 }
 
@@ -395,6 +427,7 @@ mod tests {
             a_in_b: Fraction::ONE,
             b_in_a: Fraction::ONE,
             newest: true,
+            older_than_held: false,
             copies: u64::MAX,
         };
         let link = Link {

@@ -241,7 +241,8 @@ fn cluster(shown: &Shown<'_>, group: Group, members: &[u32]) -> Result<Cluster, 
         )?,
         members: rows,
         links: in_words(shown, links)?,
-    })
+    }
+    .with_contradictions())
 }
 
 /// Marks the youngest of members that come in the order of their times, unless another is as young.
@@ -277,6 +278,7 @@ pub(super) fn member(
         estimate: shares.is_estimate,
         interval: shares.interval,
         newest: false,
+        older_than_held: false,
         copies: u64::from(collection.table.files(place)),
     })
 }

@@ -140,7 +140,7 @@ pub(super) fn family(shown: &Shown<'_>, of: u32) -> Result<Groups, AskError> {
     summary.links = links.len() as u64;
     summary.cluster_files = nodes.len() as u64;
     summary.cluster_bytes = nodes.iter().map(|&node| table.size(node)).sum();
-    groups.clusters.push(Cluster {
+    let family = Cluster {
         id: answer::id(snapshot, collection, of)?,
         kind: ClusterKind::Family,
         center: answer::path(collection, of),
@@ -154,6 +154,7 @@ pub(super) fn family(shown: &Shown<'_>, of: u32) -> Result<Groups, AskError> {
             .iter()
             .map(|link| answer::row(shown, link))
             .collect::<Result<_, _>>()?,
-    });
+    };
+    groups.clusters.push(family.with_contradictions());
     Ok(groups)
 }

@@ -5,7 +5,7 @@ use resemble_proto::number::Fraction;
 use resemble_proto::path::{PathText, fields};
 use serde::Serialize;
 
-use super::{Row, newest_mark, score};
+use super::{OLDER_THAN_HELD, Row, newest_mark, score};
 use crate::columns;
 use crate::human::{human_count, human_size};
 use crate::lines::{Cell, TextStyle, Tint};
@@ -35,6 +35,9 @@ pub struct DatedVersion {
     pub copies: u64,
     /// No other is as young.
     pub newest: bool,
+    /// It states an older date than another version that it holds whole. In JSON only if true.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub older_than_held: bool,
     /// It has the bytes of the file that is asked about.
     pub identical: bool,
     /// It is the file that is asked about.
@@ -86,6 +89,9 @@ impl Row for DatedVersion {
         if self.newest {
             let by = self.document_date.as_ref().filter(|_| self.by_stated);
             cells.push(Cell::left(newest_mark(by), Tint::Faint));
+        }
+        if self.older_than_held {
+            cells.push(Cell::prose(OLDER_THAN_HELD, Tint::Notable));
         }
         cells
     }

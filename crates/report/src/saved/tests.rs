@@ -42,6 +42,7 @@ fn member(path: &str, mtime: i64) -> Member {
         a_in_b: Fraction::ONE,
         b_in_a: Fraction::ONE,
         newest: false,
+        older_than_held: false,
         copies: 1,
     }
 }

@@ -134,6 +134,9 @@ fn member_cells(style: TextStyle, member: &Member, by_stated: bool) -> Vec<Cell>
     if member.newest {
         rest.push(rows::newest_mark(by));
     }
+    if member.older_than_held {
+        rest.push(rows::OLDER_THAN_HELD.to_owned());
+    }
     let mut cells = vec![
         Cell::right(human_size(member.size), Tint::Plain),
         Cell::left(

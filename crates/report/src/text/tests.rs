@@ -402,6 +402,7 @@ fn the_steps_of_a_family() {
         a_in_b: share(3),
         b_in_a: share(2),
         newest,
+        older_than_held: false,
         copies: 1,
     };
     let link = |a: &str, b: &str, score| Link {
@@ -466,6 +467,7 @@ fn sets_and_clusters() {
         a_in_b: share(91),
         b_in_a: share(88),
         newest,
+        older_than_held: false,
         copies: if newest { 3 } else { 1 },
     };
     let cluster = Cluster {

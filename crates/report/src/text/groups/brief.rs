@@ -245,6 +245,7 @@ mod tests {
             estimate: false,
             interval: None,
             newest: false,
+            older_than_held: false,
             copies: 1,
         };
         let links = paths[1..].iter().flat_map(|other| {
