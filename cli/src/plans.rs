@@ -32,7 +32,6 @@ use resemble_scan::parts::PartReader;
 use resemble_scan::walk::{Anchor, Kind};
 use rustix::fs::{Mode, OFlags};
 
-use crate::backend::formats;
 use crate::error::{CliError, CliResult};
 use crate::names::{self, Named};
 
@@ -71,12 +70,12 @@ pub fn keep_rule(text: &str) -> Result<KeepRule, String> {
 }
 
 /// The plan for the identical sets of a collection. `near`: near copies go too, of which at least
-/// this share is held, and whether documents and archives are looked into for that.
+/// this share is held; the reader looks into documents and archives for that.
 pub fn of_groups(
     document: &GroupsDocument,
     kind: &Treatment,
     rules: &[KeepRule],
-    near: Option<(Fraction, bool)>,
+    near: Option<(Fraction, Option<&dyn PartReader>)>,
 ) -> CliResult<Plan> {
     let mut roots = real(&document.parameters.roots);
     let disk = disk(&document.parameters.roots)?;
@@ -93,8 +92,7 @@ pub fn of_groups(
         patterns: Patterns::new(&common.include, &common.exclude)?,
         names: OnceCell::new(),
     };
-    let formats = near.and_then(|(_, text)| formats(text));
-    let part_reader = formats.as_ref().map(|formats| formats as &dyn PartReader);
+    let part_reader = near.and_then(|(_, reader)| reader);
     let compare = |copy: &FileState, keep: &FileState| loss(copy, keep, part_reader);
     let means = Means {
         superseded: near.map(|(share, _)| Superseding {

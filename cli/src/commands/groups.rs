@@ -13,9 +13,10 @@ use resemble_report::plan::Treatment;
 use resemble_report::quote::quoted;
 use resemble_report::saved::{self, Picked, Saved};
 use resemble_report::text;
+use resemble_scan::parts::PartReader;
 
 use crate::args::{Answering, Global, GroupsArgs, ReportFormat};
-use crate::backend::Backend;
+use crate::backend::{Backend, formats};
 use crate::commands::{common_parameters, picked, print_plan, read_saved};
 use crate::error::{CliError, CliResult};
 use crate::evidence::side_by_side;
@@ -237,8 +238,13 @@ impl Verb for Grouping<'_> {
         let output = &self.args.output;
         if let Some(kind) = &self.args.plan {
             let (keep, near) = (&self.args.keep, self.args.superseded);
-            let near = near.map(|share| (share, self.args.layer.is_on()));
-            return print_plan(ui, &plans::of_groups(document, kind, keep, near)?);
+            let formats = near.and_then(|_| formats(self.args.layer.is_on()));
+            let part_reader = formats.as_ref().map(|formats| formats as &dyn PartReader);
+            let near = near.map(|share| (share, part_reader));
+            let progress = near.map(|_| ui.progress("comparing near copies"));
+            let plan = plans::of_groups(document, kind, keep, near)?;
+            drop(progress);
+            return print_plan(ui, &plan);
         }
         if output.format == ReportFormat::Text {
             ui.page();

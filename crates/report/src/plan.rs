@@ -388,8 +388,8 @@ impl Plan {
         });
     }
 
-    /// Adds the steps for a set of equal files; the first one stays. Hard links do not cross devices, so in a plan of
-    /// hard links one file on each device stays.
+    /// Adds the steps for a set of equal files; the first one stays. Hard links do not cross
+    /// devices, so in a plan of hard links one file on each device stays.
     fn set(&mut self, files: Vec<FileState>, means: &Means<'_>) {
         let mut kept: Vec<FileState> = Vec::new();
         let mut treated = HashSet::new();
