@@ -12,12 +12,11 @@ use resemble_core::Params;
 use resemble_core::conflict::{ConflictName, SyncProgram};
 use resemble_proto::documents::{Document, GroupsParameters};
 use resemble_proto::list_body;
-use resemble_proto::message::{Header, Layer, MeasureUnit, SoftError};
-use resemble_proto::number::Fraction;
+use resemble_proto::message::{Header, Layer, SoftError};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_query::groups::names;
-use resemble_query::why::{self, RangesOf, Shared};
+use resemble_query::why::{self, Shared};
 use resemble_relate::AskError;
 use resemble_report::quote::quoted;
 use resemble_report::rows::{ConflictRow, ConflictState};
@@ -25,6 +24,7 @@ use resemble_scan::ingest::Unobserved;
 use resemble_scan::parts::PartReader;
 
 use super::groups::parameters;
+use super::why::totals;
 use crate::args::{Global, GroupsArgs};
 use crate::backend::{formats, templates};
 use crate::commands::print_plan;
@@ -147,48 +147,38 @@ fn add(
         _ => original,
     };
     for (path, program) in copies {
-        let mut row = ConflictRow {
+        let shared = if *path == other {
+            None
+        } else {
+            match compare(path, other) {
+                Ok(shared) => Some(shared),
+                Err(AskError::Unreadable { path, source }) => {
+                    errors.push(SoftError::of_io(PathText::from(path), &source));
+                    None
+                }
+                Err(error) => return Err(error.into()),
+            }
+        };
+        rows.push(ConflictRow {
             path: PathText::from(*path),
             program: program.name(),
             original: PathText::from(original),
             gone,
-            other: None,
-            state: ConflictState::Alone,
-            unit: MeasureUnit::Bytes,
-            a_in_b: Fraction::NONE,
-            b_in_a: Fraction::NONE,
-            differing_bytes_a: 0,
-            differing_bytes_b: 0,
-            estimate: false,
-        };
-        if *path != other {
-            match compare(path, other) {
-                Ok(shared) => fill(&mut row, other, &shared),
-                Err(AskError::Unreadable { path, source }) => {
-                    errors.push(SoftError::of_io(PathText::from(path), &source));
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-        rows.push(row);
+            other: shared.as_ref().map(|_| PathText::from(other)),
+            state: shared.as_ref().map_or(ConflictState::Alone, state),
+            figures: shared.as_ref().map(totals),
+        });
     }
     Ok(())
 }
 
-fn fill(row: &mut ConflictRow, other: &Path, shared: &Shared) {
-    let (measures, unit) = shared.told();
-    (row.differing_bytes_a, row.differing_bytes_b) = shared.differing_bytes();
-    row.other = Some(PathText::from(other));
-    row.unit = unit.into();
-    row.a_in_b = measures.a_in_b.into();
-    row.b_in_a = measures.b_in_a.into();
-    row.estimate = shared.ranges_of == RangesOf::Chunks && !shared.identical;
+fn state(shared: &Shared) -> ConflictState {
     // Of texts that stand for documents, and of members, nothing proves that all is held.
     let is_of_files = shared.layer == Layer::Bytes && shared.members.is_empty();
-    row.state = match (row.differing_bytes_a, row.differing_bytes_b) {
+    match shared.differing_bytes() {
         _ if shared.identical => ConflictState::Equal,
         (0, _) if is_of_files => ConflictState::Held,
         (_, 0) if is_of_files => ConflictState::Holds,
         _ => ConflictState::Diverged,
-    };
+    }
 }

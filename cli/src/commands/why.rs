@@ -25,7 +25,7 @@ use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_query::unread;
 use resemble_query::why::{
-    self, Comparison, MemberMatch, RangesOf, SharedRange, Stretch, ViewOptions,
+    self, Comparison, MemberMatch, RangesOf, Shared, SharedRange, Stretch, ViewOptions,
 };
 use resemble_relate::AskError;
 use resemble_report::human::human_count;
@@ -329,26 +329,8 @@ fn document(
         a: a.clone(),
         b: b.clone(),
     });
-    let (differing_bytes_a, differing_bytes_b) = shared.differing_bytes();
-    let (measures, unit) = shared.told();
     let body = Explanation {
-        totals: WhyTotals {
-            relation: shared.relation,
-            unit: unit.into(),
-            a_in_b: Fraction::from(measures.a_in_b),
-            b_in_a: Fraction::from(measures.b_in_a),
-            resemblance: Fraction::from(measures.resemblance),
-            shared_bytes: measures.shared_bytes.get(),
-            size_a: shared.sizes.0.get(),
-            size_b: shared.sizes.1.get(),
-            exact: shared.ranges_of != RangesOf::Chunks,
-            text: shared.text,
-            layer: shared.layer,
-            differs: shared.numbers.as_ref().map(|_| Differs::OnlyInNumbers),
-            numbers: shared.numbers.as_ref().map(|numbers| numbers.count),
-            differing_bytes_a,
-            differing_bytes_b,
-        },
+        totals: totals(shared),
         members: shared.members.iter().map(member).collect(),
         ranges: shared.ranges.iter().map(range).collect(),
         repeats: shared.repeats.iter().map(range).collect(),
@@ -364,6 +346,29 @@ fn document(
         ..Header::default()
     };
     Document::new(parameters(args), header, body, errors)
+}
+
+/// All figures of two files that were compared.
+pub(super) fn totals(shared: &Shared) -> WhyTotals {
+    let (differing_bytes_a, differing_bytes_b) = shared.differing_bytes();
+    let (measures, unit) = shared.told();
+    WhyTotals {
+        relation: shared.relation,
+        unit: unit.into(),
+        a_in_b: Fraction::from(measures.a_in_b),
+        b_in_a: Fraction::from(measures.b_in_a),
+        resemblance: Fraction::from(measures.resemblance),
+        shared_bytes: measures.shared_bytes.get(),
+        size_a: shared.sizes.0.get(),
+        size_b: shared.sizes.1.get(),
+        exact: shared.ranges_of != RangesOf::Chunks,
+        text: shared.text,
+        layer: shared.layer,
+        differs: shared.numbers.as_ref().map(|_| Differs::OnlyInNumbers),
+        numbers: shared.numbers.as_ref().map(|numbers| numbers.count),
+        differing_bytes_a,
+        differing_bytes_b,
+    }
 }
 
 fn parameters(args: &WhyArgs) -> WhyParameters {

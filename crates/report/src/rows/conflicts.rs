@@ -1,6 +1,6 @@
 //! The rows of `groups --conflicts`.
 
-use resemble_proto::message::MeasureUnit;
+use resemble_proto::message::WhyTotals;
 use resemble_proto::number::Fraction;
 use resemble_proto::path::{PathText, fields};
 use serde::Serialize;
@@ -61,56 +61,53 @@ pub struct ConflictRow {
     pub other: Option<PathText>,
     /// How both relate.
     pub state: ConflictState,
-    /// What the shares are of.
-    pub unit: MeasureUnit,
-    /// How much of it is in the other file.
-    pub a_in_b: Fraction,
-    /// How much of the other file is in it.
-    pub b_in_a: Fraction,
-    /// Its bytes that the other file has nowhere.
-    pub differing_bytes_a: u64,
-    /// The bytes of the other file that it has nowhere.
-    pub differing_bytes_b: u64,
-    /// The files are too large to be compared whole.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub estimate: bool,
+    /// The figures of `why` for both, if they were compared.
+    #[serde(flatten)]
+    pub figures: Option<WhyTotals>,
+}
+
+impl ConflictRow {
+    fn shares(&self) -> Option<(Fraction, Fraction)> {
+        self.figures.map(|figures| (figures.a_in_b, figures.b_in_a))
+    }
+
+    fn is_estimate(&self) -> bool {
+        self.state != ConflictState::Equal && self.figures.is_some_and(|it| !it.exact)
+    }
 }
 
 columns! { ConflictRow: row =>
     "state" text(row.state.word());
-    "a_in_b" share_of(row.a_in_b, row.state == ConflictState::Equal);
-    "b_in_a" share_of(row.b_in_a, row.state == ConflictState::Equal);
+    "a_in_b" share_of(row.shares().map(|(share, _)| share), row.state == ConflictState::Equal);
+    "b_in_a" share_of(row.shares().map(|(_, share)| share), row.state == ConflictState::Equal);
     "path" name(&row.path);
     "other" name(&row.other);
     "program" text(row.program);
     "original" name(&row.original);
     "gone" yes(row.gone);
-    "differing_bytes_a" count(row.differing_bytes_a);
-    "differing_bytes_b" count(row.differing_bytes_b);
-    "estimate" yes(row.estimate);
+    "differing_bytes_a" count(row.figures.map(|figures| figures.differing_bytes_a));
+    "differing_bytes_b" count(row.figures.map(|figures| figures.differing_bytes_b));
+    "estimate" yes(row.is_estimate());
 }
 
 impl Row for ConflictRow {
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
         let is_equal = self.state == ConflictState::Equal;
         let tint = Tint::of_pair(is_equal);
-        let share = |share| score(share, is_equal, self.estimate, tint);
-        let mut cells = vec![
-            share(self.a_in_b),
-            share(self.b_in_a),
+        let share = |share| score(share, is_equal, self.is_estimate(), tint);
+        let (there, back) = self.shares().unwrap_or_default();
+        let other = self.other.as_ref();
+        let gone = self.gone.then_some("; the original is gone");
+        let note = format!("{}{}", self.program, gone.unwrap_or_default());
+        vec![
+            share(there),
+            share(back),
             style.name(&self.path, Tint::Plain),
             Cell::left(self.state.between(), tint),
-        ];
-        match &self.other {
-            Some(other) => cells.push(style.name(other, Tint::Plain)),
-            None => cells.push(Cell::left("", Tint::Plain)),
-        }
-        let gone = if self.gone {
-            "; the original is gone"
-        } else {
-            ""
-        };
-        cells.push(Cell::prose(format!("{}{gone}", self.program), Tint::Faint));
-        cells
+            other.map_or(Cell::left("", Tint::Plain), |it| {
+                style.name(it, Tint::Plain)
+            }),
+            Cell::prose(note, Tint::Faint),
+        ]
     }
 }
