@@ -50,7 +50,7 @@ use resemble_proto::remote;
 use resemble_proto::report::CommonParameters;
 use resemble_report::plan::Plan;
 use resemble_report::quote::quoted;
-use resemble_report::saved::{Picked, Saved};
+use resemble_report::saved::{Picked, Saved, SavedError};
 
 use crate::args::{Cli, Command, Global, GroupsArgs, Selection};
 use crate::error::{CliError, CliResult};
@@ -160,7 +160,12 @@ fn picked(selection: &Selection) -> Picked {
 /// Reads a saved report of the verb whose body is `B`.
 fn read_saved<B: SavedBody>(path: &Path) -> CliResult<Saved<B>> {
     let bytes = fs::read(path).map_err(CliError::file("read", path))?;
-    Saved::parse(&bytes).map_err(|why| CliError::Usage(format!("{} {why}", quoted(path))))
+    parse_saved(path, Saved::parse(&bytes))
+}
+
+/// What was read out of a file, or a sentence about the file.
+fn parse_saved<T>(path: &Path, parsed: Result<T, SavedError>) -> CliResult<T> {
+    parsed.map_err(|why| CliError::Usage(format!("{} {why}", quoted(path))))
 }
 
 /// Prints a plan and says how much space it would free.

@@ -28,6 +28,7 @@ use resemble_report::plan::{
 };
 use resemble_report::quote::quoted;
 use resemble_report::rows::ConflictRow;
+use resemble_report::saved::SavedMarks;
 use resemble_scan::parts::PartReader;
 use resemble_scan::walk::{Anchor, Kind};
 use rustix::fs::{Mode, OFlags};
@@ -87,11 +88,7 @@ pub fn of_groups(
     };
     roots.extend(disk.as_ref().map(|_| PathBuf::from("@")));
     let common = &document.parameters.common;
-    let links = LinkNames {
-        roots: &roots,
-        patterns: Patterns::new(&common.include, &common.exclude)?,
-        names: OnceCell::new(),
-    };
+    let links = LinkNames::below(&roots, &common.include, &common.exclude)?;
     let part_reader = near.and_then(|(_, reader)| reader);
     let compare = |copy: &FileState, keep: &FileState| loss(copy, keep, part_reader);
     let means = Means {
@@ -301,7 +298,15 @@ struct LinkNames<'a> {
     names: OnceCell<HashMap<(u64, u64), Vec<PathBuf>>>,
 }
 
-impl LinkNames<'_> {
+impl<'a> LinkNames<'a> {
+    fn below(roots: &'a [PathBuf], include: &[String], exclude: &[String]) -> CliResult<Self> {
+        Ok(Self {
+            roots,
+            patterns: Patterns::new(include, exclude)?,
+            names: OnceCell::new(),
+        })
+    }
+
     fn of(&self, file: &FileState) -> Vec<PathBuf> {
         if file.links < 2 {
             return Vec::new();
@@ -354,8 +359,25 @@ fn kind_at(path: &Path) -> PathKind {
 
 /// The plan for files that were marked on the screen: of each pair the first stays.
 #[cfg(feature = "ui")]
-pub(crate) fn of_marks(pairs: &[(PathText, PathText)], kind: Treatment) -> Plan {
+pub(crate) fn of_screen(pairs: &[(PathText, PathText)], kind: Treatment) -> Plan {
+    let pairs = pairs.iter().map(|(keep, copy)| (keep, copy));
     Plan::of_pairs("ui".to_owned(), pairs, &means(kind))
+}
+
+/// The plan for files that were marked in a page.
+pub(crate) fn of_page(marks: &SavedMarks, kind: &Treatment) -> CliResult<Plan> {
+    let roots = real(&marks.roots);
+    let links = LinkNames::below(&roots, &marks.include, &marks.exclude)?;
+    let means = Means {
+        roots: roots.clone(),
+        names: &|file| links.of(file),
+        ..means(placed(kind, &roots)?)
+    };
+    Ok(Plan::of_pairs(
+        "groups --from MARKS".to_owned(),
+        marks.pairs(),
+        &means,
+    ))
 }
 
 /// The state of a file now, or a sentence that says why it cannot take part in a plan.

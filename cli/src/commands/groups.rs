@@ -1,5 +1,6 @@
 //! `resemble groups`: the report of a collection.
 
+use std::fs;
 use std::path::Path;
 
 use resemble_core::Params;
@@ -11,14 +12,14 @@ use resemble_report::document::{Extras, Report};
 use resemble_report::evidence;
 use resemble_report::plan::Treatment;
 use resemble_report::quote::quoted;
-use resemble_report::saved::{self, Picked, Saved};
+use resemble_report::saved::{self, Picked, Saved, SavedError, SavedMarks};
 use resemble_report::text;
 use resemble_scan::parts::PartReader;
 
 use crate::args::{Answering, Global, GroupsArgs, ReportFormat};
 use crate::backend::{Backend, formats};
-use crate::commands::{common_parameters, picked, print_plan, read_saved};
-use crate::error::{CliError, CliResult};
+use crate::commands::{common_parameters, parse_saved, picked, print_plan};
+use crate::error::{CliError, CliResult, Outcome};
 use crate::evidence::side_by_side;
 use crate::links::Links;
 use crate::names::{self, Named};
@@ -31,7 +32,14 @@ use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) -> CliResult {
     if let Some(path) = &args.output.from {
-        let mut report = read_saved::<Groups>(path)?;
+        let bytes = fs::read(path).map_err(CliError::file("read", path))?;
+        let mut report = match Saved::<Groups>::parse(&bytes) {
+            Err(SavedError::OtherVerb { found, .. }) if found == SavedMarks::COMMAND => {
+                let marks = parse_saved(path, SavedMarks::parse(&bytes))?;
+                return plan_marks(ui, args, path, &marks);
+            }
+            report => parse_saved(path, report)?,
+        };
         let (only, had) = (only(args), report.document.parameters.only);
         let needs_clusters = only == OnlyGroups::Near || args.superseded.is_some();
         let lacks = match had {
@@ -58,6 +66,26 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
     let (asked, mut verb) = question(args)?;
     let answered = question::answer(ui, env, &here(global, args), &asked, &mut verb)?;
     question::finish(ui, &verb, answered)
+}
+
+/// Prints the plan for files that were marked in a page.
+fn plan_marks(ui: &mut Ui, args: &GroupsArgs, path: &Path, marks: &SavedMarks) -> CliResult {
+    let name = quoted(path);
+    let Some(kind) = &args.plan else {
+        let text =
+            format!("{name} holds the marks of a page: say with --plan what becomes of them");
+        return Err(CliError::Usage(text));
+    };
+    let has_rules = !args.keep.is_empty() || args.superseded.is_some();
+    if has_rules || picked(&args.selection) != Picked::default() {
+        let text = format!("{name} says what goes and what stays: leave out rules and filters");
+        return Err(CliError::Usage(text));
+    }
+    let plan = plans::of_page(marks, kind)?;
+    ui.redirect(args.output.output.as_deref());
+    print_plan(ui, &plan)?;
+    ui.flush()?;
+    Ok(Outcome::Holds)
 }
 
 /// Asks for the groups, to be shown elsewhere.

@@ -124,6 +124,8 @@ mod with_screen {
                 return Ok(collection);
             }
             let args = GroupsArgs {
+                conflicts: false,
+                superseded: None,
                 roots,
                 files_from: None,
                 all: false,

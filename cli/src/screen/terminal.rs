@@ -209,7 +209,7 @@ fn write_plan(order: &PlanOrder) -> CliResult<String> {
             quoted(path)
         )));
     }
-    let plan = plans::of_marks(&order.pairs, order.kind.clone());
+    let plan = plans::of_screen(&order.pairs, order.kind.clone());
     let mut file = NewFile::next_to(path)?;
     plan.write(file.writer())
         .map_err(CliError::file("write", path))?;

@@ -325,17 +325,30 @@ impl Plan {
         plan
     }
 
-    /// The plan for pairs of equal files, which `about` names: of each the first stays.
-    pub fn of_pairs(about: String, pairs: &[(PathText, PathText)], means: &Means<'_>) -> Self {
+    /// The plan for pairs of files that are equal, which `about` names: of each the first stays.
+    pub fn of_pairs<'a>(
+        about: String,
+        pairs: impl Iterator<Item = (&'a PathText, &'a PathText)>,
+        means: &Means<'_>,
+    ) -> Self {
         let mut plan = Self::new(means, about);
-        let look = |path: &PathText| (means.look)(path.as_path());
+        let mut found = Vec::new();
         for (keep, copy) in pairs {
-            match (look(keep), look(copy)) {
-                (Ok(keep), Ok(copy)) => plan.pool(&keep, &copy, Vec::new(), means, None),
-                (_, Err(why)) => plan.leave_out(copy.as_path(), &why),
-                (Err(why), _) => {
-                    plan.leave_out(copy.as_path(), &format!("the file that stays: {why}"));
-                }
+            let look = |path: &PathText| (means.look)(path.as_path());
+            let keep = look(keep).map_err(|why| format!("the file that stays: {why}"));
+            match look(copy).and_then(|copy| Ok((keep?, copy))) {
+                Ok(pair) => found.push(pair),
+                Err(why) => plan.leave_out(copy.as_path(), &why),
+            }
+        }
+        // Names that were marked as two files may have become one since.
+        let kept: HashSet<_> = found.iter().map(|(keep, _)| keep.file()).collect();
+        let mut treated = HashSet::new();
+        for (keep, copy) in &found {
+            if kept.contains(&copy.file()) {
+                plan.leave_out(&copy.path, "it is a file that stays, by another name");
+            } else if treated.insert(copy.file()) {
+                plan.pool(keep, copy, (means.names)(copy), means, None);
             }
         }
         plan
@@ -355,7 +368,8 @@ impl Plan {
         }
         let roots: Vec<String> = roots.iter().map(path_for_printf).collect();
         let about = format!("groups --conflicts {}", roots.join(" "));
-        let mut plan = Self::of_pairs(about, &equal, means);
+        let pairs = equal.iter().map(|(keep, copy)| (keep, copy));
+        let mut plan = Self::of_pairs(about, pairs, means);
         for (row, other) in left {
             let why = match other {
                 None => "there is nothing to compare it with".to_owned(),

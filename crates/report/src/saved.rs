@@ -12,10 +12,13 @@
 //!    rule that made it: every member is linked to the centre.
 //! 4. A report that is not byte for byte what was written is refused: it ends with a digest
 //!    ([`resemble_proto::seal`]). So is one without a digest.
-//! 5. Anything but a report of this verb in a layout that this program knows is refused in one
+//! 5. What a page saves of its marks is no report: it names files, and which of them stay
+//!    ([`SavedMarks`]).
+//! 6. Anything but a report of this verb in a layout that this program knows is refused in one
 //!    sentence.
 
 mod clusters;
+mod marks;
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -36,6 +39,8 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::evidence::Evidence;
 use crate::quote::harmless;
+
+pub use marks::SavedMarks;
 
 /// A report that was read back, or is about to be printed.
 #[derive(Clone, Debug)]
