@@ -130,15 +130,29 @@ impl Browser {
 
     /// Opens a file and waits until it is loaded.
     pub(crate) fn open(&mut self, page: &Path) {
-        let seen = self.events.len();
         let url = format!("file://{}", page.display());
+        let seen = self.events.len();
         self.call("Page.navigate", &json!({"url": url}));
-        let loaded = |event: &Value| event["method"] == "Page.loadEventFired";
-        while !self.events[seen..].iter().any(loaded) {
-            let message = self
-                .messages
-                .recv_timeout(PATIENCE)
-                .expect("the page loads");
+        self.wait(seen, |event| event["method"] == "Page.loadEventFired");
+    }
+
+    /// Lets the page save files into a folder.
+    pub(crate) fn save_into(&mut self, folder: &Path) {
+        let params = json!({"behavior": "allow", "downloadPath": folder, "eventsEnabled": true});
+        self.call("Browser.setDownloadBehavior", &params);
+    }
+
+    /// Clicks on what saves a file, and waits until the file is there.
+    pub(crate) fn click_to_save(&mut self, element: &str) {
+        let seen = self.events.len();
+        self.click(element);
+        self.wait(seen, |event| event["params"]["state"] == "completed");
+    }
+
+    /// Waits for an event behind the first `seen` ones.
+    fn wait(&mut self, seen: usize, is_it: impl Fn(&Value) -> bool) {
+        while !self.events[seen..].iter().any(&is_it) {
+            let message = self.messages.recv_timeout(PATIENCE).expect("an event");
             self.events.push(message);
         }
     }
@@ -189,7 +203,7 @@ impl Browser {
         self.settle();
     }
 
-    /// Presses a key: `Tab`, `Enter`, ` `, `ArrowDown`.
+    /// Presses a key: `Tab`, `Enter`, ` `, `ArrowDown`, `j`.
     pub(crate) fn key(&mut self, key: &str) {
         let (code, text) = match key {
             "Tab" => (9, None),
@@ -201,6 +215,8 @@ impl Browser {
             "ArrowUp" => (38, None),
             "ArrowRight" => (39, None),
             "ArrowDown" => (40, None),
+            "Escape" => (27, None),
+            "j" | "n" | "p" | "x" | "/" | "?" => (0, Some(key)),
             other => panic!("no code for {other}"),
         };
         let mut params = json!({"type": "keyDown", "key": key, "windowsVirtualKeyCode": code});
@@ -210,6 +226,13 @@ impl Browser {
         self.call("Input.dispatchKeyEvent", &params);
         let up = json!({"type": "keyUp", "key": key, "windowsVirtualKeyCode": code});
         self.call("Input.dispatchKeyEvent", &up);
+        self.settle();
+    }
+
+    /// Makes the window as wide as this.
+    pub(crate) fn resize(&mut self, width: u32) {
+        let params = json!({"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": true});
+        self.call("Emulation.setDeviceMetricsOverride", &params);
         self.settle();
     }
 

@@ -1,8 +1,8 @@
 //! One self-contained page.
 //!
-//! The page consists of its documents as JSON, a program that shows them (`page.js`,
-//! `sections.js`), a style sheet (`page.css`) and, for readers without scripts, the first rows as
-//! plain tables. It asks the network for nothing, and its policy forbids it to.
+//! The page consists of its documents as JSON, a program that shows them (`html/*.js`, one scope), a
+//! style sheet (`page.css`) and, for readers without scripts, the first rows as plain tables. It
+//! asks the network for nothing, and its policy forbids it to.
 //!
 //! 1. **Three things protect the page from hostile names.** JSON is in data blocks that no byte of
 //!    a name can end (`Shielded`); the program puts names into the page as text nodes only; and the
@@ -40,6 +40,8 @@ const PAGE: &str = include_str!("html/page.html");
 const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = concat!(
     include_str!("html/page.js"),
+    include_str!("html/marks.js"),
+    include_str!("html/walk.js"),
     include_str!("html/sections.js")
 );
 

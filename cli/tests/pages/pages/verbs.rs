@@ -21,7 +21,7 @@ fn pages_of_the_other_verbs() {
     }
     // Rows of the class `same` are hidden at first.
     assert_eq!(
-        column(&mut browser, "entries", 1),
+        column(&mut browser, "entries", 2),
         ["edited", "contained", "moved", "only-a"]
     );
     browser.click(

@@ -6,7 +6,8 @@
 //    rendered rows as were asked for. Sorting and filtering touch indexes; only what is seen is in the page.
 // 3. A name is text, or text and the base64 of its exact bytes; see `bytesOf` and `pieces`.
 
-const STEP = 100; // rows of a table rendered at first; each "more" doubles what is there
+const STEP = 100; // rows of a table rendered at first; each "more" doubles what is there,
+const MOST = 1000; // but adds no more than this: more would be seen as a stall
 const PRINTED = 1000; // rows of a table on paper
 const PRINTED_OPEN = 100; // of these with their details
 const MAP_SIZE = 20; // folders in the map
@@ -158,7 +159,7 @@ function moreButton(text, action) {
   return el('button', { type: 'button', class: 'more', click: action }, text);
 }
 
-/** A plain table in a detail: `head` of [label, isNumber], rows made on demand. */
+/** A plain table in a detail: `head` of [label, isNumber], rows made on demand. Keys go from row to row. */
 function small(caption, head, rows, cells) {
   const body = el('tbody');
   const box = el('div', null, el('table', null, el('caption', { class: 'hidden' }, caption),
@@ -167,8 +168,8 @@ function small(caption, head, rows, cells) {
   const add = () => {
     const until = Math.min(rows.length, Math.max(STEP, shown * 2));
     for (; shown < until; shown++) {
-      body.append(el('tr', null, cells(rows[shown], shown).map((cell, i) =>
-        el('td', { class: head[i][1] ? 'num' : 'wide' }, cell))));
+      body.append(el('tr', { tabindex: -1 }, cells(rows[shown], shown).map((cell, i) =>
+        el('td', { class: head[i][1] ? 'num' : 'wide', 'data-label': i ? head[i][0] : null }, cell))));
     }
     if (shown < rows.length) {
       const more = moreButton(`${count(rows.length - shown)} more`, () => { more.remove(); add(); });
@@ -180,12 +181,15 @@ function small(caption, head, rows, cells) {
 }
 
 const sections = [];
+/** Which row of a section a table row shows. */
+const rowOf = (section, top) => Number(top.id.slice(section.id.length + 1)) - 1;
 
 /**
  * A section with a table that sorts, filters and folds. `spec`: id, title, lead, rows, unit (one, many),
  * columns of {label, num or names or word, value(row) for sorting, cell(row), down: sorts high to low first},
  * words(row) for the text filter, score(row) for the least score, kind(row) with kinds [word, hidden at first],
- * detail(row) and hasDetail(row), step: rows at first.
+ * detail(row) and hasDetail(row), step: rows at first, badge(row): what marks add to the first cell,
+ * extras: tools of its own.
  */
 class Section {
   constructor(spec) {
@@ -205,8 +209,8 @@ class Section {
     this.state = el('span', { class: 'state', role: 'status' });
     this.text = el('input', { type: 'search', 'aria-label': `Filter ${this.title}`, placeholder: 'filter by name', input: () => this.later() });
     this.least = this.score && el('input', { type: 'number', min: 0, max: 100, step: 5, 'aria-label': `Least percent in ${this.title}`, placeholder: '0', input: () => this.later() });
-    this.body = el('tbody');
-    this.more = moreButton('', () => this.render(this.shown * 2));
+    this.body = el('tbody', { click: (event) => this.clicked(event) });
+    this.more = moreButton('', () => this.showMore());
     this.heads = this.columns.map((column) => el('th', { scope: 'col', class: column.num ? 'num' : null, 'aria-sort': column.value ? 'none' : null },
       column.value ? el('button', { type: 'button', click: () => this.sortBy(column) }, column.label) : column.label));
     const fold = this.detail && [
@@ -219,7 +223,7 @@ class Section {
       fold, this.state);
     this.node = el('section', { id: this.id, 'aria-labelledby': this.id + '-title' },
       el('h2', { id: this.id + '-title' }, this.title, ' ', el('span', { class: 'count' }, count(this.rows.length))),
-      this.lead && el('p', { class: 'lead' }, this.lead), tools || null,
+      this.lead && el('p', { class: 'lead' }, this.lead), tools || null, this.extras && this.extras(this),
       el('div', { class: 'rows' }, el('table', null, el('caption', { class: 'hidden' }, this.title),
         el('thead', null, el('tr', null, this.detail && el('th', { class: 'fold', scope: 'col' }, el('span', { class: 'hidden' }, 'Details')), this.heads)), this.body)),
       this.more);
@@ -263,6 +267,7 @@ class Section {
       if (this.hiddenKinds.size && this.hiddenKinds.has(this.kind(row))) return;
       if (least !== null && !((this.score(row) ?? -1) + 1e-9 >= least)) return;
       if (wanted.length && !wanted.every((word) => words(i).includes(word))) return;
+      if (this.only && !this.only(row)) return;
       this.order.push(i);
     });
     if (this.sorted) {
@@ -281,28 +286,47 @@ class Section {
     this.render(this.step);
   }
 
-  render(limit) {
+  render(limit, from = 0) {
     this.shown = Math.min(limit, this.order.length);
-    this.body.replaceChildren(...this.order.slice(0, this.shown).flatMap((i) => this.rowNodes(i)));
+    const nodes = document.createDocumentFragment();
+    for (const i of this.order.slice(from, this.shown)) nodes.append(...this.rowNodes(i));
+    if (from) this.body.append(nodes);
+    else this.body.replaceChildren(nodes);
     const rest = this.order.length - this.shown;
     this.more.hidden = rest === 0;
-    this.more.textContent = `Show ${count(Math.min(rest, this.shown))} more of ${count(rest)}`;
+    this.more.textContent = `Show ${count(Math.min(rest, this.shown, MOST))} more of ${count(rest)}`;
     const [one, many] = this.unit;
     this.state.textContent = (this.order.length === this.rows.length ? plural(this.rows.length, one, many)
       : `${count(this.order.length)} of ${plural(this.rows.length, one, many)}`) + (rest ? `, ${count(this.shown)} shown` : '');
   }
 
+  showMore() {
+    this.render(this.shown + Math.min(this.shown, MOST), this.shown);
+  }
+
   rowNodes(i) {
     const row = this.rows[i];
-    const cells = this.columns.map((column) => el('td', { class: column.num ? 'num' : column.names ? 'names' : column.word ? 'word' : 'wide' }, column.cell(row)));
+    const cells = this.columns.map((column, at) => el('td',
+      { class: column.num ? 'num' : column.names ? 'names' : column.word ? 'word' : 'wide', 'data-label': column.names ? null : column.label },
+      column.cell(row), at === 0 && this.badge && this.badge(row)));
     const has = this.hasDetail(row), open = has && this.open.has(i), id = `${this.id}-detail-${i + 1}`;
     const button = has && el('button', { type: 'button', 'aria-expanded': String(open), 'aria-controls': id, 'aria-label': `Details of row ${i + 1}`, click: () => this.fold(i) });
-    const top = el('tr', { class: 'top', id: `${this.id}-${i + 1}` }, this.detail && el('td', { class: 'fold' }, button || ''), cells);
+    const top = el('tr', { class: 'top', id: `${this.id}-${i + 1}`, tabindex: -1 }, this.detail && el('td', { class: 'fold' }, button || ''), cells);
     return open ? [top, this.detailNode(i, id)] : [top];
   }
 
   detailNode(i, id) {
     return el('tr', { class: 'detail', id }, el('td', { colspan: this.columns.length + 1 }, this.detail(this.rows[i], i)));
+  }
+
+  /** A click into a row unfolds it, also on its name, which leads to the file again in what is unfolded. */
+  clicked(event) {
+    const top = event.target.closest('tr.top'), link = event.target.closest('a.name');
+    if (!top || String(getSelection()) || (!link && event.target.closest('a, button, input, label'))) return;
+    const i = rowOf(this, top);
+    if (link && (!this.hasDetail(this.rows[i]) || !event.detail || event.ctrlKey || event.metaKey || event.shiftKey)) return;
+    event.preventDefault();
+    this.fold(i);
   }
 
   fold(i, open = !this.open.has(i)) {
@@ -324,6 +348,7 @@ class Section {
     this.text.value = '';
     if (this.least) this.least.value = '';
     this.hiddenKinds.clear();
+    this.only = null;
     this.node.querySelectorAll('.kinds button').forEach((button) => button.setAttribute('aria-pressed', 'true'));
     this.heads.forEach((head) => head.hasAttribute('aria-sort') && head.setAttribute('aria-sort', 'none'));
     this.sorted = null;

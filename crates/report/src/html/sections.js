@@ -155,6 +155,8 @@ function clusterDetail(cluster) {
       row.document_date && el('span', { class: 'tag', title: row.document_date.source }, 'states ', time(row.document_date.time))),
     ...(keyOf(name(row, 'path')) === center ? ['', ''] : [share(row.a_in_b), share(row.b_in_a)]), bytesCell(row.size), time(row.mtime)];
   return [
+    walkButton(cluster.members.map((row) => ({ name: name(row, 'path'), size: row.size, time: row.mtime, newest: row.newest })),
+      (one, other, called) => besides(cluster, one, other, called)),
     small('Members', [['File'], ['of it in the centre', true], ['of the centre in it', true], ['Size', true], ['Changed (UTC)', true]], cluster.members, member),
     cluster.links.length && [el('h3', null, plural(cluster.links.length, 'link')),
       small('Links', [['Files'], ['first in second', true], ['second in first', true], ['In both, at least', true]], cluster.links, (row) => [
@@ -172,12 +174,12 @@ function groupSections() {
     id: 'families', title: 'Families of similar files', rows: doc.clusters, unit: ['cluster', 'clusters'],
     lead: 'Every member of a cluster resembles its centre. Identical files stand for one here; they are listed below.',
     columns: [
+      { label: 'Centre', names: true, value: (row) => row.center, cell: (row) => label(name(row, 'center'), base) },
       { label: 'Kind', word: true, value: (row) => row.kind, cell: (row) => row.kind },
       num('Similar', 'average', (value) => share(value)), num('Worst pair', 'worst', (value) => percent(value)),
       { label: 'Files', num: true, down: true, value: (row) => row.members.length, cell: (row) => count(row.members.length) },
       { label: 'Links', num: true, down: true, value: (row) => row.links.length, cell: (row) => count(row.links.length) },
       num('Size', 'bytes', bytesCell),
-      { label: 'Centre', names: true, value: (row) => row.center, cell: (row) => label(name(row, 'center'), base) },
     ],
     words: (row) => [row.id, row.component, ...row.members.map((member) => spell(name(member, 'path')))].join('\n'),
     score: (row) => row.average, kind: (row) => row.kind, kinds: kindsOf(doc.clusters, (row) => row.kind), detail: clusterDetail,
@@ -187,16 +189,15 @@ function groupSections() {
     id: 'identical', title: 'Identical files', rows: doc.identical, unit: ['set', 'sets'],
     lead: 'Files of equal bytes. Overhead is what all but one of a set take.',
     columns: [
+      { label: 'First', names: true, value: (row) => loose(row.paths[0]).text, cell: (row) => label(loose(row.paths[0]), base) },
       { label: 'Files', num: true, down: true, value: (row) => row.paths.length, cell: (row) => count(row.paths.length) },
       { label: 'Overhead', num: true, down: true, value: overhead, cell: (row) => bytesCell(overhead(row)) },
       num('Size of one', 'size', bytesCell),
-      { label: 'First', names: true, value: (row) => loose(row.paths[0]).text, cell: (row) => label(loose(row.paths[0]), base) },
     ],
     words: (row) => row.paths.map((path) => spell(loose(path))).join('\n'),
-    detail: (row) => small('Files', [['File'], ['Changed (UTC)', true]], row.paths.map((path, i) => [path, row.mtimes && row.mtimes[i]]),
-      ([path, mtime]) => [label(loose(path), base), mtime === undefined ? '' : time(mtime)]),
+    detail: setDetail, badge: setBadge, extras: ruleTools,
   });
-  return [folders && foldersSection(folders.pairs, ANY_NAMES), families, sets];
+  return [folders && foldersSection(folders.pairs, ANY_NAMES), families, sets, placesSection(sets)];
 }
 
 function compareSections() {
@@ -208,10 +209,10 @@ function compareSections() {
     id: 'entries', title: 'Files', rows: doc.entries, unit: ['row', 'rows'],
     lead: 'Every file of both sides stands here, with its partner on the other side if it has one. Click a class to hide or show it.',
     columns: [
-      { label: 'Class', word: true, value: (row) => order.indexOf(row.class), cell: (row) => row.class },
       { label: 'Files, first over second', names: true, value: (row) => row.a ?? row.b, cell: (row) => lines(row, ['a', 'b'], roots,
         row.copy && el('span', { class: 'tag' }, 'surplus copy'), row.others && el('span', { class: 'tag' }, plural(row.others.length, 'further partner')),
         evidenceLink(row), discounted(row)) },
+      { label: 'Class', word: true, value: (row) => order.indexOf(row.class), cell: (row) => row.class },
       shareColumn('first in second', 'a_in_b'), shareColumn('second in first', 'b_in_a'),
       num('In both, at least', 'shared_bytes', (value, row) => (row.a === null || row.b === null ? '' : provenCell(value))),
       { label: 'Size', num: true, down: true, value: (row) => Math.max(row.size_a || 0, row.size_b || 0),
@@ -235,8 +236,8 @@ function compareSections() {
 function coveredSections() {
   const root = { path: base, by: base };
   const file = (title, key) => ({ label: title, names: true, value: (row) => row[key], cell: (row) => label(name(row, key), root[key]) });
-  const pairs = (id, title, rows, lead) => rows.length && new Section({
-    id, title, rows, lead, unit: ['file', 'files'], words: wordsOf('path', 'by'),
+  const pairs = (id, title, rows, lead, marks) => rows.length && new Section({
+    id, title, rows, lead, unit: ['file', 'files'], words: wordsOf('path', 'by'), ...marks,
     columns: [file('File', 'path'), file('Its equal', 'by'), num('Size', 'size', bytesCell)],
   });
   return [
@@ -254,7 +255,8 @@ function coveredSections() {
         shareColumn('of the other in it', 'b_in_a'), num('In both, at least', 'shared_bytes', provenCell)],
     }),
     pairs('linked', 'Covered by a hard link', doc.linked, 'The equal is the same inode under another name: the bytes stay as long as that name does.'),
-    pairs('copies', 'Covered by a copy', doc.copies, 'Compared byte by byte when the report was made.'),
+    pairs('copies', 'Covered by a copy', doc.copies, 'Compared byte by byte when the report was made.',
+      { badge: (row) => markBox(row, 1), extras: ruleTools }),
   ];
 }
 
@@ -351,13 +353,16 @@ function start() {
   }[doc.command]();
   for (const section of [...made, evidenceSection(), errorSection()].filter(Boolean)) {
     main.append(section.node);
-    nav.append(el('a', { href: '#' + section.id }, section.title, ' ', el('span', { class: 'count' }, count(section.rows.length))));
+    nav.append(el('a', { href: '#' + section.id }, section.title, ' ',
+      section.rows && el('span', { class: 'count' }, count(section.rows.length))));
   }
   nav.append(el('a', { href: '#about' }, 'About'));
   nav.hidden = false;
   addEventListener('beforeprint', () => sections.forEach((section) => section.print(true)));
   addEventListener('afterprint', () => sections.forEach((section) => section.print(false)));
   addEventListener('hashchange', reveal);
+  addEventListener('keydown', pressed);
+  startMarks();
   reveal();
 }
 start();
