@@ -26,7 +26,9 @@ use std::collections::HashSet;
 
 use resemble_core::bits::BitSet;
 use resemble_core::similarity::discount::Rarity;
-use resemble_core::similarity::{Proof, ReadText, SeenShingles, Table, Text, TextCutter};
+use resemble_core::similarity::{
+    Proof, ReadText, SeenShingles, Table, Templates, Text, TextCutter,
+};
 use resemble_core::words::rows_of;
 use resemble_core::{ByteLen, ContentKind, Score, StopFlag, Stopped};
 use resemble_proto::message::SoftError;
@@ -63,7 +65,7 @@ pub struct Texts {
     by_place: Vec<Option<Text>>,
     /// The places of those that were in another encoding.
     decoded: BitSet,
-    /// The sizes of those that were decoded, or of which something may be template.
+    /// Their sizes as they are compared: decoded, and without what is template.
     sizes: Vec<Option<ByteLen>>,
     /// The rows of those that are tables.
     tables: Vec<Option<Vec<u64>>>,
@@ -91,43 +93,71 @@ impl Texts {
         limit: u32,
     ) -> Result<Self, AskError> {
         let bytes: ByteLen = wanted.iter().flatten().map(|(wanted, _)| wanted.size).sum();
-        let seen = SeenShingles::for_bytes(bytes.0);
+        let kinds: Vec<_> = wanted.iter().map(|one| one.map(|(_, kind)| kind)).collect();
+        let templates = reader.snapshot.templates();
         let read = |place: usize, cutter: &mut TextCutter| {
-            let mut besides = Besides::default();
             let Some((wanted, kind)) = &wanted[place] else {
-                return Ok::<_, AskError>((None, besides));
+                return Ok((None, Besides::default()));
             };
             Ok(match reader.read(wanted)? {
                 Ok(bytes) => {
                     let decoded = decodes.then(|| reader.decoded(wanted, &bytes)).flatten();
                     let text = decoded.as_ref().map_or(&bytes[..], String::as_bytes);
-                    let templates = reader.snapshot.templates();
-                    let payload = templates.payload(text);
+                    let kind = decoded.as_ref().map_or(*kind, |_| ContentKind::Text);
+                    let (read, mut besides) = cut(cutter, templates, kind, text);
                     besides.is_decoded = decoded.is_some();
-                    let read = if *kind == ContentKind::Data && decoded.is_none() {
-                        cutter.read_data(&payload)
-                    } else {
-                        let (text, template) = (&templates.worded(text), templates.shingles());
-                        let mut rows = rows_of(text).unwrap_or_default();
-                        rows.retain(|&row| !template.has(row));
-                        besides.rows = (!rows.is_empty()).then_some(rows);
-                        Some(cutter.read(text, template))
-                    };
-                    if decoded.is_some() || !templates.is_empty() {
-                        besides.size = Some(ByteLen(payload.len() as u64));
-                    }
-                    if let Some(text) = &read {
-                        seen.note(text.shingles());
-                    }
                     (read, besides)
                 }
                 Err(error) => {
-                    besides.error = Some(error);
+                    let besides = Besides {
+                        error: Some(error),
+                        ..Besides::default()
+                    };
                     (None, besides)
                 }
             })
         };
-        let read = ordered(wanted.len(), TextCutter::default, read)?;
+        Self::gathered(&kinds, bytes, (limit, reader.snapshot.stop()), read)
+    }
+
+    /// The same of contents in memory, each of its kind, where nothing is template.
+    pub fn of(
+        contents: &[(&[u8], ContentKind)],
+        limit: u32,
+        stop: &StopFlag,
+    ) -> Result<Self, AskError> {
+        let bytes = contents
+            .iter()
+            .map(|(bytes, _)| ByteLen(bytes.len() as u64));
+        let kinds: Vec<_> = contents.iter().map(|&(_, kind)| Some(kind)).collect();
+        let templates = Templates::default();
+        let read = |place: usize, cutter: &mut TextCutter| {
+            stop.go_on()?;
+            let (bytes, kind) = contents[place];
+            Ok(match kind {
+                ContentKind::Text | ContentKind::Data => cut(cutter, &templates, kind, bytes),
+                ContentKind::Empty | ContentKind::Binary => (None, Besides::default()),
+            })
+        };
+        Self::gathered(&kinds, bytes.sum(), (limit, stop), read)
+    }
+
+    /// The texts of contents of these kinds and so many bytes, each of which `read` cuts.
+    fn gathered(
+        kinds: &[Option<ContentKind>],
+        bytes: ByteLen,
+        (limit, stop): (u32, &StopFlag),
+        read: impl Fn(usize, &mut TextCutter) -> Result<CutContent, AskError> + Sync,
+    ) -> Result<Self, AskError> {
+        let seen = SeenShingles::for_bytes(bytes.0);
+        let read = |place: usize, cutter: &mut TextCutter| {
+            let (text, besides) = read(place, cutter)?;
+            if let Some(text) = &text {
+                seen.note(text.shingles());
+            }
+            Ok::<_, AskError>((text, besides))
+        };
+        let read = ordered(kinds.len(), TextCutter::default, read)?;
         let (mut texts, others): (Vec<Option<ReadText>>, Vec<_>) = read.into_iter().unzip();
         let (mut decoded, mut unread) = (BitSet::default(), Vec::new());
         let (mut sizes, mut tables) = (Vec::new(), Vec::new());
@@ -139,14 +169,14 @@ impl Texts {
             tables.push(besides.rows);
             unread.extend(besides.error);
         }
-        let families = families(&texts, reader.snapshot.stop())?;
+        let families = families(&texts, stop)?;
         each(&mut texts, |text| {
             if let Some(text) = text {
                 text.forget_lone(&seen);
             }
         });
         drop(seen);
-        let (shared, texts) = SharedChains::of(texts, &families, reader.snapshot.stop())?;
+        let (shared, texts) = SharedChains::of(texts, &families, stop)?;
         let mut small = BitSet::default();
         for (place, text) in (0u32..).zip(&texts) {
             if text.as_ref().is_some_and(|text| text.distinct() < SMALL) {
@@ -154,9 +184,8 @@ impl Texts {
             }
         }
         let mut data = BitSet::default();
-        for (place, wanted) in (0u32..).zip(wanted) {
-            let is_data = wanted.is_some_and(|(_, kind)| kind == ContentKind::Data);
-            if is_data && !decoded.has(place) {
+        for (place, &kind) in (0u32..).zip(kinds) {
+            if kind == Some(ContentKind::Data) && !decoded.has(place) {
                 data.insert(place);
             }
         }
@@ -353,6 +382,32 @@ struct Besides {
     rows: Option<Vec<u64>>,
     /// Why it cannot be read.
     error: Option<SoftError>,
+}
+
+/// A content that was cut into words, if it has any, and what else is known of it.
+type CutContent = (Option<ReadText>, Besides);
+
+/// Cuts a content of this kind without what is template: all words of data, and of a text its rows
+/// as well.
+fn cut(
+    cutter: &mut TextCutter,
+    templates: &Templates,
+    kind: ContentKind,
+    bytes: &[u8],
+) -> CutContent {
+    let payload = templates.payload(bytes);
+    let mut besides = Besides {
+        size: Some(ByteLen(payload.len() as u64)),
+        ..Besides::default()
+    };
+    if kind == ContentKind::Data {
+        return (cutter.read_data(&payload), besides);
+    }
+    let (text, template) = (&templates.worded(bytes), templates.shingles());
+    let mut rows = rows_of(text).unwrap_or_default();
+    rows.retain(|&row| !template.has(row));
+    besides.rows = (!rows.is_empty()).then_some(rows);
+    (Some(cutter.read(text, template)), besides)
 }
 
 /// What two texts have in common by the shingles that nominate.
