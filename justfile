@@ -49,6 +49,7 @@ damage variants="100" rounds="30000":
 
 deny:
     cargo deny check licenses bans sources
+    cargo deny --manifest-path python/Cargo.toml --config deny.toml check licenses bans sources
 
 # The benchmark page: see docs/benchmarks.md.
 bench *args:
@@ -66,6 +67,18 @@ dist:
 # Tries them in fresh chroots, as root.
 dist-check *args:
     packaging/check {{args}}
+
+# The Python wheel, in python/target/wheels; see docs/python.md.
+wheel:
+    python/wheel
+
+# The same for 64-bit ARM by the linker of zig (pip install ziglang). Nobody has tried it.
+wheel-aarch64:
+    python/wheel --target aarch64-unknown-linux-gnu --zig
+
+# Tries it in an empty environment.
+wheel-check:
+    python/wheel check
 
 # Programs and user units into the home directory.
 install:

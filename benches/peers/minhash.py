@@ -3,7 +3,7 @@
 
     minhash.py DIR --resemble PROGRAM --python PYTHON [--incrededup PROGRAM] [--most 20000]
 
-PYTHON has `datasketch` and `rensa`. DIR has texts, such as those of `families` in scale/made.py.
+PYTHON has `datasketch`, `rensa` and `resemble`, the wheel (docs/python.md). DIR has texts, such as those of `families` in scale/made.py.
 The truth are the exact sets of five-word shingles: two texts with a resemblance of 50 % or more are
 a pair, and two without any in common are strangers. Libraries are used as their pages say, with 128
 permutations and a threshold of 50 %; a pair counts as found if it comes out of their index, so
@@ -24,7 +24,7 @@ import tempfile
 import time
 import uuid
 from collections import Counter, defaultdict
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 
 PERMUTATIONS, THRESHOLD, WORDS = 128, 0.5, 5
@@ -71,7 +71,27 @@ def rensa(names):
     return pairs, len(pickle.dumps(made))
 
 
-LIBRARIES = {"datasketch": datasketch, "rensa": rensa}
+def wheel(names):
+    import resemble
+
+    rows = resemble.pairs([text for _, text in texts(names)], THRESHOLD, score="resemblance")
+    # Equal texts are one content, which goes by its first place.
+    of = defaultdict(set)
+    for row in rows:
+        of[row.a].add(row.a)
+        if row.relation == "identical":
+            of[row.a].add(row.b)
+    pairs = set()
+    for row in rows:
+        if row.relation == "identical":
+            pairs |= set(combinations(sorted(of[row.a]), 2))
+        else:
+            pairs |= {tuple(sorted(pair)) for pair in product(of[row.a], of[row.b] | {row.b})}
+    # It keeps nothing.
+    return {tuple(sorted((names[a], names[b]))) for a, b in pairs}, 0
+
+
+LIBRARIES = {"datasketch": datasketch, "rensa": rensa, "wheel": wheel}
 
 
 def of_library(name, names):
@@ -192,10 +212,11 @@ def main():
     for name, found in answers.items():
         pairs = {tuple(pair) for pair in found["pairs"]}
         strangers = sum(pair not in resemblance for pair in pairs)
+        right = len(pairs & wanted)
         print(
             f"{name:10} {len(names) / found['seconds']:9,.0f} texts/s {found['cpu']:7.1f} s CPU"
             f" {found['bytes'] / len(names):8,.0f} bytes a text"
-            f" recall {len(pairs & wanted) / max(len(wanted), 1):.4f}"
+            f" recall {right / max(len(wanted), 1):.4f} precision {right / max(len(pairs), 1):.4f}"
             f" {len(pairs):9,} pairs, {strangers} strangers"
         )
 

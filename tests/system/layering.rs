@@ -301,6 +301,32 @@ fn watched_files_are_never_mapped() {
     }
 }
 
+/// The wheel is a workspace of its own: what it names of ours, and where it has unsafe code.
+#[test]
+fn the_wheel_is_a_thin_door() {
+    let manifest = fs::read_to_string(workspace().join("python/Cargo.toml")).expect("a manifest");
+    let allowed = ["core", "index", "proto", "query", "relate"];
+    for line in manifest.lines() {
+        let ours = line.strip_prefix("resemble-");
+        let name = ours.and_then(|rest| rest.split([' ', '.', '=']).next());
+        let is_allowed = name.is_none_or(|name| allowed.contains(&name));
+        assert!(is_allowed, "the wheel must not depend on {line}");
+    }
+    let sources = sources_in(&workspace().join("python/src"));
+    assert!(!sources.is_empty());
+    for (path, text) in sources {
+        let is_arrow = path.ends_with("arrow.rs");
+        // Of these two crates one thing each.
+        let is_door = path.ends_with("why.rs") || !text.contains("resemble_query");
+        let is_share = path.ends_with("figures.rs") || !text.contains("resemble_proto");
+        let path = path.display();
+        assert!(is_arrow || !text.contains("unsafe"), "{path} has unsafe code");
+        assert!(is_door && is_share, "{path} names another crate");
+        let long = text.lines().find(|line| line.chars().count() > 100);
+        assert!(long.is_none(), "{path}: {long:?} is too long");
+    }
+}
+
 #[test]
 fn sibling_modules_import_each_other_in_one_direction() {
     let mut wrong = String::new();

@@ -1,0 +1,201 @@
+//! The figures of two texts, as every verb of the programs has them.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use resemble_core::similarity::Unit;
+use resemble_core::similarity::proof::{CommonText, Provable, Proven};
+use resemble_core::{ByteLen, ContentKind, Measures, Relation, Score, rank};
+use resemble_proto::number::Fraction;
+use resemble_relate::judge::estimate::enough_shared;
+use resemble_relate::prove::exact::judged;
+
+/// A row's figures: score, `a_in_b`, `b_in_a`, resemblance, shared bytes, relation, unit.
+pub(crate) type FigureRow = (
+    Option<f64>,
+    Option<f64>,
+    Option<f64>,
+    Option<f64>,
+    u64,
+    Option<&'static str>,
+    &'static str,
+);
+
+/// What sorts rows, and which of them there are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ScoreRule {
+    is_resemblance: bool,
+    least: Score,
+}
+
+impl ScoreRule {
+    /// The rule of these arguments.
+    pub(crate) fn of(min: f64, score: &str) -> PyResult<Self> {
+        if !(0.0..=1.0).contains(&min) {
+            let sentence = format!("min is a share between 0 and 1, not {min}");
+            return Err(PyValueError::new_err(sentence));
+        }
+        let is_resemblance = match score {
+            "containment" => false,
+            "resemblance" => true,
+            other => {
+                let sentence = format!("score is containment or resemblance, not {other}");
+                return Err(PyValueError::new_err(sentence));
+            }
+        };
+        Ok(Self {
+            is_resemblance,
+            least: Score::new(min),
+        })
+    }
+
+    /// The least score.
+    pub(crate) const fn least(self) -> Score {
+        self.least
+    }
+
+    /// The score of a pair, if it has one and has enough of it.
+    pub(crate) fn passed(self, figures: &Figures) -> Option<Score> {
+        let measures = &figures.measures;
+        let (judged, read) = if self.is_resemblance {
+            (measures.resemblance, figures.read.map(|read| read[2]))
+        } else {
+            let read = figures.read.map(|[a_in_b, b_in_a, _]| a_in_b.max(b_in_a));
+            (measures.containment(), read)
+        };
+        let is_proof = matches!(
+            figures.relation,
+            Some(Relation::Identical | Relation::SameText)
+        ) || figures.read.is_some()
+            || enough_shared(figures.sizes, measures, Relation::MIN_SHARED);
+        let score = judged.or(read).filter(|_| is_proof);
+        score.filter(|&score| score >= self.least)
+    }
+}
+
+/// What two contents turned out to be, a being the first.
+#[derive(Clone, Debug)]
+pub(crate) struct Figures {
+    pub(crate) measures: Measures,
+    pub(crate) relation: Option<Relation>,
+    pub(crate) unit: Unit,
+    sizes: (ByteLen, ByteLen),
+    /// Of two texts: both containments and the resemblance, however small they are.
+    read: Option<[Score; 3]>,
+}
+
+impl Figures {
+    /// Of two equal contents.
+    pub(crate) fn identical(size: ByteLen, kind: ContentKind) -> Self {
+        let unit = match kind {
+            ContentKind::Text => Unit::Words,
+            _ => Unit::Bytes,
+        };
+        Self {
+            measures: Measures::identical(size),
+            relation: Some(Relation::Identical),
+            unit,
+            sizes: (size, size),
+            read: None,
+        }
+    }
+
+    /// Of two contents that are not equal.
+    pub(crate) fn of(a: &Provable, b: &Provable) -> Self {
+        let sizes = (a.size(), b.size());
+        let common = a.words().zip(b.words());
+        let common = common.map(|(a, b)| CommonText::of(a, b));
+        Self {
+            read: common.as_ref().map(shares),
+            ..Self::judged(a.measure(b, Unit::Words), sizes)
+        }
+    }
+
+    /// Of two texts that have this in common.
+    pub(crate) fn of_common(common: &CommonText, sizes: (ByteLen, ByteLen)) -> Self {
+        Self {
+            read: Some(shares(common)),
+            ..Self::judged(Proven::of_common(common, sizes), sizes)
+        }
+    }
+
+    /// Of two contents of which no more than this is known.
+    pub(crate) fn judged(proven: Proven, sizes: (ByteLen, ByteLen)) -> Self {
+        let found = judged(proven, sizes, Relation::MIN_SHARED);
+        Self {
+            measures: found.measures,
+            relation: found.relation,
+            unit: found.unit,
+            sizes,
+            read: None,
+        }
+    }
+
+    /// The same pair seen from b.
+    pub(crate) fn swapped(self) -> Self {
+        Self {
+            measures: self.measures.swapped(),
+            relation: self.relation.map(Relation::swapped),
+            sizes: (self.sizes.1, self.sizes.0),
+            read: self
+                .read
+                .map(|[a_in_b, b_in_a, of_both]| [b_in_a, a_in_b, of_both]),
+            ..self
+        }
+    }
+
+    /// How much of a is in b, however small they are.
+    pub(crate) fn a_in_b(&self) -> Option<Score> {
+        let read = self.read.map(|[a_in_b, ..]| a_in_b);
+        self.measures.a_in_b.or(read)
+    }
+
+    /// The columns of a row.
+    pub(crate) fn row(&self, score: Option<Score>) -> FigureRow {
+        let measures = &self.measures;
+        (
+            fraction(score),
+            fraction(measures.a_in_b),
+            fraction(measures.b_in_a),
+            fraction(measures.resemblance),
+            measures.shared_bytes.0,
+            self.relation.map(Relation::word),
+            unit_word(self.unit),
+        )
+    }
+}
+
+/// The word of a unit.
+pub(crate) const fn unit_word(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Words => "words",
+        Unit::Bytes => "bytes",
+    }
+}
+
+/// A share as the programs write it: six decimals, rounded down.
+pub(crate) fn fraction(share: Option<Score>) -> Option<f64> {
+    let millionths = Fraction::from(share).millionths()?;
+    Some(f64::from(millionths) / 1e6)
+}
+
+/// The shares that two texts have of each other.
+fn shares(common: &CommonText) -> [Score; 3] {
+    let share = |part: u64, of: u64| {
+        Score::new(part as f64 / of.max(1) as f64).min(Score::ALL_BUT_IDENTICAL)
+    };
+    let union = common.distinct.0 + common.distinct.1 - common.shared;
+    [
+        share(common.covered.0, common.words.0),
+        share(common.covered.1, common.words.1),
+        share(common.shared, union),
+    ]
+}
+
+/// The order of rows: that of the programs.
+pub(crate) fn order<N: Ord>(
+    a: (Score, &Figures, N),
+    b: (Score, &Figures, N),
+) -> std::cmp::Ordering {
+    let by_figures = rank::compare((a.0, &a.1.measures, &[]), (b.0, &b.1.measures, &[]));
+    by_figures.then_with(|| a.2.cmp(&b.2))
+}
