@@ -122,7 +122,7 @@ fn what_went_is_told_to_who_can_list_its_folder() {
         fs::write(path, resemble_testutil::prose::prose(seed, 6_000)).expect("a file");
     }
     let close = |name: &str, mode| {
-        let mode = fs::Permissions::from_mode(mode);
+        let mode = Permissions::from_mode(mode);
         fs::set_permissions(share.join(name), mode).expect("a mode");
     };
     close("kept/secret.txt", 0o600);
