@@ -13,7 +13,9 @@ use std::path::{Path, PathBuf};
 
 use resemble_core::Params;
 use resemble_proto::documents::Document;
-use resemble_proto::message::{FindOptions, FindRow, MeasureUnit, Scope, SoftError, Whole};
+use resemble_proto::message::{
+    DatedBy, FindOptions, FindRow, MeasureUnit, Newer, Scope, SoftError, Whole,
+};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_query::find::{Stream, read_with_parts};
@@ -36,9 +38,6 @@ use crate::error::{CliError, CliResult};
 use crate::names::{self, Named};
 use crate::question::{self, Asked, Verb};
 use crate::ui::Ui;
-
-/// The most paths that are named to git one by one.
-const MOST_NAMED: usize = 1000;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CheckArgs) -> CliResult {
     if args.name.is_some() && args.files.len() != 1 {
@@ -186,6 +185,10 @@ impl NearCopyQuestion<'_> {
         params: &Params,
     ) -> Option<CheckRow> {
         let mut row = CheckRow::of(found);
+        // What is checked lies in a copy of this moment.
+        if row.found.age.newer_by == Some(DatedBy::File) {
+            row.found.age = Newer::default();
+        }
         let real = row.found.path.as_path();
         let (file, _) = way(real);
         // Of two that are staged the later one is the copy.
@@ -213,15 +216,7 @@ impl NearCopyQuestion<'_> {
         let Some(tree) = self.tree.as_ref().filter(|_| !rows.is_empty()) else {
             return Ok(());
         };
-        let listed = match listed {
-            Some(listed) => listed,
-            None if rows.len() > MOST_NAMED => tree.files(&[])?,
-            None => {
-                let files = rows.iter().map(|row| way(row.found.path.as_path()).0);
-                let files = files.filter(|file| file.starts_with(&tree.0));
-                tree.files(&files.collect::<Vec<_>>())?
-            }
-        };
+        let listed = listed.map_or_else(|| tree.files(), Ok)?;
         rows.retain(|row| {
             let path = row.found.path.as_path();
             self.checked.number_of(path).is_some() || listed.contains(way(path).0)
@@ -273,7 +268,7 @@ impl Verb for NearCopyQuestion<'_> {
         let mut listed = None;
         if let Some(tree) = self.tree.as_ref().filter(|_| !backend.is_daemon()) {
             // This process need not read what git ignores.
-            let files = listed.insert(tree.files(&[])?);
+            let files = listed.insert(tree.files()?);
             within = files.iter().map(|path| path.as_path().into()).collect();
             within.sort();
         }

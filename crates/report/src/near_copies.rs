@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use resemble_core::Relation;
 use resemble_proto::documents::Document;
 use resemble_proto::list_body;
-use resemble_proto::message::{FindRow, SoftErrorKind};
+use resemble_proto::message::FindRow;
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use serde::Serialize;
@@ -145,10 +145,6 @@ pub fn write_sarif(out: &mut dyn Write, document: &Document<NearCopies>) -> io::
             })
         });
     let notifications: Vec<Value> = notifications.collect();
-    let is_whole = document
-        .errors
-        .iter()
-        .all(|error| error.kind == SoftErrorKind::LeftOut);
     let log = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -162,7 +158,7 @@ pub fn write_sarif(out: &mut dyn Write, document: &Document<NearCopies>) -> io::
                 }],
             }},
             "invocations": [{
-                "executionSuccessful": is_whole,
+                "executionSuccessful": notifications.is_empty(),
                 "toolExecutionNotifications": notifications,
             }],
             "results": results,

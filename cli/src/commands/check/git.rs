@@ -31,22 +31,16 @@ pub(super) struct StagedChange {
 impl WorkTree {
     /// The work tree around the current directory.
     pub(super) fn here() -> CliResult<Self> {
-        let out = git(
-            Path::new("."),
-            "rev-parse --show-toplevel",
-            &[],
-            Stdio::piped(),
-        )?;
+        let out = git(Path::new("."), "rev-parse --show-toplevel", Stdio::piped())?;
         let path = path_of(out.strip_suffix(b"\n").unwrap_or(&out));
         let root = std::fs::canonicalize(&path);
         Ok(Self(root.map_err(CliError::file("look at", &path))?))
     }
 
-    /// The files of the work tree that git does not ignore, as real paths: those at `paths`, or all
-    /// if these are none.
-    pub(super) fn files(&self, paths: &[&Path]) -> CliResult<HashSet<PathBuf>> {
-        let list = "--literal-pathspecs ls-files -z --cached --others --exclude-standard --";
-        let out = git(&self.0, list, paths, Stdio::piped())?;
+    /// The files of the work tree that git does not ignore, as real paths.
+    pub(super) fn files(&self) -> CliResult<HashSet<PathBuf>> {
+        let list = "ls-files -z --cached --others --exclude-standard";
+        let out = git(&self.0, list, Stdio::piped())?;
         let paths = out.split(|&byte| byte == 0);
         let paths = paths.map(|name| self.0.join(path_of(name)));
         let is_file = |path: &PathBuf| path.symlink_metadata().is_ok_and(|meta| meta.is_file());
@@ -58,7 +52,7 @@ impl WorkTree {
     pub(super) fn staged(&self) -> CliResult<Vec<StagedChange>> {
         let list = "diff --cached --raw -z -M --no-abbrev --no-relative --no-ext-diff \
                     --ignore-submodules=all";
-        let out = git(&self.0, list, &[], Stdio::piped())?;
+        let out = git(&self.0, list, Stdio::piped())?;
         let mut fields = out.split(|&byte| byte == 0);
         let mut staged = Vec::new();
         // `:MODE MODE BLOB BLOB STATUS`, a path, and of a rename or a copy another path.
@@ -91,7 +85,7 @@ impl WorkTree {
 
     /// Writes a content.
     pub(super) fn write(&self, blob: &str, to: File) -> CliResult<()> {
-        git(&self.0, &format!("cat-file blob {blob}"), &[], to.into()).map(drop)
+        git(&self.0, &format!("cat-file blob {blob}"), to.into()).map(drop)
     }
 }
 
@@ -99,8 +93,8 @@ fn path_of(name: &[u8]) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(name))
 }
 
-/// Runs git with these words and paths, and returns its output unless that goes elsewhere.
-fn git(folder: &Path, words: &str, paths: &[&Path], output: Stdio) -> CliResult<Vec<u8>> {
+/// Runs git with these words, and returns its output unless that goes elsewhere.
+fn git(folder: &Path, words: &str, output: Stdio) -> CliResult<Vec<u8>> {
     let verb = words.split(' ').find(|word| !word.starts_with('-'));
     let verb = verb.unwrap_or_default();
     let failed = |why: &str| CliError::Usage(format!("git {verb}: {}", harmless(why)));
@@ -110,7 +104,6 @@ fn git(folder: &Path, words: &str, paths: &[&Path], output: Stdio) -> CliResult<
     command
         .args(["-c", "core.fsmonitor=false"])
         .args(words.split_whitespace());
-    command.args(paths);
     command.env("GIT_OPTIONAL_LOCKS", "0").stdin(Stdio::null());
     let child = command.stdout(output).stderr(Stdio::piped()).spawn();
     let done = child
