@@ -4,6 +4,7 @@
 // in these too: a test that cannot be set up fails.
 #![allow(clippy::unwrap_used)]
 
+mod action; // the action of GitHub that runs `check`
 mod check; // near-copies of what is about to be written
 mod conflicts; // what sync programs kept twice
 mod daemon; // against a daemon that says what the test wants
