@@ -7,7 +7,7 @@
 // 3. A name is text, or text and the base64 of its exact bytes; see `bytesOf` and `pieces`.
 
 const STEP = 100; // rows of a table rendered at first; each "more" doubles what is there,
-const MOST = 1000; // but adds no more than this: more would be seen as a stall
+const MAX_MORE = 1000; // but adds no more than this: more would be seen as a stall
 const PRINTED = 1000; // rows of a table on paper
 const PRINTED_OPEN = 100; // of these with their details
 const MAP_SIZE = 20; // folders in the map
@@ -294,14 +294,14 @@ class Section {
     else this.body.replaceChildren(nodes);
     const rest = this.order.length - this.shown;
     this.more.hidden = rest === 0;
-    this.more.textContent = `Show ${count(Math.min(rest, this.shown, MOST))} more of ${count(rest)}`;
+    this.more.textContent = `Show ${count(Math.min(rest, this.shown, MAX_MORE))} more of ${count(rest)}`;
     const [one, many] = this.unit;
     this.state.textContent = (this.order.length === this.rows.length ? plural(this.rows.length, one, many)
       : `${count(this.order.length)} of ${plural(this.rows.length, one, many)}`) + (rest ? `, ${count(this.shown)} shown` : '');
   }
 
   showMore() {
-    this.render(this.shown + Math.min(this.shown, MOST), this.shown);
+    this.render(this.shown + Math.min(this.shown, MAX_MORE), this.shown);
   }
 
   rowNodes(i) {

@@ -57,7 +57,7 @@ function shellName(name) {
 
 // ---- folders by what is in them more than once ----------------------------------------------------------
 
-const CHILDREN = 30; // folders and files of a map
+const MAX_CHILDREN = 30; // folders and files of a map
 
 /** Which folders the bytes lie in that are there more than once: areas by size; a click goes down. */
 function placesSection(sets) {
@@ -78,7 +78,7 @@ function placesSection(sets) {
     }
     const all = [...found.values()].sort((a, b) => b.bytes - a.bytes || (a.path < b.path ? -1 : 1));
     const sum = (list, key) => list.reduce((sum, child) => sum + child[key], 0);
-    const rest = all.splice(CHILDREN);
+    const rest = all.splice(MAX_CHILDREN);
     if (rest.length) all.push({ bytes: sum(rest, 'bytes'), files: sum(rest, 'files'), others: rest.length });
     place.replaceChildren(el('span', null, dir !== top && [moreButton('Up', () => draw(parent(dir))), ' '],
       label(nameOf(dir || '/'), null), ` ${size(sum(all, 'bytes'))} in ${plural(sum(all, 'files'), 'file')} `,
