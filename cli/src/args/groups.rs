@@ -87,7 +87,8 @@ pub struct GroupsArgs {
     /// Print a shell script for identical copies: symlink, hardlink, reflink, trash, remove,
     /// move=DIR
     ///
-    /// The script does nothing without --do-it. With --undo it reverses what can be reversed.
+    /// The script does nothing without --do-it. With --undo it reverses what can be reversed. Of
+    /// marks that a page has saved (--from marks.json) it is about these files alone.
     #[arg(long, value_name = "HOW", conflicts_with_all = ["format", "null"])]
     #[arg(value_parser = plans::of_copies)]
     pub plan: Option<Treatment>,

@@ -492,3 +492,38 @@ fn clones_keep_what_is_theirs() {
     }
     assert!(scene.is_tidy());
 }
+
+/// A page may be old: what it named as several files may have become one since.
+#[test]
+fn marks_of_what_has_become_one_file() {
+    let mut scene = Scene::new();
+    let names = ["a", "b", "c", "d", "e"];
+    let paths = names.map(|name| scene.copy(name));
+    for (name, other) in [("d", "a"), ("e", "b")] {
+        fs::remove_file(scene.path(name)).unwrap();
+        fs::hard_link(scene.path(other), scene.path(name)).unwrap();
+    }
+    let path = |name: &str| serde_json::to_value(scene.path(name)).unwrap();
+    let marks = serde_json::json!({
+        "schema": resemble_proto::SCHEMA, "command": "marks", "roots": [path("")],
+        "marks": [
+            {"keep": path("a"), "copies": [path("b")]},
+            {"keep": path("c"), "copies": [path("d"), path("e")]}]
+    });
+    let marks = marks.to_string();
+    let marks = SavedMarks::parse(marks.as_bytes()).unwrap();
+    let script = scene.written(&of_page(&marks, &Treatment::Remove).unwrap());
+    let text = fs::read_to_string(&script).unwrap();
+    assert!(
+        text.contains("/d: it is a file that stays, by another name"),
+        "{text}"
+    );
+    assert_eq!(
+        text.matches("\nstep ").count(),
+        2,
+        "b and e are one file: {text}"
+    );
+    code(&run("sh", &script, &["--do-it"]), 0);
+    let there: Vec<bool> = paths.iter().map(|path| path.exists()).collect();
+    assert_eq!(there, [true, false, true, true, false]);
+}

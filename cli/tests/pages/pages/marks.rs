@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
 use super::*;
+use resemble_proto::pattern::Patterns;
 use resemble_testutil::Ran;
 
 /// Names of copies, each of which says something else to a shell, to JSON, to HTML or to a person.
@@ -183,6 +184,99 @@ fn one_copy_always_stays() {
         );
     }
     browser.click("[...document.querySelectorAll('#bar button')].at(-1)");
+    assert_eq!(browser.problems(), Vec::<Value>::new());
+}
+
+/// A pattern of a name matches in the page what it matches on the command line.
+#[test]
+fn patterns_are_those_of_keep() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let env = environment();
+    browser.open(&page_of_copies(&env));
+    let globs = [
+        "* (?)*",
+        "*.{bak,old}",
+        "[!a-c]x",
+        r"a\*",
+        "IMG_[0-9]*",
+        "a.b",
+        "?",
+        "[]x]",
+        "*a*b",
+        "+(",
+    ];
+    let names = [
+        "a (1).jpg",
+        "a.jpg",
+        "x.old",
+        "x.bak.txt",
+        "dx",
+        "ax",
+        "a*",
+        "ab",
+        "IMG_7.jpg",
+        "a.b",
+        "\u{1f980}",
+        "x",
+        "]",
+        "+(",
+        ".ab",
+    ];
+    for glob in globs {
+        let patterns = Patterns::new(&[glob.to_owned()], &[]).unwrap();
+        let expected = names.map(|name| patterns.admit(Path::new(name)));
+        let question = format!(
+            "{}.map((text) => globOf({}).test(binary({{text}})))",
+            json!(names),
+            json!(glob)
+        );
+        assert_eq!(browser.eval(&question), json!(expected), "{glob}");
+    }
+    assert_eq!(
+        browser.eval("[globOf('a/b'), globOf('[z-a]')]"),
+        json!([null, null])
+    );
+}
+
+#[test]
+fn covered_files_are_marked_and_their_equals_stay() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let env = environment();
+    for (at, odd) in ODD.iter().enumerate() {
+        for folder in ["disk", "docs/kept"] {
+            env.write(
+                Path::new(folder).join(OsStr::from_bytes(odd)),
+                at.to_string(),
+            );
+        }
+    }
+    let covered = ["covered", "disk", "--by", "docs"];
+    let ran = env.run([&covered[..], &["--format", "html", "-o", "page.html"]].concat());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    browser.open(&env.path("page.html"));
+    browser.click("document.querySelector('#copies .by-rule')");
+    let words = bar(&mut browser);
+    assert!(words.starts_with("7 files of 7 sets to go"), "{words}");
+    env.write("marks.json", browser.text("marksText()"));
+    let plan = [
+        "groups",
+        "--from",
+        "marks.json",
+        "--plan",
+        "trash",
+        "-o",
+        "page.sh",
+    ];
+    assert_eq!(env.run(plan).code, 0);
+    let ran = env.run([&covered[..], &["--plan", "trash", "-o", "command.sh"]].concat());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(steps(&env, "page.sh"), steps(&env, "command.sh"));
+    assert_eq!(steps(&env, "page.sh").matches("\nstep ").count(), ODD.len());
+    browser.eval("marks.clear()");
     assert_eq!(browser.problems(), Vec::<Value>::new());
 }
 

@@ -47,16 +47,21 @@ const nameOf = (bytes) => loose(pathText(bytes));
 const isBelow = (path, dir) => path === dir || path.startsWith(dir === '/' ? dir : dir + '/');
 const dirOf = (text) => absolute({ text }).replace(/(.)\/+$/, '$1');
 
-/** A glob of a name, as --keep has them. */
+/** A glob of a name, as --keep has them: it matches bytes. Null if it is not one. */
 function globOf(text) {
-  const source = text.replace(/\\(.)|(\*+)|(\?)|\[([!^]?)((?:\]|\\.)?[^\]]*)\]|([.+^$|(){}\\[\]\/])/gs,
-    (all, literal, star, any, not, inside, special) =>
-      literal ? literal.replace(/\W/, '\\$&') : star ? '.*' : any ? '.'
-        : special ? '\\' + special : `[${not ? '^' : ''}${inside.replace(/[\\\[]/g, '\\$&')}]`);
-  return new RegExp(`^${source}$`, 's');
+  const token = /\\(.)|(\*+)|(\?)|\[([!^]?)(\]?[^\]]*)\]|\{([^{}]*)\}|([.+^$|(){}\\[\]\/])/gs;
+  const source = (part) => part.replace(token, (all, literal, star, any, not, inside, either, special) =>
+    (star ? '.*' : any ? '.' : either !== undefined ? `(?:${either.split(',').map(source).join('|')})`
+      : inside !== undefined ? `[${not && '^'}${inside.replace(/[\\[\]^]/g, '\\$&')}]`
+        : (literal ?? special).replace(/[.+^$|(){}\\[\]*?\/]/, '\\$&')));
+  try {
+    return text.includes('/') ? null : new RegExp(`^${source(binary({ text }))}$`, 's');
+  } catch {
+    return null;
+  }
 }
 const codesOf = (bytes) => Uint8Array.from(bytes, (c) => c.charCodeAt(0));
-const lastOf = (path) => new TextDecoder().decode(codesOf(path.slice(path.lastIndexOf('/') + 1)));
+const lastOf = (path) => path.slice(path.lastIndexOf('/') + 1);
 
 /** The rules of --keep: word, label, what must be typed, and the rank of a file; the least stays. */
 const RULES = [
@@ -100,7 +105,7 @@ function mark(row, at, goes) {
   changed(why, row);
 }
 
-/** In place of earlier marks of these rows: of each set all files go but those that `staying` picks of them. */
+/** Of each set all files go but those that `staying` picks. Earlier marks of these rows are gone. */
 function markAllBut(rows, rules, staying) {
   let sets = 0, files = 0;
   for (const row of rows) {
@@ -111,11 +116,13 @@ function markAllBut(rows, rules, staying) {
     sets += goes.size ? 1 : 0;
     files += goes.size;
   }
-  changed(files ? `Marked ${plural(files, 'file')} of ${plural(sets, 'set')}.` : 'Nothing was marked: no set has such a file.');
+  changed(files ? `Marked ${plural(files, 'file')} of ${plural(sets, 'set')}.`
+    : 'Nothing was marked: no set has such a file.');
 }
 
 /** What lies below a folder stays, in every set that has a file there; the other files of these sets go. */
-const keepBelow = (rows, dir) => markAllBut(rows, [], (files) => files.filter((file) => isBelow(file.path, dir)));
+const keepBelow = (rows, dir) =>
+  markAllBut(rows, [], (files) => files.filter((file) => isBelow(file.path, dir)));
 
 function tally() {
   let files = 0, bytes = 0;
@@ -126,7 +133,8 @@ function tally() {
 // ---- marks on the page -------------------------------------------------------------------------------
 
 const fate = (row, at) => (marks.get(row)?.has(at) ? 'goes' : 'stays');
-const goingText = (row) => (marks.has(row) ? `${count(marks.get(row).size)} of ${count(filesOf(row).length)} go` : '');
+const goingText = (row) =>
+  (marks.has(row) ? `${count(marks.get(row).size)} of ${count(filesOf(row).length)} go` : '');
 const setBadge = (row) => el('span', { class: 'tag going' }, goingText(row));
 
 /** A box for one file, with its fate in words. */
@@ -140,7 +148,8 @@ function markBox(row, at) {
 function setDetail(row) {
   const files = filesOf(row);
   return [
-    files.length > 2 && walkButton(files.map((name, at) => ({ name, size: row.size, time: row.mtimes?.[at] })), () => 'Equal, byte for byte.'),
+    files.length > 2 && walkButton(files.map((name, at) => ({ name, size: row.size, time: row.mtimes?.[at] })),
+      () => 'Equal, byte for byte.'),
     small('Files', [['File'], ['Changed (UTC)', true]], files, (name, at) => [
       [markBox(row, at), label(name, base), moreButton('keep this folder', () => {
         const path = absolute(name);
@@ -155,13 +164,15 @@ const setsListed = () => markable.flatMap((section) => section.order.map((i) => 
 /** Brings what is shown of the marks up to date: of one row, or of all. */
 function changed(words, only) {
   for (const section of markable) {
-    const tops = only ? [document.getElementById(`${section.id}-${section.rows.indexOf(only) + 1}`)] : section.body.querySelectorAll(':scope > tr.top');
+    const tops = only ? [document.getElementById(`${section.id}-${section.rows.indexOf(only) + 1}`)]
+      : section.body.querySelectorAll(':scope > tr.top');
     for (const top of tops) {
       const row = top && section.rows[rowOf(section, top)];
       if (!row) continue;
       const badge = top.querySelector('.going'), below = top.nextSibling;
       if (badge) badge.textContent = goingText(row);
-      for (const label of [top, below].flatMap((one) => (one === top || one?.classList.contains('detail') ? [...one.querySelectorAll('.fate')] : []))) {
+      const detail = below?.classList.contains('detail') ? below.querySelectorAll('.fate') : [];
+      for (const label of [...top.querySelectorAll('.fate'), ...detail]) {
         const [box, text] = label.children;
         text.textContent = fate(row, Number(box.dataset.at));
         box.checked = text.textContent === 'goes';
@@ -173,7 +184,8 @@ function changed(words, only) {
   bar.node.hidden = !files && !words;
   document.body.classList.toggle('has-bar', !bar.node.hidden);
   bar.sum.replaceChildren(...(files ? [
-    el('b', null, `${plural(files, 'file')} of ${plural(sets, 'set')} to go`), ` frees up to ${size(bytes)}; loses nothing: each has an equal that stays`]
+    el('b', null, `${plural(files, 'file')} of ${plural(sets, 'set')} to go`),
+    ` frees up to ${size(bytes)}; loses nothing: each has an equal that stays`]
     : ['Nothing is marked.']));
   bar.said.textContent = words;
   bar.buttons.hidden = !files;
@@ -184,10 +196,12 @@ function startMarks() {
   if (!markable.length) return;
   bar.sum = el('p');
   bar.said = el('p', { role: 'status' });
-  bar.only = el('button', { type: 'button', 'aria-pressed': 'false', click: () => showOnly(!markable[0].only) }, 'Show marked');
+  bar.only = el('button', { type: 'button', 'aria-pressed': 'false', click: () => showOnly(!markable[0].only) },
+    'Show marked');
+  const clear = () => { marks.clear(); unsaved = false; showOnly(false); changed('All marks are gone.'); };
   bar.buttons = el('div', null,
     el('button', { type: 'button', class: 'main', click: planDialog }, 'Plan…'), bar.only,
-    el('button', { type: 'button', click: () => { marks.clear(); unsaved = false; showOnly(false); changed('All marks are gone.'); } }, 'Clear'));
+    el('button', { type: 'button', click: clear }, 'Clear'));
   bar.node = el('aside', { id: 'bar', 'aria-label': 'What is marked', hidden: true }, bar.sum, bar.said, bar.buttons);
   document.body.append(bar.node);
   addEventListener('beforeunload', (event) => { if (unsaved && marks.size) event.preventDefault(); });
@@ -207,7 +221,8 @@ function ruleTools(section) {
   markable.push(section);
   if (isCover) {
     const all = () => markAllBut(section.order.map((i) => section.rows[i]), [], (files) => files.slice(0, 1));
-    return el('div', { class: 'tools' }, el('button', { type: 'button', class: 'by-rule', click: all }, 'Mark all that are listed'));
+    return el('div', { class: 'tools' },
+      el('button', { type: 'button', class: 'by-rule', click: all }, 'Mark all that are listed'));
   }
   const list = el('span', { class: 'kinds' });
   const add = () => {
@@ -227,7 +242,9 @@ function ruleTools(section) {
       const [select, value] = [rule.querySelector('select'), rule.querySelector('input')];
       const [, , wants, rank] = RULES.find(([word]) => word === select.value);
       if (wants && !value.value) { value.focus(); changed(`Type a ${wants} first.`); return; }
-      rules.push([rank, wants === 'folder' ? dirOf(value.value) : wants && globOf(value.value)]);
+      const wanted = wants === 'folder' ? dirOf(value.value) : wants && globOf(value.value);
+      if (wants && !wanted) { value.focus(); changed('This is no pattern of a name, such as *.bak or * (?).*'); return; }
+      rules.push([rank, wanted]);
     }
     markAllBut(section.order.map((i) => section.rows[i]), rules, (files) => files.slice(0, 1));
   };
@@ -239,15 +256,18 @@ function ruleTools(section) {
 
 /** The marks as a file for `resemble groups --from`: ASCII, a name a line. */
 function marksText() {
-  const ascii = (value) => JSON.stringify(value).replace(/[\u007f-\uffff]/g, (c) => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'));
+  const escaped = (c) => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0');
+  const ascii = (value) => JSON.stringify(value).replace(/[\u007f-\uffff]/g, escaped);
   const asked = doc.parameters, path = (bytes) => ascii(pathText(bytes));
   const roots = (asked.roots || [asked.dir]).map((root) => absolute(loose(root))).filter((root) => !root.includes('\0'));
   const picked = asked.filter || asked;
-  const head = `{"schema":${doc.schema},"version":${ascii(doc.version)},"command":"marks",\n"roots":[${roots.map(path).join(',\n')}],\n` +
+  const head = `{"schema":${doc.schema},"version":${ascii(doc.version)},"command":"marks",\n` +
+    `"roots":[${roots.map(path).join(',\n')}],\n` +
     `"include":${ascii(picked.include || [])},"exclude":${ascii(picked.exclude || [])},\n"marks":[`;
   const sets = markable.flatMap((section) => section.rows).filter((row) => marks.has(row)).map((row) => {
     const files = filesOf(row).map(absolute), goes = marks.get(row);
-    return `{"keep":${path(files.find((_, at) => !goes.has(at)))},"copies":[\n${[...goes].map((at) => path(files[at])).join(',\n')}]}`;
+    const copies = [...goes].map((at) => path(files[at]));
+    return `{"keep":${path(files.find((_, at) => !goes.has(at)))},"copies":[\n${copies.join(',\n')}]}`;
   });
   return head + '\n' + sets.join(',\n') + ']}\n';
 }
@@ -262,40 +282,48 @@ const shellQuoted = (text) => (/^[\w.,:=@%+\/-]+$/.test(text) ? text : `'${text.
 /** What will be done, and the two ways to the plan: a file for the command, or all in one paste. */
 function planDialog() {
   const { files, bytes } = tally();
-  const how = el('select', { 'aria-label': 'What becomes of the files', change: () => draw() }, TREATMENTS.map(([word, text]) => el('option', { value: word }, text)));
-  const dir = el('input', { type: 'text', placeholder: 'folder outside of what was asked about', 'aria-label': 'Folder', input: () => draw() });
+  const how = el('select', { 'aria-label': 'What becomes of the files', change: () => draw() },
+    TREATMENTS.map(([word, text]) => el('option', { value: word }, text)));
+  const dir = el('input', { type: 'text', placeholder: 'folder outside of what was asked about',
+    'aria-label': 'Folder', input: () => draw() });
   const code = el('pre', { tabindex: 0 });
-  const command = (from) => `resemble groups --from ${from} --plan ${how.value === 'move' ? shellQuoted('move=' + dir.value) : how.value} -o plan.sh`;
+  const plan = () => (how.value === 'move' ? shellQuoted('move=' + dir.value) : how.value);
+  const command = (from) => `resemble groups --from ${from} --plan ${plan()} -o plan.sh`;
   const draw = () => {
     dir.hidden = how.value !== 'move';
-    code.textContent = `${command('marks.json')}\nsh plan.sh            # says what it would do\nsh plan.sh --do-it    # does it`;
+    code.textContent = command('marks.json') +
+      '\nsh plan.sh            # says what it would do\nsh plan.sh --do-it    # does it';
   };
   const said = el('p', { role: 'status' });
   const download = () => {
-    const link = el('a', { download: 'marks.json', href: URL.createObjectURL(new Blob([marksText()], { type: 'application/json' })) });
+    const file = new Blob([marksText()], { type: 'application/json' });
+    const link = el('a', { download: 'marks.json', href: URL.createObjectURL(file) });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60000);
     unsaved = false;
     said.textContent = 'marks.json is saved. Run the lines above where it is.';
   };
   const copy = () => copyText(`${command('/dev/stdin')} <<'MARKS'\n${marksText()}MARKS\n`, said,
-    'Copied: paste it into a shell. It writes plan.sh and does nothing else.').then((done) => { if (done) unsaved = false; });
+    'Copied: paste it into a shell. It writes plan.sh and does nothing else.')
+    .then((done) => { unsaved &&= !done; });
   const pairs = [...marks].flatMap(([row, goes]) => {
     const names = filesOf(row), stays = names.find((_, at) => !goes.has(at));
     return [...goes].map((at) => [names[at], stays, row.size]);
   });
   const box = dialog('Plan', el('p', null, `${plural(files, 'marked file')}, up to ${size(bytes)}: they `, how, ' ', dir),
-    el('p', { class: 'lead' }, 'The command looks at each file again and writes a script, which you read and then run. Each step compares the bytes ' +
-      'once more, and what has changed since is left alone. What is a hard link or shares its blocks frees nothing: the plan says so.'),
+    el('p', { class: 'lead' }, 'The command looks at each file again and writes a script, which you read and then run. ' +
+      'Each step compares the bytes once more, and what has changed since is left alone. ' +
+      'What is a hard link or shares its blocks frees nothing: the plan says so.'),
     code, el('div', { class: 'tools' },
       el('button', { type: 'button', class: 'main', click: download }, 'Save marks.json'),
       el('button', { type: 'button', click: copy }, 'Copy the command with the marks')), said,
-    small('What goes', [['Goes'], ['Stays'], ['Size', true]], pairs, ([goes, stays, bytes]) => [label(goes, base), label(stays, base), bytesCell(bytes)]));
+    small('What goes', [['Goes'], ['Stays'], ['Size', true]], pairs,
+      ([goes, stays, bytes]) => [label(goes, base), label(stays, base), bytesCell(bytes)]));
   draw();
   box.showModal();
 }
 
-/** Puts a text into the clipboard; where there is none it is shown, chosen, to be copied by hand. */
+/** Puts a text into the clipboard; if that fails, shows it selected. */
 async function copyText(text, said, done) {
   try {
     await navigator.clipboard.writeText(text);
@@ -312,7 +340,8 @@ async function copyText(text, said, done) {
 
 function dialog(title, ...kids) {
   const close = el('button', { type: 'button', class: 'close', 'aria-label': 'Close', click: () => box.close() }, '×');
-  const box = el('dialog', { 'aria-label': title, close: () => box.remove() }, el('header', null, el('h2', null, title), close), kids);
+  const box = el('dialog', { 'aria-label': title, close: () => box.remove() },
+    el('header', null, el('h2', null, title), close), kids);
   document.body.append(box);
   return box;
 }

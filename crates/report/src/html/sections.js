@@ -156,7 +156,7 @@ function clusterDetail(cluster) {
     ...(keyOf(name(row, 'path')) === center ? ['', ''] : [share(row.a_in_b), share(row.b_in_a)]), bytesCell(row.size), time(row.mtime)];
   return [
     walkButton(cluster.members.map((row) => ({ name: name(row, 'path'), size: row.size, time: row.mtime, newest: row.newest })),
-      (one, other, called) => besides(cluster, one, other, called)),
+      (one, other, called) => together(cluster, one, other, called)),
     small('Members', [['File'], ['of it in the centre', true], ['of the centre in it', true], ['Size', true], ['Changed (UTC)', true]], cluster.members, member),
     cluster.links.length && [el('h3', null, plural(cluster.links.length, 'link')),
       small('Links', [['Files'], ['first in second', true], ['second in first', true], ['In both, at least', true]], cluster.links, (row) => [

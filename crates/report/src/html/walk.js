@@ -21,25 +21,26 @@ function walk(box, files, about) {
   const draw = (focus) => {
     const one = pivots[pivot], others = files.filter((file) => file !== one);
     at = (at + others.length) % others.length;
-    const other = pivot === 'newest' ? 'largest' : 'newest';
+    const other = pivot === 'newest' ? 'largest' : 'newest', called = [`the ${pivot}`, `file ${count(at + 1)}`];
     box.replaceChildren(el('div', { class: 'tools' },
       others.length > 1 && [button('Previous', 'previous', () => { at--; draw('previous'); }),
         button('Next', 'next', () => { at++; draw('next'); })],
       pivots[other] !== one && button(`beside the ${other}`, 'pivot', () => { pivot = other; at = 0; draw('pivot'); }),
       el('span', { role: 'status' }, `${count(at + 1)} of ${count(others.length)}`)),
-    el('div', { class: 'two' }, card(one, `the ${pivot}`), card(others[at], `file ${count(at + 1)}`)), about(one, others[at], [`the ${pivot}`, `file ${count(at + 1)}`]));
+    el('div', { class: 'two' }, card(one, called[0]), card(others[at], called[1])), about(one, others[at], called));
     box.querySelector('.' + focus)?.focus({ preventScroll: true });
   };
   draw('next');
 }
 
 /** What the report says about two files of a cluster. */
-function besides(cluster, one, other, [its, mine]) {
+function together(cluster, one, other, [its, mine]) {
   const [a, b] = [keyOf(one.name), keyOf(other.name)];
   const at = evidence.get(a + '\u0001' + b) ?? evidence.get(b + '\u0001' + a);
   const ends = (row) => [keyOf(name(row, 'a')), keyOf(name(row, 'b'))];
   const link = cluster.links.find((row) => ends(row).includes(a) && ends(row).includes(b));
-  const parts = link && (ends(link)[0] === b ? [link.a_in_b, link.b_in_a] : [link.b_in_a, link.a_in_b]).map((part) => percent(part));
+  const parts = link && [link.a_in_b, link.b_in_a].map((part) => percent(part));
+  if (parts && ends(link)[0] === a) parts.reverse();
   return el('div', null,
     link && el('p', null, `${parts[0]} of ${mine} is in ${its}, ${parts[1]} of ${its} in ${mine}.`),
     at !== undefined ? sides(extra.evidence[at]) : el('p', { class: 'none' }, 'Line by line: ', el('code', null,
@@ -48,8 +49,8 @@ function besides(cluster, one, other, [its, mine]) {
 
 /** A name for a shell; bytes that are no plain text are spelled for $'…' of bash, zsh and ksh. */
 function shellName(name) {
-  const path = absolute(name);
-  if (!name.b64 && !HIDDEN.test(name.text)) return shellQuoted(nameOf(path).text);
+  const path = absolute(name), whole = nameOf(path);
+  if (!whole.b64 && !HIDDEN.test(whole.text)) return shellQuoted(whole.text);
   const code = (c) => (/[\w.\/ -]/.test(c) ? c : '\\x' + c.charCodeAt(0).toString(16).padStart(2, '0'));
   // A digit behind \xff would belong to it in some shells, so the quotes end there.
   return `$'${Array.from(path, code).join('').replace(/(\\x..)(?=[0-9a-fA-F])/g, "$1'$'")}'`;
@@ -85,10 +86,13 @@ function placesSection(sets) {
       dir !== top && moreButton('Keep what is below this one', () => keepBelow(setsListed(), dir))));
     map.replaceChildren();
     tile(all, { x: 0, y: 0, w: 100, h: 100 }, (child, area) => {
-      const text = child.others ? `${count(child.others)} others` : spell(nameOf(child.path.slice(dir.length + 1))) + (child.isDir ? '/' : '');
-      const box = el(child.isDir ? 'button' : 'div', { type: child.isDir && 'button', title: `${text}: ${size(child.bytes)} in ${plural(child.files, 'file')}`,
-        click: child.isDir ? () => draw(child.path) : null }, el('span', null, el('bdi', null, text), el('small', null, size(child.bytes))));
-      for (const [key, value] of [['left', area.x], ['top', area.y], ['width', area.w], ['height', area.h]]) box.style.setProperty(key, value + '%');
+      const text = child.others ? `${count(child.others)} others`
+        : spell(nameOf(child.path.slice(dir.length + 1))) + (child.isDir ? '/' : '');
+      const title = `${text}: ${size(child.bytes)} in ${plural(child.files, 'file')}`;
+      const kids = el('span', null, el('bdi', null, text), el('small', null, size(child.bytes)));
+      const box = child.isDir ? el('button', { type: 'button', title, click: () => draw(child.path) }, kids) : el('div', { title }, kids);
+      const edges = { left: area.x, top: area.y, width: area.w, height: area.h };
+      for (const [edge, value] of Object.entries(edges)) box.style.setProperty(edge, value + '%');
       map.append(box);
     });
   };
@@ -115,8 +119,10 @@ function tile(list, area, put) {
 // ---- keys -------------------------------------------------------------------------------------------------
 
 const KEYS = [
-  ['j k ↓ ↑', 'next, previous row'], ['Enter', 'unfold or fold the row'], ['x', 'mark a file to go; in a folded row all of its set but one'],
-  ['n p', 'go through the group: next, previous file'], ['/', 'filter the list'], ['Escape', 'leave the filter, or close'], ['?', 'this list'],
+  ['j k ↓ ↑', 'next, previous row'], ['Enter', 'unfold or fold the row'],
+  ['x', 'mark a file to go; in a folded row all of its set but one'],
+  ['n p', 'go through the group: next, previous file'], ['/', 'filter the list'],
+  ['Escape', 'leave the filter, or close'], ['?', 'this list'],
 ];
 
 /** The row that has the focus, and what it belongs to. */
@@ -163,7 +169,8 @@ function pressed(event) {
     filter?.focus();
     filter?.select();
   } else if (key === '?') {
-    dialog('Keys', el('dl', { class: 'keys' }, KEYS.map(([keys, text]) => el('div', null, el('dt', null, keys), el('dd', null, text))))).showModal();
+    const list = KEYS.map(([keys, text]) => el('div', null, el('dt', null, keys), el('dd', null, text)));
+    dialog('Keys', el('dl', { class: 'keys' }, list)).showModal();
   } else return;
   event.preventDefault();
 }
