@@ -226,7 +226,11 @@ fn mixed_tree(sandbox: &Sandbox) {
     );
     let link = |from: &str, to: &str| fs::hard_link(sandbox.tree(from), sandbox.tree(to));
     link("a/only.txt", "b/linked.txt").expect("a hard link");
-    std::os::unix::fs::symlink("nowhere", sandbox.tree("a/link")).expect("a link");
+    let conflict = "a/v1.sync-conflict-20240131-101112-ABCDEF7.txt";
+    sandbox.write(conflict, edited(&text, 8, 3));
+    for (target, name) in [("nowhere", "a/link"), ("gone.txt", "a/gone")] {
+        std::os::unix::fs::symlink(target, sandbox.tree(name)).expect("a link");
+    }
 }
 
 fn numbers(seed: usize) -> String {
@@ -274,12 +278,15 @@ const QUESTIONS: [(&str, &str); 36] = [
     ("groups", "groups tree"),
     ("groups", "groups tree disk.cat: --top 1"),
     ("groups-order", "groups --order tree"),
+    ("groups-conflicts", "groups --conflicts tree"),
     ("groups-files-from", "groups --files-from list"),
     ("dirs", "dirs tree"),
     ("versions", "versions tree/a/v1.txt --in tree"),
     ("versions", "versions tree/a/report.docx --in tree"),
     ("history", "history tree/a/v1.txt --in tree --in disk.cat"),
     ("lost", "lost tree/a/gone.txt --in tree --in disk.cat"),
+    ("lost", "lost tree/b/found.txt"),
+    ("lost-links", "lost --links tree"),
     ("check", "check tree/b/v1.txt tree/b/absent --in tree/a"),
     (
         "check",
@@ -315,6 +322,7 @@ fn asked_daemon(sandbox: &Sandbox) -> resemble_testutil::Daemon<'_> {
         OsStr::from_bytes(b"b/\xfd.txt"),
         edited(&prose(2, 9_000), 5, 2),
     );
+    fs::rename(sandbox.tree("b/found.txt"), sandbox.tree("b/renamed.txt")).expect("a rename");
     daemon.sync();
     let seen = ["alerts", "ack", "tree/b/alerted.txt"];
     sandbox.resemble(seen).success();

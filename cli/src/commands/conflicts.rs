@@ -36,8 +36,9 @@ use crate::ui::Ui;
 
 list_body! {
     /// The conflicts by their paths.
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[derive(Debug, Default)]
-    struct SyncConflicts {
+    pub(super) struct SyncConflicts {
         conflicts: Vec<ConflictRow>,
     } of "groups", GroupsParameters
 }

@@ -19,12 +19,13 @@ use serde_json::{Value, json};
 
 use super::alerts::AlertsParameters;
 use super::alerts::ack::AckParameters;
+use super::conflicts::SyncConflicts;
 use super::doctor::Findings;
 use super::fold::Folded;
 use super::holders::Holders;
 use super::order::Ordered;
 use super::status;
-use super::sweeps::{history, lost};
+use super::sweeps::{history, links, lost};
 use super::versions::FileVersions;
 
 /// The parameters of verbs that have none.
@@ -222,6 +223,8 @@ fn all() -> BTreeMap<&'static str, (&'static str, Value)> {
     let folded = document::<Folded>(&[("folded", "")]);
     let order = document::<Ordered>(&[("order", "")]);
     let history = document::<history::Versions>(&[("versions", "")]);
+    let conflicts = document::<SyncConflicts>(&[("conflicts", "")]);
+    let links = document::<links::DeadLinks>(&[("links", "")]);
     let lost = document::<lost::Places>(&[("places", "")]);
     let pairs = document::<SimilarPairs>(&[("pairs", "")]);
     let templates = document::<Templates>(&[("templates", "")]);
@@ -240,10 +243,12 @@ fn all() -> BTreeMap<&'static str, (&'static str, Value)> {
         ("find", ("find, and the overlay's .report.json", find)),
         ("find-holders", ("find --holders", holders)),
         ("groups", ("groups", document::<Groups>(&groups))),
+        ("groups-conflicts", ("groups --conflicts", conflicts)),
         ("groups-files-from", ("groups --files-from", folded)),
         ("groups-order", ("groups --order", order)),
         ("history", ("history", history)),
         ("lost", ("lost", lost)),
+        ("lost-links", ("lost --links", links)),
         ("pairs", ("pairs", pairs)),
         ("status", ("status", status)),
         ("templates-list", ("templates list", templates)),

@@ -5,7 +5,7 @@
 //! process give the same answer.
 
 pub(super) mod history;
-mod links;
+pub(super) mod links;
 pub(super) mod lost;
 mod summary;
 

@@ -51,8 +51,9 @@ struct LinkSearch<'a> {
 
 list_body! {
     /// By path.
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[derive(Debug, Default)]
-    struct DeadLinks {
+    pub(in crate::commands) struct DeadLinks {
         links: Vec<LinkRow>,
     } of "lost", SweepParameters
 }

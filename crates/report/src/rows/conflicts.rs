@@ -11,6 +11,7 @@ use crate::columns;
 use crate::lines::{Cell, TextStyle, Tint};
 
 /// How a conflict and the file that it is compared with relate.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -46,6 +47,7 @@ impl ConflictState {
 }
 
 /// A file that a sync program named so because of a conflict.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Serialize)]
 pub struct ConflictRow {
     /// The conflict.
