@@ -320,7 +320,10 @@ fn the_wheel_is_a_thin_door() {
         let is_door = path.ends_with("why.rs") || !text.contains("resemble_query");
         let is_share = path.ends_with("figures.rs") || !text.contains("resemble_proto");
         let path = path.display();
-        assert!(is_arrow || !text.contains("unsafe"), "{path} has unsafe code");
+        assert!(
+            is_arrow || !text.contains("unsafe"),
+            "{path} has unsafe code"
+        );
         assert!(is_door && is_share, "{path} names another crate");
         let long = text.lines().find(|line| line.chars().count() > 100);
         assert!(long.is_none(), "{path}: {long:?} is too long");

@@ -49,7 +49,7 @@ fn what_was_moved_renamed_or_removed_is_found_by_its_old_path() {
         ("d/e/below", 4),
         ("no", 5),
     ] {
-        sandbox.write(&format!("{name}.txt"), prose(seed, 9_000));
+        sandbox.write(format!("{name}.txt"), prose(seed, 9_000));
     }
     sandbox.write("copies/a.txt", prose(2, 9_000));
     sandbox.write("copies/near.txt", edited(&prose(2, 9_000), 1, 2));
@@ -144,7 +144,7 @@ fn links_that_lead_nowhere_are_listed_with_where_their_targets_are() {
     sandbox.write("docs/there.txt", prose(2, 9_000));
     fs::create_dir_all(sandbox.tree("links/below")).expect("a directory");
     let link = |target: &str, name: &str| {
-        symlink(target, sandbox.tree(&format!("links/{name}"))).expect("a link");
+        symlink(target, sandbox.tree(format!("links/{name}"))).expect("a link");
     };
     link("../docs/plan.txt", "plan");
     link("../../docs/plan.txt", "below/deep");

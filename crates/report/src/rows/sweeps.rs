@@ -68,12 +68,11 @@ impl Row for LinkRow {
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
         let arrow = || Cell::left("->", Tint::Faint);
         let mut cells = vec![style.name(&self.path, Tint::Plain), arrow()];
-        match &self.place {
-            Some(place) => cells.push(style.name(place, Tint::Notable)),
-            None => {
-                cells.push(style.name(&self.target, Tint::Faint));
-                cells.push(Cell::left("not known", Tint::Faint));
-            }
+        if let Some(place) = &self.place {
+            cells.push(style.name(place, Tint::Notable));
+        } else {
+            cells.push(style.name(&self.target, Tint::Faint));
+            cells.push(Cell::left("not known", Tint::Faint));
         }
         cells
     }
