@@ -1,7 +1,7 @@
 //! `resemble digest`: the digests of the bytes of files, by which plans know near copies again.
 //!
 //! It is the digest that names contents everywhere ([`resemble_core::hash::content`]). A link is
-//! not followed: whoever runs a plan asks about the file that the name is of.
+//! not followed: a plan asks about the file that has the name.
 
 use resemble_relate::prove::read::digest_of;
 use resemble_report::plan::spelled;
