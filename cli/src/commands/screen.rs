@@ -135,6 +135,8 @@ mod with_screen {
                 order: false,
                 plan: None,
                 keep: Vec::new(),
+                superseded: None,
+                conflicts: false,
                 selection,
                 output,
                 degree: None,
