@@ -92,7 +92,7 @@ impl TextIndex {
         py.detach(|| {
             let mut state = self.state.lock();
             let State::Writing { added, bytes, .. } = &mut *state else {
-                return Err(self.not_writing(&state));
+                return Err(self.not_writing());
             };
             *bytes += text.bytes().len();
             added.push((key, text.bytes().to_vec()));
@@ -110,7 +110,7 @@ impl TextIndex {
             let mut state = self.state.lock();
             state.flush().map_err(error)?;
             let State::Writing { index, .. } = &*state else {
-                return Err(self.not_writing(&state));
+                return Err(self.not_writing());
             };
             let path = path_of(key);
             let snapshot = index.snapshot().map_err(error)?;
@@ -187,16 +187,9 @@ impl TextIndex {
         error(format!("the index {} is closed", self.path.display()))
     }
 
-    fn not_writing(&self, state: &State) -> PyErr {
-        match state {
-            State::Reading(_) => {
-                let path = self.path.display();
-                error(format!(
-                    "the index {path} is open for reading: open it without readonly"
-                ))
-            }
-            State::Writing { .. } | State::Closed => self.closed(),
-        }
+    fn not_writing(&self) -> PyErr {
+        let path = self.path.display();
+        error(format!("the index {path} is closed or open for reading"))
     }
 }
 

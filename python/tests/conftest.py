@@ -18,7 +18,7 @@ def words(draw, count):
 
 
 def prose(draw, count):
-    """A text of so many words in lines of twelve."""
+    """A text of this many words in lines of twelve."""
     all_words = words(draw, count)
     lines = (" ".join(all_words[at : at + 12]) for at in range(0, count, 12))
     return "\n".join(lines) + "\n"

@@ -282,7 +282,7 @@ mod tests {
             .unwrap()
             .map(|row| row.unwrap().0.value())
             .collect();
-        assert_eq!(rows, Vec::from_iter(3..MOST + 3));
+        assert_eq!(rows, (3..MOST + 3).collect::<Vec<_>>());
         let row = table.get(5).unwrap().unwrap();
         let row = Departure::decode(row.value()).unwrap();
         assert_eq!(row.path, Path::new("/5"));

@@ -17,7 +17,6 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use resemble_core::StopFlag;
 use resemble_core::date::DocumentDate;
 use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::{Interval, Sketch, Unit};
@@ -32,7 +31,6 @@ use resemble_proto::message::{
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_scan::parts::PartReader;
-use resemble_scan::read::{Content, Reader};
 
 mod bound;
 mod held;
@@ -41,7 +39,8 @@ mod prover;
 mod read;
 mod search;
 
-pub use read::{Incoming, Stream, read_member, read_with_parts};
+use read::read_until;
+pub use read::{Incoming, Stream, read_member, read_now, read_with_parts};
 
 use search::{FoundRows, search_in};
 
@@ -53,7 +52,7 @@ use resemble_relate::nominate::block::Common;
 use resemble_relate::nominate::evidence::{self, FoundBy, Nominee, Nominees, Told};
 use resemble_relate::nominate::kinship::SubjectWindows;
 use resemble_relate::nominate::quotations::Passage;
-use resemble_relate::prove::read::{anchor_of, bytes_of, unreadable};
+use resemble_relate::prove::read::anchor_of;
 use resemble_relate::renditions::{self, Located, Place, Rendition};
 use resemble_relate::scope::{self, ScopedFiles};
 
@@ -258,26 +257,6 @@ fn is_current(path: &Path, row: &FileRow) -> bool {
         let then = &row.stat;
         (now.ino, now.size, now.mtime, now.ctime) == (then.ino, then.size.0, then.mtime, then.ctime)
     })
-}
-
-/// The digest of a file, read for a question.
-pub fn read_now(path: &Path, params: &Params) -> Result<Digest, AskError> {
-    read_until(path, params, &StopFlag::default())
-}
-
-/// The same, for a question that may be cancelled.
-fn read_until(path: &Path, params: &Params, stop: &StopFlag) -> Result<Digest, AskError> {
-    let anchor = anchor_of(path)?;
-    let read = Reader::new(params, stop.clone())
-        .digest(&anchor, path)
-        .map_err(|failure| unreadable(path, failure))?;
-    match read.content {
-        Content::New(digest) => Ok(*digest),
-        // Nothing is known to a reader without an index.
-        Content::Known(_) | Content::InFlight(_) | Content::Edited(_) => {
-            Ok(Digest::of(&bytes_of(path)?, params))
-        }
-    }
 }
 
 /// What the index keeps of a content.

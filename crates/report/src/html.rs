@@ -1,7 +1,7 @@
 //! One self-contained page.
 //!
-//! The page consists of its documents as JSON, a program that shows them (`html/*.js`, one scope), a
-//! style sheet (`page.css`) and, for readers without scripts, the first rows as plain tables. It
+//! The page consists of its documents as JSON, a program that shows them (`html/*.js`, one scope),
+//! a style sheet (`page.css`) and, for readers without scripts, the first rows as plain tables. It
 //! asks the network for nothing, and its policy forbids it to.
 //!
 //! 1. **Three things protect the page from hostile names.** JSON is in data blocks that no byte of

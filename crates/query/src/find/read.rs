@@ -8,14 +8,13 @@ use resemble_core::date::DocumentDate;
 use resemble_core::{Digest, Digester, Params, StopFlag};
 use resemble_index::{ContentRef, NewLook, NewPart, SkippedPart};
 use resemble_relate::AskError;
-use resemble_relate::prove::read::{anchor_of, unreadable};
+use resemble_relate::prove::read::{anchor_of, bytes_of, unreadable};
 use resemble_relate::renditions::{Rendition, members_at, renditions_among};
 use resemble_scan::parts::{DigestedPart, DigestedParts, HEAD, PartReader};
 use resemble_scan::read::{Content, NoContents, Reader};
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
 
-use super::read_now;
 use crate::unread;
 
 /// A file, or a member in one, that was read.
@@ -68,6 +67,30 @@ impl Incoming {
     }
 }
 
+/// The digest of a file, read for a question.
+pub fn read_now(path: &Path, params: &Params) -> Result<Digest, AskError> {
+    read_until(path, params, &StopFlag::default())
+}
+
+/// The same, for a question that may be cancelled.
+pub(super) fn read_until(
+    path: &Path,
+    params: &Params,
+    stop: &StopFlag,
+) -> Result<Digest, AskError> {
+    let anchor = anchor_of(path)?;
+    let read = Reader::new(params, stop.clone())
+        .digest(&anchor, path)
+        .map_err(|failure| unreadable(path, failure))?;
+    match read.content {
+        Content::New(digest) => Ok(*digest),
+        // Nothing is known to a reader without an index.
+        Content::Known(_) | Content::InFlight(_) | Content::Edited(_) => {
+            Ok(Digest::of(&bytes_of(path)?, params))
+        }
+    }
+}
+
 /// Reads a file for a question, and takes it apart.
 pub fn read_with_parts(
     path: &Path,
@@ -104,7 +127,7 @@ pub fn read_member(
 }
 
 /// The digest of a file, its parts, what was skipped of them, and the date that it states.
-type TakenApart = (
+type ReadWithParts = (
     Digest,
     Vec<DigestedPart>,
     Vec<SkippedPart>,
@@ -115,7 +138,7 @@ fn read(
     path: &Path,
     params: &Params,
     part_reader: &dyn PartReader,
-) -> Result<TakenApart, AskError> {
+) -> Result<ReadWithParts, AskError> {
     let anchor = anchor_of(path)?;
     let read = Reader::new(params, StopFlag::default())
         .read_with_parts(&anchor, path, None, &NoContents, part_reader)
