@@ -124,8 +124,6 @@ mod with_screen {
                 return Ok(collection);
             }
             let args = GroupsArgs {
-                conflicts: false,
-                superseded: None,
                 roots,
                 files_from: None,
                 all: false,
