@@ -202,6 +202,10 @@ impl<'a> Search<'a> {
     /// Where what was at these paths went, by what the daemon saw; places that were not asked about
     /// are left out.
     fn departed(&mut self, paths: Vec<PathText>) -> CliResult<Vec<DepartedRow>> {
+        // A command that looks for itself has seen nothing go.
+        if !self.backend.is_daemon() {
+            return Ok(Vec::new());
+        }
         let mut rows = self.backend.departed(paths)?.body;
         let now = self.all.iter().filter(|sweep| sweep.date.is_none());
         for row in &mut rows {

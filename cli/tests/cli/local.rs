@@ -98,6 +98,8 @@ fn find_in_every_format_says_the_same() {
         "discounted",
         "reason",
         "document_date",
+        "newer",
+        "newer_by",
     ];
     let csv = ask("csv").text();
     let tsv = ask("tsv").text();

@@ -161,7 +161,10 @@ impl Index {
                 initialise(&store, params, limit)?;
                 limit
             }
-            Found::Index { limit } => limit,
+            Found::Index { limit } => {
+                complete(&store)?;
+                limit
+            }
             Found::Other(reason) => return Ok(Err(reason)),
         };
         let txn = store.read()?;
