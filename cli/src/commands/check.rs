@@ -216,10 +216,20 @@ impl NearCopyQuestion<'_> {
         let Some(tree) = self.tree.as_ref().filter(|_| !rows.is_empty()) else {
             return Ok(());
         };
-        let listed = listed.map_or_else(|| tree.files(), Ok)?;
+        let is_checked = |path: &Path| self.checked.number_of(path).is_some();
+        let mut listed = listed.unwrap_or_default();
+        if listed.is_empty() {
+            let paths = rows.iter().map(|row| row.found.path.as_path());
+            let paths = paths.filter(|path| !is_checked(path));
+            let paths: HashSet<&Path> = paths.map(|path| way(path).0).collect();
+            // A command line has a bound.
+            for paths in Vec::from_iter(paths).chunks(256) {
+                listed.extend(tree.files(paths)?);
+            }
+        }
         rows.retain(|row| {
             let path = row.found.path.as_path();
-            self.checked.number_of(path).is_some() || listed.contains(way(path).0)
+            is_checked(path) || listed.contains(way(path).0)
         });
         Ok(())
     }
@@ -268,7 +278,7 @@ impl Verb for NearCopyQuestion<'_> {
         let mut listed = None;
         if let Some(tree) = self.tree.as_ref().filter(|_| !backend.is_daemon()) {
             // This process need not read what git ignores.
-            let files = listed.insert(tree.files()?);
+            let files = listed.insert(tree.files(&[])?);
             within = files.iter().map(|path| path.as_path().into()).collect();
             within.sort();
         }
@@ -303,6 +313,10 @@ impl Verb for NearCopyQuestion<'_> {
                 let among = (copies.scope(), true);
                 self.add(number, (&sought, backend), among, &mut all)?;
             }
+        }
+        if self.tree.is_some() && listed.is_none() {
+            // Files that git ignores were looked at and do not count.
+            all.header.looked = None;
         }
         self.without_ignored(listed, &mut all.body.results)?;
         for row in &mut all.body.results {

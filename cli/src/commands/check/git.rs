@@ -37,10 +37,11 @@ impl WorkTree {
         Ok(Self(root.map_err(CliError::file("look at", &path))?))
     }
 
-    /// The files of the work tree that git does not ignore, as real paths.
-    pub(super) fn files(&self) -> CliResult<HashSet<PathBuf>> {
+    /// The files of the work tree that git does not ignore, as real paths; if paths are named, those
+    /// of them.
+    pub(super) fn files(&self, only: &[&Path]) -> CliResult<HashSet<PathBuf>> {
         let list = "ls-files -z --cached --others --exclude-standard";
-        let out = git(&self.0, list, Stdio::piped())?;
+        let out = git_of(&self.0, list, only, Stdio::piped())?;
         let paths = out.split(|&byte| byte == 0);
         let paths = paths.map(|name| self.0.join(path_of(name)));
         let is_file = |path: &PathBuf| path.symlink_metadata().is_ok_and(|meta| meta.is_file());
@@ -95,6 +96,11 @@ fn path_of(name: &[u8]) -> PathBuf {
 
 /// Runs git with these words, and returns its output unless that goes elsewhere.
 fn git(folder: &Path, words: &str, output: Stdio) -> CliResult<Vec<u8>> {
+    git_of(folder, words, &[], output)
+}
+
+/// The same about paths.
+fn git_of(folder: &Path, words: &str, paths: &[&Path], output: Stdio) -> CliResult<Vec<u8>> {
     let verb = words.split(' ').find(|word| !word.starts_with('-'));
     let verb = verb.unwrap_or_default();
     let failed = |why: &str| CliError::Usage(format!("git {verb}: {}", harmless(why)));
@@ -102,8 +108,11 @@ fn git(folder: &Path, words: &str, output: Stdio) -> CliResult<Vec<u8>> {
     command.arg("-C").arg(folder);
     // A monitor of files would be a program that the repository names.
     command
-        .args(["-c", "core.fsmonitor=false"])
+        .args(["-c", "core.fsmonitor=false", "--literal-pathspecs"])
         .args(words.split_whitespace());
+    if !paths.is_empty() {
+        command.arg("--").args(paths);
+    }
     command.env("GIT_OPTIONAL_LOCKS", "0").stdin(Stdio::null());
     let child = command.stdout(output).stderr(Stdio::piped()).spawn();
     let done = child
