@@ -168,11 +168,11 @@ fn one_copy_always_stays() {
         (&[][..], "say with --plan what becomes of them"),
         (
             &["--plan", "trash", "--keep", "newest"],
-            "leave out --keep and filters",
+            "leave out rules and filters",
         ),
         (
             &["--plan", "trash", "--exclude", "old/"],
-            "leave out --keep and filters",
+            "leave out rules and filters",
         ),
         (&["--plan", "move=home/in"], "which is asked about"),
     ] {
