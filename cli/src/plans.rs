@@ -209,6 +209,7 @@ fn loss(
         held: share.min(of_bytes),
         bytes: shared.differing_bytes().0,
         places: shared.differs_a.len() as u64,
+        is_whole: shared.whole_in_order().0,
         is_of_text: shared.layer != Layer::Bytes,
         digests,
     })

@@ -84,7 +84,10 @@ fn what_was_moved_renamed_or_removed_is_found_by_its_old_path() {
         );
     };
     let all = || {
-        found("renamed.txt", &[("copies/other name.txt", Value::Null)]);
+        found(
+            "renamed.txt",
+            &[("copies/other name.txt", "identical".into())],
+        );
         found("edited.txt", &[("copies/edited.txt", Value::Null)]);
         found(
             "d/e/below.txt",
@@ -108,9 +111,12 @@ fn what_was_moved_renamed_or_removed_is_found_by_its_old_path() {
     fs::rename(sandbox.tree("copies/a.txt"), sandbox.tree("b.txt")).expect("it is renamed");
     let _daemon = sandbox.daemon([""; 0]);
     sync(&sandbox);
-    found("copies/a.txt", &[("b.txt", Value::Null)]);
+    found("copies/a.txt", &[("b.txt", "identical".into())]);
     found("removed.txt", &[("b.txt", "identical".into())]);
-    found("renamed.txt", &[("copies/other name.txt", Value::Null)]);
+    found(
+        "renamed.txt",
+        &[("copies/other name.txt", "identical".into())],
+    );
 }
 
 #[test]
@@ -189,4 +195,65 @@ fn links_that_lead_nowhere_are_listed_with_where_their_targets_are() {
         "{}",
         text.text()
     );
+}
+
+/// What has a name by now may be another file than the one that was renamed to it.
+#[test]
+fn another_file_of_the_name_is_not_the_lost_one() {
+    let sandbox = Sandbox::new();
+    let names = ["plan", "k1", "w/x", "w/y", "a", "b", "contract", "kept"];
+    for (name, seed) in names.into_iter().zip([1, 2, 3, 4, 5, 6, 7, 7]) {
+        sandbox.write(name, prose(seed, 9_000));
+    }
+    let daemon = sandbox.daemon([""; 0]);
+    let step = |step: &dyn Fn()| {
+        step();
+        sync(&sandbox);
+    };
+    let tree = |name: &str| sandbox.tree(name);
+    let rename = |from: &str, to: &str| {
+        step(&|| fs::rename(tree(from), tree(to)).expect("it is renamed"));
+    };
+    let remove = |name: &str| step(&|| fs::remove_file(tree(name)).expect("it is removed"));
+    let write = |name: &str, seed| step(&|| sandbox.write(name, prose(seed, 9_000)));
+    rename("plan", "draft");
+    remove("draft");
+    write("draft", 11);
+    rename("draft", "holiday");
+    rename("k1", "k2");
+    remove("k2");
+    step(&|| fs::create_dir(tree("k2")).expect("a directory"));
+    rename("k2", "k3");
+    step(&|| fs::remove_dir_all(tree("w")).expect("it is removed"));
+    write("w/y", 12);
+    rename("w", "w2");
+    write("w2/x", 13);
+    rename("a", "c");
+    step(&|| assert!(fs::copy(tree("c"), tree("copy of a")).is_ok()));
+    rename("b", "c");
+    let is_nowhere = |name: &str| {
+        let ran = lost(&sandbox, name);
+        assert_eq!(
+            (places(&sandbox, &ran), ran.code),
+            (Vec::new(), 1),
+            "{name}"
+        );
+    };
+    for name in ["plan", "k1", "w/x"] {
+        is_nowhere(name);
+    }
+    let is_at = |name: &str, place: &str| {
+        let found = places(&sandbox, &lost(&sandbox, name));
+        assert_eq!(found, [(place.to_owned(), "identical".into())], "{name}");
+    };
+    is_at("draft", "holiday");
+    is_at("a", "copy of a");
+    is_at("b", "c");
+    // The next file may get the number of the inode that this one had.
+    drop(daemon);
+    fs::remove_file(tree("contract")).expect("it is removed");
+    sandbox.write("shopping", prose(14, 500));
+    let _daemon = sandbox.daemon([""; 0]);
+    sync(&sandbox);
+    is_at("contract", "kept");
 }

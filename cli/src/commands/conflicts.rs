@@ -12,7 +12,7 @@ use resemble_core::Params;
 use resemble_core::conflict::{ConflictName, SyncProgram};
 use resemble_proto::documents::{Document, GroupsParameters};
 use resemble_proto::list_body;
-use resemble_proto::message::{Header, Layer, SoftError};
+use resemble_proto::message::{Header, SoftError};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_query::groups::names;
@@ -174,12 +174,10 @@ fn add(
 }
 
 fn state(shared: &Shared) -> ConflictState {
-    // Of texts that stand for documents, and of members, nothing proves that all is held.
-    let is_of_files = shared.layer == Layer::Bytes && shared.members.is_empty();
-    match shared.differing_bytes() {
+    match shared.whole_in_order() {
         _ if shared.identical => ConflictState::Equal,
-        (0, _) if is_of_files => ConflictState::Held,
-        (_, 0) if is_of_files => ConflictState::Holds,
+        (true, _) => ConflictState::Held,
+        (_, true) => ConflictState::Holds,
         _ => ConflictState::Diverged,
     }
 }

@@ -393,3 +393,36 @@ fn dates_that_contradict_what_versions_hold_are_said() {
     let said = env.run(["groups", "t", "--local"]).text();
     assert!(!said.contains(remark), "{said}");
 }
+
+/// The same lines in another order, or more often, are not held by a file that has each once.
+#[test]
+fn bytes_in_another_order_are_not_held_whole() {
+    let env = environment();
+    let text = lines(5, 100);
+    let mut shuffled: Vec<&str> = text.split_inclusive('\n').collect();
+    shuffled.sort_by_key(|line| line.chars().rev().collect::<String>());
+    env.write("t/shuffled", shuffled.concat());
+    env.write("t/whole", format!("{text}one more line of it\n"));
+    env.write("u/twice", [&text[..], &text].concat());
+    env.write("u/once", &text);
+    for (folder, more) in [("t", &[][..]), ("u", &["--keep=name:once"])] {
+        let args = [
+            "groups",
+            folder,
+            "--local",
+            "--plan=trash",
+            "--superseded=50%",
+        ];
+        let made = env.run(args.iter().chain(more));
+        assert!(!made.text().contains("\nsupersede '"), "{}", made.text());
+    }
+    env.write("c/a.txt", &text);
+    env.write(
+        "c/a.sync-conflict-20240131-101112-ABCDEF7.txt",
+        shuffled.concat(),
+    );
+    let found = env
+        .run(["groups", "--conflicts", "c", "--format", "json"])
+        .json();
+    assert_eq!(found["conflicts"][0]["state"], "diverged", "{found}");
+}

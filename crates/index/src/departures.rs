@@ -15,7 +15,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use resemble_core::ContentDigest;
+use resemble_core::{ContentDigest, FileId};
 
 use crate::codec::Malformed;
 use crate::codec::varint::{self, Reader};
@@ -33,12 +33,22 @@ const MOST: u64 = 1 << 16;
 const LONGEST: usize = 1024;
 
 /// Where a name went.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Departed {
+    /// What the file held; `None`: it is a directory, or has not been read.
+    pub content: Option<ContentDigest>,
+    /// Where it was renamed to; `None`: it vanished.
+    pub to: Option<Renamed>,
+}
+
+/// Where a file or directory was renamed to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Departed {
-    /// The file vanished that had this content.
-    Vanished(ContentDigest),
-    /// The file or directory was renamed, with all below.
-    Renamed(PathBuf),
+pub struct Renamed {
+    /// The new name.
+    pub path: PathBuf,
+    /// Which file it is, and of a directory the first file that came after it was renamed: what has
+    /// the new name by now may be another one.
+    pub file: FileId,
 }
 
 /// A name that went.
@@ -55,19 +65,18 @@ pub(crate) struct Departure {
 impl Departure {
     /// Where a path is by this departure: at or below the name.
     pub(crate) fn leads(&self, path: &Path) -> Option<Departed> {
-        match &self.departed {
-            _ if !path.starts_with(&self.path) => None,
-            Departed::Vanished(digest) => {
-                (path == self.path).then_some(Departed::Vanished(*digest))
-            }
-            Departed::Renamed(to) => {
-                let below = path.strip_prefix(&self.path).ok()?;
-                // To join nothing would add a slash.
-                let is_it = below.as_os_str().is_empty();
-                let to = if is_it { to.clone() } else { to.join(below) };
-                Some(Departed::Renamed(to))
-            }
+        let below = path.strip_prefix(&self.path).ok()?;
+        if below.as_os_str().is_empty() {
+            return Some(self.departed.clone());
         }
+        let to = self.departed.to.as_ref()?;
+        Some(Departed {
+            content: None,
+            to: Some(Renamed {
+                path: to.path.join(below),
+                file: to.file,
+            }),
+        })
     }
 
     fn is_old(&self, now: i64) -> bool {
@@ -80,15 +89,14 @@ impl Departure {
         let path = self.path.as_os_str().as_bytes();
         varint::put(&mut out, path.len() as u64);
         out.extend_from_slice(path);
-        match &self.departed {
-            Departed::Vanished(digest) => {
-                out.push(0);
-                out.extend_from_slice(&digest.0);
-            }
-            Departed::Renamed(to) => {
-                out.push(1);
-                out.extend_from_slice(to.as_os_str().as_bytes());
-            }
+        let Departed { content, to } = &self.departed;
+        out.push(u8::from(content.is_some()) | u8::from(to.is_some()) << 1);
+        if let Some(content) = content {
+            out.extend_from_slice(&content.0);
+        }
+        if let Some(to) = to {
+            varint::put(&mut out, u64::from(to.file.0));
+            out.extend_from_slice(to.path.as_os_str().as_bytes());
         }
         out
     }
@@ -100,11 +108,19 @@ impl Departure {
             let time = reader.i64()?;
             let length = usize::try_from(reader.u64()?).ok()?;
             let name = path(reader.bytes(length)?);
-            let departed = match reader.byte()? {
-                0 => Departed::Vanished(ContentDigest(reader.array()?)),
-                1 => Departed::Renamed(path(reader.rest())),
-                _ => return None,
+            let flags = reader.byte().filter(|flags| *flags < 4)?;
+            let content = match flags & 1 {
+                0 => None,
+                _ => Some(ContentDigest(reader.array()?)),
             };
+            let to = match flags & 2 {
+                0 => None,
+                _ => Some(Renamed {
+                    file: FileId(reader.u32()?),
+                    path: path(reader.rest()),
+                }),
+            };
+            let departed = Departed { content, to };
             let row = Self {
                 time,
                 path: name,
@@ -127,10 +143,8 @@ impl Departures {
     /// A name went.
     pub(crate) fn note(&mut self, path: PathBuf, departed: Departed) {
         let fits = |path: &Path| path.as_os_str().len() <= LONGEST;
-        let fits = match &departed {
-            Departed::Renamed(to) => fits(to) && fits(&path),
-            Departed::Vanished(_) => fits(&path),
-        };
+        let to = departed.to.as_ref();
+        let fits = fits(&path) && to.is_none_or(|to| fits(&to.path));
         if fits && !self.is_full() {
             self.gone.push((path, departed));
         }
@@ -159,11 +173,8 @@ impl Departures {
             table.retain(|_, row| {
                 // What cannot be understood is no loss.
                 Departure::decode(row).is_ok_and(|row| {
-                    let to = match &row.departed {
-                        Departed::Renamed(to) => Some(to),
-                        Departed::Vanished(_) => None,
-                    };
-                    !is_forgotten(&row.path) && !to.is_some_and(|to| is_forgotten(to))
+                    let to = row.departed.to.as_ref();
+                    !is_forgotten(&row.path) && !to.is_some_and(|to| is_forgotten(&to.path))
                 })
             })?;
         }
@@ -204,12 +215,36 @@ mod tests {
     use crate::store::{Lasting, Store};
     use crate::{Index, Options, Snapshot};
 
+    fn vanished() -> Departed {
+        Departed {
+            content: Some(ContentDigest([7; 32])),
+            to: None,
+        }
+    }
+
+    fn renamed(path: &str, file: u32) -> Departed {
+        let to = Renamed {
+            path: path.into(),
+            file: FileId(file),
+        };
+        Departed {
+            content: None,
+            to: Some(to),
+        }
+    }
+
     #[test]
     fn a_row_is_read_as_it_was_written() {
-        let digest = ContentDigest([7; 32]);
         for (path, departed) in [
-            ("/a", Departed::Vanished(digest)),
-            ("/a/b", Departed::Renamed("/c".into())),
+            ("/a", vanished()),
+            ("/a/b", renamed("/c", 300)),
+            (
+                "/a/c",
+                Departed {
+                    content: vanished().content,
+                    ..renamed("/d", 7)
+                },
+            ),
         ] {
             let row = Departure {
                 time: -5,
@@ -220,7 +255,7 @@ mod tests {
             assert_eq!(Departure::decode(&bytes).unwrap(), row);
             assert!(Departure::decode(&bytes[..4]).is_err());
         }
-        assert!(Departure::decode(&[0, 1, b'/', 2]).is_err());
+        assert!(Departure::decode(&[0, 1, b'/', 4]).is_err());
     }
 
     #[test]
@@ -239,11 +274,12 @@ mod tests {
             .unwrap();
         index.close().unwrap();
         let departed = |snapshot: Snapshot| snapshot.departed(Path::new("/a")).unwrap();
+        let none = Vec::new;
         let last = Index::last_commit(&path, &Params::default(), &Options::default());
-        assert_eq!(departed(last.unwrap()), None);
+        assert_eq!(departed(last.unwrap()), none());
         let (index, set_aside) = open();
         assert_eq!(set_aside, None);
-        assert_eq!(departed(index.snapshot().unwrap()), None);
+        assert_eq!(departed(index.snapshot().unwrap()), none());
     }
 
     #[test]
@@ -254,13 +290,10 @@ mod tests {
             departures.write(&txn).unwrap();
             txn.commit().unwrap();
         };
-        let vanished = |number: u64| {
-            let path = PathBuf::from(format!("/{number}"));
-            (path, Departed::Vanished(ContentDigest([0; 32])))
-        };
+        let vanished = |number: u64| (PathBuf::from(format!("/{number}")), vanished());
         let long = PathBuf::from(format!("/{}", "x".repeat(LONGEST)));
         let mut first = Departures::default();
-        first.note(long, Departed::Renamed("/short".into()));
+        first.note(long, renamed("/short", 1));
         assert!(first.gone.is_empty());
         for number in 0..MOST + 5 {
             let (path, departed) = vanished(number);
@@ -298,12 +331,12 @@ mod tests {
             path: "/a/b".into(),
             departed,
         };
-        let renamed = row(Departed::Renamed("/c".into()));
-        let to = |path: &str| Some(Departed::Renamed(path.into()));
-        assert_eq!(renamed.leads(Path::new("/a/b")), to("/c"));
-        assert_eq!(renamed.leads(Path::new("/a/b/d")), to("/c/d"));
-        assert_eq!(renamed.leads(Path::new("/a/bc")), None);
-        let vanished = row(Departed::Vanished(ContentDigest([1; 32])));
+        let moved = row(renamed("/c", 9));
+        let to = |path: &str| Some(renamed(path, 9));
+        assert_eq!(moved.leads(Path::new("/a/b")), to("/c"));
+        assert_eq!(moved.leads(Path::new("/a/b/d")), to("/c/d"));
+        assert_eq!(moved.leads(Path::new("/a/bc")), None);
+        let vanished = row(vanished());
         assert_eq!(vanished.leads(Path::new("/a/b/d")), None);
         assert!(vanished.leads(Path::new("/a/b")).is_some());
     }

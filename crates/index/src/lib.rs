@@ -63,7 +63,7 @@ mod tests;
 pub use change::{Applied, Change, ContentRef, FileContent, NewLook, NewPart, NewState};
 pub use checked::FORMAT_VERSION;
 pub use codec::varint;
-pub use departures::Departed;
+pub use departures::{Departed, Renamed};
 pub use error::{ApplyError, OpenError, ReadError};
 pub use footprint::Footprint;
 pub use index::{Index, MergeWork, Options, VERIFY_BLOCKS};

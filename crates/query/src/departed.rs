@@ -1,5 +1,8 @@
 //! Where what was at a path is now, by what the index saw go.
 
+use std::path::PathBuf;
+
+use resemble_core::ContentDigest;
 use resemble_index::{Departed, Entry, Snapshot};
 use resemble_proto::message::{Answer, DepartedRequest, DepartedRow};
 use resemble_proto::path::PathText;
@@ -18,32 +21,52 @@ pub(crate) fn departed(
 ) -> Result<Answer<DepartedRow>, AskError> {
     let mut rows = Vec::new();
     for path in &request.paths {
-        let Some((gone, departed)) = snapshot.departed(path.as_path())? else {
-            continue;
-        };
-        let places = places(snapshot, &departed)?;
-        if places.is_empty() && snapshot.is_partial() {
-            continue;
+        let mut known: Option<DepartedRow> = None;
+        for (gone, departed) in snapshot.departed(path.as_path())? {
+            if known.as_ref().is_some_and(|row| !row.places.is_empty()) {
+                break;
+            }
+            let renamed = renamed(snapshot, &departed)?;
+            let places = match (&renamed, &departed.content) {
+                (Some(to), _) => vec![to.as_path().into()],
+                (None, Some(digest)) => places(snapshot, digest)?,
+                (None, None) => Vec::new(),
+            };
+            known = Some(DepartedRow {
+                path: path.clone(),
+                gone,
+                renamed: renamed.is_some(),
+                places,
+            });
         }
-        rows.push(DepartedRow {
-            path: path.clone(),
-            gone,
-            renamed: matches!(departed, Departed::Renamed(_)),
-            places,
-        });
+        rows.extend(known.filter(|row| !row.places.is_empty() || !snapshot.is_partial()));
     }
     Ok(Answer::fresh(rows, Vec::new()))
 }
 
-/// Where it is now, by path.
-fn places(snapshot: &Snapshot, departed: &Departed) -> Result<Vec<PathText>, AskError> {
-    let digest = match departed {
-        Departed::Renamed(to) => {
-            let is_there = matches!(snapshot.entry(to)?, Some(Entry::File(_) | Entry::Dir(_)));
-            return Ok(is_there.then(|| to.as_path().into()).into_iter().collect());
-        }
-        Departed::Vanished(digest) => digest,
+/// Where it was renamed to, if it is there with other bytes than it had, as far as these are known.
+/// Where its bytes are is found by them.
+fn renamed(snapshot: &Snapshot, departed: &Departed) -> Result<Option<PathBuf>, AskError> {
+    let Some(to) = &departed.to else {
+        return Ok(None);
     };
+    let is_it = match (snapshot.entry(&to.path)?, &departed.content) {
+        (Some(Entry::Dir(_)), None) => true,
+        (Some(Entry::File(file)), None) => file < to.file,
+        (Some(Entry::File(file)), Some(digest)) => {
+            let row = snapshot.file(file)?;
+            let content = row.and_then(|row| row.state.content());
+            let content = content.map(|content| snapshot.content(content));
+            let content = content.transpose()?.flatten();
+            file == to.file && content.is_none_or(|content| content.digest != *digest)
+        }
+        _ => false,
+    };
+    Ok(is_it.then(|| to.path.clone()))
+}
+
+/// Where it is now, by path.
+fn places(snapshot: &Snapshot, digest: &ContentDigest) -> Result<Vec<PathText>, AskError> {
     let row = match snapshot.content_by_digest(digest)? {
         Some(content) => snapshot.content(content)?,
         None => None,

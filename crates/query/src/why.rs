@@ -181,6 +181,19 @@ impl Shared {
         }
     }
 
+    /// Whether a is b with something left out, and whether b is that of a: all of its bytes stand
+    /// there in their order, and no byte there stands for two of them. Never of texts that stand
+    /// for documents, of members, or of files that were not compared whole.
+    pub fn whole_in_order(&self) -> (bool, bool) {
+        let pairs = self.ranges.windows(2);
+        let is_ordered = self.layer == Layer::Bytes
+            && self.members.is_empty()
+            && self.ranges_of != RangesOf::Chunks
+            && pairs.into_iter().all(|two| two[0].b.end <= two[1].b.start);
+        let is_whole = |size: ByteLen| is_ordered && self.range_bytes() == size.0;
+        (is_whole(self.sizes.0), is_whole(self.sizes.1))
+    }
+
     /// Bytes of a in ranges.
     pub fn range_bytes(&self) -> u64 {
         self.ranges.iter().map(SharedRange::bytes).sum()

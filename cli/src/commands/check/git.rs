@@ -37,8 +37,8 @@ impl WorkTree {
         Ok(Self(root.map_err(CliError::file("look at", &path))?))
     }
 
-    /// The files of the work tree that git does not ignore, as real paths; if paths are named, those
-    /// of them.
+    /// The files of the work tree that git does not ignore, as real paths; if paths are named,
+    /// those of them.
     pub(super) fn files(&self, only: &[&Path]) -> CliResult<HashSet<PathBuf>> {
         let list = "ls-files -z --cached --others --exclude-standard";
         let out = git_of(&self.0, list, only, Stdio::piped())?;

@@ -4,12 +4,12 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use resemble_core::{DirId, FileId};
+use resemble_core::{ContentDigest, DirId, FileId};
 
 use super::gaps::GapStep;
 use super::{Batch, Refusal};
 use crate::codec::rows::{decode_entry, encode_entry};
-use crate::departures::Departed;
+use crate::departures::{Departed, Renamed};
 use crate::fault::Fault;
 use crate::rows::Entry;
 use crate::snapshot::paths::{DEPTH, ROOT, names};
@@ -53,6 +53,8 @@ impl Batch<'_, '_> {
                     }
                 }
                 Entry::Dir(dir) if !self.departures.is_full() => {
+                    // What is called so later is another directory.
+                    self.departures.note(path.clone(), Departed::default());
                     for row in self.entries.range((dir.0, &[][..])..)? {
                         let (key, entry) = row?;
                         let (of, name) = key.value();
@@ -69,10 +71,45 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
+    /// Takes note of a rename.
+    fn note_renamed(&mut self, from: &Path, to: &Path, entry: &Entry) -> Result<(), Fault> {
+        let (file, content) = match entry {
+            Entry::Dir(_) => (FileId(self.writing.counters.next_file), None),
+            Entry::File(file) => (*file, self.content_before(*file)?),
+            Entry::Symlink(_) | Entry::Special(_) | Entry::Gap(_) => return Ok(()),
+        };
+        let to = Renamed {
+            path: to.to_owned(),
+            file,
+        };
+        let departed = Departed {
+            content,
+            to: Some(to),
+        };
+        self.departures.note(from.to_owned(), departed);
+        Ok(())
+    }
+
+    /// What a file held before this batch.
+    fn content_before(&self, file: FileId) -> Result<Option<ContentDigest>, Fault> {
+        let before = &self.writing.before.inner;
+        let row = before.stored_file(file)?;
+        let content = row.and_then(|row| row.state.content());
+        let content = content.map(|content| before.content(content)).transpose()?;
+        Ok(content.flatten().map(|content| content.digest))
+    }
+
     /// Where a file goes with one of its names: it has another one, or its content is remembered. A
     /// file that is new in this batch was seen by nobody.
     fn departed(&self, file: FileId, path: &Path) -> Result<Option<Departed>, Fault> {
+        let Some(content) = self.content_before(file)? else {
+            return Ok(None);
+        };
         let row = self.file(file)?;
+        let before = self.writing.before.inner.stored_file(file)?;
+        // With another name and other bytes it may be another file, which got the number of the
+        // inode that this one had.
+        let is_it = before.is_some_and(|before| before.state.content() == row.state.content());
         let mut names = vec![(row.dir, row.name)];
         for further in self.further_names.range((file.0, 0, &[][..])..)? {
             let (key, _) = further?;
@@ -82,16 +119,17 @@ impl Batch<'_, '_> {
             }
             names.push((DirId(dir), name.to_vec()));
         }
-        for (dir, name) in names {
+        let mut to = None;
+        for (dir, name) in names.into_iter().filter(|_| is_it) {
             let other = self.path_of(dir, &name)?;
             if other != path {
-                return Ok(Some(Departed::Renamed(other)));
+                to = Some(Renamed { path: other, file });
             }
         }
-        let before = &self.writing.before.inner;
-        let content = row.state.content().map(|content| before.content(content));
-        let content = content.transpose()?.flatten();
-        Ok(content.map(|content| Departed::Vanished(content.digest)))
+        Ok(Some(Departed {
+            content: Some(content),
+            to,
+        }))
     }
 
     /// The path of a name in a directory.
@@ -171,11 +209,7 @@ impl Batch<'_, '_> {
             }
             // Programs save by renaming.
             Some(old) => self.release(to_dir, &to_name, &old)?,
-            None if matches!(entry, Entry::Dir(_) | Entry::File(_)) => {
-                let departed = Departed::Renamed(to.to_owned());
-                self.departures.note(from.to_owned(), departed);
-            }
-            None => {}
+            None => self.note_renamed(from, to, &entry)?,
         }
         self.put_entry(to_dir, &to_name, &entry)?;
         match entry {

@@ -46,6 +46,8 @@ pub struct Loss {
     pub bytes: u64,
     /// In how many places they are.
     pub places: u64,
+    /// The file that stays has all of its bytes in their order.
+    pub is_whole: bool,
     /// The figures are those of the texts that stand for both.
     pub is_of_text: bool,
     /// The digests of the file that stays and of the copy.
@@ -53,15 +55,15 @@ pub struct Loss {
 }
 
 impl Loss {
-    fn holds_whole(&self) -> bool {
-        self.bytes == 0 && !self.is_of_text
-    }
-
     /// Says in words what is lost: `114 bytes in 4 places`.
     fn amount(&self) -> String {
         let of = if self.is_of_text { " of its text" } else { "" };
         match self.bytes {
-            0 => format!("nothing{of}"),
+            0 if self.is_whole => "nothing".to_owned(),
+            0 if self.is_of_text => {
+                "nothing of its text; what is no text was not compared".to_owned()
+            }
+            0 => "the order of its bytes, or how often they stand there".to_owned(),
             bytes => format!(
                 "{}{of} in {}",
                 counted(bytes, "byte"),
@@ -229,7 +231,7 @@ fn superseded(
 ) -> Result<(Loss, String), String> {
     let (copy, keep) = (one.first(), stays.first());
     let loss = (asked.compare)(copy, keep)?;
-    if loss.holds_whole() {
+    if loss.is_whole {
         let reason = "the next lies whole in the file that stays".to_owned();
         return Ok((loss, reason));
     }
