@@ -150,7 +150,7 @@ pub enum Change {
     /// what went from there before. Not an error if the index never had it.
     Remove(PathBuf),
     /// The path and all below it were seen to be gone: what was there is remembered
-    /// ([`crate::Snapshot::departed`]). Not an error if the index never had it.
+    /// ([`crate::Snapshot::departures`]). Not an error if the index never had it.
     Vanished(PathBuf),
     /// The entry moved with all below it, whatever stood at `to` is replaced. One row for a
     /// directory, however many files are below.

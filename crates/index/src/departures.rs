@@ -273,7 +273,7 @@ mod tests {
             })
             .unwrap();
         index.close().unwrap();
-        let departed = |snapshot: Snapshot| snapshot.departed(Path::new("/a")).unwrap();
+        let departed = |snapshot: Snapshot| snapshot.departures().unwrap().of(Path::new("/a"));
         let none = Vec::new;
         let last = Index::last_commit(&path, &Params::default(), &Options::default());
         assert_eq!(departed(last.unwrap()), none());

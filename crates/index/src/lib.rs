@@ -74,4 +74,5 @@ pub use rows::{
 };
 pub use schema::{PostingKind, TABLES};
 pub use snapshot::Snapshot;
+pub use snapshot::departed::DepartureLog;
 pub use snapshot::gaps::{DirGaps, UnlistedDir};

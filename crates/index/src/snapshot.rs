@@ -9,7 +9,7 @@
 //! No question panics on a damaged file: whatever the store does, the answer is
 //! [`ReadError::Damaged`]. Callbacks run outside of that protection, their panics are their own.
 
-mod departed;
+pub(crate) mod departed;
 mod footprint;
 pub(crate) mod gaps;
 mod lists;

@@ -21,7 +21,7 @@ use redb::backends::FileBackend;
 use redb::{Builder, Database, DatabaseError, ReadableDatabase, StorageBackend};
 pub(crate) use redb::{
     ReadOnlyTable, ReadTransaction, ReadableTable, ReadableTableMetadata, Table, TableDefinition,
-    TableHandle, WriteTransaction,
+    WriteTransaction,
 };
 
 use crate::checked::Checked;

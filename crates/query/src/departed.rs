@@ -13,16 +13,20 @@ use crate::find;
 
 /// What is known of each of the paths.
 ///
-/// To somebody who does not see everything, a path of which nothing is left for him to see is one
-/// that nothing is known of.
+/// To a caller who does not see everything, nothing is known of a path of which nothing is left
+/// that the caller can see.
 pub(crate) fn departed(
     snapshot: &Snapshot,
     request: &DepartedRequest,
 ) -> Result<Answer<DepartedRow>, AskError> {
+    let log = snapshot.departures()?;
     let mut rows = Vec::new();
     for path in &request.paths {
+        if !snapshot.shows_departure(path.as_path())? {
+            continue;
+        }
         let mut known: Option<DepartedRow> = None;
-        for (gone, departed) in snapshot.departed(path.as_path())? {
+        for (gone, departed) in log.of(path.as_path()) {
             if known.as_ref().is_some_and(|row| !row.places.is_empty()) {
                 break;
             }

@@ -428,13 +428,11 @@ fn search(
     options: &FindOptions,
     wanted: Wanted,
 ) -> Result<Searched, AskError> {
-    if options.scope.within.is_empty() {
+    let is_named = !options.scope.within.is_empty();
+    if !is_named || scope::is_everything(snapshot, &options.scope)? {
         let found = search_in(snapshot, subject, None, options, wanted)?;
-        return Ok((found, None));
-    }
-    if scope::is_everything(snapshot, &options.scope)? {
-        let found = search_in(snapshot, subject, None, options, wanted)?;
-        return Ok((found, Some(scope::everything(snapshot)?)));
+        let looked = is_named.then(|| scope::everything(snapshot));
+        return Ok((found, looked.transpose()?));
     }
     let mut scoped = ScopedFiles::of(snapshot, &options.scope)?;
     if options.text {

@@ -1,5 +1,6 @@
 //! `resemble lost --links`: links that lead nowhere, and where what they led to is now.
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -76,7 +77,8 @@ impl Verb for LinkSearch<'_> {
         let mut links = Vec::new();
         search.errors.extend(dangling(&self.real, &mut links));
         let targets = links.iter().map(|(_, _, target)| target.as_path().into());
-        let known = search.departed(targets.collect())?;
+        let known = search.departed(targets.collect())?.into_iter();
+        let known: HashMap<_, _> = known.map(|row| (row.path.clone(), row)).collect();
         let mut rows = Vec::new();
         for (link, target, real) in links {
             let below = link.strip_prefix(&self.real).unwrap_or(&link);
@@ -87,8 +89,7 @@ impl Verb for LinkSearch<'_> {
                 renamed,
                 place,
             };
-            let known = known.iter().find(|row| row.path.as_path() == real);
-            match known {
+            match known.get(&PathText::from(real)) {
                 None => rows.push(row(None, false, None)),
                 Some(known) if known.places.is_empty() => {
                     rows.push(row(Some(known.gone), known.renamed, None));

@@ -4,15 +4,15 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use resemble_core::{ContentDigest, DirId, FileId};
+use resemble_core::{ContentDigest, ContentId, DirId, FileId};
 
 use super::gaps::GapStep;
 use super::{Batch, Refusal};
-use crate::codec::rows::{decode_entry, encode_entry};
+use crate::codec::rows::{StoredFile, decode_entry, encode_entry};
 use crate::departures::{Departed, Renamed};
 use crate::fault::Fault;
 use crate::rows::Entry;
-use crate::snapshot::paths::{DEPTH, ROOT, names};
+use crate::snapshot::paths::{ROOT, names, path_of};
 use crate::store::ReadableTable;
 
 /// A directory and a name in it.
@@ -55,14 +55,8 @@ impl Batch<'_, '_> {
                 Entry::Dir(dir) if !self.departures.is_full() => {
                     // What is called so later is another directory.
                     self.departures.note(path.clone(), Departed::default());
-                    for row in self.entries.range((dir.0, &[][..])..)? {
-                        let (key, entry) = row?;
-                        let (of, name) = key.value();
-                        if of != dir.0 {
-                            break;
-                        }
-                        let path = path.join(OsStr::from_bytes(name));
-                        waiting.push((path, decode_entry(entry.value())?));
+                    for (name, entry) in self.entries_of(dir)? {
+                        waiting.push((path.join(OsStr::from_bytes(&name)), entry));
                     }
                 }
                 Entry::Dir(_) | Entry::Symlink(_) | Entry::Special(_) | Entry::Gap(_) => {}
@@ -75,7 +69,10 @@ impl Batch<'_, '_> {
     fn note_renamed(&mut self, from: &Path, to: &Path, entry: &Entry) -> Result<(), Fault> {
         let (file, content) = match entry {
             Entry::Dir(_) => (FileId(self.writing.counters.next_file), None),
-            Entry::File(file) => (*file, self.content_before(*file)?),
+            Entry::File(file) => {
+                let content = self.content_before(*file)?;
+                (*file, content.map(|(_, digest)| digest))
+            }
             Entry::Symlink(_) | Entry::Special(_) | Entry::Gap(_) => return Ok(()),
         };
         let to = Renamed {
@@ -91,61 +88,54 @@ impl Batch<'_, '_> {
     }
 
     /// What a file held before this batch.
-    fn content_before(&self, file: FileId) -> Result<Option<ContentDigest>, Fault> {
+    fn content_before(&self, file: FileId) -> Result<Option<(ContentId, ContentDigest)>, Fault> {
         let before = &self.writing.before.inner;
         let row = before.stored_file(file)?;
-        let content = row.and_then(|row| row.state.content());
-        let content = content.map(|content| before.content(content)).transpose()?;
-        Ok(content.flatten().map(|content| content.digest))
+        let Some(content) = row.and_then(|row| row.state.content()) else {
+            return Ok(None);
+        };
+        Ok(before.content(content)?.map(|row| (content, row.digest)))
     }
 
     /// Where a file goes with one of its names: it has another one, or its content is remembered. A
     /// file that is new in this batch was seen by nobody.
     fn departed(&self, file: FileId, path: &Path) -> Result<Option<Departed>, Fault> {
-        let Some(content) = self.content_before(file)? else {
+        let Some((content, digest)) = self.content_before(file)? else {
             return Ok(None);
         };
         let row = self.file(file)?;
-        let before = self.writing.before.inner.stored_file(file)?;
         // With another name and other bytes it may be another file, which got the number of the
         // inode that this one had.
-        let is_it = before.is_some_and(|before| before.state.content() == row.state.content());
-        let mut names = vec![(row.dir, row.name)];
-        for further in self.further_names.range((file.0, 0, &[][..])..)? {
-            let (key, _) = further?;
-            let (of, dir, name) = key.value();
-            if of != file.0 || names.len() > 1 {
-                break;
-            }
-            names.push((DirId(dir), name.to_vec()));
-        }
-        let mut to = None;
-        for (dir, name) in names.into_iter().filter(|_| is_it) {
-            let other = self.path_of(dir, &name)?;
-            if other != path {
-                to = Some(Renamed { path: other, file });
-            }
-        }
+        let other = if row.state.content() == Some(content) {
+            self.other_name(file, &row, path)?
+        } else {
+            None
+        };
         Ok(Some(Departed {
-            content: Some(content),
-            to,
+            content: Some(digest),
+            to: other.map(|path| Renamed { path, file }),
         }))
     }
 
-    /// The path of a name in a directory.
-    fn path_of(&self, dir: DirId, name: &[u8]) -> Result<PathBuf, Fault> {
-        let mut names = vec![name.to_vec()];
-        let mut at = dir;
-        while at != ROOT && names.len() < DEPTH {
-            let Some(row) = self.directories.get(at.0)? else {
-                return Err(Fault::damaged("a directory has none above it"));
-            };
-            let (above, name) = row.value();
-            names.push(name.to_vec());
-            at = DirId(above);
+    /// A path of a file that is not this one.
+    fn other_name(
+        &self,
+        file: FileId,
+        row: &StoredFile,
+        path: &Path,
+    ) -> Result<Option<PathBuf>, Fault> {
+        let first = path_of(&self.directories, row.dir, &row.name)?;
+        if first != path {
+            return Ok(Some(first));
         }
-        let names = names.iter().rev().map(|name| OsStr::from_bytes(name));
-        Ok(Path::new("/").join(names.collect::<PathBuf>()))
+        let mut further = self.further_names.range((file.0, 0, &[][..])..)?;
+        let Some(further) = further.next().transpose()? else {
+            return Ok(None);
+        };
+        let (of, dir, name) = further.0.value();
+        let is_its = of == file.0;
+        let other = is_its.then(|| path_of(&self.directories, DirId(dir), name));
+        other.transpose()
     }
 
     /// Writes what went and is not there at the end of the batch.
@@ -229,6 +219,20 @@ impl Batch<'_, '_> {
     pub(super) fn entry(&self, dir: DirId, name: &[u8]) -> Result<Option<Entry>, Fault> {
         let row = self.entries.get((dir.0, name))?;
         Ok(row.map(|row| decode_entry(row.value())).transpose()?)
+    }
+
+    /// The names in a directory, and what they stand for.
+    fn entries_of(&self, dir: DirId) -> Result<Vec<(Vec<u8>, Entry)>, Fault> {
+        let mut list = Vec::new();
+        for row in self.entries.range((dir.0, &[][..])..)? {
+            let (key, entry) = row?;
+            let (of, name) = key.value();
+            if of != dir.0 {
+                break;
+            }
+            list.push((name.to_vec(), decode_entry(entry.value())?));
+        }
+        Ok(list)
     }
 
     /// Writes an entry over whatever row is there.
@@ -321,15 +325,7 @@ impl Batch<'_, '_> {
         self.known_dirs.clear();
         let mut waiting = vec![top];
         while let Some(dir) = waiting.pop() {
-            let mut list = Vec::new();
-            for row in self.entries.range((dir.0, &[][..])..)? {
-                let (key, entry) = row?;
-                let (of, name) = key.value();
-                if of != dir.0 {
-                    break;
-                }
-                list.push((name.to_vec(), decode_entry(entry.value())?));
-            }
+            let list = self.entries_of(dir)?;
             let all = (dir.0, &[][..])..(dir.0.saturating_add(1), &[][..]);
             self.entries.retain_in(all, |_, _| false)?;
             for (name, entry) in &list {

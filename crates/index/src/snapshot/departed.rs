@@ -1,59 +1,96 @@
 //! What went from a path.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
 use resemble_callers::{Listable, Seen};
 
 use super::Snapshot;
 use crate::departures::{Departed, Departure};
 use crate::error::ReadError;
+use crate::store::ReadableTable;
 
-/// A path is followed through so many renames.
+/// A path is followed through this many renames.
 const RENAMES: usize = 32;
 
+/// All departures that are known, in their order: read once for all paths of a question.
+#[derive(Debug)]
+pub struct DepartureLog {
+    rows: Vec<Departure>,
+    /// The departures of each name, ascending.
+    of_name: HashMap<PathBuf, Vec<usize>>,
+}
+
 impl Snapshot {
-    /// When a path went, in seconds since 1970, and where what was there went last, through all
-    /// renames since: by the last departure, and by the last one of the name itself if a directory
-    /// above it went later, which may have been without it. Empty: nothing is known.
-    ///
-    /// Somebody who does not see everything is told it only of a folder that he can list now: that
-    /// a name was there is told by its folder alone. Whether he sees what became of it is for the
-    /// caller to ask, of this view.
-    pub fn departed(&self, path: &Path) -> Result<Vec<(i64, Departed)>, ReadError> {
+    /// The departures that are known.
+    pub fn departures(&self) -> Result<DepartureLog, ReadError> {
         self.note_outside();
-        if let Some(eyes) = &self.eyes {
-            let folder = path.parent().unwrap_or(path);
-            let seen = self.glance(eyes, &[folder.to_owned()])?;
-            if !matches!(seen[..], [Seen::Folder(_, Listable(true))]) {
-                return Ok(Vec::new());
-            }
+        let rows = self.ask(|inner| {
+            let rows = inner.departures.iter()?;
+            rows.map(|row| Ok(Departure::decode(row?.1.value())?))
+                .collect()
+        });
+        let rows: Vec<Departure> = rows?;
+        let mut of_name = HashMap::<PathBuf, Vec<usize>>::new();
+        for (number, row) in rows.iter().enumerate() {
+            of_name.entry(row.path.clone()).or_default().push(number);
         }
-        let mut found = Vec::new();
-        for take in [Take::Last, Take::LastOfName] {
-            if let Some(first) = self.departure(path, take)?
-                && found.last().is_none_or(|(number, _)| *number != first.0)
-            {
-                let number = first.0;
-                found.push((number, self.followed(first)?));
-            }
-        }
-        Ok(found.into_iter().map(|(_, departed)| departed).collect())
+        Ok(DepartureLog { rows, of_name })
     }
 
-    /// Where what went by this departure went since.
-    fn followed(
-        &self,
-        (mut number, time, mut departed): (u64, i64, Departed),
-    ) -> Result<(i64, Departed), ReadError> {
+    /// Whether the departure of this path may be shown. In a view with the eyes of a caller, only
+    /// if the caller can list the folder of the path now. The places it leads to must be asked for
+    /// in this view as well.
+    pub fn shows_departure(&self, path: &Path) -> Result<bool, ReadError> {
+        let Some(eyes) = &self.eyes else {
+            return Ok(true);
+        };
+        let folder = path.parent().unwrap_or(path);
+        let seen = self.glance(eyes, &[folder.to_owned()])?;
+        Ok(matches!(seen[..], [Seen::Folder(_, Listable(true))]))
+    }
+}
+
+impl DepartureLog {
+    /// When a path went, in seconds since 1970, and where its file went last, through all renames
+    /// since: by the last departure, and by the last one of the name itself if a directory above it
+    /// went later, which may have been without it. Empty: nothing is known.
+    pub fn of(&self, path: &Path) -> Vec<(i64, Departed)> {
+        let last = self.leading(path, 0).map(|(_, last)| last).max();
+        let of_name = self.of_name.get(path).and_then(|all| all.last().copied());
+        let earlier = of_name.filter(|number| Some(*number) != last);
+        let found = last.into_iter().chain(earlier);
+        found
+            .filter_map(|number| self.followed(number, path))
+            .collect()
+    }
+
+    /// The first and the last departure, from this number on, that took the path away: of the name
+    /// itself, and of each directory above it.
+    fn leading(&self, path: &Path, from: usize) -> impl Iterator<Item = (usize, usize)> {
+        let leads = |number: &usize| self.rows[*number].leads(path).is_some();
+        path.ancestors().filter_map(move |name| {
+            let all = self.of_name.get(name)?;
+            let all = &all[all.partition_point(|&number| number < from)..];
+            let first = all.iter().copied().find(leads)?;
+            Some((first, all.iter().copied().rfind(leads)?))
+        })
+    }
+
+    /// Where a path went by a departure, and since.
+    fn followed(&self, mut number: usize, path: &Path) -> Option<(i64, Departed)> {
+        let time = self.rows[number].time;
+        let mut departed = self.rows[number].leads(path)?;
         let content = departed.content;
         for _ in 0..RENAMES {
             let Some(to) = &departed.to else {
                 break;
             };
-            let next = self.departure(&to.path, Take::FirstFrom(number + 1))?;
-            let Some((later, _, next)) = next else {
+            let later = self.leading(&to.path, number + 1).map(|(first, _)| first);
+            let Some(later) = later.min() else {
                 break;
             };
+            let next = self.rows[later].leads(&to.path)?;
             let file = to.file;
             (number, departed) = (later, next);
             // A directory that took the file along has no number of it.
@@ -62,7 +99,7 @@ impl Snapshot {
             }
         }
         let content = content.or(departed.content);
-        Ok((
+        Some((
             time,
             Departed {
                 content,
@@ -70,39 +107,4 @@ impl Snapshot {
             },
         ))
     }
-
-    /// A departure that took this path away, and its number.
-    fn departure(
-        &self,
-        path: &Path,
-        take: Take,
-    ) -> Result<Option<(u64, i64, Departed)>, ReadError> {
-        self.ask(|inner| {
-            let from = match take {
-                Take::Last | Take::LastOfName => 0,
-                Take::FirstFrom(number) => number,
-            };
-            let mut last = None;
-            for row in inner.departures.range(from..)? {
-                let (number, row) = row?;
-                let row = Departure::decode(row.value())?;
-                let is_meant = !matches!(take, Take::LastOfName) || row.path == path;
-                if let Some(departed) = row.leads(path).filter(|_| is_meant) {
-                    last = Some((number.value(), row.time, departed));
-                    if matches!(take, Take::FirstFrom(_)) {
-                        break;
-                    }
-                }
-            }
-            Ok(last)
-        })
-    }
-}
-
-/// Which of several departures.
-#[derive(Clone, Copy)]
-enum Take {
-    Last,
-    LastOfName,
-    FirstFrom(u64),
 }

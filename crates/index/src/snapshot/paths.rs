@@ -15,12 +15,14 @@ use crate::codec::rows::{StoredFile, decode_entry};
 use crate::error::ReadError;
 use crate::fault::Fault;
 use crate::rows::{Entry, FileRow};
+use crate::schema::DirValue;
+use crate::store::ReadableTable;
 
 /// The directory "/".
 pub(crate) const ROOT: DirId = DirId(0);
 
 /// Directories above one another; more can only be a cycle in a damaged file.
-pub(crate) const DEPTH: usize = 1 << 16;
+const DEPTH: usize = 1 << 16;
 
 impl Snapshot {
     /// What is at an absolute path. "/" is always a directory.
@@ -275,25 +277,33 @@ impl Inner {
 
     /// The path of a name in a directory.
     pub(super) fn path(&self, dir: DirId, name: &[u8]) -> Result<PathBuf, Fault> {
-        let mut names = vec![name.to_vec()];
-        let mut at = dir;
-        while at != ROOT {
-            if names.len() > DEPTH {
-                return Err(Fault::damaged("directories form a cycle"));
-            }
-            let row = self
-                .directories
-                .get(at.0)?
-                .ok_or_else(|| Fault::damaged("a name is in an unknown directory"))?;
-            let (parent, name) = row.value();
-            names.push(name.to_vec());
-            at = DirId(parent);
-        }
-        let mut path = Vec::with_capacity(names.iter().map(|name| name.len() + 1).sum());
-        for name in names.iter().rev() {
-            path.push(b'/');
-            path.extend_from_slice(name);
-        }
-        Ok(PathBuf::from(OsString::from_vec(path)))
+        path_of(&self.directories, dir, name)
     }
+}
+
+/// The path of a name in a directory, by the table of directories.
+pub(crate) fn path_of(
+    directories: &impl ReadableTable<u32, DirValue>,
+    dir: DirId,
+    name: &[u8],
+) -> Result<PathBuf, Fault> {
+    let mut names = vec![name.to_vec()];
+    let mut at = dir;
+    while at != ROOT {
+        if names.len() > DEPTH {
+            return Err(Fault::damaged("directories form a cycle"));
+        }
+        let row = directories
+            .get(at.0)?
+            .ok_or_else(|| Fault::damaged("a name is in an unknown directory"))?;
+        let (parent, name) = row.value();
+        names.push(name.to_vec());
+        at = DirId(parent);
+    }
+    let mut path = Vec::with_capacity(names.iter().map(|name| name.len() + 1).sum());
+    for name in names.iter().rev() {
+        path.push(b'/');
+        path.extend_from_slice(name);
+    }
+    Ok(PathBuf::from(OsString::from_vec(path)))
 }

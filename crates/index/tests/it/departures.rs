@@ -37,7 +37,7 @@ fn gone(path: &str) -> Change {
 }
 
 fn departed(index: &Index, path: &str) -> Option<(Option<ContentDigest>, PathBuf)> {
-    let found = sound(index).departed(Path::new(path)).unwrap();
+    let found = sound(index).departures().unwrap().of(Path::new(path));
     let (time, departed) = found.into_iter().next()?;
     assert!(time > 1_700_000_000);
     let to = departed.to.map(|to| to.path);
@@ -167,7 +167,11 @@ fn a_caller_learns_of_a_name_only_in_a_folder_that_he_can_list() {
         .snapshot()
         .unwrap()
         .seen_by(Arc::new(Lister(&["/r", "/r/open"])));
-    let knows = |path: &str| !snapshot.departed(Path::new(path)).unwrap().is_empty();
+    let log = snapshot.departures().unwrap();
+    let knows = |path: &str| {
+        let path = Path::new(path);
+        snapshot.shows_departure(path).unwrap() && !log.of(path).is_empty()
+    };
     assert!(knows("/r/open/1"));
     assert!(!knows("/r/closed/2") && !knows("/r/gone/3") && !knows("/r/open/none"));
 }
