@@ -4,7 +4,7 @@
 //! with the digest of what it held, or a rename, of a directory with all below as of a file. The
 //! digest stays true whatever becomes of the content: if any file has it, or gets it again, that is
 //! where the lost one is. What is there again at the end of the batch did not go (programs save by
-//! renaming), and neither did what the index is told to forget.
+//! renaming), and neither did what is forgotten on purpose.
 //!
 //! The log is bounded by age, by rows, and by the length of a path, so a tree of temporary files
 //! cannot fill the disk: it only drives out older rows.
@@ -23,10 +23,10 @@ use crate::fault::Fault;
 use crate::schema;
 use crate::store::{ReadableTable, WriteTransaction};
 
-/// A departure is known for so many seconds: 90 days.
+/// How long a departure is known, in seconds: 90 days.
 const KEPT: i64 = 90 * 24 * 60 * 60;
 
-/// So many departures are known.
+/// The most departures that are known.
 const MOST: u64 = 1 << 16;
 
 /// A longer path is not remembered.

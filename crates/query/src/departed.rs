@@ -48,8 +48,8 @@ pub(crate) fn departed(
     Ok(Answer::fresh(rows, Vec::new()))
 }
 
-/// Where it was renamed to, if it is there with other bytes than it had, as far as these are known.
-/// Where its bytes are is found by them.
+/// Where it was renamed to, if it is there with other bytes than the known ones. The known bytes
+/// are looked up in [`places`].
 fn renamed(snapshot: &Snapshot, departed: &Departed) -> Result<Option<PathBuf>, AskError> {
     let Some(to) = &departed.to else {
         return Ok(None);

@@ -100,7 +100,7 @@ fn the_command_asks_the_daemon_of_the_system() {
     drop(server);
 }
 
-/// What went is told to who can list its old folder and open what is left of it.
+/// A departure is shown to callers who can list the old folder and open what is left.
 #[test]
 fn what_went_is_told_to_who_can_list_its_folder() {
     const NAME: &str = "system_mode::requests::what_went_is_told_to_who_can_list_its_folder";

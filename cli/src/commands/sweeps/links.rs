@@ -81,24 +81,20 @@ impl Verb for LinkSearch<'_> {
         let known: HashMap<_, _> = known.map(|row| (row.path.clone(), row)).collect();
         let mut rows = Vec::new();
         for (link, target, real) in links {
+            let known = known.get(&PathText::from(real));
+            let places = known.into_iter().flat_map(|known| &known.places);
+            let mut places: Vec<_> = places.map(|at| Some(search.asked.shown(at))).collect();
+            if places.is_empty() {
+                places.push(None);
+            }
             let below = link.strip_prefix(&self.real).unwrap_or(&link);
-            let row = |gone, renamed, place| LinkRow {
+            rows.extend(places.into_iter().map(|place| LinkRow {
                 path: self.dir.join(below).as_path().into(),
                 target: PathText::from_bytes(&target),
-                gone,
-                renamed,
+                gone: known.map(|known| known.gone),
+                renamed: known.is_some_and(|known| known.renamed),
                 place,
-            };
-            match known.get(&PathText::from(real)) {
-                None => rows.push(row(None, false, None)),
-                Some(known) if known.places.is_empty() => {
-                    rows.push(row(Some(known.gone), known.renamed, None));
-                }
-                Some(known) => rows.extend(known.places.iter().map(|place| {
-                    let place = search.asked.shown(place);
-                    row(Some(known.gone), known.renamed, Some(place))
-                })),
-            }
+            }));
         }
         let answer = search.answer(rows).cut(self.args.top);
         Ok(Whole::from(answer).map(|links| DeadLinks { links }))

@@ -16,24 +16,10 @@ use resemble_relate::judge::matched::all_words;
 use resemble_relate::prove::exact::judged;
 use resemble_relate::prove::members::{HeldContent, provable_members};
 
-use crate::why::{Comparison, FoundRuns, RangesOf};
+use crate::why::{Comparison, FoundRuns, MemberMatch, RangesOf};
 
 /// So many pairs of members are measured to find out which belong together.
 const MOST_TRIED: usize = 2500;
-
-/// A member of one archive, and the member of the other that has something of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MemberMatch {
-    /// The names that lead to the member of a, and its size. No name: the text of a mail, or a file
-    /// that is no archive.
-    pub a: Option<(Vec<u8>, ByteLen)>,
-    /// The same in b.
-    pub b: Option<(Vec<u8>, ByteLen)>,
-    /// How the two relate, if both are there.
-    pub relation: Option<Relation>,
-    /// Their measures and what these are shares of, if both are there.
-    pub measures: Option<(Measures, Unit)>,
-}
 
 impl Comparison {
     /// Two things of which at least one holds members.

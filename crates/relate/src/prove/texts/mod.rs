@@ -142,7 +142,7 @@ impl Texts {
         Self::gathered(&kinds, bytes.sum(), (limit, stop), read)
     }
 
-    /// The texts of contents of these kinds and so many bytes, each of which `read` cuts.
+    /// The texts of contents of these kinds, `bytes` in all. `read` cuts each of them.
     fn gathered(
         kinds: &[Option<ContentKind>],
         bytes: ByteLen,

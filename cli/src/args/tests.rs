@@ -1,0 +1,78 @@
+use super::*;
+use clap::CommandFactory;
+
+/// What a person needs at once is on one screen; `--help` has the rest.
+#[test]
+fn short_help_is_one_screen() {
+    fn lines(command: &mut clap::Command, name: &str, all: &mut Vec<(String, usize)>) {
+        for sub in command.get_subcommands_mut() {
+            let name = format!("{name} {}", sub.get_name());
+            lines(sub, &name, all);
+            all.push((name, sub.render_help().to_string().lines().count()));
+        }
+    }
+    let mut root = Cli::command().term_width(80);
+    root.build();
+    let mut all = Vec::new();
+    lines(&mut root, "", &mut all);
+    assert!(all.len() > 35, "{all:?}");
+    // With the command line and the next prompt, for the verb that is tried first.
+    let most = |name: &str| if name == " find" { 22 } else { 24 };
+    all.retain(|(name, lines)| *lines > most(name));
+    assert!(all.is_empty(), "{all:?}");
+}
+
+#[test]
+fn clap_finds_nothing_wrong() {
+    Cli::command().debug_assert();
+}
+
+/// Bounds the number of options in the `--help` of a command: whoever adds one looks for
+/// another that can go.
+#[test]
+fn commands_have_few_options() {
+    let mut root = Cli::command();
+    root.build();
+    for (verb, most) in [("find", 26), ("pairs", 26), ("groups", 36), ("dump", 15)] {
+        let command = root.find_subcommand(verb).expect(verb);
+        let options = command.get_opts().chain(
+            command
+                .get_arguments()
+                .filter(|arg| !arg.is_positional() && !arg.get_action().takes_values()),
+        );
+        let listed: Vec<&str> = options
+            .filter(|option| !option.is_hide_set())
+            .filter_map(clap::Arg::get_long)
+            .collect();
+        assert!(
+            listed.len() <= most,
+            "{verb}: {} of {most}: {listed:?}",
+            listed.len()
+        );
+    }
+}
+
+/// Every option and argument of every command says what it is for, and none ends in a period
+/// (as in the help of other programs).
+#[test]
+fn everything_has_help() {
+    fn check(command: &clap::Command) {
+        for arg in command.get_arguments() {
+            let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+            assert!(!help.is_empty(), "{} {}", command.get_name(), arg.get_id());
+            assert!(
+                !help.ends_with('.'),
+                "{} {}: {help}",
+                command.get_name(),
+                arg.get_id()
+            );
+            assert!(
+                arg.is_positional() || arg.get_long().is_some(),
+                "{} has no long name",
+                arg.get_id()
+            );
+        }
+        command.get_subcommands().for_each(check);
+    }
+    check(&Cli::command());
+}

@@ -1,0 +1,71 @@
+//! Plans for pairs of equal files that are named one by one: marks of a person, and conflicts.
+
+use std::collections::HashSet;
+
+use resemble_proto::path::PathText;
+
+use super::{Means, Plan, path_for_printf};
+use crate::quote::quoted;
+use crate::rows::{ConflictRow, ConflictState};
+
+impl Plan {
+    /// The plan for pairs of files that are equal, which `about` names: of each the first stays.
+    pub fn of_pairs<'a>(
+        about: String,
+        pairs: impl Iterator<Item = (&'a PathText, &'a PathText)>,
+        means: &Means<'_>,
+    ) -> Self {
+        let mut plan = Self::new(means, about);
+        let mut found = Vec::new();
+        for (keep, copy) in pairs {
+            let look = |path: &PathText| (means.look)(path.as_path());
+            let keep = look(keep).map_err(|why| format!("the file that stays: {why}"));
+            match look(copy).and_then(|copy| Ok((keep?, copy))) {
+                Ok(pair) => found.push(pair),
+                Err(why) => plan.leave_out(copy.as_path(), &why),
+            }
+        }
+        // Names that were marked as two files may have become one since.
+        let kept: HashSet<_> = found.iter().map(|(keep, _)| keep.file()).collect();
+        let mut treated = HashSet::new();
+        for (keep, copy) in &found {
+            if kept.contains(&copy.file()) {
+                plan.leave_out(&copy.path, "it is a file that stays, by another name");
+            } else if treated.insert(copy.file()) {
+                plan.pool(keep, copy, (means.names)(copy), means, None);
+            }
+        }
+        plan
+    }
+
+    /// The plan for conflicts: those go that are equal to the file that they are compared with.
+    pub fn of_conflicts(roots: &[PathText], rows: &[ConflictRow], means: &Means<'_>) -> Self {
+        let mut equal = Vec::new();
+        let mut left = Vec::new();
+        for row in rows {
+            match &row.other {
+                Some(other) if row.state == ConflictState::Equal => {
+                    equal.push((other.clone(), row.path.clone()));
+                }
+                other => left.push((row, other)),
+            }
+        }
+        let roots: Vec<String> = roots.iter().map(path_for_printf).collect();
+        let about = format!("groups --conflicts {}", roots.join(" "));
+        let pairs = equal.iter().map(|(keep, copy)| (keep, copy));
+        let mut plan = Self::of_pairs(about, pairs, means);
+        for (row, other) in left {
+            let why = match other {
+                None => "there is nothing to compare it with".to_owned(),
+                Some(other) => format!(
+                    "{}: resemble why {} {}",
+                    row.state.word(),
+                    quoted(row.path.as_path()),
+                    quoted(other.as_path())
+                ),
+            };
+            plan.leave_out(row.path.as_path(), &why);
+        }
+        plan
+    }
+}
