@@ -290,8 +290,10 @@ fn subject(context: &Context<'_>, subject: Subject) -> Result<(find::Subject, Pa
             let whole = digest.content;
             let mut subject = find::Subject::of_digest(digest)
                 .with_others(renditions(&others)?)
-                .with_bytes(bytes)
                 .dated(dates);
+            if let Some(bytes) = bytes {
+                subject = subject.with_bytes(name.as_path(), bytes);
+            }
             // Whoever names a path has it read by us: only what he may read anyway, as it is known.
             if let Some(path) = path
                 && (!snapshot.is_partial() || is_at(snapshot, path.as_path(), &whole)?)

@@ -63,7 +63,7 @@ pub struct Subject {
     file: Option<FileId>,
     path: Option<PathBuf>,
     /// Its bytes, if they are no file's.
-    bytes: Option<Arc<[u8]>>,
+    sent: Option<SentBytes>,
     /// Where the index has it as it is now.
     place: Option<Place>,
     /// It is a member of `path`: the names that lead to it.
@@ -77,6 +77,13 @@ pub struct Subject {
     part_reader: Option<Arc<dyn PartReader>>,
 }
 
+/// Bytes that came with the question.
+#[derive(Clone, Debug)]
+struct SentBytes {
+    name: PathBuf,
+    bytes: Arc<[u8]>,
+}
+
 impl Subject {
     /// Bytes that are no indexed file: standard input, or a file outside the index.
     pub fn of_digest(digest: Digest) -> Self {
@@ -84,7 +91,7 @@ impl Subject {
             digest: Arc::new(digest),
             file: None,
             path: None,
-            bytes: None,
+            sent: None,
             place: None,
             member: None,
             dates: FileDates::default(),
@@ -107,11 +114,12 @@ impl Subject {
         }
     }
 
-    /// Its bytes, which are no file's.
+    /// Its bytes, which are no file's. The name tells how they are taken apart.
     #[must_use]
-    pub fn with_bytes(self, bytes: Option<Vec<u8>>) -> Self {
+    pub fn with_bytes(self, name: &Path, bytes: Vec<u8>) -> Self {
+        let (name, bytes) = (name.to_owned(), Arc::from(bytes));
         Self {
-            bytes: bytes.map(Arc::from),
+            sent: Some(SentBytes { name, bytes }),
             ..self
         }
     }

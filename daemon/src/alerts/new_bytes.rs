@@ -70,7 +70,7 @@ pub(super) fn may_be_news(changed: &ChangedFile<'_>, least: Fraction) -> Result<
     }
     for bytes in pieces {
         let digest = Digest::of(&bytes, after.params());
-        let subject = Subject::of_digest(digest).with_bytes(Some(bytes));
+        let subject = Subject::of_digest(digest).with_bytes(changed.path, bytes);
         let (found, _) = find::listing(after, &subject.is_file(changed.file), true)?;
         if found
             .iter()

@@ -19,13 +19,14 @@ use resemble_relate::judge::matched::Match;
 use resemble_relate::parallel::{ordered_on, threads};
 use resemble_relate::prove::cost::TAKEN_APART;
 use resemble_relate::prove::exact::{Proven, judged, provable};
-use resemble_relate::prove::extracted::extract;
+use resemble_relate::prove::extracted::{Extracted, extract, extract_bytes};
 use resemble_relate::prove::read::{LARGEST_READ, OpenFolders};
 use resemble_relate::renditions::{Occurrence, Rendition, layer, names, shown};
 use resemble_relate::scope::ScopedFiles;
 use resemble_relate::{AskError, soft_error};
+use resemble_scan::parts::PartReader;
 
-use super::{Subject, first_holder};
+use super::{SentBytes, Subject, first_holder};
 
 mod members;
 
@@ -299,13 +300,13 @@ impl<'a> Prover<'a> {
         digest: &ContentDigest,
         errors: &mut Vec<SoftError>,
     ) -> Result<Option<Vec<u8>>, AskError> {
-        if let Some(bytes) = self
-            .subject
-            .bytes
-            .as_deref()
-            .filter(|_| rendition == Rendition::Own)
-        {
-            return Ok(Some(bytes.to_vec()));
+        if let Some(SentBytes { name, bytes }) = &self.subject.sent {
+            if rendition == Rendition::Own {
+                return Ok(Some(bytes.to_vec()));
+            }
+            let extract =
+                |part_reader: &dyn PartReader| extract_bytes(name, bytes, part_reader).map(Some);
+            return Ok(self.say(name, extract, (rendition, digest), errors));
         }
         let Some(path) = self.subject.path.as_deref() else {
             return Ok(None);
@@ -316,8 +317,9 @@ impl<'a> Prover<'a> {
             }
             return self.read(path, digest, &mut OpenFolders::default(), errors);
         }
-        let names = self.subject.member.as_deref().unwrap_or_default();
-        Ok(self.say(&shown(path, names), rendition, digest, errors))
+        let path = shown(path, self.subject.member.as_deref().unwrap_or_default());
+        let extract = |part_reader: &dyn PartReader| extract(&path, part_reader);
+        Ok(self.say(&path, extract, (rendition, digest), errors))
     }
 
     /// The bytes of a file, if they still are this content.
@@ -375,19 +377,20 @@ impl<'a> Prover<'a> {
             return self.read(&first, digest, folders, errors);
         }
         let path = shown(&first, &names(self.snapshot, place)?);
-        Ok(self.say(&path, occurrence.rendition, digest, errors))
+        let extract = |part_reader: &dyn PartReader| extract(&path, part_reader);
+        Ok(self.say(&path, extract, (occurrence.rendition, digest), errors))
     }
 
     /// What stands for the file or member at a path, if it is this content.
     fn say(
         &self,
         path: &Path,
-        rendition: Rendition,
-        digest: &ContentDigest,
+        extract: impl Fn(&dyn PartReader) -> Result<Option<Extracted>, AskError>,
+        (rendition, digest): (Rendition, &ContentDigest),
         errors: &mut Vec<SoftError>,
     ) -> Option<Vec<u8>> {
         let part_reader = self.subject.part_reader.as_deref()?;
-        let extracted = extract(path, part_reader)
+        let extracted = extract(part_reader)
             .map_err(|error| self.note(path, &error, errors))
             .ok();
         let bytes = extracted.flatten().and_then(|all| all.rendition(rendition));

@@ -1,7 +1,8 @@
 //! Reading what no index has, for a question.
 
-use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::path::Path;
 
 use resemble_core::date::DocumentDate;
@@ -12,8 +13,7 @@ use resemble_relate::prove::read::{anchor_of, bytes_of, unreadable};
 use resemble_relate::renditions::{Rendition, members_at, renditions_among};
 use resemble_scan::parts::{DigestedPart, DigestedParts, HEAD, PartReader};
 use resemble_scan::read::{Content, NoContents, Reader};
-use rustix::fs::MemfdFlags;
-use rustix::io::Errno;
+use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::unread;
 
@@ -182,7 +182,7 @@ pub struct Stream<'a> {
     /// All of it, as long as it is no more than [`Self::FEW`].
     few: Option<Vec<u8>>,
     /// All of it, if it can be taken apart and is not too long.
-    kept: Option<OwnedFd>,
+    kept: Option<File>,
     bytes: usize,
 }
 
@@ -248,7 +248,7 @@ impl<'a> Stream<'a> {
     }
 
     fn begin(&mut self) -> io::Result<()> {
-        self.kept = Some(rustix::fs::memfd_create("resemble", MemfdFlags::CLOEXEC)?);
+        self.kept = Some(File::from(memfd_create("resemble", MemfdFlags::CLOEXEC)?));
         let head = std::mem::take(&mut self.head);
         self.keep(&head)?;
         self.head = head;
@@ -257,18 +257,10 @@ impl<'a> Stream<'a> {
     }
 
     fn keep(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let Some(kept) = &self.kept else {
-            return Ok(());
-        };
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            match rustix::io::write(kept, rest) {
-                Ok(written) => rest = &rest[written..],
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(errno.into()),
-            }
+        match &mut self.kept {
+            Some(kept) => kept.write_all(bytes),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// What it was.

@@ -128,7 +128,7 @@ fn found(scene: &Scene, files: &[String], is_indexed: bool, scope: &Scope) -> BT
         } else {
             let bytes = std::fs::read(&path).expect("readable");
             let digest = Digest::of(&bytes, &Params::default());
-            Subject::of_digest(digest).with_bytes(Some(bytes))
+            Subject::of_digest(digest).with_bytes("-".as_ref(), bytes)
         };
         let own = PathText::from(path);
         let answer = find::find(&snapshot, &subject, &own, &options).expect("an answer");

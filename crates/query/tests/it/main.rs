@@ -31,6 +31,7 @@ mod questions;
 mod quotations;
 mod reads;
 mod scene;
+mod sent;
 mod stopped;
 mod tables;
 mod templates;

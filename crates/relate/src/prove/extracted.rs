@@ -5,6 +5,8 @@
 //! holds the same is true. An archive says nothing by itself: its members do, and each can be
 //! named.
 
+use std::fs::File;
+use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -15,6 +17,7 @@ use resemble_index::SkippedPart;
 use resemble_scan::parts::{HEAD, PartReader, Skipped, skipped_parts};
 use resemble_scan::read::{open_regular, read_prefix};
 use resemble_scan::walk::Stat;
+use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::ask::AskError;
 use crate::prove::read::{LARGEST_READ, anchor_of, bytes_of, unreadable};
@@ -164,6 +167,21 @@ pub fn extract_all(
     OpenedFile::of(file)?.extract_all(wanted, part_reader)
 }
 
+/// What bytes say that are no file's, as those of a file of this name would.
+pub fn extract_bytes(
+    name: &Path,
+    bytes: &[u8],
+    part_reader: &dyn PartReader,
+) -> Result<Extracted, AskError> {
+    let mut listener = Listener::new(None);
+    let understood = OpenedFile::of_bytes(name, bytes)?.take_apart(part_reader, &mut listener)?;
+    Ok(Extracted {
+        own: bytes.to_vec(),
+        text: listener.text.filter(|_| understood),
+        packed: listener.packed.filter(|_| understood),
+    })
+}
+
 /// A file that is opened to be taken apart.
 #[derive(Debug)]
 pub struct OpenedFile<'p> {
@@ -178,6 +196,20 @@ impl<'p> OpenedFile<'p> {
         let anchor = anchor_of(path)?;
         let (fd, stat) =
             open_regular(&anchor, path).map_err(|failure| unreadable(path, failure))?;
+        Ok(Self { path, fd, stat })
+    }
+
+    /// Bytes that are no file's, as a file of this name in memory.
+    pub(super) fn of_bytes(path: &'p Path, bytes: &[u8]) -> Result<Self, AskError> {
+        let written = || {
+            let mut file = File::from(memfd_create("resemble-sent", MemfdFlags::CLOEXEC)?);
+            file.write_all(bytes)?;
+            Ok((Stat::of(file.as_fd())?, file.into()))
+        };
+        let (stat, fd) = written().map_err(|source| AskError::Unreadable {
+            path: path.to_owned(),
+            source,
+        })?;
         Ok(Self { path, fd, stat })
     }
 

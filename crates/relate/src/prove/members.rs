@@ -112,7 +112,23 @@ pub fn held_by(
     part_reader: &dyn PartReader,
 ) -> Result<Option<Vec<HeldContent>>, AskError> {
     let (file, names) = way(path);
-    let opened = OpenedFile::of(file)?;
+    held_in(&OpenedFile::of(file)?, names, part_reader)
+}
+
+/// What bytes hold that are no file's; see [`held_by`].
+pub fn held_by_bytes(
+    name: &Path,
+    bytes: &[u8],
+    part_reader: &dyn PartReader,
+) -> Result<Option<Vec<HeldContent>>, AskError> {
+    held_in(&OpenedFile::of_bytes(name, bytes)?, None, part_reader)
+}
+
+fn held_in(
+    opened: &OpenedFile<'_>,
+    names: Option<&[u8]>,
+    part_reader: &dyn PartReader,
+) -> Result<Option<Vec<HeldContent>>, AskError> {
     if opened.is_too_large() && names.is_none() {
         return Ok(None);
     }

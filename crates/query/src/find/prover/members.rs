@@ -11,13 +11,15 @@ use resemble_relate::judge::matched::Match;
 use resemble_relate::prove::cost::TAKEN_APART;
 use resemble_relate::prove::exact::judged;
 use resemble_relate::prove::members::{
-    ComparedSide, are_of, held_by, provable_members, provable_single, unit_of,
+    ComparedSide, HeldContent, are_of, held_by, held_by_bytes, provable_members, provable_single,
+    unit_of,
 };
 use resemble_relate::prove::read::{LARGEST_READ, OpenFolders};
 use resemble_relate::renditions::{Occurrence, Place, WholeDigest, names, shown};
+use resemble_scan::parts::PartReader;
 
 use super::{Prover, matched};
-use crate::find::holders;
+use crate::find::{SentBytes, holders};
 
 impl Prover<'_> {
     /// Measures all that the subject holds against all that a place holds; of a side that holds no
@@ -101,10 +103,16 @@ impl Prover<'_> {
                 Ok(read.map(|bytes| provable_single(templates, alone.kind, bytes)))
             }
             ComparedSide::Held(wholes) => {
-                let Some(path) = self.subject.path.as_deref() else {
+                let subject = self.subject;
+                if let Some(SentBytes { name, bytes }) = &subject.sent {
+                    let held =
+                        |part_reader: &dyn PartReader| held_by_bytes(name, bytes, part_reader);
+                    return Ok(self.members(name, held, wholes));
+                }
+                let Some(path) = subject.path.as_deref() else {
                     return Ok(None);
                 };
-                let path = shown(path, self.subject.member.as_deref().unwrap_or_default());
+                let path = shown(path, subject.member.as_deref().unwrap_or_default());
                 Ok(self.members_at(&path, wholes))
             }
         }
@@ -116,9 +124,18 @@ impl Prover<'_> {
         path: &Path,
         wholes: &[Option<WholeDigest>; 2],
     ) -> Option<ProvableMembers> {
+        self.members(path, |part_reader| held_by(path, part_reader), wholes)
+    }
+
+    fn members(
+        &mut self,
+        path: &Path,
+        held: impl Fn(&dyn PartReader) -> Result<Option<Vec<HeldContent>>, AskError>,
+        wholes: &[Option<WholeDigest>; 2],
+    ) -> Option<ProvableMembers> {
         let part_reader = self.subject.part_reader.as_deref()?;
         let mut errors = Vec::new();
-        let held = held_by(path, part_reader)
+        let held = held(part_reader)
             .map_err(|error| self.note(path, &error, &mut errors))
             .ok();
         self.errors.extend(errors);

@@ -1,0 +1,70 @@
+//! What is sent as bytes is compared as the file would be that holds them.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use resemble_core::Params;
+use resemble_proto::message::{FindOptions, FindRow};
+use resemble_proto::path::PathText;
+use resemble_query::find::{self, Subject, read_with_parts};
+
+use crate::one_figure::mixed::mixed;
+use crate::scene::Scene;
+use crate::scene::fake::Fake;
+
+/// The rows about other files, by path; the scenes lie at different places.
+fn rows(scene: &Scene, subject: Subject, own: &Path) -> Vec<FindRow> {
+    let subject = subject.with_part_reader(Some(Arc::new(Fake)));
+    let name = PathText::from(own.file_name().expect("a name").as_ref() as &Path);
+    let options = FindOptions {
+        text: true,
+        ..FindOptions::default()
+    };
+    let snapshot = scene.snapshot();
+    let answer = find::find(&snapshot, &subject, &name, &options).expect("an answer");
+    let others = answer.rows.into_iter().filter_map(|row| {
+        let below = row.path.as_path().strip_prefix(scene.root());
+        let path = PathText::from(below.expect("in the tree"));
+        let is_own = path.as_bytes().starts_with(name.as_bytes());
+        (!is_own).then(|| FindRow {
+            path,
+            age: Default::default(),
+            ..row
+        })
+    });
+    let mut others: Vec<_> = others.collect();
+    others.sort_by(|a, b| a.path.as_bytes().cmp(b.path.as_bytes()));
+    others
+}
+
+#[test]
+fn bytes_are_measured_as_the_file_that_holds_them() {
+    let files = mixed();
+    // Nothing that one proves is kept for the other.
+    let mut scenes = [Scene::with_parts(), Scene::with_parts()];
+    for scene in &mut scenes {
+        for (name, bytes) in &files {
+            scene.write(name, bytes);
+        }
+        scene.scan();
+    }
+    let [sent, indexed] = &scenes;
+    let mut proven = 0;
+    for name in files.keys() {
+        let path = sent.path(name);
+        let read = read_with_parts(&path, &Params::default(), Some(&Fake)).expect("readable");
+        let bytes = fs::read(&path).expect("readable");
+        let subject = Subject::of_digest(read.digest)
+            .with_others(read.others)
+            .with_bytes(&path, bytes);
+        let found = rows(sent, subject, &path);
+        let path = indexed.path(name);
+        let subject = Subject::indexed(&indexed.snapshot(), &path, &Params::default());
+        let known = rows(indexed, subject.expect("readable").expect("indexed"), &path);
+        assert_eq!(found, known, "{name}");
+        assert!(found.iter().all(|row| !row.estimate), "{name}: {found:?}");
+        proven += found.len();
+    }
+    assert!(proven > 100, "{proven}");
+}
