@@ -27,12 +27,13 @@ use resemble_proto::documents::SimilarFiles;
 use resemble_proto::message::{
     CompareRequest, Comparison, DepartedRequest, DepartedRow, DumpForm, FailureKind, FileDates,
     FindOptions, FindRequest, Groups, GroupsRequest, HolderRow, HoldersRequest, Inode, Scope,
-    SoftError, StepProgress, Subject, Whole, WireBytes, WireDigest, WireRendition,
+    SoftError, StepProgress, Subject, Whole, WireBytes, WireDigest, WireMembers, WireRendition,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
 use resemble_proto::question::Question;
 use resemble_query::find::{self, Incoming, Stream, holders};
+use resemble_query::local::read_catalogued;
 use resemble_query::unread;
 use resemble_report::quote::quoted;
 use resemble_scan::parts::{Formats, Limits, PartReader};
@@ -93,7 +94,7 @@ impl Sought {
     /// Where the bytes themselves can be read again.
     fn on_disk(&self) -> Option<&Path> {
         match self {
-            Self::File(file) => Some(&file.real),
+            Self::File(file) => Some(&*file.real).filter(|_| !file.is_catalogued()),
             Self::Member(_) | Self::Stdin(_) => None,
         }
     }
@@ -468,6 +469,10 @@ fn content(file: Option<&Path>, read: &Incoming, name: &PathText) -> Subject {
         name: name.clone(),
         inode: file.and_then(inode_of),
         others: read.others.iter().filter_map(rendition_of).collect(),
+        held: read
+            .held
+            .as_ref()
+            .map(|held| Box::new(WireMembers::of(&held.contents, &held.samples))),
         path: file.map(PathText::from),
         bytes: read.bytes.clone().map(|bytes| Box::new(WireBytes(bytes))),
         dates: FileDates {
@@ -496,7 +501,14 @@ fn read_now(sought: &Sought, params: &Params, text: bool) -> Result<Incoming, So
     let part_reader = formats.as_ref().map(|formats| formats as &dyn PartReader);
     let (file, read) = match (sought, part_reader) {
         (Sought::Stdin(read), _) => return Ok((**read).clone()),
-        (Sought::File(file), _) if file.is_catalogued() => return Err(no_file(file)),
+        (Sought::File(file), _) if file.is_catalogued() => {
+            let error = match read_catalogued(&file.real, params) {
+                Ok(Some(read)) => return Ok(read),
+                Ok(None) => io::Error::other("is no file of the catalogue"),
+                Err(error) => io::Error::other(error),
+            };
+            return Err(SoftError::of_io(file.shown.as_path().into(), &error));
+        }
         (Sought::File(file), part_reader) => {
             let read = find::read_with_parts(&file.real, params, part_reader);
             (file, read.map(Some))
@@ -512,12 +524,6 @@ fn read_now(sought: &Sought, params: &Params, text: bool) -> Result<Incoming, So
         Ok(None) => Err(no_member(sought)),
         Err(error) => Err(subject_error(file, error)),
     }
-}
-
-/// The soft error of a path in a catalogue that leads to no file.
-fn no_file(file: &Named) -> SoftError {
-    let source = io::Error::other("is no file of the catalogue");
-    SoftError::of_io(PathText::from(file.shown.as_path()), &source)
 }
 
 /// The soft error of a member that its file does not have.

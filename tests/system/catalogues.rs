@@ -253,6 +253,44 @@ fn a_kept_catalogue_takes_part_until_it_is_forgotten() {
     );
 }
 
+/// The daemon does not know the catalogue, but what it says of the file can be sent.
+#[test]
+fn the_daemon_is_asked_about_a_file_of_a_catalogue_that_it_has_not() {
+    let sandbox = Sandbox::new();
+    disk_and_documents(&sandbox);
+    export(&sandbox, &["disk", "-o", "disk.cat", "--local"]);
+    fs::remove_dir_all(sandbox.path("disk")).expect("gone");
+    let daemon = sandbox.daemon([""; 0]);
+    daemon.sync();
+    for (file, expected) in [
+        ("2019/report.txt", "100%  identical  tree/work/report.txt"),
+        ("2019/letter.txt", "tree/work/letter-2.txt"),
+        ("archive.zip", "tree/work/minutes.txt"),
+        (
+            "archive.zip!in/minutes.txt",
+            "100%  identical  tree/work/minutes.txt",
+        ),
+    ] {
+        let file = format!("disk.cat:/{file}");
+        let found = sandbox
+            .resemble(["find", &file, "--in", "tree/work"])
+            .success();
+        assert_eq!(
+            (found.text().lines().count(), &*found.err),
+            (1, ""),
+            "{}",
+            found.text()
+        );
+        assert!(found.text().contains(expected), "{}", found.text());
+        let everywhere = sandbox.resemble(["find", &file]).success().text();
+        assert!(everywhere.contains("/work/"), "{everywhere}");
+        let local = sandbox.resemble(["find", &file, "--in", "tree/work", "--local"]);
+        assert_eq!((local.text(), local.code), (found.text(), 0), "{file}");
+    }
+    let missing = sandbox.resemble(["find", "disk.cat:/2019/none", "--in", "tree/work"]);
+    assert!(missing.exits(2).err.contains("is no file of the catalogue"));
+}
+
 /// A catalogue is no folder to look into and nothing that changes: the overlay and the alerts leave
 /// it out, also when a file comes that only the catalogue knows a relative of.
 #[test]

@@ -21,12 +21,13 @@ use resemble_index::{ReadError, Snapshot};
 use resemble_proto::catalogued::{is_catalogued, is_label};
 use resemble_proto::message::{
     Answer, DumpForm, FindRequest, FindRow, Header, HolderRow, HoldersRequest, Inode, LeftOut,
-    Request, SoftError, Subject, WireRendition,
+    Request, SoftError, Subject, WireMembers, WireRendition,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::question::AnyRow;
 use resemble_relate::AskError;
-use resemble_relate::renditions::Rendition;
+use resemble_relate::nominate::members::HeldMembers;
+use resemble_relate::renditions::{MOST_MEMBERS, Rendition};
 use resemble_scan::fsid::FsIds;
 use resemble_scan::parts::PartReader;
 
@@ -276,6 +277,7 @@ fn subject(context: &Context<'_>, subject: Subject) -> Result<(find::Subject, Pa
             name,
             inode,
             others,
+            held,
             path,
             bytes,
             dates,
@@ -290,6 +292,7 @@ fn subject(context: &Context<'_>, subject: Subject) -> Result<(find::Subject, Pa
             let whole = digest.content;
             let mut subject = find::Subject::of_digest(digest)
                 .with_others(renditions(&others)?)
+                .holding(held.map(|held| members(&held)).transpose()?)
                 .dated(dates);
             if let Some(bytes) = bytes {
                 subject = subject.with_bytes(name.as_path(), bytes);
@@ -337,6 +340,15 @@ fn renditions(others: &[WireRendition]) -> Result<Vec<(Rendition, Digest)>, AskE
         Ok((rendition, digest))
     });
     decoded.collect()
+}
+
+fn members(held: &WireMembers) -> Result<HeldMembers, AskError> {
+    let (contents, samples) = held.decoded()?;
+    if contents.len() > MOST_MEMBERS {
+        let text = format!("more than {MOST_MEMBERS} members are in the file");
+        return Err(AskError::BadRequest(text));
+    }
+    Ok(HeldMembers { contents, samples })
 }
 
 fn holders(context: &Context<'_>, request: &HoldersRequest) -> Result<Answer<HolderRow>, AskError> {

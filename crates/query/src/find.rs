@@ -51,6 +51,7 @@ pub use resemble_relate::judge::listing::LISTED;
 use resemble_relate::nominate::block::Common;
 use resemble_relate::nominate::evidence::{self, FoundBy, Nominee, Nominees, Told};
 use resemble_relate::nominate::kinship::SubjectWindows;
+use resemble_relate::nominate::members::HeldMembers;
 use resemble_relate::nominate::quotations::Passage;
 use resemble_relate::prove::read::anchor_of;
 use resemble_relate::renditions::{self, Located, Place, Rendition};
@@ -72,6 +73,8 @@ pub struct Subject {
     dates: FileDates,
     /// What stands for it besides its bytes, where the index has it not.
     others: Vec<(Rendition, Arc<Digest>)>,
+    /// What it holds, where the index has it not.
+    held: Option<HeldMembers>,
     /// Makes texts of documents again, where measures on them are to be exact; `None`: those stay
     /// estimates.
     part_reader: Option<Arc<dyn PartReader>>,
@@ -96,6 +99,7 @@ impl Subject {
             member: None,
             dates: FileDates::default(),
             others: Vec::new(),
+            held: None,
             part_reader: None,
         }
     }
@@ -140,6 +144,12 @@ impl Subject {
                 .collect(),
             ..self
         }
+    }
+
+    /// What it holds.
+    #[must_use]
+    pub fn holding(self, held: Option<HeldMembers>) -> Self {
+        Self { held, ..self }
     }
 
     /// Measures on the texts of documents can be exact: this makes them again.
@@ -247,6 +257,28 @@ impl Subject {
             others.extend(stored(snapshot, content)?.map(|digest| (rendition, Arc::new(digest))));
         }
         Ok(others)
+    }
+}
+
+impl Incoming {
+    /// The file or member at `path` as the index has it; `None`: it has none.
+    pub(crate) fn remembered(snapshot: &Snapshot, path: &Path) -> Result<Option<Self>, ReadError> {
+        let Some(subject) = Subject::remembered(snapshot, path)? else {
+            return Ok(None);
+        };
+        let others = subject.others(snapshot)?.into_iter();
+        let others = others.map(|(rendition, digest)| (rendition, Arc::unwrap_or_clone(digest)));
+        let others = others.collect();
+        let held = subject
+            .place
+            .map(|place| HeldMembers::in_place(snapshot, place));
+        let held = held.transpose()?;
+        let digest = Arc::unwrap_or_clone(subject.digest);
+        Ok(Some(Self {
+            others,
+            held: held.filter(|held| !held.contents.is_empty()),
+            ..Self::plain(digest)
+        }))
     }
 }
 

@@ -14,7 +14,10 @@
 //!
 //! [`LocalIndex::take_note`] says what happened.
 
+mod from_catalogue;
 mod opened;
+
+pub use from_catalogue::read_catalogued;
 
 use std::ffi::OsStr;
 use std::fs;

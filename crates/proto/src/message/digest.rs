@@ -130,6 +130,47 @@ pub struct WireDigest {
     pub repeats: Option<u8>,
 }
 
+/// What an archive holds, on the wire.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WireMembers {
+    /// Base64 of the content digests of the members, 32 bytes each.
+    pub contents: String,
+    /// The sampling level of all of them together.
+    pub level: u8,
+    /// Base64 of their fingerprints, 4 bytes each.
+    pub fingerprints: String,
+}
+
+impl WireMembers {
+    /// Of members with these digests and samples.
+    pub fn of(contents: &[ContentDigest], samples: &Signature) -> Self {
+        let contents: Vec<u8> = contents.iter().flat_map(|content| content.0).collect();
+        Self {
+            contents: BASE64.encode(contents),
+            level: samples.level,
+            fingerprints: packed(&samples.fingerprints),
+        }
+    }
+
+    /// The digests and the samples.
+    pub fn decoded(&self) -> Result<(Vec<ContentDigest>, Signature), BadDigest> {
+        let bytes = BASE64.decode(&self.contents);
+        let bytes = bytes.map_err(|_| BadDigest::Malformed("members"))?;
+        let (contents, []) = bytes.as_chunks::<32>() else {
+            return Err(BadDigest::Malformed("members"));
+        };
+        let samples = Signature {
+            level: self.level,
+            fingerprints: fingerprints(&self.fingerprints, self.level)?,
+            repeats: None,
+        };
+        Ok((
+            contents.iter().copied().map(ContentDigest).collect(),
+            samples,
+        ))
+    }
+}
+
 /// [`ContentKind`] on the wire.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "ContentKind", rename_all = "kebab-case")]
@@ -163,12 +204,6 @@ impl From<&Digest> for WireDigest {
             runs.extend_from_slice(&run.count.to_le_bytes());
             runs.push(if run.constant { CONSTANT } else { 0 });
         }
-        let packed = |fingerprints: &[Fingerprint]| {
-            let bytes = fingerprints
-                .iter()
-                .flat_map(|fingerprint| fingerprint.0.to_le_bytes().into_iter().take(FINGERPRINT));
-            BASE64.encode(bytes.collect::<Vec<u8>>())
-        };
         Self {
             content: digest.content.to_string(),
             size: digest.size.get(),
@@ -258,6 +293,13 @@ fn runs(text: &str, size: u64) -> Result<Vec<ChunkRun>, BadDigest> {
     } else {
         Err(BadDigest::Size)
     }
+}
+
+fn packed(fingerprints: &[Fingerprint]) -> String {
+    let bytes = fingerprints
+        .iter()
+        .flat_map(|fingerprint| fingerprint.0.to_le_bytes().into_iter().take(FINGERPRINT));
+    BASE64.encode(bytes.collect::<Vec<u8>>())
 }
 
 fn fingerprints(text: &str, level: u8) -> Result<Vec<Fingerprint>, BadDigest> {

@@ -9,8 +9,9 @@ use resemble_core::date::DocumentDate;
 use resemble_core::{Digest, Digester, Params, StopFlag};
 use resemble_index::{ContentRef, NewLook, NewPart, SkippedPart};
 use resemble_relate::AskError;
+use resemble_relate::nominate::members::HeldMembers;
 use resemble_relate::prove::read::{anchor_of, bytes_of, unreadable};
-use resemble_relate::renditions::{Rendition, members_at, renditions_among};
+use resemble_relate::renditions::{Rendition, held_among, members_at, renditions_among};
 use resemble_scan::parts::{DigestedPart, DigestedParts, HEAD, PartReader};
 use resemble_scan::read::{Content, NoContents, Reader};
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -24,6 +25,8 @@ pub struct Incoming {
     pub digest: Digest,
     /// What stands for it besides.
     pub others: Vec<(Rendition, Digest)>,
+    /// What it holds, if that is members.
+    pub held: Option<HeldMembers>,
     /// The bytes themselves, of a pipe that held few.
     pub bytes: Option<Vec<u8>>,
     /// What was skipped when it was taken apart.
@@ -34,10 +37,11 @@ pub struct Incoming {
 
 impl Incoming {
     /// Its bytes alone.
-    fn plain(digest: Digest) -> Self {
+    pub(super) fn plain(digest: Digest) -> Self {
         Self {
             digest,
             others: Vec::new(),
+            held: None,
             bytes: None,
             skipped: Vec::new(),
             date: None,
@@ -45,9 +49,16 @@ impl Incoming {
     }
 
     /// With its parts.
-    fn with(digest: Digest, pieces: Vec<DigestedPart>, member: Option<u32>) -> Self {
-        let rows = pieces.iter().map(|piece| (piece.role, piece.parent));
-        let renditions = renditions_among(rows, member);
+    fn with(
+        digest: Digest,
+        pieces: Vec<DigestedPart>,
+        member: Option<u32>,
+        params: &Params,
+    ) -> Self {
+        let rows = || pieces.iter().map(|piece| (piece.role, piece.parent));
+        let renditions = renditions_among(rows(), member);
+        let held = held_among(rows(), member).into_iter();
+        let held = HeldMembers::of(held.filter_map(|at| pieces[at].digest.as_deref()), params);
         let mut pieces = pieces;
         let mut take = |number: usize| Some(*pieces.get_mut(number)?.digest.take()?);
         Self {
@@ -56,6 +67,7 @@ impl Incoming {
                 .filter_map(|(rendition, number)| Some((rendition, take(number)?)))
                 .collect(),
             digest,
+            held: (!held.contents.is_empty()).then_some(held),
             bytes: None,
             skipped: Vec::new(),
             date: None,
@@ -101,7 +113,7 @@ pub fn read_with_parts(
         return Ok(Incoming::plain(read_now(path, params)?));
     };
     let (digest, pieces, skipped, date) = read(path, params, part_reader)?;
-    let incoming = Incoming::with(digest, pieces, None).and_skipped(skipped);
+    let incoming = Incoming::with(digest, pieces, None, params).and_skipped(skipped);
     Ok(Incoming { date, ..incoming })
 }
 
@@ -119,7 +131,7 @@ pub fn read_member(
     for number in members_at(rows, names) {
         if let Some(digest) = pieces[number as usize].digest.take() {
             let skipped = unread::of_member(skipped, names);
-            let incoming = Incoming::with(*digest, pieces, Some(number));
+            let incoming = Incoming::with(*digest, pieces, Some(number), params);
             return Ok(Some(incoming.and_skipped(skipped)));
         }
     }
@@ -293,7 +305,7 @@ impl<'a> Stream<'a> {
         );
         Incoming {
             date: pieces.date,
-            ..Incoming::with(digest, pieces.pieces, None).and_skipped(pieces.skipped)
+            ..Incoming::with(digest, pieces.pieces, None, &self.params).and_skipped(pieces.skipped)
         }
     }
 }

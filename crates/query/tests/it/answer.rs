@@ -95,6 +95,7 @@ impl Asked {
             name: "asked".into(),
             inode,
             others: Vec::new(),
+            held: None,
             path: Some(PathText::from(path)),
             bytes: None,
             dates: FileDates::default(),

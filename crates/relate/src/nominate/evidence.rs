@@ -265,11 +265,13 @@ impl Counts {
         let percent = |share: Fraction| share.percent(false).unwrap_or(0);
         let (raw, left) = (percent(raw), percent(left));
         // What few have counts less only in a frame.
-        if contents <= FREE {
-            format!("{raw} % raw, {left} % after the frame that {contents} files share")
-        } else {
-            format!("{raw} % raw, {left} % after text found in {contents} files")
-        }
+        let why = match contents {
+            ..=FREE => format!("the frame that {contents} files share"),
+            // So common that nobody has counted.
+            u32::MAX => "boilerplate".to_owned(),
+            _ => format!("text found in {contents} files"),
+        };
+        format!("{raw} % raw, {left} % after {why}")
     }
 }
 
@@ -488,19 +490,19 @@ pub(crate) fn hits(
     let mut all: Vec<ContentId> = Vec::new();
     match scoped {
         None => {
-            // A key that nobody is named for is boilerplate, or only the subject has it.
-            let mut next = 0;
+            let mut unnamed = vec![true; keys.len()];
             snapshot.postings_up_to(kind, keys, limit, &mut |at, contents| {
-                for &key in &keys[next..at] {
-                    counts.note(kind, key, usize::MAX);
-                }
-                next = at + 1;
+                unnamed[at] = false;
                 counts.note(kind, keys[at], contents.len());
                 note(keys[at], contents);
                 all.extend_from_slice(contents);
             })?;
-            for &key in &keys[next..] {
-                counts.note(kind, key, usize::MAX);
+            // A key that nobody is named for is boilerplate, or nobody is found by it: a content is
+            // posted by fewer samples than are kept of it.
+            for (&key, _) in keys.iter().zip(unnamed).filter(|key| key.1) {
+                if snapshot.is_boilerplate(kind, key)? {
+                    counts.note(kind, key, usize::MAX);
+                }
             }
         }
         Some(scoped) => snapshot.postings(kind, keys, &mut |at, contents| {

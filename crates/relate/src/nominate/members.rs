@@ -4,11 +4,15 @@
 //! member, or a part of it, has most of its samples among these, however much else the archive
 //! holds.
 
-use resemble_core::{ContentId, Fingerprint, Relation, Score, Signature, similarity};
+use resemble_core::{
+    ContentDigest, ContentId, ContentKind, Digest, Fingerprint, Params, Relation, Score, Signature,
+    similarity,
+};
 use resemble_index::{PostingKind, ReadError, Snapshot};
 
 use crate::nominate::evidence::{Counts, LOOKED_UP, hits};
 use crate::nominate::levels::SamplesFrom;
+use crate::renditions::{MOST_MEMBERS, Place, held_contents};
 use crate::scope::ScopedFiles;
 
 /// A content that has something in common with members.
@@ -22,18 +26,42 @@ pub struct MemberNominee {
     pub is_member: bool,
 }
 
-/// The members, and the contents that may be related to all of them together.
-pub fn nominate_by_members(
-    snapshot: &Snapshot,
-    members: &[ContentId],
-    scoped: Option<&ScopedFiles>,
-) -> Result<Vec<MemberNominee>, ReadError> {
-    let mut fingerprints: Vec<Fingerprint> = Vec::new();
-    let mut of_archive = members.to_vec();
-    of_archive.sort_unstable();
-    for &member in members {
-        fingerprints.extend(snapshot.signature(member)?.fingerprints);
+/// What an archive holds, as others are nominated by it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HeldMembers {
+    /// The members.
+    pub contents: Vec<ContentDigest>,
+    /// The samples of all of them, at one level.
+    pub samples: Signature,
+}
+
+impl HeldMembers {
+    /// Of members that were digested now. Their samples are those that an index keeps of them.
+    pub fn of<'d>(members: impl Iterator<Item = &'d Digest>, params: &Params) -> Self {
+        let (mut contents, mut samples) = (Vec::new(), Vec::new());
+        for member in members.take(MOST_MEMBERS) {
+            contents.push(member.content);
+            samples.extend(match member.kind {
+                ContentKind::Text => member.signature.thinned(&params.shingles).fingerprints,
+                _ => member.signature.fingerprints.clone(),
+            });
+        }
+        let samples = together(samples);
+        Self { contents, samples }
     }
+
+    /// Of a place of the index, for another one.
+    pub fn in_place(snapshot: &Snapshot, place: Place) -> Result<Self, ReadError> {
+        let (members, samples) = members_in(snapshot, place)?;
+        let mut contents = Vec::new();
+        for member in members {
+            contents.extend(snapshot.content(member)?.map(|row| row.digest));
+        }
+        Ok(Self { contents, samples })
+    }
+}
+
+fn together(mut fingerprints: Vec<Fingerprint>) -> Signature {
     fingerprints.sort_unstable();
     fingerprints.dedup();
     let all = Signature {
@@ -41,7 +69,32 @@ pub fn nominate_by_members(
         fingerprints,
         repeats: None,
     };
-    let all = all.thinned(&LOOKED_UP);
+    all.thinned(&LOOKED_UP)
+}
+
+/// The members that lie in a place of the index, and their samples.
+pub fn members_in(
+    snapshot: &Snapshot,
+    place: Place,
+) -> Result<(Vec<ContentId>, Signature), ReadError> {
+    let members = held_contents(snapshot, place, MOST_MEMBERS)?;
+    let mut samples = Vec::new();
+    for &member in &members {
+        samples.extend(snapshot.signature(member)?.fingerprints);
+    }
+    Ok((members, together(samples)))
+}
+
+/// The members that the index has, and the contents that may be related to all of them together.
+/// `all`: the samples of the members, at one level.
+pub fn nominate_by_members(
+    snapshot: &Snapshot,
+    members: &[ContentId],
+    all: &Signature,
+    scoped: Option<&ScopedFiles>,
+) -> Result<Vec<MemberNominee>, ReadError> {
+    let mut of_archive = members.to_vec();
+    of_archive.sort_unstable();
     let of_all = SamplesFrom::of(all.fingerprints.iter().copied());
     let keys: Vec<u64> = all.fingerprints.iter().map(|sample| sample.0).collect();
     let mut counts = Counts::new(snapshot.boilerplate_limit());

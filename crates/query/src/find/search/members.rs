@@ -7,12 +7,11 @@ use resemble_core::{Digest, Relation, similarity};
 use resemble_index::ContentRow;
 use resemble_relate::AskError;
 use resemble_relate::judge::matched::Match;
-use resemble_relate::nominate::members::nominate_by_members;
+use resemble_relate::nominate::members::{members_in, nominate_by_members};
 use resemble_relate::prove::members::{AloneSide, ComparedSide};
 use resemble_relate::renditions::faces::Faces;
 use resemble_relate::renditions::{
-    self, MOST_MEMBERS, Occurrence, Place, Rendition, WholeDigest, faces_of, held_contents,
-    occurrences,
+    self, Occurrence, Place, Rendition, WholeDigest, faces_of, occurrences,
 };
 
 use super::drafts::{Draft, DraftSides};
@@ -154,11 +153,19 @@ impl Search<'_> {
     /// Nominates the files that are equal to a member of the subject or have much in common with
     /// its members.
     fn nominate_members(&mut self) -> Result<(), AskError> {
-        let Some(own) = self.own_place else {
-            return Ok(());
+        let (members, samples) = match (&self.subject.held, self.own_place) {
+            (None, None) => return Ok(()),
+            (None, Some(own)) => members_in(self.snapshot, own)?,
+            // The index may have its bytes as those of a member alone.
+            (Some(held), _) => {
+                let mut known = Vec::new();
+                for content in &held.contents {
+                    known.extend(self.snapshot.content_by_digest(content)?);
+                }
+                (known, held.samples.clone())
+            }
         };
-        let members = held_contents(self.snapshot, own, MOST_MEMBERS)?;
-        for found in nominate_by_members(self.snapshot, &members, self.scoped)? {
+        for found in nominate_by_members(self.snapshot, &members, &samples, self.scoped)? {
             let Some(row) = self.snapshot.content(found.content)? else {
                 continue;
             };
