@@ -8,7 +8,7 @@ mod baseline;
 mod git;
 mod subjects;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use resemble_core::Params;
@@ -235,22 +235,20 @@ impl NearCopyQuestion<'_> {
     }
 
     /// Leaves accepted pairs out, or accepts all.
-    fn settle(&mut self, ui: &mut Ui, rows: &mut Vec<CheckRow>) -> CliResult<()> {
-        let (Some(Baseline(pairs)), Some(path)) = (&mut self.baseline, &self.args.baseline) else {
+    fn settle(&self, ui: &mut Ui, rows: &mut Vec<CheckRow>) -> CliResult<()> {
+        let (Some(Baseline(pairs)), Some(path)) = (&self.baseline, &self.args.baseline) else {
             return Ok(());
         };
         let is_accepted = |pair: &String| pairs.contains_key(pair);
         rows.retain(|row| !row.pair.as_ref().is_some_and(is_accepted));
         if self.args.accept {
-            let before = pairs.len();
+            let mut new = BTreeMap::new();
             rows.retain(|row| {
                 let names = [&row.found.file, &row.found.path].map(|name| quoted(name.as_path()));
                 let pair = row.pair.clone();
-                pair.map(|pair| pairs.insert(pair, names.join(" ")))
-                    .is_none()
+                pair.map(|pair| new.insert(pair, names.join(" "))).is_none()
             });
-            Baseline::write(pairs, path)?;
-            let accepted = (pairs.len() - before) as u64;
+            let accepted = Baseline::add(new, path)?;
             ui.note(&format!("{} accepted", counted(accepted, "pair")));
         }
         Ok(())

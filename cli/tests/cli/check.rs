@@ -230,6 +230,29 @@ fn a_pair_is_accepted_once_however_many_files_have_it() {
     assert_eq!(lines.lines().count(), 3, "a comment and two pairs: {lines}");
 }
 
+/// Hooks of several work trees may share a baseline.
+#[test]
+fn who_accepts_at_the_same_time_as_others_loses_none_of_theirs() {
+    const SEEDS: [u64; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
+    let names = SEEDS.map(|seed| (format!("{seed}.txt"), text(seed)));
+    let files = names.each_ref().map(|(name, text)| (&**name, &**text));
+    let Some(it) = Repository::with(&files) else {
+        return;
+    };
+    std::thread::scope(|scope| {
+        for seed in SEEDS {
+            let draft = near(seed);
+            let it = &it;
+            scope.spawn(move || {
+                let accept = ["check", "-", "--baseline", "accepted", "--accept"];
+                it.run(&accept, draft.as_bytes()).exits(0);
+            });
+        }
+    });
+    let lines = std::fs::read_to_string(it.0.path("accepted")).unwrap();
+    assert_eq!(lines.lines().count(), 1 + SEEDS.len(), "{lines}");
+}
+
 #[test]
 fn what_is_to_be_written_is_no_copy_of_what_is_there() {
     let Some(it) = Repository::with(&[("a.txt", &text(1)), (".gitignore", "built\n")]) else {

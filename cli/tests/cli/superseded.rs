@@ -306,6 +306,25 @@ fn without_the_program_nothing_is_done() {
     assert!(!env.path("plan.sh.log").exists());
 }
 
+/// What is still there was not moved, whatever the program says.
+#[test]
+fn a_program_that_moves_nothing_is_believed_nothing() {
+    let env = environment();
+    for name in ["t/a", "t/b"] {
+        env.write(name, lines(1, 100));
+    }
+    let made = env.run(["groups", "t", "--local", "--plan=trash", "-o", "plan.sh"]);
+    assert_eq!(made.code, 0, "{made:?}");
+    let before = snapshot(&env.path("t"));
+    let mut command = shell(&env, "sh");
+    command.env("RESEMBLE", "true").arg(env.path("plan.sh"));
+    let ended = finish(command.arg("--do-it"), b"");
+    assert_ne!(ended.code, 0, "{ended:?}");
+    let why = "it could not be moved to the trash";
+    assert!(ended.err.contains(why), "{ended:?}");
+    assert_eq!(snapshot(&env.path("t")), before);
+}
+
 #[test]
 fn names_may_be_anything() {
     let names: [&[u8]; 8] = [

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::fs::File;
 use std::path::Path;
 
 use resemble_core::ContentDigest;
@@ -45,8 +46,24 @@ impl Baseline {
         Ok(Self(pairs))
     }
 
-    /// Writes it in the place of the one that was read.
-    pub(super) fn write(pairs: &BTreeMap<String, String>, path: &Path) -> CliResult<()> {
+    /// Adds pairs to the one that is there, and tells how many are new. Others who add some at the
+    /// same time wait.
+    pub(super) fn add(pairs: BTreeMap<String, String>, path: &Path) -> CliResult<u64> {
+        let folder = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        // Until it is closed.
+        let lock = File::open(folder).and_then(|folder| folder.lock().map(|()| folder));
+        let _lock = lock.map_err(CliError::file("lock", folder))?;
+        let mut all = Self::read(path, true)?.0;
+        let before = all.len();
+        all.extend(pairs);
+        Self::write(&all, path)?;
+        Ok((all.len() - before) as u64)
+    }
+
+    fn write(pairs: &BTreeMap<String, String>, path: &Path) -> CliResult<()> {
         let mut text = "# Pairs that `resemble check` leaves out, by both contents\n".to_owned();
         for (pair, names) in pairs {
             // Writing to a string does not fail.

@@ -351,7 +351,7 @@ do_move() {
 do_trash() {
     are_still || return 1
     trouble='it could not be moved to the trash'
-    target=$("$resemble" trash -- "$copy" </dev/null) || return 1
+    target=$("$resemble" trash -- "$copy" </dev/null) && ! is_taken "$copy" || return 1
     decode "$target"
     identity "$name"
     did="$did: $target"
