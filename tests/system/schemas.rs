@@ -227,6 +227,9 @@ fn mixed_tree(sandbox: &Sandbox) {
     link("a/only.txt", "b/linked.txt").expect("a hard link");
     let conflict = "a/v1.sync-conflict-20240131-101112-ABCDEF7.txt";
     sandbox.write(conflict, edited(&text, 8, 3));
+    // Two that are too small to judge.
+    sandbox.write("a/s.txt", "one");
+    sandbox.write("a/s.sync-conflict-20240131-101112-ABCDEF7.txt", "two");
     for (target, name) in [("nowhere", "a/link"), ("gone.txt", "a/gone")] {
         std::os::unix::fs::symlink(target, sandbox.tree(name)).expect("a link");
     }

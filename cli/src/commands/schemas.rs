@@ -223,7 +223,15 @@ fn all() -> BTreeMap<&'static str, (&'static str, Value)> {
     let folded = document::<Folded>(&[("folded", "")]);
     let order = document::<Ordered>(&[("order", "")]);
     let history = document::<history::Versions>(&[("versions", "")]);
-    let conflicts = document::<SyncConflicts>(&[("conflicts", "")]);
+    let explanation = document::<Explanation>(&why);
+    let mut conflicts = document::<SyncConflicts>(&[("conflicts", "")]);
+    // What is there of `why` may be `null` as there, though all of it may be absent.
+    let fields = conflicts["$defs"]["ConflictRow"]["properties"].as_object_mut();
+    for (name, field) in fields.expect("an object") {
+        if let Some(same) = explanation["properties"].get(name) {
+            field.clone_from(same);
+        }
+    }
     let links = document::<links::DeadLinks>(&[("links", "")]);
     let lost = document::<lost::Places>(&[("places", "")]);
     let pairs = document::<SimilarPairs>(&[("pairs", "")]);
@@ -254,7 +262,7 @@ fn all() -> BTreeMap<&'static str, (&'static str, Value)> {
         ("templates-list", ("templates list", templates)),
         ("versions", ("versions", versions)),
         ("watch-list", ("watch list", roots)),
-        ("why", ("why", document::<Explanation>(&why))),
+        ("why", ("why", explanation)),
     ])
 }
 
