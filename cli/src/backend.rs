@@ -25,9 +25,10 @@ use resemble_proto::catalogued::{self, Source};
 use resemble_proto::client::Client;
 use resemble_proto::documents::SimilarFiles;
 use resemble_proto::message::{
-    CompareRequest, Comparison, DepartedRequest, DepartedRow, DumpForm, FailureKind, FileDates,
-    FindOptions, FindRequest, Groups, GroupsRequest, HolderRow, HoldersRequest, Inode, Scope,
-    SoftError, StepProgress, Subject, Whole, WireBytes, WireDigest, WireMembers, WireRendition,
+    CompareRequest, Comparison, Coverage, CoveredRequest, DepartedRequest, DepartedRow, DumpForm,
+    FailureKind, FileDates, FindOptions, FindRequest, Groups, GroupsRequest, HolderRow,
+    HoldersRequest, Inode, Scope, SoftError, StepProgress, Subject, Whole, WireBytes, WireDigest,
+    WireMembers, WireRendition,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
@@ -248,6 +249,16 @@ impl Backend {
     pub fn compare(&mut self, ui: &Ui, request: CompareRequest) -> CliResult<Whole<Comparison>> {
         if let Self::Local(local) = self
             && let Some(answer) = local.compare(ui, &request)?
+        {
+            return Ok(answer);
+        }
+        self.ask(ui, "comparing", request)
+    }
+
+    /// Whether a directory can go as it is now; the paths need not be refreshed before.
+    pub fn covered(&mut self, ui: &Ui, request: CoveredRequest) -> CliResult<Whole<Coverage>> {
+        if let Self::Local(local) = self
+            && let Some(answer) = local.covered(ui, &request)?
         {
             return Ok(answer);
         }

@@ -16,14 +16,15 @@ use std::sync::Arc;
 
 use resemble_core::Params;
 use resemble_proto::message::{
-    Answer, CompareRequest, Comparison, DumpForm, Groups, GroupsRequest, Header, Parts, Request,
-    SoftError, Whole,
+    Answer, CompareRequest, Comparison, Coverage, CoveredRequest, DumpForm, Groups, GroupsRequest,
+    Header, Parts, Request, SoftError, Whole,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env, PlaceError};
 use resemble_proto::question::{AnyRow, Question};
 use resemble_query::Snapshot;
 use resemble_query::answer::{self, Context, Reply};
+use resemble_query::covered::Verdicts;
 use resemble_query::gaps::{self, AskedPlaces};
 use resemble_query::groups::groups_of_pairs;
 use resemble_query::local::{LocalIndex, LocalOptions};
@@ -130,7 +131,7 @@ impl Local {
         Ok(())
     }
 
-    fn look(&mut self, paths: &[PathBuf], shown: &mut Shown) -> CliResult<Report> {
+    fn look(&mut self, paths: &[PathBuf], shown: &mut dyn Observer) -> CliResult<Report> {
         let report = self.index.refresh(paths, shown)?;
         self.note_report(&report)?;
         Ok(report)
@@ -238,6 +239,58 @@ impl Local {
             self.on_sound(|this| Ok(this.index.compare(request, &templates, &mut shown)?))
         });
         Ok(Some(compared?))
+    }
+
+    /// Whether a directory can go, with nothing of it in the index but what nothing covers. `None`
+    /// if the index knows the directory: then it has looked at everything anew and is to be asked.
+    pub(super) fn covered(
+        &mut self,
+        ui: &Ui,
+        request: &CoveredRequest,
+    ) -> CliResult<Option<Whole<Coverage>>> {
+        let paths = |texts: &[PathText]| -> Vec<PathBuf> {
+            texts.iter().map(|text| text.as_path().to_owned()).collect()
+        };
+        let (dir, by) = (
+            paths(std::slice::from_ref(&request.dir)),
+            paths(&request.by),
+        );
+        let mut shown = Shown(ui.progress_through("looking at the files", by.clone()));
+        if self.index.knows(&dir) || request.by.is_empty() {
+            self.look(&[dir, by].concat(), &mut shown)?;
+            return Ok(None);
+        }
+        self.look(&by, &mut shown)?;
+        drop(shown);
+        let progress = ui.progress("comparing");
+        let covered = watched(&progress.steps(), || {
+            self.on_sound(|this| {
+                let verdicts = Verdicts::of(&this.snapshot(false)?, request)?;
+                let lost: Vec<PathBuf> = verdicts.lost().map(Path::to_owned).collect();
+                let (mut errors, moving) = (std::mem::take(&mut this.errors), this.moving);
+                if !lost.is_empty() {
+                    this.look(&lost, &mut Unobserved)?;
+                }
+                errors.append(&mut this.errors);
+                (this.errors, this.moving) = (errors, this.moving + moving);
+                let context = this.context(true)?;
+                let part_reader = context.part_reader.as_deref();
+                let mut whole = verdicts.with_near(&context.snapshot, part_reader)?;
+                let mut own = Vec::new();
+                this.add_own(
+                    &context.snapshot,
+                    (&mut whole.header, &mut own),
+                    gaps::is_kept,
+                );
+                whole.errors.append(&mut own);
+                let places = AskedPlaces::of(&request.clone().into_request(), &by);
+                whole.errors.extend(places.errors(&context.snapshot)?);
+                whole.errors.sort();
+                whole.errors.dedup();
+                Ok(whole)
+            })
+        });
+        Ok(Some(covered?))
     }
 
     /// The sets of identical files, without the index. `None` if the index knows the paths of the

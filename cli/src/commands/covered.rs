@@ -95,6 +95,10 @@ impl Verb for Covered<'_> {
         }
     }
 
+    fn is_refreshed(&self) -> bool {
+        false
+    }
+
     fn ask(
         &mut self,
         ui: &mut Ui,
@@ -106,7 +110,7 @@ impl Verb for Covered<'_> {
             by: names::real_paths(&asked.named[1..]),
             by_digest: self.args.by_digest,
         };
-        backend.ask(ui, "comparing", request)
+        backend.covered(ui, request)
     }
 
     /// Files of DIR are named as DIR leads to them, the others as the ROOTs do.

@@ -534,3 +534,49 @@ fn similar_files_side_by_side() {
     let json = env.run(["groups", "docs", "--order", "--format", "json"]);
     assert_eq!(json.json()["order"].as_array().unwrap().len(), 5);
 }
+
+/// A directory that the cache knows is asked from it; of another one nothing but what nothing
+/// covers is brought into it.
+#[test]
+fn covered_says_the_same_whatever_the_cache_knows() {
+    let env = environment();
+    let text = paragraphs(1, 12);
+    let other = paragraphs(2, 12);
+    env.write("old/same.txt", &text);
+    env.write("old/moved.txt", &other);
+    env.write("old/edited.txt", paragraphs(3, 12) + " and more");
+    // The size of what is at its path, and other bytes, which lie elsewhere or nowhere.
+    env.write("old/x/swapped.txt", &text);
+    env.write("old/x/changed.txt", text.replace('e', "o"));
+    env.write("old/only.txt", paragraphs(4, 12));
+    env.write("new/same.txt", &text);
+    env.write("new/y/other.txt", &other);
+    env.write("new/edited.txt", paragraphs(3, 12));
+    env.write("new/x/swapped.txt", text.replace('a', "u"));
+    env.write("new/x/changed.txt", &text);
+    let ask = |more: &[&str]| {
+        let ask = [
+            "covered", "old", "--by", "new", "--local", "--format", "json",
+        ];
+        env.run(ask.iter().chain(more)).text()
+    };
+    let fresh = ask(&["--no-cache"]);
+    let json: serde_json::Value = serde_json::from_str(&fresh).unwrap();
+    let names = |list: &str| -> Vec<&str> {
+        let rows = json[list].as_array().unwrap().iter();
+        rows.map(|row| row["path"].as_str().unwrap()).collect()
+    };
+    assert_eq!(
+        names("missing"),
+        ["old/edited.txt", "old/only.txt", "old/x/changed.txt"]
+    );
+    assert_eq!(names("near"), ["old/edited.txt"]);
+    assert_eq!(
+        names("copies"),
+        ["old/moved.txt", "old/same.txt", "old/x/swapped.txt"]
+    );
+    assert_eq!(ask(&[]), fresh);
+    assert_eq!(ask(&[]), fresh, "asked again");
+    assert_eq!(env.run(["dirs", "old", "new", "--local"]).code, 0);
+    assert_eq!(ask(&[]), fresh, "with both in the cache");
+}

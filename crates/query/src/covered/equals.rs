@@ -21,7 +21,7 @@ const TRIES: usize = 64;
 /// The roots, less the directory.
 #[derive(Debug)]
 pub(super) struct Outside<'a> {
-    listing: &'a Listing,
+    pub(super) listing: &'a Listing,
     /// By raw path.
     pub(super) roots: Vec<Anchor>,
 }
