@@ -32,8 +32,6 @@ pub mod delta;
 mod format;
 mod kept;
 mod load;
-#[cfg(test)]
-mod made;
 mod read;
 mod records;
 #[cfg(test)]

@@ -1,3 +1,5 @@
+pub(super) mod made;
+
 use std::fs;
 use std::path::PathBuf;
 

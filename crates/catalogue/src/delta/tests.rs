@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 use resemble_core::hash::content::digest;
 
-use super::super::made::{Made, catalogue, file_of, tree, usual};
 use super::super::read::CATALOGUE;
 use super::super::records::RecordStream;
 use super::super::{Samples, open};
 use super::*;
+use crate::tests::made::{Made, catalogue, file_of, tree, usual};
 
 struct Scene {
     dir: tempfile::TempDir,

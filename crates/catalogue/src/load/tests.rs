@@ -3,9 +3,9 @@ use std::ops::ControlFlow;
 
 use proptest::prelude::*;
 
-use super::super::made::{Made, Tree, catalogue, file_of, tree, usual};
 use super::super::{Details, Samples, open, write};
 use super::*;
+use crate::tests::made::{Made, Tree, catalogue, file_of, tree, usual};
 
 /// An index, and the tree in it that catalogues are loaded into.
 struct Scene {

@@ -9,14 +9,14 @@ use resemble_core::params::SamplingParams;
 use resemble_core::{Digest, Params};
 use resemble_index::{PartRole, SkippedPart};
 
-use super::format::{CatalogueRecord, EntryKind, PackedContent, Part};
-use super::read::CATALOGUE;
-use super::records::RecordStream;
-use super::{Details, Head, Samples, Totals};
+use crate::format::{CatalogueRecord, EntryKind, PackedContent, Part};
+use crate::read::CATALOGUE;
+use crate::records::RecordStream;
+use crate::{Details, Head, Samples, Totals};
 
 /// What a path leads to in a made tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Made {
+pub(crate) enum Made {
     Dir,
     /// An inode, a content and a time.
     File(u8, u8, i64),
@@ -26,16 +26,16 @@ pub(super) enum Made {
 
 /// A tree, and what its contents were taken apart into: other contents.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tree {
-    pub(super) names: BTreeMap<Vec<Vec<u8>>, Made>,
-    pub(super) apart: BTreeMap<u8, Vec<u8>>,
-    pub(super) created: i64,
+pub(crate) struct Tree {
+    pub(crate) names: BTreeMap<Vec<Vec<u8>>, Made>,
+    pub(crate) apart: BTreeMap<u8, Vec<u8>>,
+    pub(crate) created: i64,
 }
 
 impl Tree {
     /// The same as a file system may have it: names are in directories, and all names of an inode
     /// have its content and its time.
-    pub(super) fn sound(self) -> Self {
+    pub(crate) fn sound(self) -> Self {
         let mut names = BTreeMap::from([(Vec::new(), Made::Dir)]);
         let mut inodes = HashMap::new();
         for (path, made) in self.names {
@@ -57,7 +57,7 @@ impl Tree {
     }
 }
 
-pub(super) fn content(of: u8, samples: Samples) -> Digest {
+pub(crate) fn content(of: u8, samples: Samples) -> Digest {
     let text: Vec<String> = (0..200)
         .map(|n| format!("word{} ", u64::from(of) * 1000 + n * n % 977))
         .collect();
@@ -69,7 +69,7 @@ pub(super) fn content(of: u8, samples: Samples) -> Digest {
 }
 
 /// The catalogue of a tree, written as `write` writes them.
-pub(super) fn catalogue(tree: &Tree, samples: Samples) -> Vec<u8> {
+pub(crate) fn catalogue(tree: &Tree, samples: Samples) -> Vec<u8> {
     let mut out = Vec::new();
     let mut sink = |piece: &[u8]| {
         out.extend_from_slice(piece);
@@ -173,7 +173,7 @@ fn made() -> impl Strategy<Value = Made> {
     ]
 }
 
-pub(super) fn tree() -> impl Strategy<Value = Tree> {
+pub(crate) fn tree() -> impl Strategy<Value = Tree> {
     let name = prop::sample::select(vec!["a", "b", "a-b", "b.c", "c"]);
     let names = prop::collection::vec(name.prop_map(|name| name.as_bytes().to_vec()), 1..3);
     let held = prop::collection::vec(0..16u8, 0..4);
@@ -192,7 +192,7 @@ pub(super) fn tree() -> impl Strategy<Value = Tree> {
         })
 }
 
-pub(super) fn file_of(at: u32, of: u8) -> (Vec<Vec<u8>>, Made) {
+pub(crate) fn file_of(at: u32, of: u8) -> (Vec<Vec<u8>>, Made) {
     let name = vec![
         format!("d{}", at / 20).into_bytes(),
         format!("f{at:04}").into_bytes(),
@@ -201,7 +201,7 @@ pub(super) fn file_of(at: u32, of: u8) -> (Vec<Vec<u8>>, Made) {
 }
 
 /// 200 files of 100 contents in ten folders.
-pub(super) fn usual() -> Tree {
+pub(crate) fn usual() -> Tree {
     let mut tree = Tree::default();
     tree.names.insert(Vec::new(), Made::Dir);
     for at in 0..200 {
