@@ -9,9 +9,10 @@
 //!    under `catch_unwind`; unwinding drops the reply, and a dropped reply answers EIO.
 //! 3. **No answer that the kernel may ask for is left to a default.** The defaults answer ENOSYS:
 //!    for many operations the kernel remembers that for the life of the mount, and an ENOSYS from
-//!    `opendir` would even switch on the caching of listings. What writes is EROFS; what is
-//!    harmless succeeds; where the kernel is to do the work itself, the answer is ENOSYS and the
-//!    reason stands beside it.
+//!    `opendir` would even switch on the caching of listings. What is harmless succeeds; where the
+//!    kernel is to do the work itself, the answer is ENOSYS and the reason stands beside it. What
+//!    writes the kernel refuses with EROFS before it asks: every mount is `MS_RDONLY`. Were one
+//!    mounted anew as writable, the defaults refuse it.
 //! 4. **Nothing is cached beyond its time to live**: no `FOPEN_KEEP_CACHE`, no `FOPEN_CACHE_DIR`,
 //!    no `CACHE_SYMLINKS`, no readdirplus (which would fetch attributes that are seldom asked for).
 //!    `AUTO_INVAL_DATA` and attributes of files that are trusted for 10 ms at most make a long-open
@@ -21,17 +22,13 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::Path;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use fuser::{
-    AccessFlags, BsdFileFlags, Config, CopyFileRangeFlags, Errno, FileHandle, Filesystem,
-    FopenFlags, Generation, INodeNo, InitFlags, IoctlFlags, KernelConfig, LockOwner, OpenAccMode,
-    OpenFlags, PollEvents, PollNotifier, RenameFlags, ReplyAttr, ReplyBmap, ReplyCreate, ReplyData,
-    ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyIoctl, ReplyLseek, ReplyOpen,
-    ReplyPoll, ReplyStatfs, ReplyWrite, ReplyXattr, Request, Session, SessionACL, TimeOrNow,
-    WriteFlags,
+    AccessFlags, Config, Errno, FileHandle, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
+    IoctlFlags, KernelConfig, LockOwner, OpenAccMode, OpenFlags, PollEvents, PollNotifier,
+    ReplyAttr, ReplyBmap, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyIoctl,
+    ReplyLseek, ReplyOpen, ReplyPoll, ReplyStatfs, ReplyXattr, Request, Session, SessionACL,
 };
 
 use crate::audience::Spaces;
@@ -107,13 +104,6 @@ macro_rules! answer {
     };
 }
 
-/// Refuses what would write. The kernel refuses most of it before we are asked (`MS_RDONLY`).
-macro_rules! read_only {
-    ($reply:expr) => {
-        $reply.error(errno(Refusal::ReadOnly))
-    };
-}
-
 impl Filesystem for Adapter {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
         for wanted in [
@@ -167,7 +157,7 @@ impl Filesystem for Adapter {
 
     fn open(&self, request: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
         if flags.acc_mode() != OpenAccMode::O_RDONLY {
-            return read_only!(reply);
+            return reply.error(errno(Refusal::ReadOnly));
         }
         let effort = self.spaces.all.open_effort(ino.0);
         let thread = request.pid();
@@ -276,17 +266,6 @@ impl Filesystem for Adapter {
         });
     }
 
-    fn readdirplus(
-        &self,
-        _: &Request,
-        _: INodeNo,
-        _: FileHandle,
-        _: u64,
-        reply: ReplyDirectoryPlus,
-    ) {
-        reply.error(Errno::EOPNOTSUPP); // not negotiated, so not asked
-    }
-
     fn releasedir(
         &self,
         request: &Request,
@@ -350,7 +329,7 @@ impl Filesystem for Adapter {
     fn access(&self, _: &Request, _: INodeNo, mask: AccessFlags, reply: ReplyEmpty) {
         // The kernel does not ask: with default_permissions it judges by mode and owner itself.
         if mask.contains(AccessFlags::W_OK) {
-            read_only!(reply);
+            reply.error(errno(Refusal::ReadOnly));
         } else {
             reply.ok();
         }
@@ -391,136 +370,4 @@ impl Filesystem for Adapter {
     }
 
     // getlk and setlk keep their defaults: locks are not negotiated, so the kernel handles them.
-
-    fn setattr(
-        &self,
-        _: &Request,
-        _: INodeNo,
-        _: Option<u32>,
-        _: Option<u32>,
-        _: Option<u32>,
-        _: Option<u64>,
-        _: Option<TimeOrNow>,
-        _: Option<TimeOrNow>,
-        _: Option<SystemTime>,
-        _: Option<FileHandle>,
-        _: Option<SystemTime>,
-        _: Option<SystemTime>,
-        _: Option<SystemTime>,
-        _: Option<BsdFileFlags>,
-        reply: ReplyAttr,
-    ) {
-        read_only!(reply);
-    }
-
-    fn mknod(&self, _: &Request, _: INodeNo, _: &OsStr, _: u32, _: u32, _: u32, reply: ReplyEntry) {
-        read_only!(reply);
-    }
-
-    fn mkdir(&self, _: &Request, _: INodeNo, _: &OsStr, _: u32, _: u32, reply: ReplyEntry) {
-        read_only!(reply);
-    }
-
-    fn unlink(&self, _: &Request, _: INodeNo, _: &OsStr, reply: ReplyEmpty) {
-        read_only!(reply);
-    }
-
-    fn rmdir(&self, _: &Request, _: INodeNo, _: &OsStr, reply: ReplyEmpty) {
-        read_only!(reply);
-    }
-
-    fn symlink(&self, _: &Request, _: INodeNo, _: &OsStr, _: &Path, reply: ReplyEntry) {
-        read_only!(reply);
-    }
-
-    fn rename(
-        &self,
-        _: &Request,
-        _: INodeNo,
-        _: &OsStr,
-        _: INodeNo,
-        _: &OsStr,
-        _: RenameFlags,
-        reply: ReplyEmpty,
-    ) {
-        read_only!(reply);
-    }
-
-    fn link(&self, _: &Request, _: INodeNo, _: INodeNo, _: &OsStr, reply: ReplyEntry) {
-        read_only!(reply);
-    }
-
-    fn write(
-        &self,
-        _: &Request,
-        _: INodeNo,
-        _: FileHandle,
-        _: u64,
-        _: &[u8],
-        _: WriteFlags,
-        _: OpenFlags,
-        _: Option<LockOwner>,
-        reply: ReplyWrite,
-    ) {
-        read_only!(reply);
-    }
-
-    fn create(
-        &self,
-        _: &Request,
-        _: INodeNo,
-        _: &OsStr,
-        _: u32,
-        _: u32,
-        _: i32,
-        reply: ReplyCreate,
-    ) {
-        read_only!(reply);
-    }
-
-    fn setxattr(
-        &self,
-        _: &Request,
-        _: INodeNo,
-        _: &OsStr,
-        _: &[u8],
-        _: i32,
-        _: u32,
-        reply: ReplyEmpty,
-    ) {
-        read_only!(reply);
-    }
-
-    fn removexattr(&self, _: &Request, _: INodeNo, _: &OsStr, reply: ReplyEmpty) {
-        read_only!(reply);
-    }
-
-    fn fallocate(
-        &self,
-        _: &Request,
-        _: INodeNo,
-        _: FileHandle,
-        _: u64,
-        _: u64,
-        _: i32,
-        reply: ReplyEmpty,
-    ) {
-        read_only!(reply);
-    }
-
-    fn copy_file_range(
-        &self,
-        _: &Request,
-        _: INodeNo,
-        _: FileHandle,
-        _: u64,
-        _: INodeNo,
-        _: FileHandle,
-        _: u64,
-        _: u64,
-        _: CopyFileRangeFlags,
-        reply: ReplyWrite,
-    ) {
-        read_only!(reply); // its target would be in the overlay
-    }
 }
