@@ -1,6 +1,6 @@
 //! Local time. The only place that names `chrono`.
 
-use chrono::{Local, NaiveDateTime, Offset, TimeZone};
+use chrono::{Local, NaiveDate, NaiveDateTime, NaiveTime, Offset, TimeDelta, TimeZone};
 use resemble_report::lines::Zone;
 
 /// The time zone of this process: that of `TZ`, else that of the machine.
@@ -14,12 +14,24 @@ pub fn zone() -> Zone {
     }
 }
 
-/// The seconds since 1970 of a local time that a clock shows as `seconds` would be in UTC. Of an
-/// hour that comes twice it is the first, and of one that is left out the hour after it.
-pub fn of_clock(seconds: u64) -> Option<u64> {
-    let clock = chrono::DateTime::from_timestamp(i64::try_from(seconds).ok()?, 0)?.naive_utc();
-    let at = |clock: NaiveDateTime| Local.from_local_datetime(&clock).earliest();
-    let hour = chrono::TimeDelta::hours(1);
-    let time = at(clock).or_else(|| at(clock + hour))?;
-    u64::try_from(time.timestamp()).ok()
+/// Seconds since 1970 of a day or a time: `2026-11-23`, which is local, or `2026-11-23T18:30:00Z`.
+/// Of an hour that comes twice it is the first, and of one that is left out the hour after it.
+pub fn seconds(text: &str) -> Option<u64> {
+    let (day, clock) = text.split_once(['T', ' ']).unwrap_or((text, "00:00"));
+    let (clock, is_utc) = match clock.strip_suffix('Z') {
+        Some(clock) => (clock, true),
+        None => (clock, false),
+    };
+    let day = NaiveDate::parse_from_str(day, "%Y-%m-%d").ok()?;
+    let mut forms = ["%H:%M", "%H:%M:%S"].into_iter();
+    let clock = forms.find_map(|form| NaiveTime::parse_from_str(clock, form).ok())?;
+    let shown = day.and_time(clock);
+    let at = |shown: NaiveDateTime| Local.from_local_datetime(&shown).earliest();
+    let seconds = if is_utc {
+        shown.and_utc().timestamp()
+    } else {
+        let hour = TimeDelta::hours(1);
+        at(shown).or_else(|| at(shown + hour))?.timestamp()
+    };
+    u64::try_from(seconds).ok()
 }

@@ -78,48 +78,12 @@ pub fn since(text: &str) -> Result<Since, String> {
         .or_else(|| days('w', 7))
         .or_else(|| duration(text).ok());
     ago.map(Since::Ago)
-        .or_else(|| time(text).map(Since::Time))
+        .or_else(|| local_time::seconds(text).map(Since::Time))
         .ok_or_else(|| {
             "neither a duration such as 2h or 1d, nor a time such as 2026-11-23 or \
              2026-11-23T18:30:00Z (Z: UTC, else local), nor the number of an alert"
                 .to_owned()
         })
-}
-
-/// Seconds since 1970 of a day or a time: `2026-11-23`, which is local, or `2026-11-23T18:30:00Z`.
-fn time(text: &str) -> Option<u64> {
-    let seconds = clock(text)?;
-    if text.ends_with('Z') {
-        return Some(seconds);
-    }
-    local_time::of_clock(seconds)
-}
-
-/// What a clock in UTC would show as this time.
-fn clock(text: &str) -> Option<u64> {
-    let (day, clock) = text.split_once(['T', ' ']).unwrap_or((text, "00:00"));
-    let clock = clock.strip_suffix('Z').unwrap_or(clock);
-    let numbers = |text: &str, between: char| -> Option<Vec<u64>> {
-        let is_plain = |part: &str| (1..=4).contains(&part.len());
-        let number = |part: &str| part.parse::<u64>().ok().filter(|_| is_plain(part));
-        text.split(between).map(number).collect()
-    };
-    let (day, clock) = (numbers(day, '-')?, numbers(clock, ':')?);
-    let (&[year, month, day], &[hour, minute, ..]) = (day.as_slice(), clock.as_slice()) else {
-        return None;
-    };
-    let second = clock.get(2).copied().unwrap_or(0);
-    let is_day = year >= 1970 && (1..=12).contains(&month) && (1..=31).contains(&day);
-    if !is_day || hour > 23 || minute > 59 || second > 59 || clock.len() > 3 {
-        return None;
-    }
-    // The inverse of `resemble_report::human::utc`: years begin in March.
-    let year_of_march = year - u64::from(month <= 2);
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let (era, year_of_era) = (year_of_march / 400, year_of_march % 400);
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    let days = era * 146_097 + day_of_era - 719_468;
-    Some(((days * 24 + hour) * 60 + minute) * 60 + second)
 }
 
 #[cfg(test)]
@@ -205,10 +169,16 @@ mod tests {
             ("2026-09-01T12:34:56Z", 1_788_266_096),
             ("2026-09-01 12:34", 1_788_266_040),
         ] {
-            let local = !text.ends_with('Z');
-            assert_eq!(clock(text), Some(seconds), "{text}");
-            let is_it = since(text) == Ok(Since::Time(seconds));
-            assert!(is_it || local, "{text}");
+            let zone = local_time::zone();
+            let ahead = |at: u64| (zone.ahead)(at.cast_signed());
+            // No offset changes within a day of these.
+            let local = if text.ends_with('Z') {
+                0
+            } else {
+                ahead(seconds)
+            };
+            let at = seconds.checked_add_signed(-local).map(Since::Time);
+            assert_eq!(since(text).ok(), at, "{text}");
         }
         for text in [
             "",
@@ -218,6 +188,7 @@ mod tests {
             "2026",
             "2026-13-01",
             "2026-01-32",
+            "2026-02-29",
             "2026-01",
             "1969-01-01",
             "2026-01-01T24:00",

@@ -4,6 +4,26 @@
 //! with its bytes. So it is kept with the content, and says which version is the newest where all
 //! versions state one.
 
+/// The year, the month and the day that begins this many days after 1970 does. The algorithm is
+/// Howard Hinnant's `civil_from_days`, which is exact for every day of the proleptic Gregorian
+/// calendar.
+pub const fn civil(days: i64) -> (i64, i64, i64) {
+    // Days since 0000-03-01: leap days fall on the end of a year that starts in March.
+    let days = days + 719_468;
+    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 {
+        shifted + 3
+    } else {
+        shifted - 9
+    };
+    let year = era * 400 + year_of_era + (month <= 2) as i64;
+    (year, month, day)
+}
+
 /// When a document says that it was written last, or first if it says no more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DocumentDate {

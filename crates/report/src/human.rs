@@ -1,5 +1,7 @@
 //! Sizes, counts and times as people read them.
 
+use resemble_core::date::civil;
+
 /// A number of bytes for people: `999 B`, `1.2 KiB`, `34 MiB`.
 pub fn human_size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -57,24 +59,10 @@ pub fn day(seconds: i64) -> String {
     }
 }
 
-/// Seconds since 1970 as `2026-09-01T12:34:56Z`. The algorithm is Howard Hinnant's
-/// `civil_from_days`, which is exact for every day of the proleptic Gregorian calendar.
+/// Seconds since 1970 as `2026-09-01T12:34:56Z`.
 pub fn utc(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    // Days since 0000-03-01: leap days fall on the end of a year that starts in March.
-    let days = days + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 {
-        shifted + 3
-    } else {
-        shifted - 9
-    };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    let (year, month, day) = civil(days.cast_signed());
     let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }

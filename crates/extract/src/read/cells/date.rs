@@ -140,23 +140,8 @@ impl Moment {
 }
 
 /// Year, month and day of a day that is counted from the 30th of December 1899.
-///
-/// Years begin in March here, so that the day that is sometimes missing is their last.
 fn civil(count: i64) -> (i64, i64, i64) {
-    let days = count + 693_899;
-    let era = days.div_euclid(146_097);
-    let of_era = days.rem_euclid(146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 {
-        shifted + 3
-    } else {
-        shifted - 9
-    };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    (year, month, day)
+    resemble_core::date::civil(count - 25_569)
 }
 
 /// Whether a text is a date by the default of American programs, month, day and year in digits;
