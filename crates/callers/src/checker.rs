@@ -78,7 +78,7 @@ impl Checker {
 }
 
 fn exchange(stream: &mut UnixStream, caller: &Caller, paths: &[PathBuf]) -> io::Result<Vec<Seen>> {
-    wire::send(stream, &wire::question(caller, paths))?;
+    wire::send(stream, &wire::question(caller, paths)?)?;
     let frame = wire::receive(stream)?.ok_or_else(|| broken("the checker is gone"))?;
     wire::answered(&frame, paths.len())
 }

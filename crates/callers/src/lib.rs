@@ -23,6 +23,8 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 pub mod accounts;
 pub mod checker;
 mod filter;
@@ -46,7 +48,7 @@ pub struct Caller {
 }
 
 /// What somebody may see at a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Seen {
     /// There is nothing for him: it is not there, or he may not open it, or it is neither a regular
     /// file nor a folder.
@@ -58,11 +60,11 @@ pub enum Seen {
 }
 
 /// Whether a folder that somebody may enter may be listed by him, too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listable(pub bool);
 
 /// What it is that somebody may open, and how new.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenPlace {
     /// Its device.
     pub dev: u64,

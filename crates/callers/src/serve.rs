@@ -63,7 +63,7 @@ fn converse(mut stream: UnixStream) -> io::Result<()> {
         become_caller(&caller)?;
         let seen = paths.iter().map(|path| look(path));
         let seen = seen.collect::<io::Result<Vec<Seen>>>()?;
-        wire::send(&mut stream, &wire::answer(&seen))?;
+        wire::send(&mut stream, &wire::answer(&seen)?)?;
     }
     Ok(())
 }

@@ -26,14 +26,15 @@
 //!
 //! What is signed was written by earlier programs: [`SIGNED`].
 //!
-//! Numbers are little endian varints, texts have their length in front. Contents are numbered from
+//! Numbers are little endian varints, texts have their length in front: as postcard writes them. Contents are numbered from
 //! 0 as they come, and come before what names them; so do files: names of one number are hard
 //! links. `shared` bytes of a path are those of the entry before.
 
 use resemble_core::date::DocumentDate;
 use resemble_core::{ByteLen, ContentDigest, ContentKind, Digest, Params, WordsDigest};
-use resemble_index::varint::{Reader, put, put_date, put_signed};
+use resemble_index::varint::{Reader, put, put_date, put_value};
 use resemble_index::{PartRole, SkippedPart, SpecialKind, packed};
+use serde::{Deserialize, Serialize};
 
 use super::{Details, Head, Samples, Totals};
 
@@ -57,13 +58,15 @@ const DEEPEST: usize = 1 << 12;
 pub(super) const MOST_BYTES: u64 = 1 << 60;
 
 /// A part of a content.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// What kind of part it is.
     pub role: PartRole,
     /// The number of the part that it is in; `None`: the content itself.
+    #[serde(with = "one_more")]
     pub parent: Option<u32>,
     /// The number in the catalogue of the content that it has, if it has one.
+    #[serde(with = "one_more")]
     pub content: Option<u32>,
     /// Its name, if it has one.
     pub name: Vec<u8>,
@@ -73,7 +76,7 @@ pub struct Part {
 pub type Apart = (Vec<Part>, Vec<SkippedPart>, Option<DocumentDate>);
 
 /// What an entry is. Files of the same number are hard links.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EntryKind {
     /// A directory.
     Dir,
@@ -201,18 +204,22 @@ pub enum CatalogueRecord {
     End(Totals),
 }
 
-fn put_text(out: &mut Vec<u8>, text: &[u8]) {
-    put(out, text.len() as u64);
-    out.extend_from_slice(text);
-}
+/// A number or none as one number: 0 is none, and the others are one more than they were.
+mod one_more {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-fn bytes_of<'a>(reader: &mut Reader<'a>) -> Option<&'a [u8]> {
-    let length = usize::try_from(reader.u64()?).ok()?;
-    reader.bytes(length)
-}
+    #[allow(clippy::ref_option, clippy::trivially_copy_pass_by_ref)] // as serde calls it
+    pub(super) fn serialize<S: Serializer>(number: &Option<u32>, to: S) -> Result<S::Ok, S::Error> {
+        number
+            .map_or(0, |number| u64::from(number) + 1)
+            .serialize(to)
+    }
 
-fn text_of(reader: &mut Reader<'_>) -> Option<String> {
-    String::from_utf8(bytes_of(reader)?.to_vec()).ok()
+    pub(super) fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<Option<u32>, D::Error> {
+        let number = u64::deserialize(from)?.checked_sub(1);
+        let number = number.map(u32::try_from).transpose();
+        number.map_err(D::Error::custom)
+    }
 }
 
 /// Writes records; remembers the last path.
@@ -241,12 +248,7 @@ impl Encoder {
                 let date = apart.as_ref().and_then(|(_, _, date)| *date);
                 body.push(u8::from(apart.is_some()) + u8::from(date.is_some()));
                 if let Some((parts, skipped, _)) = apart {
-                    put_parts(&mut body, parts);
-                    put(&mut body, skipped.len() as u64);
-                    for skipped in skipped {
-                        put_text(&mut body, &skipped.path);
-                        put_text(&mut body, skipped.reason.as_bytes());
-                    }
+                    put_value(&mut body, &(parts, skipped));
                     if let Some(date) = date {
                         put_date(&mut body, date);
                     }
@@ -256,96 +258,37 @@ impl Encoder {
             CatalogueRecord::Entry { path, what } => {
                 let both = path.iter().zip(&self.last);
                 let shared = both.take_while(|(a, b)| a == b).count();
-                put(&mut body, shared as u64);
-                put_text(&mut body, &path[shared..]);
+                put_value(&mut body, &(shared as u64, &path[shared..], what));
                 self.last.clone_from(path);
-                put_what(&mut body, what);
                 4
             }
             CatalogueRecord::End(totals) => {
-                put_totals(&mut body, *totals);
+                put_value(&mut body, totals);
                 5
             }
         };
         out.push(kind);
-        put_text(out, &body);
+        put(out, body.len() as u64);
+        out.extend_from_slice(&body);
         self.body = body;
     }
 }
 
 pub(super) fn put_head(body: &mut Vec<u8>, head: &Head) {
-    put_text(body, head.params.as_bytes());
     let details = &head.details;
-    put_text(body, details.label.as_bytes());
-    put_signed(body, details.created);
     let most = match details.samples {
         Samples::AtMost(most) => Some(most),
         Samples::All | Samples::Within { .. } => None,
     };
     let flags = [details.names, details.text, most.is_some()];
-    body.push(
-        flags
-            .iter()
-            .rev()
-            .fold(0, |all, flag| all << 1 | u8::from(*flag)),
+    let flags = flags.iter().rev();
+    let flags = flags.fold(0u8, |all, flag| all << 1 | u8::from(*flag));
+    put_value(
+        body,
+        &(&head.params, &details.label, details.created, flags),
     );
     if let Some(most) = most {
         put(body, u64::from(most));
-    }
-}
-
-pub(super) fn put_totals(body: &mut Vec<u8>, totals: Totals) {
-    for number in [totals.contents, totals.files, totals.bytes, totals.unread] {
-        put(body, number);
-    }
-}
-
-fn put_parts(body: &mut Vec<u8>, parts: &[Part]) {
-    put(body, parts.len() as u64);
-    for part in parts {
-        body.push(part.role as u8);
-        put(body, part.parent.map_or(0, |parent| u64::from(parent) + 1));
-        put(
-            body,
-            part.content.map_or(0, |content| u64::from(content) + 1),
-        );
-        put_text(body, &part.name);
-    }
-}
-
-fn put_what(body: &mut Vec<u8>, what: &EntryKind) {
-    match what {
-        EntryKind::Dir => body.push(0),
-        EntryKind::File {
-            file,
-            mtime,
-            content,
-        } => {
-            body.push(1);
-            put(body, u64::from(*file));
-            put_signed(body, *mtime);
-            put(body, u64::from(*content));
-        }
-        EntryKind::Symlink(target) => {
-            body.push(2);
-            put_text(body, target);
-        }
-        EntryKind::Special(kind) => {
-            body.push(3);
-            body.push(*kind as u8);
-        }
-        EntryKind::Unreadable { file, size, errno } => {
-            body.push(4);
-            put(body, u64::from(*file));
-            put(body, *size);
-            put_signed(body, i64::from(*errno));
-        }
-        EntryKind::Skipped { file, size, reason } => {
-            body.push(5);
-            put(body, u64::from(*file));
-            put(body, *size);
-            put_text(body, reason.as_bytes());
-        }
     }
 }
 
@@ -369,7 +312,7 @@ impl Decoder {
                 let (path, what) = self.entry(&mut reader)?;
                 CatalogueRecord::Entry { path, what }
             }
-            5 => CatalogueRecord::End(totals(&mut reader)?),
+            5 => CatalogueRecord::End(reader.value()?),
             _ => return None,
         };
         reader.end(record)
@@ -377,63 +320,27 @@ impl Decoder {
 
     /// A path and what has it.
     pub(super) fn entry(&mut self, reader: &mut Reader<'_>) -> Option<(Vec<u8>, EntryKind)> {
-        let shared = usize::try_from(reader.u64()?).ok()?;
+        let (shared, rest, what): (u64, &[u8], _) = reader.value()?;
+        let shared = usize::try_from(shared).ok()?;
         if shared > self.last.len() {
             return None;
         }
         self.last.truncate(shared);
-        self.last.extend_from_slice(bytes_of(reader)?);
-        if !is_path(&self.last) {
-            return None;
-        }
-        let what = match reader.byte()? {
-            0 => EntryKind::Dir,
-            1 => EntryKind::File {
-                file: reader.u32()?,
-                mtime: reader.i64()?,
-                content: reader.u32()?,
-            },
-            2 => EntryKind::Symlink(bytes_of(reader)?.to_vec()),
-            3 => EntryKind::Special(SpecialKind::from_repr(reader.byte()?)?),
-            4 => EntryKind::Unreadable {
-                file: reader.u32()?,
-                size: reader.u64()?,
-                errno: reader.i64()?.try_into().ok()?,
-            },
-            5 => EntryKind::Skipped {
-                file: reader.u32()?,
-                size: reader.u64()?,
-                reason: text_of(reader)?,
-            },
-            _ => return None,
-        };
-        Some((self.last.clone(), what))
+        self.last.extend_from_slice(rest);
+        is_path(&self.last).then(|| (self.last.clone(), what))
     }
-}
-
-/// The sums at the end of a catalogue.
-pub(super) fn totals(reader: &mut Reader<'_>) -> Option<Totals> {
-    Some(Totals {
-        contents: reader.u64()?,
-        files: reader.u64()?,
-        bytes: reader.u64()?,
-        unread: reader.u64()?,
-    })
 }
 
 /// The head of a catalogue.
 pub(super) fn head(reader: &mut Reader<'_>) -> Option<Head> {
-    let params = text_of(reader)?;
-    let label = text_of(reader)?;
-    let created = reader.i64()?;
-    let flags = reader.byte()?;
+    let (params, label, created, flags): (_, String, _, u8) = reader.value()?;
     let samples = if flags & 4 == 4 {
         Samples::AtMost(reader.u32()?)
     } else {
         Samples::All
     };
     if flags & 8 == 8 {
-        text_of(reader)?;
+        let _method: String = reader.value()?;
     }
     let is_known = flags < 16 && resemble_proto::catalogued::is_label(&label);
     is_known.then_some(Head {
@@ -465,29 +372,11 @@ pub(super) fn look(reader: &mut Reader<'_>) -> Option<CatalogueRecord> {
     let apart = match reader.byte()? {
         0 => None,
         kind @ (1 | 2) => {
-            let count = reader.u64()?;
-            let mut parts: Vec<Part> = Vec::new();
-            for at in 0..count {
-                let role = PartRole::from_repr(reader.byte()?)?;
-                let parent = one_less(reader.u64()?)?;
-                if parent.is_some_and(|parent| u64::from(parent) >= at) {
-                    return None;
-                }
-                let content = one_less(reader.u64()?)?;
-                let name = bytes_of(reader)?.to_vec();
-                parts.push(Part {
-                    role,
-                    parent,
-                    content,
-                    name,
-                });
-            }
-            let mut skipped = Vec::new();
-            for _ in 0..reader.u64()? {
-                skipped.push(SkippedPart {
-                    path: bytes_of(reader)?.to_vec(),
-                    reason: text_of(reader)?,
-                });
+            let (parts, skipped): (Vec<Part>, _) = reader.value()?;
+            // A part comes after the one that it is in.
+            let is_before = |(at, part): (u32, &Part)| part.parent.is_none_or(|parent| parent < at);
+            if !(0..).zip(&parts).all(is_before) {
+                return None;
             }
             let date = if kind == 2 {
                 Some(reader.date()?)
@@ -499,15 +388,6 @@ pub(super) fn look(reader: &mut Reader<'_>) -> Option<CatalogueRecord> {
         _ => return None,
     };
     Some(CatalogueRecord::Look { content, apart })
-}
-
-/// Reads a number that is written with one added; 0 stands for no number.
-#[allow(clippy::option_option)] // the outer one: it is no number
-fn one_less(number: u64) -> Option<Option<u32>> {
-    match number.checked_sub(1) {
-        None => Some(None),
-        Some(number) => Some(Some(number.try_into().ok()?)),
-    }
 }
 
 /// The body of a content's record.

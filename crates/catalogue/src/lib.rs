@@ -45,6 +45,7 @@ use std::path::{Path, PathBuf};
 use resemble_index::{ApplyError, ReadError};
 use resemble_proto::message::{CatalogueForm, reason};
 use resemble_proto::number::Fraction;
+use serde::{Deserialize, Serialize};
 
 pub use format::{Apart, CatalogueRecord, EntryKind, PackedContent, Part};
 pub use kept::{Received, claimed_checksum, file_of_label, forget, kept, receive};
@@ -119,7 +120,7 @@ pub struct Head {
 }
 
 /// What is in a catalogue.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// Distinct contents, those in archives among them.
     pub contents: u64,

@@ -81,7 +81,7 @@ impl Catalogue {
         while let Some((kind, body)) = self.records.next()? {
             if kind == 5 {
                 let mut reader = Reader(&body);
-                return format::totals(&mut reader).ok_or_else(|| self.forged());
+                return reader.value().ok_or_else(|| self.forged());
             }
         }
         Err(self.forged())

@@ -7,10 +7,12 @@
 //! Names are believed where bytes say nothing: a `.eml` may begin with any header. Otherwise bytes
 //! count: a `.doc` that is a zip is read as a zip.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Format, HEAD, charset};
 
 /// Every format that the worker reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Kind {
     /// Text in another encoding than UTF-8, markup or not.
     Text,
@@ -36,25 +38,6 @@ pub(crate) enum Kind {
     Rar,
 }
 
-const KINDS: [Kind; 16] = [
-    Kind::Text,
-    Kind::Zip,
-    Kind::Tar,
-    Kind::Ar,
-    Kind::Gzip,
-    Kind::Bzip2,
-    Kind::Xz,
-    Kind::Zstd,
-    Kind::Pdf,
-    Kind::Rtf,
-    Kind::Mail,
-    Kind::Mbox,
-    Kind::Ole,
-    Kind::SevenZip,
-    Kind::SelfExtracting,
-    Kind::Rar,
-];
-
 impl Kind {
     /// Holds one thing, compressed.
     pub(crate) fn is_compressed(self) -> bool {
@@ -67,34 +50,37 @@ impl Kind {
     }
 }
 
-/// Formats from here on are converters.
-const CONVERTERS: u8 = 128;
+/// Who reads a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FormatReader {
+    /// The worker.
+    Worker(Kind),
+    /// The converter with this number.
+    Converter(u8),
+}
 
 impl Format {
-    pub(crate) fn read(kind: Kind) -> Self {
-        Self(KINDS.iter().position(|&of| of == kind).unwrap_or(0) as u8)
+    pub(crate) const fn read(kind: Kind) -> Self {
+        Self(FormatReader::Worker(kind))
     }
 
-    pub(crate) fn converter(at: u8) -> Self {
-        Self(CONVERTERS | at)
+    pub(crate) const fn converter(at: u8) -> Self {
+        Self(FormatReader::Converter(at))
     }
 
     /// The number of the converter, if it is one.
     pub(crate) fn as_converter(self) -> Option<usize> {
-        (self.0 >= CONVERTERS).then(|| usize::from(self.0 & !CONVERTERS))
+        match self.0 {
+            FormatReader::Converter(at) => Some(usize::from(at)),
+            FormatReader::Worker(_) => None,
+        }
     }
 
-    pub(crate) fn kind(self) -> Option<Kind> {
-        KINDS.get(usize::from(self.0)).copied()
-    }
-
-    /// For the worker's command line.
-    pub(crate) fn number(self) -> u8 {
-        self.0
-    }
-
-    pub(crate) fn of_number(number: u8) -> Self {
-        Self(number)
+    pub(crate) const fn kind(self) -> Option<Kind> {
+        match self.0 {
+            FormatReader::Worker(kind) => Some(kind),
+            FormatReader::Converter(_) => None,
+        }
     }
 }
 
@@ -401,12 +387,9 @@ mod tests {
 
     #[test]
     fn formats_keep_their_kind() {
-        for kind in KINDS {
-            let format = Format::read(kind);
-            assert_eq!(format.kind(), Some(kind));
-            assert_eq!(format.as_converter(), None);
-            assert_eq!(Format::of_number(format.number()), format);
-        }
+        let format = Format::read(Kind::Pdf);
+        assert_eq!(format.kind(), Some(Kind::Pdf));
+        assert_eq!(format.as_converter(), None);
         assert_eq!(Format::converter(5).as_converter(), Some(5));
         assert_eq!(Format::converter(5).kind(), None);
     }

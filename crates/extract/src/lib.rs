@@ -34,9 +34,12 @@ use std::time::Duration;
 
 pub use format::unpacked_name;
 use resemble_core::date::DocumentDate;
+use serde::{Deserialize, Serialize};
+
+use protocol::put_message;
 
 /// What a part is to what it was found in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Role {
     /// The text of a document, in UTF-8: it stands for the document.
     Text,
@@ -77,28 +80,30 @@ pub trait Sink {
 }
 
 /// Why a file, or something in it, was not taken apart.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Skipped {
     /// It needs a password.
     #[error("encrypted")]
     Encrypted,
     /// It breaks the rules of its format; with what the library says.
     #[error("damaged: {0}")]
-    Damaged(String),
+    Damaged(#[serde(serialize_with = "put_message")] String),
     /// A part of it holds text that could not be read; the rest of it was.
     #[error("{place} could not be read: {reason}")]
     Unread {
         /// Which part: `page 3`.
+        #[serde(serialize_with = "put_message")]
         place: String,
         /// Why, with counts.
+        #[serde(serialize_with = "put_message")]
         reason: String,
     },
     /// It is in a form that is not read; with what form that is.
     #[error("unsupported: {0}")]
-    Unsupported(String),
+    Unsupported(#[serde(serialize_with = "put_message")] String),
     /// Text that is in it on purpose without being shown, and is left out on purpose.
     #[error("left out on purpose: {0}")]
-    LeftOut(String),
+    LeftOut(#[serde(serialize_with = "put_message")] String),
     /// A bound was reached.
     #[error("{0}")]
     TooMuch(Bound),
@@ -107,7 +112,7 @@ pub enum Skipped {
     Crashed,
     /// The worker, or a converter, could not be run.
     #[error("the reader could not be run: {0}")]
-    NotRun(String),
+    NotRun(#[serde(serialize_with = "put_message")] String),
     /// The system has no descriptors, processes or memory for it just now: this says nothing about
     /// the file.
     #[error("the reader cannot be run just now: {}", std::io::Error::from_raw_os_error(*.0))]
@@ -131,7 +136,7 @@ impl Skipped {
 }
 
 /// The bounds of [`Limits`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Bound {
     /// Archives in archives.
     Depth,
@@ -161,7 +166,7 @@ impl fmt::Display for Bound {
 }
 
 /// What a file may cost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Archives in archives: 1 is an archive of plain files.
     pub depth: u32,
@@ -224,7 +229,7 @@ pub struct Converter {
 
 /// How a file is to be taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Format(u8);
+pub struct Format(format::FormatReader);
 
 /// Who starts workers.
 #[derive(Clone, Debug, PartialEq, Eq)]

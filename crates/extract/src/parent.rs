@@ -17,6 +17,8 @@ use std::os::fd::BorrowedFd;
 use std::process::ExitStatus;
 use std::time::Instant;
 
+use resemble_core::date::{DateSource, DocumentDate};
+
 use crate::budget::Budget;
 use crate::convert::{self, Converting, Kept};
 use crate::format::Kind;
@@ -32,8 +34,8 @@ const MOST_CRASHES: usize = 16;
 /// Plain texts of no more bytes are decoded in this process.
 const DECODED_HERE: u64 = 4 << 20;
 
-/// More paths of what was skipped are no news, bytes.
-const SKIPPED_PATHS: usize = 1 << 20;
+/// More of what was skipped is no news: bytes of paths and reasons.
+const MOST_TOLD: usize = 1 << 20;
 
 /// See [`crate::Extractor::is_decoded_here`].
 pub(crate) fn is_decoded_here(kind: Kind, size: u64) -> bool {
@@ -333,7 +335,8 @@ struct Run {
     /// Its path, for what a converter may say about it.
     path: Vec<u8>,
     skipped: Vec<(Vec<u8>, Skipped)>,
-    paths: usize,
+    /// Bytes of what was skipped.
+    told: usize,
     done: bool,
 }
 
@@ -346,7 +349,7 @@ impl Run {
             open: None,
             path: Vec::new(),
             skipped: Vec::new(),
-            paths: 0,
+            told: 0,
             done: false,
         }
     }
@@ -418,8 +421,8 @@ impl Run {
                 }
             }
             (Frame::Skip { why, path }, None) => {
-                self.paths += path.len();
-                if self.paths <= SKIPPED_PATHS {
+                self.told += path.len() + why.to_string().len();
+                if self.told <= MOST_TOLD {
                     self.skipped.push((path.to_vec(), why));
                 }
             }
@@ -428,7 +431,10 @@ impl Run {
                 path: path.to_vec(),
                 parts: 0,
             }),
-            (Frame::Date(date), None) => to.sink.date(date),
+            (Frame::Date { seconds, source }, None) => {
+                let source = DateSource::of_number(source).ok_or(Skipped::Crashed)?;
+                to.sink.date(DocumentDate { seconds, source });
+            }
             (Frame::Leave, None) if self.readers.pop().is_some() => {}
             (Frame::Done, None) => self.done = true,
             _ => return Err(Skipped::Crashed),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use resemble_core::date::DocumentDate;
 use resemble_core::{ByteLen, ContentDigest, ContentId, ContentKind, DirId, FileId, WordsDigest};
+use serde::{Deserialize, Serialize};
 
 /// Identifies a file system across reboots: its UUID or, without one, type and fsid; never
 /// `st_dev`.
@@ -126,7 +127,19 @@ pub enum Look {
 
 /// What a part is to what it was found in. The numbers are those that
 /// are stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, strum::FromRepr)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::FromRepr,
+)]
 #[repr(u8)]
 pub enum PartRole {
     /// The text of a document: it stands for the document.
@@ -156,7 +169,7 @@ pub struct PartRow {
 }
 
 /// Something in a content that was not taken apart.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkippedPart {
     /// The names that lead there, joined by `!`; empty for the content itself.
     pub path: Vec<u8>,
@@ -190,7 +203,7 @@ impl SkippedPart {
 
 /// The type of an entry that is neither file, directory nor symbolic link. The numbers are those
 /// that are stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::FromRepr)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, strum::FromRepr)]
 #[repr(u8)]
 pub enum SpecialKind {
     /// Named pipe.
@@ -255,7 +268,7 @@ impl LeftOutRule {
 }
 
 /// How many names of one directory were not looked at.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GapCounts {
     /// What they are could not be found out.
     pub failed: u64,

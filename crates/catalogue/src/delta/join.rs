@@ -5,7 +5,7 @@ use std::path::Path;
 use resemble_core::ContentDigest;
 use resemble_index::varint::Reader;
 
-use super::super::format::{self, CHECKSUM, CatalogueRecord, Decoder};
+use super::super::format::{CHECKSUM, CatalogueRecord, Decoder};
 use super::super::read::CATALOGUE;
 use super::super::records::{RecordStream, Sink};
 use super::super::{CatalogueError, Totals};
@@ -63,7 +63,7 @@ pub fn join(base: &Path, mut delta: Delta, sink: Sink<'_>) -> Result<Totals, Cat
 /// The sums and the digest of the new catalogue.
 fn end_of(body: &[u8]) -> Option<(Totals, ContentDigest)> {
     let mut reader = Reader(body);
-    let totals = format::totals(&mut reader)?;
+    let totals = reader.value()?;
     let checksum = ContentDigest(reader.array::<CHECKSUM>()?);
     reader.end((totals, checksum))
 }

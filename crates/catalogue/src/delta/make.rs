@@ -5,9 +5,9 @@ use std::path::Path;
 
 use resemble_core::Params;
 use resemble_core::params::SamplingParams;
-use resemble_index::varint::put;
+use resemble_index::varint::{put, put_value};
 
-use super::super::format::{CatalogueRecord, EntryKind, PackedContent, put_head, put_totals};
+use super::super::format::{CatalogueRecord, EntryKind, PackedContent, put_head};
 use super::super::read::CATALOGUE;
 use super::super::records::{RecordStream, Sink};
 use super::super::{Catalogue, CatalogueError, Details, Head, Samples, Totals};
@@ -78,7 +78,7 @@ pub fn make(base: &Path, mut new: Catalogue, sink: Sink<'_>) -> Result<Totals, C
     let totals = totals.ok_or_else(|| new.forged())?;
     maker.finish_kept();
     let mut body = Vec::new();
-    put_totals(&mut body, totals);
+    put_value(&mut body, &totals);
     body.extend_from_slice(&whole.finish().0);
     maker.stream.other(5, &body);
     maker.stream.finish();

@@ -193,7 +193,9 @@ impl Out {
 
     /// Tells the date of the file itself.
     pub(crate) fn date(&mut self, date: DocumentDate) -> Take {
-        self.frame(&Frame::Date(date))
+        let DocumentDate { seconds, source } = date;
+        let source = source as u8;
+        self.frame(&Frame::Date { seconds, source })
     }
 
     pub(crate) fn leave(&mut self) -> Take {

@@ -1,16 +1,17 @@
 //! What the parent tells the worker on its command line.
 
 use std::ffi::OsString;
-use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
+use crate::Limits;
 use crate::format::Kind;
-use crate::{Format, Limits};
 
 /// The argument that holds the order begins so.
 const MARK: &str = "resemble-extract:";
 
 /// What to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Task {
     Read(Kind),
     /// Become the command that follows.
@@ -20,7 +21,7 @@ pub(crate) enum Task {
 }
 
 /// An order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Order {
     pub(crate) task: Task,
     pub(crate) limits: Limits,
@@ -35,25 +36,8 @@ pub(crate) struct Order {
 impl Order {
     /// The order as one argument.
     pub(crate) fn to_arg(&self) -> String {
-        let format = match self.task {
-            Task::Convert => "convert".to_owned(),
-            Task::Probe => "probe".to_owned(),
-            Task::Read(kind) => Format::read(kind).number().to_string(),
-        };
-        let limits = &self.limits;
-        let leave_out: Vec<String> = self.leave_out.iter().map(u32::to_string).collect();
-        format!(
-            "{MARK}{format}:{}:{}:{}:{}:{}:{}:{}:{}:{}",
-            self.parent,
-            limits.depth,
-            limits.ratio,
-            limits.bytes,
-            limits.parts,
-            limits.time.as_millis(),
-            limits.memory,
-            leave_out.join(","),
-            self.not_these.join("/")
-        )
+        // Numbers and texts are always written.
+        format!("{MARK}{}", serde_json::to_string(self).unwrap_or_default())
     }
 
     /// The order among the arguments of this process, and what follows it.
@@ -70,59 +54,14 @@ impl Order {
 
     /// What [`Self::to_arg`] made of an order.
     pub(crate) fn from_arg(arg: &str) -> Option<Self> {
-        Self::parse(arg.strip_prefix(MARK)?)
-    }
-
-    fn parse(order: &str) -> Option<Self> {
-        let fields: Vec<&str> = order.splitn(10, ':').collect();
-        let [
-            format,
-            parent,
-            depth,
-            ratio,
-            bytes,
-            parts,
-            time,
-            memory,
-            leave_out,
-            not_these,
-        ] = fields[..]
-        else {
-            return None;
-        };
-        let task = match format {
-            "convert" => Task::Convert,
-            "probe" => Task::Probe,
-            number => Task::Read(Format::of_number(number.parse().ok()?).kind()?),
-        };
-        let leave_out = leave_out
-            .split(',')
-            .filter(|item| !item.is_empty())
-            .map(|item| item.parse().ok())
-            .collect::<Option<_>>()?;
-        Some(Self {
-            task,
-            parent: parent.parse().ok()?,
-            limits: Limits {
-                depth: depth.parse().ok()?,
-                ratio: ratio.parse().ok()?,
-                bytes: bytes.parse().ok()?,
-                parts: parts.parse().ok()?,
-                time: Duration::from_millis(time.parse().ok()?),
-                memory: memory.parse().ok()?,
-            },
-            leave_out,
-            not_these: not_these
-                .split('/')
-                .filter(|ending| !ending.is_empty())
-                .map(str::to_owned)
-                .collect(),
-        })
+        serde_json::from_str(arg.strip_prefix(MARK)?).ok()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -149,7 +88,7 @@ mod tests {
             assert_eq!(command, ["antiword", "-"]);
         }
         assert!(Order::from_args(["x".into()].into_iter()).is_err());
-        assert!(Order::parse("0:1:2").is_none());
-        assert!(Order::parse("99:1:1:1:1:1:1:1::").is_none());
+        assert!(Order::from_arg("resemble-extract:{}").is_none());
+        assert!(Order::from_arg("{}").is_none());
     }
 }

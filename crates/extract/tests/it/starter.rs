@@ -133,9 +133,13 @@ fn nothing_that_is_sent_is_executed() {
     let script = format!("touch '{}'", made.display());
     let program = ["/bin/sh", "-c", &script].map(PathBuf::from);
     let (_folder, socket) = starter(program.to_vec());
-    let read = "resemble-extract:0:1:4:200:1000:10:1000:1000000::";
-    let convert = read.replacen(":0:", ":convert:", 1);
-    let long = format!("{read}{}", "x".repeat(1 << 17));
+    let read = concat!(
+        r#"resemble-extract:{"task":{"Read":"Text"},"limits":{"depth":4,"ratio":200,"bytes":1000,"#,
+        r#""parts":10,"time":{"secs":1,"nanos":0},"memory":1000000},"parent":1,"leave_out":[],"#,
+        r#""not_these":[]}"#
+    );
+    let convert = read.replace(r#"{"Read":"Text"}"#, r#""Convert""#);
+    let long = read.replace("s\":[]", &format!("s\":[\"{}\"]", "x".repeat(1 << 17)));
     let length = |order: &str| order.len() as u32;
     for (order, length, descriptors) in [
         (&convert[..], length(&convert), 3),

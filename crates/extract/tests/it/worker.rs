@@ -55,26 +55,26 @@ fn a_worker_that_does_not_end_is_killed_with_all_it_started() {
 
 #[test]
 fn whatever_a_worker_says_that_makes_no_sense_is_a_crash() {
-    let begin = r"printf 'B\005\000\000\000\002\377\377\377\377'";
-    let end = r"printf 'E\000\000\000\000'";
-    let done = r"printf 'X\000\000\000\000'";
+    let begin = r"printf '\004\000\000\000\000\002\000\000'";
+    let end = r"printf '\001\000\000\000\002'";
+    let done = r"printf '\001\000\000\000\010'";
     for script in [
         "exit 0",
         "exit 1",
         "kill -SEGV $$",
         "kill -KILL $$",
         "printf nonsense",
-        r"printf 'b\001\000\000\000x'",
-        r"printf 'b\377\377\377\377'",
-        r"printf 'B\005\000\000\000\002\011\000\000\000'",
-        r"printf 'B\005\000\000\000\011\377\377\377\377'",
+        r"printf '\003\000\000\000\001\001x'",
+        r"printf '\377\377\377\377'",
+        r"printf '\005\000\000\000\000\002\001\011\000'",
+        r"printf '\004\000\000\000\000\011\000\000'",
         &format!("{begin}; {begin}"),
         &format!("{begin}; {done}"),
         &format!("{end}; {done}"),
         &format!("{done}; {begin}"),
         &format!("{done}; printf x"),
         &format!("{done}; exit 1"),
-        r"printf 'L\000\000\000\000'",
+        r"printf '\001\000\000\000\006'",
     ] {
         assert_eq!(
             with_script(script, limits()).unwrap_err(),
@@ -89,8 +89,8 @@ fn whatever_a_worker_says_that_makes_no_sense_is_a_crash() {
 #[test]
 fn the_parent_counts_for_itself() {
     let flood = concat!(
-        r"printf 'B\005\000\000\000\002\377\377\377\377'; ",
-        r"while :; do printf 'b\012\000\000\0000123456789'; done"
+        r"printf '\004\000\000\000\000\002\000\000'; ",
+        r"while :; do printf '\014\000\000\000\001\0120123456789'; done"
     );
     let little = Limits {
         bytes: 1000,
@@ -101,7 +101,7 @@ fn the_parent_counts_for_itself() {
         Skipped::TooMuch(Bound::Bytes)
     );
     let members =
-        r"while :; do printf 'B\005\000\000\000\002\377\377\377\377E\000\000\000\000'; done";
+        r"while :; do printf '\004\000\000\000\000\002\000\000\001\000\000\000\002'; done";
     let few = Limits {
         parts: 20,
         ..limits()
@@ -124,13 +124,15 @@ fn a_worker_that_cannot_be_run_is_told_with_the_reason() {
     }
 }
 
+/// The end of an order that leaves nothing out, and has no converters.
+const NOTHING_BEFORE: &str = r#""leave_out":[],"not_these":[]}"#;
+
 /// The real worker, which crashes the first time after so many bytes.
 fn crashing_after(bytes: usize) -> Extractor {
     let real = program()[0].to_string_lossy().into_owned();
-    let cut = format!("{real} --worker \"${{1/:$PPID:/:$$:}}\" | head -c {bytes}; kill -SEGV $$");
+    let cut = format!("{real} --worker \"${{1/:$PPID,/:$$,}}\" | head -c {bytes}; kill -SEGV $$");
     let whole = format!("exec {real} --worker \"$1\"");
-    // An order that leaves nothing out, and has no converters, ends so.
-    let script = format!("case \"$1\" in *::) {cut};; *) {whole};; esac");
+    let script = format!("case \"$1\" in *'{NOTHING_BEFORE}') {cut};; *) {whole};; esac");
     let program = ["/bin/bash", "-c", &script, "bash"].map(PathBuf::from);
     Extractor::new(Workers::OfOurs(program.to_vec()), limits(), Vec::new())
 }
@@ -188,8 +190,9 @@ fn a_crash_costs_what_crashed_and_at_worst_the_file() {
 fn a_document_that_hangs_costs_itself_alone() {
     // The real worker, which after so many bytes says nothing any more.
     let real = program()[0].to_string_lossy().into_owned();
-    let cut = format!("{real} --worker \"${{1/:$PPID:/:$$:}}\" | head -c 6500; exec sleep 100");
-    let script = format!("case \"$1\" in *::) {cut};; *) exec {real} --worker \"$1\";; esac");
+    let cut = format!("{real} --worker \"${{1/:$PPID,/:$$,}}\" | head -c 6500; exec sleep 100");
+    let whole = format!("exec {real} --worker \"$1\"");
+    let script = format!("case \"$1\" in *'{NOTHING_BEFORE}') {cut};; *) {whole};; esac");
     let program = ["/bin/bash", "-c", &script, "bash"].map(PathBuf::from);
     let limits = Limits {
         time: Duration::from_secs(8),

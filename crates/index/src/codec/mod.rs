@@ -5,11 +5,11 @@
 //! that does not decode is [`Malformed`], and the reader of the index learns that it is damaged.
 
 pub(crate) mod bits;
-#[cfg(test)]
-mod fuzz;
 pub(crate) mod inodes;
 pub(crate) mod lists;
 pub(crate) mod rows;
+#[cfg(test)]
+mod tests;
 pub mod varint;
 
 use crate::fault::Fault;

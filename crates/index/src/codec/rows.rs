@@ -21,7 +21,7 @@ use resemble_core::date::DocumentDate;
 use resemble_core::{ByteLen, ContentDigest, ContentId, ContentKind, DirId, FileId, WordsDigest};
 
 use super::Malformed;
-use super::varint::{Reader, put, put_date, put_signed};
+use super::varint::{Reader, put, put_date, put_signed, put_value};
 use crate::rows::{
     ContentRow, Entry, FileState, Gap, GapCounts, LeftOutRule, Look, PartRole, PartRow,
     SkippedPart, SpecialKind, Timestamp,
@@ -282,26 +282,14 @@ pub(crate) fn decode_entry(bytes: &[u8]) -> Result<Entry, Malformed> {
 /// The value of the counts of a directory.
 pub(crate) fn encode_gaps(counts: &GapCounts, out: &mut Vec<u8>) {
     out.clear();
-    put(out, counts.failed);
-    for count in counts.left_out {
-        put(out, count);
-    }
+    put_value(out, counts);
 }
 
 /// The counts of such a value.
 pub(crate) fn decode_gaps(bytes: &[u8]) -> Result<GapCounts, Malformed> {
     let mut reader = Reader(bytes);
-    let mut row = || {
-        let mut counts = GapCounts {
-            failed: reader.u64()?,
-            ..GapCounts::default()
-        };
-        for count in &mut counts.left_out {
-            *count = reader.u64()?;
-        }
-        reader.end(counts)
-    };
-    row().ok_or(Malformed("gaps"))
+    let counts = reader.value().and_then(|counts| reader.end(counts));
+    counts.ok_or(Malformed("gaps"))
 }
 
 /// The value of a part.
@@ -341,10 +329,7 @@ pub(crate) fn decode_part(bytes: &[u8]) -> Result<PartRow, Malformed> {
 pub(crate) fn encode_skipped(skipped: &[SkippedPart], out: &mut Vec<u8>) {
     out.clear();
     for part in skipped {
-        for bytes in [&part.path[..], part.reason.as_bytes()] {
-            put(out, bytes.len() as u64);
-            out.extend_from_slice(bytes);
-        }
+        put_value(out, part);
     }
 }
 
@@ -353,17 +338,7 @@ pub(crate) fn decode_skipped(bytes: &[u8]) -> Result<Vec<SkippedPart>, Malformed
     let mut reader = Reader(bytes);
     let mut all = Vec::new();
     while !reader.0.is_empty() {
-        let mut field = || {
-            let length = reader.u64()?.try_into().ok()?;
-            reader.bytes(length)
-        };
-        let mut part = || {
-            Some(SkippedPart {
-                path: field()?.to_vec(),
-                reason: std::str::from_utf8(field()?).ok()?.to_owned(),
-            })
-        };
-        all.push(part().ok_or(Malformed("skipped_parts"))?);
+        all.push(reader.value().ok_or(Malformed("skipped_parts"))?);
     }
     Ok(all)
 }

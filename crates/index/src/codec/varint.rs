@@ -1,6 +1,7 @@
 //! LEB128 varints: seven bits a byte, low bits first, the top bit says that more follow.
 
 use resemble_core::date::{DateSource, DocumentDate};
+use serde::{Deserialize, Serialize};
 
 /// Appends `value`.
 pub fn put(out: &mut Vec<u8>, mut value: u64) {
@@ -22,6 +23,13 @@ pub fn put_signed(out: &mut Vec<u8>, value: i64) {
     put(out, ((value << 1) ^ (value >> 63)).cast_unsigned());
 }
 
+/// Appends a value as postcard has it: numbers are such varints, texts and lists have their length
+/// in front, an enum its number.
+pub fn put_value(out: &mut Vec<u8>, value: &impl Serialize) {
+    let written = postcard::to_io(value, out);
+    debug_assert!(written.is_ok(), "a vector takes everything");
+}
+
 /// Reads values off the front of a slice. Every method answers `None` when the bytes run out or
 /// a number does not fit its type.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +39,13 @@ pub struct Reader<'a>(
 );
 
 impl<'a> Reader<'a> {
+    /// A value that [`put_value`] appended.
+    pub fn value<T: Deserialize<'a>>(&mut self) -> Option<T> {
+        let (value, rest) = postcard::take_from_bytes(self.0).ok()?;
+        self.0 = rest;
+        Some(value)
+    }
+
     /// One byte.
     pub fn byte(&mut self) -> Option<u8> {
         let (&first, rest) = self.0.split_first()?;
