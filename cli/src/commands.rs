@@ -25,6 +25,7 @@ mod order;
 mod pairs;
 mod relay;
 #[cfg(all(test, feature = "schema"))]
+#[path = "commands/tests/schemas.rs"]
 mod schemas;
 mod screen;
 mod setup;
