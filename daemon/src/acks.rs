@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use resemble_core::ContentDigest;
+use resemble_core::ids::unhex;
 use resemble_proto::message::AckRow;
 use serde::{Deserialize, Serialize};
 
@@ -32,18 +33,14 @@ struct Digest(ContentDigest);
 
 impl Serialize for Digest {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let digits: Vec<String> = self.0.0.iter().map(|byte| format!("{byte:02x}")).collect();
-        digits.concat().serialize(to)
+        to.collect_str(&self.0)
     }
 }
 
 impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = String::deserialize(from)?;
-        let byte = |at: usize| u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok();
-        let bytes: Option<Vec<u8>> = (0..32).map(byte).collect();
-        let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
-        let bytes = bytes.ok_or_else(|| serde::de::Error::custom("no digest"))?;
+        let bytes = unhex(&text).ok_or_else(|| serde::de::Error::custom("no digest"))?;
         Ok(Self(ContentDigest(bytes)))
     }
 }

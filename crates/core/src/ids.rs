@@ -112,6 +112,20 @@ printed_in_hex!(
     Display for WordsDigest, Debug for WordsDigest
 );
 
+/// The bytes of a hash that was printed.
+pub fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    if pairs.len() != N || !rest.is_empty() {
+        return None;
+    }
+    let digit = |c: u8| char::from(c).to_digit(16);
+    let mut bytes = [0; N];
+    for (byte, &[high, low]) in bytes.iter_mut().zip(pairs) {
+        *byte = (digit(high)? << 4 | digit(low)?) as u8;
+    }
+    Some(bytes)
+}
+
 /// The sampled fingerprint of one 64-byte window or five-word shingle: 32 bits.
 ///
 /// The hash of a window has 64 bits; a window is a candidate for sampling only when the top

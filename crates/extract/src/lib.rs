@@ -197,23 +197,10 @@ impl Default for Limits {
 
 /// What keeps the worker from everything but the file it reads. The limits of resources and the
 /// filter of system calls are always there: without them nothing is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fences {
     /// The version of Landlock that stands behind them; `None` where the kernel has none.
     pub landlock: Option<u32>,
-}
-
-impl Fences {
-    fn to_line(self) -> String {
-        format!("landlock {}", self.landlock.unwrap_or(0))
-    }
-
-    fn from_line(line: &str) -> Option<Self> {
-        let version: u32 = line.strip_prefix("landlock ")?.parse().ok()?;
-        Some(Self {
-            landlock: (version > 0).then_some(version),
-        })
-    }
 }
 
 /// A command that turns files of formats without a library into text: `["antiword", "-"]`. No

@@ -133,7 +133,7 @@ pub(crate) fn probe(workers: &Workers, limits: Limits) -> Result<Fences, Skipped
     });
     match outcome {
         Outcome::Ended(status) if status.success() => {
-            Fences::from_line(&String::from_utf8_lossy(&line)).ok_or(Skipped::Crashed)
+            serde_json::from_slice(&line).map_err(|_| Skipped::Crashed)
         }
         Outcome::Ended(status) => Err(of_status(status, process.message())),
         Outcome::Stopped(why) => Err(why),

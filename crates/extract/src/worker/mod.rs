@@ -66,9 +66,7 @@ fn run() -> Result<(), String> {
         }
         Task::Probe => {
             let fences = limits::for_reader(&order.limits)?;
-            let line = fences.to_line();
-            std::io::stdout()
-                .write_all(line.as_bytes())
+            serde_json::to_writer(std::io::stdout(), &fences)
                 .map_err(|error| format!("standard output: {error}"))
         }
     }

@@ -10,6 +10,7 @@ use std::collections::HashSet;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use resemble_core::ids::unhex;
 use resemble_core::params::{ChunkParams, SamplingParams};
 use resemble_core::{
     ByteLen, ChunkHash, ChunkList, ChunkRun, ContentDigest, ContentKind, Digest, Fingerprint,
@@ -328,19 +329,6 @@ fn take<const N: usize>(record: &[u8; RUN], at: &mut usize) -> [u8; N] {
     let from = *at;
     *at += N;
     std::array::from_fn(|i| record[from + i])
-}
-
-fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    if pairs.len() != N || !rest.is_empty() {
-        return None;
-    }
-    let mut bytes = [0; N];
-    for (byte, &[high, low]) in bytes.iter_mut().zip(pairs) {
-        let digit = |c: u8| char::from(c).to_digit(16);
-        *byte = (digit(high)? << 4 | digit(low)?) as u8;
-    }
-    Some(bytes)
 }
 
 #[cfg(test)]
