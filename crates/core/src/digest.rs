@@ -149,14 +149,6 @@ impl ChunkList {
             Some((start, run))
         })
     }
-
-    /// Every chunk with the position of its first byte: (position, hash, length). A hole of a
-    /// sparse file makes this long; [`Self::positions`] does not grow with it.
-    pub fn expanded(&self) -> impl Iterator<Item = (u64, ChunkHash, u32)> {
-        self.positions().flat_map(|(start, run)| {
-            (0..run.count).map(move |i| (start + i * u64::from(run.len), run.hash, run.len))
-        })
-    }
 }
 
 /// Text or not, as the contract defines it: no NUL in the first 8 KiB; and whether it is measured

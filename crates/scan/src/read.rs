@@ -538,7 +538,7 @@ pub mod bytes;
 mod changed;
 mod contents;
 mod known;
-mod look;
+pub(crate) mod look;
 mod open;
 mod paused;
 mod pieces;

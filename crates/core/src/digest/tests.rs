@@ -352,14 +352,6 @@ fn positions_and_expansion_of_chunks() {
         list.positions().map(|(at, _)| at).collect::<Vec<_>>(),
         [0, 10, 25]
     );
-    let expanded: Vec<_> = list
-        .expanded()
-        .map(|(at, hash, len)| (at, hash.0[0], len))
-        .collect();
-    assert_eq!(
-        expanded,
-        [(0, 1, 10), (10, 2, 5), (15, 2, 5), (20, 2, 5), (25, 1, 10)]
-    );
 }
 
 #[test]

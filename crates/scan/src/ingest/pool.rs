@@ -28,6 +28,7 @@ use super::ahead::{Ahead, Cache, Fetched};
 use super::lister::Lister;
 use super::target::RootOptions;
 use crate::parts::PartReader;
+use crate::read::look::When;
 use crate::read::{Contents, FileRead, KnownFiles, Lookup, PausedReadings, ReadFailure, Reader};
 use crate::walk::{Anchor, Stat};
 
@@ -477,13 +478,10 @@ fn read_patiently(
     reader.pause_at(job.turn.map(|turn| Instant::now() + turn));
     loop {
         let result = match part_reader.filter(|_| job.with_parts) {
-            Some(part_reader) => reader.read_with_parts_later(
-                &job.anchor,
-                &job.path,
-                job.known_size,
-                known,
-                part_reader,
-            ),
+            Some(part_reader) => {
+                let parts = (part_reader, When::Later);
+                reader.read_and_look(&job.anchor, &job.path, job.known_size, known, parts)
+            }
             None => reader.read(&job.anchor, &job.path, job.known_size, known),
         };
         match result {

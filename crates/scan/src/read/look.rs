@@ -15,7 +15,7 @@ use crate::walk::{Anchor, Stat};
 
 /// When a file that was read is taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum When {
+pub(crate) enum When {
     Now,
     Later,
 }
@@ -36,21 +36,9 @@ impl Reader {
         self.read_and_look(anchor, path, known_size, contents, parts)
     }
 
-    /// The same, but a content that takes a process to be taken apart is only said to be
-    /// [due](FileRead::due).
-    pub(crate) fn read_with_parts_later(
-        &mut self,
-        anchor: &Anchor,
-        path: &Path,
-        known_size: Option<ByteLen>,
-        contents: &dyn Contents,
-        part_reader: &dyn PartReader,
-    ) -> Result<FileRead, ReadFailure> {
-        let parts = (part_reader, When::Later);
-        self.read_and_look(anchor, path, known_size, contents, parts)
-    }
-
-    fn read_and_look(
+    /// The same; [`When::Later`], a content that takes a process to be taken apart is only said to
+    /// be [due](FileRead::due).
+    pub(crate) fn read_and_look(
         &mut self,
         anchor: &Anchor,
         path: &Path,
