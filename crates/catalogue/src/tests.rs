@@ -11,7 +11,7 @@ use resemble_core::{
     Params, Signature,
 };
 use resemble_index::varint::put;
-use resemble_index::{Index, SpecialKind};
+use resemble_index::{Index, PartRole, SkippedPart, SpecialKind};
 use resemble_proto::catalogued;
 
 use super::format::{CHECKSUM, CatalogueRecord, Encoder, EntryKind, MAGIC};
@@ -381,12 +381,12 @@ fn any_record() -> impl Strategy<Value = CatalogueRecord> {
         )
             .prop_map(|(content, name, reason, of, seconds)| {
                 let part = |parent| Part {
-                    role: resemble_index::PartRole::Member,
+                    role: PartRole::Member,
                     parent,
                     content: of,
                     name: name.clone(),
                 };
-                let skipped = resemble_index::SkippedPart {
+                let skipped = SkippedPart {
                     path: name.clone(),
                     reason,
                 };
@@ -401,6 +401,51 @@ fn any_record() -> impl Strategy<Value = CatalogueRecord> {
                 }
             }),
     ]
+}
+
+#[test]
+fn records_have_the_bytes_that_the_format_names() {
+    let bytes = |record: CatalogueRecord| {
+        let mut out = Vec::new();
+        Encoder::default().record(&record, &mut out);
+        out
+    };
+    let file = EntryKind::File {
+        file: 300,
+        mtime: -1,
+        content: 2,
+    };
+    let path = b"a".to_vec();
+    assert_eq!(
+        bytes(CatalogueRecord::Entry { path, what: file }),
+        [4, 8, 0, 1, b'a', 1, 0xac, 2, 1, 2]
+    );
+    let part = Part {
+        role: PartRole::Member,
+        parent: None,
+        content: Some(3),
+        name: b"m".to_vec(),
+    };
+    let skipped = SkippedPart {
+        path: b"x".to_vec(),
+        reason: "y".to_owned(),
+    };
+    let date = DocumentDate {
+        seconds: -1,
+        source: DateSource::PdfModified,
+    };
+    let apart = Some((vec![part], vec![skipped], Some(date)));
+    assert_eq!(
+        bytes(CatalogueRecord::Look { content: 2, apart }),
+        [3, 15, 2, 2, 1, 2, 0, 4, 1, b'm', 1, 1, b'x', 1, b'y', 1, 4]
+    );
+    let totals = Totals {
+        contents: 1,
+        files: 2,
+        bytes: 3,
+        unread: 4,
+    };
+    assert_eq!(bytes(CatalogueRecord::End(totals)), [5, 4, 1, 2, 3, 4]);
 }
 
 proptest! {
