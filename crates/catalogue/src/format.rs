@@ -26,9 +26,9 @@
 //!
 //! What is signed was written by earlier programs: [`SIGNED`].
 //!
-//! Numbers are little endian varints, texts have their length in front: as postcard writes them. Contents are numbered from
-//! 0 as they come, and come before what names them; so do files: names of one number are hard
-//! links. `shared` bytes of a path are those of the entry before.
+//! Numbers are little endian varints, texts have their length in front: as postcard writes them.
+//! Contents are numbered from 0 as they come, and come before what names them; so do files: names
+//! of one number are hard links. `shared` bytes of a path are those of the entry before.
 
 use resemble_core::date::DocumentDate;
 use resemble_core::{ByteLen, ContentDigest, ContentKind, Digest, Params, WordsDigest};

@@ -1,8 +1,8 @@
 //! What the worker writes and the parent reads: frames.
 //!
 //! A frame is a length (32 bits, little endian) and that many bytes of postcard. The parent takes
-//! nothing for granted: a length beyond [`LONGEST`], an unknown kind, a frame out of order are all a
-//! crashed worker.
+//! nothing for granted: a length beyond [`LONGEST`], an unknown kind, a frame out of order are all
+//! a crashed worker.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
