@@ -468,6 +468,16 @@ impl Selection {
     }
 }
 
+/// How much memory an answer takes.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct MemoryBound {
+    /// Use at most SIZE of memory (500M, 2G; K, M, G of 1024), and the disk where that is not
+    /// enough
+    #[arg(long, value_name = "SIZE", conflicts_with = "from", value_parser = values::size)]
+    #[arg(hide_short_help = true, help_heading = EXPERT)]
+    pub memory: Option<u64>,
+}
+
 /// Who answers, and how the command reads files if it answers itself.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = EXPERT)]

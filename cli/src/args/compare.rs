@@ -7,7 +7,7 @@ use resemble_proto::message::CompareClass;
 use resemble_proto::number::Fraction;
 use resemble_report::plan::Treatment;
 
-use super::{Answering, ReportOutput, Selection, TextLayer};
+use super::{Answering, MemoryBound, ReportOutput, Selection, TextLayer};
 use crate::{plans, values};
 
 pub(super) const EXAMPLES: &str = "\
@@ -87,6 +87,9 @@ pub struct CompareArgs {
     #[arg(long, conflicts_with = "from", help_heading = super::EXPERT)]
     #[arg(hide_short_help = true)]
     pub names: bool,
+    /// How much memory it takes.
+    #[command(flatten)]
+    pub bound: MemoryBound,
     /// Whether documents and archives are looked into.
     #[command(flatten)]
     pub layer: TextLayer,

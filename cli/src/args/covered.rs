@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use resemble_report::plan::Treatment;
 
-use super::{Answering, ReportOutput};
+use super::{Answering, MemoryBound, ReportOutput};
 use crate::{plans, values};
 
 pub(super) const EXAMPLES: &str = "\
@@ -70,6 +70,9 @@ pub struct CoveredArgs {
     /// How the report is printed, and where.
     #[command(flatten)]
     pub output: ReportOutput,
+    /// How much memory it takes.
+    #[command(flatten)]
+    pub bound: MemoryBound,
     /// Who answers, and with which cache.
     #[command(flatten)]
     pub answering: Answering,

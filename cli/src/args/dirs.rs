@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::{Answering, ReportOutput, Selection};
+use super::{Answering, MemoryBound, ReportOutput, Selection};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -34,6 +34,9 @@ pub struct DirsArgs {
     /// How the report is printed, and where.
     #[command(flatten)]
     pub output: ReportOutput,
+    /// How much memory it takes.
+    #[command(flatten)]
+    pub bound: MemoryBound,
     /// Who answers, and with which cache.
     #[command(flatten)]
     pub answering: Answering,

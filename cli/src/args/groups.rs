@@ -7,7 +7,7 @@ use resemble_proto::message::{Degree, OnlyGroups};
 use resemble_proto::number::Fraction;
 use resemble_report::plan::{KeepRule, Treatment};
 
-use super::{Answering, ReportFormat, ReportOutput, Selection, TextLayer};
+use super::{Answering, MemoryBound, ReportFormat, ReportOutput, Selection, TextLayer};
 use crate::{plans, values};
 
 pub(super) const EXAMPLES: &str = "\
@@ -112,11 +112,9 @@ pub struct GroupsArgs {
     #[arg(long, value_name = "N", conflicts_with = "from", value_parser = values::degree)]
     #[arg(hide_short_help = true, help_heading = super::EXPERT)]
     pub degree: Option<Degree>,
-    /// Use at most SIZE of memory (500M, 2G; K, M, G of 1024), and the disk where that is not
-    /// enough
-    #[arg(long, value_name = "SIZE", conflicts_with = "from", value_parser = values::size)]
-    #[arg(hide_short_help = true, help_heading = super::EXPERT)]
-    pub memory: Option<u64>,
+    /// How much memory it takes.
+    #[command(flatten)]
+    pub bound: MemoryBound,
     /// Compare the pairs that an SQL engine has found, in DIR, and no others
     ///
     /// DIR is what `resemble_scale.py` has made of the tables of just these files. The answer is

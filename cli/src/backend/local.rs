@@ -389,7 +389,7 @@ impl Local {
 /// the pieces themselves, unless the groups of one are to be made in little memory.
 const fn reads_lists(request: &Request) -> bool {
     match request {
-        Request::Dirs(_) => false,
+        Request::Dirs(dirs) => dirs.memory.is_some(),
         Request::Groups(groups) | Request::Order(groups) => groups.memory.is_some(),
         _ => true,
     }

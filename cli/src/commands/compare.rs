@@ -206,6 +206,7 @@ impl Verb for Compare<'_> {
                 unit: args.layer.unit(MeasureUnit::Words),
                 classes: self.classes.clone(),
                 top: selection.top,
+                memory: args.bound.memory,
             },
         };
         let mut answer = backend.compare(ui, request)?;

@@ -109,6 +109,7 @@ impl Verb for Covered<'_> {
             dir: PathText::from(asked.named[0].real.as_path()),
             by: names::real_paths(&asked.named[1..]),
             by_digest: self.args.by_digest,
+            memory: self.args.bound.memory,
         };
         backend.covered(ui, request)
     }

@@ -11,7 +11,7 @@ use resemble_report::document::{Extras, Report};
 use resemble_report::saved;
 use resemble_report::text;
 
-use crate::args::{Answering, DirsArgs, Global, ReportFormat, Selection};
+use crate::args::{Answering, DirsArgs, Global, GroupsArgs, MemoryBound, ReportFormat, Selection};
 use crate::backend::Backend;
 use crate::commands::{common_parameters, picked, read_saved};
 use crate::error::CliResult;
@@ -59,11 +59,9 @@ impl Verb for Dirs<'_> {
         backend: &mut Backend,
         asked: &Asked,
     ) -> CliResult<Whole<SimilarDirs>> {
-        backend.ask(
-            ui,
-            "comparing",
-            request(&self.args.selection, asked, self.of.as_ref()),
-        )
+        let Self { args, of } = self;
+        let request = request(&args.selection, args.bound, asked, of.as_ref());
+        backend.ask(ui, "comparing", request)
     }
 
     fn show(&self, body: &mut SimilarDirs, asked: &Asked) {
@@ -102,13 +100,13 @@ impl Verb for Dirs<'_> {
 pub(super) fn of_roots(
     ui: &Ui,
     backend: &mut Backend,
-    given: &[PathBuf],
+    args: &GroupsArgs,
     asked: &Asked,
-    selection: &Selection,
 ) -> CliResult<DirsDocument> {
-    let mut answer = backend.ask(ui, "comparing", request(selection, asked, None))?;
+    let request = request(&args.selection, args.bound, asked, None);
+    let mut answer = backend.ask(ui, "comparing", request)?;
     show(&mut answer.body, asked);
-    let parameters = parameters(given, None, selection, backend.params());
+    let parameters = parameters(&args.roots, None, &args.selection, backend.params());
     let errors = names::tidy(answer.errors, &ShownNames::of(&asked.named));
     Ok(DirsDocument::new(
         parameters,
@@ -118,13 +116,19 @@ pub(super) fn of_roots(
     ))
 }
 
-fn request(selection: &Selection, asked: &Asked, of: Option<&Named>) -> DirsRequest {
+fn request(
+    selection: &Selection,
+    bound: MemoryBound,
+    asked: &Asked,
+    of: Option<&Named>,
+) -> DirsRequest {
     DirsRequest {
         scope: selection.scope(asked.scope()),
         of: of.map(|of| PathText::from(of.real.as_path())),
         min: selection.min.unwrap_or_default(),
         min_shared: selection.min_shared,
         top: selection.top,
+        memory: bound.memory,
     }
 }
 

@@ -239,8 +239,7 @@ impl Verb for Grouping<'_> {
     ) -> CliResult<()> {
         let (args, format) = (self.args, self.args.output.format);
         if is_page(args) && args.plan.is_none() && args.of.is_none() {
-            let selection = &args.selection;
-            let folders = super::dirs::of_roots(ui, backend, &args.roots, asked, selection)?;
+            let folders = super::dirs::of_roots(ui, backend, args, asked)?;
             report.folders = Some(folders);
         }
         if format == ReportFormat::Html {
@@ -313,7 +312,7 @@ pub(super) fn request(args: &GroupsArgs, asked: &Asked, of: Option<&Named>) -> G
         min: args.selection.min.unwrap_or_default(),
         min_shared: args.selection.min_shared,
         degree: args.degree.unwrap_or_default(),
-        memory: args.memory,
+        memory: args.bound.memory,
         top: args.selection.top,
         // The names of --order are for an archiver, which compresses bytes.
         text: args.layer.is_on() && !args.order,
@@ -328,7 +327,7 @@ pub(super) fn parameters(args: &GroupsArgs, params: &Params) -> GroupsParameters
         of: args.of.as_deref().map(PathText::from),
         family: args.family,
         degree: args.degree.unwrap_or_default(),
-        memory: args.memory,
+        memory: args.bound.memory,
         common: common_parameters(&args.selection, false, params),
     }
 }

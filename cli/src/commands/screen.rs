@@ -29,7 +29,7 @@ mod with_screen {
     use resemble_report::saved;
 
     use super::{CliError, CliResult, Env, Global, ScreenArgs, Ui};
-    use crate::args::{CompareArgs, GroupsArgs, ReportFormat, ReportOutput};
+    use crate::args::{CompareArgs, GroupsArgs, MemoryBound, ReportFormat, ReportOutput};
     use crate::commands::{compare, groups, picked};
     use crate::error::Outcome;
     use crate::screen::{self, Collection, Look};
@@ -115,6 +115,7 @@ mod with_screen {
                     same_suffix: false,
                     names: false,
                     plan: None,
+                    bound: MemoryBound::default(),
                     layer,
                     answering,
                 };
@@ -138,7 +139,7 @@ mod with_screen {
                 selection,
                 output,
                 degree: None,
-                memory: None,
+                bound: MemoryBound::default(),
                 links: None,
                 layer,
                 answering,

@@ -417,6 +417,9 @@ fn sizes_say_what_they_mean() {
     for (verb, option) in [
         ("find", "--min-size"),
         ("groups", "--memory"),
+        ("compare", "--memory"),
+        ("covered", "--memory"),
+        ("dirs", "--memory"),
         ("groups", "--cache-size"),
         ("watch add", "--max-size"),
         ("watch add", "--alert-min-size"),

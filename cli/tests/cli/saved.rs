@@ -272,13 +272,20 @@ fn a_saved_report_is_not_asked_anew() {
     for (verb, options) in [
         (
             "compare",
-            &["--exact", "--names", "--same-suffix", "--size-ratio=50%"][..],
+            &[
+                "--exact",
+                "--names",
+                "--same-suffix",
+                "--size-ratio=50%",
+                "--memory=64M",
+            ][..],
         ),
         (
             "groups",
             &["--of=old/same.txt", "--degree=5", "--memory=64M", "--order"],
         ),
-        ("dirs", &["--of=old"]),
+        ("dirs", &["--of=old", "--memory=64M"]),
+        ("covered", &["--by=old", "--memory=64M"]),
     ] {
         for option in options {
             let ran = env.run([verb, "--from", "saved.json", option]);

@@ -189,7 +189,7 @@ fn answer_without(
         }
         Request::Dirs(request) => {
             let part_reader = context.part_reader.as_deref();
-            let dirs = dirs::dirs_with_parts(snapshot, &request, part_reader)?;
+            let dirs = dirs::dirs_with_parts(snapshot, &request, part_reader, scratch)?;
             send(reply, dirs, AnyRow::Dirs)
         }
         Request::Groups(request) => {

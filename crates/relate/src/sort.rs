@@ -79,6 +79,24 @@ impl<R: Record> SortedRun<R> {
             Self::Disk { records, .. } => records * R::BYTES as u64,
         }
     }
+
+    /// Calls `each` with all records in order.
+    pub fn read(&self, mut each: impl FnMut(R)) -> Result<(), AskError> {
+        match self {
+            Self::Memory(records) => records.iter().copied().for_each(each),
+            Self::Disk {
+                scratch,
+                at,
+                records,
+            } => {
+                let mut source = Source::of(Arc::clone(scratch), *at, *records);
+                while let Some(record) = source.next()? {
+                    each(record);
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Collects records into sorted runs.
@@ -182,6 +200,16 @@ enum Source<R> {
 }
 
 impl<R: Record> Source<R> {
+    /// Reads a run of so many records that begins at `at`.
+    const fn of(scratch: Arc<Scratch>, at: u64, records: u64) -> Self {
+        Self::Disk {
+            scratch,
+            at,
+            records,
+            ready: Vec::new(),
+        }
+    }
+
     fn next(&mut self) -> Result<Option<R>, AskError> {
         match self {
             Self::Memory(records) => Ok(records.next()),
@@ -250,12 +278,7 @@ impl<R: Record> Merge<R> {
                     scratch,
                     at,
                     records,
-                } => Source::Disk {
-                    scratch,
-                    at,
-                    records,
-                    ready: Vec::new(),
-                },
+                } => Source::of(scratch, at, records),
             };
             if let Some(first) = source.next()? {
                 merge.heads.push(Reverse((first, merge.sources.len())));

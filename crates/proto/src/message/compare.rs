@@ -56,6 +56,9 @@ pub struct CompareOptions {
     pub classes: Vec<CompareClass>,
     /// The most rows to send.
     pub top: Option<u64>,
+    /// The most memory to use, in bytes; where it is not enough, all files are looked at several
+    /// times.
+    pub memory: Option<u64>,
 }
 
 /// What became of a file.

@@ -16,6 +16,10 @@ pub struct CoveredRequest {
     /// Whether an equal that only a catalogue has, known by its digest, covers too.
     #[serde(default)]
     pub by_digest: bool,
+    /// The most memory to use for near copies, in bytes; where it is not enough, all files are
+    /// looked at several times.
+    #[serde(default)]
+    pub memory: Option<u64>,
 }
 
 /// A file of the directory that has no equal elsewhere.

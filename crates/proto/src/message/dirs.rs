@@ -21,6 +21,8 @@ pub struct DirsRequest {
     pub min_shared: Option<u64>,
     /// The most rows to send.
     pub top: Option<u64>,
+    /// The most memory to use, in bytes; where it is not enough, the disk is used.
+    pub memory: Option<u64>,
 }
 
 /// Two similar directories, neither inside the other.

@@ -37,6 +37,8 @@ pub(crate) struct NearestQuestion<'a> {
     pub(crate) roots: [&'a Path; 2],
     /// Takes documents and archives apart again.
     pub(crate) part_reader: Option<&'a dyn PartReader>,
+    /// As [`CompareOptions::memory`].
+    pub(crate) memory: Option<u64>,
 }
 
 /// A file, and the one in which most of it lies.
@@ -66,6 +68,7 @@ impl NearestQuestion<'_> {
         let asked: Vec<u32> = asked.collect();
         let options = CompareOptions {
             text: true,
+            memory: self.memory,
             ..CompareOptions::default()
         };
         let question = PartnerQuestion {

@@ -19,8 +19,10 @@
 //! 4. Two subjects of different sides meet once, when that of B goes by.
 //! 5. Pairs of which one holds members are measured one after the other, because what they hold is
 //!    kept from one to the next.
-//! 6. Batches bound the memory; there is one for trees that differ in fewer than 65,536 contents.
+//! 6. Batches bound the memory, by [`CompareOptions::memory`] if that is given. Else there is one
+//!    for trees that differ in fewer than 65,536 contents. The links are the same.
 
+mod bound;
 mod budget;
 mod candidates;
 mod cover;
@@ -61,9 +63,6 @@ use super::common::CommonKeys;
 use super::files::{ComparedFiles, FilesMeet};
 use super::sides::{Content, Holders, Pieces, Sides};
 use super::wanted::evidence_keys;
-
-/// At most so many subjects are looked up in one scan.
-const BATCH: usize = 1 << 16;
 
 /// Two contents, one of each side, that share something.
 #[derive(Clone, Copy, Debug)]
@@ -196,7 +195,7 @@ impl PartnerQuestion<'_> {
         let mut found = FoundCandidates::default();
         // The first batch may be empty: twins are measured without subjects, too, and need to know
         // what is common.
-        let mut batches = all.chunks(BATCH);
+        let mut batches = all.chunks(self.batch());
         self.look_up(
             batches.next().unwrap_or_default(),
             &is_looked_up,
@@ -296,6 +295,7 @@ impl PartnerQuestion<'_> {
     ) -> Result<(), AskError> {
         // Grouped by the content of A, whose pieces are then unpacked once.
         let groups: Vec<&[Candidate]> = candidates.chunk_by(|x, y| x.met.0 == y.met.0).collect();
+        let room = self.ready_room();
         let measured = in_parallel(groups.len(), Measured::default, |at, state| {
             let a = Ready::of(self.load(groups[at][0].met.0)?, common);
             for of_pair in groups[at].chunk_by(|x, y| x.met == y.met) {
@@ -304,16 +304,21 @@ impl PartnerQuestion<'_> {
                 self.pieces.go_on()?;
                 let Measured {
                     ready,
+                    ready_bytes,
                     links,
                     covers,
                     errors,
                 } = state;
-                if ready.len() >= READY {
+                if ready.len() >= READY || *ready_bytes > room {
                     ready.clear();
+                    *ready_bytes = 0;
                 }
                 let b = match ready.entry(b) {
                     Entry::Occupied(known) => known.into_mut(),
-                    Entry::Vacant(new) => new.insert(Ready::of(self.load(b)?, common)),
+                    Entry::Vacant(new) => {
+                        *ready_bytes += self.content(b).size.0;
+                        new.insert(Ready::of(self.load(b)?, common))
+                    }
                 };
                 let reading = if beyond.has(CostlyPair::Contents(met.0, met.1)) {
                     Reading::Never
@@ -596,6 +601,7 @@ const READY: usize = 512;
 #[derive(Default)]
 struct Measured {
     ready: HashMap<u32, Ready>,
+    ready_bytes: u64,
     links: Vec<Link>,
     /// By file, and the content by which it met the partner.
     covers: HashMap<(u32, u32), Cover>,

@@ -87,6 +87,8 @@ pub struct Verdicts {
     errors: Vec<SoftError>,
     /// The files that nothing covers, by their place in the listing.
     lost: Vec<usize>,
+    /// The most memory for looking for near copies of them.
+    memory: Option<u64>,
 }
 
 impl Verdicts {
@@ -173,6 +175,7 @@ impl Verdicts {
             looked,
             errors,
             lost,
+            memory: request.memory,
         })
     }
 
@@ -198,7 +201,13 @@ impl Verdicts {
         let lost: Vec<&Listed> = (self.lost.iter())
             .map(|&at| &self.listing.files[at])
             .collect();
-        let (near, unread) = near::rows(snapshot, part_reader, (&self.listing, &outside), &lost)?;
+        let (near, unread) = near::rows(
+            snapshot,
+            part_reader,
+            (&self.listing, &outside),
+            &lost,
+            self.memory,
+        )?;
         body.near = near;
         errors.extend(unread);
         errors.sort();

@@ -27,6 +27,7 @@ pub(super) fn rows(
     part_reader: Option<&dyn PartReader>,
     (listing, outside): (&Listing, &Outside<'_>),
     lost: &[&Listed],
+    memory: Option<u64>,
 ) -> Result<(Vec<NearRow>, Vec<SoftError>), AskError> {
     let mut known: Vec<(&Path, FileId, ContentId)> = Vec::new();
     for file in lost {
@@ -56,6 +57,7 @@ pub(super) fn rows(
         snapshot,
         roots,
         part_reader,
+        memory,
     };
     let scoped = scoped.files.iter();
     let (nearest, errors) = question.ask(

@@ -6,6 +6,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 
 use resemble_core::similarity::too_small;
 use resemble_core::tree::{Link, Share};
@@ -43,11 +44,13 @@ impl WhichSide {
 
 /// How much is looked at.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LinkEffort {
+pub(super) struct LinkEffort<'a> {
     /// If there are more contents, the largest.
     pub(super) contents: usize,
     /// Bytes that are read.
     pub(super) work: u64,
+    /// Bytes of memory that it may take, and where the rest goes; `None`: any number.
+    pub(super) memory: Option<(u64, &'a Path)>,
 }
 
 /// Links between contents, by their places in the list that was asked about.
@@ -80,7 +83,7 @@ pub(super) fn between(
     (snapshot, part_reader): (&Snapshot, Option<&dyn PartReader>),
     scoped: &ScopedFiles,
     (contents, side, countable): AskedLinks<'_>,
-    effort: LinkEffort,
+    effort: LinkEffort<'_>,
 ) -> Result<FoundLinks, AskError> {
     let of_largest = largest(snapshot, contents, side, effort.contents)?;
     let of_largest = of_largest.map(|contents| scoped.with_contents(&contents));
@@ -108,6 +111,7 @@ pub(super) fn between(
                 .collect()
         },
         work: effort.work,
+        memory: effort.memory,
     };
     let mut found = FoundLinks::default();
     for link in near_links((snapshot, part_reader), scoped, near)? {

@@ -44,28 +44,36 @@ const MIN: Share = Share::HALF;
 const MIN_SHARED: u64 = 256;
 
 /// All that a question may look at.
-const EVERYTHING: LinkEffort = LinkEffort {
+const EVERYTHING: LinkEffort<'_> = LinkEffort {
     contents: usize::MAX,
     work: MOST_WORK,
+    memory: None,
 };
 
 /// What a listing looks at, which is asked for by every `ls`.
-const LISTING: LinkEffort = LinkEffort {
+const LISTING: LinkEffort<'_> = LinkEffort {
     contents: 20_000,
     work: 16 << 20,
+    memory: None,
 };
 
 /// [`dirs_with_parts`], without a reader of documents.
-pub fn dirs(snapshot: &Snapshot, request: &DirsRequest) -> Result<Answer<DirRow>, AskError> {
-    dirs_with_parts(snapshot, request, None)
+pub fn dirs(
+    snapshot: &Snapshot,
+    request: &DirsRequest,
+    scratch: &Path,
+) -> Result<Answer<DirRow>, AskError> {
+    dirs_with_parts(snapshot, request, None, scratch)
 }
 
 /// The similar directories of a scope, biggest saving first. `part_reader` takes documents apart
-/// again, so that what their texts share is measured; without one it is estimated.
+/// again, so that what their texts share is measured; without one it is estimated. `scratch` is a
+/// directory for what does not fit into [`DirsRequest::memory`]; without a bound it is not touched.
 pub fn dirs_with_parts(
     snapshot: &Snapshot,
     request: &DirsRequest,
     part_reader: Option<&dyn PartReader>,
+    scratch: &Path,
 ) -> Result<Answer<DirRow>, AskError> {
     let mut scope = request.scope.clone();
     if let Some(of) = &request.of
@@ -84,7 +92,11 @@ pub fn dirs_with_parts(
     // Without a bound of the question identical directories may have less in common than others.
     let least_identical = request.min_shared.unwrap_or(1);
     let least = (min, min_shared.min(least_identical));
-    let trees = trees(files, &scoped, &scope, (dir, least), EVERYTHING)?;
+    let effort = LinkEffort {
+        memory: request.memory.map(|memory| (memory, scratch)),
+        ..EVERYTHING
+    };
+    let trees = trees(files, &scoped, &scope, (dir, least), effort)?;
     let of = dir.map(|dir| trees.node(dir));
     let mut pairs = match of {
         None => trees.holdings.pairs(least.0, least.1),
@@ -160,7 +172,7 @@ fn trees(
     scoped: &ScopedFiles,
     scope: &Scope,
     (of, least): (Option<&Path>, LeastCommon),
-    effort: LinkEffort,
+    effort: LinkEffort<'_>,
 ) -> Result<Trees, AskError> {
     let within = scope.within.iter();
     let bases: Vec<&Path> = within.map(PathText::as_path).collect();

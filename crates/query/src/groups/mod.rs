@@ -100,8 +100,8 @@ impl Room {
     /// With less than this the scratch files would consist of very many tiny pieces.
     const LEAST: u64 = 1 << 20;
 
-    fn of(request: &GroupsRequest) -> Self {
-        Self(request.memory.map(|bytes| bytes.max(Self::LEAST)))
+    fn of(memory: Option<u64>) -> Self {
+        Self(memory.map(|bytes| bytes.max(Self::LEAST)))
     }
 
     /// One of so many equal parts of the memory; `None` if it is not bounded.
@@ -175,7 +175,7 @@ impl Collection {
             RenditionOwners::default()
         };
         let table = Table::of(snapshot, &scoped, &renditions)?;
-        let room = Room::of(request);
+        let room = Room::of(request.memory);
         let limit = match request.degree {
             Degree::Usual => snapshot.boilerplate_limit(),
             Degree::Half => table.len() / 2,

@@ -64,6 +64,8 @@ pub(crate) struct NearTerms<'a> {
     pub(crate) needed: NeededLinks<'a>,
     /// How much is read: as [`MOST_WORK`](resemble_relate::prove::cost::MOST_WORK).
     pub(crate) work: u64,
+    /// As [`GroupsRequest::memory`], and where the rest goes.
+    pub(crate) memory: Option<(u64, &'a Path)>,
 }
 
 /// The links between the files of a scope, by the places that the contents have among all.
@@ -74,8 +76,9 @@ pub(crate) fn near_links(
 ) -> Result<Vec<NearLink>, AskError> {
     let renditions = RenditionOwners::of(snapshot, scoped)?;
     let table = Table::of(snapshot, scoped, &renditions)?;
-    // Memory is not bounded, so nothing is written.
-    let (room, dir) = (Room(None), Path::new("/"));
+    let (memory, dir) = near.memory.unzip();
+    // Without a bound nothing is written.
+    let (room, dir) = (Room::of(memory), dir.unwrap_or(Path::new("/")));
     let limit = snapshot.boilerplate_limit();
     let reader = ContentReader {
         snapshot,
@@ -83,7 +86,7 @@ pub(crate) fn near_links(
         renditions: &renditions,
         part_reader,
     };
-    let prover = PairProver::new(reader, None);
+    let prover = PairProver::new(reader, room.part(3));
     // A near-copy is not wanted by the leader of its family, but by one in another directory.
     let common = common_pieces((&table, &prover), (limit, limit), None, (room, dir))?;
     let is_wanted = |a: u32, b: u32| (near.is_wanted)(table.id(a), table.id(b));

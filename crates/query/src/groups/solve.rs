@@ -112,11 +112,13 @@ impl Solver<'_> {
         let known = self.known.as_ref();
         if let Some(drafts) = known.and_then(KnownDrafts::get) {
             tracing::debug!(drafts = drafts.len(), "drafted before");
-            self.prove(vec![SortedRun::Memory(drafts)], &links)?;
+            self.prove(vec![SortedRun::Memory(drafts)], &|_| true, &links)?;
         } else {
             let (drafts, notes) = self.drafts(sets, only)?;
             solved.notes = notes;
-            let drafts = self.prove(self.needed(drafts), &links)?;
+            let needed = self.needed(&drafts)?;
+            let is_needed = |draft: &LinkDraft| self.is_needed(draft, needed.as_ref());
+            let drafts = self.prove(drafts, &is_needed, &links)?;
             if let Some((known, drafts)) = known.zip(drafts) {
                 known.put(&drafts);
             }

@@ -133,6 +133,7 @@ impl Asked {
                 dir: self.path("one"),
                 by: vec![self.path("two")],
                 by_digest: false,
+                memory: None,
             }
             .into_request(),
             DirsRequest {
@@ -270,7 +271,7 @@ fn the_rows_are_those_of_the_question() {
                 same(&asked, request, &whole);
             }
             Request::Dirs(request) => {
-                let rows = dirs::dirs(snapshot, &request).expect("dirs");
+                let rows = dirs::dirs(snapshot, &request, scratch).expect("dirs");
                 let whole = Whole::<SimilarDirs>::from_answer(rows);
                 assert_eq!(whole.body.pairs.len(), 1);
                 same(&asked, request, &whole);

@@ -19,6 +19,7 @@ fn ask(scene: &Scene, dir: &Path, by: &[PathBuf]) -> Whole<Coverage> {
         dir: dir.into(),
         by: by.iter().map(|root| root.as_path().into()).collect(),
         by_digest: false,
+        memory: None,
     };
     covered(&snapshot, &request, None).expect("an answer")
 }
@@ -438,6 +439,7 @@ fn one_file_may_be_asked_about() {
         dir: scene.path("none").as_path().into(),
         by: vec![scene.path("b").as_path().into()],
         by_digest: false,
+        memory: None,
     };
     let failure = covered(&snapshot, &nothing, None).expect_err("not there");
     assert!(failure.to_string().contains("none"), "{failure}");

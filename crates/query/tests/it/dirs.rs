@@ -24,7 +24,7 @@ fn ask(scene: &Scene, request: DirsRequest) -> Answer<DirRow> {
     if request.scope.within.is_empty() {
         request.scope.within.push(scene.root().as_path().into());
     }
-    dirs(&snapshot, &request).expect("an answer")
+    dirs(&snapshot, &request, scene.temp.root()).expect("an answer")
 }
 
 fn all(scene: &Scene) -> Vec<DirRow> {

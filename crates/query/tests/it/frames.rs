@@ -77,11 +77,18 @@ fn listed(scene: &Scene, files: usize) -> BTreeMap<&'static str, usize> {
         scope,
         ..DirsRequest::default()
     };
-    counts.insert("dirs", dirs(&snapshot, &request).expect("rows").rows.len());
+    counts.insert(
+        "dirs",
+        dirs(&snapshot, &request, scene.temp.root())
+            .expect("rows")
+            .rows
+            .len(),
+    );
     let request = CoveredRequest {
         dir: scene.path("even").as_path().into(),
         by: vec![scene.path("odd").as_path().into()],
         by_digest: false,
+        memory: None,
     };
     let answer = covered(&snapshot, &request, None).expect("an answer");
     counts.insert("covered", answer.body.near.len());

@@ -1,6 +1,7 @@
 //! Questions and scans over real trees, on a disk and in an index.
 
 mod answer;
+mod bounded;
 mod catalogue_files;
 mod catalogues;
 mod compare;

@@ -656,7 +656,8 @@ fn what_dirs_adds_up_is_what_why_says() {
         scope: scene.scope(),
         ..DirsRequest::default()
     };
-    let answer = dirs_with_parts(&snapshot, &request, Some(&Fake)).expect("an answer");
+    let answer =
+        dirs_with_parts(&snapshot, &request, Some(&Fake), scene.temp.root()).expect("an answer");
     let mut of_archives = 0;
     for row in &answer.rows {
         assert!(!row.estimate, "{row:?}");

@@ -78,6 +78,7 @@ fn every_question_ends_when_it_is_cancelled() {
         dir: one.as_path().into(),
         by: vec![two.as_path().into()],
         by_digest: false,
+        memory: None,
     };
     let store = Store::new(scene.temp.root(), params);
     let of_mark = MarkRequest {
@@ -101,7 +102,7 @@ fn every_question_ends_when_it_is_cancelled() {
             pairs::pairs(snapshot, &of_pairs),
             groups::groups(snapshot, &of_groups, scratch),
             groups::order(snapshot, &of_groups, scratch),
-            dirs::dirs(snapshot, &of_dirs),
+            dirs::dirs(snapshot, &of_dirs, scratch),
             compare::compare(snapshot, &of_compare, &MemoryCache::default()),
             covered::covered(snapshot, &of_covered, None),
         )

@@ -143,7 +143,9 @@ impl PartnerQuestion<'_> {
             subjects.push(subject);
         }
         let mut wanted = WantedKeys::new(pairs);
-        let buckets = Buckets::new(contents, self.limit);
+        // What no subject has is counted once, for all batches.
+        let counted = if found.common.is_none() { contents } else { 0 };
+        let buckets = Buckets::new(counted, self.limit);
         // The first pass over all contents.
         let states = in_parallel(contents, ThreadNotes::default, |content, state| {
             let ThreadNotes {

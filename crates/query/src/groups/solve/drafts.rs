@@ -269,12 +269,14 @@ impl ReadingPlan {
 }
 
 impl Solver<'_> {
-    /// Makes links of the drafts that are some. Returns those that may come to one the next time:
-    /// of all others it is known what both contents have in common, and that this is too little.
-    /// `None` if some are beyond what the question may read: which these are depends on all.
+    /// Makes links of the drafts that are some and are needed. Returns those that may become one
+    /// the next time: of all others it is known what both contents have in common, and that this is
+    /// too little. `None` if some are beyond what the question may read: which these are depends on
+    /// all.
     pub(super) fn prove(
         &self,
         drafts: Vec<SortedRun<LinkDraft>>,
+        is_needed: &dyn Fn(&LinkDraft) -> bool,
         links: &Sinks<HalfLink>,
     ) -> Result<Option<Vec<LinkDraft>>, AskError> {
         let mut best_first = Merge::new(drafts, self.room.part(4), self.dir)?;
@@ -286,6 +288,9 @@ impl Solver<'_> {
         let mut is_beyond = false;
         while let Some(mut draft) = best_first.next()? {
             self.snapshot.stop().go_on()?;
+            if !is_needed(&draft) {
+                continue;
+            }
             // What lies in an archive is read with all of it, when its links are joined.
             let is_met = || self.ways(draft.a, draft.b).met;
             if draft.may_link() && !(is_met() && plan.takes(self.table, &draft)) {

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use resemble_core::ContentId;
+use resemble_relate::AskError;
 use resemble_relate::sort::SortedRun;
 
 use super::Solver;
@@ -11,44 +12,45 @@ use super::drafts::LinkDraft;
 /// Says which of some links are asked for, by their contents.
 pub(crate) type NeededLinks<'a> = &'a (dyn Fn(&[(ContentId, ContentId)]) -> Vec<bool> + Sync);
 
+/// The links that are asked for, by their contents.
+pub(super) type NeededPairs = HashSet<(ContentId, ContentId)>;
+
 impl Solver<'_> {
-    /// The drafts of which links may come that are asked for.
-    pub(super) fn needed(&self, drafts: Vec<SortedRun<LinkDraft>>) -> Vec<SortedRun<LinkDraft>> {
+    /// The links that are asked for, of all that may come of these drafts; `None`: all.
+    pub(super) fn needed(
+        &self,
+        drafts: &[SortedRun<LinkDraft>],
+    ) -> Result<Option<NeededPairs>, AskError> {
         let Some(needed) = self.needed else {
-            return drafts;
+            return Ok(None);
         };
-        let table = self.table;
-        let between = |a: u32, b: u32| {
-            let pair = move |(a, b)| (table.id(a), table.id(b));
-            let ends = table
-                .owners(a)
-                .flat_map(move |a| table.owners(b).map(move |b| (a.0, b.0)));
-            ends.filter(|(a, b)| a != b).map(pair)
-        };
-        let ends = |run: &SortedRun<LinkDraft>| match run {
-            SortedRun::Memory(drafts) => drafts.iter().map(|draft| (draft.a, draft.b)).collect(),
-            SortedRun::Disk { .. } => Vec::new(),
-        };
-        let ends: Vec<(u32, u32)> = drafts.iter().flat_map(ends).collect();
+        let mut links: Vec<(ContentId, ContentId)> = Vec::new();
+        for run in drafts {
+            run.read(|draft| links.extend(self.between(draft.a, draft.b)))?;
+        }
         // What has one text is linked without a draft.
-        let same = table
-            .stand_ins()
-            .into_iter()
-            .flat_map(|place| between(place, place));
-        let links = ends.iter().flat_map(|&(a, b)| between(a, b)).chain(same);
-        let links: Vec<(ContentId, ContentId)> = links.collect();
-        let needed = needed(&links);
-        let needed = links.into_iter().zip(needed).filter(|&(_, needed)| needed);
-        let needed: HashSet<(ContentId, ContentId)> = needed.map(|(link, _)| link).collect();
-        let is_needed =
-            |draft: &LinkDraft| between(draft.a, draft.b).any(|of| needed.contains(&of));
-        let keep = |run: SortedRun<LinkDraft>| match run {
-            SortedRun::Memory(mut drafts) => {
-                drafts.retain(is_needed);
-                SortedRun::Memory(drafts)
-            }
-            disk @ SortedRun::Disk { .. } => disk,
-        };
-        drafts.into_iter().map(keep).collect()
+        let same = self.table.stand_ins().into_iter();
+        links.extend(same.flat_map(|place| self.between(place, place)));
+        let needed = links.iter().zip(needed(&links));
+        let needed = needed.filter_map(|(&link, needed)| needed.then_some(link));
+        Ok(Some(needed.collect()))
+    }
+
+    /// Whether a link may come of a draft that is among these.
+    pub(super) fn is_needed(&self, draft: &LinkDraft, needed: Option<&NeededPairs>) -> bool {
+        needed.is_none_or(|needed| {
+            let mut links = self.between(draft.a, draft.b);
+            links.any(|link| needed.contains(&link))
+        })
+    }
+
+    /// The files that two contents stand for, by the contents of these.
+    fn between(&self, a: u32, b: u32) -> impl Iterator<Item = (ContentId, ContentId)> {
+        let table = self.table;
+        let ends = table
+            .owners(a)
+            .flat_map(move |a| table.owners(b).map(move |b| (a.0, b.0)));
+        let ends = ends.filter(|(a, b)| a != b);
+        ends.map(move |(a, b)| (table.id(a), table.id(b)))
     }
 }
