@@ -8,6 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -45,6 +46,19 @@ pub fn take_words<const COUNT: usize>(bytes: &[u8]) -> [u32; COUNT] {
     std::array::from_fn(|at| words.get(at).copied().map_or(0, u32::from_le_bytes))
 }
 
+impl Record for u32 {
+    const BYTES: usize = 4;
+
+    fn put(&self, out: &mut [u8]) {
+        put_words(&[*self], out);
+    }
+
+    fn take(bytes: &[u8]) -> Self {
+        let [word] = take_words(bytes);
+        word
+    }
+}
+
 /// Records of a run in memory where there is no bound.
 const UNBOUNDED_RUN: usize = 1 << 20;
 
@@ -80,22 +94,105 @@ impl<R: Record> SortedRun<R> {
         }
     }
 
-    /// Calls `each` with all records in order.
-    pub fn read(&self, mut each: impl FnMut(R)) -> Result<(), AskError> {
+    /// How many records there are.
+    pub const fn len(&self) -> u64 {
         match self {
-            Self::Memory(records) => records.iter().copied().for_each(each),
-            Self::Disk {
-                scratch,
-                at,
-                records,
-            } => {
-                let mut source = Source::of(Arc::clone(scratch), *at, *records);
-                while let Some(record) = source.next()? {
-                    each(record);
+            Self::Memory(records) => records.len() as u64,
+            Self::Disk { records, .. } => *records,
+        }
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Adds the records of a range to `into`.
+    pub fn read(&self, range: Range<u64>, into: &mut Vec<R>) -> Result<(), AskError> {
+        match self {
+            Self::Memory(all) => {
+                into.extend_from_slice(&all[range.start as usize..range.end as usize]);
+            }
+            Self::Disk { scratch, at, .. } => {
+                let mut bytes = vec![0; (range.end - range.start) as usize * R::BYTES];
+                scratch.read(at + range.start * R::BYTES as u64, &mut bytes)?;
+                into.extend(bytes.chunks_exact(R::BYTES).map(R::take));
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `each` with all records in order.
+    pub fn each(&self, mut each: impl FnMut(R)) -> Result<(), AskError> {
+        let mut records = Vec::new();
+        for from in (0..self.len()).step_by(PIECE) {
+            self.read(from..self.len().min(from + PIECE as u64), &mut records)?;
+            records.drain(..).for_each(&mut each);
+        }
+        Ok(())
+    }
+}
+
+/// Writes ascending records as one run.
+#[derive(Debug)]
+pub struct RunWriter<R> {
+    run: SortedRun<R>,
+    /// What is not yet in the scratch file.
+    bytes: Vec<u8>,
+}
+
+impl<R: Record> RunWriter<R> {
+    /// Writes to a file in `dir` if the memory is bounded by `room`, and else to memory.
+    pub fn new(room: Option<u64>, dir: &Path) -> Result<Self, AskError> {
+        let scratch = room.map(|_| Scratch::new(dir)).transpose()?;
+        Ok(Self::to(scratch.map(Arc::new)))
+    }
+
+    fn to(scratch: Option<Arc<Scratch>>) -> Self {
+        let run = scratch.map_or(SortedRun::Memory(Vec::new()), |scratch| SortedRun::Disk {
+            scratch,
+            at: 0,
+            records: 0,
+        });
+        let bytes = Vec::new();
+        Self { run, bytes }
+    }
+
+    /// Takes one more.
+    pub fn push(&mut self, record: R) -> Result<(), AskError> {
+        match &mut self.run {
+            SortedRun::Memory(all) => all.push(record),
+            SortedRun::Disk { records, .. } => {
+                *records += 1;
+                let from = self.bytes.len();
+                self.bytes.resize(from + R::BYTES, 0);
+                record.put(&mut self.bytes[from..]);
+                if self.bytes.len() + R::BYTES > PIECE {
+                    self.flush()?;
                 }
             }
         }
         Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), AskError> {
+        if let SortedRun::Disk {
+            scratch,
+            at,
+            records,
+        } = &mut self.run
+        {
+            let end = scratch.append(&self.bytes)?.at + self.bytes.len() as u64;
+            *at = end - *records * R::BYTES as u64;
+            self.bytes.clear();
+        }
+        Ok(())
+    }
+
+    /// The run.
+    pub fn finish(mut self) -> Result<SortedRun<R>, AskError> {
+        self.flush()?;
+        Ok(self.run)
     }
 }
 
@@ -143,9 +240,11 @@ impl<R: Record> Sorter<R> {
         self.records.sort_unstable();
         self.records.dedup_by(|next, kept| kept.absorb(next));
         if let Some(scratch) = &self.scratch {
-            let records = self.records.iter().copied().map(Ok);
-            self.runs.push(write_run(scratch, records)?);
-            self.records.clear();
+            let mut run = RunWriter::to(Some(Arc::clone(scratch)));
+            for record in self.records.drain(..) {
+                run.push(record)?;
+            }
+            self.runs.push(run.finish()?);
         } else {
             let mut records = std::mem::take(&mut self.records);
             records.shrink_to_fit();
@@ -161,75 +260,30 @@ impl<R: Record> Sorter<R> {
     }
 }
 
-/// Writes ascending records as one run.
-fn write_run<R: Record>(
-    scratch: &Arc<Scratch>,
-    records: impl Iterator<Item = Result<R, AskError>>,
-) -> Result<SortedRun<R>, AskError> {
-    let mut bytes = Vec::with_capacity(PIECE);
-    let (mut start, mut count) = (None, 0);
-    for record in records {
-        let from = bytes.len();
-        bytes.resize(from + R::BYTES, 0);
-        record?.put(&mut bytes[from..]);
-        count += 1;
-        if bytes.len() + R::BYTES > PIECE {
-            start.get_or_insert(scratch.append(&bytes)?.at);
-            bytes.clear();
-        }
-    }
-    let last = scratch.append(&bytes)?.at;
-    Ok(SortedRun::Disk {
-        scratch: Arc::clone(scratch),
-        at: start.unwrap_or(last),
-        records: count,
-    })
-}
-
 /// Reads one run.
 #[derive(Debug)]
-enum Source<R> {
-    Memory(std::vec::IntoIter<R>),
-    Disk {
-        scratch: Arc<Scratch>,
-        at: u64,
-        records: u64,
-        /// What has been read and not been handed out, the next record last.
-        ready: Vec<R>,
-    },
+struct Source<R> {
+    run: SortedRun<R>,
+    /// How many were read of it.
+    done: u64,
+    /// What has been read from disk and not been handed out, the next record last.
+    ready: Vec<R>,
 }
 
 impl<R: Record> Source<R> {
-    /// Reads a run of so many records that begins at `at`.
-    const fn of(scratch: Arc<Scratch>, at: u64, records: u64) -> Self {
-        Self::Disk {
-            scratch,
-            at,
-            records,
-            ready: Vec::new(),
-        }
-    }
-
     fn next(&mut self) -> Result<Option<R>, AskError> {
-        match self {
-            Self::Memory(records) => Ok(records.next()),
-            Self::Disk {
-                scratch,
-                at,
-                records,
-                ready,
-            } => {
-                if ready.is_empty() && *records > 0 {
-                    let count = (PIECE / R::BYTES).min(*records as usize);
-                    let mut bytes = vec![0; count * R::BYTES];
-                    scratch.read(*at, &mut bytes)?;
-                    *at += bytes.len() as u64;
-                    *records -= count as u64;
-                    ready.extend(bytes.chunks_exact(R::BYTES).rev().map(R::take));
-                }
-                Ok(ready.pop())
-            }
+        if let SortedRun::Memory(records) = &self.run {
+            let next = records.get(self.done as usize).copied();
+            self.done += 1;
+            return Ok(next);
         }
+        if self.ready.is_empty() {
+            let end = self.run.len().min(self.done + (PIECE / R::BYTES) as u64);
+            self.run.read(self.done..end, &mut self.ready)?;
+            self.ready.reverse();
+            self.done = end;
+        }
+        Ok(self.ready.pop())
     }
 }
 
@@ -257,8 +311,11 @@ impl<R: Record> Merge<R> {
                 let mut rest = runs.into_iter().peekable();
                 while rest.peek().is_some() {
                     let mut merge = Self::of(rest.by_ref().take(most).collect())?;
-                    let records = std::iter::from_fn(|| merge.next().transpose());
-                    longer.push(write_run(&scratch, records)?);
+                    let mut run = RunWriter::to(Some(Arc::clone(&scratch)));
+                    while let Some(record) = merge.next()? {
+                        run.push(record)?;
+                    }
+                    longer.push(run.finish()?);
                 }
                 runs = longer;
             }
@@ -272,13 +329,10 @@ impl<R: Record> Merge<R> {
             heads: BinaryHeap::new(),
         };
         for run in runs {
-            let mut source = match run {
-                SortedRun::Memory(records) => Source::Memory(records.into_iter()),
-                SortedRun::Disk {
-                    scratch,
-                    at,
-                    records,
-                } => Source::of(scratch, at, records),
+            let mut source = Source {
+                run,
+                done: 0,
+                ready: Vec::new(),
             };
             if let Some(first) = source.next()? {
                 merge.heads.push(Reverse((first, merge.sources.len())));
@@ -313,7 +367,7 @@ impl<R: Record> Merge<R> {
             *head = Reverse((next, source));
         } else {
             // A run that has ended needs no buffer.
-            self.sources[source] = Source::Memory(Vec::new().into_iter());
+            self.sources[source].ready = Vec::new();
             PeekMut::pop(head);
         }
         Ok(Some(record))

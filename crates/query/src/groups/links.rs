@@ -15,8 +15,7 @@ use resemble_relate::AskError;
 use resemble_relate::nominate::evidence::Counts;
 use resemble_relate::parallel::{in_a_step, named};
 use resemble_relate::renditions::Rendition;
-use resemble_relate::sort::scratch::Scratch;
-use resemble_relate::sort::{Merge, Record, SortedRun, put_words, take_words};
+use resemble_relate::sort::{Merge, Record, RunWriter, SortedRun, put_words, take_words};
 
 use super::Room;
 use super::table::Table;
@@ -261,21 +260,12 @@ impl Record for HalfLink {
 pub(super) struct Links {
     /// The halves of a content are those from `starts[place]` to `starts[place + 1]`.
     starts: Vec<u64>,
-    halves: Halves,
+    halves: SortedRun<HalfLink>,
     /// For each place the least one of its connected component.
     pub(super) components: Vec<u32>,
     /// The same by links of kin alone: see [`Links::kin`]. Empty if there are none.
     kin: Vec<u32>,
 }
-
-#[derive(Debug)]
-enum Halves {
-    Memory(Vec<HalfLink>),
-    Disk(Scratch),
-}
-
-/// Halves written at once.
-const PIECE: usize = 2 << 10;
 
 impl Links {
     /// Takes the halves of all links between `contents` contents in. `join` makes one of those of
@@ -302,11 +292,7 @@ impl Links {
         let mut starts = vec![0; contents as usize + 1];
         let mut components = UnionFind::new(contents);
         let mut closest = vec![0.0f32; contents as usize];
-        let mut halves = match room.part(1) {
-            None => Halves::Memory(Vec::new()),
-            Some(_) => Halves::Disk(Scratch::new(dir)?),
-        };
-        let mut bytes = Vec::new();
+        let mut halves = RunWriter::new(room.part(1), dir)?;
         let mut ahead = merge.next()?;
         let mut of_pair = Vec::new();
         let mut last = 0;
@@ -328,28 +314,14 @@ impl Links {
             components.union(half.from, half.to);
             let closest = &mut closest[half.from as usize];
             *closest = closest.max(half.kinship());
-            match &mut halves {
-                Halves::Memory(halves) => halves.push(half),
-                Halves::Disk(scratch) => {
-                    let from = bytes.len();
-                    bytes.resize(from + HalfLink::BYTES, 0);
-                    half.put(&mut bytes[from..]);
-                    if bytes.len() == PIECE * HalfLink::BYTES {
-                        scratch.append(&bytes)?;
-                        bytes.clear();
-                    }
-                }
-            }
-        }
-        if let Halves::Disk(scratch) = &halves {
-            scratch.append(&bytes)?;
+            halves.push(half)?;
         }
         for place in 0..contents as usize {
             starts[place + 1] += starts[place];
         }
         let mut links = Self {
             starts,
-            halves,
+            halves: halves.finish()?,
             components: components.into_least(),
             kin: Vec::new(),
         };
@@ -399,15 +371,7 @@ impl Links {
     pub(super) fn read(&self, place: u32, halves: &mut Vec<HalfLink>) -> Result<(), AskError> {
         halves.clear();
         let (from, to) = (self.starts[place as usize], self.starts[place as usize + 1]);
-        match &self.halves {
-            Halves::Memory(all) => halves.extend_from_slice(&all[from as usize..to as usize]),
-            Halves::Disk(scratch) => {
-                let mut bytes = vec![0; (to - from) as usize * HalfLink::BYTES];
-                scratch.read(from * HalfLink::BYTES as u64, &mut bytes)?;
-                halves.extend(bytes.chunks_exact(HalfLink::BYTES).map(HalfLink::take));
-            }
-        }
-        Ok(())
+        self.halves.read(from..to, halves)
     }
 }
 

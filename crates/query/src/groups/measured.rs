@@ -10,13 +10,12 @@ use resemble_core::similarity::Unit;
 use resemble_core::similarity::proof::Proven;
 use resemble_relate::AskError;
 use resemble_relate::prove::many::KnownMeasures;
-use resemble_relate::sort::scratch::Scratch;
-use resemble_relate::sort::{Merge, Record, Sorter, put_words, take_words};
+use resemble_relate::sort::{Merge, Record, RunWriter, SortedRun, Sorter, put_words, take_words};
 
 use super::Room;
 
 /// Pairs in a block of the scratch file.
-const BLOCK: usize = 256;
+const BLOCK: u64 = 256;
 
 /// The contents of a pair, the lesser first.
 type MeasuredIds = (u32, u32);
@@ -82,14 +81,7 @@ pub(super) struct MeasuredSorter<'a> {
 pub(super) struct MeasuredPairs {
     /// The first pair of each block.
     first: Vec<MeasuredIds>,
-    count: usize,
-    rows: MeasuredRows,
-}
-
-#[derive(Debug)]
-enum MeasuredRows {
-    Memory(Vec<MeasuredRow>),
-    Disk(Scratch),
+    rows: SortedRun<MeasuredRow>,
 }
 
 impl<'a> MeasuredSorter<'a> {
@@ -109,37 +101,17 @@ impl<'a> MeasuredSorter<'a> {
     pub(super) fn finish(self) -> Result<MeasuredPairs, AskError> {
         let Self { rows, room, dir } = self;
         let mut merge = Merge::new(rows.finish()?, room.part(6), dir)?;
-        let mut pairs = MeasuredPairs {
-            first: Vec::new(),
-            count: 0,
-            rows: match room.part(1) {
-                None => MeasuredRows::Memory(Vec::new()),
-                Some(_) => MeasuredRows::Disk(Scratch::new(dir)?),
-            },
-        };
-        let mut bytes = Vec::new();
+        let mut written = RunWriter::new(room.part(1), dir)?;
+        let (mut first, mut count) = (Vec::new(), 0);
         while let Some(row) = merge.next()? {
-            if pairs.count.is_multiple_of(BLOCK) {
-                pairs.first.push(row.key);
+            if count % BLOCK == 0 {
+                first.push(row.key);
             }
-            pairs.count += 1;
-            match &mut pairs.rows {
-                MeasuredRows::Memory(rows) => rows.push(row),
-                MeasuredRows::Disk(scratch) => {
-                    let from = bytes.len();
-                    bytes.resize(from + MeasuredRow::BYTES, 0);
-                    row.put(&mut bytes[from..]);
-                    if pairs.count.is_multiple_of(BLOCK) {
-                        scratch.append(&bytes)?;
-                        bytes.clear();
-                    }
-                }
-            }
+            count += 1;
+            written.push(row)?;
         }
-        if let MeasuredRows::Disk(scratch) = &pairs.rows {
-            scratch.append(&bytes)?;
-        }
-        Ok(pairs)
+        let rows = written.finish()?;
+        Ok(MeasuredPairs { first, rows })
     }
 }
 
@@ -152,22 +124,12 @@ impl MeasuredPairs {
         else {
             return Ok(None);
         };
-        let (from, to) = (block * BLOCK, self.count.min((block + 1) * BLOCK));
-        match &self.rows {
-            MeasuredRows::Memory(rows) => {
-                let rows = &rows[from..to];
-                let at = rows.binary_search_by_key(&key, |row| row.key);
-                Ok(at.ok().map(|at| rows[at]))
-            }
-            MeasuredRows::Disk(scratch) => {
-                let mut bytes = vec![0; (to - from) * MeasuredRow::BYTES];
-                scratch.read((from * MeasuredRow::BYTES) as u64, &mut bytes)?;
-                let mut rows = bytes
-                    .chunks_exact(MeasuredRow::BYTES)
-                    .map(MeasuredRow::take);
-                Ok(rows.find(|row| row.key == key))
-            }
-        }
+        let from = block as u64 * BLOCK;
+        let mut rows = Vec::new();
+        let to = self.rows.len().min(from + BLOCK);
+        self.rows.read(from..to, &mut rows)?;
+        let at = rows.binary_search_by_key(&key, |row| row.key);
+        Ok(at.ok().map(|at| rows[at]))
     }
 }
 

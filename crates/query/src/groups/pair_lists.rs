@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use resemble_relate::AskError;
-use resemble_relate::sort::scratch::Scratch;
-use resemble_relate::sort::{Merge, Record, SortedRun, put_words, take_words};
+use resemble_relate::sort::{Merge, Record, RunWriter, SortedRun, put_words, take_words};
 
 use super::Room;
 
@@ -37,17 +36,8 @@ impl Record for MetPair {
 pub(super) struct PairLists {
     /// Those of a place are from `starts[place]` to `starts[place + 1]`.
     starts: Vec<u64>,
-    greater: Greater,
+    greater: SortedRun<u32>,
 }
-
-#[derive(Debug)]
-enum Greater {
-    Memory(Vec<u32>),
-    Disk(Scratch),
-}
-
-/// Bytes written at once.
-const PIECE: usize = 16 << 10;
 
 impl PairLists {
     /// Of pairs of so many contents.
@@ -59,27 +49,12 @@ impl PairLists {
     ) -> Result<Self, AskError> {
         let mut merge = Merge::new(runs, room.part(6), dir)?;
         let mut starts = vec![0; contents as usize + 1];
-        let mut greater = match room.part(1) {
-            None => Greater::Memory(Vec::new()),
-            Some(_) => Greater::Disk(Scratch::new(dir)?),
-        };
-        let mut bytes = Vec::new();
+        let mut greater = RunWriter::new(room.part(1), dir)?;
         while let Some(pair) = merge.next()? {
             starts[pair.a as usize + 1] += 1;
-            match &mut greater {
-                Greater::Memory(all) => all.push(pair.b),
-                Greater::Disk(scratch) => {
-                    bytes.extend_from_slice(&pair.b.to_le_bytes());
-                    if bytes.len() == PIECE {
-                        scratch.append(&bytes)?;
-                        bytes.clear();
-                    }
-                }
-            }
+            greater.push(pair.b)?;
         }
-        if let Greater::Disk(scratch) = &greater {
-            scratch.append(&bytes)?;
-        }
+        let greater = greater.finish()?;
         for place in 0..contents as usize {
             starts[place + 1] += starts[place];
         }
@@ -90,16 +65,7 @@ impl PairLists {
     pub(super) fn read(&self, place: u32, greater: &mut Vec<u32>) -> Result<(), AskError> {
         greater.clear();
         let (from, to) = (self.starts[place as usize], self.starts[place as usize + 1]);
-        match &self.greater {
-            Greater::Memory(all) => greater.extend_from_slice(&all[from as usize..to as usize]),
-            Greater::Disk(scratch) => {
-                let mut bytes = vec![0; (to - from) as usize * 4];
-                scratch.read(from * 4, &mut bytes)?;
-                let words = bytes.as_chunks().0;
-                greater.extend(words.iter().map(|&word| u32::from_le_bytes(word)));
-            }
-        }
-        Ok(())
+        self.greater.read(from..to, greater)
     }
 
     /// The pairs among some contents: for each of `places`, by its number among these, the later

@@ -26,7 +26,7 @@ impl Solver<'_> {
         };
         let mut links: Vec<(ContentId, ContentId)> = Vec::new();
         for run in drafts {
-            run.read(|draft| links.extend(self.between(draft.a, draft.b)))?;
+            run.each(|draft| links.extend(self.between(draft.a, draft.b)))?;
         }
         // What has one text is linked without a draft.
         let same = self.table.stand_ins().into_iter();
