@@ -148,9 +148,8 @@ fn answer_of_files(
     request: Request,
     reply: &mut dyn Reply,
 ) -> Result<(), AskError> {
-    let (snapshot, scratch) = (&context.snapshot, context.scratch);
-    let unread = unread::of_request(snapshot, &request)?;
-    answer_without(context, (snapshot, scratch), request, reply)?;
+    let unread = unread::of_request(&context.snapshot, &request)?;
+    answer_without(context, request, reply)?;
     for error in unread {
         if reply.error(error).is_break() {
             return Err(AskError::Cancelled);
@@ -162,52 +161,45 @@ fn answer_of_files(
 /// Answers without saying what could not be read of documents.
 fn answer_without(
     context: &Context<'_>,
-    (snapshot, scratch): (&Snapshot, &Path),
     request: Request,
     reply: &mut dyn Reply,
 ) -> Result<(), AskError> {
+    let (snapshot, scratch) = (&context.snapshot, context.scratch);
+    let (part_reader, known) = (context.part_reader.as_deref(), context.drafts);
     match request {
         Request::Find(request) => send(reply, find(context, request)?, AnyRow::Find),
         Request::Holders(request) => send(reply, holders(context, &request)?, AnyRow::Holders),
         Request::Departed(request) => send(reply, departed(snapshot, &request)?, AnyRow::Departed),
         Request::Pairs(request) => {
-            let part_reader = context.part_reader.as_deref();
             pairs::pairs_to(snapshot, &request, part_reader, |header, rows, errors| {
                 send_all(reply, header, rows.map(AnyRow::Pairs), errors)
             })?
         }
         Request::Compare(request) => {
-            let part_reader = context.part_reader.as_deref();
             let found = context.findings;
             let compared = compare::compare_with_parts(snapshot, &request, part_reader, found)?;
             send(reply, compared.into_answer(), AnyRow::Compare)
         }
         Request::Covered(request) => {
-            let part_reader = context.part_reader.as_deref();
             let coverage = covered::covered(snapshot, &request, part_reader)?;
             send(reply, coverage.into_answer(), AnyRow::Covered)
         }
         Request::Dirs(request) => {
-            let part_reader = context.part_reader.as_deref();
             let dirs = dirs::dirs_with_parts(snapshot, &request, part_reader, scratch)?;
             send(reply, dirs, AnyRow::Dirs)
         }
         Request::Groups(request) => {
-            let part_reader = context.part_reader.as_deref();
-            let known = context.drafts;
             let groups =
                 groups::groups_with_parts(snapshot, &request, part_reader, known, scratch)?;
             send(reply, groups.into_answer(), AnyRow::Groups)
         }
         Request::Order(request) => {
-            let part_reader = context.part_reader.as_deref();
-            let known = context.drafts;
             let order = groups::order_with_parts(snapshot, &request, part_reader, known, scratch)?;
             send(reply, order, AnyRow::Order)
         }
         Request::TemplatesMark(request) => {
             let store = context.templates.ok_or(TemplateError::NoPlace)?;
-            let files = (snapshot, context.part_reader.as_deref());
+            let files = (snapshot, part_reader);
             let row = templates::mark_with_parts(files, store, &request, scratch)?;
             let marked = Answer::fresh(vec![row], Vec::new());
             send(reply, marked, AnyRow::TemplatesMark)

@@ -54,11 +54,6 @@ use worker::WorkerPairs;
 /// The contents of two files, and how these meet.
 type Met = ((ContentId, ContentId), Match);
 
-/// [`pairs_with_parts`], without a reader of documents.
-pub fn pairs(snapshot: &Snapshot, request: &PairsRequest) -> Result<Answer<PairRow>, AskError> {
-    pairs_with_parts(snapshot, request, None)
-}
-
 /// The pairs of the files in the request's scope, best first. `part_reader` takes documents apart
 /// again, so that what their texts share is measured; without one it is estimated.
 pub fn pairs_with_parts(

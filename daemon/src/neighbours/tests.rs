@@ -3,7 +3,7 @@ use std::fs;
 use resemble_core::Params;
 use resemble_index::Index;
 use resemble_proto::message::MarkRequest;
-use resemble_query::templates::{Store, mark};
+use resemble_query::templates::{Store, mark_with_parts};
 use resemble_scan::ingest::{Ingest, IngestOptions, RootOptions, Target, Unobserved};
 use resemble_testutil::TempTree;
 use resemble_testutil::prose::{edited, prose};
@@ -191,13 +191,9 @@ fn a_listing_goes_with_the_templates() {
         ..MarkRequest::default()
     };
     let (store, scratch) = (store(&watched.tree), watched.tree.path("scratch"));
-    mark(
-        &watched.shared.snapshot().unwrap(),
-        &store,
-        &request,
-        &scratch,
-    )
-    .unwrap();
+    let snapshot = watched.shared.snapshot().unwrap();
+    mark_with_parts((&snapshot, None), &store, &request, &scratch).unwrap();
+    drop(snapshot);
     assert_eq!(watched.ask("subject"), (true, 0));
     watched.write("another", &prose(3, 9_000));
     assert_eq!(watched.ask("subject"), (false, 0));

@@ -65,19 +65,6 @@ use self::sides::{Holders, Pieces, Sides};
 pub use self::findings::{FindingsCache, MemoryCache};
 pub(crate) use self::nearest::{NearestFile, NearestQuestion};
 
-/// [`compare_with_parts`], without a reader of documents.
-///
-/// # Errors
-///
-/// As there.
-pub fn compare(
-    snapshot: &Snapshot,
-    request: &CompareRequest,
-    cache: &dyn FindingsCache,
-) -> Result<Whole<Comparison>, AskError> {
-    compare_with_parts(snapshot, request, None, cache)
-}
-
 /// The comparison of two directories (or files) that the index knows; `cache` keeps what was found
 /// out for the next time. `part_reader` takes documents and archives apart again, so that they are
 /// measured; without one they are estimated.

@@ -57,15 +57,6 @@ const LISTING: LinkEffort<'_> = LinkEffort {
     memory: None,
 };
 
-/// [`dirs_with_parts`], without a reader of documents.
-pub fn dirs(
-    snapshot: &Snapshot,
-    request: &DirsRequest,
-    scratch: &Path,
-) -> Result<Answer<DirRow>, AskError> {
-    dirs_with_parts(snapshot, request, None, scratch)
-}
-
 /// The similar directories of a scope, biggest saving first. `part_reader` takes documents apart
 /// again, so that what their texts share is measured; without one it is estimated. `scratch` is a
 /// directory for what does not fit into [`DirsRequest::memory`]; without a bound it is not touched.

@@ -352,15 +352,6 @@ fn not_among(path: &PathText) -> SoftError {
     }
 }
 
-/// [`groups_with_parts`], without a reader of documents.
-pub fn groups(
-    snapshot: &Snapshot,
-    request: &GroupsRequest,
-    scratch: &Path,
-) -> Result<Whole<Groups>, AskError> {
-    groups_with_parts(snapshot, request, None, None, scratch)
-}
-
 /// The groups of a scope. `scratch` is a directory for what does not fit into
 /// [`GroupsRequest::memory`]; without a bound it is not touched. `part_reader` takes documents
 /// apart again, so that what their texts share is measured; without one it is estimated. What may
@@ -432,15 +423,6 @@ fn groups_of(
         body,
         errors: collection.errors,
     })
-}
-
-/// [`order_with_parts`], without a reader of documents.
-pub fn order(
-    snapshot: &Snapshot,
-    request: &GroupsRequest,
-    scratch: &Path,
-) -> Result<Answer<OrderRow>, AskError> {
-    order_with_parts(snapshot, request, None, None, scratch)
 }
 
 /// All paths of a scope, similar files side by side: for an archive that is compressed. The

@@ -17,16 +17,6 @@ use super::file::{TemplateError, TemplateRecord};
 use super::store::Store;
 use crate::groups;
 
-/// [`mark_with_parts`], without a reader of documents.
-pub fn mark(
-    snapshot: &Snapshot,
-    store: &Store,
-    request: &MarkRequest,
-    scratch: &Path,
-) -> Result<TemplateRow, TemplateError> {
-    mark_with_parts((snapshot, None), store, request, scratch)
-}
-
 /// Records what the files of the request have in common as a template of `store`. A content that
 /// several files have counts once. `scratch` and the reader of documents as in
 /// [`groups::groups_with_parts`]: a cluster is known by what it was shown with.

@@ -19,5 +19,5 @@ mod mark;
 mod store;
 
 pub use file::{FILE_NAME, TemplateError};
-pub use mark::{mark, mark_with_parts};
+pub use mark::mark_with_parts;
 pub use store::{Current, Store};

@@ -17,8 +17,9 @@ use resemble_query::answer::{Context, Reply, answer};
 use resemble_query::compare::MemoryCache;
 use resemble_query::find::{self, holders};
 use resemble_query::templates::Store;
-use resemble_query::{Snapshot, compare, covered, dirs, dump, groups, pairs};
+use resemble_query::{Snapshot, covered, dump};
 
+use crate::plain;
 use crate::scene::Scene;
 use resemble_relate::AskError;
 use resemble_testutil::random::letters as text;
@@ -256,13 +257,13 @@ fn the_rows_are_those_of_the_question() {
                 same(&asked, request, &whole);
             }
             Request::Pairs(request) => {
-                let rows = pairs::pairs(snapshot, &request).expect("pairs");
+                let rows = plain::pairs(snapshot, &request).expect("pairs");
                 let whole = Whole::<SimilarPairs>::from_answer(rows);
                 assert_eq!(whole.body.pairs.len(), 10);
                 same(&asked, request, &whole);
             }
             Request::Compare(request) => {
-                let whole = compare::compare(snapshot, &request, &asked.found).expect("an answer");
+                let whole = plain::compare(snapshot, &request, &asked.found).expect("an answer");
                 assert_eq!(whole.body.entries.len(), 10);
                 same(&asked, request, &whole);
             }
@@ -271,18 +272,18 @@ fn the_rows_are_those_of_the_question() {
                 same(&asked, request, &whole);
             }
             Request::Dirs(request) => {
-                let rows = dirs::dirs(snapshot, &request, scratch).expect("dirs");
+                let rows = plain::dirs(snapshot, &request, scratch).expect("dirs");
                 let whole = Whole::<SimilarDirs>::from_answer(rows);
                 assert_eq!(whole.body.pairs.len(), 1);
                 same(&asked, request, &whole);
             }
             Request::Groups(request) => {
-                let whole = groups::groups(snapshot, &request, scratch).expect("groups");
+                let whole = plain::groups(snapshot, &request, scratch).expect("groups");
                 assert_eq!(whole.body.clusters.len(), 10);
                 same(&asked, request, &whole);
             }
             Request::Order(request) => {
-                let rows = groups::order(snapshot, &request, scratch).expect("an order");
+                let rows = plain::order(snapshot, &request, scratch).expect("an order");
                 assert_eq!(rows.rows.len(), 20);
                 same(&asked, OrderRequest(request), &Whole::from_answer(rows));
             }

@@ -5,10 +5,10 @@ use resemble_proto::message::{
     Scope, Whole,
 };
 use resemble_proto::path::PathText;
-use resemble_query::compare::{MemoryCache, compare};
+use resemble_query::compare::MemoryCache;
 use resemble_query::covered::covered;
-use resemble_query::dirs::dirs;
 
+use crate::plain::{compare, dirs};
 use crate::scene::Scene;
 use resemble_testutil::prose::overwritten as edited;
 use resemble_testutil::random::letters as text;

@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
+use crate::plain::{compare, pairs};
 use crate::scene::Scene;
 use proptest::prelude::*;
 use resemble_core::Params;
@@ -18,9 +19,8 @@ use resemble_proto::message::{
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
-use resemble_query::compare::{MemoryCache, compare};
+use resemble_query::compare::MemoryCache;
 use resemble_query::local::{LocalIndex, LocalOptions};
-use resemble_query::pairs::pairs;
 use resemble_scan::ingest::Unobserved;
 use resemble_testutil::random::letters as text;
 

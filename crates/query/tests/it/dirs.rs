@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use crate::plain::dirs;
 use crate::scene::Scene;
 use resemble_core::similarity::Unit;
 use resemble_core::similarity::proof::Provable;
@@ -12,7 +13,7 @@ use resemble_core::tree::Share;
 use resemble_core::{ContentKind, Relation};
 use resemble_proto::message::{Answer, DirRow, DirsRequest, Scope};
 use resemble_proto::number::Fraction;
-use resemble_query::dirs::{dirs, listing, relation};
+use resemble_query::dirs::{listing, relation};
 use resemble_scan::ingest::{RootOptions, Target};
 use resemble_testutil::in_a_process_of_its_own;
 use resemble_testutil::prose::{edited, prose};

@@ -8,12 +8,10 @@ use resemble_proto::message::{
 };
 use resemble_proto::path::PathText;
 use resemble_query::covered::covered;
-use resemble_query::dirs::dirs;
 use resemble_query::find::{self, Subject};
-use resemble_query::groups::groups;
-use resemble_query::pairs::pairs;
 use resemble_testutil::random::Random;
 
+use crate::plain::{dirs, groups, pairs};
 use crate::scene::Scene;
 
 fn words(random: &mut Random, count: usize) -> Vec<String> {

@@ -13,9 +13,8 @@ use resemble_proto::message::{
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
-use resemble_query::groups::{groups, order};
-use resemble_query::pairs::pairs;
 
+use crate::plain::{groups, order, pairs};
 use crate::scene::Scene;
 use resemble_relate::AskError;
 use resemble_testutil::prose::overwritten as edited;

@@ -8,12 +8,11 @@ use resemble_proto::message::{
     CompareOptions, CompareRequest, FindOptions, GroupsRequest, PairsRequest,
 };
 use resemble_proto::path::PathText;
-use resemble_query::compare::{MemoryCache, compare};
+use resemble_query::compare::MemoryCache;
 use resemble_query::find::{self, Subject};
-use resemble_query::groups::groups;
-use resemble_query::pairs::pairs;
 use resemble_testutil::random::Random;
 
+use crate::plain::{compare, groups, pairs};
 use crate::scene::Scene;
 
 /// More have the header than may have what nominates.

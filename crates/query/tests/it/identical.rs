@@ -8,13 +8,13 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use crate::plain::groups;
 use proptest::prelude::*;
 use resemble_core::Params;
 use resemble_proto::message::{
     Groups, GroupsRequest, OnlyGroups, Scope, SoftError, SoftErrorKind, Whole,
 };
 use resemble_proto::path::PathText;
-use resemble_query::groups::groups;
 use resemble_query::local::{LocalIndex, LocalOptions};
 use resemble_scan::ingest::{Observer, Progress, Report, Unobserved};
 use resemble_testutil::random::{Random, noise};

@@ -10,13 +10,14 @@ use resemble_proto::message::{
     CompareOptions, CompareRequest, Comparison, FindOptions, FindRow, SoftErrorKind, Whole,
 };
 use resemble_proto::path::PathText;
-use resemble_query::compare::{MemoryCache, compare};
+use resemble_query::compare::MemoryCache;
 use resemble_query::find::{Similar, Subject, find, listing};
 use resemble_query::local::{LocalIndex, LocalOptions};
 use resemble_scan::ingest::Unobserved;
 use resemble_testutil::prose::{edited, overwritten, prose};
 use resemble_testutil::random::noise;
 
+use crate::plain::compare;
 use crate::scene::Scene;
 
 /// Two subjects, one of them no text, ten versions of each, enough for a second thread, and five

@@ -11,14 +11,13 @@ use resemble_proto::message::{
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
-use resemble_query::compare::{MemoryCache, compare};
+use resemble_query::compare::MemoryCache;
 use resemble_query::find::{self, Subject};
-use resemble_query::groups::groups;
 use resemble_query::local::{LocalIndex, LocalOptions};
-use resemble_query::pairs::pairs;
 use resemble_scan::ingest::Unobserved;
 use resemble_testutil::random::{Random, noise};
 
+use crate::plain::{compare, groups, pairs};
 use crate::scene::Scene;
 
 const PROGRAMS: usize = 24;

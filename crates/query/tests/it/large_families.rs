@@ -7,10 +7,10 @@ use resemble_index::Snapshot;
 use resemble_proto::message::{Answer, FindOptions, PairRow, PairsRequest};
 use resemble_proto::path::PathText;
 use resemble_query::find;
-use resemble_query::pairs::pairs;
 use resemble_testutil::prose::sentences;
 use resemble_testutil::random::noise;
 
+use crate::plain::pairs;
 use crate::scene::Scene;
 
 /// What more contents have is boilerplate, if they are otherwise different.

@@ -27,6 +27,7 @@ mod markup;
 mod members;
 mod one_figure;
 mod parts;
+mod plain;
 mod proven_pairs;
 mod questions;
 mod quotations;

@@ -8,10 +8,10 @@ use resemble_core::ContentKind;
 use resemble_proto::message::{FindOptions, FindRow, MeasureUnit, PairsRequest};
 use resemble_proto::path::PathText;
 use resemble_query::find::{self, listing};
-use resemble_query::pairs::pairs;
 use resemble_testutil::prose::{paragraphs, sentences};
 use resemble_testutil::random::Random;
 
+use crate::plain::pairs;
 use crate::scene::Scene;
 
 fn rows(scene: &Scene, name: &str) -> Vec<FindRow> {

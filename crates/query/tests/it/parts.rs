@@ -12,10 +12,10 @@ use resemble_proto::message::{
 };
 use resemble_proto::path::PathText;
 use resemble_query::find::{self, Subject};
-use resemble_query::groups;
 use resemble_query::pairs::pairs_with_parts;
 use resemble_scan::ingest::{Cause, Ingest, Target, Unobserved};
 
+use crate::plain;
 use crate::scene::Scene;
 use crate::scene::fake::{Fake, Record, fake, member, packed, part, text_of};
 use resemble_testutil::prose::sentences;
@@ -435,7 +435,7 @@ fn grouped(scene: &Scene, memory: Option<u64>) -> Groups {
         ..GroupsRequest::default()
     };
     let snapshot = scene.index.snapshot().expect("a snapshot");
-    groups::groups(&snapshot, &request, scene.temp.root())
+    plain::groups(&snapshot, &request, scene.temp.root())
         .expect("an answer")
         .body
 }

@@ -8,10 +8,10 @@ use resemble_proto::message::{Answer, FindOptions, FindRow, MeasureUnit, PairRow
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_query::find::{self, Subject};
-use resemble_query::pairs::pairs;
 use resemble_testutil::prose::{sentences, words};
 use resemble_testutil::random::Random;
 
+use crate::plain::pairs;
 use crate::scene::Scene;
 
 fn noise(seed: u64, length: usize) -> Vec<u8> {

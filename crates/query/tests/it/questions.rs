@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::plain::pairs;
 use resemble_core::similarity::proof::Provable;
 use resemble_core::similarity::{Unit, runs};
 use resemble_core::{ByteLen, ContentKind, Digest, Params, Relation, Score};
@@ -10,7 +11,6 @@ use resemble_proto::message::{Answer, Discount, FindOptions, FindRow, PairsReque
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_query::find::{Subject, find, listing};
-use resemble_query::pairs::pairs;
 use resemble_relate::AskError;
 use resemble_testutil::prose::overwritten as edited;
 use resemble_testutil::random::letters;

@@ -13,9 +13,10 @@ use resemble_proto::path::PathText;
 use resemble_query::compare::MemoryCache;
 use resemble_query::find::{self, Subject};
 use resemble_query::templates::{Store, TemplateError};
-use resemble_query::{Snapshot, compare, covered, dirs, dump, groups, pairs, templates};
+use resemble_query::{Snapshot, covered, dump};
 use resemble_relate::AskError;
 
+use crate::plain;
 use crate::scene::Scene;
 
 /// Two folders with versions of each other's files.
@@ -99,11 +100,11 @@ fn every_question_ends_when_it_is_cancelled() {
                 &[],
                 true,
             ),
-            pairs::pairs(snapshot, &of_pairs),
-            groups::groups(snapshot, &of_groups, scratch),
-            groups::order(snapshot, &of_groups, scratch),
-            dirs::dirs(snapshot, &of_dirs, scratch),
-            compare::compare(snapshot, &of_compare, &MemoryCache::default()),
+            plain::pairs(snapshot, &of_pairs),
+            plain::groups(snapshot, &of_groups, scratch),
+            plain::order(snapshot, &of_groups, scratch),
+            plain::dirs(snapshot, &of_dirs, scratch),
+            plain::compare(snapshot, &of_compare, &MemoryCache::default()),
             covered::covered(snapshot, &of_covered, None),
         )
     };
@@ -122,7 +123,7 @@ fn every_question_ends_when_it_is_cancelled() {
     is_cancelled("dirs", &cancelled.6);
     is_cancelled("compare", &cancelled.7);
     is_cancelled("covered", &cancelled.8);
-    let marked = templates::mark(&snapshot, &store, &of_mark, scratch);
+    let marked = plain::mark(&snapshot, &store, &of_mark, scratch);
     assert!(
         matches!(
             marked,

@@ -8,10 +8,10 @@ use resemble_proto::message::{FindOptions, PairsRequest};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_query::find::{self, Subject};
-use resemble_query::pairs::pairs;
 use resemble_testutil::prose::words;
 use resemble_testutil::random::{Random, noise};
 
+use crate::plain::pairs;
 use crate::scene::Scene;
 
 /// Shares of a pair by names: a in b, b in a.

@@ -13,12 +13,13 @@ use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_query::Snapshot;
 use resemble_query::find::{Subject, find, listing};
-use resemble_query::pairs::pairs;
-use resemble_query::templates::{FILE_NAME, Store, TemplateError, mark};
+use resemble_query::templates::{FILE_NAME, Store, TemplateError};
 use resemble_testutil::TempTree;
 use resemble_testutil::prose::{prose, words};
 use resemble_testutil::random::letters;
 
+use crate::plain;
+use crate::plain::{mark, pairs};
 use crate::scene::Scene;
 
 /// An index of files that are on no disk, so that nothing can be read again.
@@ -318,7 +319,7 @@ fn clusters_are_marked_by_their_id() {
         scope: scope("/t"),
         ..GroupsRequest::default()
     };
-    let groups = resemble_query::groups::groups;
+    let groups = plain::groups;
     let before = groups(&pages.snapshot(), &request, pages.state.root()).expect("groups");
     let cluster = before
         .body

@@ -12,8 +12,8 @@ use resemble_core::Relation;
 use resemble_proto::message::{Answer, MeasureUnit, PairRow, PairScore, PairsRequest};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
-use resemble_query::pairs::pairs;
 
+use crate::plain::pairs;
 use crate::scene::Scene;
 use resemble_testutil::random::Random;
 

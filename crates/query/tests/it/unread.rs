@@ -7,12 +7,13 @@ use resemble_proto::message::{
     OnlyGroups, PairsRequest, Request, Scope, SoftError, SoftErrorKind, Subject,
 };
 use resemble_proto::path::PathText;
-use resemble_query::compare::{MemoryCache, compare};
+use resemble_query::compare::MemoryCache;
 use resemble_query::local::{LocalIndex, LocalOptions};
 use resemble_query::unread::of_request;
 use resemble_scan::ingest::Unobserved;
 use resemble_testutil::prose::sentences;
 
+use crate::plain::compare;
 use crate::scene::Scene;
 use crate::scene::fake::{Fake, Record, fake, member, text_of};
 

@@ -9,9 +9,9 @@ use resemble_proto::message::{Differs, FindOptions, FindRow, Layer, MeasureUnit,
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_query::find::{self, Subject};
-use resemble_query::pairs::pairs;
 use resemble_query::why::compare_with_parts;
 
+use crate::plain::pairs;
 use crate::scene::Scene;
 use crate::scene::fake::{Fake, fake, text_of};
 use resemble_testutil::prose::sentences;

@@ -13,7 +13,7 @@ use resemble_index::{PartRole, Snapshot};
 use resemble_proto::message::{Degree, Groups, GroupsRequest, Scope};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
-use resemble_query::groups::{groups, groups_of_pairs};
+use resemble_query::groups::groups_of_pairs;
 use resemble_relate::AskError;
 use resemble_relate::given::{
     CHECKED, GivenCommon, GivenError, GivenMeasures, GivenPair, GivenPairs, GivenRows,
@@ -22,6 +22,7 @@ use resemble_relate::listed::{ListedFile, ListedProver};
 use resemble_testutil::prose::sentences;
 use resemble_testutil::random::{Random, noise};
 
+use crate::plain::groups;
 use crate::scene::Scene;
 use crate::scene::fake::{fake, member, text_of};
 

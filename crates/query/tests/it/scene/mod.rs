@@ -17,7 +17,7 @@ use resemble_proto::path::PathText;
 use resemble_query::Snapshot;
 use resemble_query::dump::dump;
 use resemble_query::find::Subject;
-use resemble_query::templates::{Store, mark};
+use resemble_query::templates::{Store, mark_with_parts};
 use resemble_scan::ingest::{
     Ingest, IngestOptions, Observer, Report, RootOptions, Target, Unobserved,
 };
@@ -113,7 +113,8 @@ impl Scene {
                 .collect(),
             ..MarkRequest::default()
         };
-        let marked = mark(&self.snapshot(), &store, &request, self.temp.root());
+        let files = (&self.snapshot(), None);
+        let marked = mark_with_parts(files, &store, &request, self.temp.root());
         self.templates = store.current().0.templates;
         marked.expect("marked")
     }
