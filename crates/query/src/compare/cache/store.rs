@@ -11,6 +11,7 @@
 //! 4. **Bounded.** If the file would outgrow its limit, the inventories of other trees go first; if
 //!    it still would, nothing is kept.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -43,16 +44,28 @@ fn key(root: &Path) -> String {
 
 /// The name of the record with the head of a tree's inventory.
 pub(super) fn head_name(root: &Path) -> String {
-    format!("catalogue.head/{}", key(root))
+    head_of(&key(root))
 }
 
 /// The name of the record with its files.
 pub(super) fn files_name(root: &Path) -> String {
-    format!("catalogue.files/{}", key(root))
+    files_of(&key(root))
 }
 
-fn files_name_of(key: &str) -> String {
+fn head_of(key: &str) -> String {
+    format!("catalogue.head/{key}")
+}
+
+fn files_of(key: &str) -> String {
     format!("catalogue.files/{key}")
+}
+
+/// A record of packed pieces under its name.
+type NewPool<'a> = (String, Cow<'a, [u8]>);
+
+fn pool<'a>(pieces: impl Into<Cow<'a, [u8]>>) -> NewPool<'a> {
+    let pieces = pieces.into();
+    (format!("catalogue.pieces/{}", digest(&pieces)), pieces)
 }
 
 /// Loads the inventory of a tree and adds its names to `names`. An inventory that does not
@@ -84,30 +97,28 @@ pub(super) enum CacheError {
     Apply(#[from] ApplyError),
 }
 
-/// The sizes of pools by name, and the size and pools of each inventory by its key.
+/// The sizes of inventories and the names of their pools, by their keys.
+type Inventories = BTreeMap<String, (u64, Vec<String>)>;
+
+/// The sizes of pools by name, and the inventories that name them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Register {
     pools: BTreeMap<String, u64>,
-    inventories: BTreeMap<String, (u64, Vec<String>)>,
+    inventories: Inventories,
 }
 
 impl Register {
+    /// Whether an inventory names a pool.
+    fn names(&self, pool: &String) -> bool {
+        let mut all = self.inventories.values();
+        all.any(|(_, pools)| pools.contains(pool))
+    }
+
     /// Takes out the pools that no inventory names.
     fn drop_unnamed(&mut self) -> Vec<String> {
-        let named: BTreeSet<&String> = self
-            .inventories
-            .values()
-            .flat_map(|(_, pools)| pools)
-            .collect();
-        let unnamed: Vec<String> = self
-            .pools
-            .keys()
-            .filter(|name| !named.contains(name))
-            .cloned()
-            .collect();
-        for name in &unnamed {
-            self.pools.remove(name);
-        }
+        let all = self.pools.keys();
+        let unnamed: Vec<String> = all.filter(|pool| !self.names(pool)).cloned().collect();
+        self.pools.retain(|pool, _| !unnamed.contains(pool));
         unnamed
     }
 
@@ -149,91 +160,49 @@ impl NewInventories<'_> {
         let mut register: Register = register.unwrap_or_default();
         let file_bytes = snapshot.totals()?.index_bytes;
         drop(snapshot);
-        let mut new_pools: Vec<(String, &[u8])> = Vec::new();
-        for arena in &self.scanned.arenas {
-            new_pools.push((format!("catalogue.pieces/{}", digest(arena)), arena));
-        }
-        let mut merged: Vec<(String, Vec<u8>)> = Vec::new();
+        let arenas = self.scanned.arenas.iter();
+        let mut pools: Vec<NewPool<'_>> = arenas.map(|arena| pool(&arena[..])).collect();
         let mut written = Vec::new();
         for side in 0..2 {
             if !news[side] || (side == 1 && roots[0] == roots[1]) {
                 continue;
             }
-            written.extend(self.inventory(side, roots[side], &new_pools, &mut merged));
+            written.extend(self.inventory(side, roots[side], &mut pools));
         }
-        let new_bytes: u64 = written
-            .iter()
-            .map(|one| one.files.len() as u64)
-            .sum::<u64>()
-            + new_pools
-                .iter()
-                .map(|(_, bytes)| bytes.len() as u64)
-                .sum::<u64>()
-            + merged
-                .iter()
-                .map(|(_, bytes)| bytes.len() as u64)
-                .sum::<u64>();
-        let mut gone: Vec<String> = Vec::new();
+        let of_files = written.iter().map(|one| one.files.len());
+        let of_pools = pools.iter().map(|(_, pieces)| pieces.len());
+        let new_bytes = of_files.chain(of_pools).sum::<usize>() as u64;
+        let mut records: Vec<(String, Option<Cow<'_, [u8]>>)> = Vec::new();
         if file_bytes + new_bytes > self.tree_cache.cache_bytes {
             let ours = roots.map(key);
-            let others = register
-                .inventories
-                .keys()
-                .filter(|key| !ours.contains(key));
-            for other in others.cloned().collect::<Vec<_>>() {
-                register.inventories.remove(&other);
-                gone.push(format!("catalogue.head/{other}"));
-                gone.push(files_name_of(&other));
+            let all = std::mem::take(&mut register.inventories);
+            let (ours, others) = all.into_iter().partition(|(key, _)| ours.contains(key));
+            register.inventories = ours;
+            let others: Inventories = others;
+            let names = others.keys().flat_map(|key| [head_of(key), files_of(key)]);
+            records.extend(names.map(|name| (name, None)));
+        }
+        for one in written {
+            records.push((head_of(&one.key), Some(one.head.into())));
+            let entry = (one.files.len() as u64, one.pools);
+            records.push((files_of(&one.key), Some(one.files.into())));
+            register.inventories.insert(one.key, entry);
+        }
+        for (name, pieces) in pools {
+            let bytes = pieces.len() as u64;
+            if register.names(&name) && register.pools.insert(name.clone(), bytes).is_none() {
+                records.push((name, Some(pieces)));
             }
         }
-        for one in &written {
-            let entry = (one.files.len() as u64, one.pools.clone());
-            register.inventories.insert(one.key.clone(), entry);
-        }
-        let named: BTreeSet<String> = written.iter().flat_map(|one| one.pools.clone()).collect();
-        let mut puts: Vec<(&str, &[u8])> = Vec::new();
-        for (name, bytes) in &new_pools {
-            if named.contains(name)
-                && register
-                    .pools
-                    .insert(name.clone(), bytes.len() as u64)
-                    .is_none()
-            {
-                puts.push((name, bytes));
-            }
-        }
-        for (name, bytes) in &merged {
-            if register
-                .pools
-                .insert(name.clone(), bytes.len() as u64)
-                .is_none()
-            {
-                puts.push((name, bytes));
-            }
-        }
-        gone.extend(register.drop_unnamed());
+        let unnamed = register.drop_unnamed().into_iter();
+        records.extend(unnamed.map(|name| (name, None)));
         if register.bytes() > self.tree_cache.cache_bytes {
             return Ok(());
         }
-        let encoded = encode(&register);
-        let heads: Vec<(String, String)> = written
-            .iter()
-            .map(|one| {
-                (
-                    format!("catalogue.head/{}", one.key),
-                    files_name_of(&one.key),
-                )
-            })
-            .collect();
-        for (one, (head, files)) in written.iter().zip(&heads) {
-            puts.push((head, &one.head));
-            puts.push((files, &one.files));
-        }
-        puts.push((REGISTER, &encoded));
-        let records: Vec<(&str, Option<&[u8]>)> = gone
-            .iter()
-            .map(|name| (name.as_str(), None))
-            .chain(puts.into_iter().map(|(name, value)| (name, Some(value))))
+        records.push((REGISTER.to_owned(), Some(encode(&register).into())));
+        let records = records.iter();
+        let records: Vec<_> = records
+            .map(|(name, record)| (name.as_str(), record.as_deref()))
             .collect();
         Ok(self.tree_cache.index.put_records(&records)?)
     }
@@ -290,8 +259,7 @@ impl NewInventories<'_> {
         &self,
         side: usize,
         root: &Path,
-        new_pools: &[(String, &[u8])],
-        merged: &mut Vec<(String, Vec<u8>)>,
+        new_pools: &mut Vec<NewPool<'_>>,
     ) -> Option<Written> {
         let of = self.side(side);
         let mut list = List::default();
@@ -350,9 +318,9 @@ impl NewInventories<'_> {
                 (*pool, place.from) = (0, all.len() as u64);
                 all.extend_from_slice(bytes);
             }
-            let name = format!("catalogue.pieces/{}", digest(&all));
-            merged.push((name.clone(), all));
-            pools = vec![name];
+            let merged = pool(all);
+            pools = vec![merged.0.clone()];
+            new_pools.push(merged);
         }
         let file_systems = &self.scanned.names.file_systems;
         let files = files.into_iter();
