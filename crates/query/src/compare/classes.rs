@@ -189,17 +189,8 @@ impl<'a> Classes<'a> {
     }
 
     fn settle(&mut self, a: u32, b: u32, class: CompareClass, link: Option<&Link>) {
-        self.settled[0][a as usize] = true;
         self.settled[1][b as usize] = true;
-        self.rows.push(ClassRow {
-            class,
-            a: Some(a),
-            b: Some(b),
-            measures: link.map(|link| link.measures),
-            told: link.map(|link| link.told).unwrap_or_default(),
-            copy: false,
-            about_b: false,
-        });
+        self.settle_one(0, a, b, (class, link, false));
     }
 
     /// Adds the row of one file, beside another file that has a row of its own or will get one.

@@ -46,6 +46,7 @@ use resemble_proto::message::{CompareOptions, EstimateInterval, FiguresTold, Sof
 use resemble_relate::judge::estimate::{enough_shared, shown_in};
 use resemble_relate::nominate::evidence::{Counts, Kept};
 use resemble_relate::parallel::{in_parallel, ordered};
+use resemble_relate::prove::cost::ReadBudget;
 use resemble_relate::prove::exact::{Proven, judged, provable};
 use resemble_relate::prove::extracted::extract;
 use resemble_relate::prove::read::{LARGEST_READ, bytes_if};
@@ -53,7 +54,7 @@ use resemble_relate::renditions::Rendition;
 use resemble_relate::{AskError, soft_error};
 use resemble_scan::parts::PartReader;
 
-use self::budget::{BeyondBudget, CostlyPair, ReadBudget};
+use self::budget::{BeyondBudget, CostlyPair};
 use self::candidates::{Candidate, FoundCandidates};
 use self::cover::Cover;
 use self::ready::Ready;

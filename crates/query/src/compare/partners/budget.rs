@@ -9,11 +9,10 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use resemble_core::Score;
-use resemble_core::bits::BitSet;
 use resemble_relate::AskError;
 use resemble_relate::judge::estimate::estimate;
 use resemble_relate::parallel::ordered;
-use resemble_relate::prove::cost::{MEASURED, TAKEN_APART};
+use resemble_relate::prove::cost::{ReadBudget, TAKEN_APART};
 use resemble_relate::prove::read::LARGEST_READ;
 
 use super::PartnerQuestion;
@@ -36,22 +35,6 @@ pub(super) struct BeyondBudget(HashSet<CostlyPair>);
 impl BeyondBudget {
     pub(super) fn has(&self, pair: CostlyPair) -> bool {
         self.0.contains(&pair)
-    }
-}
-
-/// What a comparison has decided to read.
-#[derive(Clone)]
-pub(super) struct ReadBudget {
-    read: BitSet,
-    left: u64,
-}
-
-impl ReadBudget {
-    pub(super) fn new(work: u64) -> Self {
-        Self {
-            read: BitSet::default(),
-            left: work,
-        }
     }
 }
 
@@ -113,25 +96,16 @@ impl PartnerQuestion<'_> {
         if a == b || size(a).max(size(b)) > LARGEST_READ {
             return true;
         }
-        let both = (size(a) + size(b)).0;
-        let cost = match pair {
-            CostlyPair::Files(..) => both.saturating_mul(TAKEN_APART),
-            CostlyPair::Contents(..) => {
-                let new = [a, b]
-                    .into_iter()
-                    .filter(|&content| !budget.read.has(content));
-                new.map(|content| self.reading(content)).sum::<u64>() + both / MEASURED
+        match pair {
+            CostlyPair::Files(..) => {
+                let both = (size(a) + size(b)).0;
+                budget.spends(both.saturating_mul(TAKEN_APART))
             }
-        };
-        let is_taken = cost <= budget.left;
-        if is_taken {
-            budget.left -= cost;
-            if matches!(pair, CostlyPair::Contents(..)) {
-                budget.read.insert(a);
-                budget.read.insert(b);
+            CostlyPair::Contents(..) => {
+                let reading = |content: u32| self.reading(content);
+                budget.takes([a, b], |content| size(content).0, reading)
             }
         }
-        is_taken
     }
 
     /// What reading a content costs: what stands for a file is taken out of it.

@@ -11,7 +11,6 @@
 //!    shortly before: files resemble those in their own directory.
 
 use parking_lot::Mutex;
-use resemble_core::bits::BitSet;
 use resemble_core::similarity::discount::Rarity;
 use resemble_core::{ByteLen, Measures, Relation, Score};
 use resemble_index::ContentRow;
@@ -27,7 +26,7 @@ use resemble_relate::AskError;
 use resemble_relate::judge::matched::{all_words, of_part};
 use resemble_relate::nominate::evidence::Kept;
 use resemble_relate::parallel::{on_threads, threads};
-use resemble_relate::prove::cost::{MEASURED, TAKEN_APART};
+use resemble_relate::prove::cost::{ReadBudget, TAKEN_APART};
 use resemble_relate::renditions::{Rendition, layer, same_words};
 use resemble_relate::sort::{Merge, Record, SortedRun, Sorter, put_words, take_words};
 
@@ -239,35 +238,6 @@ impl Record for LinkDraft {
     }
 }
 
-/// What a question has decided to read.
-#[derive(Debug)]
-struct ReadingPlan {
-    read: BitSet,
-    /// Bytes that are left.
-    left: u64,
-}
-
-impl ReadingPlan {
-    /// Whether a pair is read as well.
-    fn takes(&mut self, table: &Table, draft: &LinkDraft) -> bool {
-        let places = [draft.a, draft.b];
-        let new = places.into_iter().filter(|&place| !self.read.has(place));
-        let cost = |place: u32| {
-            let times = if place < table.len() { 1 } else { TAKEN_APART };
-            table.size(place).saturating_mul(times)
-        };
-        let measured: u64 = places.into_iter().map(|place| table.size(place)).sum();
-        let cost = new.map(cost).sum::<u64>() + measured / MEASURED;
-        let takes = cost <= self.left;
-        if takes {
-            self.left -= cost;
-            self.read.insert(draft.a);
-            self.read.insert(draft.b);
-        }
-        takes
-    }
-}
-
 impl Solver<'_> {
     /// Makes links of the drafts that are some and are needed. Returns those that may become one
     /// the next time: of all others it is known what both contents have in common, and that this is
@@ -281,9 +251,15 @@ impl Solver<'_> {
     ) -> Result<Option<Vec<LinkDraft>>, AskError> {
         let mut best_first = Merge::new(drafts, self.room.part(4), self.dir)?;
         let mut in_order = Sorter::new(self.room.part(4), self.dir)?;
-        let mut plan = ReadingPlan {
-            read: BitSet::default(),
-            left: self.work,
+        let mut budget = ReadBudget::new(self.work);
+        let size = |place: u32| self.table.size(place);
+        let reading = |place: u32| {
+            let times = if place < self.table.len() {
+                1
+            } else {
+                TAKEN_APART
+            };
+            size(place).saturating_mul(times)
         };
         let mut is_beyond = false;
         while let Some(mut draft) = best_first.next()? {
@@ -293,13 +269,14 @@ impl Solver<'_> {
             }
             // What lies in an archive is read with all of it, when its links are joined.
             let is_met = || self.ways(draft.a, draft.b).met;
-            if draft.may_link() && !(is_met() && plan.takes(self.table, &draft)) {
+            let mut is_read = || is_met() && budget.takes([draft.a, draft.b], size, reading);
+            if draft.may_link() && !is_read() {
                 draft.contents |= LinkDraft::BEYOND;
                 is_beyond |= is_met();
             }
             in_order.push(draft.in_order_of_paths(self.table))?;
         }
-        drop((best_first, plan));
+        drop((best_first, budget));
         let in_order = Mutex::new(Merge::new(in_order.finish()?, self.room.part(4), self.dir)?);
         let used = on_threads(threads(), || {
             let (mut sink, mut open) = (None, Vec::new());
