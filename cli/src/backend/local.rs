@@ -26,7 +26,7 @@ use resemble_query::Snapshot;
 use resemble_query::answer::{self, Context, Reply};
 use resemble_query::covered::Verdicts;
 use resemble_query::gaps::{self, AskedPlaces};
-use resemble_query::groups::groups_of_pairs;
+use resemble_query::groups::{KnownPairs, groups_with_parts};
 use resemble_query::local::{LocalIndex, LocalOptions};
 use resemble_query::templates::Store;
 use resemble_relate::AskError;
@@ -194,7 +194,13 @@ impl Local {
             let context = this.context(true)?;
             let (snapshot, part_reader) = (&context.snapshot, context.part_reader.as_deref());
             let scratch = context.scratch;
-            let mut whole = groups_of_pairs(snapshot, request, part_reader, given, scratch)?;
+            let mut whole = groups_with_parts(
+                snapshot,
+                request,
+                part_reader,
+                KnownPairs::Given(given),
+                scratch,
+            )?;
             this.add_own(snapshot, (&mut whole.header, &mut whole.errors), is_file);
             Ok(whole)
         })

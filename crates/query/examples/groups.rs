@@ -15,7 +15,7 @@ use resemble_core::Params;
 use resemble_proto::message::{GroupsRequest, Scope};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
-use resemble_query::groups::{groups_with_parts, order_with_parts};
+use resemble_query::groups::{KnownPairs, groups_with_parts, order_with_parts};
 use resemble_query::local::{LocalIndex, LocalOptions};
 use resemble_scan::ingest::Unobserved;
 
@@ -72,12 +72,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let begun = Instant::now();
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     if ordered {
-        for row in order_with_parts(&snapshot, &request, None, None, &scratch)?.rows {
+        for row in order_with_parts(&snapshot, &request, None, KnownPairs::None, &scratch)?.rows {
             out.write_all(row.path.as_bytes())?;
             out.write_all(b"\n")?;
         }
     } else {
-        let answer = groups_with_parts(&snapshot, &request, None, None, &scratch)?;
+        let answer = groups_with_parts(&snapshot, &request, None, KnownPairs::None, &scratch)?;
         writeln!(out, "{:#?}", answer.body.summary)?;
         for cluster in &answer.body.clusters {
             writeln!(

@@ -37,6 +37,7 @@ use crate::dump::{self, chunks, files};
 use crate::gaps::AskedPlaces;
 use crate::templates::{Store, TemplateError};
 
+use crate::groups::KnownPairs;
 use crate::{compare, covered, dirs, find, groups, pairs, templates, unread};
 
 /// What a question is answered from.
@@ -165,7 +166,8 @@ fn answer_without(
     reply: &mut dyn Reply,
 ) -> Result<(), AskError> {
     let (snapshot, scratch) = (&context.snapshot, context.scratch);
-    let (part_reader, known) = (context.part_reader.as_deref(), context.drafts);
+    let part_reader = context.part_reader.as_deref();
+    let known = context.drafts.map_or(KnownPairs::None, KnownPairs::Kept);
     match request {
         Request::Find(request) => send(reply, find(context, request)?, AnyRow::Find),
         Request::Holders(request) => send(reply, holders(context, &request)?, AnyRow::Holders),

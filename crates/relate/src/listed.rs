@@ -2,7 +2,7 @@
 //!
 //! There is no index here and nothing else to ask: a pair is two digests and two files. What is
 //! read of a file counts only if it has that digest, so the measures are those of the two contents,
-//! whoever made them and wherever, and `groups_of_pairs` of the question takes them for its own.
+//! whoever made them and wherever, and the question takes them for its own.
 
 use std::collections::HashMap;
 use std::convert::Infallible;

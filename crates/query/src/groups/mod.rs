@@ -112,18 +112,20 @@ impl Room {
 
 /// What is known of the pairs before any are looked for.
 #[derive(Clone, Copy, Debug)]
-enum KnownPairs<'a> {
-    /// What was found to be links before, if that was kept.
-    Kept(Option<&'a dyn FindingsCache>),
-    /// Those that something else has found.
+pub enum KnownPairs<'a> {
+    /// Nothing.
+    None,
+    /// What was found to be links before, if it is kept here, where it is kept the next time.
+    Kept(&'a dyn FindingsCache),
+    /// No others are looked at than those that something else has found: docs/scale.md.
     Given(&'a dyn GivenPairs),
 }
 
 impl<'a> KnownPairs<'a> {
     const fn findings(self) -> Option<&'a dyn FindingsCache> {
         match self {
-            Self::Kept(findings) => findings,
-            Self::Given(_) => None,
+            Self::Kept(findings) => Some(findings),
+            Self::None | Self::Given(_) => None,
         }
     }
 }
@@ -201,7 +203,7 @@ impl Collection {
                 let files = (snapshot, &scoped, &table);
                 Some(Accounts::of(given, files, limit, (room, dir))?)
             }
-            KnownPairs::Kept(_) => None,
+            KnownPairs::None | KnownPairs::Kept(_) => None,
         };
         let measured = accounts.as_ref().map(Accounts::measured).transpose()?;
         let terms = LinkTerms::of(request);
@@ -354,33 +356,9 @@ fn not_among(path: &PathText) -> SoftError {
 
 /// The groups of a scope. `scratch` is a directory for what does not fit into
 /// [`GroupsRequest::memory`]; without a bound it is not touched. `part_reader` takes documents
-/// apart again, so that what their texts share is measured; without one it is estimated. What may
-/// be a link is looked up among `findings`, and kept there.
+/// apart again, so that what their texts share is measured; without one it is estimated. With
+/// [`KnownPairs::Given`] it gives the same answer, or fails.
 pub fn groups_with_parts(
-    snapshot: &Snapshot,
-    request: &GroupsRequest,
-    part_reader: Option<&dyn PartReader>,
-    findings: Option<&dyn FindingsCache>,
-    scratch: &Path,
-) -> Result<Whole<Groups>, AskError> {
-    let known = KnownPairs::Kept(findings);
-    groups_of(snapshot, request, part_reader, known, scratch)
-}
-
-/// [`groups_with_parts`], which looks at no other pairs than those that are given. It gives the
-/// same answer, or fails: docs/scale.md.
-pub fn groups_of_pairs(
-    snapshot: &Snapshot,
-    request: &GroupsRequest,
-    part_reader: Option<&dyn PartReader>,
-    given: &dyn GivenPairs,
-    scratch: &Path,
-) -> Result<Whole<Groups>, AskError> {
-    let known = KnownPairs::Given(given);
-    groups_of(snapshot, request, part_reader, known, scratch)
-}
-
-fn groups_of(
     snapshot: &Snapshot,
     request: &GroupsRequest,
     part_reader: Option<&dyn PartReader>,
@@ -426,20 +404,19 @@ fn groups_of(
 }
 
 /// All paths of a scope, similar files side by side: for an archive that is compressed. The
-/// request's `of`, `family` and `top` have no say. `part_reader` and `findings` as in
+/// request's `of`, `family` and `top` have no say. `part_reader` and `known` as in
 /// [`groups_with_parts`].
 pub fn order_with_parts(
     snapshot: &Snapshot,
     request: &GroupsRequest,
     part_reader: Option<&dyn PartReader>,
-    findings: Option<&dyn FindingsCache>,
+    known: KnownPairs<'_>,
     scratch: &Path,
 ) -> Result<Answer<OrderRow>, AskError> {
     let request = GroupsRequest {
         of: None,
         ..request.clone()
     };
-    let known = KnownPairs::Kept(findings);
     let collection = Collection::of((snapshot, part_reader), &request, known, scratch)?;
     let rows = order::rows(&collection)?;
     let header = collection.header(rows.len() as u64);

@@ -80,7 +80,7 @@ fn members(
             ..GroupsRequest::default()
         },
         part_reader,
-        None,
+        groups::KnownPairs::None,
         scratch,
     )?;
     let cluster = groups

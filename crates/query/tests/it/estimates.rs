@@ -12,7 +12,7 @@ use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_query::compare::{self, MemoryCache};
 use resemble_query::find::{self, Subject};
-use resemble_query::groups::groups_with_parts;
+use resemble_query::groups::{KnownPairs, groups_with_parts};
 use resemble_query::pairs::pairs_with_parts;
 use resemble_testutil::prose::sentences;
 
@@ -99,7 +99,13 @@ fn ask(scene: &Scene) -> Answers {
         text: true,
         ..GroupsRequest::default()
     };
-    let answer = groups_with_parts(&snapshot, &request, Some(&Fake), None, scene.temp.root());
+    let answer = groups_with_parts(
+        &snapshot,
+        &request,
+        Some(&Fake),
+        KnownPairs::None,
+        scene.temp.root(),
+    );
     for cluster in answer.expect("an answer").body.clusters {
         for link in &cluster.links {
             assert_eq!(link.interval.is_some(), link.estimate, "{link:?}");

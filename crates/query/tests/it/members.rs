@@ -11,7 +11,7 @@ use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_query::compare::{MemoryCache, compare_with_parts};
 use resemble_query::find::{self, Subject};
-use resemble_query::groups::groups_with_parts;
+use resemble_query::groups::{KnownPairs, groups_with_parts};
 use resemble_query::local::{LocalIndex, LocalOptions};
 use resemble_scan::ingest::Unobserved;
 use resemble_testutil::prose::sentences;
@@ -116,7 +116,13 @@ fn a_cluster_has_the_files_of_an_archive() {
         text: true,
         ..GroupsRequest::default()
     };
-    let answer = groups_with_parts(&snapshot, &request, Some(&Fake), None, scene.temp.root());
+    let answer = groups_with_parts(
+        &snapshot,
+        &request,
+        Some(&Fake),
+        KnownPairs::None,
+        scene.temp.root(),
+    );
     let body = answer.expect("an answer").body;
     let links = body.clusters.iter().flat_map(|cluster| &cluster.links);
     let mut found: Shares = links
@@ -170,6 +176,12 @@ fn one_member_makes_no_archives_kin() {
         text: true,
         ..GroupsRequest::default()
     };
-    let answer = groups_with_parts(&snapshot, &request, Some(&Fake), None, scene.temp.root());
+    let answer = groups_with_parts(
+        &snapshot,
+        &request,
+        Some(&Fake),
+        KnownPairs::None,
+        scene.temp.root(),
+    );
     assert_eq!(answer.expect("an answer").body.clusters, []);
 }

@@ -19,7 +19,7 @@ use resemble_proto::path::PathText;
 use resemble_query::compare::{self, MemoryCache};
 use resemble_query::dirs::dirs_with_parts;
 use resemble_query::find::{self, Subject};
-use resemble_query::groups::groups_with_parts;
+use resemble_query::groups::{KnownPairs, groups_with_parts};
 use resemble_query::local::{LocalIndex, LocalOptions};
 use resemble_query::pairs::pairs_with_parts;
 use resemble_query::why::{self, compare_with_parts};
@@ -327,7 +327,7 @@ fn ask_groups(scene: &Scene, said: &mut Answers) {
         ..GroupsRequest::default()
     };
     let scratch = scene.temp.root();
-    let answer = groups_with_parts(&snapshot, &request, Some(&Fake), None, scratch);
+    let answer = groups_with_parts(&snapshot, &request, Some(&Fake), KnownPairs::None, scratch);
     let name = |path: &PathText| plain(scene, path).expect("a file");
     for cluster in answer.expect("an answer").body.clusters {
         let mut add = |a, b, estimate: bool, shares, shared| {

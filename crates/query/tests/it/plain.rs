@@ -9,7 +9,7 @@ use resemble_proto::message::{
 use resemble_query::Snapshot;
 use resemble_query::compare::{FindingsCache, compare_with_parts};
 use resemble_query::dirs::dirs_with_parts;
-use resemble_query::groups::{groups_with_parts, order_with_parts};
+use resemble_query::groups::{KnownPairs, groups_with_parts, order_with_parts};
 use resemble_query::pairs::pairs_with_parts;
 use resemble_query::templates::{Store, TemplateError, mark_with_parts};
 use resemble_relate::AskError;
@@ -35,7 +35,7 @@ pub(crate) fn groups(
     request: &GroupsRequest,
     scratch: &Path,
 ) -> Result<Whole<Groups>, AskError> {
-    groups_with_parts(snapshot, request, None, None, scratch)
+    groups_with_parts(snapshot, request, None, KnownPairs::None, scratch)
 }
 
 pub(crate) fn order(
@@ -43,7 +43,7 @@ pub(crate) fn order(
     request: &GroupsRequest,
     scratch: &Path,
 ) -> Result<Answer<OrderRow>, AskError> {
-    order_with_parts(snapshot, request, None, None, scratch)
+    order_with_parts(snapshot, request, None, KnownPairs::None, scratch)
 }
 
 pub(crate) fn pairs(

@@ -13,7 +13,7 @@ use resemble_index::{PartRole, Snapshot};
 use resemble_proto::message::{Degree, Groups, GroupsRequest, Scope};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
-use resemble_query::groups::groups_of_pairs;
+use resemble_query::groups::{KnownPairs, groups_with_parts};
 use resemble_relate::AskError;
 use resemble_relate::given::{
     CHECKED, GivenCommon, GivenError, GivenMeasures, GivenPair, GivenPairs, GivenRows,
@@ -211,7 +211,13 @@ fn degree_of(request: &GroupsRequest) -> u64 {
 
 fn of_pairs(scene: &Scene, request: &GroupsRequest, given: &Engine) -> Result<Groups, AskError> {
     let dir = scene.temp.root();
-    let whole = groups_of_pairs(&scene.snapshot(), request, None, given, dir)?;
+    let whole = groups_with_parts(
+        &scene.snapshot(),
+        request,
+        None,
+        KnownPairs::Given(given),
+        dir,
+    )?;
     Ok(whole.body)
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use resemble_query::compare::FindingsCache;
-use resemble_query::groups::{groups_with_parts, order_with_parts};
+use resemble_query::groups::{KnownPairs, groups_with_parts, order_with_parts};
 use resemble_testutil::prose::{edited, prose};
 
 use super::*;
@@ -56,7 +56,8 @@ fn versions() -> Scene {
 
 fn known(asked: &Asked, request: &GroupsRequest, cache: &Watched) -> Whole<Groups> {
     let dir = asked.scene.temp.root();
-    groups_with_parts(&asked.snapshot, request, None, Some(cache), dir).expect("an answer")
+    groups_with_parts(&asked.snapshot, request, None, KnownPairs::Kept(cache), dir)
+        .expect("an answer")
 }
 
 #[test]
@@ -75,8 +76,14 @@ fn a_second_question_drafts_nothing() {
     assert_eq!(cache.seen(), (1, 1));
     // The order is made of the same links.
     let dir = asked.scene.temp.root();
-    let order = order_with_parts(&asked.snapshot, &request, None, Some(&cache), dir);
-    let alone = order_with_parts(&asked.snapshot, &request, None, None, dir);
+    let order = order_with_parts(
+        &asked.snapshot,
+        &request,
+        None,
+        KnownPairs::Kept(&cache),
+        dir,
+    );
+    let alone = order_with_parts(&asked.snapshot, &request, None, KnownPairs::None, dir);
     assert_eq!(order.expect("an answer"), alone.expect("an answer"));
     assert_eq!(cache.seen(), (1, 1));
     // What is asked of one file or within bounds is drafted anew.

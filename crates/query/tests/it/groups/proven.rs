@@ -7,7 +7,7 @@ use resemble_core::similarity::proof::{Provable, Proven};
 use resemble_core::{ByteLen, ContentKind, Relation, similarity};
 use resemble_proto::message::{FindOptions, FindRow, Layer, Link, PairRow};
 use resemble_query::find::{self, Subject};
-use resemble_query::groups::groups_with_parts;
+use resemble_query::groups::{KnownPairs, groups_with_parts};
 use resemble_query::pairs::pairs_with_parts;
 use resemble_scan::parts::PartReader;
 use resemble_testutil::prose::{edited as with_notes, paragraphs, prose, sentences, words};
@@ -77,7 +77,13 @@ fn found(asked: &Asked, path: &PathText) -> Vec<FindRow> {
 fn answer_with_parts(asked: &Asked, request: &GroupsRequest) -> Groups {
     let part_reader = reader();
     let scratch = asked.scene.temp.root();
-    let answer = groups_with_parts(&asked.snapshot, request, Some(&*part_reader), None, scratch);
+    let answer = groups_with_parts(
+        &asked.snapshot,
+        request,
+        Some(&*part_reader),
+        KnownPairs::None,
+        scratch,
+    );
     answer.expect("an answer").body
 }
 
