@@ -55,23 +55,9 @@ use worker::WorkerPairs;
 type Met = ((ContentId, ContentId), Match);
 
 /// The pairs of the files in the request's scope, best first. `part_reader` takes documents apart
-/// again, so that what their texts share is measured; without one it is estimated.
-pub fn pairs_with_parts(
-    snapshot: &Snapshot,
-    request: &PairsRequest,
-    part_reader: Option<&dyn PartReader>,
-) -> Result<Answer<PairRow>, AskError> {
-    pairs_to(snapshot, request, part_reader, |header, rows, errors| {
-        Answer {
-            header,
-            rows: rows.collect(),
-            errors,
-        }
-    })
-}
-
-/// The same, handed on row by row: there may be very many, of which each is made when it is needed.
-pub(crate) fn pairs_to<R>(
+/// again, so that what their texts share is measured; without one it is estimated. Rows are handed
+/// on one by one: there may be very many, of which each is made when it is needed.
+pub fn pairs_to<R>(
     snapshot: &Snapshot,
     request: &PairsRequest,
     part_reader: Option<&dyn PartReader>,

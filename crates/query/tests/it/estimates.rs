@@ -13,9 +13,9 @@ use resemble_proto::path::PathText;
 use resemble_query::compare::{self, MemoryCache};
 use resemble_query::find::{self, Subject};
 use resemble_query::groups::{KnownPairs, groups_with_parts};
-use resemble_query::pairs::pairs_with_parts;
 use resemble_testutil::prose::sentences;
 
+use crate::plain::pairs_with_parts;
 use crate::scene::Scene;
 use crate::scene::fake::{Fake, fake, member};
 

@@ -21,11 +21,11 @@ use resemble_query::dirs::dirs_with_parts;
 use resemble_query::find::{self, Subject};
 use resemble_query::groups::{KnownPairs, groups_with_parts};
 use resemble_query::local::{LocalIndex, LocalOptions};
-use resemble_query::pairs::pairs_with_parts;
 use resemble_query::why::{self, compare_with_parts};
 use resemble_scan::ingest::Unobserved;
 use resemble_testutil::prose::sentences;
 
+use crate::plain::pairs_with_parts;
 use crate::scene::Scene;
 use crate::scene::fake::Fake;
 

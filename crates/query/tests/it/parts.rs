@@ -12,10 +12,10 @@ use resemble_proto::message::{
 };
 use resemble_proto::path::PathText;
 use resemble_query::find::{self, Subject};
-use resemble_query::pairs::pairs_with_parts;
 use resemble_scan::ingest::{Cause, Ingest, Target, Unobserved};
 
 use crate::plain;
+use crate::plain::pairs_with_parts;
 use crate::scene::Scene;
 use crate::scene::fake::{Fake, Record, fake, member, packed, part, text_of};
 use resemble_testutil::prose::sentences;

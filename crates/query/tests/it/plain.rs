@@ -1,4 +1,4 @@
-//! Questions without a reader of documents.
+//! Questions without a reader of documents, and pairs as a whole answer.
 
 use std::path::Path;
 
@@ -10,9 +10,10 @@ use resemble_query::Snapshot;
 use resemble_query::compare::{FindingsCache, compare_with_parts};
 use resemble_query::dirs::dirs_with_parts;
 use resemble_query::groups::{KnownPairs, groups_with_parts, order_with_parts};
-use resemble_query::pairs::pairs_with_parts;
+use resemble_query::pairs::pairs_to;
 use resemble_query::templates::{Store, TemplateError, mark_with_parts};
 use resemble_relate::AskError;
+use resemble_scan::parts::PartReader;
 
 pub(crate) fn compare(
     snapshot: &Snapshot,
@@ -51,6 +52,21 @@ pub(crate) fn pairs(
     request: &PairsRequest,
 ) -> Result<Answer<PairRow>, AskError> {
     pairs_with_parts(snapshot, request, None)
+}
+
+pub(crate) fn pairs_with_parts(
+    snapshot: &Snapshot,
+    request: &PairsRequest,
+    part_reader: Option<&dyn PartReader>,
+) -> Result<Answer<PairRow>, AskError> {
+    pairs_to(snapshot, request, part_reader, |header, rows, errors| {
+        let rows = rows.collect();
+        Answer {
+            header,
+            rows,
+            errors,
+        }
+    })
 }
 
 pub(crate) fn mark(

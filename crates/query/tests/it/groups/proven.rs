@@ -8,12 +8,12 @@ use resemble_core::{ByteLen, ContentKind, Relation, similarity};
 use resemble_proto::message::{FindOptions, FindRow, Layer, Link, PairRow};
 use resemble_query::find::{self, Subject};
 use resemble_query::groups::{KnownPairs, groups_with_parts};
-use resemble_query::pairs::pairs_with_parts;
 use resemble_scan::parts::PartReader;
 use resemble_testutil::prose::{edited as with_notes, paragraphs, prose, sentences, words};
 use resemble_testutil::random::noise;
 
 use super::*;
+use crate::plain::pairs_with_parts;
 use crate::scene::fake::{Fake, fake, packed, text_of};
 
 fn reader() -> Arc<dyn PartReader> {
