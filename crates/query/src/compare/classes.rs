@@ -282,7 +282,7 @@ impl<'a> Classes<'a> {
         let links = self.by[side].of(twins.contents[side]);
         let mut better = links.iter().map(|&at| &self.links[at as usize]);
         better.any(|link| {
-            let other = if side == 0 { link.b } else { link.a };
+            let other = link.seen(side).b;
             other != twins.contents[1 - side]
                 && least_inside(link).get() >= Relation::MOSTLY
                 && least_inside(link) > least
@@ -470,7 +470,7 @@ impl<'a> Classes<'a> {
         // The sort is stable, and the links come in the order of answers.
         links.sort_by(|x, y| inside(y, side).total_cmp(&inside(x, side)));
         links.into_iter().find_map(|link| {
-            let other = if side == 0 { link.b } else { link.a };
+            let other = link.seen(side).b;
             Some((link, self.pick(side, at, other)?))
         })
     }

@@ -206,14 +206,14 @@ fn bytes(
     let sides = question.sides;
     // What stands at one path resembles its twin even if nobody nominated it.
     let mut twins: [Vec<(u32, Score)>; 2] = Default::default();
-    for twin in partners
-        .twins
-        .iter()
-        .filter(|twin| twin.told.relation.is_some())
-    {
-        twins[0].push((twin.a, twin.measures.a_in_b.unwrap_or(Score::ZERO)));
-        twins[1].push((twin.b, twin.measures.b_in_a.unwrap_or(Score::ZERO)));
+    let related = partners.twins.iter();
+    for twin in related.filter(|twin| twin.told.relation.is_some()) {
+        for (side, twins) in twins.iter_mut().enumerate() {
+            let twin = twin.seen(side);
+            twins.push((twin.a, twin.measures.a_in_b.unwrap_or(Score::ZERO)));
+        }
     }
+    let mut totals = [(0, 0, 0); 2];
     for (side, of) in [&sides.a, &sides.b].into_iter().enumerate() {
         twins[side].sort_unstable();
         let (mut files, mut all, mut found) = (0, 0u64, 0u64);
@@ -231,33 +231,18 @@ fn bytes(
             let after = twins[side].partition_point(|&(content, _)| content <= number);
             let twin = after.checked_sub(1).map(|at| twins[side][at]);
             let twin = twin.filter(|&(content, _)| content == number);
+            let covered = partners.covered.get(&number).copied();
+            let twin = twin.map(|(_, score)| score);
             let share = known
                 .most_inside(side, number)
-                .max(twin.map_or(Score::ZERO, |(_, score)| score))
-                .max(
-                    partners
-                        .covered
-                        .get(&number)
-                        .copied()
-                        .unwrap_or(Score::ZERO),
-                );
+                .max(twin.max(covered).unwrap_or(Score::ZERO));
             found += (share.get() * content.size.0 as f64) as u64;
         }
-        let (files_of, bytes_of, found_of) = if side == 0 {
-            (
-                &mut summary.files_a,
-                &mut summary.bytes_a,
-                &mut summary.bytes_a_in_b,
-            )
-        } else {
-            (
-                &mut summary.files_b,
-                &mut summary.bytes_b,
-                &mut summary.bytes_b_in_a,
-            )
-        };
-        (*files_of, *bytes_of, *found_of) = (files, all, found);
+        totals[side] = (files, all, found);
     }
+    let [of_a, of_b] = totals;
+    (summary.files_a, summary.bytes_a, summary.bytes_a_in_b) = of_a;
+    (summary.files_b, summary.bytes_b, summary.bytes_b_in_a) = of_b;
 }
 
 /// Files with no equal and no resembling file on the other side.

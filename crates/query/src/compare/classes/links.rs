@@ -71,34 +71,31 @@ impl Known<'_> {
             }
         };
         add(content, None);
-        let mut links: Vec<&Link> = self.by[side]
-            .of(content)
-            .iter()
-            .map(|&at| &self.links[at as usize])
+        let links = self.by[side].of(content).iter();
+        let mut links: Vec<Link> = links
+            .map(|&at| self.links[at as usize].seen(side))
             .collect();
-        if side == 1 {
-            // They are ranked as seen from A. Of links with one score the share of this file must
-            // count first.
-            links.sort_by(|x, y| {
-                let key = |link: &Link| {
-                    (
-                        link.score(),
-                        link.measures.b_in_a,
-                        link.measures.resemblance,
-                    )
-                };
-                key(y).cmp(&key(x))
-            });
-        }
+        // They come as ranked from A. Of those with one score the share of this file counts first.
+        links.sort_by(rank);
         for link in links {
-            let (other, figures) = if side == 0 {
-                (link.b, (link.measures, link.told))
-            } else {
-                (link.a, (link.measures.swapped(), link.told.swapped()))
-            };
-            add(other, Some(figures));
+            add(link.b, Some((link.measures, link.told)));
         }
         further
+    }
+}
+
+impl Link {
+    /// The link as a side sees it, whose content is then a.
+    pub(in crate::compare) fn seen(self, side: usize) -> Self {
+        if side == 0 {
+            return self;
+        }
+        Self {
+            a: self.b,
+            b: self.a,
+            measures: self.measures.swapped(),
+            told: self.told.swapped(),
+        }
     }
 }
 
@@ -124,11 +121,7 @@ pub(super) fn least_inside(link: &Link) -> Score {
 
 /// How much of the content on this side of a link lies in the other.
 pub(super) fn inside(link: &Link, side: usize) -> f64 {
-    let score = if side == 0 {
-        link.measures.a_in_b
-    } else {
-        link.measures.b_in_a
-    };
+    let score = link.seen(side).measures.a_in_b;
     score.map_or(0.0, Score::get)
 }
 
