@@ -33,7 +33,6 @@ mod settled;
 
 use std::cell::LazyCell;
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -57,7 +56,7 @@ use resemble_scan::parts::PartReader;
 use self::budget::{BeyondBudget, CostlyPair};
 use self::candidates::{Candidate, FoundCandidates};
 use self::cover::Cover;
-use self::ready::Ready;
+use self::ready::{Ready, ReadyContents};
 use self::settled::Settled;
 pub(super) use self::settled::{Better, is_settled};
 use super::common::CommonKeys;
@@ -305,22 +304,11 @@ impl PartnerQuestion<'_> {
                 self.pieces.go_on()?;
                 let Measured {
                     ready,
-                    ready_bytes,
                     links,
                     covers,
                     errors,
                 } = state;
-                if ready.len() >= READY || *ready_bytes > room {
-                    ready.clear();
-                    *ready_bytes = 0;
-                }
-                let b = match ready.entry(b) {
-                    Entry::Occupied(known) => known.into_mut(),
-                    Entry::Vacant(new) => {
-                        *ready_bytes += self.content(b).size.0;
-                        new.insert(Ready::of(self.load(b)?, common))
-                    }
-                };
+                let b = ready.get(b, room, || Ok(Ready::of(self.load(b)?, common)))?;
                 let reading = if beyond.has(CostlyPair::Contents(met.0, met.1)) {
                     Reading::Never
                 } else if self.options.exact {
@@ -339,8 +327,7 @@ impl PartnerQuestion<'_> {
                         continue;
                     }
                     links.push(link);
-                    for (file, content, partner, side) in
-                        [(files.0, &a, &*b, 0), (files.1, b, &a, 1)]
+                    for (file, content, partner, side) in [(files.0, &a, b, 0), (files.1, b, &a, 1)]
                     {
                         if is_summed[side][file as usize] {
                             let cover = covers.entry((file, content.kept.id.0)).or_default();
@@ -594,15 +581,10 @@ enum Reading {
     Never,
 }
 
-/// A thread keeps so many contents of B ready, because those of a family come up again and again.
-/// Each takes some 4 KB, and 25 bytes a word if it was read.
-const READY: usize = 512;
-
 /// What one thread has measured.
 #[derive(Default)]
 struct Measured {
-    ready: HashMap<u32, Ready>,
-    ready_bytes: u64,
+    ready: ReadyContents,
     links: Vec<Link>,
     /// By file, and the content by which it met the partner.
     covers: HashMap<(u32, u32), Cover>,

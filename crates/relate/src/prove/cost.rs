@@ -46,8 +46,9 @@ impl ReadBudget {
         let cost = new.map(|&content| reading(content)).sum::<u64>() + measured / MEASURED;
         let is_taken = self.spends(cost);
         if is_taken {
-            pair.into_iter()
-                .for_each(|content| self.read.insert(content));
+            for content in pair {
+                self.read.insert(content);
+            }
         }
         is_taken
     }

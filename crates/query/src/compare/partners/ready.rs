@@ -1,14 +1,52 @@
 //! A content of which all is at hand that measuring a pair takes.
 
 use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use resemble_core::Measures;
 use resemble_core::similarity::proof::Provable;
 use resemble_core::similarity::{Prepared, Unit};
+use resemble_relate::AskError;
 use resemble_relate::judge::estimate::prepared_in;
 use resemble_relate::nominate::evidence::Kept;
 
 use crate::compare::common::CommonKeys;
+
+/// A thread keeps so many contents of B ready, because those of a family come up again and again.
+/// Each takes some 4 KB, and 25 bytes a word if it was read.
+const READY: usize = 512;
+
+/// The contents that a thread keeps ready.
+#[derive(Default)]
+pub(super) struct ReadyContents {
+    by_number: HashMap<u32, Ready>,
+    bytes: u64,
+}
+
+impl ReadyContents {
+    /// A content, made now if it is not ready. All others go first if they are too many or have
+    /// more than `room` bytes.
+    pub(super) fn get(
+        &mut self,
+        content: u32,
+        room: u64,
+        make: impl FnOnce() -> Result<Ready, AskError>,
+    ) -> Result<&Ready, AskError> {
+        if self.by_number.len() >= READY || self.bytes > room {
+            self.by_number.clear();
+            self.bytes = 0;
+        }
+        Ok(match self.by_number.entry(content) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let ready = make()?;
+                self.bytes += ready.kept.whole.0;
+                new.insert(ready)
+            }
+        })
+    }
+}
 
 /// A content ready to be measured.
 pub(super) struct Ready {
