@@ -19,6 +19,7 @@
 //!   the questions about whole collections. What they print is made by `resemble_report`, which
 //!   opens no file: [`evidence`] and [`plans`] read for it.
 //! * [`mcp`] serves programs, with questions that this program is asked once more.
+//! * `blocks` knows which files share their blocks.
 //! * [`local_time`] knows the reader's time zone.
 //! * `screen` is `resemble ui`, behind the feature `ui`.
 //! * [`ui`] is the only place that prints; [`error`] the only one that knows exit codes.
@@ -26,6 +27,7 @@
 
 pub mod args;
 pub mod backend;
+mod blocks;
 mod columns;
 pub mod commands;
 pub mod error;

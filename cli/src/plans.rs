@@ -12,7 +12,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use fiemap::{Fiemap, FiemapExtent, FiemapExtentFlags};
 use resemble_core::Params;
 use resemble_core::similarity::Templates;
 use resemble_proto::documents::{CompareDocument, CoveredDocument, GroupsDocument};
@@ -31,8 +30,8 @@ use resemble_report::rows::ConflictRow;
 use resemble_report::saved::SavedMarks;
 use resemble_scan::parts::PartReader;
 use resemble_scan::walk::{Anchor, Kind};
-use rustix::fs::{Mode, OFlags};
 
+use crate::blocks;
 use crate::error::{CliError, CliResult};
 use crate::names::{self, Named};
 
@@ -171,7 +170,7 @@ fn means(kind: Treatment) -> Means<'static> {
         look: &look,
         away: &|_| None,
         names: &|_| Vec::new(),
-        share_blocks: &share_blocks,
+        share_blocks: &blocks::are_shared,
         superseded: None,
     }
 }
@@ -418,25 +417,6 @@ fn look(path: &Path) -> Result<FileState, String> {
         stated: None,
         path,
     })
-}
-
-/// Whether two files have all their blocks in common, as clones do. What a file system does not
-/// tell, and what is not on the disk yet, is in no block.
-fn share_blocks(a: &Path, b: &Path) -> bool {
-    matches!((extents(a), extents(b)), (Some(a), Some(b)) if a == b && !a.is_empty())
-}
-
-/// Where on its device the blocks of a file are: offsets in both, and lengths. `None`: one of them
-/// is nowhere that another file could share.
-fn extents(path: &Path) -> Option<Vec<(u64, u64, u64)>> {
-    let extent = |extent: io::Result<FiemapExtent>| {
-        let extent = extent.ok()?;
-        let is_shared = extent.fe_flags.contains(FiemapExtentFlags::SHARED);
-        is_shared.then_some((extent.fe_logical, extent.fe_physical, extent.fe_length))
-    };
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
-    Fiemap::new(file).map(extent).collect()
 }
 
 /// Whether a file has extended attributes that somebody gave it. Every file has a label where the

@@ -44,6 +44,40 @@ fn a_plan_says_of_clones_that_they_free_nothing() {
         assert!(line.contains("clone.txt: it shares its blocks"), "{line}");
         assert!(said.contains("a plan of 1 step"), "{said}");
     }
+    let groups = ["groups", "tree", "--local", "--only", "identical"];
+    let text = sandbox.resemble(groups).text();
+    let line = "1 set of identical files, 3 files, 391 KiB overhead, 195 KiB of it in blocks that";
+    assert!(text.starts_with(line), "{text}");
+    let report = sandbox.path("report.json");
+    let saved = sandbox.resemble(groups.iter().copied().chain([
+        "--format",
+        "json",
+        "-o",
+        report.to_str().expect("a name"),
+    ]));
+    assert_eq!(saved.code, 0, "{}", saved.err);
+    let read = fs::read_to_string(&report).expect("a report");
+    let document: serde_json::Value = serde_json::from_str(&read).expect("JSON");
+    let size = document["identical"][0]["size"].as_u64().expect("a size");
+    let names = document["identical"][0]["paths"].as_array().expect("names");
+    let blocks = document["identical"][0]["blocks"]
+        .as_array()
+        .expect("numbers");
+    for (name, number) in names.iter().zip(blocks) {
+        let is_alone = name.as_str().is_some_and(|name| name.ends_with("copy.txt"));
+        assert_eq!(number.as_u64(), Some(u64::from(!is_alone)), "{name}");
+    }
+    assert_eq!(document["summary"]["shared_blocks"].as_u64(), Some(size));
+    // Of a saved report that is filtered the figure is counted again.
+    for (excluded, shared) in [("clone.txt", None), ("copy.txt", Some(size))] {
+        let from = ["groups", "--from", report.to_str().expect("a name")];
+        let filter = ["--exclude", excluded, "--format", "json"];
+        let text = sandbox.resemble(from.into_iter().chain(filter)).text();
+        let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let summary = &document["summary"];
+        assert_eq!(summary["overhead"].as_u64(), Some(size), "{text}");
+        assert_eq!(summary["shared_blocks"].as_u64(), shared, "{text}");
+    }
     let (_, said) = plan("remove");
     assert!(said.contains("a plan of 2 steps"), "{said}");
     assert!(said.contains("195 KiB to be freed"), "{said}");

@@ -167,6 +167,7 @@ const MAY_USE: [(&str, &[&str]); 20] = [
         &[
             "catalogue",
             "core",
+            "mounts",
             "notify",
             "proto",
             "query",

@@ -18,6 +18,7 @@ use resemble_scan::parts::PartReader;
 
 use crate::args::{Answering, Global, GroupsArgs, ReportFormat};
 use crate::backend::{Backend, formats};
+use crate::blocks;
 use crate::commands::{common_parameters, parse_saved, picked, print_plan};
 use crate::error::{CliError, CliResult, Outcome};
 use crate::evidence::side_by_side;
@@ -191,14 +192,19 @@ impl Verb for Grouping<'_> {
         asked: &Asked,
     ) -> CliResult<Whole<Groups>> {
         let request = request(self.args, asked, self.of.as_ref());
-        if let Some(folder) = &self.args.links {
+        let mut answer = if let Some(folder) = &self.args.links {
             let links = Links::open(folder, backend.params())?;
-            backend.groups_of_pairs(ui, &request, &links)
+            backend.groups_of_pairs(ui, &request, &links)?
         } else if self.is_refreshed() {
-            backend.ask(ui, "grouping", request)
+            backend.ask(ui, "grouping", request)?
         } else {
-            backend.identical(ui, request)
+            backend.identical(ui, request)?
+        };
+        // A plan looks at its files by itself, and a list of names has no totals.
+        if self.args.plan.is_none() && self.args.output.format != ReportFormat::Fdupes {
+            blocks::note(&mut answer.body);
         }
+        Ok(answer)
     }
 
     /// Whoever answers looks at the files itself where no content is compared. A page has similar

@@ -72,6 +72,7 @@ impl Scene {
                 .map(|p| PathText::from(p.as_path()))
                 .collect(),
             mtimes: Vec::new(),
+            ..IdenticalSet::default()
         };
         let body = Groups {
             identical: vec![set],

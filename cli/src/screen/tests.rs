@@ -29,6 +29,7 @@ fn set(size: u64, paths: &[&str]) -> IdenticalSet {
         paths: paths.iter().map(|path| (*path).into()).collect(),
         // The first is the oldest.
         mtimes: (1..=paths.len() as i64).map(|day| day * DAY).collect(),
+        ..IdenticalSet::default()
     }
 }
 

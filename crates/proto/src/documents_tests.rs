@@ -204,6 +204,7 @@ fn groups() -> GroupsDocument {
             size: 3,
             paths: vec!["a".into(), PathText::from_bytes(*b"\xff")],
             mtimes: vec![1, 2],
+            ..IdenticalSet::default()
         }],
         clusters: vec![Cluster {
             estimate: false,

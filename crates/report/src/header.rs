@@ -15,7 +15,9 @@ use serde_json::Value;
 
 use crate::document::{Common, Extras, Report};
 use crate::escaping::visible;
-use crate::human::{counted, files_and_bytes, human_count, human_size, tenths_of_percent, utc};
+use crate::human::{
+    counted, files_and_bytes, human_count, human_size, shared_blocks, tenths_of_percent, utc,
+};
 use crate::quote::{harmless, quoted};
 
 /// The header of a report.
@@ -116,9 +118,10 @@ fn groups(document: &GroupsDocument) -> ReportHeader {
         figures.push(figure(
             summary.sets,
             format!(
-                "sets of identical files: {}, {} overhead",
+                "sets of identical files: {}, {} overhead{}",
                 counted(summary.set_files, "file"),
-                human_size(summary.overhead)
+                human_size(summary.overhead),
+                shared_blocks(summary.shared_blocks)
             ),
         ));
     }

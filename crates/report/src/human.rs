@@ -45,6 +45,16 @@ pub(crate) fn files_and_bytes(files: u64, bytes: u64) -> String {
     format!("{}, {}", counted(files, "file"), human_size(bytes))
 }
 
+/// How much of an overhead frees nothing because it is in blocks that files share already; empty
+/// if nothing is.
+pub(crate) fn shared_blocks(bytes: u64) -> String {
+    if bytes == 0 {
+        return String::new();
+    }
+    let size = human_size(bytes);
+    format!(", {size} of it in blocks that are shared already: removing that frees nothing")
+}
+
 /// The percent of a share with one decimal, rounded down: `97.3`.
 pub(crate) fn tenths_of_percent(part: u64, whole: u64) -> String {
     let tenths = u128::from(part) * 1000 / u128::from(whole);

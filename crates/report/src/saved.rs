@@ -370,6 +370,7 @@ fn pick_only(body: &mut Groups, only: OnlyGroups) {
             sets: all.sets,
             set_files: all.set_files,
             overhead: all.overhead,
+            shared_blocks: all.shared_blocks,
             ..GroupsSummary::default()
         }
     } else {
@@ -378,6 +379,7 @@ fn pick_only(body: &mut Groups, only: OnlyGroups) {
             sets: 0,
             set_files: 0,
             overhead: 0,
+            shared_blocks: 0,
             ..all
         }
     };
@@ -387,21 +389,22 @@ fn filter_groups(body: &mut Groups, picked: &Picked, names: &Names) {
     let min_size = picked.min_size.unwrap_or(0);
     for set in &mut body.identical {
         let mut times = std::mem::take(&mut set.mtimes).into_iter();
+        let mut blocks = std::mem::take(&mut set.blocks).into_iter();
         let mut kept = Vec::with_capacity(set.paths.len());
         for path in std::mem::take(&mut set.paths) {
-            let time = times.next();
+            let (time, block) = (times.next(), blocks.next());
             if names.admit(&path) {
                 set.mtimes.extend(time);
+                set.blocks.extend(block);
                 kept.push(path);
             }
         }
         set.paths = kept;
     }
     let files = |set: &IdenticalSet| set.paths.len() as u64;
-    let overhead = |set: &IdenticalSet| set.size.saturating_mul(files(set).saturating_sub(1));
     body.identical
         .retain(|set| files(set) > 1 && set.size >= min_size);
-    body.identical.sort_by_key(|set| Reverse(overhead(set)));
+    body.identical.sort_by_key(|set| Reverse(set.overhead()));
     let keep = |path: &PathText, size: u64| size >= min_size && names.admit(path);
     body.clusters = std::mem::take(&mut body.clusters)
         .into_iter()
@@ -412,7 +415,8 @@ fn filter_groups(body: &mut Groups, picked: &Picked, names: &Names) {
     let summary = &mut body.summary;
     summary.sets = body.identical.len() as u64;
     summary.set_files = body.identical.iter().map(files).sum();
-    summary.overhead = body.identical.iter().map(overhead).sum();
+    summary.overhead = body.identical.iter().map(IdenticalSet::overhead).sum();
+    summary.shared_blocks = body.identical.iter().map(IdenticalSet::shared_blocks).sum();
     summary.clusters = body.clusters.len() as u64;
     summary.cluster_files = body.clusters.iter().map(|c| c.members.len() as u64).sum();
     summary.cluster_bytes = body.clusters.iter().map(|c| c.bytes).sum();

@@ -93,18 +93,13 @@ impl SetFile<'_> {
     fn files(&self) -> u64 {
         self.set.paths.len() as u64
     }
-
-    /// What all but one of the set take.
-    fn overhead(&self) -> u64 {
-        self.set.size.saturating_mul(self.files().saturating_sub(1))
-    }
 }
 
 columns! { SetFile<'_>: file =>
     "id" count(file.number);
     ["Set", 7] count(file.once(file.number));
     ["Files", 7] count(file.once(file.files()));
-    ["Overhead bytes", 15] count(file.once(file.overhead()));
+    ["Overhead bytes", 15] count(file.once(file.set.overhead()));
     "size" count(file.set.size);
     ["File size", 13] count(file.once(file.set.size));
     "mtime" ["Changed (UTC)", 17] time(file.set.mtimes.get(file.at).copied());

@@ -1,8 +1,11 @@
 //! `groups`: identical sets and clusters of similar files.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
+use crate::message::status::is_zero;
 use crate::message::{Discount, EstimateInterval, Layer, MeasureUnit, Parts, Scope, StatedDate};
 use crate::number::Fraction;
 use crate::path::{PathText, fields};
@@ -81,6 +84,10 @@ pub struct GroupsSummary {
     pub set_files: u64,
     /// Bytes of all but one file of each set.
     pub overhead: u64,
+    /// How much of these bytes is in blocks that the files share already: their removal frees
+    /// nothing. In JSON only if it is some.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub shared_blocks: u64,
     /// Clusters of similar files.
     pub clusters: u64,
     /// Files in these clusters, identical ones once.
@@ -103,7 +110,7 @@ pub struct GroupsSummary {
 
 /// Files of equal bytes.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdenticalSet {
     /// The size of one file.
     pub size: u64,
@@ -112,6 +119,26 @@ pub struct IdenticalSet {
     /// Their times of last change, in seconds since 1970, in the order of the paths.
     #[serde(default)]
     pub mtimes: Vec<i64>,
+    /// In the order of the paths a number for each file: those with the same one share their
+    /// blocks, as clones do; 0 shares with none of them. In JSON only if some do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocks: Vec<u32>,
+}
+
+impl IdenticalSet {
+    /// Bytes of all files but one.
+    pub const fn overhead(&self) -> u64 {
+        self.size
+            .saturating_mul((self.paths.len() as u64).saturating_sub(1))
+    }
+
+    /// Bytes of files that share the blocks of another one of the set.
+    pub fn shared_blocks(&self) -> u64 {
+        let shared = self.blocks.iter().filter(|number| **number != 0);
+        let blocks: BTreeSet<u32> = shared.clone().copied().collect();
+        self.size
+            .saturating_mul((shared.count() - blocks.len()) as u64)
+    }
 }
 
 /// What a cluster looks like.
@@ -356,6 +383,7 @@ impl Parts for Groups {
                 if let Some(set) = self.identical.last_mut() {
                     set.paths.extend(more.paths);
                     set.mtimes.extend(more.mtimes);
+                    set.blocks.extend(more.blocks);
                 }
             }
             GroupsPart::Cluster(cluster) => self.clusters.push(*cluster),
@@ -377,11 +405,19 @@ impl Parts for Groups {
         for set in self.identical {
             for (at, paths) in set.paths.chunks(PIECE).enumerate() {
                 let from = at * PIECE;
-                let until = (from + PIECE).min(set.mtimes.len());
+                let until = |all: usize| (from + PIECE).min(all);
+                let (mtimes, blocks) = (&set.mtimes, &set.blocks);
                 let piece = IdenticalSet {
                     size: set.size,
                     paths: paths.to_vec(),
-                    mtimes: set.mtimes.get(from..until).unwrap_or(&[]).to_vec(),
+                    mtimes: mtimes
+                        .get(from..until(mtimes.len()))
+                        .unwrap_or(&[])
+                        .to_vec(),
+                    blocks: blocks
+                        .get(from..until(blocks.len()))
+                        .unwrap_or(&[])
+                        .to_vec(),
                 };
                 parts.push(if at == 0 {
                     GroupsPart::Identical(piece)
@@ -447,6 +483,7 @@ mod tests {
                 size: u64::MAX,
                 paths: vec![path.clone(); PIECE + 1],
                 mtimes: vec![i64::MIN; PIECE + 1],
+                blocks: vec![u32::MAX; PIECE + 1],
             }],
             clusters: vec![Cluster {
                 estimate: false,

@@ -82,7 +82,7 @@ pub struct ProcessStatus {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
-fn is_zero(count: &u64) -> bool {
+pub(super) fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 

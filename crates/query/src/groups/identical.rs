@@ -118,6 +118,7 @@ pub(super) fn add(
             size: set.size,
             paths,
             mtimes,
+            ..IdenticalSet::default()
         }
     }));
 }

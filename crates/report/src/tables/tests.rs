@@ -27,11 +27,13 @@ fn groups() -> GroupsDocument {
                 size: 5,
                 paths: vec!["a,b".into(), PathText::from_bytes(*b"x\ty\xff")],
                 mtimes: vec![-1, 1],
+                ..IdenticalSet::default()
             },
             IdenticalSet {
                 size: 4,
                 paths: vec!["c".into(), "d".into()],
                 mtimes: Vec::new(),
+                ..IdenticalSet::default()
             },
         ],
         ..Groups::default()

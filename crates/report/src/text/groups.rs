@@ -10,7 +10,7 @@ use resemble_proto::message::{Cluster, IdenticalSet, Link, Member};
 use resemble_proto::path::PathText;
 
 use super::{percentages, sentence};
-use crate::human::{counted, files_and_bytes, human_count, human_size};
+use crate::human::{counted, files_and_bytes, human_count, human_size, shared_blocks};
 use crate::lines::{Cell, TextStyle, TextWriter, Tint};
 use crate::quote::harmless;
 use crate::rows::{self, marked, percent_text};
@@ -27,10 +27,11 @@ pub fn print(out: &mut TextWriter<'_>, document: &GroupsDocument) -> io::Result<
     let mut head = Vec::new();
     if sum.sets > 0 {
         head.push(format!(
-            "{} of identical files, {}, {} overhead",
+            "{} of identical files, {}, {} overhead{}",
             counted(sum.sets, "set"),
             counted(sum.set_files, "file"),
-            human_size(sum.overhead)
+            human_size(sum.overhead),
+            shared_blocks(sum.shared_blocks)
         ));
     }
     if sum.clusters > 0 {
@@ -79,13 +80,17 @@ pub fn print(out: &mut TextWriter<'_>, document: &GroupsDocument) -> io::Result<
 }
 
 fn print_set(out: &mut TextWriter<'_>, set: &IdenticalSet) -> io::Result<()> {
-    let (copies, style) = (set.paths.len() as u64, out.style());
+    let style = out.style();
     let title = format!(
         "{} of {}, {} overhead",
-        counted(copies, "file"),
+        counted(set.paths.len() as u64, "file"),
         human_size(set.size),
-        human_size(set.size.saturating_mul(copies.saturating_sub(1)))
+        human_size(set.overhead())
     );
+    let title = match set.shared_blocks() {
+        0 => title,
+        shared => format!("{title}, {} of it in shared blocks", human_size(shared)),
+    };
     let head = vec![
         Cell::left("identical", Tint::Good),
         Cell::prose(title, Tint::Faint),

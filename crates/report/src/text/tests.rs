@@ -509,6 +509,7 @@ fn sets_and_clusters() {
             size: 5,
             paths: vec!["a".into(), "b".into()],
             mtimes: vec![0, -1],
+            ..IdenticalSet::default()
         }],
         clusters: vec![cluster],
     };

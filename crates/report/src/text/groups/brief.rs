@@ -13,7 +13,7 @@ use resemble_proto::message::{Cluster, Groups, IdenticalSet};
 use resemble_proto::path::PathText;
 
 use super::super::fold::{Line, fold};
-use crate::human::{counted, files_and_bytes, human_count, human_size};
+use crate::human::{counted, files_and_bytes, human_count, human_size, shared_blocks};
 use crate::lines::{Cell, TextStyle, TextWriter, Tint};
 use crate::rows::marked;
 
@@ -112,10 +112,11 @@ fn totals(body: &Groups, groups: &[(u64, Group<'_>)]) -> Vec<Cell> {
     let mut head = Vec::new();
     if sum.sets > 0 {
         let text = format!(
-            "{} of identical files: {}, of which {} could go",
+            "{} of identical files: {}, of which {} could go{}",
             counted(sum.sets, "set"),
             counted(sum.set_files, "file"),
-            human_size(sum.overhead)
+            human_size(sum.overhead),
+            shared_blocks(sum.shared_blocks)
         );
         head.push(Cell::prose(text, Tint::Heading));
     }
@@ -229,6 +230,7 @@ mod tests {
             size,
             paths: paths.iter().map(|&path| path.into()).collect(),
             mtimes: vec![0; paths.len()],
+            ..IdenticalSet::default()
         }
     }
 

@@ -1,0 +1,111 @@
+//! Which files share their blocks, as clones do: without one of them nothing is freed.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use fiemap::{Fiemap, FiemapExtent, FiemapExtentFlags};
+use resemble_proto::message::{Groups, IdenticalSet};
+use rustix::fs::{Mode, OFlags};
+
+/// File systems whose files can share blocks, and that report which.
+const SHARING: [&[u8]; 3] = [b"btrfs", b"xfs", b"bcachefs"];
+
+/// Where on its device the blocks of a file are: offsets in both, and lengths.
+type Extents = Vec<(u64, u64, u64)>;
+
+/// Whether two files have all their blocks in common. What a file system does not report, and what
+/// is not on the disk yet, is in no block.
+pub(crate) fn are_shared(a: &Path, b: &Path) -> bool {
+    matches!((extents(a), extents(b)), (Some(a), Some(b)) if a == b && !a.is_empty())
+}
+
+/// Notes in identical sets which files share their blocks, and how much that is in all. Paths are
+/// those of an answer; only file systems that can share are asked.
+pub(crate) fn note(groups: &mut Groups) {
+    let mounts = resemble_mounts::read().unwrap_or_default();
+    let is_sharing = |fs_type: &[u8]| SHARING.contains(&fs_type);
+    if !mounts.iter().any(|mount| is_sharing(&mount.fs_type)) {
+        return;
+    }
+    // A later mount covers an earlier one at the same point.
+    let types: HashMap<PathBuf, bool> = mounts
+        .into_iter()
+        .map(|mount| (mount.point, is_sharing(&mount.fs_type)))
+        .collect();
+    let can_share = |path: &Path| path.ancestors().find_map(|dir| types.get(dir)) == Some(&true);
+    for set in &mut groups.identical {
+        let places = set.paths.iter().map(|path| {
+            let path = path.as_path();
+            can_share(path).then(|| extents(path)).flatten()
+        });
+        set.blocks = numbers(places.collect());
+    }
+    let shared = groups.identical.iter().map(IdenticalSet::shared_blocks);
+    groups.summary.shared_blocks = shared.sum();
+}
+
+/// A number for each file, the same for those at the same place; 0 for those that are alone there.
+/// Empty if all are.
+fn numbers(places: Vec<Option<Extents>>) -> Vec<u32> {
+    let mut files: HashMap<Extents, Vec<usize>> = HashMap::new();
+    let mut numbers = vec![0; places.len()];
+    for (at, place) in places.into_iter().enumerate() {
+        if let Some(place) = place.filter(|place| !place.is_empty()) {
+            files.entry(place).or_default().push(at);
+        }
+    }
+    let mut together: Vec<_> = files.into_values().filter(|all| all.len() > 1).collect();
+    if together.is_empty() {
+        return Vec::new();
+    }
+    together.sort_unstable();
+    for (number, files) in (1..).zip(together) {
+        for at in files {
+            numbers[at] = number;
+        }
+    }
+    numbers
+}
+
+/// The extents of a file. `None`: one of them is nowhere that another file could share.
+fn extents(path: &Path) -> Option<Extents> {
+    let extent = |extent: io::Result<FiemapExtent>| {
+        let extent = extent.ok()?;
+        let is_shared = extent.fe_flags.contains(FiemapExtentFlags::SHARED);
+        is_shared.then_some((extent.fe_logical, extent.fe_physical, extent.fe_length))
+    };
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+    Fiemap::new(file).map(extent).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_at_one_place_have_one_number() {
+        let at = |physical| Some(vec![(0, physical, 4096)]);
+        let places = vec![
+            at(1),
+            None,
+            at(2),
+            at(1),
+            Some(Vec::new()),
+            at(3),
+            at(2),
+            at(1),
+        ];
+        let set = IdenticalSet {
+            size: 10,
+            paths: vec!["a".into(); places.len()],
+            mtimes: Vec::new(),
+            blocks: numbers(places),
+        };
+        assert_eq!(set.blocks, [1, 0, 2, 1, 0, 0, 2, 1]);
+        assert_eq!(set.overhead(), 70);
+        assert_eq!(set.shared_blocks(), 30);
+        assert!(numbers(vec![at(1), None, None, at(2)]).is_empty());
+    }
+}
