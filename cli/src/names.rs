@@ -20,7 +20,6 @@ use resemble_proto::catalogued;
 use resemble_proto::message::{SoftError, reason};
 use resemble_proto::path::PathText;
 use resemble_relate::renditions::{self, INTO};
-use resemble_report::quote::quoted;
 
 use crate::error::{CliError, CliResult};
 
@@ -81,17 +80,6 @@ pub fn with_colon(name: &Path) -> PathBuf {
     let mut name = name.as_os_str().to_owned();
     name.push(":");
     name.into()
-}
-
-/// Refuses a plan about catalogues: the files to keep and to replace must be on this machine.
-pub fn no_plan_for(named: &[Named]) -> CliResult<()> {
-    match named.iter().find(|one| one.is_catalogued()) {
-        None => Ok(()),
-        Some(one) => Err(CliError::Usage(format!(
-            "a plan is for files that are here; only a catalogue has those of {}",
-            quoted(&one.shown)
-        ))),
-    }
 }
 
 /// Resolves the paths; those that do not exist become soft errors.

@@ -4,7 +4,7 @@
 //! file.
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -79,12 +79,7 @@ pub fn of_groups(
 ) -> CliResult<Plan> {
     let mut roots = real(&document.parameters.roots);
     let disk = disk(&document.parameters.roots)?;
-    let away = |path: &Path| {
-        let bytes = path.as_os_str().as_bytes();
-        let below = bytes.strip_prefix(disk.as_ref()?.as_os_str().as_bytes())?;
-        let below = below.strip_prefix(b"/")?;
-        Some(Path::new("@").join(OsStr::from_bytes(below)))
-    };
+    let away = |path: &Path| away(disk.as_deref()?, path);
     roots.extend(disk.as_ref().map(|_| PathBuf::from("@")));
     let common = &document.parameters.common;
     let links = LinkNames::below(&roots, &common.include, &common.exclude)?;
@@ -121,8 +116,10 @@ pub fn of_covered(document: &CoveredDocument, kind: &Treatment) -> CliResult<Pla
     if matches!(kind, Treatment::Move(_)) {
         kept_out.extend(real(&document.parameters.by));
     }
+    let disk = disk(&document.parameters.by)?;
     let means = Means {
         roots: dir,
+        away: &|path| away(disk.as_deref()?, path),
         ..means(placed(kind, &kept_out)?)
     };
     Ok(Plan::of_covered(document, &means))
@@ -137,8 +134,14 @@ pub fn of_compare(document: &CompareDocument) -> CliResult<Plan> {
         let no_dir = || CliError::file("look into", path)(io::ErrorKind::NotADirectory.into());
         dir.is_dir().then_some(dir).ok_or_else(no_dir)
     };
-    let (a, b) = (dir(&parameters.a)?, dir(&parameters.b)?);
-    if a.starts_with(&b) || b.starts_with(&a) {
+    let b = dir(&parameters.b)?;
+    let is_recorded = names::required(parameters.a.as_path())?.is_catalogued();
+    let a = if is_recorded {
+        PathBuf::new()
+    } else {
+        dir(&parameters.a)?
+    };
+    if !is_recorded && (a.starts_with(&b) || b.starts_with(&a)) {
         let why = "--plan rename is for two directories of which neither lies in the other";
         return Err(CliError::Usage(why.to_owned()));
     }
@@ -148,8 +151,16 @@ pub fn of_compare(document: &CompareDocument) -> CliResult<Plan> {
         return Err(CliError::Usage(why.to_owned()));
     }
     let common = &parameters.common;
+    // A catalogue has files alone: folders are those that files lie in.
+    let files = document.body.entries.iter();
+    let files = files.filter_map(|row| is_recorded.then_some(row.a.as_ref()?.as_path()));
+    let recorded: HashSet<&Path> = files.flat_map(|file| file.ancestors().skip(1)).collect();
     let trees = Trees {
-        at_a: &|path| kind_at(&a.join(path)),
+        at_a: &|path| match recorded.contains(path) {
+            true => PathKind::Folder(0, 0),
+            false if is_recorded => PathKind::Nothing,
+            false => kind_at(&a.join(path)),
+        },
         at_b: &|path| kind_at(&b.join(path)),
         b: b.clone(),
         is_whole: common.include.is_empty() && common.exclude.is_empty() && common.min_size == 0,
@@ -212,6 +223,14 @@ fn loss(
         is_of_text: shared.layer != Layer::Bytes,
         digests,
     })
+}
+
+/// The path of a file of a catalogue, below the directory of --at.
+fn away(disk: &Path, path: &Path) -> Option<PathBuf> {
+    let below = path.as_os_str().as_bytes();
+    let below = below.strip_prefix(disk.as_os_str().as_bytes())?;
+    let below = below.strip_prefix(b"/")?;
+    Some(Path::new("@").join(OsStr::from_bytes(below)))
 }
 
 /// The catalogue among some paths, with its colon. A plan is for one disk at most.

@@ -78,10 +78,13 @@ fn question(ui: &mut Ui, args: &CompareArgs) -> CliResult<Asked> {
         note_nested(ui, &named);
     }
     let asked = Asked::about(named.into()).unless(missing);
-    if args.plan.is_some() {
-        names::no_plan_for(&asked.named)?;
+    match asked.named.get(1) {
+        Some(b) if args.plan.is_some() && b.is_catalogued() => Err(CliError::Usage(format!(
+            "--plan rename is for files of B that are here; only a catalogue has those of {}",
+            quoted(&b.shown)
+        ))),
+        _ => Ok(asked),
     }
-    Ok(asked)
 }
 
 fn check(args: &CompareArgs) -> CliResult<()> {

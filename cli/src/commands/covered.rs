@@ -53,9 +53,6 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CoveredArgs) -
     // DIR comes first: see `Covered`.
     let asked = Asked::about(std::iter::once(dir).chain(by).collect()).only_about(1);
     let asked = asked.unless(missing);
-    if args.plan.is_some() {
-        names::no_plan_for(&asked.named)?;
-    }
     question::run(ui, env, global, &asked, Covered { args })
 }
 

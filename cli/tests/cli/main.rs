@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod action; // the action of GitHub that runs `check`
+mod away; // plans with catalogues
 mod check; // near-copies of what is about to be written
 mod conflicts; // what sync programs kept twice
 mod daemon; // against a daemon that says what the test wants

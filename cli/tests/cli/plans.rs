@@ -371,66 +371,6 @@ fn plans_survive_what_happens_to_their_trees() {
     });
 }
 
-/// A disk is catalogued and unplugged; a plan is made of its copies, and run when it is back
-/// somewhere else.
-#[test]
-fn a_plan_for_a_disk_that_is_not_here() {
-    let env = environment();
-    let text = |n: usize| format!("text {n} ").repeat(200);
-    for (path, n) in [
-        ("disk/a/1", 1),
-        ("disk/a/2", 2),
-        ("disk/a/3", 3),
-        ("docs/one", 1),
-    ] {
-        env.write(path, text(n));
-    }
-    env.write("docs/two", text(2));
-    env.write("disk/again", text(3));
-    assert_eq!(
-        env.run(["export", "disk", "-o", "disk.cat", "--local"])
-            .code,
-        0
-    );
-    fs::create_dir(env.path("mnt")).unwrap();
-    fs::rename(env.path("disk"), env.path("mnt/new place")).unwrap();
-    let plan = [
-        "groups",
-        "disk.cat",
-        "docs",
-        "--local",
-        "--plan=move=out",
-        "--keep=in:docs",
-    ];
-    let made = env.run([&plan[..], &["-o", "plan.sh"]].concat());
-    assert!(
-        made.code == 0 && made.err.contains("a plan of 3 steps"),
-        "{made:?}"
-    );
-    assert_eq!(
-        run(&env, "sh", &["--do-it"]).code,
-        2,
-        "it needs to know where the disk is"
-    );
-    // Its size alone does not make a file the one that was catalogued.
-    env.write("mnt/new place/a/2", text(2).to_uppercase());
-    let place = env.path("mnt/new place");
-    let at = ["--at", place.to_str().unwrap()];
-    let before = snapshot(&place);
-    let done = run(&env, "dash", &[&["--do-it"], &at[..]].concat());
-    assert_eq!(done.code, 1, "{done:?}");
-    assert!(
-        done.err.contains("a/2: its bytes are not those"),
-        "{done:?}"
-    );
-    assert!(done.text().contains("2 of 3 steps done"), "{done:?}");
-    assert_eq!(fs::read(env.path("out/@/a/1")).unwrap(), text(1).as_bytes());
-    assert_eq!(fs::read(env.path("docs/one")).unwrap(), text(1).as_bytes());
-    let undone = run(&env, "sh", &[&["--undo"], &at[..]].concat());
-    assert_eq!(undone.code, 0, "{undone:?}");
-    assert_eq!(snapshot(&place), before);
-}
-
 /// What is missing is copied, with its owner, mode, time and attributes, and removed again only
 /// while what it was made of is there.
 #[test]

@@ -288,9 +288,15 @@ impl Plan {
             plan.leave_out(pair.path.as_path(), why);
         }
         let mut pairs = Vec::new();
-        for pair in &document.body.copies {
+        // Bytes are compared when the script runs, also with those of a disk that is away.
+        let equals = document.body.copies.iter().chain(&document.body.recorded);
+        for (number, pair) in equals.enumerate() {
             let look = |path: &PathText| (means.look)(path.as_path());
-            let (copy, keep) = match (look(&pair.path), look(&pair.by)) {
+            let by = match (means.away)(pair.by.as_path()) {
+                Some(away) => Ok(FileState::away(away, number, pair.size, 0)),
+                None => look(&pair.by),
+            };
+            let (copy, keep) = match (look(&pair.path), by) {
                 (Ok(copy), Ok(keep)) => (copy, keep),
                 (Err(why), _) => {
                     plan.leave_out(pair.path.as_path(), &why);
