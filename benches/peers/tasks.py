@@ -509,19 +509,19 @@ def once(home, folders, commands, check, binaries):
 def row(home, folders, way, binaries):
     program, commands, check = way
     if not commands:
-        return f"| {program} | – | | | cannot |"
+        return f"| {program} | cannot | | | |"
     path = f"{binaries}:{os.environ['PATH']}"
     typed = [shlex.split(command)[0] for command in commands]
     absent = [word for word in typed if not shutil.which(word, path=path)]
     shown = "<br>".join(f"`{command}`".replace("|", "\\|") for command in commands)
     if absent:
-        return f"| {program} | {shown} | | | {absent[0]} is not installed |"
+        return f"| {program} | {absent[0]} is not installed | | | {shown} |"
     runs = [once(home, folders, commands, check, binaries) for _ in range(ROUNDS)]
     results = collections.Counter(result for _, _, result in runs)
     seconds, spent = (min(run[at] for run in runs) for at in range(2))
     result = " / ".join(results)
     bold = "**" if result.startswith("right") else ""
-    return f"| {program} | {shown} | {seconds:.2f} | {spent:.2f} | {bold}{result}{bold} |"
+    return f"| {program} | {bold}{result}{bold} | {seconds:.2f} | {spent:.2f} | {shown} |"
 
 
 def main():
@@ -536,7 +536,7 @@ def main():
             if options.only and options.only not in title:
                 continue
             print(f"\n### {title}\n\n{textwrap.fill(asked, 100, break_on_hyphens=False)}\n")
-            print("| program | typed | seconds | of a processor | result |")
+            print("| program | result | seconds | of a processor | typed |")
             print("|---|---|---|---|---|", flush=True)
             for way in ways:
                 print(row(home, folders, way, options.bin.resolve()), flush=True)
