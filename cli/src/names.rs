@@ -20,6 +20,7 @@ use resemble_proto::catalogued;
 use resemble_proto::message::{SoftError, reason};
 use resemble_proto::path::PathText;
 use resemble_relate::renditions::{self, INTO};
+use resemble_scan::parts::{HEAD, may_hold_files};
 
 use crate::error::{CliError, CliResult};
 
@@ -37,6 +38,18 @@ impl Named {
     /// only when the catalogue is asked.
     pub fn is_dir(&self) -> bool {
         self.is_catalogued() || self.real.is_dir()
+    }
+
+    /// Whether it begins like a file that holds others: an archive, a mail, a mailbox.
+    pub fn may_hold_files(&self) -> bool {
+        let mut head = Vec::new();
+        let is_file = self.real.is_file();
+        let file = is_file
+            .then(|| File::open(&self.real))
+            .and_then(io::Result::ok);
+        let read = file.map(|file| file.take(HEAD as u64).read_to_end(&mut head));
+        let name = self.real.file_name().unwrap_or_default();
+        read.is_some_and(|read| read.is_ok()) && may_hold_files(name.as_encoded_bytes(), &head)
     }
 
     /// Whether it is a path in a catalogue.

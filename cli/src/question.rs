@@ -97,13 +97,14 @@ impl Asked {
     }
 
     /// Refuses a question that names files and no directory, where these are too few to be compared
-    /// with each other: no more than `most`.
+    /// with each other: no more than `most`. A container is enough for a question about its members.
     pub fn not_files_alone(&self, verb: &str, most: usize) -> CliResult<()> {
         match self.named.first() {
             Some(file)
                 if self.missing.is_empty()
                     && self.named.len() <= most
-                    && !self.named.iter().any(Named::is_dir) =>
+                    && !self.named.iter().any(Named::is_dir)
+                    && !(most == 1 && file.may_hold_files()) =>
             {
                 let file = quoted(&file.shown);
                 Err(CliError::Usage(format!(

@@ -44,6 +44,14 @@ impl Kind {
         matches!(self, Self::Gzip | Self::Bzip2 | Self::Xz | Self::Zstd)
     }
 
+    /// Is a container, or compressed, and may hold one.
+    pub(crate) fn may_hold_files(self) -> bool {
+        !matches!(
+            self,
+            Self::Text | Self::Pdf | Self::Rtf | Self::Ole | Self::Rar
+        )
+    }
+
     /// Can be read once from start to end, without memory for the whole.
     pub(crate) fn streams(self) -> bool {
         matches!(self, Self::Text | Self::Tar | Self::Ar | Self::Mbox)

@@ -333,6 +333,12 @@ pub fn is_encoded(name: &[u8], head: &[u8]) -> bool {
     format::of(name, &head[..head.len().min(HEAD)]) == Some(format::Kind::Text)
 }
 
+/// Whether a file with this name that begins like this may hold other files.
+pub fn may_hold_files(name: &[u8], head: &[u8]) -> bool {
+    let kind = format::of(name, &head[..head.len().min(HEAD)]);
+    kind.is_some_and(format::Kind::may_hold_files)
+}
+
 /// What the bytes of such a file say, in UTF-8; `None`: it is not one after all. No process is
 /// needed for that: decoding cannot fail on what is hostile.
 pub fn decoded(bytes: &[u8]) -> Option<String> {

@@ -18,6 +18,7 @@ pub mod gaps;
 pub mod groups;
 pub mod local;
 pub mod pairs;
+mod siblings;
 pub mod templates;
 mod unindexed;
 pub mod unread;

@@ -26,7 +26,7 @@ use resemble_index::Snapshot;
 use resemble_proto::message::{Answer, Header, Layer, PairRow, PairScore, PairsRequest, SoftError};
 use resemble_scan::parts::PartReader;
 
-mod copies;
+pub(crate) mod copies;
 mod draft;
 mod question;
 mod ways;
@@ -237,6 +237,10 @@ pub fn pairs_to<R>(
     let matched = question.by_members(matched, part_reader)?;
     for (owners, matched) in &matched {
         question.rows(*owners, matched, &mut rows);
+    }
+    let siblings = question.siblings(part_reader)?;
+    for container in &siblings {
+        question.rows_within(container, &mut rows);
     }
     PairDraft::sort(&mut rows, request.order);
     let mut answer = Answer::fresh(rows, errors).cut(request.top);

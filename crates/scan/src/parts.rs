@@ -39,6 +39,8 @@ pub use recent::RecentParts;
 /// So many first bytes of a file tell what it is.
 pub const HEAD: usize = resemble_extract::HEAD;
 
+pub use resemble_extract::may_hold_files;
+
 /// More than so much of one file is not listed as skipped.
 const MOST_SKIPPED: usize = 64;
 

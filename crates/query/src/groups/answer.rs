@@ -5,6 +5,7 @@
 
 use std::cmp::Reverse;
 
+use resemble_core::ContentId;
 use resemble_core::cluster::{Shape, Stars, Tie};
 use resemble_index::{ReadError, Snapshot};
 use resemble_proto::message::{
@@ -304,7 +305,12 @@ pub(super) fn id(
     collection: &Collection,
     place: u32,
 ) -> Result<String, AskError> {
-    let row = snapshot.content(collection.table.id(place))?;
+    short_id(snapshot, collection.table.id(place))
+}
+
+/// The beginning of a content's digest.
+pub(super) fn short_id(snapshot: &Snapshot, content: ContentId) -> Result<String, AskError> {
+    let row = snapshot.content(content)?;
     let mut id = row.map_or(String::new(), |row| row.digest.to_string());
     id.truncate(ID_DIGITS);
     Ok(id)

@@ -22,7 +22,8 @@
 //! 5. What stands for files (`renditions`) is among the contents; a link of such a one is a link of
 //!    the files that it stands for, and of several links of two files the best counts. What holds
 //!    members is measured by these (`held`); each of them nominates it for single files.
-//! 6. `answer` puts into words the groups that are shown, and only those.
+//! 6. `within` adds the groups of members of one container.
+//! 7. `answer` puts into words the groups that are shown, and only those.
 //!
 //! Members and the worst pair of a group need not be linked: `meeting` measures them, too.
 //!
@@ -70,6 +71,7 @@ mod problems;
 mod solve;
 mod table;
 mod terms;
+mod within;
 
 use accounts::Accounts;
 pub use answer::is_cluster_id;
@@ -384,6 +386,9 @@ pub fn groups_with_parts(
         }
     };
     drop(prover);
+    if request.text && !request.family {
+        within::add((snapshot, part_reader), &collection, request, &mut body)?;
+    }
     if request.only == OnlyGroups::All {
         let is_wanted = |content| match collection.about {
             About::Everything => true,

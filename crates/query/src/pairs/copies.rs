@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::path::Component;
 
-use resemble_core::Relation;
 use resemble_core::similarity::discount::FREE;
+use resemble_core::{Relation, StopFlag};
 use resemble_index::Snapshot;
 use resemble_relate::AskError;
 use resemble_relate::nominate::evidence::Kept;
@@ -23,6 +23,23 @@ pub(super) fn families(
     snapshot: &Snapshot,
     prover: Option<&PairProver<'_>>,
 ) -> Result<Families, AskError> {
+    families_by(kept, snapshot.stop(), &|a, b| {
+        let row = |place: u32| snapshot.content(kept[place as usize].id);
+        // What is not read is none.
+        let (Some(prover), Some(a), Some(b)) = (prover, row(a)?, row(b)?) else {
+            return Ok(false);
+        };
+        let proven = prover.measure(&a, &b, Relation::MIN_SHARED)?;
+        Ok(proven.is_some_and(|proven| are_near_copies(&proven.measures)))
+    })
+}
+
+/// The same, where `are_near` decides about the contents at two places.
+pub(crate) fn families_by(
+    kept: &[Kept],
+    stop: &StopFlag,
+    are_near: &dyn Fn(u32, u32) -> Result<bool, AskError>,
+) -> Result<Families, AskError> {
     let names = (0u32..).zip(kept).map(|(place, content)| {
         let fingerprints = content.signature.fingerprints.iter().map(|f| f.0);
         FamilyNames::of(place, fingerprints)
@@ -30,14 +47,14 @@ pub(super) fn families(
     let names: Vec<FamilyNames> = names.collect();
     let copies = KeptCopies {
         kept,
-        snapshot,
-        prover,
+        stop,
+        are_near,
     };
     Families::of(&names, FREE, &copies)
 }
 
 /// Members of large families nominate nobody by what they have of their leaders.
-pub(super) fn leave_to_leaders(kept: &mut [Kept], families: &Families, large: &[(u32, Vec<u32>)]) {
+pub(crate) fn leave_to_leaders(kept: &mut [Kept], families: &Families, large: &[(u32, Vec<u32>)]) {
     for (_, members) in large {
         for &place in members {
             kept[place as usize].of_leader = families.of_leader(place);
@@ -47,7 +64,7 @@ pub(super) fn leave_to_leaders(kept: &mut [Kept], families: &Families, large: &[
 
 /// The pairs of large families: each member and the leader, and neighbours in the order of paths;
 /// the lesser place first.
-pub(super) fn held_together(
+pub(crate) fn held_together(
     large: &[(u32, Vec<u32>)],
 ) -> impl Iterator<Item = (usize, usize)> + '_ {
     large.iter().flat_map(|(leader, members)| {
@@ -65,26 +82,20 @@ pub(super) fn held_together(
 /// The contents of a question, among which families are looked for.
 struct KeptCopies<'a> {
     kept: &'a [Kept],
-    snapshot: &'a Snapshot,
-    prover: Option<&'a PairProver<'a>>,
+    stop: &'a StopFlag,
+    are_near: &'a dyn Fn(u32, u32) -> Result<bool, AskError>,
 }
 
 impl NearCopies for KeptCopies<'_> {
     type Error = AskError;
 
     fn pieces(&self, place: u32) -> Result<HashSet<u64>, AskError> {
-        self.snapshot.stop().go_on()?;
+        self.stop.go_on()?;
         Ok(self.kept[place as usize].pieces())
     }
 
-    /// What is not read is none.
     fn are_near_copies(&self, a: u32, b: u32) -> Result<bool, AskError> {
-        let row = |place: u32| self.snapshot.content(self.kept[place as usize].id);
-        let (Some(prover), Some(a), Some(b)) = (self.prover, row(a)?, row(b)?) else {
-            return Ok(false);
-        };
-        let proven = prover.measure(&a, &b, Relation::MIN_SHARED)?;
-        Ok(proven.is_some_and(|proven| are_near_copies(&proven.measures)))
+        (self.are_near)(a, b)
     }
 }
 

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use resemble_core::{ContentId, FileId, Measures, Relation, Score, rank};
+use resemble_core::{ContentId, Measures, Relation, Score, rank};
 use resemble_proto::message::{Discount, FiguresTold, FileDates, Newer, PairOrder, PairRow};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
@@ -29,7 +29,8 @@ pub(super) struct PairDraft<'a> {
 /// What many rows say, kept once.
 #[derive(Default)]
 pub(super) struct RowTexts {
-    paths: HashMap<FileId, PathText>,
+    /// By where the file is in memory: a member of a container has no number of its own.
+    paths: HashMap<*const ScopedFile, PathText>,
     /// Why a score is less after the discount, by what is said of it.
     reasons: HashMap<(Option<u8>, Option<u8>, u32), Arc<str>>,
     stated: StatedDates,
@@ -140,7 +141,7 @@ impl PairDraft<'_> {
     /// The row. `known` is what rows before it say, too.
     pub(super) fn to_answer(&self, known: &mut RowTexts) -> PairRow {
         let mut path = |file: &ScopedFile| {
-            let known = known.paths.entry(file.file);
+            let known = known.paths.entry(std::ptr::from_ref(file));
             let path = known.or_insert_with(|| PathText::from(&*file.path));
             path.clone()
         };

@@ -3,6 +3,7 @@
 use resemble_core::{ByteLen, ContentId, ContentKind, Measures, Relation, Score, similarity};
 use resemble_index::{ReadError, Snapshot};
 use resemble_proto::message::{Layer, PairScore, PairsRequest};
+use resemble_relate::AskError;
 use resemble_relate::judge::estimate::{enough_shared, estimate_in};
 use resemble_relate::judge::matched::{Match, of_part};
 use resemble_relate::nominate::evidence::{Counts, Kept};
@@ -15,6 +16,7 @@ use resemble_scan::parts::PartReader;
 use super::Met;
 use super::copies::named_alike;
 use super::draft::{PairDraft, row};
+use crate::siblings::{SiblingPairs, SiblingTerms, Siblings};
 
 /// All that the pairs of a question depend on.
 #[derive(Clone, Copy)]
@@ -254,6 +256,63 @@ impl<'a> Question<'a> {
         for (at, &one) in files.iter().enumerate() {
             let others = files[at + 1..].iter();
             rows.extend(others.map(|&other| row((one, other), scores, matched)));
+        }
+    }
+
+    /// The members of containers that resemble each other, if containers are looked into.
+    pub(super) fn siblings(
+        &self,
+        part_reader: Option<&'a dyn PartReader>,
+    ) -> Result<Vec<SiblingPairs<'a>>, AskError> {
+        let request = self.request;
+        if !(request.text && request.archives) {
+            return Ok(Vec::new());
+        }
+        let terms = SiblingTerms {
+            unit: request.unit.into(),
+            min_shared: self.min_shared(),
+        };
+        let files = (self.snapshot, self.scoped);
+        let mut siblings = Siblings::of(files, self.renditions, part_reader, terms);
+        let mut found = Vec::new();
+        for holder in siblings.holders() {
+            found.extend(siblings.within(holder)?);
+        }
+        if request.score == PairScore::Discounted {
+            let pairs = found.iter_mut().flat_map(|container| &mut container.pairs);
+            for found in pairs.map(|pair| &mut pair.found) {
+                let raw = found.measures.containment();
+                let rarity = found.rarity;
+                found.rare = raw.map(|raw| rarity.map_or(raw, |rarity| rarity.discounted(raw)));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Rows of members of one container: of those alone that a list of relatives has, as there is
+    /// no end of mails with a line in common.
+    pub(super) fn rows_within<'m>(
+        &self,
+        container: &'m SiblingPairs<'_>,
+        rows: &mut Vec<PairDraft<'m>>,
+    ) {
+        let shown = |files: (&'m ScopedFile, &'m ScopedFile), matched: &'m Match| {
+            let scores = self.score(matched).zip(self.rank(matched));
+            let scores = scores.filter(|_| self.passes(matched));
+            scores.map(|scores| row(files, scores, matched))
+        };
+        for pair in container.pairs.iter().filter(|pair| pair.is_listed()) {
+            let [a, b] = [pair.a, pair.b].map(|at| &container.members[at as usize].file);
+            rows.extend(shown((a, b), &pair.found));
+        }
+        for member in &container.members {
+            if let Some((first, equal)) = member.copies.first().zip(member.equal.as_ref())
+                && let Some(mut of_all) = shown((&member.file, first), equal)
+            {
+                let count = member.copies.len() as u64 + 1;
+                of_all.copies = (count > 2).then_some(count);
+                rows.push(of_all);
+            }
         }
     }
 }

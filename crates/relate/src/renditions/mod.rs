@@ -51,7 +51,8 @@ pub enum Rendition {
 pub const MOST_MEMBERS: usize = 1000;
 
 impl Rendition {
-    const fn of(role: PartRole) -> Self {
+    /// What a part in this role is to what it was found in.
+    pub const fn of(role: PartRole) -> Self {
         match role {
             PartRole::Member => Self::Own,
             PartRole::Unpacked => Self::Unpacked,

@@ -1,0 +1,501 @@
+//! Members of one container that resemble each other: form letters in a mailbox, two versions of a
+//! document in an archive.
+//!
+//! Questions about all pairs of files compare a container by all that it holds, and no file is
+//! similar to itself. So what resembles something else within one container is looked for here, one
+//! container after the other:
+//!
+//! 1. **Members.** Those that lie directly in one container are compared with each other, each by
+//!    what it is compared by elsewhere: a mail with attachments by all that it holds. What lies in
+//!    an archive within an archive is compared there. Equal members count once.
+//! 2. **Nomination** by what the index keeps of their contents ([`PostingBlock`]), so that a
+//!    container without relatives in it is not opened.
+//! 3. **Proof.** The container is taken apart once for all its pairs ([`OpenedContainer`]). What
+//!    cannot be read keeps its estimate.
+//!
+//! No pair is found twice: neither in two containers nor where both members are files of the
+//! question, too.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use resemble_core::similarity::discount::Rarity;
+use resemble_core::similarity::frame::HeldSample;
+use resemble_core::similarity::proof::unit_of;
+use resemble_core::similarity::{self, Estimated, Unit, too_small};
+use resemble_core::{ByteLen, ContentId, ContentKind, Fingerprint, Measures, Relation, Signature};
+use resemble_index::{ContentRow, ReadError, Snapshot};
+use resemble_proto::message::Layer;
+use resemble_relate::AskError;
+use resemble_relate::judge::estimate::shown_in;
+use resemble_relate::judge::listing::is_listed;
+use resemble_relate::judge::matched::{Match, all_words};
+use resemble_relate::nominate::block::{Common, PostingBlock};
+use resemble_relate::nominate::evidence::{Counts, Kept};
+use resemble_relate::nominate::families::{LARGE, are_near_copies};
+use resemble_relate::nominate::frames::{Frames, MOST, SampleHolders, less_of};
+use resemble_relate::nominate::kinship::{Kinships, WindowCounts};
+use resemble_relate::parallel::{ordered, threads};
+use resemble_relate::prove::cost::{MOST_WORK, TAKEN_APART};
+use resemble_relate::renditions::owners::RenditionOwners;
+use resemble_relate::renditions::{Place, is_same_text, layer, names, same_words, shown};
+use resemble_relate::scope::{ScopedFile, ScopedFiles};
+use resemble_scan::parts::PartReader;
+
+use crate::pairs::copies;
+
+mod layout;
+mod opened;
+
+use layout::{MemberLayout, MemberSide, containers_in};
+use opened::{OpenedContainer, ReadyMember};
+
+/// If more members hold one content, they are compared with the first of them only.
+const MOST_OF_ONE_CONTENT: usize = 48;
+
+/// What is asked of members.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SiblingTerms {
+    pub(crate) unit: Unit,
+    pub(crate) min_shared: ByteLen,
+}
+
+/// Looks into the containers of a question, one after the other.
+pub(crate) struct Siblings<'a> {
+    snapshot: &'a Snapshot,
+    scoped: &'a ScopedFiles,
+    renditions: &'a RenditionOwners,
+    /// Takes containers apart; without it all figures are estimates.
+    part_reader: Option<&'a dyn PartReader>,
+    terms: SiblingTerms,
+    /// Bytes that may still be read.
+    left: u64,
+    /// The pairs that were found, by their contents.
+    found: HashSet<(ContentId, ContentId)>,
+}
+
+/// The members of a container, equal ones once, and the pairs of them that are related.
+pub(crate) struct SiblingPairs<'a> {
+    pub(crate) members: Vec<Sibling>,
+    pub(crate) pairs: Vec<SiblingPair>,
+    opened: OpenedContainer<'a>,
+    terms: SiblingTerms,
+}
+
+/// A member of a container.
+pub(crate) struct Sibling {
+    /// As if it were a file: at the path that names it, and as new as the container.
+    pub(crate) file: ScopedFile,
+    /// The members that are equal to it.
+    pub(crate) copies: Vec<ScopedFile>,
+    /// What is said of it and one of these.
+    pub(crate) equal: Option<Match>,
+    layout: MemberLayout,
+    ready: ReadyMember,
+}
+
+/// Two members, by their places among the members of the container.
+pub(crate) struct SiblingPair {
+    pub(crate) a: u32,
+    pub(crate) b: u32,
+    pub(crate) found: Match,
+}
+
+impl SiblingPair {
+    /// Whether a list of the relatives of either has the other.
+    pub(crate) fn is_listed(&self) -> bool {
+        is_listed_by_either(&self.found)
+    }
+}
+
+fn is_listed_by_either(found: &Match) -> bool {
+    let (relation, swapped) = (found.relation, found.measures.swapped());
+    is_listed(relation, &found.measures, found.rarity)
+        || is_listed(relation.map(Relation::swapped), &swapped, found.rarity)
+}
+
+impl Sibling {
+    /// Whether it holds other files.
+    pub(crate) const fn holds_others(&self) -> bool {
+        matches!(self.layout.side, MemberSide::Held(_))
+    }
+}
+
+impl SiblingPairs<'_> {
+    /// Measures two members; `None`: they cannot be read now.
+    pub(crate) fn measure(&self, a: u32, b: u32) -> Option<Measures> {
+        let side = |at: u32| {
+            let member = &self.members[at as usize];
+            (&member.layout, &member.ready)
+        };
+        let SiblingTerms { unit, min_shared } = self.terms;
+        let proven = self.opened.measure((side(a), side(b)), unit, min_shared);
+        proven.map(|proven| proven.measures)
+    }
+}
+
+impl<'a> Siblings<'a> {
+    /// Of these files.
+    pub(crate) fn of(
+        (snapshot, scoped): (&'a Snapshot, &'a ScopedFiles),
+        renditions: &'a RenditionOwners,
+        part_reader: Option<&'a dyn PartReader>,
+        terms: SiblingTerms,
+    ) -> Self {
+        Self {
+            snapshot,
+            scoped,
+            renditions,
+            part_reader,
+            terms,
+            left: MOST_WORK,
+            found: HashSet::new(),
+        }
+    }
+
+    /// The contents of the files that hold members, by the least paths.
+    pub(crate) fn holders(&self) -> Vec<ContentId> {
+        let mut holders: Vec<(&ScopedFile, ContentId)> = Vec::new();
+        for content in self.scoped.contents() {
+            let wholes = self.renditions.wholes(content);
+            if wholes.iter().any(Option::is_some) {
+                let first = self.scoped.holders(content).next();
+                holders.extend(first.map(|first| (first, content)));
+            }
+        }
+        let path = |file: &ScopedFile| file.path.as_os_str().as_encoded_bytes().to_vec();
+        holders.sort_by_cached_key(|(first, _)| path(first));
+        holders.into_iter().map(|(_, content)| content).collect()
+    }
+
+    /// The containers in files of this content, itself among them, that have related members.
+    pub(crate) fn within(&mut self, content: ContentId) -> Result<Vec<SiblingPairs<'a>>, AskError> {
+        let mut found = Vec::new();
+        let Some(file) = self.scoped.holders(content).next() else {
+            return Ok(found);
+        };
+        for layouts in containers_in(self.snapshot, content)? {
+            self.snapshot.stop().go_on()?;
+            let members = self.members(file, layouts)?;
+            let pairs = self.pairs(file, members)?;
+            let has_copies = |one: &Sibling| !one.copies.is_empty();
+            if !pairs.pairs.is_empty() || pairs.members.iter().any(has_copies) {
+                found.push(pairs);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The members of one container, equal ones once.
+    fn members(
+        &mut self,
+        file: &ScopedFile,
+        layouts: Vec<MemberLayout>,
+    ) -> Result<Vec<Sibling>, AskError> {
+        let mut members: Vec<Sibling> = Vec::with_capacity(layouts.len());
+        let mut places: HashMap<ContentId, usize> = HashMap::new();
+        for layout in layouts {
+            let place = Place {
+                content: file.content,
+                member: Some(layout.number),
+            };
+            let member = ScopedFile {
+                path: shown(&file.path, &names(self.snapshot, place)?),
+                content: layout.own.id,
+                size: layout.own.size,
+                ..file.clone()
+            };
+            let own = layout.own.id;
+            match places.get(&own) {
+                Some(&at) if self.is_new(own, own) || !members[at].copies.is_empty() => {
+                    self.found.insert((own, own));
+                    let size = layout.own.size;
+                    let measures = Measures::identical(size);
+                    let identical = Some(Relation::Identical);
+                    let equal = Match::new(identical, Layer::Bytes, measures, (size, size));
+                    members[at].equal = Some(Match {
+                        is_estimate: false,
+                        unit: unit_of(layout.own.kind, layout.own.kind, self.terms.unit),
+                        ..equal
+                    });
+                    members[at].copies.push(member);
+                }
+                Some(_) => {}
+                None => {
+                    places.insert(own, members.len());
+                    members.push(Sibling {
+                        file: member,
+                        copies: Vec::new(),
+                        equal: None,
+                        layout,
+                        ready: ReadyMember::default(),
+                    });
+                }
+            }
+        }
+        Ok(members)
+    }
+
+    /// Whether the members with these contents are no pair that another row is about.
+    fn is_new(&self, a: ContentId, b: ContentId) -> bool {
+        let are_files = self.scoped.has_file_of(a) && self.scoped.has_file_of(b);
+        !are_files && !self.found.contains(&(a.min(b), a.max(b)))
+    }
+
+    fn pairs(
+        &mut self,
+        file: &ScopedFile,
+        members: Vec<Sibling>,
+    ) -> Result<SiblingPairs<'a>, AskError> {
+        let cost = file.size.0.saturating_mul(TAKEN_APART);
+        let part_reader = self.part_reader.filter(|_| cost <= self.left);
+        let opened = OpenedContainer::new(self.snapshot, part_reader, file.path.clone());
+        let mut siblings = SiblingPairs {
+            members,
+            pairs: Vec::new(),
+            opened,
+            terms: self.terms,
+        };
+        let nominated = NominatedMembers::of(self.snapshot, &siblings)?;
+        let is_asked = |&(a, b): &(u32, u32)| {
+            let [a, b] = [a, b].map(|at| siblings.members[at as usize].file.content);
+            self.is_new(a, b)
+        };
+        let pairs: Vec<(u32, u32)> = nominated.pairs.iter().copied().filter(is_asked).collect();
+        let holders = MemberSamples::of(&nominated.block);
+        let frames = Frames::among(self.snapshot, &holders);
+        let judge = |at: usize, (): &mut ()| {
+            self.snapshot.stop().go_on()?;
+            nominated.judged(&siblings, pairs[at], &frames)
+        };
+        let found = ordered(pairs.len(), || (), judge)?;
+        if !pairs.is_empty() && part_reader.is_some() {
+            self.left -= cost;
+        }
+        for (&(a, b), found) in pairs.iter().zip(found) {
+            let Some(found) = found.filter(|found| found.relation.is_some()) else {
+                continue;
+            };
+            let [one, other] = [a, b].map(|at| siblings.members[at as usize].file.content);
+            self.found.insert((one.min(other), one.max(other)));
+            siblings.pairs.push(SiblingPair { a, b, found });
+        }
+        Ok(siblings)
+    }
+}
+
+/// The members of one container that may resemble each other.
+struct NominatedMembers {
+    /// The contents that members are found by, and how common their pieces are.
+    block: PostingBlock,
+    counts: Counts,
+    /// By content its place in the block.
+    places: HashMap<ContentId, usize>,
+    pairs: BTreeSet<(u32, u32)>,
+}
+
+impl NominatedMembers {
+    fn of(snapshot: &Snapshot, siblings: &SiblingPairs<'_>) -> Result<Self, AskError> {
+        let mut owners: BTreeMap<_, (ContentRow, Vec<u32>)> = BTreeMap::new();
+        for (place, member) in (0u32..).zip(&siblings.members) {
+            for leaf in member
+                .layout
+                .leaves
+                .iter()
+                .filter(|leaf| !too_small(leaf.size))
+            {
+                let (_, owners) = owners.entry(leaf.digest).or_insert((*leaf, Vec::new()));
+                if owners.last() != Some(&place) {
+                    owners.push(place);
+                }
+            }
+        }
+        let owners: Vec<(ContentRow, Vec<u32>)> = owners.into_values().collect();
+        let kept = owners.iter().map(|(row, _)| Kept::of(snapshot, row));
+        let mut kept = kept.collect::<Result<Vec<Kept>, _>>()?;
+        let (limit, stop) = (snapshot.boilerplate_limit(), snapshot.stop());
+        let are_near = |a: u32, b: u32| {
+            let [one, other] = [a, b].map(|at| owners[at as usize].1[0]);
+            let measures = siblings.measure(one, other);
+            Ok(measures.is_some_and(|measures| are_near_copies(&measures)))
+        };
+        let families = copies::families_by(&kept, stop, &are_near)?;
+        let large = families.of_more_than(LARGE);
+        copies::leave_to_leaders(&mut kept, &families, &large);
+        let places = (0..)
+            .zip(&kept)
+            .map(|(at, content)| (content.id, at))
+            .collect();
+        let (block, counts) = PostingBlock::counting(kept, &families, limit, stop);
+        let kinships = Kinships::of(&block, limit);
+        let candidates = block.nominees(threads(), Vec::new, |found, a, b, common: Common| {
+            let pair = (&block.kept[a], &block.kept[b]);
+            let is_text = |content: &Kept| content.kind == ContentKind::Text;
+            let is_candidate = if is_text(pair.0) || is_text(pair.1) {
+                common.is_candidate() || same_words(pair.0.words, pair.1.words)
+            } else {
+                let windows = WindowCounts::of(&pair.0.signature, &pair.1.signature);
+                let is_at_most =
+                    |most| Ok::<_, AskError>(kinships.is_at_most((a, b), windows.level, most));
+                windows.are_kin(common, is_at_most)?
+            };
+            if is_candidate {
+                found.push((a, b));
+            }
+            Ok::<(), AskError>(())
+        })?;
+        let mut pairs = BTreeSet::new();
+        let mut add = |a: u32, b: u32| {
+            let [one, other] = [a, b].map(|at| &siblings.members[at as usize].layout);
+            if a != b && one.meets(other) {
+                pairs.insert((a.min(b), a.max(b)));
+            }
+        };
+        let first = |owners: &[u32]| owners[..owners.len().min(MOST_OF_ONE_CONTENT)].to_vec();
+        let candidates = candidates.into_iter().flatten();
+        for (a, b) in candidates.chain(copies::held_together(&large)) {
+            for one in first(&owners[a].1) {
+                first(&owners[b].1)
+                    .into_iter()
+                    .for_each(|other| add(one, other));
+            }
+        }
+        for (_, owners) in &owners {
+            let with_all = if owners.len() > MOST_OF_ONE_CONTENT {
+                1
+            } else {
+                owners.len()
+            };
+            for (at, &one) in owners[..with_all].iter().enumerate() {
+                owners[at + 1..].iter().for_each(|&other| add(one, other));
+            }
+        }
+        Ok(Self {
+            block,
+            counts,
+            places,
+            pairs,
+        })
+    }
+
+    /// How two members are related, if that is known.
+    fn judged(
+        &self,
+        siblings: &SiblingPairs<'_>,
+        (a, b): (u32, u32),
+        frames: &Frames<'_>,
+    ) -> Result<Option<Match>, AskError> {
+        let SiblingTerms { unit, min_shared } = siblings.terms;
+        let [one, other] = [a, b].map(|at| &siblings.members[at as usize]);
+        let of_both = (&one.layout, &other.layout);
+        let sides = (of_both.0.side, of_both.1.side);
+        let (MemberSide::Alone(in_a, _), MemberSide::Alone(in_b, _)) = sides else {
+            let pair = ((of_both.0, &one.ready), (of_both.1, &other.ready));
+            let proven = siblings.opened.measure(pair, unit, min_shared);
+            return Ok(proven.map(|proven| Match {
+                is_estimate: false,
+                unit: proven.unit,
+                ..Match::new(proven.relation, Layer::Text, proven.measures, proven.sizes)
+            }));
+        };
+        let rows = (&of_both.0.leaves[0], &of_both.1.leaves[0]);
+        let sizes = (rows.0.size, rows.1.size);
+        if rows.0.id == rows.1.id {
+            // Equal is what they hold, and not the members.
+            let measures = all_words(&Measures::identical(sizes.0));
+            let same = Match::new(Some(Relation::SameText), layer(in_a, in_b), measures, sizes);
+            let same = Match {
+                is_estimate: false,
+                unit: unit_of(rows.0.kind, rows.1.kind, unit),
+                ..same
+            };
+            return Ok(is_same_text(in_a, in_b, sizes.0).then_some(same));
+        }
+        let kept = |row: &ContentRow| self.places.get(&row.id).map(|&at| &self.block.kept[at]);
+        let (Some(kept_a), Some(kept_b)) = (kept(rows.0), kept(rows.1)) else {
+            return Ok(None);
+        };
+        let pair = ((of_both.0, &one.ready), (of_both.1, &other.ready));
+        let found = match siblings.opened.measure(pair, unit, min_shared) {
+            Some(proven) => Match {
+                is_estimate: false,
+                unit: proven.unit,
+                ..Match::new(
+                    proven.relation,
+                    layer(in_a, in_b),
+                    proven.measures,
+                    proven.sizes,
+                )
+            },
+            None => estimated((kept_a, kept_b), siblings.terms, layer(in_a, in_b)),
+        };
+        let common = self
+            .counts
+            .rarity_of_all(&kept_a.sketch(), &kept_b.sketch());
+        let found = with_rarity(found, common);
+        if !is_listed_by_either(&found) {
+            return Ok(Some(found));
+        }
+        let frame = frames.of_both(kept_a, kept_b)?;
+        let framed = frame.rarity(&kept_a.signature, &kept_b.signature);
+        let is_frame_alone = framed.is_some_and(|framed| framed.weight <= 0.0);
+        let found = with_rarity(found, less_of(common, framed));
+        Ok((!is_frame_alone || found.relation == Some(Relation::SameText)).then_some(found))
+    }
+}
+
+/// What the samples say of two contents.
+fn estimated((a, b): (&Kept, &Kept), terms: SiblingTerms, layer: Layer) -> Match {
+    let sizes = (a.size, b.size);
+    let (one, other) = (a.sketch(), b.sketch());
+    let Estimated { measures, interval } = shown_in(terms.unit, (&one, a.kind), (&other, b.kind));
+    let unit = unit_of(a.kind, b.kind, terms.unit);
+    if same_words(a.words, b.words) {
+        let measures = all_words(&measures);
+        let same = Match::new(Some(Relation::SameText), Layer::Text, measures, sizes);
+        return Match { unit, ..same };
+    }
+    let relation = similarity::relation(false, sizes.0, sizes.1, &measures, terms.min_shared);
+    Match {
+        unit,
+        interval: Some(Box::new(interval)),
+        ..Match::new(relation, layer, measures, sizes)
+    }
+}
+
+fn with_rarity(found: Match, rarity: Option<Rarity>) -> Match {
+    let layer = match found.relation {
+        Some(Relation::SameText) => Layer::Text,
+        _ => found.layer,
+    };
+    Match {
+        layer,
+        rarity,
+        ..found
+    }
+}
+
+/// Which members have a sample.
+struct MemberSamples(HashMap<Fingerprint, Vec<ContentId>>);
+
+impl MemberSamples {
+    fn of(block: &PostingBlock) -> Self {
+        let mut samples: HashMap<Fingerprint, Vec<ContentId>> = HashMap::new();
+        for content in &block.kept {
+            for &sample in &content.signature.fingerprints {
+                samples.entry(sample).or_default().push(content.id);
+            }
+        }
+        samples.retain(|_, holders| holders.len() <= MOST);
+        Self(samples)
+    }
+}
+
+impl SampleHolders for MemberSamples {
+    fn held(&self, samples: &Signature) -> Result<Vec<HeldSample>, ReadError> {
+        let held = samples.fingerprints.iter().filter_map(|&sample| {
+            let holders = self.0.get(&sample)?.clone();
+            Some(HeldSample { sample, holders })
+        });
+        Ok(held.collect())
+    }
+}
