@@ -38,7 +38,7 @@ use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Effects, Styles};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
-use resemble_proto::message::Scope;
+use resemble_proto::message::{PairRelation, Scope};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
@@ -454,6 +454,15 @@ pub struct Selection {
     /// Only the first N rows, after sorting
     #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
     pub top: Option<u64>,
+}
+
+/// Which rows are shown, by the relation of the two files.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Selection")]
+pub struct RelationFilter {
+    /// Only rows of this relation; several are separated by commas
+    #[arg(long, value_name = "RELATION", value_delimiter = ',')]
+    pub relation: Vec<PairRelation>,
 }
 
 impl Selection {

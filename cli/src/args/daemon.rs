@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use resemble_proto::message::{AlertRules, MountView};
 use resemble_proto::number::Fraction;
 
-use super::{DocumentOutput, RowOutput, TextLayer};
+use super::{DocumentOutput, RelationFilter, RowOutput, TextLayer};
 use crate::values::{self, AlertKinds, Since};
 
 pub(super) const WATCH_EXAMPLES: &str = "\
@@ -193,6 +193,9 @@ pub struct AlertsArgs {
     /// this number; with --follow they are printed first
     #[arg(long, value_name = "WHEN", value_parser = values::since)]
     pub since: Option<Since>,
+    /// Which relations rows have. A copied tree has none.
+    #[command(flatten)]
+    pub filter: RelationFilter,
     /// A page for each day instead: how many, where, the largest
     #[arg(long, conflicts_with = "follow")]
     pub digest: bool,

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use resemble_proto::message::MeasureUnit;
 
-use super::{Answering, ListOutput, Selection, TextLayer};
+use super::{Answering, ListOutput, RelationFilter, Selection, TextLayer};
 
 /// `find`
 #[derive(Debug, Args)]
+#[command(mut_arg("relation", |relation| relation.conflicts_with("holders")))]
 pub struct FindArgs {
     /// Files to find similar ones for; - is standard input
     #[arg(value_name = "FILE", required_unless_present = "files_from")]
@@ -36,6 +37,9 @@ pub struct FindArgs {
     /// Which files take part, and which rows are listed.
     #[command(flatten)]
     pub selection: Selection,
+    /// Which relations rows have.
+    #[command(flatten)]
+    pub filter: RelationFilter,
     /// How the figures are measured.
     #[command(flatten)]
     pub measuring: Measuring,

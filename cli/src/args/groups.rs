@@ -7,7 +7,9 @@ use resemble_proto::message::{Degree, OnlyGroups};
 use resemble_proto::number::Fraction;
 use resemble_report::plan::{KeepRule, Treatment};
 
-use super::{Answering, MemoryBound, ReportFormat, ReportOutput, Selection, TextLayer};
+use super::{
+    Answering, MemoryBound, RelationFilter, ReportFormat, ReportOutput, Selection, TextLayer,
+};
 use crate::{plans, values};
 
 pub(super) const EXAMPLES: &str = "\
@@ -38,6 +40,9 @@ Examples:
 /// `groups`
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools)] // options of the command line
+#[command(mut_arg("relation", |relation| {
+    relation.conflicts_with_all(["files_from", "order", "plan", "from", "only", "conflicts"])
+}))]
 #[command(mut_arg("format", |format| format.value_parser(value_parser!(ReportFormat))))]
 pub struct GroupsArgs {
     /// Where to look
@@ -105,6 +110,9 @@ pub struct GroupsArgs {
     /// Which files take part, and which rows are listed.
     #[command(flatten)]
     pub selection: Selection,
+    /// Which relations links have, and whether there are sets.
+    #[command(flatten)]
+    pub filter: RelationFilter,
     /// How the report is printed, and where.
     #[command(flatten)]
     pub output: ReportOutput,

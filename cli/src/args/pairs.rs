@@ -4,15 +4,15 @@ use std::path::PathBuf;
 
 use clap::builder::ArgPredicate;
 use clap::{Args, ValueHint};
-use resemble_proto::message::{PairRelation, PairScore};
+use resemble_proto::message::PairScore;
 
-use super::{Answering, ListOutput, Measuring, Selection, TextLayer};
+use super::{Answering, ListOutput, Measuring, RelationFilter, Selection, TextLayer};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   resemble pairs ~/Documents --top 20
       The twenty pairs of a collection that are most worth reading: alike, but not the same.
-  resemble pairs ~/Documents --only near
+  resemble pairs ~/Documents --relation near
       All pairs of which most of each is in the other.
   resemble pairs old new --score resemblance --format tsv
       Every pair among the files of both, for a script.
@@ -23,6 +23,7 @@ Examples:
 
 /// `pairs`
 #[derive(Debug, Args)]
+#[command(mut_arg("relation", |relation| relation.alias("only")))]
 pub struct PairsArgs {
     /// Directories whose files are compared, each with every other
     #[arg(value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
@@ -37,9 +38,6 @@ pub struct PairsArgs {
     #[arg(long, value_name = "SCORE")]
     #[arg(hide_short_help = true)]
     pub score: Option<PairScore>,
-    /// Only pairs of this relation
-    #[arg(long, value_name = "RELATION")]
-    pub only: Option<PairRelation>,
     /// A row for each two of several identical files, instead of one for all of them
     #[arg(long)]
     pub all: bool,
@@ -50,6 +48,9 @@ pub struct PairsArgs {
     /// Which files take part, and which rows are listed.
     #[command(flatten)]
     pub selection: Selection,
+    /// Which relations rows have; `--only` is an old name of it.
+    #[command(flatten)]
+    pub filter: RelationFilter,
     /// How the figures are measured.
     #[command(flatten)]
     pub measuring: Measuring,

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use resemble_proto::client::{Client, ClientError};
-use resemble_proto::message::{AlertRow, Answer, FailureKind};
+use resemble_proto::message::{AlertRow, Answer, FailureKind, PairRelation};
 use resemble_proto::places::{self, Env};
 use resemble_proto::report::Head;
 use resemble_report::quote::quoted;
@@ -54,6 +54,9 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &AlertsArgs) ->
         },
     };
     let last = answer.rows.last().map_or(0, |row| row.seq);
+    let relations = &args.filter.relation;
+    let is_asked = |row: &AlertRow| PairRelation::accept(relations, row.relation);
+    answer.rows.retain(is_asked);
     match args.since {
         Some(since) => answer.rows.retain(|row| is_since(row, since)),
         None if args.follow => answer.rows.clear(),
@@ -69,6 +72,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &AlertsArgs) ->
         follow: args.follow,
         since: since.as_deref(),
         digest: args.digest,
+        relation: relations,
     };
     if answer.rows.is_empty() && !args.follow {
         ui.note(match &since {
@@ -102,7 +106,9 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &AlertsArgs) ->
     let mut follower = Follower::new(client, last);
     loop {
         let row = follower.next(&mut |text| ui.note(text), env, global)?;
-        lists::print_one(ui, &args.output, &row)?;
+        if is_asked(&row) {
+            lists::print_one(ui, &args.output, &row)?;
+        }
     }
 }
 
@@ -116,6 +122,9 @@ pub(super) struct AlertsParameters<'a> {
     since: Option<&'a str>,
     /// Whether text is a digest.
     digest: bool,
+    /// The relations that rows have, if some were asked for.
+    #[serde(skip_serializing_if = "<[PairRelation]>::is_empty")]
+    relation: &'a [PairRelation],
 }
 
 /// The log of the alerts in the state folder, for a daemon that does not run. Lines that are no

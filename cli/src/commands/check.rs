@@ -109,6 +109,7 @@ impl NearCopyQuestion<'_> {
             },
             min: self.args.min,
             min_shared: None,
+            relation: Vec::new(),
             // The listing rule has thresholds of its own; the score alone decides here.
             all: true,
             top: None,

@@ -136,6 +136,7 @@ impl Verb for Find<'_> {
                 scope: selection.scope(asked.scope()),
                 min: selection.min.unwrap_or_default(),
                 min_shared: selection.min_shared,
+                relation: self.args.filter.relation.clone(),
                 all: self.args.all,
                 top: selection.top,
                 exact: measuring.exact,
@@ -168,6 +169,7 @@ impl Verb for Find<'_> {
             within: names::as_given(&self.args.within),
             unit: self.args.layer.unit(measuring.unit),
             all: self.args.all,
+            relation: self.args.filter.relation.clone(),
             common: common_parameters(&self.args.selection, measuring.exact, params),
         }
     }

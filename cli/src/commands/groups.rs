@@ -5,7 +5,9 @@ use std::path::Path;
 
 use resemble_core::Params;
 use resemble_proto::documents::{GroupsDocument, GroupsParameters};
-use resemble_proto::message::{Groups, GroupsRequest, MeasureUnit, OnlyGroups, Whole};
+use resemble_proto::message::{
+    Groups, GroupsRequest, MeasureUnit, OnlyGroups, PairRelation, Whole,
+};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_report::document::{Extras, Report};
@@ -303,7 +305,8 @@ const fn is_page(args: &GroupsArgs) -> bool {
 /// The groups that are printed: no others are made.
 fn only(args: &GroupsArgs) -> OnlyGroups {
     let is_of_copies = args.plan.is_some() && args.superseded.is_none();
-    if is_of_copies || args.output.format == ReportFormat::Fdupes {
+    let is_of_sets = args.filter.relation == [PairRelation::Identical];
+    if is_of_copies || is_of_sets || args.output.format == ReportFormat::Fdupes {
         return OnlyGroups::Identical;
     }
     args.only.unwrap_or_default()
@@ -313,6 +316,7 @@ pub(super) fn request(args: &GroupsArgs, asked: &Asked, of: Option<&Named>) -> G
     GroupsRequest {
         scope: args.selection.scope(asked.scope()),
         only: only(args),
+        relation: args.filter.relation.clone(),
         of: of.map(|of| PathText::from(of.real.as_path())),
         family: args.family,
         min: args.selection.min.unwrap_or_default(),
@@ -330,6 +334,7 @@ pub(super) fn parameters(args: &GroupsArgs, params: &Params) -> GroupsParameters
     GroupsParameters {
         roots: names::as_given(&args.roots),
         only: only(args),
+        relation: args.filter.relation.clone(),
         of: args.of.as_deref().map(PathText::from),
         family: args.family,
         degree: args.degree.unwrap_or_default(),

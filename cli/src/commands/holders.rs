@@ -162,6 +162,7 @@ impl Verb for Holding<'_> {
             within: names::as_given(&self.args.within),
             unit: self.args.layer.unit(self.args.measuring.unit),
             all: self.args.all,
+            relation: Vec::new(),
             common: common_parameters(&self.args.selection, true, params),
         }
     }

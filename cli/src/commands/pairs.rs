@@ -85,7 +85,7 @@ impl Verb for Pairs<'_> {
         let request = PairsRequest {
             scope: selection.scope(asked.scope()),
             score: self.args.score.unwrap_or_default(),
-            only: self.args.only,
+            relation: self.args.filter.relation.clone(),
             order: self.order(),
             min: selection.min.unwrap_or_default(),
             min_shared: selection.min_shared,
@@ -117,7 +117,7 @@ impl Verb for Pairs<'_> {
         PairsParameters {
             dirs: names::as_given(&self.dirs),
             score: self.args.score.unwrap_or_default(),
-            only: self.args.only,
+            relation: self.args.filter.relation.clone(),
             order: self.order(),
             unit: self.args.layer.unit(measuring.unit),
             all: self.args.all,

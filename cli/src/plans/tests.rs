@@ -58,6 +58,7 @@ impl Scene {
         let parameters = GroupsParameters {
             roots: vec![PathText::from(self.temp.root())],
             only: OnlyGroups::All,
+            relation: Vec::new(),
             of: None,
             family: false,
             degree: Degree::Usual,

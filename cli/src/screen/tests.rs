@@ -83,6 +83,7 @@ fn of_groups(identical: Vec<IdenticalSet>, clusters: Vec<Cluster>) -> Collection
     let parameters = GroupsParameters {
         roots: vec!["/h".into()],
         only: OnlyGroups::All,
+        relation: Vec::new(),
         of: None,
         family: false,
         degree: Degree::Usual,

@@ -213,11 +213,81 @@ fn the_first_pairs_are_worth_reading() {
         .run(["pairs", "docs", "--only", "near", "--format", "json"])
         .json();
     assert_eq!(
-        (&json["total"], &json["parameters"]["only"]),
-        (&2.into(), &"near".into())
+        (&json["total"], &json["parameters"]["relation"]),
+        (&2.into(), &serde_json::json!(["near"]))
     );
     let nothing = env.run(["pairs", "docs", "--only", "contains"]);
     assert_eq!((nothing.code, nothing.text().as_str()), (1, ""));
+}
+
+/// Copies, two versions, and a file that holds another.
+#[test]
+fn rows_are_filtered_by_the_relation() {
+    let env = environment();
+    let text = paragraphs(3, 30);
+    env.write("docs/one.txt", &text);
+    env.write("docs/copy.txt", &text);
+    env.write("docs/edited.txt", text.replacen(' ', " edited ", 3));
+    env.write("docs/long.txt", format!("{text}{}", paragraphs(700, 60)));
+    env.write("docs/part.txt", paragraphs(700, 10));
+    let paths = |verb: &[&str], filter: &str| -> Vec<String> {
+        let filtered = ["--relation", filter, "--format", "json"];
+        let ran = env.run(verb.iter().chain(&filtered));
+        let json = ran.json();
+        assert_eq!(json["total"], json["shown"]);
+        let wanted: Vec<&str> = filter.split(',').collect();
+        assert_eq!(json["parameters"]["relation"], serde_json::json!(wanted));
+        let rows = json["results"].as_array().or(json["pairs"].as_array());
+        let rows = rows.expect("rows");
+        assert_eq!(json["total"], rows.len());
+        let path = |row: &serde_json::Value| {
+            let relation = row["relation"].as_str().expect("a relation").to_owned();
+            let path = row["path"].as_str().or(row["b"].as_str());
+            format!("{relation} {}", path.expect("a path"))
+        };
+        let mut rows: Vec<String> = rows.iter().map(path).collect();
+        rows.sort();
+        rows
+    };
+    let find = ["find", "docs/one.txt", "--in", "docs"];
+    assert_eq!(paths(&find, "near"), ["near docs/edited.txt"]);
+    assert_eq!(
+        paths(&find, "identical,near"),
+        ["identical docs/copy.txt", "near docs/edited.txt"]
+    );
+    // Seen from the file that is asked about.
+    assert_eq!(paths(&find, "contained"), ["contained docs/long.txt"]);
+    assert_eq!(paths(&find, "contains"), Vec::<String>::new());
+    // In a pair none of the two is that.
+    let pairs = ["pairs", "docs"];
+    assert_eq!(paths(&pairs, "contains"), paths(&pairs, "contained"));
+    assert_eq!(paths(&pairs, "contains").len(), 4);
+    let groups = |filter: &str| {
+        let ran = env.run(["groups", "docs", "--relation", filter, "--format", "json"]);
+        let json = ran.json();
+        let sets = json["identical"].as_array().expect("sets").len();
+        let mut clusters: Vec<usize> = json["clusters"]
+            .as_array()
+            .expect("clusters")
+            .iter()
+            .map(|cluster| cluster["members"].as_array().expect("members").len())
+            .collect();
+        clusters.sort_unstable();
+        assert_eq!(json["total"], sets + clusters.len());
+        (sets, clusters)
+    };
+    assert_eq!(groups("near"), (0, vec![2]));
+    assert_eq!(groups("near,identical"), (1, vec![2]));
+    assert_eq!(groups("identical"), (1, vec![]));
+    assert_eq!(groups("contained").0, 0);
+    for verb in [&find[..], &pairs[..], &["groups", "docs"], &["alerts"]] {
+        let ran = env.run(verb.iter().chain(&["--relation", "alike"]));
+        assert_eq!(ran.code, 2, "{ran:?}");
+        assert!(
+            ran.err.contains("'alike' for '--relation <RELATION>'"),
+            "{ran:?}"
+        );
+    }
 }
 
 #[test]

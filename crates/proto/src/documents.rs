@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::message::{
     CompareClass, Comparison, Coverage, Degree, DirRow, Explanation, FindRow, Groups, Header,
-    OnlyGroups, PairRow, Parts, SoftError, WhyParameters, WhyTotals,
+    OnlyGroups, PairRelation, PairRow, Parts, SoftError, WhyParameters, WhyTotals,
 };
 use crate::number::Fraction;
 use crate::path::PathText;
@@ -324,6 +324,9 @@ pub struct GroupsParameters {
     /// Which groups were asked for.
     #[serde(default)]
     pub only: OnlyGroups,
+    /// The relations of links and sets, if some were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub relation: Vec<PairRelation>,
     /// Only the cluster of this file.
     pub of: Option<PathText>,
     /// Whether chains are followed to all earlier and later versions.

@@ -232,6 +232,7 @@ fn groups() -> GroupsDocument {
     let parameters = GroupsParameters {
         roots: Vec::new(),
         only: OnlyGroups::All,
+        relation: Vec::new(),
         of: Some("v1".into()),
         family: true,
         degree: Degree::Over(7),

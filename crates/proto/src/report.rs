@@ -80,6 +80,9 @@ pub struct FindParameters {
     /// Whether the rows that the listing rule leaves out are there.
     #[serde(default)]
     pub all: bool,
+    /// The relations that rows have, if some were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub relation: Vec<PairRelation>,
     /// The parameters that all questions about similar files have.
     #[serde(flatten)]
     pub common: CommonParameters,
@@ -99,9 +102,9 @@ pub struct PairsParameters {
     /// Whether each two of several identical files have a row.
     #[serde(default)]
     pub all: bool,
-    /// The relation that all rows have, if one was asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub only: Option<PairRelation>,
+    /// The relations that rows have, if some were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub relation: Vec<PairRelation>,
     /// The order of rows.
     #[serde(default, skip_serializing_if = "PairOrder::is_score")]
     pub order: PairOrder,
@@ -246,6 +249,7 @@ pub fn find_json(
 ) -> Vec<u8> {
     let parameters = FindParameters {
         unit: MeasureUnit::default(),
+        relation: Vec::new(),
         all: false,
         files: vec![file.clone()],
         within: Vec::new(),

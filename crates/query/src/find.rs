@@ -26,7 +26,7 @@ use resemble_core::{
 };
 use resemble_index::{FileRow, ReadError, Snapshot};
 use resemble_proto::message::{
-    Answer, Differs, Discount, FileDates, FindOptions, FindRow, Layer, Looked, Newer,
+    Answer, Differs, Discount, FileDates, FindOptions, FindRow, Layer, Looked, Newer, PairRelation,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
@@ -414,7 +414,8 @@ pub fn find(
         document_date: similar.date.map(Into::into),
     });
     let mut answer = Answer::fresh(rows.collect(), errors).cut(options.top);
-    if options.min.is_none() {
+    // What was not looked at are near-copies.
+    if options.min.is_none() && PairRelation::accept(&options.relation, Some(Relation::Near)) {
         answer.header.total += further.entries(&[]) as u64;
     }
     // Said of nothing found alone: it is what the answer was made of.

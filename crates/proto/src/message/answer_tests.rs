@@ -212,7 +212,7 @@ fn requests_as_a_newcomer_would_type_them() {
             exact: false,
             estimate: false,
             all: false,
-            only: None,
+            relation: Vec::new(),
             order: PairOrder::default(),
         })
     );
@@ -246,7 +246,7 @@ fn a_request_survives_the_wire() {
             exact: true,
             estimate: true,
             all: true,
-            only: Some(PairRelation::Near),
+            relation: vec![PairRelation::Near],
             order: PairOrder::Worth,
         }),
         Request::Alerts {

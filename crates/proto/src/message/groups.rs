@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
 use crate::message::status::is_zero;
-use crate::message::{Discount, EstimateInterval, Layer, MeasureUnit, Parts, Scope, StatedDate};
+use crate::message::{
+    Discount, EstimateInterval, Layer, MeasureUnit, PairRelation, Parts, Scope, StatedDate,
+};
 use crate::number::Fraction;
 use crate::path::{PathText, fields};
 
@@ -19,6 +21,10 @@ pub struct GroupsRequest {
     pub scope: Scope,
     /// Which groups are made. What is not asked for costs nothing.
     pub only: OnlyGroups,
+    /// Only links of these relations, whichever file is the first, and sets of identical files if
+    /// that is one of them; empty: all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub relation: Vec<PairRelation>,
     /// Only the cluster of this file.
     pub of: Option<PathText>,
     /// With `of`: follow chains to all earlier and later versions.

@@ -242,6 +242,9 @@ pub struct FindOptions {
     /// Only rows with at least this many shared bytes, identical files aside; absent: 256.
     #[serde(default)]
     pub min_shared: Option<u64>,
+    /// Only rows of these relations, seen from the subject; empty: of all, and of none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub relation: Vec<PairRelation>,
     /// Rows as well that the listing rule leaves out: what both files have, many others have too.
     #[serde(default)]
     pub all: bool,
@@ -372,15 +375,15 @@ pub struct PairsRequest {
     /// A row for each two of several identical files; else one for all of them.
     #[serde(default)]
     pub all: bool,
-    /// Only pairs of this relation, whichever file is the first.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub only: Option<PairRelation>,
+    /// Only pairs of these relations, whichever file is the first; empty: of all, and of none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub relation: Vec<PairRelation>,
     /// The order of rows.
     #[serde(default, skip_serializing_if = "PairOrder::is_score")]
     pub order: PairOrder,
 }
 
-/// A relation of two files, whichever is the first.
+/// A relation of two files, as answers are filtered by it.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
@@ -392,24 +395,36 @@ pub enum PairRelation {
     SameText,
     /// At least 70 % of each lies in the other.
     Near,
-    /// At least 70 % of one lies in the other.
+    /// At least 70 % of the second lies in the first.
     Contains,
+    /// At least 70 % of the first lies in the second.
+    Contained,
     /// At least 25 % of the smaller one lies in the other.
     Shares,
 }
 
 impl PairRelation {
-    /// Whether a pair has this relation.
-    pub fn is_of(self, relation: Option<Relation>) -> bool {
-        let of = match relation {
-            None => return false,
-            Some(Relation::Identical) => Self::Identical,
-            Some(Relation::SameText) => Self::SameText,
-            Some(Relation::Near) => Self::Near,
-            Some(Relation::Contains | Relation::Contained) => Self::Contains,
-            Some(Relation::Shares) => Self::Shares,
-        };
-        self == of
+    /// Whether a row with this relation passes a filter. An empty one lets all pass.
+    pub fn accept(filter: &[Self], relation: Option<Relation>) -> bool {
+        filter.is_empty() || relation.is_some_and(|relation| filter.contains(&relation.into()))
+    }
+
+    /// The same of two files of which neither is the first.
+    pub fn accept_either(filter: &[Self], relation: Option<Relation>) -> bool {
+        Self::accept(filter, relation) || Self::accept(filter, relation.map(Relation::swapped))
+    }
+}
+
+impl From<Relation> for PairRelation {
+    fn from(relation: Relation) -> Self {
+        match relation {
+            Relation::Identical => Self::Identical,
+            Relation::SameText => Self::SameText,
+            Relation::Near => Self::Near,
+            Relation::Contains => Self::Contains,
+            Relation::Contained => Self::Contained,
+            Relation::Shares => Self::Shares,
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use resemble_core::cluster::{Network, Tie, UnionFind};
 use resemble_core::similarity::discount::Rarity;
-use resemble_core::{ByteLen, Measures, StopFlag};
+use resemble_core::{ByteLen, Measures, Relation, StopFlag};
 use resemble_proto::message::Discount;
 use resemble_proto::number::Fraction;
 use resemble_relate::AskError;
@@ -69,7 +69,10 @@ impl HalfLink {
     const BY_TEXT: u32 = 1 << 31;
     const BY_WHOLE: [u32; 2] = [1 << 30, 1 << 29];
     const ESTIMATE: u32 = 1 << 28;
-    const COUNT: u32 = (1 << 28) - 1;
+    const SAME_TEXT: u32 = 1 << 27;
+    const COUNT: u32 = (1 << 27) - 1;
+    /// Bits that do not depend on what makes the link.
+    const KEPT: u32 = Self::COUNT | Self::ESTIMATE | Self::SAME_TEXT;
 
     /// The link of two places with these measures; `score` as [`Tie::score`]. `rarity`: of what is
     /// common in it, if anything is.
@@ -104,7 +107,7 @@ impl HalfLink {
             By::Whole(at) => Self::BY_WHOLE[at],
         };
         Self {
-            contents: self.contents & (Self::COUNT | Self::ESTIMATE) | bit,
+            contents: self.contents & Self::KEPT | bit,
             ..self
         }
     }
@@ -115,6 +118,30 @@ impl HalfLink {
             contents: self.contents | Self::ESTIMATE,
             ..self
         }
+    }
+
+    /// The same link, of two contents with the same text.
+    pub(super) const fn of_same_text(self) -> Self {
+        Self {
+            contents: self.contents | Self::SAME_TEXT,
+            ..self
+        }
+    }
+
+    /// How its ends are related, seen from the first; `None`: by less than any relation takes.
+    pub(super) fn relation(&self) -> Option<Relation> {
+        let tie = self.tie();
+        let is_mostly = |share: Option<u32>| share >= Some(Tie::MOSTLY);
+        Some(match (is_mostly(tie.there), is_mostly(tie.back)) {
+            _ if self.contents & Self::SAME_TEXT != 0 => Relation::SameText,
+            (true, true) => Relation::Near,
+            (true, false) => Relation::Contained,
+            (false, true) => Relation::Contains,
+            (false, false) if f64::from(tie.containment()) >= Relation::PARTLY * 1e6 => {
+                Relation::Shares
+            }
+            (false, false) => return None,
+        })
     }
 
     /// The same link, of two contents that are so close by what few others have.

@@ -39,14 +39,14 @@
 
 use std::path::Path;
 
-use resemble_core::StopFlag;
 use resemble_core::cluster::stars;
 use resemble_core::similarity::Unit;
 use resemble_core::similarity::discount::FREE;
+use resemble_core::{Relation, StopFlag};
 use resemble_index::Snapshot;
 use resemble_proto::message::{
-    Answer, Degree, Groups, GroupsRequest, Header, Looked, OnlyGroups, OrderRow, SoftError,
-    SoftErrorKind, Whole,
+    Answer, Degree, Groups, GroupsRequest, Header, Looked, OnlyGroups, OrderRow, PairRelation,
+    SoftError, SoftErrorKind, Whole,
 };
 use resemble_proto::path::PathText;
 use resemble_scan::parts::PartReader;
@@ -248,7 +248,8 @@ impl Collection {
         };
         let (files, terms) = ((snapshot, &scoped), (solver.terms, &table));
         let mut joined = JoinedLinks::new(files, terms, &renditions, (part_reader, MOST_WORK));
-        let mut join = |halves: &[HalfLink]| joined.join(halves);
+        let is_asked = |link: &HalfLink| accepts(request, link);
+        let mut join = |halves: &[HalfLink]| Ok(joined.join(halves)?.filter(is_asked));
         let contents = table.len();
         let stop = snapshot.stop();
         let links = Links::of(solved.runs, (contents, stop), &mut join, room, dir)?;
@@ -315,6 +316,11 @@ impl Collection {
             ..Header::default()
         }
     }
+}
+
+/// Whether a link has a relation that is asked for.
+fn accepts(request: &GroupsRequest, link: &HalfLink) -> bool {
+    PairRelation::accept_either(&request.relation, link.relation())
 }
 
 /// The content of the file that is asked about; a soft error if it takes no part.
@@ -389,7 +395,8 @@ pub fn groups_with_parts(
     if request.text && !request.family {
         within::add((snapshot, part_reader), &collection, request, &mut body)?;
     }
-    if request.only == OnlyGroups::All {
+    let has_sets = PairRelation::accept(&request.relation, Some(Relation::Identical));
+    if request.only == OnlyGroups::All && has_sets {
         let is_wanted = |content| match collection.about {
             About::Everything => true,
             About::Content(place) => collection.table.id(place) == content,

@@ -186,7 +186,10 @@ impl LinkTerms {
         if Fraction::from_millionths(score) < self.least() {
             return None;
         }
-        let link = HalfLink::new(places, measures, score, *rarity);
+        let mut link = HalfLink::new(places, measures, score, *rarity);
+        if found.is_same_text() {
+            link = link.of_same_text();
+        }
         Some(if *is_estimate { link.estimated() } else { link })
     }
 

@@ -20,7 +20,7 @@ use super::answer::{average, cut, short_id};
 use super::links::{By, HalfLink};
 use super::meeting::MEASURED;
 use super::terms::{LinkTerms, PairFound};
-use super::{About, Collection};
+use super::{About, Collection, accepts};
 use crate::siblings::{SiblingPairs, SiblingTerms, Siblings};
 
 /// Adds the groups within the containers of a question to those of its files.
@@ -46,7 +46,7 @@ pub(super) fn add(
     let mut found = Vec::new();
     for holder in holders {
         for container in siblings.within(holder)? {
-            let network = MemberNetwork::of(&container, &terms);
+            let network = MemberNetwork::of(&container, &terms, request);
             found.extend(network.clusters(snapshot)?);
         }
     }
@@ -93,7 +93,7 @@ impl Network for MemberNetwork<'_> {
 }
 
 impl<'c> MemberNetwork<'c> {
-    fn of(container: &'c SiblingPairs<'c>, terms: &LinkTerms) -> Self {
+    fn of(container: &'c SiblingPairs<'c>, terms: &LinkTerms, request: &GroupsRequest) -> Self {
         let mut links = vec![Vec::new(); container.members.len()];
         for pair in &container.pairs {
             let found = PairFound {
@@ -108,7 +108,8 @@ impl<'c> MemberNetwork<'c> {
                 Layer::Bytes => By::Bytes,
                 Layer::Text => By::Text,
             };
-            if let Some(link) = terms.link_of((pair.a, pair.b), &found) {
+            let link = terms.link_of((pair.a, pair.b), &found);
+            if let Some(link) = link.filter(|link| accepts(request, link)) {
                 let link = link.with_match(by);
                 links[pair.a as usize].push(link);
                 links[pair.b as usize].push(link.swapped());

@@ -2,7 +2,7 @@
 
 use resemble_core::{ByteLen, ContentId, ContentKind, Measures, Relation, Score, similarity};
 use resemble_index::{ReadError, Snapshot};
-use resemble_proto::message::{Layer, PairScore, PairsRequest};
+use resemble_proto::message::{Layer, PairRelation, PairScore, PairsRequest};
 use resemble_relate::AskError;
 use resemble_relate::judge::estimate::{enough_shared, estimate_in};
 use resemble_relate::judge::matched::{Match, of_part};
@@ -170,9 +170,9 @@ impl<'a> Question<'a> {
             Some(Relation::Identical | Relation::SameText)
         );
         let score = self.score(matched);
-        let only = self.request.only;
+        let filter = &self.request.relation;
         score.is_some_and(|score| self.request.min.accepts(score))
-            && only.is_none_or(|only| only.is_of(matched.relation))
+            && PairRelation::accept_either(filter, matched.relation)
             && (equal
                 || (matched.read.is_some() && self.request.min_shared.is_none())
                 || enough_shared(matched.sizes, &matched.measures, self.min_shared()))

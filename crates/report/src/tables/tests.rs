@@ -41,6 +41,7 @@ fn groups() -> GroupsDocument {
     let parameters = GroupsParameters {
         roots: Vec::new(),
         only: OnlyGroups::All,
+        relation: Vec::new(),
         of: None,
         family: false,
         degree: Degree::Usual,

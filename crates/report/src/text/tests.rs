@@ -378,6 +378,7 @@ fn collection(body: Groups) -> GroupsDocument {
     let parameters = GroupsParameters {
         roots: Vec::new(),
         only: OnlyGroups::All,
+        relation: Vec::new(),
         of: None,
         family: false,
         degree: Degree::Usual,

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use resemble_core::{ByteLen, Relation, rank};
-use resemble_proto::message::FindOptions;
+use resemble_proto::message::{FindOptions, PairRelation};
 use resemble_relate::AskError;
 use resemble_relate::judge::estimate::enough_shared;
 use resemble_relate::judge::listing::{is_listed, is_quotation};
@@ -112,6 +112,9 @@ impl Search<'_> {
 
 /// Whether what was found is a row of the answer. `min_shared`: the least bytes in common.
 fn passes((options, min_shared): (&FindOptions, ByteLen), found: &Match) -> bool {
+    if !PairRelation::accept(&options.relation, found.relation) {
+        return false;
+    }
     let min = options.min;
     let is_listed = options.all || is_listed(found.relation, &found.measures, found.rarity);
     if min.is_none() {

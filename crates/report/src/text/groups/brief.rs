@@ -297,6 +297,7 @@ mod tests {
         let parameters = GroupsParameters {
             roots: Vec::new(),
             only: OnlyGroups::All,
+            relation: Vec::new(),
             of: None,
             family: false,
             degree: Degree::Usual,
