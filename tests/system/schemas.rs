@@ -252,7 +252,7 @@ const BY_DAEMON: [&str; 7] = [
 ];
 
 /// Each question with the schema of its answer.
-const QUESTIONS: [(&str, &str); 39] = [
+const QUESTIONS: [(&str, &str); 41] = [
     ("find", "find tree/a/v1.txt --in tree"),
     (
         "find",

@@ -354,9 +354,9 @@ impl NominatedMembers {
         let candidates = candidates.into_iter().flatten();
         for (a, b) in candidates.chain(copies::held_together(&large)) {
             for one in first(&owners[a].1) {
-                first(&owners[b].1)
-                    .into_iter()
-                    .for_each(|other| add(one, other));
+                for other in first(&owners[b].1) {
+                    add(one, other);
+                }
             }
         }
         for (_, owners) in &owners {
@@ -366,7 +366,9 @@ impl NominatedMembers {
                 owners.len()
             };
             for (at, &one) in owners[..with_all].iter().enumerate() {
-                owners[at + 1..].iter().for_each(|&other| add(one, other));
+                for &other in &owners[at + 1..] {
+                    add(one, other);
+                }
             }
         }
         Ok(Self {
