@@ -182,7 +182,7 @@ fn no_pair_of_members_has_two_rows() {
     let inside = |scene: &Scene| {
         let rows = named(scene, &pairs(scene, |_| ()));
         rows.into_iter()
-            .filter(|(a, _)| a.contains("!"))
+            .filter(|(a, _)| a.contains('!'))
             .collect::<Vec<_>>()
     };
     let found = inside(&scene);
