@@ -97,7 +97,8 @@ impl Asked {
     }
 
     /// Refuses a question that names files and no directory, where these are too few to be compared
-    /// with each other: no more than `most`. A container is enough for a question about its members.
+    /// with each other: no more than `most`. One container is enough for a question about its
+    /// members.
     pub fn not_files_alone(&self, verb: &str, most: usize) -> CliResult<()> {
         match self.named.first() {
             Some(file)

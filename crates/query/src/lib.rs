@@ -9,6 +9,7 @@
 
 pub mod answer;
 pub mod compare;
+mod copies;
 pub mod covered;
 mod departed;
 pub mod dirs;

@@ -26,12 +26,12 @@ use resemble_index::Snapshot;
 use resemble_proto::message::{Answer, Header, Layer, PairRow, PairScore, PairsRequest, SoftError};
 use resemble_scan::parts::PartReader;
 
-pub(crate) mod copies;
 mod draft;
 mod question;
 mod ways;
 mod worker;
 
+use crate::copies;
 use draft::{PairDraft, RowTexts, StatedDates};
 use question::Question;
 use resemble_relate::AskError;

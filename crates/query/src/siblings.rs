@@ -41,7 +41,7 @@ use resemble_relate::renditions::{Place, is_same_text, layer, names, same_words,
 use resemble_relate::scope::{ScopedFile, ScopedFiles};
 use resemble_scan::parts::PartReader;
 
-use crate::pairs::copies;
+use crate::copies;
 
 mod layout;
 mod opened;

@@ -14,8 +14,8 @@ use resemble_relate::scope::{ScopedFile, ScopedFiles};
 use resemble_scan::parts::PartReader;
 
 use super::Met;
-use super::copies::named_alike;
 use super::draft::{PairDraft, row};
+use crate::copies::named_alike;
 use crate::siblings::{SiblingPairs, SiblingTerms, Siblings};
 
 /// All that the pairs of a question depend on.

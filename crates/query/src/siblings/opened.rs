@@ -34,7 +34,7 @@ pub(super) struct ReadyMember {
 }
 
 /// A member, and what is ready of it.
-pub(super) type Side<'m> = (&'m MemberLayout, &'m ReadyMember);
+pub(super) type ReadySide<'m> = (&'m MemberLayout, &'m ReadyMember);
 
 impl<'a> OpenedContainer<'a> {
     /// The file at a path; without a reader of documents nothing in it is read.
@@ -55,7 +55,7 @@ impl<'a> OpenedContainer<'a> {
     /// Measures two members; `None`: one of them cannot be read now.
     pub(super) fn measure(
         &self,
-        (a, b): (Side<'_>, Side<'_>),
+        (a, b): (ReadySide<'_>, ReadySide<'_>),
         asked: Unit,
         min_shared: ByteLen,
     ) -> Option<Proven> {
@@ -77,7 +77,7 @@ impl<'a> OpenedContainer<'a> {
     /// The same of two members that are compared by one content each.
     fn measure_alone(
         &self,
-        (a, b): (Side<'_>, Side<'_>),
+        (a, b): (ReadySide<'_>, ReadySide<'_>),
         asked: Unit,
         min_shared: ByteLen,
     ) -> Option<Proven> {
@@ -93,7 +93,7 @@ impl<'a> OpenedContainer<'a> {
         Some(judged(found, (one.size(), other.size()), min_shared))
     }
 
-    fn ready<'m>(&self, (layout, ready): Side<'m>) -> Option<&'m Provable> {
+    fn ready<'m>(&self, (layout, ready): ReadySide<'m>) -> Option<&'m Provable> {
         let made = || {
             let row = &layout.leaves[0];
             let (_, bytes) = self.held().get(&row.digest)?;
@@ -102,7 +102,7 @@ impl<'a> OpenedContainer<'a> {
         ready.alone.get_or_init(made).as_ref()
     }
 
-    fn members<'m>(&self, (layout, ready): Side<'m>) -> Option<&'m ProvableMembers> {
+    fn members<'m>(&self, (layout, ready): ReadySide<'m>) -> Option<&'m ProvableMembers> {
         ready.members.get_or_init(|| self.all(layout)).as_ref()
     }
 

@@ -18,7 +18,7 @@ use resemble_relate::scope::ScopedFile;
 
 /// The families of contents by what is kept of them, and where that is not enough by the contents,
 /// if they may be read.
-pub(super) fn families(
+pub(crate) fn families(
     kept: &[Kept],
     snapshot: &Snapshot,
     prover: Option<&PairProver<'_>>,
@@ -101,7 +101,7 @@ impl NearCopies for KeptCopies<'_> {
 
 /// The two of these files whose paths have the longest common ending: of the copies in two versions
 /// of a tree a file and its other version.
-pub(super) fn named_alike<'a>(
+pub(crate) fn named_alike<'a>(
     files: &[&'a ScopedFile],
 ) -> Option<(&'a ScopedFile, &'a ScopedFile)> {
     let ending = |file: &&'a ScopedFile| {
