@@ -99,6 +99,8 @@ fn named(rows: Vec<Similar>) -> Vec<Similar> {
     let named = rows.into_iter().map(|row| Similar {
         path: name(&row.path),
         shown: name(&row.shown),
+        // The files of each scene are written anew.
+        changed: 0,
         ..row
     });
     named.collect()
