@@ -36,6 +36,7 @@ mod figures;
 mod groups;
 mod holders;
 mod parts;
+mod relation;
 mod request;
 mod scope;
 mod status;
@@ -65,9 +66,10 @@ pub use groups::{
 };
 pub use holders::{HolderRow, HoldersRequest, Proof};
 pub use parts::{Parts, Whole};
+pub use relation::PairRelation;
 pub use request::{
-    Asked, CatalogueForm, DumpForm, FindOptions, FindRequest, PairOrder, PairRelation, PairScore,
-    PairsRequest, Request, StandsAs, Subject, WireBytes, WireRendition,
+    Asked, CatalogueForm, DumpForm, FindOptions, FindRequest, PairOrder, PairScore, PairsRequest,
+    Request, StandsAs, Subject, WireBytes, WireRendition,
 };
 pub use scope::{Inode, Scope};
 pub use status::{

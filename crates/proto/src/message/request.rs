@@ -2,10 +2,10 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use resemble_core::Relation;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use strum::IntoStaticStr;
 
+use crate::message::relation::PairRelation;
 use crate::message::scope::yes;
 use crate::message::{
     AlertRules, CompareRequest, CoveredRequest, DepartedRequest, DirsRequest, FileDates,
@@ -381,51 +381,6 @@ pub struct PairsRequest {
     /// The order of rows.
     #[serde(default, skip_serializing_if = "PairOrder::is_score")]
     pub order: PairOrder,
-}
-
-/// A relation of two files, as answers are filtered by it.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
-#[serde(rename_all = "kebab-case")]
-pub enum PairRelation {
-    /// Equal bytes.
-    Identical,
-    /// The same words in the same order.
-    SameText,
-    /// At least 70 % of each lies in the other.
-    Near,
-    /// At least 70 % of the second lies in the first.
-    Contains,
-    /// At least 70 % of the first lies in the second.
-    Contained,
-    /// At least 25 % of the smaller one lies in the other.
-    Shares,
-}
-
-impl PairRelation {
-    /// Whether a row with this relation passes a filter. An empty one lets all pass.
-    pub fn accept(filter: &[Self], relation: Option<Relation>) -> bool {
-        filter.is_empty() || relation.is_some_and(|relation| filter.contains(&relation.into()))
-    }
-
-    /// The same of two files of which neither is the first.
-    pub fn accept_either(filter: &[Self], relation: Option<Relation>) -> bool {
-        Self::accept(filter, relation) || Self::accept(filter, relation.map(Relation::swapped))
-    }
-}
-
-impl From<Relation> for PairRelation {
-    fn from(relation: Relation) -> Self {
-        match relation {
-            Relation::Identical => Self::Identical,
-            Relation::SameText => Self::SameText,
-            Relation::Near => Self::Near,
-            Relation::Contains => Self::Contains,
-            Relation::Contained => Self::Contained,
-            Relation::Shares => Self::Shares,
-        }
-    }
 }
 
 /// The order of the rows of `pairs`.
