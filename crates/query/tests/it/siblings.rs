@@ -9,11 +9,11 @@ use resemble_proto::message::{
 };
 use resemble_proto::path::PathText;
 use resemble_query::find::{self, Subject};
-use resemble_query::groups::groups_with_parts;
-use resemble_query::pairs::pairs_with_parts;
+use resemble_query::groups::{KnownPairs, groups_with_parts};
 use resemble_query::why::compare_with_parts;
 use resemble_testutil::prose::sentences;
 
+use crate::plain::pairs_with_parts;
 use crate::scene::Scene;
 use crate::scene::fake::{Fake, Record, fake, member, part};
 use resemble_extract::Role;
@@ -38,7 +38,13 @@ fn clusters(scene: &Scene) -> Vec<Cluster> {
         ..GroupsRequest::default()
     };
     let scratch = scene.temp.root();
-    let answer = groups_with_parts(&scene.snapshot(), &request, Some(&Fake), None, scratch);
+    let answer = groups_with_parts(
+        &scene.snapshot(),
+        &request,
+        Some(&Fake),
+        KnownPairs::None,
+        scratch,
+    );
     answer.expect("an answer").body.clusters
 }
 
