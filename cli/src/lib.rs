@@ -38,6 +38,7 @@ pub mod local_time;
 pub mod mcp;
 pub mod names;
 mod new_file;
+mod owners;
 pub mod plans;
 pub mod print;
 pub mod question;

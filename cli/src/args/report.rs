@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use resemble_proto::message::SoftError;
 use strum::IntoStaticStr;
 
-use super::{RowFormat, RowOutput};
+use super::{Global, RowFormat, RowOutput};
 use crate::error::{CliError, CliResult};
 
 /// How a report is printed.
@@ -173,6 +173,20 @@ pub enum ListAs {
     Rows(RowOutput),
     /// As a page or a workbook.
     Report(ReportFormat),
+}
+
+impl ListAs {
+    /// Whether rows say whose the files are: in JSON, and with `-v`.
+    pub fn shows_owners(&self, global: &Global) -> bool {
+        let is_json = matches!(
+            self,
+            Self::Rows(RowOutput {
+                format: RowFormat::Json | RowFormat::Jsonl,
+                ..
+            })
+        );
+        is_json || global.verbose
+    }
 }
 
 impl ListOutput {

@@ -24,6 +24,7 @@ use crate::commands::{common_parameters, holders};
 use crate::error::{CliError, CliResult};
 use crate::lists;
 use crate::names::{self, Named};
+use crate::owners::FileOwners;
 use crate::question::{self, Asked, Verb};
 use crate::ui::Ui;
 
@@ -61,6 +62,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
         args,
         files,
         subjects,
+        has_owners: !is_remote && print_as.shows_owners(global),
         print_as,
         is_remote,
     };
@@ -76,6 +78,8 @@ struct Find<'a> {
     print_as: ListAs,
     /// The rows name files of another machine.
     is_remote: bool,
+    /// The rows say whose the files are.
+    has_owners: bool,
 }
 
 impl Find<'_> {
@@ -157,7 +161,11 @@ impl Verb for Find<'_> {
     }
 
     fn show(&self, body: &mut SimilarFiles, asked: &Asked) {
+        let mut owners = FileOwners::default();
         for row in &mut body.results {
+            if self.has_owners {
+                row.owner = owners.of(&row.path);
+            }
             row.path = asked.shown(&row.path);
         }
     }

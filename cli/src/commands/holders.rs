@@ -3,8 +3,6 @@
 //! Whoever answers names the candidates. This process reads them, with the rights of the user who
 //! asks, and keeps those that their bytes prove. So the daemon and `--local` give the same rows.
 
-use std::collections::HashMap;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
@@ -26,6 +24,7 @@ use crate::commands::common_parameters;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::lists;
 use crate::names::{self, Named};
+use crate::owners::FileOwners;
 use crate::question::{self, Asked, Verb};
 use crate::ui::Ui;
 
@@ -140,13 +139,9 @@ impl Verb for Holding<'_> {
 
     /// Adds the owners too, which must be looked up while the rows still have the real paths.
     fn show(&self, body: &mut Holders, asked: &Asked) {
-        let names = users();
+        let mut owners = FileOwners::default();
         for row in &mut body.holders {
-            let owner = std::fs::symlink_metadata(row.container.as_path()).ok();
-            row.owner = owner.map(|meta| {
-                let known = names.get(&meta.uid()).cloned();
-                known.unwrap_or_else(|| meta.uid().to_string())
-            });
+            row.owner = owners.of(&row.container);
             for path in [&mut row.path, &mut row.container, &mut row.root] {
                 *path = asked.shown(path);
             }
@@ -194,19 +189,4 @@ fn check(args: &FindArgs, files: &[PathBuf], print_as: ListAs) -> CliResult<RowO
         ListAs::Rows(output) => Ok(output),
         ListAs::Report(_) => refuse("--holders prints text, json, jsonl, csv and tsv"),
     }
-}
-
-/// The names of the users of this machine, as far as `/etc/passwd` lists them.
-fn users() -> HashMap<u32, String> {
-    let list = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let user = |line: &str| {
-        let mut fields = line.split(':');
-        let name = fields.next().filter(|name| !name.is_empty())?;
-        Some((fields.nth(1)?.parse().ok()?, name.to_owned()))
-    };
-    let mut users = HashMap::new();
-    for (uid, name) in list.lines().filter_map(user) {
-        users.entry(uid).or_insert(name);
-    }
-    users
 }

@@ -9,6 +9,7 @@ use resemble_proto::documents::{PairsDocument, SimilarPairs};
 use resemble_proto::message::{PairOrder, PairScore, PairsRequest, Whole};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
+use resemble_proto::remote::is_remote;
 use resemble_proto::report::PairsParameters;
 use resemble_report::document::{Extras, Report};
 
@@ -18,6 +19,7 @@ use crate::commands::common_parameters;
 use crate::error::{CliError, CliResult};
 use crate::lists;
 use crate::names;
+use crate::owners::FileOwners;
 use crate::question::{self, Asked, Verb};
 use crate::ui::Ui;
 
@@ -32,9 +34,11 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> 
     }
     let asked = Asked::among(&dirs);
     asked.not_files_alone("pairs", 1)?;
+    let is_remote = global.socket.as_deref().is_some_and(is_remote);
     let pairs = Pairs {
         args,
         dirs,
+        has_owners: !is_remote && print_as.shows_owners(global),
         print_as,
     };
     question::run(ui, env, global, &asked, pairs)
@@ -45,6 +49,8 @@ struct Pairs<'a> {
     /// All DIR arguments, with those of `--files-from`.
     dirs: Vec<PathBuf>,
     print_as: ListAs,
+    /// The rows say whose the files are.
+    has_owners: bool,
 }
 
 impl Pairs<'_> {
@@ -101,6 +107,12 @@ impl Verb for Pairs<'_> {
     }
 
     fn show(&self, body: &mut SimilarPairs, asked: &Asked) {
+        if self.has_owners {
+            let mut owners = FileOwners::default();
+            for row in &mut body.pairs {
+                (row.owner_a, row.owner_b) = (owners.of(&row.a), owners.of(&row.b));
+            }
+        }
         // A path stands in many rows.
         let mut shown: HashMap<PathText, PathText> = HashMap::new();
         let paths = body.pairs.iter_mut();

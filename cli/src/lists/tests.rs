@@ -14,6 +14,7 @@ use resemble_proto::seal;
 
 fn find_rows() -> Vec<FindRow> {
     let row = |file: &str, path: &[u8], relation, a: u32, b: u32| FindRow {
+        owner: None,
         file: file.into(),
         path: PathText::from_bytes(path),
         relation,
@@ -55,6 +56,8 @@ fn find_rows() -> Vec<FindRow> {
 
 fn pair() -> PairRow {
     PairRow {
+        owner_a: None,
+        owner_b: None,
         layer: Layer::Bytes,
         a: "x".into(),
         b: "y z".into(),

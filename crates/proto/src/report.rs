@@ -275,6 +275,7 @@ mod tests {
 
     fn row(path: &str) -> FindRow {
         FindRow {
+            owner: None,
             file: "/a".into(),
             path: path.into(),
             relation: Some(Relation::Near),

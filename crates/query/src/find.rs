@@ -396,6 +396,7 @@ pub fn find(
         errors,
     } = found;
     let rows = similar.into_iter().map(|similar| FindRow {
+        owner: None,
         file: name.clone(),
         age: Newer::of(subject.dates, similar.dates()),
         path: PathText::from(similar.shown),

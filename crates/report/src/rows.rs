@@ -199,6 +199,7 @@ impl Row for FindRow {
             Cell::left(word(self.relation), tint),
         ];
         if style.verbose {
+            cells.extend(owner([&self.owner]));
             cells.extend(details(
                 self.a_in_b,
                 self.b_in_a,
@@ -228,6 +229,19 @@ impl Row for FindRow {
     }
 }
 
+/// Whose the files are; nothing where that is not known of one.
+fn owner<const N: usize>(owners: [&Option<String>; N]) -> Option<Cell> {
+    let mut names: Vec<&str> = owners.into_iter().flatten().map(String::as_str).collect();
+    if names.len() < N {
+        return None;
+    }
+    names.dedup();
+    Some(Cell::left(
+        format!("of {}", names.join(" and ")),
+        Tint::Faint,
+    ))
+}
+
 columns! { PairRow: row =>
     "a" ["First file", 60] name(&row.a);
     "b" ["Second file", 60] name(&row.b);
@@ -251,6 +265,7 @@ impl Row for PairRow {
         let tint = Tint::of_pair(self.identical);
         let mut cells = vec![score(self.score, self.identical, self.told.estimate, tint)];
         if style.verbose {
+            cells.extend(owner([&self.owner_a, &self.owner_b]));
             cells.extend(details(
                 self.a_in_b,
                 self.b_in_a,

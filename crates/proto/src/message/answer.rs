@@ -303,6 +303,10 @@ pub struct FindRow {
     /// The date that this file, a document, states of itself; absent if it states none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document_date: Option<StatedDate>,
+    /// The name of this file's owner, or the owner's number if it has no name; absent where the
+    /// command has not looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// Which of both is the newer one.
     #[serde(flatten)]
     pub age: Newer,
@@ -359,6 +363,13 @@ pub struct PairRow {
     /// Which of both is the newer one.
     #[serde(flatten)]
     pub age: Newer,
+    /// The name of the owner of a, or the owner's number if it has no name; absent where the
+    /// command has not looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner_a: Option<String>,
+    /// The same of b.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner_b: Option<String>,
     /// The score after the discount for common text, where that makes a difference.
     #[serde(flatten)]
     pub discount: Discount,

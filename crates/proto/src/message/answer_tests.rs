@@ -21,6 +21,7 @@ fn request(text: &str) -> Request {
 #[test]
 fn rows_read_as_the_contract_says() {
     let find = FindRow {
+        owner: None,
         file: "report.txt".into(),
         path: PathText::from_bytes(*b"/srv/\xff"),
         relation: Some(Relation::SameText),
@@ -55,6 +56,8 @@ fn rows_read_as_the_contract_says() {
     );
 
     let pair = PairRow {
+        owner_a: None,
+        owner_b: None,
         layer: Layer::Bytes,
         a: "x".into(),
         b: "y".into(),

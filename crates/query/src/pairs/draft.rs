@@ -157,6 +157,8 @@ impl PairDraft<'_> {
                 .map(|&interval| interval.into()),
         };
         PairRow {
+            owner_a: None,
+            owner_b: None,
             a: path(self.a),
             b: path(self.b),
             told: if self.is_swapped {
