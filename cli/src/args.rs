@@ -461,7 +461,12 @@ pub struct Selection {
 #[command(next_help_heading = "Selection")]
 pub struct RelationFilter {
     /// Only rows of this relation; several are separated by commas
-    #[arg(long, value_name = "RELATION", value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "RELATION",
+        value_delimiter = ',',
+        hide_short_help = true
+    )]
     pub relation: Vec<PairRelation>,
 }
 
