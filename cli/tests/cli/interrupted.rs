@@ -162,15 +162,17 @@ fn two_plans_at_once_leave_a_copy_of_everything() {
     }
     plan(&env, "remove", "s/x", "1.sh");
     plan(&env, "remove", "s/y", "2.sh");
-    let start = |plan: &str| {
+    // Whatever is the home of who runs them: a service has none, and another shell another one.
+    let start = |plan: &str, home: &str| {
         let mut command = shell(&env);
         command
+            .env("HOME", home)
             .args([plan, "--do-it"])
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         command.spawn().unwrap()
     };
-    let mut both = [start("1.sh"), start("2.sh")];
+    let mut both = [start("1.sh", "/nonexistent"), start("2.sh", "/")];
     for plan in &mut both {
         plan.wait().unwrap();
     }

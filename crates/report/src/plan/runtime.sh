@@ -48,11 +48,15 @@ if [ -n "$wants_digest" ] && [ "$act" != undo ]; then
     "$resemble" digest -- "$self" >/dev/null 2>&1 ||
         fail 'this plan needs the program resemble, which digests files'
 fi
-# Two plans may each keep what the other one takes away, so they take turns.
-home=${HOME:-/}
-if [ "$act" != no ] && command -v flock >/dev/null && [ -d "$home" ] && [ -r "$home" ]; then
-    exec 9<"$home"
-    flock 9
+# Two plans may each keep what the other one takes away, so they take turns, whoever runs them.
+if [ "$act" != no ]; then
+    command -v flock >/dev/null || fail 'this plan needs the program flock (util-linux)'
+    [ -r / ] || fail 'the root directory cannot be opened, on which plans take turns'
+    exec 9</
+    flock -n 9 || {
+        printf 'another plan is under way: waiting for its end\n' >&2
+        flock 9 || fail 'the root directory cannot be locked, on which plans take turns'
+    }
 fi
 trap '[ -z "$tmp" ] || rm -f -- "$tmp"' EXIT
 trap 'exit 130' HUP INT TERM
