@@ -241,6 +241,53 @@ fn documents_have_the_same_answers_too() {
 }
 
 /// All names, each once, similar files side by side.
+/// What the daemon does not watch is sent, or read where it lies.
+#[test]
+fn subjects_from_elsewhere_have_the_same_answers_too() {
+    let sandbox = Sandbox::new();
+    let (text, other) = (prose(1, 20_000), prose(2, 9_000));
+    sandbox.write("a.txt", &text);
+    sandbox.write("b.docx", docx(&String::from_utf8_lossy(&other)));
+    sandbox.write("c.zip", zip(&[("a.txt", &edited(&text, 9, 2))]));
+    let outside = |name: &str, bytes: Vec<u8>| {
+        let path = sandbox.path("outside").join(name);
+        std::fs::create_dir_all(sandbox.path("outside")).expect("a folder");
+        std::fs::write(&path, bytes).expect("a file");
+        path.into_os_string()
+    };
+    let members = [
+        ("x/a.txt", &*edited(&text, 3, 5)),
+        ("x/b.txt", &edited(&other, 4, 3)),
+    ];
+    let archive = outside("box.zip", zip(&members));
+    let member = |name: &str| {
+        let mut path = archive.clone();
+        path.push(name);
+        path
+    };
+    let mut files = vec![
+        outside("edited.txt", edited(&text, 5, 4)),
+        outside(
+            "edited.docx",
+            docx(&String::from_utf8_lossy(&edited(&other, 6, 2))),
+        ),
+        outside("letter.eml", mail("See the file.", &[("a.txt", &text)])),
+        member("!x/a.txt"),
+        member("!x/b.txt"),
+    ];
+    files.push(archive);
+    let tree = sandbox.path("tree").into_os_string();
+    let daemon = sandbox.daemon([""; 0]);
+    daemon.sync();
+    let question = |file| vec!["find".into(), file, "--in".into(), tree.clone()];
+    let questions: Vec<_> = files.into_iter().map(question).collect();
+    for question in &questions {
+        let found = sandbox.resemble(question).success();
+        assert!(!found.text().contains('~'), "{question:?} {}", found.text());
+    }
+    same_both_ways(&sandbox, questions, &["text", "json"]);
+}
+
 #[test]
 fn the_order_for_archives_is_the_same() {
     let sandbox = Sandbox::new();

@@ -17,6 +17,7 @@
 //! question, too.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::PathBuf;
 
 use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::frame::HeldSample;
@@ -193,6 +194,7 @@ impl<'a> Siblings<'a> {
     ) -> Result<Vec<Sibling>, AskError> {
         let mut members: Vec<Sibling> = Vec::with_capacity(layouts.len());
         let mut places: HashMap<ContentId, usize> = HashMap::new();
+        let mut paths: HashSet<PathBuf> = HashSet::new();
         for layout in layouts {
             let place = Place {
                 content: file.content,
@@ -204,6 +206,10 @@ impl<'a> Siblings<'a> {
                 size: layout.own.size,
                 ..file.clone()
             };
+            // A name leads to the first member that has it.
+            if !paths.insert(member.path.clone()) {
+                continue;
+            }
             let own = layout.own.id;
             match places.get(&own) {
                 Some(&at) if self.is_new(own, own) || !members[at].copies.is_empty() => {

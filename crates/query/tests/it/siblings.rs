@@ -177,6 +177,25 @@ fn members_of_one_container_have_the_figures_of_every_other_question() {
     assert_eq!(members.collect::<BTreeSet<_>>(), BTreeSet::from(expected));
 }
 
+/// An archive that was added to may have two members of one name, which leads to the first.
+#[test]
+fn a_name_is_no_relative_of_itself() {
+    let mut scene = Scene::with_parts();
+    let [first, second] = versions();
+    let records = [
+        member("x.txt", first.clone()),
+        member("x.txt", second),
+        member("y.txt", first),
+    ];
+    scene.write("box.tar", fake(9, &records));
+    scene.scan();
+    let found = named(&scene, &pairs(&scene, |_| ()));
+    assert_eq!(
+        found,
+        [("box.tar!x.txt".to_owned(), "box.tar!y.txt".to_owned())]
+    );
+}
+
 #[test]
 fn no_pair_of_members_has_two_rows() {
     let mut scene = Scene::with_parts();
