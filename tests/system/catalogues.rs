@@ -41,7 +41,7 @@ fn export(sandbox: &Sandbox, words: &[&str]) -> Ran {
 /// The disk is gone, and everything that is asked is answered as if it were there.
 /// Leaves out what is estimated of a catalogue and proven on a disk that is there.
 fn without_figures(value: &mut serde_json::Value) {
-    const FIGURES: [&str; 16] = [
+    const FIGURES: [&str; 18] = [
         "a_in_b",
         "average",
         "b_in_a",
@@ -53,6 +53,8 @@ fn without_figures(value: &mut serde_json::Value) {
         "interval",
         "layer",
         "owner",
+        "owner_a",
+        "owner_b",
         "reason",
         "resemblance",
         "score",
