@@ -428,3 +428,29 @@ fn all_of_a_directory_is_found_that_came_with_something_below_it() {
     }]);
     scene.assert_as_fresh("a directory that moved");
 }
+
+/// A file that comes when another one has gone may get the number of its inode, and be read in an
+/// earlier step than the one that misses the other.
+#[test]
+fn what_got_the_inode_of_another_file_is_not_that_file() {
+    let mut scene = Scene::new();
+    scene.write("contract", text(1, 4000));
+    scene.write("old/kept", text(2, 4000));
+    scene.scan();
+    let digest = |scene: &Scene| {
+        let snapshot = scene.snapshot();
+        let row = snapshot.file_at(&scene.path("contract")).expect("readable");
+        let content = row.expect("indexed").state.content().expect("read");
+        let row = snapshot.content(content).expect("readable");
+        row.expect("a content").digest
+    };
+    let before = digest(&scene);
+    fs::rename(scene.path("contract"), scene.path("old/shopping")).expect("renamed");
+    scene.write("old/shopping", text(3, 500));
+    scene.look(&[Target::subtree(scene.path("old"))]);
+    scene.scan();
+    let log = scene.snapshot().departures().expect("readable");
+    let gone = log.of(&scene.path("contract"));
+    assert_eq!(gone.len(), 1, "{gone:?}");
+    assert_eq!((gone[0].1.content, &gone[0].1.to), (Some(before), &None));
+}

@@ -16,7 +16,7 @@ use super::run::{Place, Run};
 use super::target::Cause;
 use super::verdict::{Verdict, decide, has_same_bytes, is_same_file};
 use crate::read::{ReadFailure, age, open_regular};
-use crate::walk::{OpenDir, Stat};
+use crate::walk::{OpenDir, Stat, means_absent};
 
 impl Run<'_> {
     /// A regular file. `listed`: as of an entry.
@@ -164,6 +164,9 @@ impl Run<'_> {
                 self.batch.link(link, row);
                 return Ok(());
             }
+            if !has_same_bytes(&moved, &row) {
+                self.names_gone(&moved)?;
+            }
             return self.read(job(moved.state.content().map(|_| moved.stat.size), false));
         }
         self.read(job(None, false))
@@ -171,6 +174,21 @@ impl Run<'_> {
 }
 
 impl Run<'_> {
+    /// Names of a file that are gone go before its inode has other bytes under another name: that
+    /// may be another file, which got the number of the inode.
+    fn names_gone(&mut self, file: &FileRow) -> Result<(), IngestError> {
+        for path in self.snapshot.paths(file.id)? {
+            let is_gone = self.place(&path)?.is_some_and(|place| {
+                !place.anchor.was_replaced() && place.anchor.stat_at(&path).is_err_and(means_absent)
+            });
+            if is_gone {
+                self.report.removed += 1;
+                self.push(Change::Vanished(path));
+            }
+        }
+        Ok(())
+    }
+
     /// Whether what was heard of a name explains why the inode behind it changed. Whatever else
     /// was done to it was heard, too, if each of its names is known: `new` of them only now.
     fn is_explained(
