@@ -457,7 +457,7 @@ pub struct Selection {
 }
 
 /// Which rows are shown, by the relation of the two files.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Selection")]
 pub struct RelationFilter {
     /// Only rows of this relation; several are separated by commas

@@ -29,7 +29,9 @@ mod with_screen {
     use resemble_report::saved;
 
     use super::{CliError, CliResult, Env, Global, ScreenArgs, Ui};
-    use crate::args::{CompareArgs, GroupsArgs, MemoryBound, ReportFormat, ReportOutput};
+    use crate::args::{
+        CompareArgs, GroupsArgs, MemoryBound, RelationFilter, ReportFormat, ReportOutput,
+    };
     use crate::commands::{compare, groups, picked};
     use crate::error::Outcome;
     use crate::screen::{self, Collection, Look};
@@ -137,6 +139,7 @@ mod with_screen {
                 superseded: None,
                 conflicts: false,
                 selection,
+                filter: RelationFilter::default(),
                 output,
                 degree: None,
                 bound: MemoryBound::default(),
