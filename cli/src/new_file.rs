@@ -111,16 +111,20 @@ impl NewFile {
     pub(crate) fn keep(mut self) -> CliResult<()> {
         fs::rename(&self.path, &self.target).map_err(self.fails("write"))?;
         self.is_kept = true;
-        let folder = match self.target.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
         // The new name goes to the disk, too. Where a folder cannot be synchronised, the system
         // will write it later.
-        if let Ok(folder) = File::open(folder) {
+        if let Ok(folder) = File::open(folder_of(&self.target)) {
             folder.sync_all().ok();
         }
         Ok(())
+    }
+}
+
+/// The folder that a path leads into, as it can be opened.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
     }
 }
 

@@ -14,6 +14,7 @@ use crate::backend;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::lists;
 use crate::names::ShownNames;
+use crate::new_file::folder_of;
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WatchArgs) -> CliResult {
@@ -78,11 +79,8 @@ fn real(dir: &Path) -> CliResult<PathText> {
 /// An absolute path of a name that may lead nowhere.
 pub(super) fn absolute(path: &Path) -> CliResult<PathText> {
     // The folder above it is likely to exist; links in that folder's path are followed.
-    let parent = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let full: PathBuf = match (std::fs::canonicalize(parent), path.file_name()) {
+    let folder = std::fs::canonicalize(folder_of(path));
+    let full: PathBuf = match (folder, path.file_name()) {
         (Ok(parent), Some(name)) => parent.join(name),
         _ => std::path::absolute(path).map_err(CliError::file("find", path))?,
     };

@@ -12,7 +12,7 @@ use resemble_core::ContentDigest;
 use resemble_report::quote::quoted;
 
 use crate::error::{CliError, CliResult};
-use crate::new_file::NewFile;
+use crate::new_file::{NewFile, folder_of};
 
 /// The accepted pairs, each with the names of the line.
 #[derive(Default)]
@@ -49,10 +49,7 @@ impl Baseline {
     /// Adds pairs to the one that is there, and tells how many are new. Others who add some at the
     /// same time wait.
     pub(super) fn add(pairs: BTreeMap<String, String>, path: &Path) -> CliResult<u64> {
-        let folder = match path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
+        let folder = folder_of(path);
         // Until it is closed.
         let lock = File::open(folder).and_then(|folder| folder.lock().map(|()| folder));
         let _lock = lock.map_err(CliError::file("lock", folder))?;
