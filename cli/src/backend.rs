@@ -55,7 +55,6 @@ pub(crate) use local::templates;
 use resemble_relate::AskError;
 use resemble_relate::given::GivenPairs;
 use resemble_relate::parallel::{CurrentStep, relay, watched};
-use resemble_relate::prove::extracted::extract;
 use resemble_relate::renditions::{self, Rendition};
 
 /// The one that answers: the daemon or this process.
@@ -525,31 +524,16 @@ fn read_now(sought: &Sought, params: &Params, text: bool) -> Result<Incoming, So
             let read = find::read_with_parts(&file.real, params, part_reader);
             (file, read.map(Some))
         }
-        (Sought::Member(member @ NamedMember { file, names }), Some(part_reader)) => {
-            let read = find::read_member(&file.real, names, params, part_reader);
-            (
-                file,
-                read.map(|read| read.map(|read| with_bytes(read, member, part_reader))),
-            )
-        }
+        (Sought::Member(NamedMember { file, names }), Some(part_reader)) => (
+            file,
+            find::read_member(&file.real, names, params, part_reader),
+        ),
         (Sought::Member(member), None) => (&member.file, Ok(None)),
     };
     match read {
         Ok(Some(read)) => Ok(read),
         Ok(None) => Err(no_member(sought)),
         Err(error) => Err(subject_error(file, error)),
-    }
-}
-
-/// A member with its bytes, if they are few: they go with the question.
-fn with_bytes(read: Incoming, member: &NamedMember, part_reader: &dyn PartReader) -> Incoming {
-    if read.digest.size.0 > Stream::FEW as u64 {
-        return read;
-    }
-    let own = extract(&member.real(), part_reader).ok().flatten();
-    Incoming {
-        bytes: own.map(|own| own.own),
-        ..read
     }
 }
 

@@ -10,8 +10,9 @@ use resemble_core::{Digest, Digester, Params, StopFlag};
 use resemble_index::{ContentRef, NewLook, NewPart, SkippedPart};
 use resemble_relate::AskError;
 use resemble_relate::nominate::members::HeldMembers;
+use resemble_relate::prove::extracted::extract;
 use resemble_relate::prove::read::{anchor_of, bytes_of, unreadable};
-use resemble_relate::renditions::{Rendition, held_among, members_at, renditions_among};
+use resemble_relate::renditions::{Rendition, held_among, members_at, renditions_among, shown};
 use resemble_scan::parts::{DigestedPart, DigestedParts, HEAD, PartReader};
 use resemble_scan::read::{Content, NoContents, Reader};
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -27,7 +28,7 @@ pub struct Incoming {
     pub others: Vec<(Rendition, Digest)>,
     /// What it holds, if that is members.
     pub held: Option<HeldMembers>,
-    /// The bytes themselves, of a pipe that held few.
+    /// The bytes themselves, of a pipe or a member that held few.
     pub bytes: Option<Vec<u8>>,
     /// What was skipped when it was taken apart.
     pub skipped: Vec<SkippedPart>,
@@ -131,8 +132,13 @@ pub fn read_member(
     for number in members_at(rows, names) {
         if let Some(digest) = pieces[number as usize].digest.take() {
             let skipped = unread::of_member(skipped, names);
+            let is_few = digest.size.0 <= Stream::FEW as u64;
             let incoming = Incoming::with(*digest, pieces, Some(number), params);
-            return Ok(Some(incoming.and_skipped(skipped)));
+            let own = is_few.then(|| extract(&shown(path, names), part_reader).ok());
+            return Ok(Some(Incoming {
+                bytes: own.flatten().flatten().map(|own| own.own),
+                ..incoming.and_skipped(skipped)
+            }));
         }
     }
     Ok(None)
