@@ -191,10 +191,13 @@ impl Batch<'_, '_> {
             self.known_dirs.clear();
         }
         let (to_dir, to_name) = self.make_spot(to)?;
-        // Two names of one file: rename(2) would do nothing, but the event says that `from` went.
         match self.entry(to_dir, &to_name)? {
+            // What stands there says the same. Of two names of one file rename(2) does nothing,
+            // but the event says that `from` went; anything else went when it was detached.
             Some(old) if old == entry => {
-                self.release(from_dir, &from_name, &entry)?;
+                if let Entry::File(file) = entry {
+                    self.unlink(file, from_dir, &from_name)?;
+                }
                 return Ok(());
             }
             // Programs save by renaming.

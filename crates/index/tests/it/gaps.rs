@@ -122,6 +122,26 @@ fn gaps_follow_the_tree() {
 }
 
 #[test]
+fn a_gap_renamed_onto_an_equal_one_is_one() {
+    let index = Index::in_memory(&Params::default()).unwrap();
+    let denied = Gap::Failed(EACCES);
+    let rename = |from: &str, to: &str| Change::Rename {
+        from: from.into(),
+        to: to.into(),
+    };
+    let made = ["/r/a", "/r/b", "/r/c", "/s/d"].map(|path| gap(path, denied));
+    index.apply(made.into()).unwrap();
+    let r = |failed| ("/r".to_owned(), [failed, 0, 0]);
+    let s = ("/s".to_owned(), [1, 0, 0]);
+    index.apply(vec![rename("/r/a", "/r/b")]).unwrap();
+    assert_eq!(counts(&sound(&index), "/"), [r(2), s.clone()]);
+    index.apply(vec![rename("/r/b", "/s/d")]).unwrap();
+    assert_eq!(counts(&sound(&index), "/"), [r(1), s.clone()]);
+    index.apply(vec![rename("/r/c", "/s/e")]).unwrap();
+    assert_eq!(counts(&sound(&index), "/"), [("/s".to_owned(), [2, 0, 0])]);
+}
+
+#[test]
 fn what_lies_in_a_gap_is_known_to_be_unknown() {
     let index = index();
     let is_in_gap = |path: &str| sound(&index).is_in_gap(Path::new(path)).unwrap();
