@@ -17,17 +17,16 @@
 //!    the best of it is their row (`meet`).
 
 use std::borrow::Cow;
-use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
-use resemble_core::similarity::Unit;
-use resemble_core::{ByteLen, ContentId, ContentKind, Score};
+use resemble_core::{ByteLen, ContentId, ContentKind};
 use resemble_index::Snapshot;
-use resemble_proto::message::{Answer, Header, Layer, PairRow, PairScore, PairsRequest, SoftError};
+use resemble_proto::message::{Answer, Header, PairRow, PairsRequest, SoftError};
 use resemble_scan::parts::PartReader;
 
 mod draft;
 mod question;
+mod search;
 mod ways;
 mod worker;
 
@@ -39,16 +38,15 @@ use resemble_relate::judge::matched::Match;
 use resemble_relate::nominate::block::PostingBlock;
 use resemble_relate::nominate::evidence::Kept;
 use resemble_relate::nominate::families::LARGE;
-use resemble_relate::nominate::kinship::{Kinships, WindowCounts};
-use resemble_relate::parallel::{in_a_step, named, ordered, threads};
+use resemble_relate::parallel::{in_a_step, named, ordered};
 use resemble_relate::prove::contents::{ContentReader, WantedContent, WantedOfKind};
 use resemble_relate::prove::cost::COMPARED;
-use resemble_relate::prove::many::{DraftPair, PairProver};
+use resemble_relate::prove::many::PairProver;
 use resemble_relate::prove::read::LARGEST_READ;
 use resemble_relate::prove::texts::{TEXTS_READ, Texts};
 use resemble_relate::renditions::owners::RenditionOwners;
-use resemble_relate::renditions::same_words;
 use resemble_relate::scope::ScopedFiles;
+use search::{FoundPairs, PairSearch};
 use worker::WorkerPairs;
 
 /// The contents of two files, and how these meet.
@@ -81,7 +79,7 @@ pub fn pairs_to<R>(
     let mut texts = Texts::read(reader, &among, !request.text, limit)?;
     // Of a template of which no shingle is known, the beginning of its last chunk is left in all
     // payloads. Only the samples say what of that is template.
-    let marked: Vec<HashSet<u64>> = if snapshot.templates().are_all_in_words() {
+    let outside_templates: Vec<HashSet<u64>> = if snapshot.templates().are_all_in_words() {
         Vec::new()
     } else {
         kept.iter().map(Kept::pieces).collect()
@@ -100,90 +98,24 @@ pub fn pairs_to<R>(
         request,
         counts: &counts,
     };
-    let by_text = texts.pairs(
-        snapshot.stop(),
-        WorkerPairs::default,
-        |found, (a, b), proof, rarity| {
-            let pair = (&block.kept[a], &block.kept[b]);
-            if marked
-                .get(a)
-                .zip(marked.get(b))
-                .is_some_and(|(a, b)| a.is_disjoint(b))
-            {
-                return Ok(());
-            }
-            let is_of_data = texts.is_data(a) || texts.is_data(b);
-            if is_of_data && !question.meet(pair) {
-                return Ok(());
-            }
-            let in_bytes = is_of_data || Unit::from(request.unit) == Unit::Bytes;
-            if in_bytes || texts.are_tables(a, b) {
-                let estimate = Score::new(proof.containment());
-                found.drafts.push(DraftPair { a, b, estimate });
-            } else {
-                let layer = if texts.is_decoded(a) || texts.is_decoded(b) {
-                    Layer::Text
-                } else {
-                    Layer::Bytes
-                };
-                found.texts(&question, pair, (proof, layer), rarity);
-            }
-            Ok::<(), AskError>(())
-        },
-    )?;
-    let kinships = Kinships::of(&block, limit);
-    let by_samples = block.nominees(threads(), WorkerPairs::default, |found, a, b, common| {
-        let pair = (&block.kept[a], &block.kept[b]);
-        let windows = question
-            .are_judged_by_windows(pair)
-            .then(|| WindowCounts::of(&pair.0.signature, &pair.1.signature));
-        let is_candidate = match windows {
-            Some(windows) => {
-                let is_at_most =
-                    |most| Ok::<_, AskError>(kinships.is_at_most((a, b), windows.level, most));
-                windows.are_kin(common, is_at_most)?
-            }
-            None => common.is_candidate() || same_words(pair.0.words, pair.1.words),
-        };
-        if is_candidate && !(texts.has(a) && texts.has(b)) && question.meet(pair) {
-            let estimate = question.estimate(pair).containment();
-            let estimate = estimate.unwrap_or(Score::ZERO);
-            found.drafts.push(DraftPair { a, b, estimate });
-            if request.score == PairScore::Discounted {
-                let kinship = windows.and_then(|windows| kinships.kinship((a, b), windows, common));
-                let kinship = kinship.map(|kinship| ((a, b), Score::new(kinship)));
-                found.kinships.extend(kinship);
-            }
-        }
-        Ok::<(), AskError>(())
-    })?;
-    let in_families = copies::held_together(&large).filter_map(|(a, b)| {
-        let pair = (&block.kept[a], &block.kept[b]);
-        let estimate = question.estimate(pair).containment();
-        let estimate = estimate.unwrap_or(Score::ZERO);
-        question.meet(pair).then_some(DraftPair { a, b, estimate })
-    });
-    let in_families: Vec<DraftPair> = in_families.collect();
+    let search = PairSearch {
+        question,
+        block: &block,
+        texts: &texts,
+        outside_templates: &outside_templates,
+    };
+    let FoundPairs {
+        mut by_thread,
+        drafts,
+        kinships,
+    } = search.found(&large)?;
     let unread_texts = std::mem::take(&mut texts.unread);
     let in_large_families = std::mem::take(&mut texts.in_large_families);
-    let of_tables: Vec<DraftPair> = texts.tables().collect();
     let were_read: Vec<bool> = (0..block.kept.len())
         .map(|place| texts.has(place))
         .collect();
     // All texts at once are most of what a question takes; what follows needs them no more.
     drop(texts);
-    let mut further = WorkerPairs::default();
-    let mut found: Vec<WorkerPairs> = by_text.into_iter().chain(by_samples).collect();
-    let mut drafts: Vec<DraftPair> = found
-        .iter_mut()
-        .flat_map(|part| part.drafts.drain(..))
-        .chain(of_tables)
-        .chain(in_families)
-        .collect();
-    let sorted_by = found.iter_mut().flat_map(|part| part.kinships.drain());
-    let sorted_by: HashMap<(usize, usize), Score> = sorted_by.collect();
-    drafts.sort_by_key(|draft| (draft.a, draft.b, Reverse(draft.estimate)));
-    drafts.dedup_by_key(|draft| (draft.a, draft.b));
     let prover = PairProver::new(reader, None).asked(request.unit.into());
     let budget = match request {
         PairsRequest { estimate: true, .. } => ByteLen::ZERO,
@@ -192,6 +124,7 @@ pub fn pairs_to<R>(
     };
     let (measured, unread) = prover.measure_best(&wanted, &drafts, budget)?;
     drop(prover);
+    let mut further = WorkerPairs::default();
     for (draft, measured) in drafts.iter().zip(measured) {
         snapshot.stop().go_on()?;
         // What is left of a text that was read is no sample of it.
@@ -204,14 +137,14 @@ pub fn pairs_to<R>(
         };
         let (a, b) = (whole(draft.a)?, whole(draft.b)?);
         let pair = (&*a, &*b);
-        let kinship = sorted_by.get(&(draft.a, draft.b)).copied();
+        let kinship = kinships.get(&(draft.a, draft.b)).copied();
         further.others(&question, pair, measured, kinship);
     }
     for content in &block.kept {
         snapshot.stop().go_on()?;
         further.same_content(&question, content);
     }
-    found.push(further);
+    by_thread.push(further);
 
     let mut cut = in_large_families;
     let large = large.into_iter().flat_map(|(_, members)| members);
@@ -221,24 +154,21 @@ pub fn pairs_to<R>(
         .map(|place| scoped.holders(block.kept[place as usize].id).count());
     let near_copies = near_copies.sum::<usize>() as u64;
     let mut errors = scoped.errors.clone();
-    let mut matched = Vec::new();
-    for mut part in found {
-        matched.append(&mut part.matched);
-    }
     if request.exact {
         errors.extend(unread);
         errors.extend(unread_texts);
     }
     errors.sort_by(|a, b| a.path.as_bytes().cmp(b.path.as_bytes()));
     errors.dedup();
-    let mut rows = Vec::new();
-    let matched = question.best_of(matched);
+    let matched = by_thread.into_iter().flat_map(|part| part.matched);
+    let matched = question.best_of(matched.collect());
     let part_reader = part_reader.filter(|_| !request.estimate);
     let matched = question.by_members(matched, part_reader)?;
+    let siblings = question.siblings(part_reader)?;
+    let mut rows = Vec::new();
     for (owners, matched) in &matched {
         question.rows(*owners, matched, &mut rows);
     }
-    let siblings = question.siblings(part_reader)?;
     for container in &siblings {
         question.rows_within(container, &mut rows);
     }

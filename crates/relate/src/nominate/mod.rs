@@ -13,3 +13,5 @@ pub mod levels;
 pub mod members;
 pub mod quotations;
 mod windows;
+
+pub use common::Common;

@@ -1,0 +1,161 @@
+//! Finds the pairs of a question: texts by their words, everything else by what the index keeps.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+
+use resemble_core::Score;
+use resemble_core::similarity::Proof;
+use resemble_core::similarity::Unit;
+use resemble_core::similarity::discount::Rarity;
+use resemble_proto::message::{Layer, PairScore};
+use resemble_relate::AskError;
+use resemble_relate::nominate::Common;
+use resemble_relate::nominate::block::PostingBlock;
+use resemble_relate::nominate::evidence::Kept;
+use resemble_relate::nominate::kinship::{Kinships, WindowCounts};
+use resemble_relate::parallel::threads;
+use resemble_relate::prove::many::DraftPair;
+use resemble_relate::prove::texts::Texts;
+use resemble_relate::renditions::same_words;
+
+use super::question::Question;
+use super::worker::WorkerPairs;
+use crate::copies;
+
+/// The contents of a question and what is known of them.
+#[derive(Clone, Copy)]
+pub(super) struct PairSearch<'a> {
+    pub(super) question: Question<'a>,
+    pub(super) block: &'a PostingBlock,
+    pub(super) texts: &'a Texts,
+    /// What contents have outside of templates, by place; empty: nothing is template.
+    pub(super) outside_templates: &'a [HashSet<u64>],
+}
+
+/// Pairs that were found: measured ones by thread, and those that are still to be measured.
+pub(super) struct FoundPairs {
+    pub(super) by_thread: Vec<WorkerPairs>,
+    /// In the order of their places, each pair once.
+    pub(super) drafts: Vec<DraftPair>,
+    /// What sorts those drafts that are no texts, if kinship does.
+    pub(super) kinships: HashMap<(usize, usize), Score>,
+}
+
+impl PairSearch<'_> {
+    /// All pairs; `large` are the families of near-copies that their leaders hold together.
+    pub(super) fn found(&self, large: &[(u32, Vec<u32>)]) -> Result<FoundPairs, AskError> {
+        let mut by_thread = self.by_words()?;
+        by_thread.extend(self.by_samples()?);
+        let in_families = copies::held_together(large).filter_map(|(a, b)| {
+            let pair = self.pair(a, b);
+            self.question.meet(pair).then(|| self.draft(a, b))
+        });
+        let drafts = by_thread.iter_mut().flat_map(|part| part.drafts.drain(..));
+        let mut drafts: Vec<DraftPair> = drafts
+            .chain(self.texts.tables())
+            .chain(in_families)
+            .collect();
+        let kinships = by_thread.iter_mut().flat_map(|part| part.kinships.drain());
+        let kinships = kinships.collect();
+        drafts.sort_by_key(|draft| (draft.a, draft.b, Reverse(draft.estimate)));
+        drafts.dedup_by_key(|draft| (draft.a, draft.b));
+        Ok(FoundPairs {
+            by_thread,
+            drafts,
+            kinships,
+        })
+    }
+
+    fn pair(&self, a: usize, b: usize) -> (&Kept, &Kept) {
+        (&self.block.kept[a], &self.block.kept[b])
+    }
+
+    fn draft(&self, a: usize, b: usize) -> DraftPair {
+        let estimate = self.question.estimate(self.pair(a, b)).containment();
+        let estimate = estimate.unwrap_or(Score::ZERO);
+        DraftPair { a, b, estimate }
+    }
+
+    fn by_words(&self) -> Result<Vec<WorkerPairs>, AskError> {
+        let stop = self.question.snapshot.stop();
+        self.texts
+            .pairs(stop, WorkerPairs::default, |found, pair, proof, rarity| {
+                self.add_by_words(found, pair, proof, rarity);
+                Ok(())
+            })
+    }
+
+    /// Two texts have these words in common: that is their figure, unless they are measured in
+    /// bytes.
+    fn add_by_words(
+        &self,
+        found: &mut WorkerPairs,
+        (a, b): (usize, usize),
+        proof: &Proof,
+        rarity: Option<Rarity>,
+    ) {
+        let (question, texts) = (&self.question, self.texts);
+        let outside = self.outside_templates;
+        let outside = outside.get(a).zip(outside.get(b));
+        if outside.is_some_and(|(a, b)| a.is_disjoint(b)) {
+            return;
+        }
+        let is_of_data = texts.is_data(a) || texts.is_data(b);
+        if is_of_data && !question.meet(self.pair(a, b)) {
+            return;
+        }
+        let in_bytes = is_of_data || Unit::from(question.request.unit) == Unit::Bytes;
+        if in_bytes || texts.are_tables(a, b) {
+            let estimate = Score::new(proof.containment());
+            found.drafts.push(DraftPair { a, b, estimate });
+            return;
+        }
+        let layer = if texts.is_decoded(a) || texts.is_decoded(b) {
+            Layer::Text
+        } else {
+            Layer::Bytes
+        };
+        found.texts(question, self.pair(a, b), (proof, layer), rarity);
+    }
+
+    fn by_samples(&self) -> Result<Vec<WorkerPairs>, AskError> {
+        let kinships = Kinships::of(self.block, self.question.snapshot.boilerplate_limit());
+        let add = |found: &mut WorkerPairs, a, b, common: Common| {
+            self.add_by_samples(found, (a, b), common, &kinships)
+        };
+        self.block.nominees(threads(), WorkerPairs::default, add)
+    }
+
+    /// Two contents have samples in common: they are measured if these say more than strangers
+    /// share, and their words do not say it already.
+    fn add_by_samples(
+        &self,
+        found: &mut WorkerPairs,
+        (a, b): (usize, usize),
+        common: Common,
+        kinships: &Kinships,
+    ) -> Result<(), AskError> {
+        let pair = self.pair(a, b);
+        let windows = self.question.are_judged_by_windows(pair);
+        let windows = windows.then(|| WindowCounts::of(&pair.0.signature, &pair.1.signature));
+        let is_candidate = match windows {
+            Some(windows) => {
+                let is_at_most =
+                    |most| Ok::<_, AskError>(kinships.is_at_most((a, b), windows.level, most));
+                windows.are_kin(common, is_at_most)?
+            }
+            None => common.is_candidate() || same_words(pair.0.words, pair.1.words),
+        };
+        let are_texts = self.texts.has(a) && self.texts.has(b);
+        if !is_candidate || are_texts || !self.question.meet(pair) {
+            return Ok(());
+        }
+        found.drafts.push(self.draft(a, b));
+        if self.question.request.score == PairScore::Discounted {
+            let kinship = windows.and_then(|windows| kinships.kinship((a, b), windows, common));
+            let kinship = kinship.map(|kinship| ((a, b), Score::new(kinship)));
+            found.kinships.extend(kinship);
+        }
+        Ok(())
+    }
+}
