@@ -106,33 +106,55 @@ fn print_roots(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
 }
 
 fn print(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
-    let mut lines = Vec::new();
-    for root in &status.roots {
-        let mut line = vec![
-            ui.name(&ShownNames::default().path(&root.path), Tint::Heading),
-            Cell::left(root.state.word(), tint(root.state)),
-            Cell::right(format!("{} files", human_count(root.files)), Tint::Plain),
-            Cell::right(human_size(root.bytes), Tint::Plain),
-        ];
-        let counts = [
-            (root.pending, "to be read", Tint::Plain),
-            (root.unreadable, "unreadable", Tint::Notable),
-            (root.skipped, "left out", Tint::Faint),
-            (root.hidden, "hidden by the view", Tint::Faint),
-            (root.unopened, "not read in full", Tint::Notable),
-            (root.hidden_text, "with hidden text", Tint::Faint),
-        ];
-        for (count, what, tint) in counts.into_iter().filter(|(count, ..)| *count > 0) {
-            line.push(Cell::left(format!("{} {what}", human_count(count)), tint));
-        }
-        let rules = rules_in_words(&root.rules).into_iter();
-        line.extend(rules.map(|rule| Cell::left(rule, Tint::Faint)));
-        let alerts = alerts_in_words(&root.alerts).into_iter();
-        line.extend(alerts.map(|rule| Cell::left(rule, Tint::Faint)));
-        lines.push(line);
+    let roots: Vec<_> = status
+        .roots
+        .iter()
+        .map(|root| root_line(ui, root))
+        .collect();
+    ui.lines(&roots, b'\n')?;
+    let mut lines = index_lines(status);
+    lines.extend(wait_lines(ui, status));
+    if ui.is_verbose() {
+        lines.extend(process_lines(ui, status));
     }
-    ui.lines(&lines, b'\n')?;
+    lines.extend(mount_lines(ui, status));
+    lines.extend(status.notify.iter().map(sink_line));
+    lines.extend(trouble_lines(ui, status));
+    for line in lines {
+        // Each line is laid out by itself: these lines are sentences and no table.
+        ui.lines(&[line], b'\n')?;
+    }
+    Ok(())
+}
 
+/// A root: its state, its size, and what is left out.
+fn root_line(ui: &Ui, root: &RootStatus) -> Vec<Cell> {
+    let mut line = vec![
+        ui.name(&ShownNames::default().path(&root.path), Tint::Heading),
+        Cell::left(root.state.word(), tint(root.state)),
+        Cell::right(format!("{} files", human_count(root.files)), Tint::Plain),
+        Cell::right(human_size(root.bytes), Tint::Plain),
+    ];
+    let counts = [
+        (root.pending, "to be read", Tint::Plain),
+        (root.unreadable, "unreadable", Tint::Notable),
+        (root.skipped, "left out", Tint::Faint),
+        (root.hidden, "hidden by the view", Tint::Faint),
+        (root.unopened, "not read in full", Tint::Notable),
+        (root.hidden_text, "with hidden text", Tint::Faint),
+    ];
+    for (count, what, tint) in counts.into_iter().filter(|(count, ..)| *count > 0) {
+        line.push(Cell::left(format!("{} {what}", human_count(count)), tint));
+    }
+    let rules = rules_in_words(&root.rules).into_iter();
+    line.extend(rules.map(|rule| Cell::left(rule, Tint::Faint)));
+    let alerts = alerts_in_words(&root.alerts).into_iter();
+    line.extend(alerts.map(|rule| Cell::left(rule, Tint::Faint)));
+    line
+}
+
+/// The index, and how far behind the files it is.
+fn index_lines(status: &StatusAnswer) -> Vec<Vec<Cell>> {
     let mut lines = vec![vec![Cell::left(
         format!(
             "index: {} contents, {} chunks, {}",
@@ -158,6 +180,12 @@ fn print(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
         let lag = format!("the oldest change waits for {lag} s to be read");
         lines.push(vec![Cell::left(lag, Tint::Notable)]);
     }
+    lines
+}
+
+/// Files that are read later, because their last reading took long.
+fn wait_lines(ui: &Ui, status: &StatusAnswer) -> Vec<Vec<Cell>> {
+    let mut lines = Vec::new();
     for wait in &status.waits {
         let when = format!(
             "waits to be read for {} s more: its last reading took {} s",
@@ -169,37 +197,46 @@ fn print(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
             Cell::left(when, Tint::Faint),
         ]);
     }
-    if ui.is_verbose() {
-        let since = format!(
-            "since its start (process {}): {} files read, {}; {} directories watched, {} polled, \
-             {} queue overflows",
-            status.pid,
-            human_count(status.index.files_read),
-            human_size(status.index.bytes_read),
-            human_count(status.watch.directories),
-            human_count(status.watch.polled),
-            human_count(status.watch.overflows)
-        );
-        lines.push(vec![Cell::left(since, Tint::Faint)]);
-        let process = &status.process;
-        let takes = format!(
-            "version {}, running for {} s; {} of memory, at most {}; {} of {} open files",
-            harmless(&process.version),
-            human_count(process.uptime_seconds),
-            human_size(process.resident_bytes),
-            human_size(process.peak_bytes),
-            human_count(process.descriptors),
-            human_count(process.most_descriptors)
-        );
-        lines.push(vec![Cell::left(takes, Tint::Faint)]);
-        for unopened in &status.unopened {
-            lines.push(vec![
-                Cell::left("not read in full:", Tint::Faint),
-                ui.name(&unopened.path, Tint::Plain),
-                Cell::left(harmless(&unopened.reason), Tint::Plain),
-            ]);
-        }
+    lines
+}
+
+/// The process, and what could not be read in full.
+fn process_lines(ui: &Ui, status: &StatusAnswer) -> Vec<Vec<Cell>> {
+    let mut lines = Vec::new();
+    let since = format!(
+        "since its start (process {}): {} files read, {}; {} directories watched, {} polled, \
+         {} queue overflows",
+        status.pid,
+        human_count(status.index.files_read),
+        human_size(status.index.bytes_read),
+        human_count(status.watch.directories),
+        human_count(status.watch.polled),
+        human_count(status.watch.overflows)
+    );
+    lines.push(vec![Cell::left(since, Tint::Faint)]);
+    let process = &status.process;
+    let takes = format!(
+        "version {}, running for {} s; {} of memory, at most {}; {} of {} open files",
+        harmless(&process.version),
+        human_count(process.uptime_seconds),
+        human_size(process.resident_bytes),
+        human_size(process.peak_bytes),
+        human_count(process.descriptors),
+        human_count(process.most_descriptors)
+    );
+    lines.push(vec![Cell::left(takes, Tint::Faint)]);
+    for unopened in &status.unopened {
+        lines.push(vec![
+            Cell::left("not read in full:", Tint::Faint),
+            ui.name(&unopened.path, Tint::Plain),
+            Cell::left(harmless(&unopened.reason), Tint::Plain),
+        ]);
     }
+    lines
+}
+
+fn mount_lines(ui: &Ui, status: &StatusAnswer) -> Vec<Vec<Cell>> {
+    let mut lines = Vec::new();
     for mount in &status.mounts {
         let mut line = vec![
             Cell::left("overlay:", Tint::Faint),
@@ -211,9 +248,12 @@ fn print(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
         }
         lines.push(line);
     }
-    for sink in &status.notify {
-        lines.push(sink_line(sink));
-    }
+    lines
+}
+
+/// What does not work, and how to mend it.
+fn trouble_lines(ui: &Ui, status: &StatusAnswer) -> Vec<Vec<Cell>> {
+    let mut lines = Vec::new();
     for trouble in &status.degraded {
         let path = ui.name(&trouble.path, Tint::Heading);
         lines.push(vec![
@@ -228,11 +268,7 @@ fn print(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
             ]);
         }
     }
-    for line in lines {
-        // Each line is laid out by itself: these lines are sentences and no table.
-        ui.lines(&[line], b'\n')?;
-    }
-    Ok(())
+    lines
 }
 
 /// Where alerts go, and whether they arrive.

@@ -8,187 +8,182 @@ use std::fmt::Write;
 
 use resemble_proto::message::{RootState, RootStatus, StatusAnswer};
 
-/// The name, the help and the figure of a root.
+/// A figure of a root: its name, its help, and where it is.
 type RootFigure = (&'static str, &'static str, fn(&RootStatus) -> u64);
+
+const OF_ROOTS: [RootFigure; 8] = [
+    ("root_files", "Regular files, hard links once", |root| {
+        root.files
+    }),
+    ("root_bytes", "Their bytes", |root| root.bytes),
+    ("root_pending", "Files to be read", |root| root.pending),
+    (
+        "root_unreadable",
+        "Files and directories that could not be read",
+        |root| root.unreadable,
+    ),
+    (
+        "root_skipped",
+        "Files and directories left out on purpose",
+        |root| root.skipped,
+    ),
+    (
+        "root_unopened",
+        "Documents and archives that could not be read in full",
+        |root| root.unopened,
+    ),
+    (
+        "root_hidden_text",
+        "Documents of which text is left out on purpose",
+        |root| root.hidden_text,
+    ),
+    ("root_hidden", "Entries that the view hides", |root| {
+        root.hidden
+    }),
+];
+
+/// A figure of the daemon.
+type DaemonFigure = (&'static str, Kind, &'static str, fn(&StatusAnswer) -> u64);
+
+const OF_DAEMON: [DaemonFigure; 22] = [
+    (
+        "live",
+        Kind::Gauge,
+        "Whether nothing is scanned or degraded",
+        |status| u64::from(status.is_live()),
+    ),
+    (
+        "fresh",
+        Kind::Gauge,
+        "Whether nothing is known to be stale",
+        |status| status.fresh.into(),
+    ),
+    (
+        "lag_seconds",
+        Kind::Gauge,
+        "Age of the oldest change to be read",
+        |status| status.lag_seconds,
+    ),
+    (
+        "degraded",
+        Kind::Gauge,
+        "Troubles that status names",
+        |status| status.degraded.len() as u64,
+    ),
+    ("index_bytes", Kind::Gauge, "Size of the index", |status| {
+        status.index.bytes
+    }),
+    (
+        "index_contents",
+        Kind::Gauge,
+        "Contents in the index",
+        |status| status.index.contents,
+    ),
+    (
+        "index_chunks",
+        Kind::Gauge,
+        "Chunks, repeats counted",
+        |status| status.index.chunks,
+    ),
+    (
+        "files_read",
+        Kind::Counter,
+        "Files read since the start",
+        |status| status.index.files_read,
+    ),
+    (
+        "read_bytes",
+        Kind::Counter,
+        "Bytes read since the start",
+        |status| status.index.bytes_read,
+    ),
+    (
+        "watched_directories",
+        Kind::Gauge,
+        "Directories with a watch",
+        |status| status.watch.directories,
+    ),
+    (
+        "polled_directories",
+        Kind::Gauge,
+        "Directories without one",
+        |status| status.watch.polled,
+    ),
+    (
+        "event_overflows",
+        Kind::Counter,
+        "Times that events were lost",
+        |status| status.watch.overflows,
+    ),
+    (
+        "assumed_files",
+        Kind::Gauge,
+        "Grown files to be verified",
+        |status| status.assumed,
+    ),
+    (
+        "questions",
+        Kind::Gauge,
+        "Questions being computed",
+        |status| status.questions,
+    ),
+    ("mounts", Kind::Gauge, "Mounted overlays", |status| {
+        status.mounts.len() as u64
+    }),
+    (
+        "alerts_waiting",
+        Kind::Gauge,
+        "Alerts to be delivered, over all sinks",
+        |status| status.notify.iter().map(|sink| sink.waiting).sum(),
+    ),
+    (
+        "sinks_failing",
+        Kind::Gauge,
+        "Sinks of alerts that fail",
+        |status| {
+            let failing = status.notify.iter().filter(|sink| sink.failing.is_some());
+            failing.count() as u64
+        },
+    ),
+    (
+        "uptime_seconds",
+        Kind::Gauge,
+        "Time since the start",
+        |status| status.process.uptime_seconds,
+    ),
+    ("resident_memory_bytes", Kind::Gauge, "Memory", |status| {
+        status.process.resident_bytes
+    }),
+    (
+        "peak_memory_bytes",
+        Kind::Gauge,
+        "Most memory since the start",
+        |status| status.process.peak_bytes,
+    ),
+    ("open_fds", Kind::Gauge, "Open files", |status| {
+        status.process.descriptors
+    }),
+    ("max_fds", Kind::Gauge, "Files that may be open", |status| {
+        status.process.most_descriptors
+    }),
+];
 
 /// All figures.
 pub(super) fn of(status: &StatusAnswer) -> String {
     let mut text = Metrics::default();
     text.one("up", Kind::Gauge, "Whether the daemon answers", 1);
-    let is_live = u64::from(status.is_live());
-    text.one(
-        "live",
-        Kind::Gauge,
-        "Whether nothing is scanned or degraded",
-        is_live,
-    );
-    text.one(
-        "fresh",
-        Kind::Gauge,
-        "Whether nothing is known to be stale",
-        status.fresh.into(),
-    );
-    text.one(
-        "lag_seconds",
-        Kind::Gauge,
-        "Age of the oldest change to be read",
-        status.lag_seconds,
-    );
-    let troubles = status.degraded.len() as u64;
-    text.one(
-        "degraded",
-        Kind::Gauge,
-        "Troubles that status names",
-        troubles,
-    );
+    for (name, kind, help, figure) in OF_DAEMON {
+        text.one(name, kind, help, figure(status));
+    }
     text.root_states(&status.roots);
-    let of_roots: [RootFigure; 8] = [
-        ("root_files", "Regular files, hard links once", |root| {
-            root.files
-        }),
-        ("root_bytes", "Their bytes", |root| root.bytes),
-        ("root_pending", "Files to be read", |root| root.pending),
-        (
-            "root_unreadable",
-            "Files and directories that could not be read",
-            |root| root.unreadable,
-        ),
-        (
-            "root_skipped",
-            "Files and directories left out on purpose",
-            |root| root.skipped,
-        ),
-        (
-            "root_unopened",
-            "Documents and archives that could not be read in full",
-            |root| root.unopened,
-        ),
-        (
-            "root_hidden_text",
-            "Documents of which text is left out on purpose",
-            |root| root.hidden_text,
-        ),
-        ("root_hidden", "Entries that the view hides", |root| {
-            root.hidden
-        }),
-    ];
-    for (name, help, figure) in of_roots {
+    for (name, help, figure) in OF_ROOTS {
         text.family(name, Kind::Gauge, help);
         for root in &status.roots {
             text.sample(name, &[("root", &shown(root))], figure(root));
         }
     }
-    let (index, watch, process) = (&status.index, &status.watch, &status.process);
-    let waiting = status.notify.iter().map(|sink| sink.waiting).sum();
-    let failing = status
-        .notify
-        .iter()
-        .filter(|sink| sink.failing.is_some())
-        .count() as u64;
-    for (name, kind, help, figure) in [
-        ("index_bytes", Kind::Gauge, "Size of the index", index.bytes),
-        (
-            "index_contents",
-            Kind::Gauge,
-            "Contents in the index",
-            index.contents,
-        ),
-        (
-            "index_chunks",
-            Kind::Gauge,
-            "Chunks, repeats counted",
-            index.chunks,
-        ),
-        (
-            "files_read",
-            Kind::Counter,
-            "Files read since the start",
-            index.files_read,
-        ),
-        (
-            "read_bytes",
-            Kind::Counter,
-            "Bytes read since the start",
-            index.bytes_read,
-        ),
-        (
-            "watched_directories",
-            Kind::Gauge,
-            "Directories with a watch",
-            watch.directories,
-        ),
-        (
-            "polled_directories",
-            Kind::Gauge,
-            "Directories without one",
-            watch.polled,
-        ),
-        (
-            "event_overflows",
-            Kind::Counter,
-            "Times that events were lost",
-            watch.overflows,
-        ),
-        (
-            "assumed_files",
-            Kind::Gauge,
-            "Grown files to be verified",
-            status.assumed,
-        ),
-        (
-            "questions",
-            Kind::Gauge,
-            "Questions being computed",
-            status.questions,
-        ),
-        (
-            "mounts",
-            Kind::Gauge,
-            "Mounted overlays",
-            status.mounts.len() as u64,
-        ),
-        (
-            "alerts_waiting",
-            Kind::Gauge,
-            "Alerts to be delivered, over all sinks",
-            waiting,
-        ),
-        (
-            "sinks_failing",
-            Kind::Gauge,
-            "Sinks of alerts that fail",
-            failing,
-        ),
-        (
-            "uptime_seconds",
-            Kind::Gauge,
-            "Time since the start",
-            process.uptime_seconds,
-        ),
-        (
-            "resident_memory_bytes",
-            Kind::Gauge,
-            "Memory",
-            process.resident_bytes,
-        ),
-        (
-            "peak_memory_bytes",
-            Kind::Gauge,
-            "Most memory since the start",
-            process.peak_bytes,
-        ),
-        ("open_fds", Kind::Gauge, "Open files", process.descriptors),
-        (
-            "max_fds",
-            Kind::Gauge,
-            "Files that may be open",
-            process.most_descriptors,
-        ),
-    ] {
-        text.one(name, kind, help, figure);
-    }
     text.family("build", Kind::Gauge, "The version of the daemon");
-    text.sample("build", &[("version", &process.version)], 1);
+    text.sample("build", &[("version", &status.process.version)], 1);
     text.end()
 }
 
