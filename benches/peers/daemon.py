@@ -44,14 +44,23 @@ def field_of(pid, file, name):
 class Daemon:
     """A running `resembled` with a state of its own; `state` may be one that it finds there."""
 
-    def __init__(self, programs, tree, state):
+    def __init__(self, programs, trees, state, view=None):
         self.programs, self.state = Path(programs), state
         self.socket = state / "socket"
         began = time.monotonic()
         self.process = subprocess.Popen(
-            [self.programs / "resembled", "--no-mount", "--quiet", "--state", state, "--socket",
-             self.socket, tree],
-            stdin=subprocess.DEVNULL)
+            [
+                self.programs / "resembled",
+                "--quiet",
+                "--state",
+                state,
+                "--socket",
+                self.socket,
+                *(["--mount", view] if view else ["--no-mount"]),
+                *trees,
+            ],
+            stdin=subprocess.DEVNULL,
+        )
         while not self.socket.exists():
             time.sleep(0.002)
         self.ask("sync")
@@ -86,6 +95,11 @@ class Daemon:
         return time.monotonic() - began
 
 
+def index_bytes(state):
+    """What the files of a state take on disk."""
+    return sum(path.stat().st_blocks * 512 for path in state.rglob("*") if path.is_file())
+
+
 def timed(command):
     began = time.monotonic()
     subprocess.run(command, shell=True, stdout=subprocess.DEVNULL, check=True)
@@ -110,14 +124,17 @@ def scan(builds, tree, runs, folder):
         for build, programs in builds.items():
             state = folder / f"scan-{build}-{run}"
             state.mkdir()
-            daemon = Daemon(programs, tree, state)
-            for what, value in [("s", daemon.seconds), ("CPU s", daemon.cpu()),
-                                ("MB", daemon.peak())]:
+            daemon = Daemon(programs, [tree], state)
+            for what, value in [
+                ("s", daemon.seconds),
+                ("CPU s", daemon.cpu()),
+                ("MB", daemon.peak()),
+            ]:
                 figures.setdefault(f"{build}: first scan, {what}", []).append(value)
             figures.setdefault(f"{build}: closing", []).append(daemon.end())
+            figures.setdefault(f"{build}: index, MB", []).append(index_bytes(state) / 1e6)
             shutil.rmtree(state)
-    for name, values in figures.items():
-        told(name, values, "")
+    return figures
 
 
 def restart(builds, tree, runs, folder):
@@ -125,18 +142,17 @@ def restart(builds, tree, runs, folder):
     for build, programs in builds.items():
         states[build] = folder / f"restart-{build}"
         states[build].mkdir()
-        Daemon(programs, tree, states[build]).end()
+        Daemon(programs, [tree], states[build]).end()
     figures = {}
     for _ in range(runs):
         walk = timed(f"find '{tree}' -type f -size +0")
         figures.setdefault("find -size", []).append(walk)
         for build, programs in builds.items():
-            daemon = Daemon(programs, tree, states[build])
+            daemon = Daemon(programs, [tree], states[build])
             figures.setdefault(f"{build}: restart", []).append(daemon.seconds)
             figures.setdefault(f"{build}: restart, CPU", []).append(daemon.cpu())
             daemon.end()
-    for name, values in figures.items():
-        told(name, values)
+    return figures
 
 
 def small(builds, tree, runs, folder):
@@ -149,7 +165,7 @@ def small(builds, tree, runs, folder):
     for build, programs in builds.items():
         state = folder / f"small-{build}"
         state.mkdir()
-        daemons[build] = Daemon(programs, tree, state)
+        daemons[build] = Daemon(programs, [tree], state)
     time.sleep(75)
     for idle in [True, False]:
         start = {build: daemon.cpu() for build, daemon in daemons.items()}
@@ -162,13 +178,17 @@ def small(builds, tree, runs, folder):
         time.sleep(65)
         for build, daemon in daemons.items():
             figures[build, idle] = (daemon.cpu() - start[build]) * 1e3 / len(files)
+    lines = []
     for build, daemon in daemons.items():
         change, idle = figures[build, False], figures[build, True]
-        print(f"{build}: a small change: {change - idle:.2f} ms of CPU (and {idle:.2f} ms in that "
-              f"time without one; {len(files)} changes)", flush=True)
+        lines.append(
+            f"{build}: a small change: {change - idle:.2f} ms of CPU (and {idle:.2f} ms in "
+            f"that time without one; {len(files)} changes)"
+        )
         daemon.end()
     for path, content in before.items():
         path.write_bytes(content)
+    return lines
 
 
 def large(builds, tree, runs, folder):
@@ -180,15 +200,14 @@ def large(builds, tree, runs, folder):
             watched.mkdir()
             state.mkdir()
             path = watched / "file"
-            words = random.Random(run).choices(
-                [f"word{n}" for n in range(50_000)], k=16_000_000)
+            words = random.Random(run).choices([f"word{n}" for n in range(50_000)], k=16_000_000)
             text = " ".join(words).encode()
             with path.open("wb") as file:
                 for number in range(7):
-                    file.write(text[number * 1000:][: (1 << 30) // 7])
+                    file.write(text[number * 1000 :][: (1 << 30) // 7])
             del words, text
             figures.setdefault("md5sum", []).append(timed(f"md5sum '{path}'"))
-            daemon = Daemon(programs, watched, state)
+            daemon = Daemon(programs, [watched], state)
             figures.setdefault(f"{build}: first scan", []).append(daemon.seconds)
             time.sleep(75)
             daemon.ask("sync")
@@ -204,9 +223,11 @@ def large(builds, tree, runs, folder):
                     # seconds, which may fall into it.
                     time.sleep(2)
                 for what, value in [
-                        ("wall s", time.monotonic() - began), ("CPU ms", (daemon.cpu() - cpu) * 1e3),
-                        ("read MB", (daemon.read() - read) / 1e6),
-                        ("index written KB", (daemon.written() - written) / 1e3)]:
+                    ("wall s", time.monotonic() - began),
+                    ("CPU ms", (daemon.cpu() - cpu) * 1e3),
+                    ("read MB", (daemon.read() - read) / 1e6),
+                    ("index written KB", (daemon.written() - written) / 1e3),
+                ]:
                     figures.setdefault(f"{build}: {name}, {what}", []).append(value)
 
             def append():
@@ -232,28 +253,33 @@ def large(builds, tree, runs, folder):
             daemon.end()
             shutil.rmtree(watched)
             shutil.rmtree(state)
-    for name, values in figures.items():
-        told(name, values, "")
+    return figures
 
 
 def groups(builds, tree, runs, folder):
     count = sum(len(files) for _, _, files in os.walk(tree))
+    lines = []
     for build, programs in builds.items():
         state = folder / f"groups-{build}"
         state.mkdir()
-        daemon = Daemon(programs, tree, state)
+        daemon = Daemon(programs, [tree], state)
         scanned = (daemon.seconds, daemon.cpu())
         asked = []
         for _ in range(max(2, runs)):
             cpu, began = daemon.cpu(), time.monotonic()
             daemon.ask("groups", "--format", "json", tree)
             asked.append((time.monotonic() - began, daemon.cpu() - cpu))
-        print(f"{build}: {count} files: scan {scanned[0]:.1f} s, CPU {scanned[1] / count * 1e6:.0f} "
-              f"us a file; groups " + ", ".join(
-                  f"{wall:.2f} s ({cpu / count * 1e6:.0f} us of CPU a file)" for wall, cpu in asked)
-              + f"; peak {daemon.peak():.0f} MB", flush=True)
+        lines.append(
+            f"{build}: {count} files: scan {scanned[0]:.1f} s, CPU {scanned[1] / count * 1e6:.0f} "
+            f"us a file; groups "
+            + ", ".join(
+                f"{wall:.2f} s ({cpu / count * 1e6:.0f} us of CPU a file)" for wall, cpu in asked
+            )
+            + f"; peak {daemon.peak():.0f} MB"
+        )
         daemon.end()
         shutil.rmtree(state)
+    return lines
 
 
 ROWS = {"scan": scan, "restart": restart, "small": small, "large": large, "groups": groups}
@@ -274,7 +300,12 @@ def main():
     with tempfile.TemporaryDirectory(dir=tree.parent, prefix=".resemble-bench-") as folder:
         for row in given.rows.split(","):
             print(f"-- {row}", flush=True)
-            ROWS[row](builds, tree, given.runs, Path(folder))
+            figures = ROWS[row](builds, tree, given.runs, Path(folder))
+            for line in figures:
+                if isinstance(figures, dict):
+                    told(line, figures[line], "")
+                else:
+                    print(line, flush=True)
 
 
 if __name__ == "__main__":

@@ -157,7 +157,7 @@ pub struct Args {
     /// A chunk or sample that more contents than this have is boilerplate [default: 1000]
     #[arg(long, value_name = "N")]
     pub boilerplate: Option<u32>,
-    /// Answer all users of this machine, each from the files that he could open himself
+    /// Answer all users of this machine, each from the files that they can open themselves
     ///
     /// Started by root, or by the units for it; see docs/system-mode.md. Places are then
     /// /var/lib/resemble, /run/resemble/socket and /run/resemble-view.
@@ -354,52 +354,9 @@ impl Config {
     /// Puts the command line, the file that it names and the environment together.
     pub fn load(args: &Args, env: &Env) -> Result<Self, ConfigError> {
         let here = std::env::current_dir().map_err(ConfigError::WorkingDirectory)?;
-        let (file, folder) = match &args.config {
-            None => (FileConfig::default(), here.clone()),
-            Some(path) => {
-                let path = here.join(path);
-                let text = fs::read_to_string(&path).map_err(|source| ConfigError::Read {
-                    path: path.clone(),
-                    source,
-                })?;
-                let file =
-                    toml::from_str(&text).map_err(|error| not_parsed(&path, &text, &error))?;
-                (file, path.parent().unwrap_or(Path::new("/")).to_path_buf())
-            }
-        };
+        let (file, folder) = file_of(args, &here)?;
         let in_file = |path: &Path| in_folder(&folder, env.home.as_deref(), path);
-        let mut roots = Vec::new();
-        for root in &file.root {
-            let (exclude, max_size) = left_out((root.exclude.as_ref(), root.max_size), &file);
-            let rules = root.alert_rules(&file);
-            let root = RootOptions {
-                exclude,
-                max_size,
-                path: in_file(&root.path),
-                ignore: root.ignore.or(file.ignore).unwrap_or(false),
-                one_file_system: root
-                    .one_file_system
-                    .or(file.one_file_system)
-                    .unwrap_or(false),
-                text: root.text.or(file.text).unwrap_or(true),
-            };
-            roots.push((root, rules));
-        }
-        for root in &args.roots {
-            let (exclude, max_size) = left_out((None, None), &file);
-            let given = args.exclude.clone();
-            let root = RootOptions {
-                exclude: if given.is_empty() { exclude } else { given },
-                max_size: args.max_size.map(ByteLen).or(max_size),
-                path: here.join(root),
-                ignore: args.ignore || file.ignore.unwrap_or(false),
-                one_file_system: args.one_file_system || file.one_file_system.unwrap_or(false),
-                text: args
-                    .text
-                    .map_or(file.text.unwrap_or(true), |text| text == TextArg::On),
-            };
-            roots.push((root, file.alert_rules()));
-        }
+        let roots = roots_asked(args, &file, &here, &in_file);
         let of_both = |line: &Option<PathBuf>, in_the_file: &Option<PathBuf>| {
             line.as_ref()
                 .map(|path| here.join(path))
@@ -429,11 +386,7 @@ impl Config {
         let mount = match mount {
             None if args.no_mount || (file.no_mount && !must_mount) => None,
             None if for_view.is_some() => for_view,
-            None if must_mount => match places::view_dir(env) {
-                None => Some(places::temporary_view_dir(env)?),
-                runtime => runtime,
-            },
-            None => places::view_dir(env),
+            None => view_place(env, must_mount)?,
             given => given,
         };
         let mut config = Self {
@@ -477,27 +430,34 @@ impl Config {
             sinks: notify::sinks(&file.notify, &in_file)?,
             system: None,
         };
-        for (root, rules) in roots {
-            let root = checked_root(root, &config.state);
-            let root = match &system {
-                Some(_) => root.map_err(system::perhaps_hidden)?,
-                None => root?,
-            };
-            not_nested(
-                &root.path,
-                config.roots.iter().map(|other| other.path.as_path()),
-            )?;
-            config.alert_rules.push((root.path.clone(), rules));
-            config.roots.push(root);
-        }
+        config.add_roots(roots, system.is_some())?;
         match system {
             Some(system) => config.for_all(system),
             None => Ok(config),
         }
     }
-}
 
-impl Config {
+    /// Adds the roots that can be watched; the first that cannot is an error.
+    fn add_roots(
+        &mut self,
+        roots: Vec<(RootOptions, AlertRules)>,
+        in_system: bool,
+    ) -> Result<(), ConfigError> {
+        for (root, rules) in roots {
+            let root = checked_root(root, &self.state);
+            let root = if in_system {
+                root.map_err(system::perhaps_hidden)?
+            } else {
+                root?
+            };
+            let others = self.roots.iter().map(|other| other.path.as_path());
+            not_nested(&root.path, others)?;
+            self.alert_rules.push((root.path.clone(), rules));
+            self.roots.push(root);
+        }
+        Ok(())
+    }
+
     /// Whether alerts go to the journal of systemd.
     pub fn has_journal(&self) -> bool {
         let is_journal = |sink: &SinkConfig| matches!(sink.kind, SinkKind::Journal(_));
@@ -515,6 +475,66 @@ impl Config {
                 kind: SinkKind::Journal(Journal::default()),
             });
         }
+    }
+}
+
+/// The file that the command line names, and the folder that its paths are in.
+fn file_of(args: &Args, here: &Path) -> Result<(FileConfig, PathBuf), ConfigError> {
+    let Some(path) = &args.config else {
+        return Ok((FileConfig::default(), here.to_path_buf()));
+    };
+    let path = here.join(path);
+    let text = fs::read_to_string(&path).map_err(|source| ConfigError::Read {
+        path: path.clone(),
+        source,
+    })?;
+    let file = toml::from_str(&text).map_err(|error| not_parsed(&path, &text, &error))?;
+    Ok((file, path.parent().unwrap_or(Path::new("/")).to_path_buf()))
+}
+
+/// The roots of the file, then those of the command line, for which its switches are.
+fn roots_asked(
+    args: &Args,
+    file: &FileConfig,
+    here: &Path,
+    in_file: &dyn Fn(&Path) -> PathBuf,
+) -> Vec<(RootOptions, AlertRules)> {
+    let ignores = file.ignore.unwrap_or(false);
+    let stays = file.one_file_system.unwrap_or(false);
+    let reads_text = file.text.unwrap_or(true);
+    let of_file = file.root.iter().map(|root| {
+        let (exclude, max_size) = left_out((root.exclude.as_ref(), root.max_size), file);
+        let options = RootOptions {
+            exclude,
+            max_size,
+            path: in_file(&root.path),
+            ignore: root.ignore.unwrap_or(ignores),
+            one_file_system: root.one_file_system.unwrap_or(stays),
+            text: root.text.unwrap_or(reads_text),
+        };
+        (options, root.alert_rules(file))
+    });
+    let of_line = args.roots.iter().map(|root| {
+        let (exclude, max_size) = left_out((None, None), file);
+        let given = args.exclude.clone();
+        let options = RootOptions {
+            exclude: if given.is_empty() { exclude } else { given },
+            max_size: args.max_size.map(ByteLen).or(max_size),
+            path: here.join(root),
+            ignore: args.ignore || ignores,
+            one_file_system: args.one_file_system || stays,
+            text: args.text.map_or(reads_text, |text| text == TextArg::On),
+        };
+        (options, file.alert_rules())
+    });
+    of_file.chain(of_line).collect()
+}
+
+/// Where the view is mounted if nobody says where; a temporary folder only if it has to be mounted.
+fn view_place(env: &Env, must_mount: bool) -> Result<Option<PathBuf>, ConfigError> {
+    match places::view_dir(env) {
+        None if must_mount => Ok(Some(places::temporary_view_dir(env)?)),
+        place => Ok(place),
     }
 }
 

@@ -3,9 +3,9 @@
 //! By itself it opens an arena for each thread, and serves blocks of up to 32 MiB from it after the
 //! first such block was freed. What reading threads make and the writer frees is then spread over
 //! all arenas, with holes between what stays. Four arenas instead, and blocks of four mebibytes and
-//! up in mappings of their own, take a tenth off the peak of a first scan at the same speed
-//! (docs/benchmarks.md). With three, reading threads wait for the arena that the writer frees in;
-//! one costs `groups` a third of its speed.
+//! up in mappings of their own, take a tenth off the peak of a first scan at the same speed. With
+//! three, reading threads wait for the arena that the writer frees in; one costs `groups` a third
+//! of its speed (docs/decisions/0012-tried-for-speed.md).
 
 /// Threads that allocate at the same time without waiting for each other, mostly: the first one,
 /// the writer, and those that read, which are two to four.

@@ -195,26 +195,10 @@ impl Daemon {
             boilerplate_limit: config.boilerplate,
         };
         let roots_file = config.state.join(ROOTS_FILE);
-        let mut index = open_index(config, &path, &options)?;
-        roots::restore(&index, &roots_file);
-        let mut roots = all_roots(config, &index);
-        if let Some(damage) = index.damage() {
-            // In what opening does not read, and the roots are told in.
-            index.set_aside().map_err(|_| damage)?;
-            index = open_index(config, &path, &options)?;
-            roots::restore(&index, &roots_file);
-            roots = all_roots(config, &index);
-        }
-        let roots = roots?;
+        let (index, roots) = open_with_roots(config, &path, &options, &roots_file)?;
         let kept_rules = roots::kept_alert_rules(&index.snapshot()?);
         let source = NotifySource::new(&config.state.join(COOKIES))?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .max_blocking_threads(server::THREADS)
-            .thread_name("resembled-server")
-            .enable_all()
-            .build()
-            .map_err(StartError::Thread)?;
+        let runtime = runtime().map_err(StartError::Thread)?;
         // From here on a signal ends the daemon cleanly, even in the middle of its start.
         let (ended, hung_up) = runtime
             .block_on(async { signals() })
@@ -244,27 +228,8 @@ impl Daemon {
             &config.state,
         ))));
         let (commands, orders) = crossbeam_channel::unbounded();
-        let own: Vec<PathBuf> = [config.state.clone()]
-            .into_iter()
-            .chain(config.cache.clone())
-            .collect();
-        let overlays = Overlays::new(
-            Arc::clone(&shared),
-            commands.clone(),
-            own.clone(),
-            config.show,
-        );
-        let overlays = overlays
-            .with_home(config.home.as_deref())
-            .with_similar_name(config.similar_name.clone())
-            .with_view(config.mount.as_deref(), config.view, config.link.as_deref());
-        let overlays = Arc::new(overlays);
-        let showing = Arc::downgrade(&overlays);
-        shared.follow_roots(Box::new(move || {
-            if let Some(overlays) = showing.upgrade() {
-                overlays.follow_roots();
-            }
-        }));
+        let own = own_folders(config);
+        let overlays = overlays_of(config, &shared, &commands, &own);
         let (news, alert_messages) = crossbeam_channel::unbounded();
         let stop = StopFlag::default();
         let indexer = Indexer::new(
@@ -347,6 +312,70 @@ impl Daemon {
             }
         }
     }
+}
+
+/// The threads that answer.
+fn runtime() -> io::Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(server::THREADS)
+        .thread_name("resembled-server")
+        .enable_all()
+        .build()
+}
+
+/// Opens the index and lists the roots of this start.
+fn open_with_roots(
+    config: &Config,
+    path: &Path,
+    options: &IndexOptions,
+    roots_file: &Path,
+) -> Result<(Arc<Index>, Vec<Root>), StartError> {
+    let index = open_index(config, path, options)?;
+    roots::restore(&index, roots_file);
+    let roots = all_roots(config, &index);
+    // Opening does not read all that names the roots: damage there shows here.
+    let Some(damage) = index.damage() else {
+        return Ok((index, roots?));
+    };
+    index.set_aside().map_err(|_| damage)?;
+    let index = open_index(config, path, options)?;
+    roots::restore(&index, roots_file);
+    let roots = all_roots(config, &index)?;
+    Ok((index, roots))
+}
+
+/// Folders that the programs write to, and that no root has.
+fn own_folders(config: &Config) -> Vec<PathBuf> {
+    let state = std::iter::once(config.state.clone());
+    state.chain(config.cache.clone()).collect()
+}
+
+/// The views, which follow the roots.
+fn overlays_of(
+    config: &Config,
+    shared: &Arc<Shared>,
+    commands: &Sender<Command>,
+    own: &[PathBuf],
+) -> Arc<Overlays> {
+    let overlays = Overlays::new(
+        Arc::clone(shared),
+        commands.clone(),
+        own.to_vec(),
+        config.show,
+    );
+    let overlays = overlays
+        .with_home(config.home.as_deref())
+        .with_similar_name(config.similar_name.clone())
+        .with_view(config.mount.as_deref(), config.view, config.link.as_deref());
+    let overlays = Arc::new(overlays);
+    let showing = Arc::downgrade(&overlays);
+    shared.follow_roots(Box::new(move || {
+        if let Some(overlays) = showing.upgrade() {
+            overlays.follow_roots();
+        }
+    }));
+    overlays
 }
 
 impl Handle {
