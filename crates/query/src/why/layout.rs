@@ -82,116 +82,15 @@ pub(super) struct Layout {
 
 impl Layout {
     pub(super) fn of(shared: &Shared) -> Self {
-        let mut runs = Vec::new();
-        let mut new_run = |range: &SharedRange| {
-            let id = runs.len() as u32 + 1;
-            runs.push(Run {
-                id,
-                range: range.clone(),
-            });
-            id
-        };
-        let mut steps: Vec<Step> = Vec::new();
-        let mut a: Vec<Stripe> = Vec::new();
-        // The number of each range. Repeated ranges get theirs after all others.
-        let mut numbers: Vec<Option<u32>> = Vec::with_capacity(shared.ranges.len());
-        for range in &shared.ranges {
-            numbers.push(match range.placing {
-                Placing::InOrder => Some(new_run(range)),
-                Placing::Moved if is_seen(&range.a) => Some(new_run(range)),
-                Placing::Moved | Placing::Again => None,
-            });
-            if let (Placing::InOrder, Some(&Some(run))) = (range.placing, numbers.last()) {
-                let overlap = steps
-                    .last()
-                    .map_or(0, |last| last.b.end.saturating_sub(range.b.start))
-                    .min(range.bytes());
-                if overlap < range.bytes() {
-                    steps.push(Step {
-                        run,
-                        a: range.a.start + overlap..range.a.end,
-                        b: range.b.start + overlap..range.b.end,
-                    });
-                }
-            }
-        }
-        let at_b = |place: u64| -> Option<u32> {
-            let next = steps.partition_point(|step| step.b.start <= place);
-            let step = &steps[next.checked_sub(1)?];
-            (place < step.b.end).then_some(step.run)
-        };
-        for (range, number) in shared.ranges.iter().zip(&mut numbers) {
-            match (range.placing, *number) {
-                (Placing::InOrder, Some(run)) => {
-                    let step = steps.partition_point(|step| step.run < run);
-                    let begins = match steps.get(step) {
-                        Some(step) if step.run == run => step.a.start,
-                        _ => range.a.end,
-                    };
-                    // The overlap belongs to the step before, which has these bytes of b.
-                    let before = at_b(range.b.start).filter(|_| begins > range.a.start);
-                    let head = range.a.start..begins;
-                    if is_seen(&head) {
-                        a.push(stripe(head, before.or(Some(run)), range.b.start));
-                    }
-                    let twin = range.b.start + (begins - range.a.start);
-                    a.push(stripe(begins..range.a.end, Some(run), twin));
-                }
-                (_, Some(run)) => a.push(stripe(range.a.clone(), Some(run), range.b.start)),
-                (_, None) if !is_seen(&range.a) => {}
-                (_, None) => {
-                    let run = at_b(range.b.start).unwrap_or_else(|| new_run(range));
-                    *number = Some(run);
-                    a.push(stripe(range.a.clone(), Some(run), range.b.start));
-                }
-            }
-        }
-        // Of b: what stands elsewhere in a, or is here once more, where no step is.
-        let mut others: Vec<(Range<u64>, u32, u64)> = shared
-            .ranges
-            .iter()
-            .zip(&numbers)
-            .filter(|(range, _)| range.placing == Placing::Moved)
-            .filter_map(|(range, number)| Some((range.b.clone(), (*number)?, range.a.start)))
-            .collect();
-        for repeat in shared.repeats.iter().filter(|repeat| is_seen(&repeat.b)) {
-            let next = shared
-                .ranges
-                .partition_point(|range| range.a.start <= repeat.a.start);
-            let holder = next
-                .checked_sub(1)
-                .filter(|&at| shared.ranges[at].a.end > repeat.a.start);
-            let run = holder
-                .and_then(|at| numbers[at])
-                .unwrap_or_else(|| new_run(repeat));
-            others.push((repeat.b.clone(), run, repeat.a.start));
-        }
-        others.sort_by_key(|(range, run, _)| (range.start, range.end, *run));
-        let taken: Vec<Range<u64>> = steps.iter().map(|step| step.b.clone()).collect();
-        let mut b: Vec<Stripe> = Vec::new();
-        let mut cursor = 0;
-        for (range, run, twin) in others {
-            let rest = range.start.max(cursor)..range.end;
-            if !rest.is_empty() {
-                cursor = rest.end;
-                let parts = without(&rest, &taken).into_iter().filter(is_seen);
-                b.extend(parts.map(|part| {
-                    let twin = twin + (part.start - range.start);
-                    stripe(part, Some(run), twin)
-                }));
-            }
-        }
-        b.extend(
-            steps
-                .iter()
-                .map(|step| stripe(step.b.clone(), Some(step.run), step.a.start)),
-        );
-        b.sort_by_key(|stripe| stripe.range.start);
+        let mut runs = Runs::default();
+        let (steps, mut numbers) = steps_of(shared, &mut runs);
+        let a = stripes_of_a(shared, &steps, &mut numbers, &mut runs);
+        let b = stripes_of_b(shared, &steps, &numbers, &mut runs);
         Self {
             a: filled(a, shared.sizes.0.0),
             b: filled(b, shared.sizes.1.0),
             steps,
-            runs,
+            runs: runs.0,
         }
     }
 
@@ -252,6 +151,138 @@ impl Layout {
         }
         blocks
     }
+}
+
+/// The runs that have a number.
+#[derive(Default)]
+struct Runs(Vec<Run>);
+
+impl Runs {
+    fn add(&mut self, range: &SharedRange) -> u32 {
+        let id = self.0.len() as u32 + 1;
+        let range = range.clone();
+        self.0.push(Run { id, range });
+        id
+    }
+}
+
+/// The steps, and the number of each range; repeated ranges get theirs after all others.
+fn steps_of(shared: &Shared, runs: &mut Runs) -> (Vec<Step>, Vec<Option<u32>>) {
+    let mut steps: Vec<Step> = Vec::new();
+    let mut numbers: Vec<Option<u32>> = Vec::with_capacity(shared.ranges.len());
+    for range in &shared.ranges {
+        numbers.push(match range.placing {
+            Placing::InOrder => Some(runs.add(range)),
+            Placing::Moved if is_seen(&range.a) => Some(runs.add(range)),
+            Placing::Moved | Placing::Again => None,
+        });
+        if let (Placing::InOrder, Some(&Some(run))) = (range.placing, numbers.last()) {
+            let overlap = steps
+                .last()
+                .map_or(0, |last| last.b.end.saturating_sub(range.b.start))
+                .min(range.bytes());
+            if overlap < range.bytes() {
+                steps.push(Step {
+                    run,
+                    a: range.a.start + overlap..range.a.end,
+                    b: range.b.start + overlap..range.b.end,
+                });
+            }
+        }
+    }
+    (steps, numbers)
+}
+
+/// The stripes of a; repeated ranges that are seen get a number.
+fn stripes_of_a(
+    shared: &Shared,
+    steps: &[Step],
+    numbers: &mut [Option<u32>],
+    runs: &mut Runs,
+) -> Vec<Stripe> {
+    let at_b = |place: u64| -> Option<u32> {
+        let next = steps.partition_point(|step| step.b.start <= place);
+        let step = &steps[next.checked_sub(1)?];
+        (place < step.b.end).then_some(step.run)
+    };
+    let mut a: Vec<Stripe> = Vec::new();
+    for (range, number) in shared.ranges.iter().zip(numbers) {
+        match (range.placing, *number) {
+            (Placing::InOrder, Some(run)) => {
+                let step = steps.partition_point(|step| step.run < run);
+                let begins = match steps.get(step) {
+                    Some(step) if step.run == run => step.a.start,
+                    _ => range.a.end,
+                };
+                // The overlap belongs to the step before, which has these bytes of b.
+                let before = at_b(range.b.start).filter(|_| begins > range.a.start);
+                let head = range.a.start..begins;
+                if is_seen(&head) {
+                    a.push(stripe(head, before.or(Some(run)), range.b.start));
+                }
+                let twin = range.b.start + (begins - range.a.start);
+                a.push(stripe(begins..range.a.end, Some(run), twin));
+            }
+            (_, Some(run)) => a.push(stripe(range.a.clone(), Some(run), range.b.start)),
+            (_, None) if !is_seen(&range.a) => {}
+            (_, None) => {
+                let run = at_b(range.b.start).unwrap_or_else(|| runs.add(range));
+                *number = Some(run);
+                a.push(stripe(range.a.clone(), Some(run), range.b.start));
+            }
+        }
+    }
+    a
+}
+
+/// The stripes of b: the steps, and between them what stands elsewhere in a, or is here once more.
+fn stripes_of_b(
+    shared: &Shared,
+    steps: &[Step],
+    numbers: &[Option<u32>],
+    runs: &mut Runs,
+) -> Vec<Stripe> {
+    let mut others: Vec<(Range<u64>, u32, u64)> = shared
+        .ranges
+        .iter()
+        .zip(numbers)
+        .filter(|(range, _)| range.placing == Placing::Moved)
+        .filter_map(|(range, number)| Some((range.b.clone(), (*number)?, range.a.start)))
+        .collect();
+    for repeat in shared.repeats.iter().filter(|repeat| is_seen(&repeat.b)) {
+        let next = shared
+            .ranges
+            .partition_point(|range| range.a.start <= repeat.a.start);
+        let holder = next
+            .checked_sub(1)
+            .filter(|&at| shared.ranges[at].a.end > repeat.a.start);
+        let run = holder
+            .and_then(|at| numbers[at])
+            .unwrap_or_else(|| runs.add(repeat));
+        others.push((repeat.b.clone(), run, repeat.a.start));
+    }
+    others.sort_by_key(|(range, run, _)| (range.start, range.end, *run));
+    let taken: Vec<Range<u64>> = steps.iter().map(|step| step.b.clone()).collect();
+    let mut b: Vec<Stripe> = Vec::new();
+    let mut cursor = 0;
+    for (range, run, twin) in others {
+        let rest = range.start.max(cursor)..range.end;
+        if !rest.is_empty() {
+            cursor = rest.end;
+            let parts = without(&rest, &taken).into_iter().filter(is_seen);
+            b.extend(parts.map(|part| {
+                let twin = twin + (part.start - range.start);
+                stripe(part, Some(run), twin)
+            }));
+        }
+    }
+    b.extend(
+        steps
+            .iter()
+            .map(|step| stripe(step.b.clone(), Some(step.run), step.a.start)),
+    );
+    b.sort_by_key(|stripe| stripe.range.start);
+    b
 }
 
 /// Whether a piece away from its equal is worth a colour.
