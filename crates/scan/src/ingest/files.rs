@@ -18,6 +18,18 @@ use super::verdict::{Verdict, decide, has_same_bytes, is_same_file};
 use crate::read::{ReadFailure, age, open_regular};
 use crate::walk::{OpenDir, Stat, means_absent};
 
+/// A regular file as it is now, and why it is looked at.
+struct Sighting<'a> {
+    place: &'a Place,
+    path: &'a Path,
+    stat: &'a Stat,
+    row: FileStat,
+    cause: Cause,
+    read_now: bool,
+    /// The directory it was found in is being compared with all below.
+    all_below: bool,
+}
+
 impl Run<'_> {
     /// A regular file. `listed`: as of an entry.
     #[allow(clippy::too_many_arguments)]
@@ -45,135 +57,183 @@ impl Run<'_> {
                 self.area.fs.id_of(fd.as_fd(), stat.dev)
             }
         };
-        let row = stat.row(fs.clone());
-        let same_file = |known: &FileRow| is_same_file(known, &row);
-        if let Some(other) = there.as_ref().filter(|there| !same_file(there)) {
+        let row = stat.row(fs);
+        if let Some(other) = there.as_ref().filter(|there| !is_same_file(there, &row)) {
             self.look_at_names.insert(other.id);
         }
         if let Some(most) = place.root.max_size.filter(|most| row.size > *most) {
             self.too_large(path, row, there.as_ref(), most);
             return Ok(());
         }
-        let number = self.pool.given();
-        let replaced = there.as_ref().filter(|there| !same_file(there));
-        let replaced = replaced.filter(|there| there.stat.fs == row.fs);
-        let replaces = replaced.map(|there| (stat.dev, there.stat.ino));
-        let job = |known_size, second_look| Job {
-            number,
-            anchor: Arc::clone(&place.anchor),
-            root: Arc::clone(&place.root),
-            path: path.to_owned(),
-            fs: fs.clone(),
-            seen: *stat,
-            known_size,
-            replaces,
-            second_look,
-            with_parts: place.root.text && self.options.part_reader.is_some(),
-            may_assume: !read_now,
-            turn: self.options.turn,
+        let seen = Sighting {
+            place,
+            path,
+            stat,
+            row,
+            cause,
+            read_now,
+            all_below: listed.is_some_and(|(_, below)| below),
         };
-        if let Some(known) = there.as_ref().filter(|known| same_file(known)) {
-            let unsettled = matches!(known.state, FileState::Unsettled(_));
-            if known.stat.nlink != row.nlink {
-                self.look_at_names.insert(known.id);
+        match there {
+            Some(known) if is_same_file(&known, &seen.row) => self.known_file(&seen, &known),
+            there => self.other_file(&seen, there),
+        }
+    }
+
+    /// A file that the index has under this name.
+    fn known_file(&mut self, seen: &Sighting<'_>, known: &FileRow) -> Result<(), IngestError> {
+        let Sighting { path, row, .. } = seen;
+        let unsettled = matches!(known.state, FileState::Unsettled(_));
+        if known.stat.nlink != row.nlink {
+            self.look_at_names.insert(known.id);
+        }
+        let written_to = seen.cause == Cause::Modified || self.written_to.contains(&known.id);
+        let may_wait = !seen.read_now && !self.options.distrust_unsettled;
+        let verdict = decide(known, row, written_to, || {
+            let window = self.options.settle_window.as_nanos() as i128;
+            may_wait && age(row.ctime, std::time::SystemTime::now()) < window
+        });
+        let is_unseen = match (verdict, known.state.content()) {
+            // Whatever its state is, it is to be looked into.
+            (Verdict::Settled | Verdict::Settling, Some(content)) => {
+                self.is_unseen(seen.place, content)?
             }
-            let written_to = cause == Cause::Modified || self.written_to.contains(&known.id);
-            let may_wait = !read_now && !self.options.distrust_unsettled;
-            let verdict = decide(known, &row, written_to, || {
-                let window = self.options.settle_window.as_nanos() as i128;
-                may_wait && age(row.ctime, std::time::SystemTime::now()) < window
-            });
-            let is_unseen = match (verdict, known.state.content()) {
-                // Whatever its state is, it is to be looked into.
-                (Verdict::Settled | Verdict::Settling, Some(content)) => {
-                    self.is_unseen(place, content)?
-                }
-                _ => false,
-            };
-            if verdict == Verdict::Settled && !is_unseen {
-                return Ok(());
-            }
-            if verdict == Verdict::Settling && !is_unseen {
-                self.assumed.meet(&row);
+            _ => false,
+        };
+        match verdict {
+            Verdict::Settled if !is_unseen => return Ok(()),
+            Verdict::Settling if !is_unseen => {
+                self.assumed.meet(row);
                 self.recheck(path, row.ctime);
                 return Ok(());
             }
-            if verdict == Verdict::Touched && self.is_explained(known, stat, cause, 0)? {
-                match may_be_read(place, path) {
-                    Ok(()) => {
-                        if unsettled {
-                            self.recheck(path, row.ctime);
-                        }
-                        self.batch.stat(known.id, row);
-                    }
-                    Err(ReadFailure::Errno(errno)) => {
-                        self.report.error(path, errno);
-                        self.unreadable(number, path.to_owned(), row, errno)?;
-                    }
-                    Err(_) => self.look_again(path.to_owned()),
-                }
-                return Ok(());
+            Verdict::Touched if self.is_explained(known, seen.stat, seen.cause, 0)? => {
+                return self.touched(seen, known);
             }
-            self.rules_changed(place, path, listed.is_some_and(|(_, below)| below));
-            let same_stat = known.stat == row;
-            let size = known.state.content().map(|_| known.stat.size);
-            return self.read(job(size, unsettled && same_stat));
+            _ => {}
         }
-        self.rules_changed(place, path, listed.is_some_and(|(_, below)| below));
-        if self.being_read.contains(&(stat.dev, stat.ino)) {
-            self.look_again(path.to_owned());
+        self.rules_changed(seen.place, path, seen.all_below);
+        let same_stat = known.stat == *row;
+        let size = known.state.content().map(|_| known.stat.size);
+        let job = self.job(seen, None, size, unsettled && same_stat);
+        self.read(job)
+    }
+
+    /// A file whose bytes are those that the index has, while its stat is another.
+    fn touched(&mut self, seen: &Sighting<'_>, known: &FileRow) -> Result<(), IngestError> {
+        let Sighting { path, row, .. } = seen;
+        match may_be_read(seen.place, path) {
+            Ok(()) => {
+                if matches!(known.state, FileState::Unsettled(_)) {
+                    self.recheck(path, row.ctime);
+                }
+                self.batch.stat(known.id, row.clone());
+            }
+            Err(ReadFailure::Errno(errno)) => {
+                self.report.error(path, errno);
+                let number = self.pool.given();
+                self.unreadable(number, path.to_path_buf(), row.clone(), errno)?;
+            }
+            Err(_) => self.look_again(path.to_path_buf()),
+        }
+        Ok(())
+    }
+
+    /// A file that the index does not have under this name, where another may be, `there`: it is
+    /// new, or has come here from another name.
+    fn other_file(
+        &mut self,
+        seen: &Sighting<'_>,
+        there: Option<FileRow>,
+    ) -> Result<(), IngestError> {
+        let Sighting { path, row, .. } = seen;
+        let replaced = there.as_ref().filter(|there| there.stat.fs == row.fs);
+        let replaces = replaced.map(|there| (seen.stat.dev, there.stat.ino));
+        self.rules_changed(seen.place, path, seen.all_below);
+        if self.being_read.contains(&(seen.stat.dev, seen.stat.ino)) {
+            self.look_again(path.to_path_buf());
             return Ok(());
         }
         let moved = match self.snapshot.file_by_inode(&row.fs, row.ino)? {
             Some(file) => self.snapshot.file(file)?,
             None => None,
         };
-        if let Some(moved) = moved {
-            if moved.stat.nlink != row.nlink {
-                self.look_at_names.insert(moved.id);
-            }
-            let trusted = has_same_bytes(&moved, &row)
-                && cause != Cause::Modified
-                && !self.written_to.contains(&moved.id)
-                && moved.state.content().is_some()
-                && (moved.stat.ctime == row.ctime
-                    || self.is_explained(&moved, stat, cause, 1)?
-                        && may_be_read(place, path).is_ok())
-                && !self.is_another_kind(place, path, &moved)?;
-            // Else each name would take a round of its own, and there are few rounds.
-            let unreadable = matches!(moved.state, FileState::Unreadable(_))
-                && has_same_bytes(&moved, &row)
-                && moved.stat.ctime == row.ctime
-                && self.unreadable.contains(&(row.fs.clone(), row.ino));
-            if trusted || unreadable {
-                if matches!(moved.state, FileState::Unsettled(_)) {
-                    self.recheck(path, row.ctime);
-                }
-                let content = moved.state.content();
-                let was = there
-                    .as_ref()
-                    .map_or(content, |there| there.state.content());
-                let occupant = there.map(|there| there.id);
-                let link = Link {
-                    path: path.to_owned(),
-                    file: moved.id,
-                    occupant,
-                    content,
-                    was,
-                };
-                self.batch.link(link, row);
-                return Ok(());
-            }
-            if !has_same_bytes(&moved, &row) {
-                self.names_gone(&moved)?;
-            }
-            return self.read(job(moved.state.content().map(|_| moved.stat.size), false));
+        let Some(moved) = moved else {
+            let job = self.job(seen, replaces, None, false);
+            return self.read(job);
+        };
+        if moved.stat.nlink != row.nlink {
+            self.look_at_names.insert(moved.id);
         }
-        self.read(job(None, false))
+        if self.is_linked(seen, &moved)? {
+            if matches!(moved.state, FileState::Unsettled(_)) {
+                self.recheck(path, row.ctime);
+            }
+            let content = moved.state.content();
+            let link = Link {
+                path: path.to_path_buf(),
+                file: moved.id,
+                content,
+                was: (there.as_ref()).map_or(content, |there| there.state.content()),
+                occupant: there.map(|there| there.id),
+            };
+            self.batch.link(link, row.clone());
+            return Ok(());
+        }
+        if !has_same_bytes(&moved, row) {
+            self.names_gone(&moved)?;
+        }
+        let size = moved.state.content().map(|_| moved.stat.size);
+        let job = self.job(seen, replaces, size, false);
+        self.read(job)
     }
-}
 
-impl Run<'_> {
+    /// Whether a file is one that the index has under another name, and need not be read.
+    fn is_linked(&self, seen: &Sighting<'_>, moved: &FileRow) -> Result<bool, IngestError> {
+        let Sighting { row, cause, .. } = seen;
+        let same_change = moved.stat.ctime == row.ctime;
+        // Each name of a file that cannot be read would take a round of its own, and there are few
+        // rounds.
+        let unreadable = matches!(moved.state, FileState::Unreadable(_))
+            && has_same_bytes(moved, row)
+            && same_change
+            && self.unreadable.contains(&(row.fs.clone(), row.ino));
+        if unreadable {
+            return Ok(true);
+        }
+        Ok(has_same_bytes(moved, row)
+            && *cause != Cause::Modified
+            && !self.written_to.contains(&moved.id)
+            && moved.state.content().is_some()
+            && (same_change
+                || self.is_explained(moved, seen.stat, *cause, 1)?
+                    && may_be_read(seen.place, seen.path).is_ok())
+            && !self.is_another_kind(seen.place, seen.path, moved)?)
+    }
+
+    fn job(
+        &self,
+        seen: &Sighting<'_>,
+        replaces: Option<(u64, u64)>,
+        known_size: Option<ByteLen>,
+        second_look: bool,
+    ) -> Job {
+        Job {
+            number: self.pool.given(),
+            anchor: Arc::clone(&seen.place.anchor),
+            root: Arc::clone(&seen.place.root),
+            path: seen.path.to_path_buf(),
+            fs: seen.row.fs.clone(),
+            seen: *seen.stat,
+            known_size,
+            replaces,
+            second_look,
+            with_parts: seen.place.root.text && self.options.part_reader.is_some(),
+            may_assume: !seen.read_now,
+            turn: self.options.turn,
+        }
+    }
+
     /// Names of a file that are gone go before its inode has other bytes under another name: that
     /// may be another file, which got the number of the inode.
     fn names_gone(&mut self, file: &FileRow) -> Result<(), IngestError> {

@@ -171,28 +171,7 @@ impl Run<'_> {
         } else {
             None
         };
-        let (mut found, left_out) = if ignores || !place.root.exclude.is_empty() {
-            let rule_of = |found: &Found| {
-                let is_dir = found.stat.is_ok_and(|stat| stat.kind == Kind::Dir);
-                let path = visit.path.join(&found.name);
-                if place.excluded.has(&path, is_dir) {
-                    return Some(LeftOutRule::Exclude);
-                }
-                let is_ignored = ignores && Rules::ignore(rules.as_ref(), &path, is_dir);
-                is_ignored.then_some(LeftOutRule::Ignore)
-            };
-            let (mut kept, mut left_out) = (Vec::new(), Vec::new());
-            for found in found {
-                match rule_of(&found) {
-                    Some(_) if found.is_gone() => {}
-                    Some(rule) => left_out.push((found.name, rule)),
-                    None => kept.push(found),
-                }
-            }
-            (kept, left_out)
-        } else {
-            (found, Vec::new())
-        };
+        let (mut found, left_out) = sorted_out(place, visit, rules.as_ref(), found);
         found.retain(|found| {
             if found.is_gone() {
                 self.report.vanished(&visit.path.join(&found.name));
@@ -234,13 +213,7 @@ impl Run<'_> {
             let stat = match stat {
                 Ok(stat) => stat,
                 Err(errno) => {
-                    self.report.error(&path, errno.raw_os_error());
-                    let known = known.map(|known| known.entry);
-                    // What failed for now says nothing about what is known.
-                    if means_denied(errno) || matches!(known, None | Some(Entry::Gap(_))) {
-                        let gap = Gap::Failed(errno.raw_os_error());
-                        self.leave(&path, known.as_ref(), gap)?;
-                    }
+                    self.without_stat(&path, errno, known)?;
                     continue;
                 }
             };
@@ -274,6 +247,30 @@ impl Run<'_> {
                 below.push((visit, stat));
             }
         }
+        self.look_ahead(place, dir, &below);
+        stack.extend(below.into_iter().rev().map(|(visit, _)| visit));
+        Ok(())
+    }
+
+    /// An entry that cannot be looked at.
+    fn without_stat(
+        &mut self,
+        path: &Path,
+        errno: Errno,
+        known: Option<KnownEntry>,
+    ) -> Result<(), IngestError> {
+        self.report.error(path, errno.raw_os_error());
+        let known = known.map(|known| known.entry);
+        // What failed for now says nothing about what is known.
+        if means_denied(errno) || matches!(known, None | Some(Entry::Gap(_))) {
+            let gap = Gap::Failed(errno.raw_os_error());
+            self.leave(path, known.as_ref(), gap)?;
+        }
+        Ok(())
+    }
+
+    /// Has the directories listed that are visited next, while others are compared.
+    fn look_ahead(&mut self, place: &Place, dir: &OpenDir, below: &[(Visit, Stat)]) {
         let (pool, area, snapshot) = (&mut self.pool, &self.area, &self.snapshot);
         let upcoming = |visit: &Visit| Upcoming {
             anchor: Arc::clone(&place.anchor),
@@ -282,7 +279,7 @@ impl Run<'_> {
             device_above: dir.stat.dev,
             snapshot: visit.known.map(|_| snapshot.clone()),
         };
-        for (visit, _) in &below {
+        for (visit, _) in below {
             // What is fetched ahead is not compared.
             let fetched = || Upcoming {
                 snapshot: None,
@@ -301,8 +298,6 @@ impl Run<'_> {
                 pool.lister.want(next);
             }
         }
-        stack.extend(below.into_iter().rev().map(|(visit, _)| visit));
-        Ok(())
     }
 
     /// An entry that is no directory. `listed`: the open directory it was found in, and whether
@@ -389,4 +384,36 @@ fn kept_out(place: &Place, visit: &Visit, dir: &OpenDir) -> Option<Why> {
     let is_other = dir.stat.dev != place.anchor.stat().dev;
     (place.root.one_file_system && is_other)
         .then_some(Why::Gap(Gap::LeftOut(LeftOutRule::OneFileSystem)))
+}
+
+/// What is compared of the entries of a directory, and what is left out on purpose; what went
+/// meanwhile is not left out.
+fn sorted_out(
+    place: &Place,
+    visit: &Visit,
+    rules: Option<&Arc<Rules>>,
+    found: Vec<Found>,
+) -> (Vec<Found>, Vec<(OsString, LeftOutRule)>) {
+    let ignores = place.root.ignore;
+    if !ignores && place.root.exclude.is_empty() {
+        return (found, Vec::new());
+    }
+    let rule_of = |found: &Found| {
+        let is_dir = found.stat.is_ok_and(|stat| stat.kind == Kind::Dir);
+        let path = visit.path.join(&found.name);
+        if place.excluded.has(&path, is_dir) {
+            return Some(LeftOutRule::Exclude);
+        }
+        let is_ignored = ignores && Rules::ignore(rules, &path, is_dir);
+        is_ignored.then_some(LeftOutRule::Ignore)
+    };
+    let (mut kept, mut left_out) = (Vec::new(), Vec::new());
+    for found in found {
+        match rule_of(&found) {
+            Some(_) if found.is_gone() => {}
+            Some(rule) => left_out.push((found.name, rule)),
+            None => kept.push(found),
+        }
+    }
+    (kept, left_out)
 }
